@@ -5,7 +5,7 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
-    agent::{AgentEvent, AgentLoop, PromptRequest, Transcript},
+    agent::{AgentEvent, AgentLoop, Conversation, PromptRequest},
     builtin,
     history::History,
     model::ModelOptions,
@@ -133,7 +133,7 @@ fn our_loop_runs_a_framework_tool() {
         root: folder.path().to_owned(),
         text: "How many words?".to_owned(),
         words: None,
-        transcript: Transcript::default(),
+        transcript: Conversation::default(),
         findings: None,
         delegated: false,
     };

@@ -36,20 +36,20 @@ pub(super) struct Call {
 
 /// A terminal as calls show it.
 #[derive(Debug)]
-pub(super) struct Terminal {
+pub(super) struct ShownTerminal {
     pub(super) command: Option<String>,
     pub(super) output: Tail,
     pub(super) exit_code: Option<i32>,
     pub(super) signal: Option<String>,
 }
 
-impl Default for Terminal {
+impl Default for ShownTerminal {
     fn default() -> Self {
         Self { command: None, output: Tail::new(SHOWN), exit_code: None, signal: None }
     }
 }
 
-impl Terminal {
+impl ShownTerminal {
     /// Returns whether its command has ended.
     pub(super) fn has_ended(&self) -> bool {
         self.exit_code.is_some() || self.signal.is_some()

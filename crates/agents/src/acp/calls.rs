@@ -1,7 +1,7 @@
 //! The tool calls of an agent, by its ids and ours, and the terminals they show.
 
 use super::{
-    call::{Call, Terminal, bounded, fresh_id, reason},
+    call::{Call, ShownTerminal, bounded, fresh_id, reason},
     from_wire::{self, CallNews, Shown},
 };
 use crate::process::signal_name;
@@ -35,7 +35,7 @@ pub(super) struct Calls {
     running: bool,
     calls: Vec<Call>,
     by_their_id: HashMap<String, usize>,
-    terminals: HashMap<String, Terminal>,
+    terminals: HashMap<String, ShownTerminal>,
     /// Calls of this turn, and updates of calls over the limit.
     count: usize,
     passed_over: u64,
@@ -282,7 +282,7 @@ impl Calls {
     }
 
     /// Returns a terminal, creating it; `None` over the limit.
-    fn terminal(&mut self, id: &str) -> Option<&mut Terminal> {
+    fn terminal(&mut self, id: &str) -> Option<&mut ShownTerminal> {
         if !self.terminals.contains_key(id) && self.terminals.len() >= TERMINALS {
             return None;
         }
@@ -326,7 +326,7 @@ impl Calls {
         raw_input: Value,
         ready: &mut Ready,
     ) -> Option<String> {
-        let known = Terminal { command: Some(command.to_owned()), ..Terminal::default() };
+        let known = ShownTerminal { command: Some(command.to_owned()), ..ShownTerminal::default() };
         let shown = Some(vec![Shown::Terminal(terminal.to_owned())]);
         if let Some(at) = self.waiting_for(command) {
             self.terminals.insert(terminal.to_owned(), known);

@@ -19,7 +19,7 @@ pub struct AcpAgentConfig {
     /// The command to log in with, such as `codex login`.
     pub login: Option<String>,
     /// Timeouts.
-    pub patience: Patience,
+    pub timeouts: AcpTimeouts,
 }
 
 impl fmt::Debug for AcpAgentConfig {
@@ -60,7 +60,7 @@ impl fmt::Debug for AcpCommand {
 
 /// Timeouts of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct AcpTimeouts {
     /// From the start of the process until the session is open. Default 60 s.
     pub start: Duration,
     /// From a cancel until the agent ends its turn; then it is stopped. Default 10 s.
@@ -69,7 +69,7 @@ pub struct Patience {
     pub idle: Duration,
 }
 
-impl Default for Patience {
+impl Default for AcpTimeouts {
     fn default() -> Self {
         let secs = Duration::from_secs;
         Self { start: secs(60), cancel: secs(10), idle: secs(600) }

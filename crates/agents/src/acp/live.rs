@@ -1,7 +1,7 @@
 //! A running agent with its session: shows its output, answers its requests and ends each turn exactly once.
 
 use super::{
-    config::{AcpCommand, Patience},
+    config::{AcpCommand, AcpTimeouts},
     connection::{Connection, Lines, Next},
     files::Access,
     frame::{self, Incoming, RpcError},
@@ -52,7 +52,7 @@ pub(super) struct Live {
     pub(super) always: Mutex<Vec<Frozen>>,
     /// Requests that the agent may cancel, by their id.
     pub(super) asks: Mutex<HashMap<String, CancellationToken>>,
-    patience: Patience,
+    timeouts: AcpTimeouts,
     /// A person has cancelled the running turn. Checked before every message, however many there are.
     cancelled: AtomicBool,
     stage: Mutex<Stage>,
@@ -70,7 +70,7 @@ impl Live {
         name: &str,
         command: &AcpCommand,
         root: &Path,
-        patience: Patience,
+        timeouts: AcpTimeouts,
         groups: &Arc<Groups>,
     ) -> io::Result<Arc<Self>> {
         let (connection, lines) = Connection::start(name, command, root, groups)?;
@@ -91,7 +91,7 @@ impl Live {
             files,
             always: Mutex::default(),
             asks: Mutex::default(),
-            patience,
+            timeouts,
             cancelled: AtomicBool::new(false),
             stage: Mutex::new(Stage::new()),
         });
@@ -165,7 +165,7 @@ impl Live {
                 return Some(format!("{name} did not react to a cancel and was stopped"));
             }
             let idle = stage.turn.is_none() && stage.prompt.is_none() && !stage.opening;
-            let long = now.saturating_duration_since(stage.idle_since) >= self.patience.idle;
+            let long = now.saturating_duration_since(stage.idle_since) >= self.timeouts.idle;
             // No turn starts from here on.
             stage.closed |= idle && long;
             (idle && long).then(|| format!("{name} had nothing to do and was stopped"))
@@ -321,7 +321,7 @@ impl Live {
             return;
         }
         self.staged(stage, |stage, now| {
-            stage.cancel_deadline = Some(now + self.patience.cancel);
+            stage.cancel_deadline = Some(now + self.timeouts.cancel);
             stage.end(now, RunState::Cancelled, "Cancelled", CANCELLED, false);
         });
     }

@@ -24,7 +24,7 @@ mod stage;
 mod terminals;
 mod timeline;
 
-pub use config::{AcpAgentConfig, AcpCommand, Patience};
+pub use config::{AcpAgentConfig, AcpCommand, AcpTimeouts};
 pub use options::SessionOptions;
 
 use crate::process::Groups;
@@ -99,7 +99,7 @@ impl AcpAgent {
             ("session/set_mode", json!({"sessionId": session, "modeId": value}))
         };
         let (_, reply) = live.connection.call(method, &params);
-        let reply = reply.recv_timeout(self.config.patience.start);
+        let reply = reply.recv_timeout(self.config.timeouts.start);
         let answer = reply.map_err(|_| format!("{name} did not answer {method}"))?;
         let answer: Value = answer.map_err(|error| format!("{name}: {}", error.sentence()))?;
         live.stage(|stage, _| {
@@ -210,9 +210,9 @@ impl AcpAgent {
         if is_closed() {
             return Err(closed());
         }
-        let patience = self.config.patience;
+        let timeouts = self.config.timeouts;
         let command = (self.config.command)().map_err(Stop::Failed)?;
-        let started = Live::start(&self.config.name, &command, root, patience, &self.groups);
+        let started = Live::start(&self.config.name, &command, root, timeouts, &self.groups);
         let live = started.map_err(|error| {
             let (name, program) = (&self.config.name, command.program.display());
             Stop::Failed(format!(
@@ -223,7 +223,7 @@ impl AcpAgent {
         if is_closed() {
             live.connection.stop(format!("{} was closed", self.config.name));
         }
-        let deadline = Instant::now() + patience.start;
+        let deadline = Instant::now() + timeouts.start;
         let opening = Opening { config: &self.config, live: &live, host: host.as_ref(), cancel, deadline };
         let opened = opening.open(known.or_else(|| request.resume.clone()));
         match opened {

@@ -133,7 +133,7 @@ impl Opening<'_> {
                 break;
             }
             if Instant::now() >= self.deadline {
-                let seconds = self.config.patience.start.as_secs();
+                let seconds = self.config.timeouts.start.as_secs();
                 let why = format!("{name} did not answer {method} within {seconds} s and was stopped");
                 self.live.connection.stop(why);
                 break;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::testing::program;
 use openagents_core::{
-    agent::{AccessLimits, AgentEvent, Transcript},
+    agent::{AccessLimits, AgentEvent, Conversation},
     agent_ids::CLAUDE_CODE,
     approval::{ApprovalOutcome, ApprovalRequest, Approvals},
     update::{RunState, SessionUpdate, ToolCallStatus, ToolContent},
@@ -89,7 +89,7 @@ fn prompt(
         session_id: "s".to_owned(),
         root: folder.path().to_owned(),
         text: "-do it".to_owned(),
-        transcript: Transcript::default(),
+        transcript: Conversation::default(),
         resume: resume.map(str::to_owned),
         limits: AccessLimits::default(),
     };

@@ -1,7 +1,7 @@
 //! The provider of an agent, built from its `Reach`.
 
 use crate::{
-    acp::{AcpAgent, AcpAgentConfig, AcpCommand, Patience},
+    acp::{AcpAgent, AcpAgentConfig, AcpCommand, AcpTimeouts},
     command_line::CommandLine,
     custom::model_agent,
     doctor::{Reach, Subject},
@@ -93,7 +93,7 @@ pub(super) fn provider(subject: &Subject, reach: &Reach, newest: &Newest) -> Res
                 // Availability was checked before this was created.
                 availability: Arc::new(|| Availability::Ready),
                 login: subject.log_in().map(str::to_owned),
-                patience: Patience::default(),
+                timeouts: AcpTimeouts::default(),
             }))))
         }
         Reach::Model(agent) => Ok(Provider::Model(Arc::new(model_agent(agent, &environment())?))),

@@ -1,7 +1,7 @@
 //! Converts the frames of an answer into model events.
 
 use super::{
-    calls::Calls,
+    calls::PartialCalls,
     content::{Content, Piece},
     names::Names,
     parameters::Refused,
@@ -41,7 +41,7 @@ pub(super) struct Answer<'a> {
     names: Names,
     refused: &'a Refused,
     content: Content,
-    calls: Calls,
+    calls: PartialCalls,
     finish: Option<String>,
     done: bool,
     spoke: bool,
@@ -60,7 +60,7 @@ impl<'a> Answer<'a> {
             names,
             refused,
             content: Content::new(model),
-            calls: Calls::default(),
+            calls: PartialCalls::default(),
             finish: None,
             done: false,
             spoke: false,

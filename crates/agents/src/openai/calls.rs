@@ -12,7 +12,7 @@ const CALLS: usize = 64;
 
 /// The calls of one answer.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
+pub(super) struct PartialCalls {
     calls: Vec<Call>,
     bytes: usize,
 }
@@ -25,7 +25,7 @@ struct Call {
     arguments: String,
 }
 
-impl Calls {
+impl PartialCalls {
     /// Handles an entry of `tool_calls`, which may be part of a call or a whole one.
     pub(super) fn push(&mut self, piece: &Value) {
         let function = &piece["function"];
@@ -133,7 +133,7 @@ mod tests {
     use serde_json::json;
 
     fn read(pieces: &[Value]) -> Vec<(String, String, Value)> {
-        let mut calls = Calls::default();
+        let mut calls = PartialCalls::default();
         pieces.iter().for_each(|piece| calls.push(piece));
         let calls = calls.finish(&Names::default());
         calls.into_iter().map(|call| (call.id, call.name, call.arguments)).collect()
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn oversized_arguments_are_cut() {
-        let mut calls = Calls::default();
+        let mut calls = PartialCalls::default();
         for _ in 0..40 {
             calls.push(&piece(Some(0), None, Some("a"), &format!("[{}", "é".repeat(20_000))));
         }

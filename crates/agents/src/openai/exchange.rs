@@ -6,7 +6,7 @@ use super::{
     endpoint::{Endpoint, EndpointError},
     frames::{Frames, Lost},
     key::{KeySource, Secret},
-    refusal::{Sentences, Trouble},
+    refusal::{RequestFailure, Sentences},
 };
 use backon::{ExponentialBuilder, Retryable};
 use futures::{Stream, stream};
@@ -27,7 +27,7 @@ const DRAIN: Duration = Duration::from_millis(20);
 
 /// Timeouts and retries.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Patience {
+pub(super) struct RequestTimeouts {
     /// Connect timeout.
     pub(super) connect: Duration,
     /// From the request to the first frame: the server may have to load the model and process the prompt.
@@ -42,7 +42,7 @@ pub(super) struct Patience {
     pub(super) longest_pause: Duration,
 }
 
-impl Default for Patience {
+impl Default for RequestTimeouts {
     /// Ten minutes for the first frame, as in OpenAI's own clients
     /// (<https://github.com/openai/openai-python#timeouts>).
     fn default() -> Self {
@@ -66,11 +66,11 @@ pub(super) struct Exchange {
     key: KeySource,
     local: bool,
     sentences: Sentences,
-    patience: Patience,
+    timeouts: RequestTimeouts,
 }
 
 impl Exchange {
-    pub(super) fn new(endpoint: &Endpoint, patience: Patience) -> Result<Self, EndpointError> {
+    pub(super) fn new(endpoint: &Endpoint, timeouts: RequestTimeouts) -> Result<Self, EndpointError> {
         let url = address::completions(&endpoint.base_url)?;
         if endpoint.model.trim().is_empty() {
             return Err(EndpointError::NoModel(endpoint.base_url.clone()));
@@ -80,7 +80,7 @@ impl Exchange {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut client = Client::builder()
             .user_agent(concat!("openagents/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(patience.connect)
+            .connect_timeout(timeouts.connect)
             // A prompt contains the workspace: it goes only to the configured server.
             .redirect(redirect::Policy::none());
         if local {
@@ -95,7 +95,7 @@ impl Exchange {
             key: endpoint.key.clone(),
             local,
             sentences: Sentences::new(endpoint, &origin, local),
-            patience,
+            timeouts,
             url,
         })
     }
@@ -112,7 +112,7 @@ impl Exchange {
     }
 
     /// Reads the key, if there is one that may be sent there.
-    pub(super) async fn read_key(&self) -> Result<Option<Secret>, Trouble> {
+    pub(super) async fn read_key(&self) -> Result<Option<Secret>, RequestFailure> {
         if !self.takes_key() {
             return Ok(None);
         }
@@ -120,16 +120,16 @@ impl Exchange {
         // The keychain may ask the person, which must not delay a cancel.
         let read = tokio::task::spawn_blocking(move || key.read()).await.ok().flatten();
         match self.lacks_key().filter(|_| read.is_none()) {
-            Some(reason) => Err(Trouble::of(ModelError::Unavailable(reason))),
+            Some(reason) => Err(RequestFailure::of(ModelError::Unavailable(reason))),
             None => Ok(read),
         }
     }
 
     /// Sends the request, with retries, until the first frame arrives.
-    pub(super) async fn open(&self, body: &Value) -> Result<Opened<'_>, Trouble> {
+    pub(super) async fn open(&self, body: &Value) -> Result<Opened<'_>, RequestFailure> {
         let key = self.read_key().await?;
-        let Patience { retries, pause, longest_pause, .. } = self.patience;
-        let asked = |trouble: &Trouble| trouble.passes.flatten();
+        let RequestTimeouts { retries, pause, longest_pause, .. } = self.timeouts;
+        let asked = |trouble: &RequestFailure| trouble.passes.flatten();
         let attempt = || self.attempt(body, key.as_ref());
         let pauses =
             ExponentialBuilder::default().with_min_delay(pause).with_max_times(retries).with_jitter();
@@ -143,8 +143,8 @@ impl Exchange {
             .await
     }
 
-    async fn attempt(&self, body: &Value, key: Option<&Secret>) -> Result<Opened<'_>, Trouble> {
-        let wait = Rc::new(Cell::new(self.patience.first));
+    async fn attempt(&self, body: &Value, key: Option<&Secret>) -> Result<Opened<'_>, RequestFailure> {
+        let wait = Rc::new(Cell::new(self.timeouts.first));
         let sent = tokio::time::timeout(wait.get(), self.request(body, key)?.send());
         let response = sent.await.map_err(|_| self.sentences.silent(wait.get()))?;
         let response = response.map_err(|error| self.sentences.network(&error))?;
@@ -169,11 +169,11 @@ impl Exchange {
         if let Some(error) = error_in(&first) {
             return Err(self.sentences.frame(&error, key));
         }
-        wait.set(self.patience.idle);
+        wait.set(self.timeouts.idle);
         Ok(Opened { exchange: self, frames, first, key: key.cloned(), wait })
     }
 
-    fn request(&self, body: &Value, key: Option<&Secret>) -> Result<reqwest::RequestBuilder, Trouble> {
+    fn request(&self, body: &Value, key: Option<&Secret>) -> Result<reqwest::RequestBuilder, RequestFailure> {
         let mut headers = self.headers.clone();
         if let Some(key) = key {
             let value = HeaderValue::from_str(&format!("Bearer {}", key.expose()));
@@ -195,11 +195,11 @@ impl Exchange {
                 }
             }
         };
-        let _ = tokio::time::timeout(self.patience.connect, read).await;
+        let _ = tokio::time::timeout(self.timeouts.connect, read).await;
         String::from_utf8_lossy(&body).into_owned()
     }
 
-    fn lost(&self, lost: Lost<Break>, wait: &Cell<Duration>) -> Trouble {
+    fn lost(&self, lost: Lost<Break>, wait: &Cell<Duration>) -> RequestFailure {
         match lost {
             Lost::Network(Break::Silence) => self.sentences.silent(wait.get()),
             Lost::Network(Break::Network(error)) => self.sentences.network(&error),

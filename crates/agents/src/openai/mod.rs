@@ -29,7 +29,7 @@ pub use endpoint::{Endpoint, EndpointError, Preset};
 pub use key::{KeySource, Secret};
 
 use answer::Answer;
-use exchange::{Exchange, Patience};
+use exchange::{Exchange, RequestTimeouts};
 use openagents_core::{
     CancellationToken,
     model::{
@@ -68,11 +68,11 @@ pub struct OpenAi {
 impl OpenAi {
     /// Creates a client; connects to nothing.
     pub fn new(endpoint: Endpoint) -> Result<Self, EndpointError> {
-        Self::patient(endpoint, Patience::default())
+        Self::with_timeouts(endpoint, RequestTimeouts::default())
     }
 
-    fn patient(endpoint: Endpoint, patience: Patience) -> Result<Self, EndpointError> {
-        let exchange = Exchange::new(&endpoint, patience)?;
+    fn with_timeouts(endpoint: Endpoint, timeouts: RequestTimeouts) -> Result<Self, EndpointError> {
+        let exchange = Exchange::new(&endpoint, timeouts)?;
         Ok(Self { endpoint, exchange, refused: Refused::default(), context: AtomicU32::new(0) })
     }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// The reason there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Trouble {
+pub(super) struct RequestFailure {
     /// The error with its sentence.
     pub(super) error: ModelError,
     /// Set if a retry may succeed, with the pause requested by the server.
@@ -22,7 +22,7 @@ pub(super) struct Trouble {
     pub(super) parameter: Option<Parameter>,
 }
 
-impl Trouble {
+impl RequestFailure {
     pub(super) fn of(error: ModelError) -> Self {
         Self { error, passes: None, parameter: None }
     }
@@ -67,29 +67,29 @@ impl Sentences {
         format!("{} needs a key; {}", self.server, self.key_remedy)
     }
 
-    pub(super) fn unusable_key(&self) -> Trouble {
+    pub(super) fn unusable_key(&self) -> RequestFailure {
         let sentence =
             format!("the key for {} contains invalid characters; {}", self.server, self.key_remedy);
-        Trouble::of(ModelError::Unavailable(sentence))
+        RequestFailure::of(ModelError::Unavailable(sentence))
     }
 
-    pub(super) fn redirected(&self, to: &str) -> Trouble {
+    pub(super) fn redirected(&self, to: &str) -> RequestFailure {
         let to: String = shown(to);
-        Trouble::failed(format!(
+        RequestFailure::failed(format!(
             "{} redirects to {to}, which is not followed; if that is right, make it the base URL",
             self.server
         ))
     }
 
-    pub(super) fn silent(&self, waited: Duration) -> Trouble {
+    pub(super) fn silent(&self, waited: Duration) -> RequestFailure {
         let seconds = waited.as_secs();
-        Trouble::failed(format!(
+        RequestFailure::failed(format!(
             "{} said nothing for {seconds} s; check whether it is still running, then try again",
             self.server
         ))
     }
 
-    pub(super) fn network(&self, error: &reqwest::Error) -> Trouble {
+    pub(super) fn network(&self, error: &reqwest::Error) -> RequestFailure {
         // The innermost cause is the most specific one.
         let mut cause: &dyn std::error::Error = error;
         let mut refused = false;
@@ -101,7 +101,7 @@ impl Sentences {
         if refused && self.local {
             // Connection refused; a retry would not help.
             let sentence = format!("nothing answers for {}; start it, or check the base URL", self.server);
-            return Trouble::of(ModelError::Unavailable(sentence));
+            return RequestFailure::of(ModelError::Unavailable(sentence));
         }
         let reason = if error.is_timeout() {
             "the connection timed out".to_owned()
@@ -110,29 +110,35 @@ impl Sentences {
         };
         let remedy =
             if self.local { "check whether it still runs" } else { "check the network and the base URL" };
-        Trouble::passing(format!("the connection to {} failed ({reason}); {remedy}", self.server), None)
+        RequestFailure::passing(
+            format!("the connection to {} failed ({reason}); {remedy}", self.server),
+            None,
+        )
     }
 
-    pub(super) fn too_long(&self) -> Trouble {
-        Trouble::failed(format!(
+    pub(super) fn too_long(&self) -> RequestFailure {
+        RequestFailure::failed(format!(
             "{} sends an endless answer; is {} an OpenAI-compatible address?",
             self.server, self.base_url
         ))
     }
 
-    pub(super) fn nonsense(&self) -> Trouble {
-        Trouble::failed(format!(
+    pub(super) fn nonsense(&self) -> RequestFailure {
+        RequestFailure::failed(format!(
             "{} did not send an answer; is {} an OpenAI-compatible address?",
             self.server, self.base_url
         ))
     }
 
-    pub(super) fn broken_off(&self) -> Trouble {
-        Trouble::failed(format!("{} broke off in the middle of its answer; try again", self.server))
+    pub(super) fn broken_off(&self) -> RequestFailure {
+        RequestFailure::failed(format!("{} broke off in the middle of its answer; try again", self.server))
     }
 
-    pub(super) fn filtered(&self) -> Trouble {
-        Trouble::failed(format!("{} withheld the answer (content filter); rephrase the prompt", self.server))
+    pub(super) fn filtered(&self) -> RequestFailure {
+        RequestFailure::failed(format!(
+            "{} withheld the answer (content filter); rephrase the prompt",
+            self.server
+        ))
     }
 
     /// The error of a response with an error status.
@@ -142,7 +148,7 @@ impl Sentences {
         headers: &HeaderMap,
         body: &str,
         key: Option<&Secret>,
-    ) -> Trouble {
+    ) -> RequestFailure {
         let said = Said::read(body, key);
         let (server, code) = (&self.server, status.as_u16());
         let unauthorised = |verb: &str| {
@@ -151,29 +157,29 @@ impl Sentences {
             } else {
                 self.key_remedy.clone()
             };
-            Trouble::of(ModelError::Unavailable(format!("{server} {verb} ({code}); {remedy}")))
+            RequestFailure::of(ModelError::Unavailable(format!("{server} {verb} ({code}); {remedy}")))
         };
         match status {
             StatusCode::UNAUTHORIZED if key.is_none() => unauthorised("asks for a key"),
             StatusCode::UNAUTHORIZED => unauthorised("does not take the key"),
-            StatusCode::FORBIDDEN => Trouble::of(ModelError::Unavailable(format!(
+            StatusCode::FORBIDDEN => RequestFailure::of(ModelError::Unavailable(format!(
                 "{server} does not let us use {}{} ({code}); use a key with access",
                 self.model,
                 said.aside()
             ))),
-            StatusCode::NOT_FOUND => Trouble::failed(format!(
+            StatusCode::NOT_FOUND => RequestFailure::failed(format!(
                 "{server} does not know {}{} (404); check the name of the model and the base URL {}",
                 self.model,
                 said.aside(),
                 self.base_url
             )),
             StatusCode::TOO_MANY_REQUESTS if said.is("insufficient_quota") => {
-                Trouble::of(ModelError::Unavailable(format!(
+                RequestFailure::of(ModelError::Unavailable(format!(
                     "{server} has no quota left for this key{} (429); add to it there",
                     said.aside()
                 )))
             }
-            StatusCode::TOO_MANY_REQUESTS => Trouble::passing(
+            StatusCode::TOO_MANY_REQUESTS => RequestFailure::passing(
                 format!("{server} limits the rate of this key{} (429); try again later", said.aside()),
                 retry_after(headers),
             ),
@@ -182,15 +188,15 @@ impl Sentences {
     }
 
     /// The error of an error object sent as a frame.
-    pub(super) fn frame(&self, frame: &Value, key: Option<&Secret>) -> Trouble {
+    pub(super) fn frame(&self, frame: &Value, key: Option<&Secret>) -> RequestFailure {
         let said = Said::of(frame, key);
         let status = said.status.and_then(|status| StatusCode::from_u16(status).ok());
         self.said(&said, status, None)
     }
 
-    fn said(&self, said: &Said, status: Option<StatusCode>, pause: Option<Duration>) -> Trouble {
+    fn said(&self, said: &Said, status: Option<StatusCode>, pause: Option<Duration>) -> RequestFailure {
         if let Some(overflow) = said.overflow() {
-            return Trouble::of(overflow);
+            return RequestFailure::of(overflow);
         }
         let parameter = Parameter::refused(said.parameter.as_deref(), &said.message);
         let code = status.map(|status| format!(" ({})", status.as_u16())).unwrap_or_default();
@@ -198,20 +204,21 @@ impl Sentences {
         if let Some(status) = status.filter(|status| status.is_client_error()) {
             let sentence = match status {
                 StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => {
-                    return Trouble::passing(
+                    return RequestFailure::passing(
                         format!("{server} is too busy{aside}{code}; try again later"),
                         pause,
                     );
                 }
                 _ => format!("{server} refuses the request{aside}{code}"),
             };
-            return Trouble { parameter, ..Trouble::failed(sentence) };
+            return RequestFailure { parameter, ..RequestFailure::failed(sentence) };
         }
         let remedy = if self.local { "look at its log, or try again" } else { "try again later" };
         let sentence = format!("{server} failed{aside}{code}; {remedy}");
         let passes = status.is_some_and(|status| status.is_server_error());
-        let trouble = if passes { Trouble::passing(sentence, pause) } else { Trouble::failed(sentence) };
-        Trouble { parameter, ..trouble }
+        let trouble =
+            if passes { RequestFailure::passing(sentence, pause) } else { RequestFailure::failed(sentence) };
+        RequestFailure { parameter, ..trouble }
     }
 }
 

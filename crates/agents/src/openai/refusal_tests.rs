@@ -89,7 +89,7 @@ fn context_overflows_are_recognized() {
     ];
     for (body, (needed, context)) in rows {
         let trouble = sentences(Preset::Vllm).status(StatusCode::BAD_REQUEST, &HeaderMap::new(), body, None);
-        assert_eq!(trouble, Trouble::of(ModelError::ContextOverflow { needed, context }), "{body}");
+        assert_eq!(trouble, RequestFailure::of(ModelError::ContextOverflow { needed, context }), "{body}");
     }
 }
 

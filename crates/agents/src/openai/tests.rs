@@ -10,8 +10,12 @@ use serde_json::json;
 use std::time::Duration;
 
 /// Short enough for a test, long enough for a busy machine.
-fn patience() -> Patience {
-    Patience { pause: Duration::from_millis(1), longest_pause: Duration::from_secs(2), ..Patience::default() }
+fn timeouts() -> RequestTimeouts {
+    RequestTimeouts {
+        pause: Duration::from_millis(1),
+        longest_pause: Duration::from_secs(2),
+        ..RequestTimeouts::default()
+    }
 }
 
 fn endpoint(server: &Server) -> Endpoint {
@@ -20,7 +24,7 @@ fn endpoint(server: &Server) -> Endpoint {
 }
 
 fn model(server: &Server) -> OpenAi {
-    OpenAi::patient(endpoint(server), patience()).unwrap()
+    OpenAi::with_timeouts(endpoint(server), timeouts()).unwrap()
 }
 
 fn request(text: &str) -> ModelRequest {

@@ -1,7 +1,7 @@
 //! Cancelled turns, and late output of an agent.
 
 use super::host::{Host, Say, Scene, Setup};
-use openagents_agents::acp::Patience;
+use openagents_agents::acp::AcpTimeouts;
 use openagents_core::{CancellationToken, agent::AgentProvider as _, update::RunState};
 use std::time::Duration;
 
@@ -41,8 +41,8 @@ fn output_of_a_cancelled_turn_is_late_and_in_its_own_row() {
 
 #[test]
 fn an_agent_that_ignores_a_cancel_is_replaced() {
-    let patience = Patience { cancel: Duration::from_millis(200), ..Patience::default() };
-    let scene = Setup { patience, ..Setup::default() }.scene(Host::with([]));
+    let timeouts = AcpTimeouts { cancel: Duration::from_millis(200), ..AcpTimeouts::default() };
+    let scene = Setup { timeouts, ..Setup::default() }.scene(Host::with([]));
     let first = scene.prompt("[[session]]").text;
     let outcome = scene.cancelled("[[say begun]] [[hang-after-cancel]]", |host| host.wait_for_text("begun"));
     assert_eq!(outcome.state, RunState::Cancelled);
@@ -118,9 +118,9 @@ fn nothing_is_left_after_the_end() {
 
 #[test]
 fn an_agent_with_nothing_to_do_is_stopped_and_started_again() {
-    let patience = Patience { idle: Duration::from_millis(50), ..Patience::default() };
+    let timeouts = AcpTimeouts { idle: Duration::from_millis(50), ..AcpTimeouts::default() };
     let environment = &[("FAKE_AGENT_LOAD", "1")];
-    let scene = Setup { patience, environment, ..Setup::default() }.scene(Host::with([]));
+    let scene = Setup { timeouts, environment, ..Setup::default() }.scene(Host::with([]));
     let agent = scene.prompt("[[leave-process]]").text;
     assert!(ends(agent.parse().unwrap()));
     // The same session in another process.

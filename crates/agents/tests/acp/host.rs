@@ -1,9 +1,9 @@
 //! A host that collects updates, and the invariants of every turn.
 
-use openagents_agents::acp::{AcpAgent, AcpAgentConfig, AcpCommand, Patience};
+use openagents_agents::acp::{AcpAgent, AcpAgentConfig, AcpCommand, AcpTimeouts};
 use openagents_core::{
     CancellationToken,
-    agent::{AccessLimits, AgentEvent, AgentHost, AgentProvider, AgentRequest, PromptOutcome, Transcript},
+    agent::{AccessLimits, AgentEvent, AgentHost, AgentProvider, AgentRequest, Conversation, PromptOutcome},
     approval::{ApprovalOutcome, ApprovalRequest, Approvals, OptionKind},
     model::Availability,
     update::{SessionUpdate, ToolCallStatus, ToolContent},
@@ -136,7 +136,7 @@ pub(crate) struct Scene {
 pub(crate) struct Setup<'a> {
     pub(crate) args: Vec<String>,
     pub(crate) environment: &'a [(&'a str, &'a str)],
-    pub(crate) patience: Patience,
+    pub(crate) timeouts: AcpTimeouts,
     pub(crate) login: Option<String>,
 }
 
@@ -158,7 +158,7 @@ impl Setup<'_> {
             command: Arc::new(move || Ok(command.clone())),
             availability: Arc::new(|| Availability::Ready),
             login: self.login,
-            patience: self.patience,
+            timeouts: self.timeouts,
         });
         Scene { agent: Arc::new(agent), host, root, folder }
     }
@@ -178,7 +178,7 @@ impl Scene {
             session_id: "session".to_owned(),
             root: self.root.clone(),
             text: text.to_owned(),
-            transcript: Transcript::default(),
+            transcript: Conversation::default(),
             resume: None,
             limits: AccessLimits::default(),
         }

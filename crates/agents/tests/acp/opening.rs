@@ -1,7 +1,7 @@
 //! Opening a session.
 
 use super::host::{Host, Scene, Setup};
-use openagents_agents::acp::{AcpAgent, AcpAgentConfig, Patience};
+use openagents_agents::acp::{AcpAgent, AcpAgentConfig, AcpTimeouts};
 use openagents_core::{CancellationToken, agent::AgentProvider as _, model::Availability, update::RunState};
 use std::{sync::Arc, time::Duration};
 
@@ -22,7 +22,7 @@ fn the_working_directory_and_environment_of_an_agent() {
 
 #[test]
 fn agents_that_fail_to_open() {
-    let patience = Patience { start: Duration::from_secs(1), ..Patience::default() };
+    let timeouts = AcpTimeouts { start: Duration::from_secs(1), ..AcpTimeouts::default() };
     type Row = (&'static [(&'static str, &'static str)], Option<&'static str>, &'static str);
     let rows: [Row; 4] = [
         (&[("FAKE_AGENT_SILENT", "1")], None, "❌ Fake did not answer initialize within 1 s and was stopped"),
@@ -44,9 +44,10 @@ fn agents_that_fail_to_open() {
     ];
     for (environment, login, text) in rows {
         // Only the silent agent needs the short timeout; the others may be slow.
-        let patience = if environment[0].0 == "FAKE_AGENT_SILENT" { patience } else { Patience::default() };
+        let timeouts =
+            if environment[0].0 == "FAKE_AGENT_SILENT" { timeouts } else { AcpTimeouts::default() };
         let login = login.map(str::to_owned);
-        let scene = Setup { environment, patience, login, ..Setup::default() }.scene(Host::with([]));
+        let scene = Setup { environment, timeouts, login, ..Setup::default() }.scene(Host::with([]));
         let outcome = scene.prompt("hello");
         assert_eq!((outcome.state, outcome.text.as_str()), (RunState::Failed, text));
     }
@@ -71,7 +72,7 @@ fn missing_programs_are_reported() {
             }),
             availability: Arc::new(move || availability.clone()),
             login: None,
-            patience: Patience::default(),
+            timeouts: AcpTimeouts::default(),
         })
     };
     let prompt = |agent: AcpAgent| {
@@ -128,9 +129,9 @@ fn options_are_known_and_can_be_set() {
 
 #[test]
 fn an_agent_that_opens_slowly_has_not_been_idle() {
-    let patience = Patience { idle: std::time::Duration::from_millis(1_000), ..Patience::default() };
+    let timeouts = AcpTimeouts { idle: std::time::Duration::from_millis(1_000), ..AcpTimeouts::default() };
     let environment = &[("FAKE_AGENT_SLOW", "1500")];
-    let scene = Setup { patience, environment, ..Setup::default() }.scene(Host::with([]));
+    let scene = Setup { timeouts, environment, ..Setup::default() }.scene(Host::with([]));
     assert_eq!(scene.prompt("[[say here]]").text, "here");
     assert_eq!(scene.host.remembered.lock().unwrap().len(), 1, "it was started more than once");
 }

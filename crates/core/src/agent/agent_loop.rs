@@ -1,6 +1,6 @@
 //! The parts of the agent loop and of one turn.
 
-use super::{session_tool::SessionTool, transcript::Transcript};
+use super::{conversation::Conversation, session_tool::SessionTool};
 use crate::{
     model::{LanguageModel, ModelOptions},
     tool::Toolbox,
@@ -37,7 +37,7 @@ pub struct PromptRequest {
     /// The part of the text that the person typed, if not all of it; attached text is not an instruction.
     pub words: Option<String>,
     /// History of the session.
-    pub transcript: Transcript,
+    pub transcript: Conversation,
     /// Findings for the question, already shown to the person. The model reads them, and its citations are checked.
     pub findings: Option<Findings>,
     /// Another agent wrote the text and chose the root, so the text is not a person's and the root must be canonical.
@@ -46,7 +46,7 @@ pub struct PromptRequest {
 
 impl AgentLoop {
     /// Returns the maximum length of a conversation with this model, in characters.
-    pub(super) fn conversation(&self) -> usize {
+    pub(super) fn conversation_chars(&self) -> usize {
         self.model.context_tokens().map_or(CONVERSATION, |tokens| tokens as usize * TOKEN_CHARS)
     }
 }

@@ -259,7 +259,7 @@ fn the_oldest_messages_are_dropped_when_the_conversation_does_not_fit() {
         on_event(figures());
         Ok(StopReason::EndTurn)
     }]);
-    let mut transcript = Transcript::default();
+    let mut transcript = Conversation::default();
     for number in 0..10 {
         transcript.push(&prompt(&format!("prompt {number}")));
         transcript.push(&answer(&format!("answer {number}")));

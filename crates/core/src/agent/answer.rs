@@ -1,7 +1,7 @@
 //! Runs one answer of a model on its own thread and emits its events as they arrive.
 
 use super::{
-    coalescer::{Coalescer, Piece, Role},
+    coalescer::{Coalescer, Piece, TextRole},
     event::AgentEvent,
     grounding::{Filter, Grounding},
 };
@@ -123,12 +123,12 @@ struct Reader<'a> {
     message: AssistantMessage,
     grounding: Option<&'a Grounding>,
     filter: Option<Filter<'a>>,
-    /// Role of the text held by the filter.
-    role: Role,
+    /// TextRole of the text held by the filter.
+    role: TextRole,
     shown: String,
     bytes: usize,
     usage: Option<Usage>,
-    coalescer: Coalescer<Role>,
+    coalescer: Coalescer<TextRole>,
     activity: Option<(std::mem::Discriminant<Activity>, Instant)>,
 }
 
@@ -140,7 +140,7 @@ impl<'a> Reader<'a> {
             message: AssistantMessage::default(),
             grounding,
             filter: grounding.map(Filter::new),
-            role: Role::Answer,
+            role: TextRole::Answer,
             shown: String::new(),
             bytes: 0,
             usage: None,
@@ -154,11 +154,11 @@ impl<'a> Reader<'a> {
             ModelEvent::Activity(activity) => self.show(activity),
             ModelEvent::Text(text) => {
                 self.message.text.push_str(&text);
-                self.push(Role::Answer, &text);
+                self.push(TextRole::Answer, &text);
             }
             ModelEvent::Preamble(text) => {
                 self.message.preamble.push_str(&text);
-                self.push(Role::Preamble, &text);
+                self.push(TextRole::Preamble, &text);
             }
             ModelEvent::Reasoning(piece) => {
                 self.bytes += piece.for_template().len();
@@ -172,7 +172,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn push(&mut self, role: Role, text: &str) {
+    fn push(&mut self, role: TextRole, text: &str) {
         self.bytes += text.len();
         if role != self.role {
             self.release();
@@ -188,8 +188,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn pass(&mut self, role: Role, text: &str) {
-        if role == Role::Answer {
+    fn pass(&mut self, role: TextRole, text: &str) {
+        if role == TextRole::Answer {
             self.shown.push_str(text);
         }
         for piece in self.coalescer.push(Instant::now(), role, text) {
@@ -224,20 +224,20 @@ impl<'a> Reader<'a> {
     /// empty.
     fn flush(&mut self, is_last: bool) {
         let waiting = self.coalescer.flush(Instant::now());
-        let carries = is_last && waiting.as_ref().is_some_and(|piece| piece.role == Role::Answer);
+        let carries = is_last && waiting.as_ref().is_some_and(|piece| piece.role == TextRole::Answer);
         if let Some(piece) = waiting {
             self.tell(piece, carries);
         }
         if is_last && !carries {
-            self.tell(Piece { role: Role::Answer, text: String::new() }, true);
+            self.tell(Piece { role: TextRole::Answer, text: String::new() }, true);
         }
     }
 
-    fn tell(&self, piece: Piece<Role>, is_last: bool) {
+    fn tell(&self, piece: Piece<TextRole>, is_last: bool) {
         let Piece { role, text } = piece;
         (self.emit)(AgentEvent::Update(match role {
-            Role::Preamble => SessionUpdate::AgentThought(AgentThought { text, ..Default::default() }),
-            Role::Answer => SessionUpdate::AgentMessage(AgentMessage {
+            TextRole::Preamble => SessionUpdate::AgentThought(AgentThought { text, ..Default::default() }),
+            TextRole::Answer => SessionUpdate::AgentMessage(AgentMessage {
                 text,
                 message_id: Some(self.message_id.clone()),
                 usage: self.usage.filter(|_| is_last),
@@ -255,7 +255,7 @@ impl<'a> Reader<'a> {
         self.release();
         if !says_nothing && (!asks || stop == StopReason::MaxTokens) {
             let postscript = self.filter.as_ref().map(Filter::postscript).unwrap_or_default();
-            self.pass(Role::Answer, &postscript);
+            self.pass(TextRole::Answer, &postscript);
         }
         self.flush(is_whole && !asks);
         Answer { message: self.message, shown: self.shown, stop, usage: self.usage }

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     CancellationToken,
+    budget::Cancelled,
     model::{CallRequest, Message},
     tool::{ToolError, ToolOutput},
     update::ToolCallStatus,
@@ -25,9 +26,6 @@ const CALLS: usize = 16;
 
 /// Length of one result in characters.
 const RESULT: std::ops::RangeInclusive<usize> = 1_000..=16_000;
-
-/// The turn was cancelled.
-pub(super) struct Cancelled;
 
 /// Runs the calls of one turn.
 pub(super) struct CallRunner<'a> {
@@ -58,7 +56,7 @@ impl<'a> CallRunner<'a> {
         if self.cancel.is_cancelled() {
             return Err(Cancelled);
         }
-        let room = (self.agent.conversation() / 4).clamp(*RESULT.start(), *RESULT.end());
+        let room = (self.agent.conversation_chars() / 4).clamp(*RESULT.start(), *RESULT.end());
         let answered = calls.into_iter().zip(results).map(|(call, result)| Message::Tool {
             call_id: call.id,
             name: call.name,

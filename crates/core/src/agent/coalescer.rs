@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 /// Deltas within this time of the last emitted one are joined.
 const TOGETHER: Duration = Duration::from_millis(25);
 
-/// Role of a piece of text.
+/// TextRole of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum TextRole {
     /// The answer.
     Answer,
     /// Text before a tool call.
@@ -80,13 +80,13 @@ mod tests {
     use super::*;
 
     /// Feeds pieces at the given milliseconds with a ticking clock, and records the output with its time.
-    fn play(pieces: &[(u64, Role, &str)]) -> Vec<String> {
+    fn play(pieces: &[(u64, TextRole, &str)]) -> Vec<String> {
         let begin = Instant::now();
         let at = |ms: u64| begin + Duration::from_millis(ms);
         let (mut coalescer, mut told) = (Coalescer::default(), Vec::new());
         let end = pieces.last().map_or(0, |(ms, _, _)| *ms) + 30;
         for ms in 0..=end {
-            let line = |piece: Piece<Role>| format!("{ms} {:?} {}", piece.role, piece.text);
+            let line = |piece: Piece<TextRole>| format!("{ms} {:?} {}", piece.role, piece.text);
             told.extend(coalescer.ripe(at(ms)).map(line));
             for (_, role, text) in pieces.iter().filter(|(when, _, _)| *when == ms) {
                 told.extend(coalescer.push(at(ms), *role, text).into_iter().map(line));
@@ -98,8 +98,8 @@ mod tests {
 
     #[test]
     fn the_first_at_once_and_then_together() {
-        use Role::{Answer, Preamble};
-        type Row = (&'static [(u64, Role, &'static str)], &'static [&'static str]);
+        use TextRole::{Answer, Preamble};
+        type Row = (&'static [(u64, TextRole, &'static str)], &'static [&'static str]);
         let rows: [Row; 5] = [
             (&[(0, Answer, "a")], &["0 Answer a"]),
             (&[(0, Answer, "a"), (5, Answer, "b"), (24, Answer, "c")], &["0 Answer a", "25 Answer bc"]),
@@ -122,9 +122,9 @@ mod tests {
     fn what_waits_is_given_out_when_asked_for() {
         let now = Instant::now();
         let mut coalescer = Coalescer::default();
-        coalescer.push(now, Role::Answer, "a");
+        coalescer.push(now, TextRole::Answer, "a");
         assert_eq!(coalescer.flush(now), None);
-        coalescer.push(now, Role::Answer, "b");
-        assert_eq!(coalescer.flush(now), Some(Piece { role: Role::Answer, text: "b".to_owned() }));
+        coalescer.push(now, TextRole::Answer, "b");
+        assert_eq!(coalescer.flush(now), Some(Piece { role: TextRole::Answer, text: "b".to_owned() }));
     }
 }

@@ -11,6 +11,7 @@ mod agents;
 mod answer;
 mod calls;
 mod coalescer;
+mod conversation;
 mod event;
 mod generate;
 mod grounding;
@@ -25,7 +26,6 @@ mod shown;
 pub(crate) mod testing;
 mod title;
 mod tools;
-mod transcript;
 
 pub use agent_loop::{AgentLoop, PromptRequest};
 pub use agents::{
@@ -33,6 +33,7 @@ pub use agents::{
     AgentsSnapshot, CustomAgent, CustomKind, WorkspaceAgent,
 };
 pub use coalescer::{Coalescer, Piece};
+pub use conversation::Conversation;
 pub(crate) use event::end_call;
 pub use event::{AgentEvent, CANCELLED, PromptOutcome};
 pub use generate::{GENERATE, Generate};
@@ -41,7 +42,6 @@ pub use model_agent::ModelAgent;
 pub use provider::{AccessLimits, AgentHost, AgentProvider, AgentRequest};
 pub use session_tool::{SessionContext, SessionTool};
 pub use title::title;
-pub use transcript::Transcript;
 
 #[cfg(test)]
 #[path = "agent_tests.rs"]

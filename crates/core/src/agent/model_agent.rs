@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use crate::{
         agent::{
-            AccessLimits, AgentEvent, Transcript,
+            AccessLimits, AgentEvent, Conversation,
             testing::{Answer, Scripted, ask, speak, story},
         },
         approval::{ApprovalOutcome, ApprovalRequest, Approvals},
@@ -158,7 +158,7 @@ mod tests {
             session_id: "s".to_owned(),
             root: bench.root().to_path_buf(),
             text: "What is here?".to_owned(),
-            transcript: Transcript::default(),
+            transcript: Conversation::default(),
             resume: None,
             limits: AccessLimits::default(),
         };

@@ -1,8 +1,8 @@
 //! Agents with their own loop, and the session that hosts them.
 
 use super::{
+    conversation::Conversation,
     event::{AgentEvent, PromptOutcome},
-    transcript::Transcript,
 };
 use crate::{
     CancellationToken,
@@ -56,7 +56,7 @@ pub struct AgentRequest {
     /// The prompt.
     pub text: String,
     /// History of the session, for agents that keep none themselves.
-    pub transcript: Transcript,
+    pub transcript: Conversation,
     /// The agent's own id of this session, after an earlier turn.
     pub resume: Option<String>,
     /// Limits of its file access through us.

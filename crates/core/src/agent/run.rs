@@ -3,7 +3,7 @@
 use super::{
     agent_loop::{AgentLoop, PromptRequest},
     answer::{self, Answer, Broken},
-    calls::{CallRunner, Cancelled},
+    calls::CallRunner,
     event::{AgentEvent, CANCELLED, CUT_OFF, PromptOutcome, say_last},
     grounding::{self, Grounding},
     instructions, tools,
@@ -85,7 +85,7 @@ impl<'a> Run<'a> {
         cancel: &'a CancellationToken,
         emit: Emit<'a>,
     ) -> Self {
-        let all = agent.conversation();
+        let all = agent.conversation_chars();
         let is_small = is_small(agent.model.as_ref());
         let findings_room = grounding::room(all, fixed(agent, request, is_small));
         let prompt = prompt(request, findings_room, is_small);
@@ -154,7 +154,7 @@ impl<'a> Run<'a> {
                 return if text.trim().is_empty() { Err(self.without_answer(silent)) } else { Ok(shown) };
             }
             let begun = Instant::now();
-            self.turn.extend(runner.run(calls).map_err(|Cancelled| Stop::Cancelled)?);
+            self.turn.extend(runner.run(calls).map_err(|_| Stop::Cancelled)?);
             // Tools have their own time limits: a delegate may work for hours.
             self.deadline += begun.elapsed();
         }

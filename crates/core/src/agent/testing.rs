@@ -92,7 +92,7 @@ pub(crate) fn request(bench: &Bench) -> PromptRequest {
         root: bench.root().to_path_buf(),
         text: "What is this?".to_owned(),
         words: None,
-        transcript: Transcript::default(),
+        transcript: Conversation::default(),
         findings: None,
         delegated: false,
     }

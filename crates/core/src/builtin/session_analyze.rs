@@ -3,7 +3,7 @@
 use super::session_list::provider;
 use crate::{
     budget::Budget,
-    history::{self, Digest, Prompt, Query, Transcript, WorktreeScope},
+    history::{self, Digest, LoggedPrompt, Query, Transcript, WorktreeScope},
     tool::{Tool, ToolContext, ToolError, ToolOutput, parse_arguments},
     update::{Cut, Evidence},
     workspace::Workspace,
@@ -227,7 +227,7 @@ impl<'a> Analysis<'a> {
         let relative = |path: &str| self.relative(path, cwd);
         let is_new = |origin: &Option<u64>| origin.is_none_or(|origin| !self.seen.contains(&origin));
         let prompts = digest.prompts.iter().filter(|prompt| is_new(&prompt.origin));
-        let goal = |prompt: &Prompt| Goal {
+        let goal = |prompt: &LoggedPrompt| Goal {
             line: prompt.line,
             // A prompt cannot be newer than the log.
             at: prompt.at.map_or(row.updated_at, |at| at.min(row.updated_at)),

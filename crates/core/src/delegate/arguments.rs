@@ -69,7 +69,7 @@ enum Priority {
 
 /// A task with valid arguments; its agent is not chosen yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Task {
+pub(super) struct DelegateTask {
     pub(super) provider: Option<String>,
     pub(super) description: Option<String>,
     /// The instruction as given.
@@ -83,7 +83,7 @@ pub(super) struct Task {
     pub(super) dry_run: bool,
 }
 
-impl Task {
+impl DelegateTask {
     pub(super) fn read(arguments: Value, workspace: &Workspace) -> Result<Self, ToolError> {
         let arguments: Arguments = parse_arguments(arguments)?;
         if arguments.user_prompt.trim().is_empty() {
@@ -200,7 +200,7 @@ mod tests {
             "workspace_root": bench.root().join("src"), "files_include_glob": ["**/*.rs", "*.{md,txt}"], "summarize": true,
             "max_files": 20, "priority": "high", "time_budget_ms": 120_000, "dry_run": false,
         });
-        let task = Task::read(arguments, &bench.workspace).unwrap();
+        let task = DelegateTask::read(arguments, &bench.workspace).unwrap();
         insta::assert_snapshot!(task.text, @r"
         Tidy the views
         Task: refactor
@@ -214,8 +214,9 @@ mod tests {
         Keep behaviour.
         ");
         assert_eq!((task.root, task.limits.max_files), (bench.root().join("src"), Some(20)));
-        let bare = Task::read(json!({"user_prompt": "Count the TODOs", "provider": null}), &bench.workspace)
-            .unwrap();
+        let bare =
+            DelegateTask::read(json!({"user_prompt": "Count the TODOs", "provider": null}), &bench.workspace)
+                .unwrap();
         assert_eq!(
             (bare.text.as_str(), bare.root.as_path(), bare.provider),
             ("Count the TODOs", bench.root(), None)
@@ -275,7 +276,7 @@ mod tests {
             ),
         ];
         for (arguments, part) in rows {
-            let error = Task::read(arguments.clone(), &bench.workspace).unwrap_err();
+            let error = DelegateTask::read(arguments.clone(), &bench.workspace).unwrap_err();
             assert!(matches!(error, ToolError::InvalidParameters(_)), "{arguments}");
             assert!(error.to_string().contains(part), "{arguments}: {error}");
         }
@@ -287,7 +288,7 @@ mod tests {
         fn a_task_stays_in_the_workspace(root in "[a-z./~%\\\\ ]{0,20}", glob in "[a-z*./\\\\{},\\[\\]!? ]{0,12}") {
             let bench = Bench::with(&[("a/b.rs", "")]);
             let arguments = json!({"user_prompt": "x", "workspace_root": root, "files_include_glob": [glob]});
-            if let Ok(task) = Task::read(arguments, &bench.workspace) {
+            if let Ok(task) = DelegateTask::read(arguments, &bench.workspace) {
                 proptest::prop_assert!(task.root.starts_with(bench.root()), "{root}");
                 let climbs = glob.split('/').any(|part| part == "..");
                 proptest::prop_assert!(!glob.starts_with('/') && !climbs, "{glob}");

@@ -1,7 +1,7 @@
 //! `delegate.run` and `codex.run` as session tools.
 
 use super::{
-    arguments::{Arguments, Task},
+    arguments::{Arguments, DelegateTask},
     brief::with_findings,
     delegator::{CODEX_RUN, DELEGATE, DelegateOrder, DelegateReport, Delegator},
     provider::{self, Chosen},
@@ -110,7 +110,7 @@ impl Delegate {
         if context.cancel.is_cancelled() {
             return Err(ToolError::Cancelled);
         }
-        let task = Task::read(arguments, context.workspace)?;
+        let task = DelegateTask::read(arguments, context.workspace)?;
         let report = |ok: bool, provider: &str, notes: String| DelegateReport {
             ok,
             provider: provider.to_owned(),
@@ -161,7 +161,7 @@ impl Delegate {
 
 /// Returns the task with the code locations found for it. Past sessions are left out, because the person has not seen
 /// the text.
-fn brief(context: &SessionContext<'_>, task: &Task) -> String {
+fn brief(context: &SessionContext<'_>, task: &DelegateTask) -> String {
     let found = find::find_in(&task.root, None, &task.prompt, context.cancel);
     let found = found.map_err(|error| tracing::warn!(%error, "a task is handed over without findings"));
     with_findings(&task.text, &found.unwrap_or_default().findings, false)

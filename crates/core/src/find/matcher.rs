@@ -1,6 +1,6 @@
 //! Finds all words of a query in a text in one pass.
 
-use super::query::{Origin, Query};
+use super::query::{FindQuery, Origin};
 use crate::terms::Language;
 use aho_corasick::AhoCorasick;
 use std::collections::HashMap;
@@ -53,7 +53,7 @@ pub(super) type Stems = HashMap<Box<[u8]>, Box<str>>;
 
 impl Matcher {
     /// Returns `None` for a query without words.
-    pub(super) fn new(query: &Query) -> Option<Self> {
+    pub(super) fn new(query: &FindQuery) -> Option<Self> {
         let patterns = || {
             let alternatives = query.alternatives.iter().enumerate();
             alternatives
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn words_are_found_in_identifiers_and_in_every_inflection() {
-        let matcher = Matcher::new(&Query::read("redirect")).unwrap();
+        let matcher = Matcher::new(&FindQuery::read("redirect")).unwrap();
         let rows = [
             ("follow_redirects(x)", Some(Fit::Word)),
             ("maxRedirects", Some(Fit::Word)),
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn two_words_are_found_as_one_name() {
-        let query = Query::read("Where does the event loop start?");
+        let query = FindQuery::read("Where does the event loop start?");
         let phrase = query.alternatives.iter().position(|other| other.stem == "eventloop").unwrap();
         let matcher = Matcher::new(&query).unwrap();
         for text in ["EventLoop", "event_loop", "event-loop", "the event loop", "EVENTLOOP_X"] {
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_question_without_words_has_no_matcher() {
-        assert!(Matcher::new(&Query::read("¿?")).is_none());
-        assert!(Matcher::new(&Query::read("where is it?")).is_none());
+        assert!(Matcher::new(&FindQuery::read("¿?")).is_none());
+        assert!(Matcher::new(&FindQuery::read("where is it?")).is_none());
     }
 }

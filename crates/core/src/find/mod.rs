@@ -1,7 +1,7 @@
 //! Finds the places in a workspace that answer a question. Without a model, network access or an index: every question
 //! reads the workspace once, like ripgrep, and ranks the result.
 //!
-//! `question → Query → scan (all files) → rank (the best files, in chunks) → select → findings`
+//! `question → FindQuery → scan (all files) → rank (the best files, in chunks) → select → findings`
 
 mod chunk;
 mod circumstance;
@@ -30,8 +30,8 @@ use crate::{
 use edited::Edited;
 use jiff::Zoned;
 use matcher::Matcher;
-use query::Query;
-use sessions::Touched;
+use query::FindQuery;
+use sessions::SessionBoost;
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -111,7 +111,7 @@ pub fn find(sources: &Sources<'_>, question: &str, budget: &Budget) -> Findings 
             return Findings { findings, ..Findings::default() };
         }
     }
-    let query = Query::read(question);
+    let query = FindQuery::read(question);
     let matcher = Matcher::new(&query);
     std::thread::scope(|scope| {
         let remembered = sources.history.map(|history| {
@@ -129,7 +129,7 @@ pub fn find(sources: &Sources<'_>, question: &str, budget: &Budget) -> Findings 
             )
         });
         let recalled: Recall = remembered.and_then(|thread| thread.join().ok()).unwrap_or_default();
-        let touched = Touched::by(&recalled);
+        let touched = SessionBoost::by(&recalled);
         let (mut code, mut truncated): (Vec<Finding>, bool) = (Vec::new(), recalled.truncated);
         let mut missing = Vec::new();
         if let (Some(matcher), Some(mut scanned)) = (&matcher, scanned) {
@@ -171,7 +171,7 @@ pub fn find_all(sources: &Sources<'_>, questions: &[String], budget: &Budget) ->
 }
 
 /// Returns a hint for an empty result; `has_sessions` is [`Recall::has_sessions`].
-fn hint(query: &Query, has_sessions: Option<bool>) -> String {
+fn hint(query: &FindQuery, has_sessions: Option<bool>) -> String {
     match has_sessions {
         Some(false) => return NO_SESSIONS.to_owned(),
         Some(true) => return NO_SUCH_SESSION.to_owned(),

@@ -15,7 +15,7 @@ const JOINED: usize = 6;
 
 /// Concepts, most significant first.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Query {
+pub(crate) struct FindQuery {
     pub(super) concepts: Vec<Concept>,
     pub(super) alternatives: Vec<Alternative>,
     pub(super) wants: Wants,
@@ -61,7 +61,7 @@ pub(super) struct Wants {
     pub(super) examples: bool,
 }
 
-impl Query {
+impl FindQuery {
     /// Parses a question in any of the six languages.
     pub(crate) fn read(question: &str) -> Self {
         let language = Language::of(question);

@@ -2,7 +2,7 @@
 
 use super::{
     matcher::{Hit, Matcher, Stems},
-    query::{Origin, Query},
+    query::{FindQuery, Origin},
     role::{self, Role},
     weights,
 };
@@ -66,7 +66,7 @@ pub(super) struct InPath {
 /// Reads every file of a workspace once.
 pub(super) fn scan(
     workspace: &Workspace,
-    query: &Query,
+    query: &FindQuery,
     matcher: &Matcher,
     since: Option<SystemTime>,
     budget: &Budget,
@@ -104,7 +104,7 @@ pub(super) fn read(workspace: &Workspace, path: &Path) -> Option<(Vec<u8>, Optio
 fn scan_file(
     path: String,
     text: &[u8],
-    query: &Query,
+    query: &FindQuery,
     matcher: &Matcher,
     stems: &mut Stems,
 ) -> Option<ScannedFile> {
@@ -141,7 +141,7 @@ fn tally(hits: &[Hit], alternatives: usize) -> (Tally, Tally) {
 }
 
 impl InPath {
-    fn of(path: &str, query: &Query) -> Self {
+    fn of(path: &str, query: &FindQuery) -> Self {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         let stem = name.split('.').next().unwrap_or(name);
         Self { name: named(stem, query), folder: named(folder, query) }
@@ -149,7 +149,7 @@ impl InPath {
 }
 
 /// Returns the alternatives that a name contains as a word or as the prefix of one.
-pub(super) fn named(name: &str, query: &Query) -> Vec<u16> {
+pub(super) fn named(name: &str, query: &FindQuery) -> Vec<u16> {
     let words = terms::subwords(name);
     if words.is_empty() {
         return Vec::new();

@@ -6,7 +6,7 @@
 use super::{
     chunk::{self, Chunk},
     matcher::{Hit, Matcher, Stems},
-    query::Query,
+    query::FindQuery,
     role,
     scan::{self, Scan, ScannedFile},
     weights::{self, Bm25},
@@ -64,7 +64,7 @@ pub(super) struct RankedChunk {
 
 /// Rarity of the query words in this workspace.
 struct Rarity<'a> {
-    query: &'a Query,
+    query: &'a FindQuery,
     /// By alternative: rarity times trust times the concept's weight.
     ways: Vec<f32>,
     /// By concept: the maximum contribution.
@@ -73,7 +73,7 @@ struct Rarity<'a> {
 }
 
 /// Returns the words of a question that no file contains in any form, if they are more than half of it.
-pub(super) fn missing(scan: &Scan, query: &Query) -> Vec<String> {
+pub(super) fn missing(scan: &Scan, query: &FindQuery) -> Vec<String> {
     let rarity = Rarity::of(scan, query);
     let spoken: Vec<(usize, &str)> = query.spoken().filter(|(_, word)| word.is_ascii()).collect();
     let is_missing = |at: usize| rarity.concepts[at] == 0.0;
@@ -92,7 +92,7 @@ pub(super) fn missing(scan: &Scan, query: &Query) -> Vec<String> {
 /// Ranks the files of a scan, best first.
 pub(super) fn rank(
     scan: &mut Scan,
-    query: &Query,
+    query: &FindQuery,
     matcher: &Matcher,
     workspace: &Workspace,
     boost: &(dyn Fn(&str) -> f32 + Sync),
@@ -156,7 +156,7 @@ struct ReadChunk {
 
 fn read_all(
     candidates: &[(f32, ScannedFile)],
-    query: &Query,
+    query: &FindQuery,
     matcher: &Matcher,
     workspace: &Workspace,
     budget: &Budget,
@@ -184,7 +184,7 @@ fn read_all(
 fn read_file(
     file: &ScannedFile,
     text: Vec<u8>,
-    query: &Query,
+    query: &FindQuery,
     matcher: &Matcher,
     stems: &mut Stems,
 ) -> ReadFile {
@@ -219,7 +219,7 @@ fn read_file(
 }
 
 impl ReadChunk {
-    fn new(chunk: &Chunk<'_>, lines: &[&str], query: &Query) -> Self {
+    fn new(chunk: &Chunk<'_>, lines: &[&str], query: &FindQuery) -> Self {
         let own = &lines[chunk.start..=chunk.end];
         let is_comment = |line: &&&str| {
             let text = line.trim_start();
@@ -243,7 +243,7 @@ impl ReadChunk {
 }
 
 impl<'a> Rarity<'a> {
-    fn of(scan: &Scan, query: &'a Query) -> Self {
+    fn of(scan: &Scan, query: &'a FindQuery) -> Self {
         let mut holding = vec![0.0_f32; query.alternatives.len()];
         for file in &scan.files {
             let mut fits = vec![0.0_f32; holding.len()];

@@ -1,7 +1,7 @@
 //! Selects the findings among the ranked files and their extent.
 
 use super::{
-    query::Query,
+    query::FindQuery,
     role,
     score::{RankedChunk, RankedFile},
     weights, why,
@@ -27,7 +27,7 @@ struct Candidate<'a> {
 }
 
 /// Returns the best places, best first.
-pub(super) fn select(files: &[RankedFile], query: &Query) -> Vec<Finding> {
+pub(super) fn select(files: &[RankedFile], query: &FindQuery) -> Vec<Finding> {
     let best = files.first().map_or(1.0, |file| file.score);
     let mut candidates: Vec<Candidate<'_>> = Vec::new();
     for file in files.iter().take(FINDINGS).take_while(|file| file.score >= best * NOISE) {
@@ -78,7 +78,7 @@ fn finding(
     chunk: &RankedChunk,
     (start, end): (usize, usize),
     score: f32,
-    query: &Query,
+    query: &FindQuery,
 ) -> Finding {
     let is_prose = chunk.is_comment || matches!(role::Role::of(&file.path, ""), role::Role::Documentation);
     let kind = match chunk.is_named {

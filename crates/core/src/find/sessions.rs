@@ -20,9 +20,9 @@ const TITLE: usize = 60;
 
 /// The files touched by matching sessions.
 #[derive(Debug)]
-pub(super) struct Touched<'a>(HashMap<&'a str, (f32, Option<&'a str>)>);
+pub(super) struct SessionBoost<'a>(HashMap<&'a str, (f32, Option<&'a str>)>);
 
-impl<'a> Touched<'a> {
+impl<'a> SessionBoost<'a> {
     pub(super) fn by(recalled: &'a Recall) -> Self {
         let weight = |edited: bool| if edited { EDITED } else { READ };
         let files = recalled.files.iter();

@@ -2,7 +2,7 @@
 
 use super::{
     matcher::Fit,
-    query::{Origin, Query},
+    query::{FindQuery, Origin},
     score::{RankedChunk, RankedFile},
 };
 
@@ -13,7 +13,7 @@ const NAMES: usize = 4;
 const NAME: usize = 48;
 
 /// Returns one line: the matched names, the words of the question that they match, and the definition.
-pub(super) fn why(file: &RankedFile, chunk: &RankedChunk, query: &Query) -> String {
+pub(super) fn why(file: &RankedFile, chunk: &RankedChunk, query: &FindQuery) -> String {
     let mut names: Vec<(String, Option<&str>)> = Vec::new();
     for at in &chunk.matched {
         let alternative = &query.alternatives[*at as usize];

@@ -33,7 +33,7 @@ pub(crate) struct Digest {
     /// Title given by the agent or a person.
     pub(crate) title: Option<String>,
     /// Prompts of the person in order: the first one, and the latest ones.
-    pub(crate) prompts: Vec<Prompt>,
+    pub(crate) prompts: Vec<LoggedPrompt>,
     /// Tool calls: origin hash of the line, and tool name.
     pub(crate) calls: Vec<(Option<u64>, String)>,
     /// Touched files by logged path, and whether they were changed.
@@ -50,7 +50,7 @@ pub(crate) struct Digest {
 
 /// One prompt.
 #[derive(Debug)]
-pub(crate) struct Prompt {
+pub(crate) struct LoggedPrompt {
     /// From 1; 0 if unknown.
     pub(crate) line: u64,
     /// Milliseconds since the epoch.
@@ -134,7 +134,7 @@ impl Digest {
                     self.prompts.remove(1);
                 }
                 let (line, at, origin) = (event.line, event.timestamp, event.origin);
-                self.prompts.push(Prompt { line, at, text, origin });
+                self.prompts.push(LoggedPrompt { line, at, text, origin });
             }
             EventKind::ToolCall { name } => self.calls.push((event.origin, name)),
             _ => {}

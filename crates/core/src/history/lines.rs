@@ -13,7 +13,7 @@ const CHUNK: usize = 64 << 10;
 
 /// One line without its end (`\n` or `\r\n`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Line<'a> {
+pub(crate) struct LogLine<'a> {
     /// From 1, blank lines included.
     pub(crate) number: u64,
     /// Byte offset of the line from the start of the input.
@@ -91,7 +91,7 @@ impl<R: Read> Lines<R> {
     }
 
     /// Returns the next non-blank line; `None` at the end, at the cap, or when the budget is spent.
-    pub(crate) fn next(&mut self, budget: &Budget) -> io::Result<Option<Line<'_>>> {
+    pub(crate) fn next(&mut self, budget: &Budget) -> io::Result<Option<LogLine<'_>>> {
         loop {
             if let Some(found) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
                 let (from, to) = (self.start, self.scanned + found);
@@ -109,7 +109,7 @@ impl<R: Read> Lines<R> {
                     continue;
                 }
                 let bytes = &self.buffer[from..to];
-                return Ok(Some(Line { number: self.number, offset, bytes, complete: true }));
+                return Ok(Some(LogLine { number: self.number, offset, bytes, complete: true }));
             }
             self.scanned = self.buffer.len();
             if self.scanned - self.start > self.max_line {
@@ -159,7 +159,7 @@ impl<R: Read> Lines<R> {
         Ok(())
     }
 
-    fn last_line(&mut self) -> Option<Line<'_>> {
+    fn last_line(&mut self) -> Option<LogLine<'_>> {
         let (from, to) = (self.start, self.buffer.len());
         self.start = to;
         if std::mem::take(&mut self.in_long_line) {
@@ -175,7 +175,7 @@ impl<R: Read> Lines<R> {
         self.offset += (to - from) as u64;
         let (from, to) = trimmed(&self.buffer, from, to);
         let bytes = &self.buffer[from..to];
-        (from < to).then_some(Line { number: self.number, offset, bytes, complete: false })
+        (from < to).then_some(LogLine { number: self.number, offset, bytes, complete: false })
     }
 }
 

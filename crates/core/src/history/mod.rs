@@ -37,7 +37,7 @@ pub use search::{SearchMatch, SearchQuery, SearchResult};
 pub use transcript::{Listing, Provider, Query, Transcript};
 pub use workspaces::RecentWorkspace;
 
-pub(crate) use digest::{Digest, Prompt};
+pub(crate) use digest::{Digest, LoggedPrompt};
 pub(crate) use facts::Fact;
 pub(crate) use intent::{choose, of_title, sentence};
 pub(crate) use worktree::{WorktreeScope, last_commit_or_checkout, real};

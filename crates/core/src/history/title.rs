@@ -19,7 +19,7 @@ const PLAN_MARKER: &str = "Implement the following plan:";
 
 /// A text block of a person's turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Said<'a> {
+pub(crate) enum TypedText<'a> {
     /// Text typed by a person.
     Prompt(Cow<'a, str>),
     /// A slash command such as `/init`; used as a title only if nothing else is available.
@@ -29,10 +29,10 @@ pub(crate) enum Said<'a> {
 }
 
 /// Extracts the typed text of a logged block.
-pub(crate) fn said(block: &str) -> Said<'_> {
+pub(crate) fn said(block: &str) -> TypedText<'_> {
     let block = block.trim();
     if let Some(name) = between(block, "<command-name>", "</command-name>") {
-        return if name.trim().is_empty() { Said::Nothing } else { Said::Command(name.trim()) };
+        return if name.trim().is_empty() { TypedText::Nothing } else { TypedText::Command(name.trim()) };
     }
     let text = match block.find(REQUEST_MARKER) {
         Some(at) => &block[at + REQUEST_MARKER.len()..],
@@ -41,11 +41,11 @@ pub(crate) fn said(block: &str) -> Said<'_> {
     let text = noise::strip(text);
     let text = if text.starts_with(USER_INPUT_HEADING) { noise::strip(fenced(text)) } else { text };
     if text.is_empty() {
-        return Said::Nothing;
+        return TypedText::Nothing;
     }
     match text.strip_prefix(PLAN_MARKER).and_then(first_heading) {
-        Some(heading) => Said::Prompt(Cow::Borrowed(heading)),
-        None => Said::Prompt(Cow::Borrowed(text)),
+        Some(heading) => TypedText::Prompt(Cow::Borrowed(heading)),
+        None => TypedText::Prompt(Cow::Borrowed(text)),
     }
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn said(block: &str) -> Said<'_> {
 pub(crate) fn prompt<'a>(blocks: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let mut joined = String::new();
     for block in blocks {
-        if let Said::Prompt(text) = said(block) {
+        if let TypedText::Prompt(text) = said(block) {
             if !joined.is_empty() {
                 joined.push('\n');
             }
@@ -116,32 +116,32 @@ mod tests {
 
     #[test]
     fn every_row() {
-        let prompt = |text: &'static str| Said::Prompt(Cow::Borrowed(text));
+        let prompt = |text: &'static str| TypedText::Prompt(Cow::Borrowed(text));
         let rows = [
             ("Fix the login", prompt("Fix the login")),
             (
                 "# Context from my IDE setup:\n\n## Active file: a.rs\n\n## My request for Codex:\nFix the login\n",
                 prompt("Fix the login"),
             ),
-            ("# Context from my IDE setup:\n\n## Active file: a.rs", Said::Nothing),
-            ("## My request for Codex:\n", Said::Nothing),
+            ("# Context from my IDE setup:\n\n## Active file: a.rs", TypedText::Nothing),
+            ("## My request for Codex:\n", TypedText::Nothing),
             (
                 "## User Input\n\n```text\nAdd a dark mode\n```\n\nYou **MUST** consider the user input",
                 prompt("Add a dark mode"),
             ),
-            ("## User Input\n\n```text\n\n```\n\nYou **MUST**", Said::Nothing),
+            ("## User Input\n\n```text\n\n```\n\nYou **MUST**", TypedText::Nothing),
             ("## User Input\n\nAdd a dark mode", prompt("Add a dark mode")),
             ("Implement the following plan:\n\n# Dark mode\n\n## Steps\n1. a", prompt("Dark mode")),
             ("Implement the following plan:", prompt("Implement the following plan:")),
             ("<environment_context>x</environment_context>\nImplement the following plan:\n# A", prompt("A")),
             (
                 "<command-message>init</command-message>\n<command-name>/init</command-name>",
-                Said::Command("/init"),
+                TypedText::Command("/init"),
             ),
-            ("<command-name></command-name>", Said::Nothing),
-            ("<local-command-stdout>ok</local-command-stdout>", Said::Nothing),
-            ("", Said::Nothing),
-            (" \n\t", Said::Nothing),
+            ("<command-name></command-name>", TypedText::Nothing),
+            ("<local-command-stdout>ok</local-command-stdout>", TypedText::Nothing),
+            ("", TypedText::Nothing),
+            (" \n\t", TypedText::Nothing),
         ];
         for (block, expected) in rows {
             assert_eq!(said(block), expected, "{block:?}");

@@ -16,7 +16,7 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
-    agent::{AccessLimits, Transcript},
+    agent::{AccessLimits, Conversation},
     approval::Approval,
     model::Activity,
     update::{ModeChange, SessionUpdate},
@@ -310,8 +310,8 @@ impl Session {
     /// Returns the transcript for a model; incomplete if cancelled. Blocks.
     ///
     /// Reads forwards from a fixed start, so that the model's prefix stays the same between turns.
-    pub(crate) fn transcript(&self, cancel: &CancellationToken) -> Result<Transcript, StoreError> {
-        let mut transcript = Transcript::default();
+    pub(crate) fn transcript(&self, cancel: &CancellationToken) -> Result<Conversation, StoreError> {
+        let mut transcript = Conversation::default();
         // The start moves in steps, for the same reason.
         let mut since = self.head().seq.saturating_sub(TRANSCRIPT).next_multiple_of(TRANSCRIPT / 4);
         while !cancel.is_cancelled() {

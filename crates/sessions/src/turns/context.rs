@@ -9,7 +9,7 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
-    agent::{AGENT_SETTINGS, AgentEvent, AgentSettings, Transcript},
+    agent::{AGENT_SETTINGS, AgentEvent, AgentSettings, Conversation},
     approval::ApprovalState,
     model::SettingsStore,
     route::Situation,
@@ -96,10 +96,10 @@ pub(crate) fn show(session: &Arc<Session>, event: AgentEvent) {
 }
 
 /// Returns the transcript of a session; empty if it cannot be read.
-pub(crate) fn transcript(session: &Session, cancel: &CancellationToken) -> Transcript {
+pub(crate) fn transcript(session: &Session, cancel: &CancellationToken) -> Conversation {
     session.transcript(cancel).unwrap_or_else(|error| {
         tracing::warn!(%error, "could not read the transcript");
-        Transcript::default()
+        Conversation::default()
     })
 }
 

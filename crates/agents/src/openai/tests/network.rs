@@ -49,7 +49,7 @@ fn retries_are_limited() {
     let server = Server::start(|_, reply| reply.head(500, "")).unwrap();
     let heard = ask(&model(&server), &request("?"));
     assert!(heard.sentence().contains("failed (500); look at its log, or try again"), "{}", heard.sentence());
-    assert_eq!(server.asked().len(), 1 + patience().retries);
+    assert_eq!(server.asked().len(), 1 + timeouts().retries);
 }
 
 #[test]
@@ -134,9 +134,9 @@ fn a_silent_server_times_out() {
     })
     .unwrap();
     let quick =
-        Patience { first: Duration::from_millis(300), idle: Duration::from_millis(300), ..patience() };
+        RequestTimeouts { first: Duration::from_millis(300), idle: Duration::from_millis(300), ..timeouts() };
     for (server, said) in [(&silent, ""), (&headers_only, ""), (&stuck, "Half")] {
-        let heard = ask(&OpenAi::patient(endpoint(server), quick).unwrap(), &request("?"));
+        let heard = ask(&OpenAi::with_timeouts(endpoint(server), quick).unwrap(), &request("?"));
         assert!(heard.sentence().contains("said nothing for"), "{}", heard.sentence());
         assert_eq!((heard.message.text.as_str(), server.asked().len()), (said, 1));
     }
@@ -217,7 +217,7 @@ fn the_key_and_the_headers_go_only_to_the_server() {
     .unwrap();
     let mut with_headers = endpoint(&echo);
     with_headers.headers.insert("X-Team".to_owned(), "blue-secret".to_owned());
-    let model = OpenAi::patient(with_headers, patience()).unwrap();
+    let model = OpenAi::with_timeouts(with_headers, timeouts()).unwrap();
     let heard = ask(&model, &request("?"));
     let asked = echo.asked().remove(0);
     assert_eq!(asked.header("authorization"), Some("Bearer sk-very-secret"));
@@ -239,7 +239,7 @@ fn a_key_goes_over_https_or_stays_on_this_machine() {
         ("http://192.168.0.7:8000/v1", false),
     ] {
         let endpoint = Endpoint { key: key.clone(), ..Endpoint::named("m", Some(base_url), None) };
-        let exchange = Exchange::new(&endpoint, patience()).unwrap();
+        let exchange = Exchange::new(&endpoint, timeouts()).unwrap();
         let read = NETWORK.as_ref().unwrap().block_on(exchange.read_key()).unwrap();
         assert_eq!(read.is_some(), takes_key, "{base_url}");
     }
@@ -250,7 +250,7 @@ fn a_missing_key_fails_before_the_request() {
     let variable = KeySource::Variable("OPENAGENTS_TEST_NO_SUCH_KEY".to_owned());
     let model = |base_url| {
         let endpoint = Endpoint { key: variable.clone(), ..Endpoint::named("gpt-x", base_url, None) };
-        OpenAi::patient(endpoint, patience()).unwrap()
+        OpenAi::with_timeouts(endpoint, timeouts()).unwrap()
     };
     let openai = model(None);
     let Availability::Unavailable(reason) = openai.availability() else { panic!("it is available") };
@@ -391,7 +391,7 @@ fn connections_are_reused() {
             write!(stream, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{chunk}0\r\n\r\n").unwrap();
         }
     });
-    let model = OpenAi::patient(Endpoint::named("m", Some(&base_url), None), patience()).unwrap();
+    let model = OpenAi::with_timeouts(Endpoint::named("m", Some(&base_url), None), timeouts()).unwrap();
     for _ in 0..3 {
         assert_eq!(ask(&model, &request("?")).message.text, "Hi.");
     }

@@ -115,9 +115,9 @@ fn responses_of_other_servers_are_parsed() {
             reply.bytes(body.as_bytes())
         })
         .unwrap();
-        let mut quick = patience();
+        let mut quick = timeouts();
         quick.retries = 1;
-        let heard = ask(&OpenAi::patient(endpoint(&server), quick).unwrap(), &request("?"));
+        let heard = ask(&OpenAi::with_timeouts(endpoint(&server), quick).unwrap(), &request("?"));
         assert_eq!((heard.message.text.as_str(), heard.thoughts()), (said, thought), "{name}");
         let asked: Vec<_> = calls.iter().map(|(name, arguments)| (*name, arguments)).collect();
         assert_eq!(heard.calls(), asked, "{name}");

@@ -2,7 +2,7 @@
 
 use super::{
     citation::{self, Citation},
-    places::Places,
+    places::CitedPlaces,
     sentence,
 };
 use crate::{
@@ -29,7 +29,7 @@ const WORDS: usize = 3;
 /// The citations of one turn.
 #[derive(Debug)]
 pub(crate) struct Grounding {
-    places: Places,
+    places: CitedPlaces,
     /// The person's question.
     question: String,
     found: Vec<Place>,
@@ -49,7 +49,7 @@ impl Grounding {
         cancel: &CancellationToken,
     ) -> Self {
         Self {
-            places: Places::new(workspace, tools),
+            places: CitedPlaces::new(workspace, tools),
             question: question.to_owned(),
             found: findings.findings.iter().map(|finding| finding.place.clone()).collect(),
             cancel: cancel.clone(),

@@ -12,13 +12,13 @@ use std::{ops::Range, sync::LazyLock};
 pub(super) struct Citation {
     /// Byte range in the line.
     pub(super) range: Range<usize>,
-    pub(super) target: Target,
+    pub(super) target: CitationTarget,
     /// First and last line of each cited span, from 1.
     pub(super) spans: Vec<(u64, u64)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum CitationTarget {
     /// The path as written; may be outside of the workspace.
     File(String),
     Session {
@@ -117,7 +117,7 @@ fn spans(numbers: &str) -> Vec<(u64, u64)> {
 }
 
 /// Matches a known path, which may contain any characters.
-fn known_file(before: &str, known: &[Place]) -> Option<(usize, Target)> {
+fn known_file(before: &str, known: &[Place]) -> Option<(usize, CitationTarget)> {
     let paths = known.iter().filter_map(|place| match place {
         Place::File { path } => Some(path),
         Place::Session { .. } => None,
@@ -127,10 +127,10 @@ fn known_file(before: &str, known: &[Place]) -> Option<(usize, Target)> {
         rest.is_some_and(|rest| !rest.ends_with(|c: char| is_path(c) && !is_unspaced(c)))
     };
     let path = paths.filter(ends).max_by_key(|path| path.len())?;
-    Some((path.len(), Target::File(path.clone())))
+    Some((path.len(), CitationTarget::File(path.clone())))
 }
 
-fn session(before: &str, known: &[Place]) -> Option<(usize, Target)> {
+fn session(before: &str, known: &[Place]) -> Option<(usize, CitationTarget)> {
     let captures = SESSION.as_ref()?.captures(before)?;
     let id = captures.get(3)?;
     let provider = captures.get(1).map(|provider| provider.as_str().to_owned());
@@ -150,10 +150,10 @@ fn session(before: &str, known: &[Place]) -> Option<(usize, Target)> {
         return None;
     }
     let begin = captures.get(1).or(captures.get(2)).unwrap_or(id).start();
-    Some((before.len() - begin, Target::Session { provider, id: id.as_str().to_owned() }))
+    Some((before.len() - begin, CitationTarget::Session { provider, id: id.as_str().to_owned() }))
 }
 
-fn file(before: &str, exists: &dyn Fn(&str) -> bool) -> Option<(usize, Target)> {
+fn file(before: &str, exists: &dyn Fn(&str) -> bool) -> Option<(usize, CitationTarget)> {
     let mut path = path_at_end(before);
     let is_url = word_at_end(before).split_once("://").is_some_and(|(scheme, _)| scheme != "file");
     if is_url || path.starts_with("//") {
@@ -170,7 +170,7 @@ fn file(before: &str, exists: &dyn Fn(&str) -> bool) -> Option<(usize, Target)> 
         }
         path = path.trim_start_matches(['@', '-', '_', '+']);
     }
-    is_file(path, exists).then(|| (path.len(), Target::File(written(path))))
+    is_file(path, exists).then(|| (path.len(), CitationTarget::File(written(path))))
 }
 
 /// Returns whether a text is a file path and not a host, a time or a name with a number.
@@ -261,8 +261,8 @@ mod tests {
         let exists = |path: &str| ["run", "bin", "bin/start"].contains(&path);
         let citation = |citation: Citation| {
             let target = match citation.target {
-                Target::File(path) => path,
-                Target::Session { provider, id } => format!("{provider:?} {id}"),
+                CitationTarget::File(path) => path,
+                CitationTarget::Session { provider, id } => format!("{provider:?} {id}"),
             };
             let spans: Vec<_> = citation.spans.iter().map(|(start, end)| format!("{start}-{end}")).collect();
             format!("{}|{target}|{}", &line[citation.range], spans.join(","))

@@ -1,7 +1,7 @@
 //! Opens cited places.
 
 use super::{
-    citation::{Citation, Target},
+    citation::{Citation, CitationTarget},
     words::Words,
 };
 use crate::{
@@ -23,13 +23,13 @@ const AROUND: u64 = 5;
 
 /// The files of a workspace and the past sessions.
 #[derive(Debug, Clone)]
-pub(super) struct Places {
+pub(super) struct CitedPlaces {
     pub(super) workspace: Arc<Workspace>,
     history: Arc<History>,
     limits: Limits,
 }
 
-impl Places {
+impl CitedPlaces {
     pub(super) fn new(workspace: Arc<Workspace>, tools: &Toolbox) -> Self {
         Self { workspace, history: Arc::clone(&tools.history), limits: tools.limits.clone() }
     }
@@ -50,8 +50,8 @@ impl Places {
             let is_range = 0 < start && start <= end;
             is_range
                 && match &citation.target {
-                    Target::File(path) => self.file_tells(path, start, end, words, &budget),
-                    Target::Session { provider, id } => {
+                    CitationTarget::File(path) => self.file_tells(path, start, end, words, &budget),
+                    CitationTarget::Session { provider, id } => {
                         self.session_tells(provider.as_deref(), id, start, end, words, &budget)
                     }
                 }

@@ -1,7 +1,7 @@
 //! The input of a fixed answer.
 
 use crate::{
-    agent::transcript::Transcript,
+    agent::conversation::Conversation,
     route::{Situation, Topic},
     update::Decision,
 };
@@ -18,5 +18,5 @@ pub struct InlineQuestion<'a> {
     /// The available agents.
     pub situation: &'a Situation,
     /// History of the session.
-    pub transcript: &'a Transcript,
+    pub transcript: &'a Conversation,
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     agent::{
-        Transcript,
+        Conversation,
         testing::{self, Answer, Scripted, figures, prompt, speak, story},
     },
     budget::Budget,
@@ -51,7 +51,7 @@ fn ask_with(
     let (cancel, events) = (CancellationToken::new(), Mutex::new(Vec::new()));
     let routed = route(words, situation);
     assert_eq!(routed.decision.target, Target::Inline, "{text}");
-    let mut transcript = Transcript::default();
+    let mut transcript = Conversation::default();
     transcript.push(&prompt("Fix the login test"));
     transcript.push(&testing::answer("Done."));
     let question = InlineQuestion {

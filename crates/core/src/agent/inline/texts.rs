@@ -2,7 +2,7 @@
 
 use super::question::InlineQuestion;
 use crate::{
-    agent::{title::of as first_words, transcript::Transcript},
+    agent::{conversation::Conversation, title::of as first_words},
     model::{Availability, Message},
     route::{Candidate, Situation},
     update::Target,
@@ -98,7 +98,7 @@ fn ready_names(situation: &Situation, fits: impl Fn(&Candidate) -> bool) -> Opti
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-pub(super) fn title(transcript: &Transcript) -> String {
+pub(super) fn title(transcript: &Conversation) -> String {
     let messages = transcript.messages(BEGINNING);
     let first = messages.iter().find_map(|message| match message {
         Message::User { text } => Some(text.as_str()),

@@ -6,7 +6,7 @@ use super::{
         json::Node,
         lines::{self, Lines, OpenLog},
         source::{LogFile, millis},
-        title::{self, Said},
+        title::{self, TypedText},
         transcript::{Provider, Transcript},
     },
     line,
@@ -167,16 +167,16 @@ impl Summary {
         let mut prompted = false;
         for block in line::texts(node) {
             match title::said(block) {
-                Said::Prompt(text) => {
+                TypedText::Prompt(text) => {
                     prompted = true;
                     if part.head && self.first_prompt.is_none() {
                         self.first_prompt = Some(title::one_line(&text));
                     }
                 }
-                Said::Command(name) if part.head && self.first_command.is_none() => {
+                TypedText::Command(name) if part.head && self.first_command.is_none() => {
                     self.first_command = Some(title::one_line(name));
                 }
-                Said::Command(_) | Said::Nothing => {}
+                TypedText::Command(_) | TypedText::Nothing => {}
             }
         }
         if prompted && !node.flag("isSidechain") {

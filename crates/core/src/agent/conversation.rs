@@ -19,7 +19,7 @@ const KEPT: usize = 2_000_000;
 ///
 /// Thoughts, titles, modes and exploration steps are left out; an exploration is represented by its last message.
 #[derive(Debug, Clone, Default)]
-pub struct Transcript {
+pub struct Conversation {
     turns: VecDeque<Turn>,
     /// Prompts without an answer, in order.
     waiting: VecDeque<Prompt>,
@@ -50,7 +50,7 @@ enum Part {
     Called { call: CallRequest, result: Option<String> },
 }
 
-impl Transcript {
+impl Conversation {
     /// Adds the next update of the log.
     pub fn push(&mut self, update: &SessionUpdate) {
         match update {
@@ -231,5 +231,5 @@ impl Turn {
 }
 
 #[cfg(test)]
-#[path = "transcript_tests.rs"]
+#[path = "conversation_tests.rs"]
 mod tests;

@@ -31,7 +31,7 @@ fn ended(id: &str, output: &str) -> SessionUpdate {
 }
 
 fn read(updates: Vec<SessionUpdate>, room: usize) -> String {
-    let mut transcript = Transcript::default();
+    let mut transcript = Conversation::default();
     updates.iter().for_each(|update| transcript.push(update));
     let line = |message: Message| match message {
         Message::User { text } => format!("user {text}"),
