@@ -12,8 +12,9 @@
 //! | 1 | `known` | the agents that this program knows |
 //! | 1 | `openai` | models behind an OpenAI-compatible address |
 //! | 1 | `process` | child processes: group, pipes, lines, exit |
-//! | 2 | `acp` | the client side of the Agent Client Protocol |
 //! | 2 | `capture` | output of a short command |
+//! | 2 | `output` | output of an agent as updates of our session |
+//! | 3 | `acp` | the client side of the Agent Client Protocol |
 //! | 3 | `shell` | the `PATH` of the person's shell |
 //! | 4 | `command_line` | the command lines of Codex and Claude Code |
 //! | 4 | `custom` | agents and models that a person added |
@@ -28,6 +29,7 @@ mod doctor;
 mod known;
 mod local;
 pub mod openai;
+mod output;
 mod process;
 mod shell;
 #[cfg(test)]

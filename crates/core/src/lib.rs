@@ -55,7 +55,7 @@ pub mod repository;
 pub mod route;
 pub mod survey;
 mod terms;
-mod text;
+pub mod text;
 pub mod tool;
 pub mod update;
 mod walk;

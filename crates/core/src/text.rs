@@ -14,19 +14,50 @@ pub(crate) fn cut_at_word(text: &str, characters: usize) -> String {
 }
 
 /// Joins the lines of a text, so that a name with a line break stays on one line.
-pub(crate) fn one_line(text: &str) -> String {
-    text.split(|c: char| c.is_whitespace() || c.is_control())
-        .filter(|word| !word.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
+pub fn one_line(text: &str) -> String {
+    line(text, usize::MAX)
 }
 
-/// Returns a JSON value as text: a string without quotes.
-pub(crate) fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+/// Returns at most `characters` of a text on one line, followed by `…` if there are more. Reads no further than that.
+pub fn line(text: &str, characters: usize) -> String {
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+    let mut line = String::new();
+    let mut count = 0;
+    for word in words {
+        if !line.is_empty() {
+            line.push(' ');
+            count += 1;
+        }
+        for character in word.chars() {
+            if count == characters {
+                line.truncate(line.trim_end().len());
+                line.push('…');
+                return line;
+            }
+            line.push(character);
+            count += 1;
+        }
+    }
+    line
 }
 
-/// Truncates at a character boundary and appends a note.
+/// Truncates to a number of characters and appends `…`.
+pub fn clip(text: &str, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Truncates to a number of bytes, at a character boundary, and appends `…`.
+pub fn clip_bytes(text: &str, bytes: usize) -> String {
+    match text.floor_char_boundary(bytes) {
+        end if end < text.len() => format!("{}…", &text[..end]),
+        _ => text.to_owned(),
+    }
+}
+
+/// Truncates to a number of characters and appends a note for a model.
 pub(crate) fn cut_with_note(text: &str, room: usize) -> String {
     match text.char_indices().nth(room) {
         None => text.to_owned(),
@@ -37,14 +68,30 @@ pub(crate) fn cut_with_note(text: &str, room: usize) -> String {
     }
 }
 
+/// Returns a JSON value as text: a string without quotes.
+pub(crate) fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::cut_at_word;
+    use super::*;
 
     #[test]
     fn cuts_between_words_and_says_so() {
         assert_eq!(cut_at_word("short", 10), "short");
         assert_eq!(cut_at_word("one two, three", 10), "one two…");
         assert_eq!(cut_at_word("éééééééééééé", 5), "éééé…");
+    }
+
+    #[test]
+    fn one_line_at_most() {
+        assert_eq!(line("  a\n\n b\tc ", 200), "a b c");
+        let long = line(&"word ".repeat(100), 200);
+        assert_eq!(long.chars().count(), 200);
+        assert!(long.ends_with("word…"), "{long}");
+        assert_eq!(line(&"ü".repeat(200), 200).chars().count(), 200);
+        assert_eq!(line(&"ü".repeat(201), 200), format!("{}…", "ü".repeat(200)));
+        assert_eq!((clip("üüü", 2), clip_bytes("üüü", 3)), ("üü…".to_owned(), "ü…".to_owned()));
     }
 }

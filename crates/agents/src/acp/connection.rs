@@ -3,9 +3,8 @@
 use super::{
     config::AcpCommand,
     frame::{self, Incoming, RpcError},
-    lines::{self, Line},
 };
-use crate::process::{Group, Groups, LastWords, Pipe, exit_in_words, filtered};
+use crate::process::{Group, Groups, LastWords, Line, Pipe, exit_in_words, filtered, next_line};
 use serde_json::Value;
 use std::{
     collections::HashMap,
@@ -293,7 +292,7 @@ fn write(mut stdin: Pipe<ChildStdin>, frames: &mpsc::Receiver<Vec<u8>>, unread: 
 fn read(stdout: Pipe<ChildStdout>, lines: &mpsc::SyncSender<Line>) {
     let mut input = BufReader::with_capacity(64 << 10, stdout);
     loop {
-        let line = lines::next(&mut input, LINE);
+        let line = next_line(&mut input, LINE);
         let is_last = !matches!(line, Line::Whole(_));
         if lines.send(line).is_err() || is_last {
             break;

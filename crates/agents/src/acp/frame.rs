@@ -1,5 +1,6 @@
 //! JSON-RPC messages of an agent.
 
+use openagents_core::text::clip_bytes;
 use serde_json::{Value, json};
 
 /// A parsed message.
@@ -35,7 +36,7 @@ impl RpcError {
     }
 
     pub(super) fn method_not_found(method: &str) -> Self {
-        Self::new(-32601, format!("Method not found: {}", shorten(method, 100)))
+        Self::new(-32601, format!("Method not found: {}", clip_bytes(method, 100)))
     }
 
     pub(super) fn invalid_params(why: impl std::fmt::Display) -> Self {
@@ -62,20 +63,8 @@ impl RpcError {
             Some(details) => format!("{}: {details}", self.message),
             None => self.message.clone(),
         };
-        shorten(&whole, 500)
+        clip_bytes(&whole, 500)
     }
-}
-
-/// Truncates text to a number of bytes, at a character boundary.
-pub(super) fn shorten(text: &str, limit: usize) -> String {
-    if text.len() <= limit {
-        return text.to_owned();
-    }
-    let mut end = limit;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{}…", &text[..end])
 }
 
 /// Parses a line; `None` if it is not a message.

@@ -1,45 +1,18 @@
 //! Converts protocol types into ours, one function per type.
 
-use super::frame::shorten;
+use crate::output::{self, CallNews, CallStatus, Role, Shown, TerminalNews, Timeline, diff, one_line};
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::update::{EntryStatus, Location, ToolCallDetails, ToolContent, ToolKind};
-use serde_json::Value;
+use std::time::Instant;
 
-/// Maximum bytes of a title.
-const TITLE: usize = 300;
-/// Maximum bytes of a text shown by a call; see [`ToolContent::Text`].
-const TEXT: usize = 64 << 10;
-/// Maximum bytes of each side of a diff; see [`ToolContent::Diff`].
-const SIDE: usize = 256 << 10;
 /// Content pieces and locations shown by a call.
 const PIECES: usize = 200;
-
-/// A content piece of a call; the output of a terminal is filled in when it is sent.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Shown {
-    Fixed(ToolContent),
-    Terminal(String),
-}
-
-/// A `tool_call` or `tool_call_update`.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct CallNews {
-    pub(super) id: String,
-    pub(super) name: Option<String>,
-    pub(super) status: Option<wire::ToolCallStatus>,
-    /// Without content, which is in `shown`.
-    pub(super) details: ToolCallDetails,
-    /// `None` if unchanged.
-    pub(super) shown: Option<Vec<Shown>>,
-    pub(super) raw_output: Option<Value>,
-    pub(super) meta: Option<wire::Meta>,
-}
 
 pub(super) fn announced(call: wire::ToolCall) -> CallNews {
     CallNews {
         id: call.tool_call_id.to_string(),
         name: call.name,
-        status: Some(call.status),
+        status: status(call.status),
         details: ToolCallDetails {
             title: one_line(&call.title),
             kind: Some(kind(call.kind)),
@@ -49,7 +22,7 @@ pub(super) fn announced(call: wire::ToolCall) -> CallNews {
         },
         shown: (!call.content.is_empty()).then(|| shown(call.content)),
         raw_output: call.raw_output,
-        meta: call.meta,
+        terminals: terminals(call.meta.as_ref()),
     }
 }
 
@@ -58,7 +31,7 @@ pub(super) fn news(update: wire::ToolCallUpdate) -> CallNews {
     CallNews {
         id: update.tool_call_id.to_string(),
         name: fields.name,
-        status: fields.status,
+        status: fields.status.and_then(status),
         details: ToolCallDetails {
             title: fields.title.as_deref().and_then(one_line),
             kind: fields.kind.map(kind),
@@ -68,24 +41,46 @@ pub(super) fn news(update: wire::ToolCallUpdate) -> CallNews {
         },
         shown: fields.content.filter(|content| !content.is_empty()).map(shown),
         raw_output: fields.raw_output,
-        meta: update.meta,
+        terminals: terminals(update.meta.as_ref()),
     }
 }
 
-/// Display text on one line; `None` if empty.
-pub(super) fn one_line(text: &str) -> Option<String> {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    (!line.is_empty()).then(|| shorten(&line, TITLE))
+/// `None` if it changes nothing.
+fn status(status: wire::ToolCallStatus) -> Option<CallStatus> {
+    match status {
+        wire::ToolCallStatus::InProgress => Some(CallStatus::Running),
+        wire::ToolCallStatus::Completed => Some(CallStatus::Completed),
+        wire::ToolCallStatus::Failed => Some(CallStatus::Failed),
+        _ => None,
+    }
+}
+
+/// Codex and Claude Code run commands themselves and send the output in `_meta` of the update.
+fn terminals(meta: Option<&wire::Meta>) -> Vec<TerminalNews> {
+    let words = ["terminal_info", "terminal_output", "terminal_output_delta", "terminal_exit"];
+    let news = |word: &str| {
+        let said = meta?.get(word)?;
+        let exit = || {
+            let code = said["exit_code"].as_i64().and_then(|code| i32::try_from(code).ok());
+            (code, said["signal"].as_str().map(str::to_owned))
+        };
+        Some(TerminalNews {
+            id: said["terminal_id"].as_str()?.to_owned(),
+            data: said["data"].as_str().unwrap_or_default().to_owned(),
+            exit: (word == "terminal_exit").then(exit),
+            shows: word != "terminal_info",
+        })
+    };
+    words.into_iter().filter_map(news).collect()
 }
 
 fn shown(content: Vec<wire::ToolCallContent>) -> Vec<Shown> {
     let piece = |content| match content {
         wire::ToolCallContent::Content(content) => {
-            text(&content.content).map(|text| Shown::Fixed(ToolContent::Text { text: shorten(&text, TEXT) }))
+            text(&content.content).map(|text| Shown::Fixed(output::text(&text)))
         }
-        wire::ToolCallContent::Diff(diff) => {
-            let path = diff.path.display().to_string();
-            Some(Shown::Fixed(change(path, diff.old_text, diff.new_text)))
+        wire::ToolCallContent::Diff(change) => {
+            Some(Shown::Fixed(diff(change.path.display().to_string(), change.old_text, change.new_text)))
         }
         wire::ToolCallContent::Terminal(terminal) => Some(Shown::Terminal(terminal.terminal_id.to_string())),
         _ => None,
@@ -99,31 +94,8 @@ fn shown(content: Vec<wire::ToolCallContent>) -> Vec<Shown> {
     all
 }
 
-/// A diff, truncated if it is long: common lines at both ends are dropped first, so that the changed part is kept.
-fn change(path: String, old_text: Option<String>, new_text: String) -> ToolContent {
-    let old = old_text.as_deref().unwrap_or_default();
-    let truncated = old.len() > SIDE || new_text.len() > SIDE;
-    if !truncated {
-        return ToolContent::Diff { path, old_text, new_text, truncated };
-    }
-    let (old, new) = without_common_lines(old, &new_text);
-    let (old, new_text) = (shorten(old, SIDE), shorten(new, SIDE));
-    ToolContent::Diff { path, old_text: old_text.map(|_| old), new_text, truncated }
-}
-
-/// Drops the lines that both texts begin and end with.
-fn without_common_lines<'a>(old: &'a str, new: &'a str) -> (&'a str, &'a str) {
-    let same = |(old, new): &(&str, &str)| old == new;
-    let pairs = old.split_inclusive('\n').zip(new.split_inclusive('\n'));
-    let start: usize = pairs.take_while(same).map(|(line, _)| line.len()).sum();
-    let (old, new) = (&old[start..], &new[start..]);
-    let pairs = old.split_inclusive('\n').rev().zip(new.split_inclusive('\n').rev());
-    let end: usize = pairs.take_while(same).map(|(line, _)| line.len()).sum();
-    (&old[..old.len() - end], &new[..new.len() - end])
-}
-
 /// The text of a block; other content is named.
-pub(super) fn text(block: &wire::ContentBlock) -> Option<String> {
+fn text(block: &wire::ContentBlock) -> Option<String> {
     match block {
         wire::ContentBlock::Text(text) => Some(text.text.clone()),
         wire::ContentBlock::ResourceLink(link) => Some(format!("[{}]({})", link.name, link.uri)),
@@ -146,7 +118,7 @@ fn locations(locations: Vec<wire::ToolCallLocation>) -> Vec<Location> {
     locations.into_iter().take(PIECES).map(place).collect()
 }
 
-pub(super) fn kind(kind: wire::ToolKind) -> ToolKind {
+fn kind(kind: wire::ToolKind) -> ToolKind {
     match kind {
         wire::ToolKind::Read => ToolKind::Read,
         wire::ToolKind::Edit => ToolKind::Edit,
@@ -161,59 +133,29 @@ pub(super) fn kind(kind: wire::ToolKind) -> ToolKind {
     }
 }
 
-/// The word for a kind, for calls that don't name their tool.
-pub(super) fn kind_word(kind: ToolKind) -> &'static str {
-    match kind {
-        ToolKind::Read => "read",
-        ToolKind::Edit => "edit",
-        ToolKind::Delete => "delete",
-        ToolKind::Move => "move",
-        ToolKind::Search => "search",
-        ToolKind::Execute => "execute",
-        ToolKind::Think => "think",
-        ToolKind::Fetch => "fetch",
-        ToolKind::SwitchMode => "switch_mode",
-        ToolKind::Other => "other",
+/// Adds a piece of text to the timeline.
+pub(super) fn say(timeline: &mut Timeline, now: Instant, role: Role, chunk: &wire::ContentChunk) {
+    if let Some(text) = text(&chunk.content) {
+        timeline.text(now, role, &text, chunk.message_id.as_ref().map(ToString::to_string));
     }
 }
 
-pub(super) fn entry_status(status: &wire::PlanEntryStatus) -> EntryStatus {
-    match status {
-        wire::PlanEntryStatus::InProgress => EntryStatus::InProgress,
-        wire::PlanEntryStatus::Completed => EntryStatus::Completed,
-        _ => EntryStatus::Pending,
-    }
+/// The steps of a plan with their statuses.
+pub(super) fn steps(plan: wire::Plan) -> impl Iterator<Item = (String, EntryStatus)> {
+    plan.entries.into_iter().map(|entry| {
+        let status = match entry.status {
+            wire::PlanEntryStatus::InProgress => EntryStatus::InProgress,
+            wire::PlanEntryStatus::Completed => EntryStatus::Completed,
+            _ => EntryStatus::Pending,
+        };
+        (entry.content, status)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
-
-    #[test]
-    fn a_long_file_shows_its_change_and_not_its_beginning() {
-        let same = "the same line\n".repeat(SIDE / 10);
-        let (old, new) = (format!("{same}old\n{same}"), format!("{same}new\n{same}"));
-        let rows = [
-            (Some(old), new.clone(), Some("old\n"), "new\n", true),
-            (Some("a\nb\n".to_owned()), "a\nc\n".to_owned(), Some("a\nb\n"), "a\nc\n", false),
-            (Some(same.clone()), same.clone(), Some(""), "", true),
-            (Some(same.clone()), format!("{same}end"), Some(""), "end", true),
-        ];
-        for (old, new, old_shown, new_shown, cut) in rows {
-            let ToolContent::Diff { old_text, new_text, truncated, .. } = change("a".to_owned(), old, new)
-            else {
-                panic!("a change is a change");
-            };
-            assert_eq!((old_text.as_deref(), new_text.as_str(), truncated), (old_shown, new_shown, cut));
-        }
-        let ToolContent::Diff { old_text: None, new_text, truncated: true, .. } =
-            change("a".to_owned(), None, new)
-        else {
-            panic!("a new file has no old text");
-        };
-        assert_eq!(new_text.len(), SIDE + "…".len());
-    }
 
     #[test]
     fn pieces_that_are_not_shown_are_counted() {

@@ -1,7 +1,7 @@
 //! A command as shown in an approval: resolved here and now, and checked again before it runs.
 
-use super::{files, frame::RpcError, from_wire};
-use crate::process::is_for_children;
+use super::{files, frame::RpcError};
+use crate::{output::one_line, process::is_for_children};
 use agent_client_protocol_schema::v1::CreateTerminalRequest;
 use openagents_core::{approval::FrozenCommand, workspace::Workspace};
 use sha2::{Digest as _, Sha256};
@@ -150,11 +150,11 @@ fn added(request: &CreateTerminalRequest) -> (Vec<(String, String)>, Vec<String>
 impl Frozen {
     /// One line for the approval.
     pub(super) fn title(&self) -> String {
-        let title = from_wire::one_line(&self.shown).unwrap_or_default();
+        let title = one_line(&self.shown).unwrap_or_default();
         if self.left_out.is_empty() {
             return title;
         }
-        let names = from_wire::one_line(&self.left_out.join(", ")).unwrap_or_default();
+        let names = one_line(&self.left_out.join(", ")).unwrap_or_default();
         format!("{title} (without {names}, which may not be set)")
     }
 

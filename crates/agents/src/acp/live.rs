@@ -9,9 +9,11 @@ use super::{
     frozen::Frozen,
     stage::{Host, Stage, Turn},
     terminals::Terminals,
-    timeline::Role,
 };
-use crate::process::{Groups, LOOK, is_secret};
+use crate::{
+    output::Role,
+    process::{Groups, LOOK, is_secret},
+};
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
     CancellationToken,
@@ -264,15 +266,19 @@ impl Live {
             }
             let timeline = &mut stage.timeline;
             match update {
-                wire::SessionUpdate::AgentMessageChunk(chunk) => timeline.text(now, Role::Message, &chunk),
-                wire::SessionUpdate::AgentThoughtChunk(chunk) => timeline.text(now, Role::Thought, &chunk),
+                wire::SessionUpdate::AgentMessageChunk(chunk) => {
+                    from_wire::say(timeline, now, Role::Message, &chunk)
+                }
+                wire::SessionUpdate::AgentThoughtChunk(chunk) => {
+                    from_wire::say(timeline, now, Role::Thought, &chunk)
+                }
                 wire::SessionUpdate::ToolCall(call) => {
                     timeline.call(now, from_wire::announced(call), true);
                 }
                 wire::SessionUpdate::ToolCallUpdate(update) => {
                     timeline.call(now, from_wire::news(update), false);
                 }
-                wire::SessionUpdate::Plan(plan) => timeline.plan(now, &plan),
+                wire::SessionUpdate::Plan(plan) => timeline.plan(now, from_wire::steps(plan)),
                 _ => {}
             }
         });

@@ -7,22 +7,20 @@
 //! Lines are not read by the crate `agent-client-protocol`, whose lines and queues are unbounded; only its types are
 //! used.
 
-mod call;
-mod calls;
 mod config;
 mod connection;
 mod files;
 mod frame;
 mod from_wire;
 mod frozen;
-pub(crate) mod lines;
 mod live;
 mod opening;
 mod options;
+#[cfg(test)]
+mod output_tests;
 mod requests;
 mod stage;
 mod terminals;
-mod timeline;
 
 pub use config::{AcpAgentConfig, AcpCommand, AcpTimeouts};
 pub use options::SessionOptions;
@@ -32,9 +30,9 @@ use files::Access;
 use live::{Live, lock};
 use openagents_core::{
     CancellationToken,
-    agent::{AgentEvent, AgentHost, AgentProvider, AgentRequest, CANCELLED, PromptOutcome},
+    agent::{AgentEvent, AgentHost, AgentProvider, AgentRequest, CANCELLED, PromptOutcome, end_turn},
     model::{Activity, Availability},
-    update::{AgentMessage, RunState, SessionUpdate},
+    update::RunState,
     workspace::Workspace,
 };
 use opening::{Opening, POLL, Stop};
@@ -275,13 +273,7 @@ impl AgentProvider for AcpAgent {
             Err(Stop::Failed(why)) => (RunState::Failed, format!("❌ {why}")),
         };
         host.emit(AgentEvent::Activity(None));
-        host.emit(AgentEvent::Update(SessionUpdate::AgentMessage(AgentMessage {
-            text: text.clone(),
-            message_id: Some(call::fresh_id()),
-            ended: true,
-            ..AgentMessage::default()
-        })));
-        PromptOutcome { state, text, usage: None, cut_off: false }
+        end_turn(&|event| host.emit(event), state, text)
     }
 
     fn close(&self, session_id: &str) {

@@ -6,7 +6,7 @@ use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, AgentHost},
     model::Activity,
-    update::{AgentMessage, SessionUpdate},
+    update::{AgentMessage, SessionUpdate, new_id},
 };
 use serde_json::{Value, json};
 use std::{
@@ -172,7 +172,7 @@ impl Opening<'_> {
         let text = format!("*{name} starts a new session and does not know what was said before: {why}.*");
         self.host.emit(AgentEvent::Update(SessionUpdate::AgentMessage(AgentMessage {
             text,
-            message_id: Some(super::call::fresh_id()),
+            message_id: Some(new_id()),
             ..AgentMessage::default()
         })));
     }

@@ -1,7 +1,6 @@
 //! Requests of an agent: permissions, files, terminals.
 
 use super::{
-    call::fresh_id,
     files::Access,
     frame::RpcError,
     from_wire,
@@ -9,11 +8,13 @@ use super::{
     live::{Live, lock},
     stage::Stage,
 };
+use crate::output::one_line;
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
     CancellationToken,
     agent::AgentHost,
     approval::{ApprovalOption, ApprovalOutcome, ApprovalRequest, OptionKind},
+    update::new_id,
 };
 use serde_json::{Value, json};
 use std::{
@@ -221,7 +222,7 @@ impl Live {
         let request: wire::CreateTerminalRequest =
             serde_json::from_value(params.clone()).map_err(RpcError::invalid_params)?;
         let frozen = frozen::freeze(&request, &context.access.workspace, &self.environment)?;
-        let terminal = format!("terminal-{}", fresh_id());
+        let terminal = format!("terminal-{}", new_id());
         let mut raw_input = params;
         if let Some(raw_input) = raw_input.as_object_mut() {
             // Changes with each restart, though the request is the same.
@@ -314,7 +315,7 @@ fn option(option: wire::PermissionOption) -> ApprovalOption {
     };
     ApprovalOption {
         id: option.option_id.to_string(),
-        name: from_wire::one_line(&option.name).unwrap_or_else(|| option.option_id.to_string()),
+        name: one_line(&option.name).unwrap_or_else(|| option.option_id.to_string()),
         kind,
     }
 }

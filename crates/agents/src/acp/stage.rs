@@ -1,6 +1,7 @@
 //! State shared by the thread that reads an agent and the one that waits for the end of its turn.
 
-use super::{files::Access, options::SessionOptions, timeline::Timeline};
+use super::{files::Access, options::SessionOptions};
+use crate::output::Timeline;
 use openagents_core::{
     CancellationToken,
     agent::{AgentHost, PromptOutcome},

@@ -1,7 +1,8 @@
 //! Output of `claude -p --output-format stream-json` (Claude Code 2.1.330).
 
-use super::event::{Call, Event, diff, location, terminal, text, title};
-use openagents_core::update::{ToolContent, ToolKind};
+use super::event::{Event, location};
+use crate::output::{CallNews, CallStatus, Shown, diff, one_line, terminal, text};
+use openagents_core::update::{ToolCallDetails, ToolKind};
 use serde_json::{Map, Value};
 
 /// The prompt comes on standard input.
@@ -32,7 +33,7 @@ fn end(event: &Value) -> Event {
     }
     let why = event["result"].as_str().or_else(|| event["errors"][0].as_str());
     let why = why.or_else(|| event["subtype"].as_str()).filter(|why| !why.is_empty());
-    Event::Failed(title(why.unwrap_or("it did not say why")))
+    Event::Failed(one_line(why.unwrap_or_default()).unwrap_or_else(|| "it did not say why".to_owned()))
 }
 
 fn said(part: &Value) -> Option<Event> {
@@ -42,13 +43,13 @@ fn said(part: &Value) -> Option<Event> {
         "tool_use" => {
             let (id, name) = (part["id"].as_str()?, part["name"].as_str()?);
             let arguments = part["input"].as_object().cloned().unwrap_or_default();
-            Some(Event::Started(call(id, name, arguments)))
+            Some(Event::Call(call(id, name, arguments)))
         }
         _ => None,
     }
 }
 
-fn call(id: &str, name: &str, arguments: Map<String, Value>) -> Call {
+fn call(id: &str, name: &str, arguments: Map<String, Value>) -> CallNews {
     let said = |key: &str| arguments.get(key).and_then(Value::as_str);
     let path = said("file_path").or_else(|| said("notebook_path")).or_else(|| said("path"));
     let kind = match name {
@@ -66,22 +67,25 @@ fn call(id: &str, name: &str, arguments: Map<String, Value>) -> Call {
         format!("{name} {}", about.unwrap_or_default())
     };
     let content = match (name, path) {
-        ("Write", Some(path)) => said("content").map(|new| diff(path, None, new)).into_iter().collect(),
-        ("Edit", Some(path)) => {
-            let change = said("new_string").map(|new| diff(path, said("old_string"), new));
-            change.into_iter().collect()
-        }
-        ("Bash", _) => said("command").map(|command| terminal(id, command, "", None)).into_iter().collect(),
-        _ => Vec::new(),
+        ("Write", Some(path)) => said("content").map(|new| diff(path.to_owned(), None, new.to_owned())),
+        ("Edit", Some(path)) => said("new_string")
+            .map(|new| diff(path.to_owned(), said("old_string").map(str::to_owned), new.to_owned())),
+        ("Bash", _) => said("command").map(|command| terminal(id, command, "", None)),
+        _ => None,
     };
-    Call {
+    CallNews {
         id: id.to_owned(),
-        name: name.to_owned(),
-        title: title(&line),
-        kind,
-        locations: path.map(location).into_iter().collect(),
-        content,
-        arguments,
+        name: Some(name.to_owned()),
+        status: Some(CallStatus::Running),
+        details: ToolCallDetails {
+            title: one_line(&line),
+            kind: Some(kind),
+            locations: path.map(location).into_iter().collect(),
+            raw_input: Some(Value::Object(arguments)),
+            content: Vec::new(),
+        },
+        shown: content.map(|content| vec![Shown::Fixed(content)]),
+        ..CallNews::default()
     }
 }
 
@@ -98,7 +102,12 @@ fn result(part: &Value) -> Option<Event> {
         }
         _ => String::new(),
     };
-    let end = if part["is_error"] == true { Err(title(&said)) } else { Ok(Value::Null) };
-    let content: Vec<ToolContent> = if said.is_empty() { Vec::new() } else { vec![text(&said)] };
-    Some(Event::Progressed { id, content, end: Some(end) })
+    let failed = part["is_error"] == true;
+    Some(Event::Call(CallNews {
+        id,
+        status: Some(if failed { CallStatus::Failed } else { CallStatus::Completed }),
+        raw_output: failed.then(|| said.clone().into()),
+        shown: (!said.is_empty()).then(|| vec![Shown::Fixed(text(&said))]),
+        ..CallNews::default()
+    }))
 }

@@ -1,7 +1,8 @@
 //! Output of `codex exec --json` (codex 0.169).
 
-use super::event::{Call, Event, location, terminal, text, title};
-use openagents_core::update::{Location, ToolContent, ToolKind};
+use super::event::{Event, location};
+use crate::output::{CallNews, CallStatus, Shown, one_line, terminal, text};
+use openagents_core::update::{Location, ToolCallDetails, ToolContent, ToolKind};
 use serde_json::Value;
 
 /// The prompt is sent on standard input. The Git repository check is skipped, since the person chose the folder.
@@ -16,24 +17,18 @@ pub(super) fn arguments(resume: Option<&str>) -> Vec<&str> {
 pub(super) fn read(line: &[u8]) -> Vec<Event> {
     let Ok(event) = serde_json::from_slice::<Value>(line) else { return Vec::new() };
     let said = |value: &Value| value.as_str().unwrap_or("it did not say why").to_owned();
-    let events = match event["type"].as_str() {
+    let item = &event["item"];
+    let read = match event["type"].as_str() {
         Some("thread.started") => event["thread_id"].as_str().map(|id| Event::Session(id.to_owned())),
-        Some("item.started") => started(&event["item"]),
-        Some("item.updated") => progressed(&event["item"], false),
+        Some("item.started" | "item.updated") => call(item, CallStatus::Running),
         // An item that completes at once has no earlier event.
-        Some("item.completed") => {
-            let item = &event["item"];
-            return [started(item), spoke(item).or_else(|| progressed(item, true))]
-                .into_iter()
-                .flatten()
-                .collect();
-        }
+        Some("item.completed") => spoke(item).or_else(|| call(item, ended(item))),
         Some("turn.completed") => Some(Event::Done),
         Some("turn.failed") => Some(Event::Failed(said(&event["error"]["message"]))),
         // An `error` is followed by a retry or by `turn.failed`.
         _ => None,
     };
-    events.into_iter().collect()
+    read.into_iter().collect()
 }
 
 fn spoke(item: &Value) -> Option<Event> {
@@ -45,7 +40,7 @@ fn spoke(item: &Value) -> Option<Event> {
     }
 }
 
-fn started(item: &Value) -> Option<Event> {
+fn call(item: &Value, status: CallStatus) -> Option<Event> {
     let (id, name) = (item["id"].as_str()?, item["type"].as_str()?);
     let said = |key: &str| item[key].as_str().unwrap_or_default();
     let mut locations = Vec::new();
@@ -64,43 +59,49 @@ fn started(item: &Value) -> Option<Event> {
     arguments.retain(|key, _| {
         ["command", "changes", "server", "tool", "arguments", "query"].contains(&key.as_str())
     });
-    Some(Event::Started(Call {
+    Some(Event::Call(CallNews {
         id: id.to_owned(),
-        name: name.to_owned(),
-        title: title(&line),
-        kind,
-        arguments,
-        locations,
-        content: shown(item),
+        name: Some(name.to_owned()),
+        status: Some(status),
+        details: ToolCallDetails {
+            title: one_line(&line),
+            kind: Some(kind),
+            raw_input: Some(Value::Object(arguments)),
+            locations,
+            content: Vec::new(),
+        },
+        shown: shown(item).map(|content| vec![Shown::Fixed(content)]),
+        raw_output: (status == CallStatus::Failed).then(|| failure(item).into()),
+        terminals: Vec::new(),
     }))
 }
 
-fn progressed(item: &Value, ended: bool) -> Option<Event> {
-    let id = item["id"].as_str()?.to_owned();
-    let end = ended.then(|| match (item["status"].as_str(), item["exit_code"].as_i64()) {
-        (Some("failed" | "declined"), Some(code)) => Err(format!("exit code {code}")),
-        (Some("failed" | "declined"), None) => {
-            Err(item["error"]["message"].as_str().unwrap_or("it was refused or failed").to_owned())
-        }
-        _ => Ok(Value::Null),
-    });
-    Some(Event::Progressed { id, content: shown(item), end })
+fn ended(item: &Value) -> CallStatus {
+    let failed = matches!(item["status"].as_str(), Some("failed" | "declined"));
+    if failed { CallStatus::Failed } else { CallStatus::Completed }
 }
 
-fn shown(item: &Value) -> Vec<ToolContent> {
+fn failure(item: &Value) -> String {
+    match item["exit_code"].as_i64() {
+        Some(code) => format!("exit code {code}"),
+        None => item["error"]["message"].as_str().unwrap_or("it was refused or failed").to_owned(),
+    }
+}
+
+fn shown(item: &Value) -> Option<ToolContent> {
     match (item["type"].as_str(), item["id"].as_str()) {
         (Some("command_execution"), Some(id)) => {
             let said = |key: &str| item[key].as_str().unwrap_or_default();
             let exit_code = item["exit_code"].as_i64().and_then(|code| i32::try_from(code).ok());
-            vec![terminal(id, said("command"), said("aggregated_output"), exit_code)]
+            Some(terminal(id, said("command"), said("aggregated_output"), exit_code))
         }
         (Some("file_change"), _) => {
             let lines: Vec<_> = changes(item)
                 .map(|(path, change)| format!("- {} {path}", change["kind"].as_str().unwrap_or("change")))
                 .collect();
-            vec![text(&lines.join("\n"))]
+            Some(text(&lines.join("\n")))
         }
-        _ => Vec::new(),
+        _ => None,
     }
 }
 

@@ -15,16 +15,16 @@ mod recorder;
 mod tests;
 
 use crate::{
-    acp::lines::{self, Line},
-    process::{Group, LastWords, exit_in_words},
+    process::{Group, LastWords, Line, exit_in_words, next_line},
     shell::Environment,
 };
 use event::Event;
 use openagents_core::{
     CancellationToken,
-    agent::{AgentHost, AgentProvider, AgentRequest, PromptOutcome},
+    agent::{AgentHost, AgentProvider, AgentRequest, CANCELLED, PromptOutcome},
     agent_ids::CODEX,
     model::Availability,
+    update::RunState,
 };
 use recorder::Recorder;
 use std::{
@@ -158,6 +158,7 @@ impl CommandLine {
             if cancel.is_cancelled() {
                 return Err(Stop::Cancelled);
             }
+            recorder.tick();
             let line = match lines.recv_timeout(POLL) {
                 Ok(Line::Whole(line)) => line,
                 Ok(Line::TooLong) => {
@@ -209,8 +210,8 @@ impl AgentProvider for CommandLine {
         let mut recorder = Recorder::new(&*host);
         match self.run(request, &*host, &mut recorder, cancel) {
             Ok(()) => recorder.complete(),
-            Err(Stop::Cancelled) => recorder.cancelled(),
-            Err(Stop::Failed(why)) => recorder.failed(&why),
+            Err(Stop::Cancelled) => recorder.end(RunState::Cancelled, "cancelled", CANCELLED),
+            Err(Stop::Failed(why)) => recorder.end(RunState::Failed, "the turn failed", &format!("❌ {why}")),
         }
     }
 
@@ -241,7 +242,7 @@ fn read_lines(output: impl Read + Send + 'static) -> Receiver<Line> {
     let mut output = BufReader::new(output);
     let work = move || {
         loop {
-            let line = lines::next(&mut output, LINE);
+            let line = next_line(&mut output, LINE);
             let is_last = !matches!(line, Line::Whole(_));
             if sender.send(line).is_err() || is_last {
                 return;

@@ -1,151 +1,73 @@
-//! Records one turn in the log of a session: announces each call once, always closes it, and ends with one outcome.
+//! Records one turn in the log of a session.
 
-use super::event::{Call, Event};
+use super::event::Event;
+use crate::output::{CallNews, Role, Shown, Timeline};
 use openagents_core::{
-    agent::{AgentEvent, AgentHost, CANCELLED, PromptOutcome},
-    update::{
-        AgentMessage, AgentThought, Cut, RunState, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus,
-        ToolCallUpdate, ToolContent,
-    },
+    agent::{AgentEvent, AgentHost, PromptOutcome},
+    update::{RunState, ToolContent, new_id},
 };
-use serde_json::Value;
-use std::collections::HashMap;
-use uuid::Uuid;
+use std::{collections::HashSet, time::Instant};
 
 pub(super) struct Recorder<'a> {
     host: &'a dyn AgentHost,
-    /// Our ids of the running calls, by the program's ids.
-    open: HashMap<String, Open>,
-    /// The last message and its id.
-    last: Option<(String, String)>,
-}
-
-struct Open {
-    call_id: String,
-    /// Content of the announcement; a diff is kept when the call ends.
-    content: Vec<ToolContent>,
+    timeline: Timeline,
+    /// Ids of the calls that show a diff.
+    edits: HashSet<String>,
 }
 
 impl<'a> Recorder<'a> {
     pub(super) fn new(host: &'a dyn AgentHost) -> Self {
-        Self { host, open: HashMap::new(), last: None }
+        let mut timeline = Timeline::default();
+        timeline.begin_turn(Instant::now());
+        Self { host, timeline, edits: HashSet::new() }
     }
 
     pub(super) fn record(&mut self, event: Event) {
+        let now = Instant::now();
         match event {
-            Event::Message(text) if !text.is_empty() => {
-                let id = fresh_id();
-                self.message(&text, &id, false);
-                self.last = Some((text, id));
+            // Each is a whole message.
+            Event::Message(text) => self.timeline.text(now, Role::Message, &text, Some(new_id())),
+            Event::Thought(text) => self.timeline.text(now, Role::Thought, &text, Some(new_id())),
+            Event::Call(mut news) => {
+                self.keep_diff(&mut news);
+                self.timeline.call(now, news, false);
             }
-            Event::Thought(text) if !text.is_empty() => {
-                let thought = AgentThought { text, message_id: Some(fresh_id()), ..AgentThought::default() };
-                self.emit(SessionUpdate::AgentThought(thought));
-            }
-            Event::Started(call) if !self.open.contains_key(&call.id) => self.begin(call),
-            Event::Progressed { id, content, end } => self.progressed(&id, content, end),
-            _ => {}
+            Event::Session(_) | Event::Done | Event::Failed(_) => {}
+        }
+        self.emit();
+    }
+
+    /// Drops the result of an edit, which says less than its diff.
+    fn keep_diff(&mut self, news: &mut CallNews) {
+        let is_diff = |piece: &Shown| matches!(piece, Shown::Fixed(ToolContent::Diff { .. }));
+        if news.shown.iter().flatten().any(is_diff) {
+            self.edits.insert(news.id.clone());
+        } else if self.edits.contains(&news.id) {
+            news.shown = None;
         }
     }
 
-    fn begin(&mut self, call: Call) {
-        let call_id = fresh_id();
-        let Call { id, name, title, kind, arguments, locations, content } = call;
-        let details = ToolCallDetails {
-            title: Some(title),
-            kind: Some(kind),
-            raw_input: None,
-            locations,
-            content: content.clone(),
-        };
-        self.open.insert(id, Open { call_id: call_id.clone(), content });
-        self.emit(SessionUpdate::ToolCall(ToolCall {
-            call_id: call_id.clone(),
-            name,
-            arguments,
-            op_hash: None,
-            stage: None,
-            details,
-        }));
-        let started = ToolCallStatus::Started { progress: 0.0, note: None };
-        self.update(call_id, started, Vec::new());
-    }
-
-    fn progressed(&mut self, id: &str, content: Vec<ToolContent>, end: Option<Result<Value, String>>) {
-        let Some(open) = self.open.get(id) else { return };
-        let call_id = open.call_id.clone();
-        let keeps_diff = open.content.iter().any(|shown| matches!(shown, ToolContent::Diff { .. }));
-        let content = if keeps_diff { Vec::new() } else { content };
-        let status = match end {
-            None => ToolCallStatus::Unchanged,
-            Some(end) => {
-                self.open.remove(id);
-                match end {
-                    Ok(output) => ToolCallStatus::Completed { output, cut: Cut::default() },
-                    Err(message) => ToolCallStatus::Error { message },
-                }
-            }
-        };
-        self.update(call_id, status, content);
+    /// Emits text that is due.
+    pub(super) fn tick(&mut self) {
+        self.timeline.tick(Instant::now());
+        self.emit();
     }
 
     /// The turn ended by itself.
-    pub(super) fn complete(mut self) -> PromptOutcome {
-        self.close("the turn ended before it did");
-        let (text, id) = self.last.take().unwrap_or_else(|| ("Done.".to_owned(), String::new()));
-        // The end of the last message, or a text for a turn without any.
-        if id.is_empty() {
-            self.message(&text, &fresh_id(), true)
-        } else {
-            self.message("", &id, true)
-        }
-        outcome(RunState::Complete, text)
+    pub(super) fn complete(self) -> PromptOutcome {
+        let text = if self.timeline.said().is_empty() { "Done." } else { "" };
+        self.end(RunState::Complete, "the turn ended before it did", text)
     }
 
-    /// The turn was cancelled.
-    pub(super) fn cancelled(mut self) -> PromptOutcome {
-        self.close("cancelled");
-        self.message(CANCELLED, &fresh_id(), true);
-        outcome(RunState::Cancelled, CANCELLED.to_owned())
+    /// Ends the turn; with an empty `text`, the last message is the outcome.
+    pub(super) fn end(mut self, state: RunState, unfinished: &str, text: &str) -> PromptOutcome {
+        self.timeline.end_turn(Instant::now(), state, unfinished, text);
+        self.emit();
+        let text = if text.is_empty() { self.timeline.said() } else { text }.to_owned();
+        PromptOutcome::new(state, text)
     }
 
-    /// The turn failed, for this reason (a clause).
-    pub(super) fn failed(mut self, why: &str) -> PromptOutcome {
-        self.close("the turn failed");
-        let text = format!("❌ {why}");
-        self.message(&text, &fresh_id(), true);
-        outcome(RunState::Failed, text)
+    fn emit(&mut self) {
+        self.timeline.take().into_iter().for_each(|update| self.host.emit(AgentEvent::Update(update)));
     }
-
-    fn close(&mut self, why: &str) {
-        for (_, open) in std::mem::take(&mut self.open) {
-            self.update(open.call_id, ToolCallStatus::Error { message: why.to_owned() }, Vec::new());
-        }
-    }
-
-    fn update(&self, call_id: String, status: ToolCallStatus, content: Vec<ToolContent>) {
-        let details = ToolCallDetails { content, ..ToolCallDetails::default() };
-        self.emit(SessionUpdate::ToolCallUpdate(ToolCallUpdate { call_id, status, late: false, details }));
-    }
-
-    fn message(&self, text: &str, id: &str, ended: bool) {
-        self.emit(SessionUpdate::AgentMessage(AgentMessage {
-            text: text.to_owned(),
-            message_id: Some(id.to_owned()),
-            ended,
-            ..AgentMessage::default()
-        }));
-    }
-
-    fn emit(&self, update: SessionUpdate) {
-        self.host.emit(AgentEvent::Update(update));
-    }
-}
-
-fn outcome(state: RunState, text: String) -> PromptOutcome {
-    PromptOutcome { state, text, usage: None, cut_off: false }
-}
-
-fn fresh_id() -> String {
-    Uuid::new_v4().to_string()
 }

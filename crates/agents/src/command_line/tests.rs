@@ -143,8 +143,7 @@ fn a_turn_of_codex_is_recorded() {
     started
     completed ["README.md\n" Some(0)]
     file_change Edit /w/a.rs [- update /w/a.rs]
-    started
-    completed [- update /w/a.rs]
+    completed
     command_execution false ["" None]
     started
     error exit code 1 ["no\n" Some(1)]

@@ -4,9 +4,9 @@ use super::{reach::lock, state::Inner};
 use crate::{custom::model_agent, doctor::Subject, shell::Environment};
 use openagents_core::{
     CancellationToken,
-    agent::{AgentEvent, AgentHost, AgentProvider, AgentRequest, CANCELLED, PromptOutcome},
+    agent::{AgentHost, AgentProvider, AgentRequest, CANCELLED, PromptOutcome, end_turn},
     model::{Availability, LanguageModel},
-    update::{AgentMessage, RunState, SessionUpdate},
+    update::RunState,
 };
 use std::{
     sync::{Arc, PoisonError},
@@ -115,8 +115,10 @@ impl AgentProvider for Listed {
                 self.inner.drop_idle();
                 outcome
             }
-            Some(Err(reason)) => end(&*host, RunState::Failed, format!("❌ {reason}")),
-            None => end(&*host, RunState::Cancelled, CANCELLED.to_owned()),
+            Some(Err(reason)) => {
+                end_turn(&|event| host.emit(event), RunState::Failed, format!("❌ {reason}"))
+            }
+            None => end_turn(&|event| host.emit(event), RunState::Cancelled, CANCELLED.to_owned()),
         }
     }
 
@@ -124,16 +126,4 @@ impl AgentProvider for Listed {
         let running = self.inner.table().running(&self.id);
         running.iter().for_each(|provider| provider.close(session_id));
     }
-}
-
-/// Emits the outcome of a turn that had no provider.
-fn end(host: &dyn AgentHost, state: RunState, text: String) -> PromptOutcome {
-    let message = AgentMessage {
-        text: text.clone(),
-        message_id: Some(uuid::Uuid::new_v4().to_string()),
-        ended: true,
-        ..AgentMessage::default()
-    };
-    host.emit(AgentEvent::Update(SessionUpdate::AgentMessage(message)));
-    PromptOutcome { state, text, usage: None, cut_off: false }
 }

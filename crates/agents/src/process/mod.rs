@@ -6,6 +6,7 @@ mod family;
 mod group;
 mod groups;
 mod last_words;
+mod lines;
 mod pipe;
 mod tail;
 
@@ -13,5 +14,6 @@ pub(crate) use environment::{filtered, is_for_children, is_secret};
 pub(crate) use group::{Group, LOOK, exit_in_words, signal_name};
 pub(crate) use groups::Groups;
 pub(crate) use last_words::LastWords;
+pub(crate) use lines::{Line, next_line};
 pub(crate) use pipe::Pipe;
 pub(crate) use tail::Tail;

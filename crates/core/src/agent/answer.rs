@@ -10,7 +10,7 @@ use crate::{
     model::{
         Activity, AssistantMessage, LanguageModel, ModelError, ModelEvent, ModelRequest, StopReason, Usage,
     },
-    update::{AgentMessage, AgentThought, SessionUpdate},
+    update::{AgentMessage, AgentThought, SessionUpdate, new_id},
 };
 use std::{
     sync::{
@@ -136,7 +136,7 @@ impl<'a> Reader<'a> {
     fn new(emit: &'a (dyn Fn(AgentEvent) + Sync), grounding: Option<&'a Grounding>) -> Self {
         Self {
             emit,
-            message_id: uuid::Uuid::new_v4().to_string(),
+            message_id: new_id(),
             message: AssistantMessage::default(),
             grounding,
             filter: grounding.map(Filter::new),

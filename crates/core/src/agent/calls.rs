@@ -12,7 +12,7 @@ use crate::{
     budget::Cancelled,
     model::{CallRequest, Message},
     tool::{ToolError, ToolOutput},
-    update::ToolCallStatus,
+    update::{ToolCallStatus, new_id},
     workspace::Workspace,
 };
 use serde_json::Value;
@@ -125,7 +125,7 @@ impl<'a> CallRunner<'a> {
     /// A session tool opens and closes its own row. If it fails to or panics, that is done here.
     fn call_own(&self, tool: &dyn SessionTool, call: &CallRequest) -> Result<ToolOutput, ToolError> {
         // Models may repeat a call id; row ids must be unique.
-        let id = uuid::Uuid::new_v4().to_string();
+        let id = new_id();
         let watch = shown::Watch::new(&id);
         let emit = |event: AgentEvent| {
             watch.see(&event);

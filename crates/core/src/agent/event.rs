@@ -2,7 +2,7 @@
 
 use crate::{
     model::{Activity, Usage},
-    update::{AgentMessage, RunState, SessionUpdate, ToolCallStatus, ToolCallUpdate},
+    update::{AgentMessage, RunState, SessionUpdate, ToolCallStatus, ToolCallUpdate, new_id},
 };
 
 /// Events of a turn.
@@ -28,6 +28,13 @@ pub struct PromptOutcome {
     pub cut_off: bool,
 }
 
+impl PromptOutcome {
+    /// Returns an outcome without figures.
+    pub fn new(state: RunState, text: String) -> Self {
+        Self { state, text, usage: None, cut_off: false }
+    }
+}
+
 /// The final message of a turn that a person stopped.
 pub const CANCELLED: &str = "Cancelled.";
 
@@ -36,14 +43,18 @@ pub(super) const CUT_OFF: &str = "The answer was cut off";
 
 /// Emits the final message of a turn. It needs its own id, or clients would append it to the previous message.
 pub(super) fn say_last(emit: &(dyn Fn(AgentEvent) + Sync), text: &str, usage: Option<Usage>) {
-    let message_id = Some(uuid::Uuid::new_v4().to_string());
+    let message_id = Some(new_id());
     let message =
         AgentMessage { text: text.to_owned(), message_id, usage, ended: true, ..AgentMessage::default() };
     emit(AgentEvent::Update(SessionUpdate::AgentMessage(message)));
 }
 
+/// Ends a turn with a message of ours, which is also its outcome.
+pub fn end_turn(emit: &(dyn Fn(AgentEvent) + Sync), state: RunState, text: String) -> PromptOutcome {
+    say_last(emit, &text, None);
+    PromptOutcome::new(state, text)
+}
+
 pub(crate) fn end_call(emit: &(dyn Fn(AgentEvent) + Sync), call_id: &str, status: ToolCallStatus) {
-    let update =
-        ToolCallUpdate { call_id: call_id.to_owned(), status, late: false, details: Default::default() };
-    emit(AgentEvent::Update(SessionUpdate::ToolCallUpdate(update)));
+    emit(AgentEvent::Update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call_id, status))));
 }

@@ -103,9 +103,7 @@ impl SessionTool for Generate {
             call_id: context.call_id.to_owned(),
             name: GENERATE.to_owned(),
             arguments: shown(&arguments),
-            op_hash: None,
-            stage: None,
-            details: Default::default(),
+            ..ToolCall::default()
         })));
         let ended = self.generate(context, arguments);
         (context.emit)(AgentEvent::Activity(None));

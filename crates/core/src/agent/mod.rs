@@ -35,7 +35,7 @@ pub use agents::{
 pub use coalescer::{Coalescer, Piece};
 pub use conversation::Conversation;
 pub(crate) use event::end_call;
-pub use event::{AgentEvent, CANCELLED, PromptOutcome};
+pub use event::{AgentEvent, CANCELLED, PromptOutcome, end_turn};
 pub use generate::{GENERATE, Generate};
 pub use instructions::instructions;
 pub use model_agent::ModelAgent;

@@ -4,7 +4,7 @@ use super::event::{AgentEvent, end_call};
 use crate::{
     model::CallRequest,
     tool::shown_name,
-    update::{Location, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolKind},
+    update::{Location, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolKind, new_id},
     workspace::Workspace,
 };
 use serde_json::{Map, Value};
@@ -23,14 +23,13 @@ impl<'a> Row<'a> {
         workspace: &Workspace,
     ) -> Self {
         // Models may repeat a call id; row ids must be unique.
-        let id = uuid::Uuid::new_v4().to_string();
+        let id = new_id();
         emit(AgentEvent::Update(SessionUpdate::ToolCall(ToolCall {
             call_id: id.clone(),
             name: shown_name(&call.name).to_owned(),
             arguments: call.arguments.as_object().cloned().unwrap_or_else(Map::new),
-            op_hash: None,
-            stage: None,
             details: details(call, workspace),
+            ..ToolCall::default()
         })));
         Self { id, emit }
     }

@@ -3,6 +3,7 @@
 use super::session_list::provider;
 use crate::{
     history::{Event, EventKind, Span},
+    text::clip,
     tool::{Tool, ToolContext, ToolError, ToolOutput, parse_arguments},
     update::Cut,
 };
@@ -144,18 +145,10 @@ impl Tool for SessionRead {
 
 fn row(event: &Event) -> SessionEvent {
     let content = match &event.kind {
-        EventKind::Prompt | EventKind::Assistant => clipped(&event.text, MESSAGE_CHARS),
+        EventKind::Prompt | EventKind::Assistant => clip(event.text.trim(), MESSAGE_CHARS),
         EventKind::ToolCall { name } if event.text.is_empty() => format!("Tool: {name}"),
-        EventKind::ToolCall { name } => format!("Tool: {name}\n{}", clipped(&event.text, OTHER_CHARS)),
-        _ => clipped(&event.text, OTHER_CHARS),
+        EventKind::ToolCall { name } => format!("Tool: {name}\n{}", clip(event.text.trim(), OTHER_CHARS)),
+        _ => clip(event.text.trim(), OTHER_CHARS),
     };
     SessionEvent { kind: event.kind.as_str(), line_number: event.line, content, timestamp: event.timestamp }
-}
-
-fn clipped(text: &str, chars: usize) -> String {
-    let text = text.trim();
-    match text.char_indices().nth(chars) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }

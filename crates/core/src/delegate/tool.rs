@@ -80,9 +80,8 @@ impl SessionTool for Delegate {
             call_id: context.call_id.to_owned(),
             name: self.name().to_owned(),
             arguments: arguments.as_object().cloned().unwrap_or_else(Map::new),
-            op_hash: None,
-            stage: None,
             details: ToolCallDetails { title: title(&arguments), ..ToolCallDetails::default() },
+            ..ToolCall::default()
         })));
         let ended = self.delegate(context, arguments);
         let (status, result) = match ended {

@@ -15,11 +15,11 @@ use crate::{
     tool::{ToolError, ToolOutput, Toolbox},
     update::{
         AgentMessage, EntryStatus, Findings, PlanSnapshot, RunState, SessionUpdate, Summary, ToolCall,
-        ToolCallStatus, ToolCallUpdate,
+        ToolCallStatus, ToolCallUpdate, new_id,
     },
     workspace::Workspace,
 };
-use serde_json::{Map, json};
+use serde_json::json;
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -141,8 +141,7 @@ impl<'a> Run<'a> {
             name: op.kind.tool().to_owned(),
             arguments: op.kind.arguments(),
             op_hash: Some(op.kind.hash()),
-            stage: None,
-            details: Default::default(),
+            ..ToolCall::default()
         }));
         if takes_long(&op.kind) {
             self.send_call(&op.id, ToolCallStatus::Started { progress: 0.0, note: None });
@@ -167,14 +166,12 @@ impl<'a> Run<'a> {
     }
 
     fn sum_up(self, survey: &Arc<Survey>, done: Vec<Done>) -> ExploreOutcome {
-        let call_id = uuid::Uuid::new_v4().to_string();
+        let call_id = new_id();
         self.send(SessionUpdate::ToolCall(ToolCall {
             call_id: call_id.clone(),
             name: "fm.analysis".to_owned(),
-            arguments: Map::new(),
-            op_hash: None,
             stage: Some("summary".to_owned()),
-            details: Default::default(),
+            ..ToolCall::default()
         }));
         self.send_call(&call_id, ToolCallStatus::Started { progress: 0.0, note: None });
         let ops = done.len();
@@ -247,7 +244,7 @@ impl<'a> Run<'a> {
         let findings = Findings { in_exploration: !self.request.answers_prompt, ..findings.clone() };
         self.send(SessionUpdate::AgentMessage(AgentMessage {
             text: findings.message(&self.request.goals.join(" ")),
-            message_id: Some(uuid::Uuid::new_v4().to_string()),
+            message_id: Some(new_id()),
             findings: Some(findings),
             ..AgentMessage::default()
         }));
@@ -263,9 +260,7 @@ impl<'a> Run<'a> {
     }
 
     fn send_call(&self, call_id: &str, status: ToolCallStatus) {
-        let update =
-            ToolCallUpdate { call_id: call_id.to_owned(), status, late: false, details: Default::default() };
-        self.send(SessionUpdate::ToolCallUpdate(update));
+        self.send(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call_id, status)));
     }
 
     fn send(&self, update: SessionUpdate) {

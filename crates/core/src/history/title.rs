@@ -2,6 +2,7 @@
 //! noise tables are in [`super::noise`].
 
 use super::noise;
+use crate::text::line;
 use std::borrow::Cow;
 
 /// Maximum length of a title in characters, as in Claude Code's own list.
@@ -65,24 +66,7 @@ pub(crate) fn prompt<'a>(blocks: impl IntoIterator<Item = &'a str>) -> Option<St
 
 /// Turns a text into a title: one line, at most [`TITLE_CHARS`] characters and `…`.
 pub(crate) fn one_line(text: &str) -> String {
-    let mut line = String::new();
-    let mut count = 0;
-    for word in text.split_whitespace() {
-        if !line.is_empty() {
-            line.push(' ');
-            count += 1;
-        }
-        for character in word.chars() {
-            if count == TITLE_CHARS {
-                line.truncate(line.trim_end().len());
-                line.push('…');
-                return line;
-            }
-            line.push(character);
-            count += 1;
-        }
-    }
-    line
+    line(text, TITLE_CHARS)
 }
 
 /// Returns a title given by an agent or a person, if not empty.
@@ -156,14 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn one_line_at_most() {
-        assert_eq!(one_line("  a\n\n b\tc "), "a b c");
-        let long = "word ".repeat(100);
-        let title = one_line(&long);
-        assert_eq!(title.chars().count(), TITLE_CHARS);
-        assert!(title.ends_with("word…"), "{title}");
-        assert_eq!(one_line(&"ü".repeat(200)).chars().count(), 200);
-        assert_eq!(one_line(&"ü".repeat(201)), format!("{}…", "ü".repeat(200)));
+    fn an_empty_title_is_none() {
         assert_eq!(given(Some(" \n")), None);
     }
 }

@@ -1,6 +1,6 @@
 //! One planned step.
 
-use crate::history::Provider;
+use crate::{history::Provider, update::new_id};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use xxhash_rust::xxh32::xxh32;
@@ -20,7 +20,7 @@ impl Op {
     /// Creates a step with a new id.
     pub fn new(kind: OpKind) -> Self {
         let text = kind.entry_text();
-        Self { id: uuid::Uuid::new_v4().to_string(), kind, text }
+        Self { id: new_id(), kind, text }
     }
 }
 

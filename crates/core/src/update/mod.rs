@@ -20,6 +20,11 @@ pub use tool_call::{
 use crate::{approval::Approval, model::Usage};
 use serde::{Deserialize, Serialize};
 
+/// Returns a new id for an entry of a log.
+pub fn new_id() -> String {
+    uuid::Uuid::new_v4().to_string()
+}
+
 /// One entry of a session's log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]

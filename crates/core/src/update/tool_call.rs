@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// A tool call starts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// Globally unique; the op id if the call belongs to a plan.
     pub call_id: String,
@@ -141,6 +141,13 @@ pub struct ToolCallUpdate {
     /// New content.
     #[serde(default, skip_serializing_if = "ToolCallDetails::is_empty")]
     pub details: ToolCallDetails,
+}
+
+impl ToolCallUpdate {
+    /// Returns a new status without new content.
+    pub fn new(call_id: &str, status: ToolCallStatus) -> Self {
+        Self { call_id: call_id.to_owned(), status, late: false, details: ToolCallDetails::default() }
+    }
 }
 
 /// Status of a tool call.

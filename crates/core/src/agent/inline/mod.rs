@@ -7,12 +7,12 @@ mod texts;
 
 pub use question::InlineQuestion;
 
-use super::event::{AgentEvent, PromptOutcome, say_last};
+use super::event::{AgentEvent, PromptOutcome, end_turn};
 use crate::{
     CancellationToken,
     model::LanguageModel,
     route::Topic,
-    update::{AgentMessage, Findings, Inline, RunState, SessionUpdate},
+    update::{AgentMessage, Findings, Inline, RunState, SessionUpdate, new_id},
 };
 use std::sync::Arc;
 
@@ -27,6 +27,7 @@ pub fn answer(
     emit: &(dyn Fn(AgentEvent) + Sync),
     cancel: &CancellationToken,
 ) -> PromptOutcome {
+    let end = |text| end_turn(emit, RunState::Complete, text);
     let text = match question.topic {
         Some(Topic::Greeting) => texts::greeting(),
         Some(Topic::Thanks) => texts::thanks(),
@@ -36,7 +37,7 @@ pub fn answer(
         Some(Topic::Agent(target)) => texts::agent(target, question.situation),
         Some(Topic::Title) => {
             let spoken = model.and_then(|model| spoken::speak(question, model, emit, cancel));
-            return spoken.unwrap_or_else(|| say(emit, &texts::title(question.transcript)));
+            return spoken.unwrap_or_else(|| end(texts::title(question.transcript)));
         }
         None => {
             let found = find().unwrap_or_default();
@@ -45,13 +46,13 @@ pub fn answer(
             if asks || !found.findings.is_empty() {
                 let text = show(emit, &found, question.prompt, answers);
                 if answers {
-                    return PromptOutcome { state: RunState::Complete, text, usage: None, cut_off: false };
+                    return PromptOutcome::new(RunState::Complete, text);
                 }
             }
             if asks { texts::unexplained(question.situation) } else { texts::guidance(question) }
         }
     };
-    say(emit, &text)
+    end(text)
 }
 
 /// Emits the findings for a prompt and returns the text. `ended`: the findings are the answer.
@@ -59,17 +60,12 @@ pub fn show(emit: &(dyn Fn(AgentEvent) + Sync), found: &Findings, prompt: &str, 
     let text = found.message(prompt);
     emit(AgentEvent::Update(SessionUpdate::AgentMessage(AgentMessage {
         text: text.clone(),
-        message_id: Some(uuid::Uuid::new_v4().to_string()),
+        message_id: Some(new_id()),
         findings: Some(found.clone()),
         ended,
         ..AgentMessage::default()
     })));
     text
-}
-
-fn say(emit: &(dyn Fn(AgentEvent) + Sync), text: &str) -> PromptOutcome {
-    say_last(emit, text, None);
-    PromptOutcome { state: RunState::Complete, text: text.to_owned(), usage: None, cut_off: false }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::{
     CancellationToken,
     agent::{
         answer::{self, Answer, Broken},
-        event::{AgentEvent, CANCELLED, CUT_OFF, PromptOutcome, say_last},
+        event::{AgentEvent, CANCELLED, CUT_OFF, PromptOutcome, end_turn, say_last},
     },
     model::{
         Availability, LanguageModel, Message, ModelError, ModelOptions, ModelRequest, ReasoningEffort,
@@ -56,10 +56,7 @@ pub(super) fn speak(
     };
     let answered = answer::ask(model, request, None, Instant::now() + TIME, cancel, &listen);
     emit(AgentEvent::Activity(None));
-    let last = |state, text: String, cut_off| {
-        say_last(emit, &text, None);
-        PromptOutcome { state, text, usage: None, cut_off }
-    };
+    let end = |state, text| Some(end_turn(emit, state, text));
     match answered {
         Ok(Answer { message, stop: StopReason::MaxTokens, usage, .. }) => {
             let postscript = format!("{CUT_OFF}: the limit of {TOKENS} tokens was reached.");
@@ -69,15 +66,13 @@ pub(super) fn speak(
         Ok(Answer { message, usage, .. }) if message.calls.is_empty() && !message.text.trim().is_empty() => {
             Some(PromptOutcome { state: RunState::Complete, text: message.text, usage, cut_off: false })
         }
-        Err(Broken::Model(ModelError::Cancelled)) => {
-            Some(last(RunState::Cancelled, CANCELLED.to_owned(), false))
-        }
+        Err(Broken::Model(ModelError::Cancelled)) => end(RunState::Cancelled, CANCELLED.to_owned()),
         Ok(_) => None,
         Err(_) if !said_something.load(std::sync::atomic::Ordering::SeqCst) => None,
-        Err(Broken::Model(error)) => Some(last(RunState::Failed, format!("❌ {error}"), false)),
+        Err(Broken::Model(error)) => end(RunState::Failed, format!("❌ {error}")),
         Err(Broken::OutOfTime) => {
             let seconds = TIME.as_secs();
-            Some(last(RunState::Failed, format!("❌ no whole answer within {seconds} seconds"), false))
+            end(RunState::Failed, format!("❌ no whole answer within {seconds} seconds"))
         }
     }
 }

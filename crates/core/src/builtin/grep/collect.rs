@@ -1,6 +1,6 @@
 //! Collects the matching lines of one file with their context.
 
-use crate::workspace::Workspace;
+use crate::{text::clip, workspace::Workspace};
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
 use serde::Serialize;
@@ -108,9 +108,5 @@ fn shorten(bytes: &[u8], characters: usize) -> String {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     // A character has at most four bytes; later bytes cannot be shown and are not decoded.
     let head = &line[..line.len().min(characters.saturating_mul(4))];
-    let text = String::from_utf8_lossy(head);
-    match text.char_indices().nth(characters) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.into_owned(),
-    }
+    clip(&String::from_utf8_lossy(head), characters)
 }

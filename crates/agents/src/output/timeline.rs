@@ -1,19 +1,11 @@
-//! Converts the updates of an agent into those of our session: joins text, announces each call once, always closes it,
-//! and marks updates after the end of their turn as late.
-//!
-//! Has no process and no clock; updates are fetched with [`Timeline::take`].
+//! The output of one agent in order. Has no process and no clock; updates are fetched with [`Timeline::take`].
 
-use super::{
-    call::fresh_id,
-    calls::Calls,
-    from_wire::{self, CallNews},
-};
-use agent_client_protocol_schema::v1 as wire;
+use super::{call::CallNews, calls::Calls, content::one_line};
 use openagents_core::{
     agent::{Coalescer, Piece},
     update::{
         AgentMessage, AgentThought, EntryStatus, PlanEntry, PlanSnapshot, RunState, SessionUpdate,
-        ToolContent,
+        ToolContent, new_id,
     },
 };
 use std::{
@@ -27,9 +19,12 @@ const REMEMBERED: usize = 1_000;
 /// Maximum bytes of the last message, kept as the outcome of a turn.
 const OUTCOME: usize = 1 << 20;
 
+/// Maximum number of steps of a plan.
+const STEPS: usize = 200;
+
 /// The role of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(crate) enum Role {
     Message,
     Thought,
 }
@@ -46,7 +41,7 @@ struct Source {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Timeline {
+pub(crate) struct Timeline {
     running: bool,
     coalescer: Coalescer<Source>,
     /// The source of the last text in time, and of the last late text: neither interrupts the other.
@@ -66,23 +61,23 @@ pub(super) struct Timeline {
 
 impl Timeline {
     /// Returns the pending updates, oldest first.
-    pub(super) fn take(&mut self) -> Vec<SessionUpdate> {
+    pub(crate) fn take(&mut self) -> Vec<SessionUpdate> {
         std::mem::take(&mut self.ready)
     }
 
     /// Returns when the next buffered update is due.
-    pub(super) fn due(&self) -> Option<Instant> {
+    pub(crate) fn due(&self) -> Option<Instant> {
         [self.coalescer.due(), self.calls.due()].into_iter().flatten().min()
     }
 
     /// Emits the buffered updates that are due.
-    pub(super) fn tick(&mut self, now: Instant) {
+    pub(crate) fn tick(&mut self, now: Instant) {
         let ripe = self.coalescer.ripe(now);
         self.tell(ripe);
         self.calls.tick(now, &mut self.ready);
     }
 
-    pub(super) fn begin_turn(&mut self, now: Instant) {
+    pub(crate) fn begin_turn(&mut self, now: Instant) {
         self.flush(now);
         self.running = true;
         (self.source, self.late_source) = (None, None);
@@ -95,16 +90,15 @@ impl Timeline {
         self.calls.begin_turn();
     }
 
-    pub(super) fn text(&mut self, now: Instant, role: Role, chunk: &wire::ContentChunk) {
-        let Some(text) = from_wire::text(&chunk.content) else { return };
-        let theirs = chunk.message_id.as_ref().map(ToString::to_string);
+    /// Adds text. `theirs` is the agent's own id of the message, if it sends one.
+    pub(crate) fn text(&mut self, now: Instant, role: Role, text: &str, theirs: Option<String>) {
         let is_earlier = theirs.as_ref().is_some_and(|id| self.earlier_ids.contains(id));
         let late = !self.running || is_earlier;
         let same = |source: &Source| source.role == role && source.late == late && source.theirs == theirs;
         let last = if late { &mut self.late_source } else { &mut self.source };
         let known = last.take_if(|source| same(source));
         // Codex begins its thoughts with empty lines.
-        let text = if known.is_some() { &text } else { text.trim_start_matches('\n') };
+        let text = if known.is_some() { text } else { text.trim_start_matches('\n') };
         if text.is_empty() {
             if known.is_some() {
                 *last = known;
@@ -117,7 +111,7 @@ impl Timeline {
                 if role == Role::Message && !late {
                     self.said.clear();
                 }
-                Source { role, late, message_id: fresh_id(), theirs: theirs.clone() }
+                Source { role, late, message_id: new_id(), theirs: theirs.clone() }
             }
         };
         if !is_earlier && self.current_ids.len() < REMEMBERED {
@@ -132,7 +126,7 @@ impl Timeline {
         self.tell(ready);
     }
 
-    pub(super) fn call(&mut self, now: Instant, news: CallNews, announces: bool) -> Option<String> {
+    pub(crate) fn call(&mut self, now: Instant, news: CallNews, announces: bool) -> Option<String> {
         self.flush(now);
         let before = self.ready.len();
         let call_id = self.calls.news(now, news, announces, &mut self.ready);
@@ -146,20 +140,20 @@ impl Timeline {
     }
 
     /// Announces the call of a permission request unless it is known, and returns its id; `None` over the limit.
-    pub(super) fn call_to_allow(&mut self, now: Instant, mut news: CallNews) -> Option<String> {
+    pub(crate) fn call_to_allow(&mut self, now: Instant, mut news: CallNews) -> Option<String> {
         news.status = None;
         let is_over = self.calls.is_over(&news.id);
         self.call(now, news, is_over)
     }
 
     /// The content of an open call.
-    pub(super) fn shown(&self, their_id: &str) -> Vec<ToolContent> {
+    pub(crate) fn shown(&self, their_id: &str) -> Vec<ToolContent> {
         self.calls.shown(their_id)
     }
 
     /// Shows one of our terminals: in the call that waits for this command, or else in a new row. `None` over the
     /// limit.
-    pub(super) fn terminal_row(
+    pub(crate) fn terminal_row(
         &mut self,
         now: Instant,
         terminal: &str,
@@ -172,20 +166,21 @@ impl Timeline {
         self.calls.terminal_row(now, terminal, command, raw_input, &mut self.ready)
     }
 
-    pub(super) fn terminal_output(&mut self, now: Instant, terminal: &str, bytes: &[u8]) {
+    pub(crate) fn terminal_output(&mut self, now: Instant, terminal: &str, bytes: &[u8]) {
         self.calls.terminal_output(now, terminal, bytes, &mut self.ready);
     }
 
-    pub(super) fn terminal_ended(&mut self, now: Instant, terminal: &str, status: ExitStatus) {
+    pub(crate) fn terminal_ended(&mut self, now: Instant, terminal: &str, status: ExitStatus) {
         self.calls.terminal_ended(now, terminal, status, &mut self.ready);
     }
 
     /// Closes the row of a terminal that was never started.
-    pub(super) fn terminal_refused(&mut self, terminal: &str, why: &str) {
+    pub(crate) fn terminal_refused(&mut self, terminal: &str, why: &str) {
         self.calls.terminal_refused(terminal, why, &mut self.ready);
     }
 
-    pub(super) fn plan(&mut self, now: Instant, plan: &wire::Plan) {
+    /// Replaces the plan with steps and their statuses.
+    pub(crate) fn plan(&mut self, now: Instant, steps: impl Iterator<Item = (String, EntryStatus)>) {
         if !self.running {
             return;
         }
@@ -193,17 +188,17 @@ impl Timeline {
         self.told = true;
         let old = self.plan.take();
         let op_id = |at: usize| old.as_ref()?.entries.get(at).map(|entry| entry.op_id.clone());
-        let entries = plan.entries.iter().take(200).enumerate().map(|(at, entry)| PlanEntry {
-            content: from_wire::one_line(&entry.content).unwrap_or_default(),
-            status: from_wire::entry_status(&entry.status),
-            op_id: op_id(at).unwrap_or_else(fresh_id),
+        let entries = steps.take(STEPS).enumerate().map(|(at, (content, status))| PlanEntry {
+            content: one_line(&content).unwrap_or_default(),
+            status,
+            op_id: op_id(at).unwrap_or_else(new_id),
             op_hash: 0,
             tool: String::new(),
             error: None,
         });
         let snapshot = PlanSnapshot {
             entries: entries.collect(),
-            plan_id: old.as_ref().map_or_else(fresh_id, |plan| plan.plan_id.clone()),
+            plan_id: old.as_ref().map_or_else(new_id, |plan| plan.plan_id.clone()),
             goals: Vec::new(),
             state: RunState::Running,
         };
@@ -212,17 +207,17 @@ impl Timeline {
     }
 
     /// Returns whether the agent has sent any output in this turn.
-    pub(super) fn has_told(&self) -> bool {
+    pub(crate) fn has_told(&self) -> bool {
         self.told
     }
 
     /// Returns the last message of the turn.
-    pub(super) fn said(&self) -> &str {
+    pub(crate) fn said(&self) -> &str {
         &self.said
     }
 
     /// Closes everything open and emits the outcome: `text`, or the end of the last message if `text` is empty.
-    pub(super) fn end_turn(&mut self, now: Instant, state: RunState, unfinished: &str, text: &str) {
+    pub(crate) fn end_turn(&mut self, now: Instant, state: RunState, unfinished: &str, text: &str) {
         self.flush(now);
         self.calls.end_turn(unfinished, &mut self.ready);
         if let Some(mut plan) = self.plan.take() {
@@ -236,7 +231,7 @@ impl Timeline {
         let last = self.source.take().filter(|last| last.role == Role::Message && !last.late);
         let message_id = match last {
             Some(last) if text.is_empty() => last.message_id,
-            _ => fresh_id(),
+            _ => new_id(),
         };
         self.ready.push(SessionUpdate::AgentMessage(AgentMessage {
             text: text.to_owned(),
@@ -248,7 +243,7 @@ impl Timeline {
     }
 
     /// Closes the open calls of an agent that has exited.
-    pub(super) fn close_open(&mut self, now: Instant, why: &str) {
+    pub(crate) fn close_open(&mut self, now: Instant, why: &str) {
         self.flush(now);
         self.calls.close_open(why, &mut self.ready);
     }
@@ -274,7 +269,3 @@ impl Timeline {
         self.ready.extend(pieces.into_iter().map(update));
     }
 }
-
-#[cfg(test)]
-#[path = "timeline_tests.rs"]
-mod tests;

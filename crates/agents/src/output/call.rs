@@ -1,6 +1,6 @@
 //! One tool call of an agent and the terminals it shows.
 
-use super::from_wire::{self, Shown};
+use super::content::one_line;
 use crate::process::Tail;
 use openagents_core::update::{Location, ToolCallDetails, ToolContent, ToolKind};
 use serde_json::Value;
@@ -10,6 +10,47 @@ use std::time::Instant;
 const SHOWN: usize = 64 << 10;
 /// Terminals shown by one call.
 const TERMINALS: usize = 16;
+
+/// A content piece of a call; the output of a terminal is filled in when it is sent.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Shown {
+    Fixed(ToolContent),
+    Terminal(String),
+}
+
+/// The first news of a call, or an update.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct CallNews {
+    pub(crate) id: String,
+    pub(crate) name: Option<String>,
+    /// `None` if unchanged.
+    pub(crate) status: Option<CallStatus>,
+    /// Without content, which is in `shown`.
+    pub(crate) details: ToolCallDetails,
+    /// `None` if unchanged.
+    pub(crate) shown: Option<Vec<Shown>>,
+    pub(crate) raw_output: Option<Value>,
+    pub(crate) terminals: Vec<TerminalNews>,
+}
+
+/// See [`CallNews::status`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CallStatus {
+    Running,
+    Completed,
+    Failed,
+}
+
+/// Output of a terminal that the agent runs itself.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TerminalNews {
+    pub(crate) id: String,
+    pub(crate) data: String,
+    /// Exit code and signal, once it has ended.
+    pub(crate) exit: Option<(Option<i32>, Option<String>)>,
+    /// The call shows this terminal from now on.
+    pub(crate) shows: bool,
+}
 
 #[derive(Debug)]
 pub(super) struct Call {
@@ -136,7 +177,7 @@ pub(super) fn reason(raw_output: Option<&Value>, content: &[ToolContent]) -> Str
         },
         _ => text,
     };
-    said.as_deref().and_then(from_wire::one_line).unwrap_or_else(|| "it failed".to_owned())
+    said.as_deref().and_then(one_line).unwrap_or_else(|| "it failed".to_owned())
 }
 
 /// The strings in an input, two levels deep.
@@ -165,8 +206,4 @@ pub(super) fn bounded(mut shown: Vec<Shown>) -> Vec<Shown> {
         matches!(piece, Shown::Fixed(_)) || terminals <= TERMINALS
     });
     shown
-}
-
-pub(super) fn fresh_id() -> String {
-    uuid::Uuid::new_v4().to_string()
 }

@@ -1,7 +1,11 @@
-use super::*;
-use openagents_core::update::{ToolCallStatus, ToolContent};
+//! From the wire to the updates of a session.
+
+use super::from_wire;
+use crate::output::{CallNews, Role, Timeline};
+use agent_client_protocol_schema::v1 as wire;
+use openagents_core::update::{RunState, SessionUpdate, ToolCallStatus, ToolContent};
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Applies updates at the given milliseconds and ticks the clock in between.
 fn play(timeline: &mut Timeline, begin: Instant, updates: &[(u64, Value)]) -> Vec<SessionUpdate> {
@@ -11,7 +15,9 @@ fn play(timeline: &mut Timeline, begin: Instant, updates: &[(u64, Value)]) -> Ve
         timeline.tick(now);
         for (_, update) in updates.iter().filter(|(when, _)| *when == ms) {
             match serde_json::from_value(update.clone()).unwrap() {
-                wire::SessionUpdate::AgentMessageChunk(chunk) => timeline.text(now, Role::Message, &chunk),
+                wire::SessionUpdate::AgentMessageChunk(chunk) => {
+                    from_wire::say(timeline, now, Role::Message, &chunk)
+                }
                 wire::SessionUpdate::ToolCall(call) => {
                     timeline.call(now, from_wire::announced(call), true);
                 }

@@ -1,0 +1,89 @@
+//! Content of a call, within the limits of our log.
+
+use openagents_core::{
+    text::{clip_bytes, line},
+    update::ToolContent,
+};
+
+/// Maximum characters of a title.
+const TITLE: usize = 300;
+/// Maximum bytes of a text shown by a call; see [`ToolContent::Text`].
+const TEXT: usize = 64 << 10;
+/// Maximum bytes of each side of a diff; see [`ToolContent::Diff`].
+const SIDE: usize = 256 << 10;
+
+/// Display text on one line; `None` if empty.
+pub(crate) fn one_line(text: &str) -> Option<String> {
+    Some(line(text, TITLE)).filter(|line| !line.is_empty())
+}
+
+/// Text content, truncated at the end.
+pub(crate) fn text(text: &str) -> ToolContent {
+    ToolContent::Text { text: clip_bytes(text, TEXT) }
+}
+
+/// Terminal content: a command and the end of its output.
+pub(crate) fn terminal(id: &str, command: &str, output: &str, exit_code: Option<i32>) -> ToolContent {
+    let from = output.ceil_char_boundary(output.len().saturating_sub(TEXT));
+    ToolContent::Terminal {
+        terminal_id: id.to_owned(),
+        command: Some(command.to_owned()),
+        output: output[from..].to_owned(),
+        truncated: from > 0,
+        exit_code,
+        signal: None,
+    }
+}
+
+/// A diff, truncated if it is long: common lines at both ends are dropped first, so that the changed part is kept.
+pub(crate) fn diff(path: String, old_text: Option<String>, new_text: String) -> ToolContent {
+    let old = old_text.as_deref().unwrap_or_default();
+    let truncated = old.len() > SIDE || new_text.len() > SIDE;
+    if !truncated {
+        return ToolContent::Diff { path, old_text, new_text, truncated };
+    }
+    let (old, new) = without_common_lines(old, &new_text);
+    let (old, new_text) = (clip_bytes(old, SIDE), clip_bytes(new, SIDE));
+    ToolContent::Diff { path, old_text: old_text.map(|_| old), new_text, truncated }
+}
+
+/// Drops the lines that both texts begin and end with.
+fn without_common_lines<'a>(old: &'a str, new: &'a str) -> (&'a str, &'a str) {
+    let same = |(old, new): &(&str, &str)| old == new;
+    let pairs = old.split_inclusive('\n').zip(new.split_inclusive('\n'));
+    let start: usize = pairs.take_while(same).map(|(line, _)| line.len()).sum();
+    let (old, new) = (&old[start..], &new[start..]);
+    let pairs = old.split_inclusive('\n').rev().zip(new.split_inclusive('\n').rev());
+    let end: usize = pairs.take_while(same).map(|(line, _)| line.len()).sum();
+    (&old[..old.len() - end], &new[..new.len() - end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_file_shows_its_change_and_not_its_beginning() {
+        let same = "the same line\n".repeat(SIDE / 10);
+        let (old, new) = (format!("{same}old\n{same}"), format!("{same}new\n{same}"));
+        let rows = [
+            (Some(old), new.clone(), Some("old\n"), "new\n", true),
+            (Some("a\nb\n".to_owned()), "a\nc\n".to_owned(), Some("a\nb\n"), "a\nc\n", false),
+            (Some(same.clone()), same.clone(), Some(""), "", true),
+            (Some(same.clone()), format!("{same}end"), Some(""), "end", true),
+        ];
+        for (old, new, old_shown, new_shown, cut) in rows {
+            let ToolContent::Diff { old_text, new_text, truncated, .. } = diff("a".to_owned(), old, new)
+            else {
+                panic!("a change is a change");
+            };
+            assert_eq!((old_text.as_deref(), new_text.as_str(), truncated), (old_shown, new_shown, cut));
+        }
+        let ToolContent::Diff { old_text: None, new_text, truncated: true, .. } =
+            diff("a".to_owned(), None, new)
+        else {
+            panic!("a new file has no old text");
+        };
+        assert_eq!(new_text.len(), SIDE + "…".len());
+    }
+}

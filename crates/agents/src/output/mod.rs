@@ -1,0 +1,13 @@
+//! The output of an agent as updates of our session, whatever program it comes from.
+//!
+//! Text is joined, each call is announced once and always closed, and output after the end of its turn is marked as late.
+
+mod call;
+mod calls;
+mod content;
+mod terminals;
+mod timeline;
+
+pub(crate) use call::{CallNews, CallStatus, Shown, TerminalNews};
+pub(crate) use content::{diff, one_line, terminal, text};
+pub(crate) use timeline::{Role, Timeline};
