@@ -1,19 +1,19 @@
 //! Searches the text of transcripts as a person would read it: without JSON, keys, ciphertext and images.
 
 use super::{
-    event::{Event, EventKind},
+    excerpt::{excerpt, fill_after, fill_before, place},
     lines::Lines,
     logs::History,
     pattern::Pattern,
+    query::{SearchMatch, SearchQuery, SearchResult},
     source::Decoder,
-    transcript::{Listing, Provider, Query, Transcript},
+    transcript::{Listing, Query, Transcript},
     worktree::WorktreeScope,
 };
 use crate::budget::{Budget, Progress};
 use std::{
     collections::VecDeque,
     io,
-    path::PathBuf,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -31,65 +31,6 @@ const CONTEXT_LINE: usize = 16 << 10;
 const CONTEXT_WINDOW: usize = 8;
 /// Assumed compression ratio of a log.
 const ZSTD_RATIO: u64 = 8;
-
-/// Parameters of a search.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SearchQuery {
-    /// A regular expression, case-insensitive.
-    pub pattern: String,
-    /// Only sessions of this agent.
-    pub provider: Option<Provider>,
-    /// Only these sessions, hidden or not; if empty, all that are not hidden.
-    pub sessions: Vec<String>,
-    /// Sessions of this directory come first.
-    pub workspace: Option<PathBuf>,
-    /// Only sessions of [`SearchQuery::workspace`].
-    pub workspace_only: bool,
-    /// Includes hidden sessions.
-    pub all: bool,
-    /// Maximum number of matches.
-    pub max_matches: usize,
-    /// Number of context lines on each side of a match.
-    pub context: usize,
-    /// Maximum length of a line in characters.
-    pub line_chars: usize,
-    /// Maximum number of bytes read per log.
-    pub file_bytes: u64,
-    /// Maximum number of bytes read in total.
-    pub total_bytes: u64,
-}
-
-/// A matching line of a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SearchMatch {
-    /// Id of the session.
-    pub session_id: String,
-    /// The agent that wrote the log.
-    pub provider: Provider,
-    /// Line of the log, from 1.
-    pub line_number: u64,
-    /// The text, truncated around the match.
-    pub line: String,
-    /// Preceding lines, oldest first.
-    pub before: Vec<String>,
-    /// Following lines.
-    pub after: Vec<String>,
-}
-
-/// The result of a search.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SearchResult {
-    /// Matches of the workspace's sessions first, then newest first; within a session by line.
-    pub matches: Vec<SearchMatch>,
-    /// Number of all matches seen.
-    pub total: usize,
-    /// A cap on matches or bytes cut the result.
-    pub truncated: bool,
-    /// The deadline cut the result; only then is it not reproducible.
-    pub timed_out: bool,
-    /// Skipped lines and logs.
-    pub omitted: u64,
-}
 
 impl History {
     /// Searches transcripts; fails only on a bad pattern, with one sentence. `list_budget` bounds finding the sessions,
@@ -228,7 +169,7 @@ impl History {
                     found.total += 1;
                     wants_after = false;
                     if found.matches.len() < query.max_matches && !full.load(Ordering::Relaxed) {
-                        let mut hit = hit(&events, place, query).of(transcript, line.number);
+                        let mut hit = excerpt(&events, place, query).of(transcript, line.number);
                         for (number, bytes) in before.iter().rev() {
                             if hit.before.len() >= query.context {
                                 break;
@@ -296,133 +237,6 @@ impl Board {
     }
 }
 
-/// A match with its context inside the same line of the log.
-struct Hit {
-    line: String,
-    before: Vec<String>,
-    after: Vec<String>,
-}
-
-impl Hit {
-    fn of(self, transcript: &Transcript, line_number: u64) -> SearchMatch {
-        SearchMatch {
-            session_id: transcript.id.clone(),
-            provider: transcript.provider,
-            line_number,
-            line: self.line,
-            before: self.before,
-            after: self.after,
-        }
-    }
-}
-
-/// The position of a match.
-#[derive(Clone, Copy)]
-struct Place {
-    event: usize,
-    /// Byte offset of the matching line in the event's text.
-    start: usize,
-    /// Byte offset of the match in that line; `None` if the tool's name matched.
-    at: Option<usize>,
-}
-
-fn place(events: &[Event], pattern: &Pattern) -> Option<Place> {
-    events.iter().enumerate().find_map(|(index, event)| {
-        let (start, at) = position(event, pattern)?;
-        Some(Place { event: index, start, at })
-    })
-}
-
-fn hit(events: &[Event], place: Place, query: &SearchQuery) -> Hit {
-    let event = &events[place.event];
-    let text = &event.text;
-    let end = text[place.start..].find('\n').map_or(text.len(), |end| place.start + end);
-    let (line, at) = match place.at {
-        Some(at) => (text[place.start..end].to_owned(), at),
-        None => (said(event).next().unwrap_or_default(), 0),
-    };
-    let earlier = events[..place.event].iter().flat_map(said).chain(lines_of(&text[..place.start]));
-    let mut before: Vec<String> = earlier.collect();
-    before.drain(..before.len().saturating_sub(query.context));
-    let rest = text.get(end + 1..).unwrap_or_default();
-    let after = lines_of(rest).chain(events[place.event + 1..].iter().flat_map(said)).take(query.context);
-    let shorten = |line: String| shortened(&line, 0, query.line_chars);
-    Hit {
-        line: shortened(&line, at, query.line_chars),
-        before: before.into_iter().map(shorten).collect(),
-        after: after.map(shorten).collect(),
-    }
-}
-
-/// Returns the byte offset of the matching line in an event's text, and of the match in that line.
-fn position(event: &Event, pattern: &Pattern) -> Option<(usize, Option<usize>)> {
-    let mut start = 0;
-    for line in event.text.split('\n') {
-        if let Some(at) = pattern.find(line)
-            && !super::json::is_blob(line)
-        {
-            return Some((start, Some(at)));
-        }
-        start += line.len() + 1;
-    }
-    match &event.kind {
-        EventKind::ToolCall { name } if pattern.find(name).is_some() => Some((0, None)),
-        _ => None,
-    }
-}
-
-/// Returns an event's text by line, with its tool's name first; titles are not included.
-fn said(event: &Event) -> impl Iterator<Item = String> + '_ {
-    let text = if matches!(event.kind, EventKind::Title(_)) { "" } else { event.text.as_str() };
-    let name = match &event.kind {
-        EventKind::ToolCall { name } => Some(name.clone()),
-        _ => None,
-    };
-    let first = lines_of(text).next();
-    let head = name.map(|name| match first {
-        Some(first) => format!("{name}: {first}"),
-        None => name,
-    });
-    let skip = usize::from(head.is_some());
-    head.into_iter().chain(lines_of(text).skip(skip))
-}
-
-fn lines_of(text: &str) -> impl Iterator<Item = String> + '_ {
-    text.lines().filter(|line| !line.trim().is_empty() && !super::json::is_blob(line)).map(str::to_owned)
-}
-
-fn fill_before(hit: &mut SearchMatch, events: &[Event], query: &SearchQuery) {
-    let mut lines: Vec<String> = events.iter().flat_map(said).collect();
-    let room = query.context - hit.before.len();
-    lines.drain(..lines.len().saturating_sub(room));
-    lines.iter_mut().for_each(|line| *line = shortened(line, 0, query.line_chars));
-    lines.append(&mut hit.before);
-    hit.before = lines;
-}
-
-fn fill_after(hit: &mut SearchMatch, events: &[Event], query: &SearchQuery) {
-    let room = query.context - hit.after.len();
-    let lines = events.iter().flat_map(said).take(room);
-    hit.after.extend(lines.map(|line| shortened(&line, 0, query.line_chars)));
-}
-
-/// Truncates a line to `chars` characters that include the one at byte `at`.
-fn shortened(line: &str, at: usize, chars: usize) -> String {
-    if line.len() <= chars || line.chars().count() <= chars {
-        return line.trim().to_owned();
-    }
-    let before = line[..at].chars().count();
-    let skip = if before < chars * 3 / 4 { 0 } else { before - chars / 4 };
-    let mut text: String = line.chars().skip(skip).take(chars).collect();
-    if skip > 0 {
-        text.insert(0, '…');
-    }
-    if line.chars().count() > skip + chars {
-        text.push('…');
-    }
-    text
-}
-
 /// Keeps the first sessions whose logs fit into `total` bytes, independent of disk and clock.
 fn within_bytes(mut rows: Vec<Transcript>, file: u64, total: u64) -> (Vec<Transcript>, bool) {
     let mut left = total;
@@ -443,22 +257,4 @@ fn within_bytes(mut rows: Vec<Transcript>, file: u64, total: u64) -> (Vec<Transc
     let cut = kept < rows.len();
     rows.truncate(kept);
     (rows, cut)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::shortened;
-
-    #[test]
-    fn keeps_the_match_in_sight() {
-        let rows = [
-            ("short", 0, 10, "short"),
-            ("0123456789abc", 0, 10, "0123456789…"),
-            ("0123456789abcdefghij", 18, 8, "…ghij"),
-            ("ééééééééééxéééééééééé", 20, 4, "…éxéé…"),
-        ];
-        for (line, at, chars, expected) in rows {
-            assert_eq!(shortened(line, at, chars), expected);
-        }
-    }
 }

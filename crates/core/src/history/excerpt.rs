@@ -1,0 +1,154 @@
+//! The lines around a match, as a person would read them.
+
+use super::{
+    event::{Event, EventKind},
+    json::is_blob,
+    pattern::Pattern,
+    query::{SearchMatch, SearchQuery},
+    transcript::Transcript,
+};
+
+/// A match with its context inside the same line of the log.
+pub(super) struct Excerpt {
+    line: String,
+    before: Vec<String>,
+    after: Vec<String>,
+}
+
+impl Excerpt {
+    pub(super) fn of(self, transcript: &Transcript, line_number: u64) -> SearchMatch {
+        SearchMatch {
+            session_id: transcript.id.clone(),
+            provider: transcript.provider,
+            line_number,
+            line: self.line,
+            before: self.before,
+            after: self.after,
+        }
+    }
+}
+
+/// The position of a match.
+#[derive(Clone, Copy)]
+pub(super) struct Position {
+    event: usize,
+    /// Byte offset of the matching line in the event's text.
+    start: usize,
+    /// Byte offset of the match in that line; `None` if the tool's name matched.
+    at: Option<usize>,
+}
+
+pub(super) fn place(events: &[Event], pattern: &Pattern) -> Option<Position> {
+    events.iter().enumerate().find_map(|(index, event)| {
+        let (start, at) = position(event, pattern)?;
+        Some(Position { event: index, start, at })
+    })
+}
+
+pub(super) fn excerpt(events: &[Event], place: Position, query: &SearchQuery) -> Excerpt {
+    let event = &events[place.event];
+    let text = &event.text;
+    let end = text[place.start..].find('\n').map_or(text.len(), |end| place.start + end);
+    let (line, at) = match place.at {
+        Some(at) => (text[place.start..end].to_owned(), at),
+        None => (said(event).next().unwrap_or_default(), 0),
+    };
+    let earlier = events[..place.event].iter().flat_map(said).chain(lines_of(&text[..place.start]));
+    let mut before: Vec<String> = earlier.collect();
+    before.drain(..before.len().saturating_sub(query.context));
+    let rest = text.get(end + 1..).unwrap_or_default();
+    let after = lines_of(rest).chain(events[place.event + 1..].iter().flat_map(said)).take(query.context);
+    let shorten = |line: String| shortened(&line, 0, query.line_chars);
+    Excerpt {
+        line: shortened(&line, at, query.line_chars),
+        before: before.into_iter().map(shorten).collect(),
+        after: after.map(shorten).collect(),
+    }
+}
+
+/// Returns the byte offset of the matching line in an event's text, and of the match in that line.
+fn position(event: &Event, pattern: &Pattern) -> Option<(usize, Option<usize>)> {
+    let mut start = 0;
+    for line in event.text.split('\n') {
+        if let Some(at) = pattern.find(line)
+            && !is_blob(line)
+        {
+            return Some((start, Some(at)));
+        }
+        start += line.len() + 1;
+    }
+    match &event.kind {
+        EventKind::ToolCall { name } if pattern.find(name).is_some() => Some((0, None)),
+        _ => None,
+    }
+}
+
+/// Returns an event's text by line, with its tool's name first; titles are not included.
+fn said(event: &Event) -> impl Iterator<Item = String> + '_ {
+    let text = if matches!(event.kind, EventKind::Title(_)) { "" } else { event.text.as_str() };
+    let name = match &event.kind {
+        EventKind::ToolCall { name } => Some(name.clone()),
+        _ => None,
+    };
+    let first = lines_of(text).next();
+    let head = name.map(|name| match first {
+        Some(first) => format!("{name}: {first}"),
+        None => name,
+    });
+    let skip = usize::from(head.is_some());
+    head.into_iter().chain(lines_of(text).skip(skip))
+}
+
+fn lines_of(text: &str) -> impl Iterator<Item = String> + '_ {
+    text.lines().filter(|line| !line.trim().is_empty() && !is_blob(line)).map(str::to_owned)
+}
+
+pub(super) fn fill_before(hit: &mut SearchMatch, events: &[Event], query: &SearchQuery) {
+    let mut lines: Vec<String> = events.iter().flat_map(said).collect();
+    let room = query.context - hit.before.len();
+    lines.drain(..lines.len().saturating_sub(room));
+    lines.iter_mut().for_each(|line| *line = shortened(line, 0, query.line_chars));
+    lines.append(&mut hit.before);
+    hit.before = lines;
+}
+
+pub(super) fn fill_after(hit: &mut SearchMatch, events: &[Event], query: &SearchQuery) {
+    let room = query.context - hit.after.len();
+    let lines = events.iter().flat_map(said).take(room);
+    hit.after.extend(lines.map(|line| shortened(&line, 0, query.line_chars)));
+}
+
+/// Truncates a line to `chars` characters that include the one at byte `at`.
+fn shortened(line: &str, at: usize, chars: usize) -> String {
+    if line.len() <= chars || line.chars().count() <= chars {
+        return line.trim().to_owned();
+    }
+    let before = line[..at].chars().count();
+    let skip = if before < chars * 3 / 4 { 0 } else { before - chars / 4 };
+    let mut text: String = line.chars().skip(skip).take(chars).collect();
+    if skip > 0 {
+        text.insert(0, '…');
+    }
+    if line.chars().count() > skip + chars {
+        text.push('…');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shortened;
+
+    #[test]
+    fn keeps_the_match_in_sight() {
+        let rows = [
+            ("short", 0, 10, "short"),
+            ("0123456789abc", 0, 10, "0123456789…"),
+            ("0123456789abcdefghij", 18, 8, "…ghij"),
+            ("ééééééééééxéééééééééé", 20, 4, "…éxéé…"),
+        ];
+        for (line, at, chars, expected) in rows {
+            assert_eq!(shortened(line, at, chars), expected);
+        }
+    }
+}

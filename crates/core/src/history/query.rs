@@ -1,0 +1,63 @@
+//! A search and its result.
+
+use super::transcript::Provider;
+use std::path::PathBuf;
+
+/// Parameters of a search.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SearchQuery {
+    /// A regular expression, case-insensitive.
+    pub pattern: String,
+    /// Only sessions of this agent.
+    pub provider: Option<Provider>,
+    /// Only these sessions, hidden or not; if empty, all that are not hidden.
+    pub sessions: Vec<String>,
+    /// Sessions of this directory come first.
+    pub workspace: Option<PathBuf>,
+    /// Only sessions of [`SearchQuery::workspace`].
+    pub workspace_only: bool,
+    /// Includes hidden sessions.
+    pub all: bool,
+    /// Maximum number of matches.
+    pub max_matches: usize,
+    /// Number of context lines on each side of a match.
+    pub context: usize,
+    /// Maximum length of a line in characters.
+    pub line_chars: usize,
+    /// Maximum number of bytes read per log.
+    pub file_bytes: u64,
+    /// Maximum number of bytes read in total.
+    pub total_bytes: u64,
+}
+
+/// A matching line of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchMatch {
+    /// Id of the session.
+    pub session_id: String,
+    /// The agent that wrote the log.
+    pub provider: Provider,
+    /// Line of the log, from 1.
+    pub line_number: u64,
+    /// The text, truncated around the match.
+    pub line: String,
+    /// Preceding lines, oldest first.
+    pub before: Vec<String>,
+    /// Following lines.
+    pub after: Vec<String>,
+}
+
+/// The result of a search.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SearchResult {
+    /// Matches of the workspace's sessions first, then newest first; within a session by line.
+    pub matches: Vec<SearchMatch>,
+    /// Number of all matches seen.
+    pub total: usize,
+    /// A cap on matches or bytes cut the result.
+    pub truncated: bool,
+    /// The deadline cut the result; only then is it not reproducible.
+    pub timed_out: bool,
+    /// Skipped lines and logs.
+    pub omitted: u64,
+}
