@@ -1,7 +1,7 @@
 //! Derives the person's intent in one sentence from their prompts. Pure functions on text.
 
 use super::title;
-use crate::text::cut_at_word;
+use crate::{terms::Language, text::cut_at_word};
 use std::collections::BTreeSet;
 
 /// Maximum length of a sentence in characters.
@@ -14,142 +14,12 @@ const THEME_OVERLAP: f64 = 0.5;
 const THEME_WORDS: usize = 2;
 
 /// Polite beginnings, removed because `User intends to please fix it` is not English.
-const POLITE: &[&str] = &[
-    "please ",
-    "can you ",
-    "could you ",
-    "would you ",
-    "i want you to ",
-    "i want to ",
-    "i would like to ",
-    "i'd like to ",
-    "i need to ",
-    "we need to ",
-    "we should ",
-    "let's ",
-    "help me ",
-];
+const POLITE: &str = "please |can you |could you |would you |i want you to |i want to |i would like to |i'd like to |\
+    i need to |we need to |we should |let's |help me ";
 
-/// Words without information about a session's subject.
-const STOP_WORDS: &[&str] = &[
-    "about",
-    "after",
-    "again",
-    "all",
-    "also",
-    "and",
-    "any",
-    "are",
-    "ask",
-    "back",
-    "been",
-    "before",
-    "but",
-    "can",
-    "check",
-    "code",
-    "continue",
-    "could",
-    "did",
-    "does",
-    "doing",
-    "done",
-    "don't",
-    "everything",
-    "file",
-    "files",
-    "find",
-    "first",
-    "fix",
-    "for",
-    "from",
-    "get",
-    "give",
-    "going",
-    "good",
-    "had",
-    "has",
-    "have",
-    "hello",
-    "help",
-    "here",
-    "how",
-    "i'd",
-    "i'm",
-    "into",
-    "intends",
-    "is",
-    "it",
-    "it's",
-    "its",
-    "just",
-    "keep",
-    "let",
-    "let's",
-    "like",
-    "look",
-    "make",
-    "me",
-    "more",
-    "my",
-    "need",
-    "new",
-    "next",
-    "not",
-    "now",
-    "okay",
-    "on",
-    "one",
-    "only",
-    "our",
-    "out",
-    "please",
-    "project",
-    "repo",
-    "same",
-    "see",
-    "should",
-    "show",
-    "so",
-    "some",
-    "sure",
-    "test",
-    "thank",
-    "thanks",
-    "that",
-    "the",
-    "their",
-    "them",
-    "then",
-    "there",
-    "these",
-    "they",
-    "thing",
-    "things",
-    "this",
-    "those",
-    "to",
-    "try",
-    "use",
-    "user",
-    "using",
-    "want",
-    "was",
-    "way",
-    "we",
-    "what",
-    "when",
-    "where",
-    "which",
-    "why",
-    "will",
-    "with",
-    "work",
-    "would",
-    "yes",
-    "you",
-    "your",
-];
+/// Words without information about a session's subject, in addition to general stop words.
+const STOP: &str = "ask back check continue doing first fix going good hello help intends keep next okay only same see test \
+    thank thanks try user yes";
 
 /// Returns a path from a prompt or a log relative to the workspace; `None` if it is outside.
 pub(crate) type Relative<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -213,7 +83,8 @@ fn enumerated(items: &[String]) -> String {
 fn wish(text: &str) -> String {
     let text = text.trim();
     let lower = text.to_lowercase();
-    let polite = POLITE.iter().find(|words| lower.starts_with(**words) && text.is_char_boundary(words.len()));
+    let polite =
+        POLITE.split('|').find(|words| lower.starts_with(words) && text.is_char_boundary(words.len()));
     let text = polite.map_or(text, |words| &text[words.len()..]);
     let mut letters = text.chars();
     match (letters.next(), letters.next()) {
@@ -244,22 +115,10 @@ pub(crate) fn theme(sentence: &str) -> BTreeSet<String> {
     let words = sentence.split(|c: char| !(c.is_alphanumeric() || c == '\'' || c == '_'));
     words
         .map(str::to_lowercase)
-        .filter(|word| word.chars().count() > 2 && !STOP_WORDS.contains(&word.as_str()))
-        .map(|word| stem(&word).to_owned())
+        .filter(|word| word.chars().count() > 2 && !Language::English.is_stop_word(word))
+        .filter(|word| !STOP.split(' ').any(|stop| stop == word))
+        .map(|word| Language::English.stem(&word))
         .collect()
-}
-
-/// Strips common endings, so that `fixing tests` and `fix the test` match.
-fn stem(word: &str) -> &str {
-    for ending in ["ing", "ed", "es", "s"] {
-        if let Some(stem) = word.strip_suffix(ending)
-            && stem.chars().count() > 3
-            && !word.ends_with("ss")
-        {
-            return stem;
-        }
-    }
-    word
 }
 
 /// Chooses among the sentences of recent sessions, newest first: the newest one, or the most specific of those that

@@ -213,14 +213,14 @@ fn plain(phrase: &str) -> Option<String> {
 }
 
 fn exact(text: &str, phrase: &str) -> Option<Range<usize>> {
-    let spaced = phrase.chars().next().is_some_and(|first| !super::words::is_cjk(first));
+    let spaced = phrase.chars().next().is_some_and(|first| !crate::terms::is_unspaced(first));
     text.match_indices(phrase).map(|(at, _)| at..at + phrase.len()).find(|range| {
         !spaced || !text[..range.start].ends_with(adjoins) && !text[range.end..].starts_with(adjoins)
     })
 }
 
 fn adjoins(c: char) -> bool {
-    c.is_alphanumeric() && !super::words::is_cjk(c)
+    c.is_alphanumeric() && !crate::terms::is_unspaced(c)
 }
 
 fn millis(time: &Zoned) -> i64 {

@@ -1,7 +1,9 @@
 //! Words of a question and their occurrences in texts. Texts are searched unstemmed: stemming every prompt would take
 //! longer than reading it.
 
-use crate::terms::{Language, is_han, is_kana, translations, translations_within, without_accents};
+use crate::terms::{
+    Language, is_han, is_kana, is_unspaced, translations, translations_within, without_accents,
+};
 
 /// A word that a session should contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,11 +37,6 @@ const STEM: usize = 4;
 const LONG: usize = 6;
 const BEHIND: usize = 5;
 
-/// Returns whether a character belongs to a script without spaces.
-pub(super) fn is_cjk(c: char) -> bool {
-    is_kana(c) || is_han(c)
-}
-
 /// Returns the distinct significant words of a lower-case text.
 pub(super) fn of(text: &str, language: Language) -> Vec<Word> {
     let mut words: Vec<Word> = Vec::new();
@@ -62,7 +59,7 @@ pub(super) fn of(text: &str, language: Language) -> Vec<Word> {
     }
     for run in runs(&text) {
         let first = run.chars().next().unwrap_or_default();
-        if !is_cjk(first) {
+        if !is_unspaced(first) {
             let plain = run.trim_matches('_');
             if is_telling(plain, language) {
                 add(Word::new(plain, language));
@@ -114,7 +111,7 @@ impl Word {
 }
 
 fn find(stem: &str, lower: &str) -> Option<usize> {
-    if stem.chars().next().is_some_and(is_cjk) {
+    if stem.chars().next().is_some_and(is_unspaced) {
         return lower.find(stem);
     }
     let length = stem.chars().count();
@@ -131,7 +128,7 @@ fn find(stem: &str, lower: &str) -> Option<usize> {
 }
 
 fn is_letter(c: char) -> bool {
-    c.is_alphabetic() && !is_cjk(c)
+    c.is_alphabetic() && !is_unspaced(c)
 }
 
 fn is_katakana(c: char) -> bool {

@@ -102,6 +102,11 @@ pub(crate) fn without_accents(text: &str) -> String {
     text.replace('ß', "ss").nfd().filter(|letter| !is_combining_mark(*letter)).collect()
 }
 
+/// Returns whether a character belongs to a script without spaces.
+pub(crate) fn is_unspaced(letter: char) -> bool {
+    is_han(letter) || is_kana(letter)
+}
+
 pub(crate) fn is_kana(letter: char) -> bool {
     matches!(letter, '\u{3040}'..='\u{30ff}')
 }

@@ -4,6 +4,6 @@ mod language;
 mod split;
 mod vocabulary;
 
-pub(crate) use language::{Language, is_han, is_kana, without_accents};
+pub(crate) use language::{Language, is_han, is_kana, is_unspaced, without_accents};
 pub(crate) use split::{is_identifier, subwords};
 pub(crate) use vocabulary::{synonyms, translations, translations_within};

@@ -1,9 +1,6 @@
 //! Parses citations in a line of a model's answer: `path:12`, `path:12-40`, `path#L12`, `codex session 1234:7`.
 
-use crate::{
-    terms::{is_han, is_kana},
-    update::Place,
-};
+use crate::{terms::is_unspaced, update::Place};
 use regex::Regex;
 use std::{ops::Range, sync::LazyLock};
 
@@ -243,10 +240,6 @@ fn is_bracket(letter: char) -> bool {
 
 fn is_path(letter: char) -> bool {
     letter.is_alphanumeric() || "/\\._-+@~%#$&ー々".contains(letter)
-}
-
-fn is_unspaced(letter: char) -> bool {
-    is_han(letter) || is_kana(letter)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Tests whether cited lines relate to the citing sentence.
 
-use crate::terms::{Language, is_han, is_kana, subwords, translations, translations_within};
+use crate::terms::{Language, is_unspaced, subwords, translations, translations_within};
 use std::collections::HashSet;
 
 /// Shortest shared prefix of two related words, in characters: `config` and `configuration`.
@@ -70,10 +70,6 @@ fn pairs(word: &str) -> impl Iterator<Item = String> {
     let letters: Vec<char> = word.chars().filter(|letter| is_unspaced(*letter)).collect();
     let pairs: Vec<String> = letters.windows(2).map(|pair| pair.iter().collect()).collect();
     pairs.into_iter()
-}
-
-fn is_unspaced(letter: char) -> bool {
-    is_han(letter) || is_kana(letter)
 }
 
 #[cfg(test)]
