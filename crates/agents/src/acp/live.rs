@@ -260,7 +260,6 @@ impl Live {
             if theirs.is_some() && stage.session.is_some() && theirs != stage.session.as_deref() {
                 return;
             }
-            let Some(update) = stage.options.take(update) else { return };
             if stage.opening {
                 return;
             }

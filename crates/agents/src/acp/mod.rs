@@ -15,7 +15,6 @@ mod from_wire;
 mod frozen;
 mod live;
 mod opening;
-mod options;
 #[cfg(test)]
 mod output_tests;
 mod requests;
@@ -23,7 +22,6 @@ mod stage;
 mod terminals;
 
 pub use config::{AcpAgentConfig, AcpCommand, AcpTimeouts};
-pub use options::SessionOptions;
 
 use crate::process::Groups;
 use files::Access;
@@ -36,7 +34,6 @@ use openagents_core::{
     workspace::Workspace,
 };
 use opening::{Opening, POLL, Stop};
-use serde_json::{Value, json};
 use std::{
     collections::HashMap,
     sync::{
@@ -77,38 +74,6 @@ impl AcpAgent {
         Self { config, slots: Mutex::default(), closed: AtomicBool::new(false), groups: Arc::default() }
     }
 
-    /// Returns the modes and options of a session whose agent is running.
-    pub fn options(&self, session_id: &str) -> Option<SessionOptions> {
-        let live = self.live(session_id)?;
-        Some(live.stage(|stage, _| stage.options.clone()))
-    }
-
-    /// Sets an option, or the mode if `option` is `mode` and no option has this id. The agent reports the change as an
-    /// update. Fails with a sentence. Blocks until the agent has answered, 60 s at most.
-    pub fn set_option(&self, session_id: &str, option: &str, value: &str) -> Result<(), String> {
-        let name = &self.config.name;
-        let live = self.live(session_id).ok_or_else(|| format!("{name} is not running in this session"))?;
-        let (session, options) = live.stage(|stage, _| (stage.session.clone(), stage.options.clone()));
-        let has = options.config.iter().any(|known| known.id.to_string() == option);
-        let (method, params) = if has || option != "mode" {
-            let params = json!({"sessionId": session, "configId": option, "value": value});
-            ("session/set_config_option", params)
-        } else {
-            ("session/set_mode", json!({"sessionId": session, "modeId": value}))
-        };
-        let (_, reply) = live.connection.call(method, &params);
-        let reply = reply.recv_timeout(self.config.timeouts.start);
-        let answer = reply.map_err(|_| format!("{name} did not answer {method}"))?;
-        let answer: Value = answer.map_err(|error| format!("{name}: {}", error.sentence()))?;
-        live.stage(|stage, _| {
-            stage.options.read(&answer);
-            if let Some(modes) = stage.options.modes.as_mut().filter(|_| method == "session/set_mode") {
-                modes.current_mode_id = value.to_owned().into();
-            }
-        });
-        Ok(())
-    }
-
     /// Stops all of its processes with their process groups. Blocks for little more than 2 s.
     pub fn shut_down(&self) {
         self.closed.store(true, Ordering::SeqCst);
@@ -120,12 +85,6 @@ impl AcpAgent {
             }
         }
         self.groups.end();
-    }
-
-    fn live(&self, session_id: &str) -> Option<Arc<Live>> {
-        let slot = lock(&self.slots).get(session_id).cloned()?;
-        let live = lock(&slot.live).clone();
-        live.filter(|live| !live.is_gone())
     }
 
     fn run(

@@ -111,11 +111,7 @@ impl Opening<'_> {
             (stage.opening, stage.opened_by) = (true, Some(id));
             reply
         });
-        let answer = self.wait(method, &reply)?;
-        if let Ok(answer) = &answer {
-            self.live.stage(|stage, _| stage.options.read(answer));
-        }
-        Ok(answer)
+        self.wait(method, &reply)
     }
 
     fn wait(&self, method: &str, reply: &mpsc::Receiver<Reply>) -> Result<Reply, Stop> {

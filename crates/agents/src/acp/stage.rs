@@ -1,6 +1,6 @@
 //! State shared by the thread that reads an agent and the one that waits for the end of its turn.
 
-use super::{files::Access, options::SessionOptions};
+use super::files::Access;
 use crate::output::Timeline;
 use openagents_core::{
     CancellationToken,
@@ -27,7 +27,6 @@ pub(super) struct Stage {
     /// When the agent must have reacted to a cancel.
     pub(super) cancel_deadline: Option<Instant>,
     pub(super) idle_since: Instant,
-    pub(super) options: SessionOptions,
     /// The agent has exited and its session is closed.
     pub(super) closed: bool,
     /// Sent after all updates before it.
@@ -66,7 +65,6 @@ impl Stage {
             session: None,
             cancel_deadline: None,
             idle_since: Instant::now(),
-            options: SessionOptions::default(),
             closed: false,
             finished: None,
         }

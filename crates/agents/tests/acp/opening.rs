@@ -112,22 +112,6 @@ fn sessions_are_resumed_where_the_agent_can() {
 }
 
 #[test]
-fn options_are_known_and_can_be_set() {
-    let scene = Scene::new();
-    assert_eq!(scene.agent.options("session"), None);
-    scene.prompt("[[say a]]");
-    let options = scene.agent.options("session").unwrap();
-    assert_eq!(options.modes.unwrap().current_mode_id.to_string(), "ask");
-    assert_eq!(options.config.len(), 1);
-    scene.agent.set_option("session", "mode", "auto").unwrap();
-    scene.agent.set_option("session", "speed", "slow").unwrap();
-    let options = scene.agent.options("session").unwrap();
-    assert_eq!(options.modes.unwrap().current_mode_id.to_string(), "auto");
-    let speed = serde_json::to_value(&options.config[0]).unwrap();
-    assert_eq!(speed["currentValue"], "slow");
-}
-
-#[test]
 fn an_agent_that_opens_slowly_has_not_been_idle() {
     let timeouts = AcpTimeouts { idle: std::time::Duration::from_millis(1_000), ..AcpTimeouts::default() };
     let environment = &[("FAKE_AGENT_SLOW", "1500")];
