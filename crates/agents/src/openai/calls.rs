@@ -135,7 +135,7 @@ mod tests {
     fn read(pieces: &[Value]) -> Vec<(String, String, Value)> {
         let mut calls = PartialCalls::default();
         pieces.iter().for_each(|piece| calls.push(piece));
-        let calls = calls.finish(&Names::default());
+        let calls = calls.finish(&Names::of(&[]));
         calls.into_iter().map(|call| (call.id, call.name, call.arguments)).collect()
     }
 
@@ -249,6 +249,6 @@ mod tests {
             calls.push(&piece(Some(0), None, Some("a"), &format!("[{}", "é".repeat(20_000))));
         }
         assert!(!calls.are_whole() && calls.bytes <= BYTES);
-        assert!(calls.finish(&Names::default())[0].arguments.as_str().unwrap().len() <= BYTES);
+        assert!(calls.finish(&Names::of(&[]))[0].arguments.as_str().unwrap().len() <= BYTES);
     }
 }

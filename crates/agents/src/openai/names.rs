@@ -1,50 +1,21 @@
 //! Tool names on the wire. Ours have dots (`fs.list_dir`); OpenAI accepts `^[a-zA-Z0-9_-]{1,64}$`.
 
-use openagents_core::model::ToolSpec;
-use std::collections::BTreeMap;
+use openagents_core::model::{ToolSpec, WireNames};
 
 /// Maximum characters of a name on the wire.
 const LENGTH: usize = 64;
 
-/// Maps the tool names of one request in both directions.
-#[derive(Debug, Default)]
-pub(super) struct Names {
-    /// Our names by wire name.
-    ours: BTreeMap<String, String>,
-    /// Wire names by our name.
-    wire: BTreeMap<String, String>,
-}
+/// The tool names of one request.
+#[derive(Debug)]
+pub(super) struct Names(WireNames);
 
 impl Names {
     pub(super) fn of(tools: &[ToolSpec]) -> Self {
-        let mut names = Self::default();
-        // Valid names are kept, whatever their position in the list.
-        let (plain, others): (Vec<_>, Vec<_>) =
-            tools.iter().map(|tool| tool.name.as_str()).partition(|name| function(name) == *name);
-        for name in plain.into_iter().chain(others) {
-            names.add(name);
-        }
-        names
+        Self(WireNames::new(tools, function, LENGTH))
     }
 
-    fn add(&mut self, name: &str) {
-        if self.wire.contains_key(name) {
-            return;
-        }
-        let plain = function(name);
-        let numbered = (2..).map(|number| {
-            let number = format!("_{number}");
-            format!("{}{number}", &plain[..plain.len().min(LENGTH - number.len())])
-        });
-        let free = std::iter::once(plain.clone()).chain(numbered).find(|wire| !self.ours.contains_key(wire));
-        let wire = free.unwrap_or(plain);
-        self.ours.insert(wire.clone(), name.to_owned());
-        self.wire.insert(name.to_owned(), wire);
-    }
-
-    /// Returns the wire name of a tool. The history may contain tools that are no longer offered.
     pub(super) fn wire(&self, name: &str) -> String {
-        self.wire.get(name).cloned().unwrap_or_else(|| function(name))
+        self.0.wire(name)
     }
 
     /// Returns our name of an offered tool, or else the name as written. Servers of gpt-oss leave a namespace before a
@@ -52,8 +23,7 @@ impl Names {
     pub(super) fn ours(&self, written: &str) -> String {
         let bare = written.split("<|").next().unwrap_or(written).trim();
         let bare = bare.strip_prefix("functions.").unwrap_or(bare);
-        let known = self.ours.get(bare).cloned();
-        known.unwrap_or_else(|| bare.to_owned())
+        self.0.ours(bare).unwrap_or_else(|| bare.to_owned())
     }
 }
 

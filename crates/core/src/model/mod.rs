@@ -11,6 +11,7 @@ mod prompt_options;
 mod reasoning;
 mod request;
 mod settings;
+mod wire_names;
 
 pub(crate) use completion::complete;
 pub use event::{Activity, ModelEvent, StopReason, Usage};
@@ -27,3 +28,4 @@ pub use request::{
 pub use settings::{
     IDLE_MINUTES, MODEL_SETTINGS, ModelSettings, SettingsChange, SettingsError, SettingsStore,
 };
+pub use wire_names::WireNames;

@@ -1,0 +1,54 @@
+//! Tool names on the wire. Ours have dots (`fs.list_dir`), which most wires do not allow.
+
+use super::request::ToolSpec;
+use std::collections::BTreeMap;
+
+/// Maps the tool names of one request in both directions.
+#[derive(Debug)]
+pub struct WireNames {
+    /// Turns a name into a valid one.
+    valid: fn(&str) -> String,
+    /// Our names by wire name.
+    ours: BTreeMap<String, String>,
+    /// Wire names by our name.
+    wire: BTreeMap<String, String>,
+}
+
+impl WireNames {
+    /// Names `tools` on a wire whose names `valid` makes, with at most `length` ASCII characters.
+    pub fn new(tools: &[ToolSpec], valid: fn(&str) -> String, length: usize) -> Self {
+        let mut names = Self { valid, ours: BTreeMap::new(), wire: BTreeMap::new() };
+        // Valid names are kept, whatever their position in the list.
+        let (plain, others): (Vec<_>, Vec<_>) =
+            tools.iter().map(|tool| tool.name.as_str()).partition(|name| valid(name) == *name);
+        for name in plain.into_iter().chain(others) {
+            names.add(name, length);
+        }
+        names
+    }
+
+    fn add(&mut self, name: &str, length: usize) {
+        if self.wire.contains_key(name) {
+            return;
+        }
+        let plain = (self.valid)(name);
+        let numbered = (2..).map(|number| {
+            let number = format!("_{number}");
+            format!("{}{number}", &plain[..plain.len().min(length - number.len())])
+        });
+        let free = std::iter::once(plain.clone()).chain(numbered).find(|wire| !self.ours.contains_key(wire));
+        let wire = free.unwrap_or(plain);
+        self.ours.insert(wire.clone(), name.to_owned());
+        self.wire.insert(name.to_owned(), wire);
+    }
+
+    /// Returns the wire name of a tool. The history may contain tools that are no longer offered.
+    pub fn wire(&self, name: &str) -> String {
+        self.wire.get(name).cloned().unwrap_or_else(|| (self.valid)(name))
+    }
+
+    /// Returns our name of an offered tool, by its name on the wire or by our own.
+    pub fn ours(&self, name: &str) -> Option<String> {
+        self.ours.get(name).cloned().or_else(|| self.wire.contains_key(name).then(|| name.to_owned()))
+    }
+}
