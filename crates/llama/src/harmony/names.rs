@@ -1,7 +1,6 @@
 //! Tool names on the wire. Ours have dots (`fs.list_dir`), which TypeScript identifiers can't have.
 
-use openagents_core::model::ToolSpec;
-use std::collections::BTreeMap;
+use openagents_core::model::{ToolSpec, WireNames};
 
 /// The namespace of the tools.
 const NAMESPACE: &str = "functions.";
@@ -9,58 +8,30 @@ const NAMESPACE: &str = "functions.";
 /// Words that models append to a recipient, sometimes without a space.
 const GLUED: [&str; 5] = ["<|constrain|>", "commentary", "analysis", "json", "code"];
 
-/// Maps the tool names of one request in both directions.
-#[derive(Debug, Default)]
-pub(super) struct Names {
-    /// Our names by wire name.
-    ours: BTreeMap<String, String>,
-    /// Wire names by our name.
-    wire: BTreeMap<String, String>,
-}
+/// The tool names of one request.
+#[derive(Debug)]
+pub(super) struct Names(WireNames);
 
 impl Names {
     pub(super) fn of(tools: &[ToolSpec]) -> Self {
-        let mut names = Self::default();
-        // Valid identifiers are kept, whatever their position in the list.
-        let (plain, others): (Vec<_>, Vec<_>) =
-            tools.iter().map(|tool| tool.name.as_str()).partition(|name| identifier(name) == *name);
-        for name in plain.into_iter().chain(others) {
-            names.add(name);
-        }
-        names
+        Self(WireNames::new(tools, identifier, usize::MAX))
     }
 
-    fn add(&mut self, name: &str) {
-        if self.wire.contains_key(name) {
-            return;
-        }
-        let plain = identifier(name);
-        let numbered = (2..).map(|number| format!("{plain}_{number}"));
-        let free = std::iter::once(plain.clone()).chain(numbered).find(|wire| !self.ours.contains_key(wire));
-        let wire = free.unwrap_or(plain);
-        self.ours.insert(wire.clone(), name.to_owned());
-        self.wire.insert(name.to_owned(), wire);
-    }
-
-    /// Returns the wire name of a tool. The history may contain tools that are no longer offered.
     pub(super) fn wire(&self, name: &str) -> String {
-        self.wire.get(name).cloned().unwrap_or_else(|| identifier(name))
+        self.0.wire(name)
     }
 
     /// Returns our name of a recipient if it is an offered tool, or else the written name without its namespace.
     pub(super) fn ours(&self, recipient: &str) -> String {
         let bare = recipient.strip_prefix(NAMESPACE).unwrap_or(recipient);
-        let known = |name: &str| {
-            self.ours.get(name).cloned().or_else(|| self.wire.contains_key(name).then(|| name.to_owned()))
-        };
-        let unglued = || GLUED.iter().find_map(|end| known(bare.strip_suffix(end)?));
-        known(bare).or_else(unglued).unwrap_or_else(|| bare.to_owned())
+        self.known(recipient).unwrap_or_else(|| bare.to_owned())
     }
 
     /// Returns our name, if the tool is offered.
     pub(super) fn known(&self, recipient: &str) -> Option<String> {
-        let ours = self.ours(recipient);
-        self.wire.contains_key(&ours).then_some(ours)
+        let bare = recipient.strip_prefix(NAMESPACE).unwrap_or(recipient);
+        let unglued = || GLUED.iter().find_map(|end| self.0.ours(bare.strip_suffix(end)?));
+        self.0.ours(bare).or_else(unglued)
     }
 }
 
