@@ -3,10 +3,11 @@
 
 use crate::process::Group;
 use openagents_core::CancellationToken;
+use parking_lot::{Condvar, Mutex};
 use std::{
     io::{self, Read},
     process::{Command, ExitStatus, Stdio},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
@@ -100,7 +101,7 @@ impl Gathered {
             let mut piece = [0; 4096];
             loop {
                 let read = stream.read(&mut piece).unwrap_or_default();
-                let mut state = reader.lock();
+                let mut state = reader.state.lock();
                 let room = limit - state.read.len();
                 state.read.extend_from_slice(&piece[..read.min(room)]);
                 state.ended = read == 0 || read >= room;
@@ -111,20 +112,16 @@ impl Gathered {
             }
         });
         if started.is_err() {
-            gathered.lock().ended = true;
+            gathered.state.lock().ended = true;
         }
         gathered
     }
 
     /// Returns the output once the stream has ended or the time is over.
     pub(crate) fn take(&self, time: Duration) -> Vec<u8> {
-        let waited = self.changed.wait_timeout_while(self.lock(), time, |state| !state.ended);
-        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
+        self.changed.wait_while_for(&mut state, |state| !state.ended, time);
         std::mem::take(&mut state.read)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Bytes> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,6 +5,7 @@ use super::{
     frame::{self, Incoming, RpcError},
 };
 use crate::process::{Group, Groups, LastWords, Line, Pipe, exit_in_words, filtered, next_line};
+use parking_lot::Mutex;
 use serde_json::Value;
 use std::{
     collections::HashMap,
@@ -12,7 +13,7 @@ use std::{
     path::Path,
     process::{ChildStdin, ChildStdout, Command, Stdio},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
         mpsc,
     },
@@ -66,10 +67,6 @@ pub(super) enum Next {
     Nothing,
     /// End of the output.
     End,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
@@ -138,7 +135,7 @@ impl Connection {
     pub(super) fn call(&self, method: &str, params: &Value) -> (u64, mpsc::Receiver<Reply>) {
         let id = self.last_id.fetch_add(1, Ordering::SeqCst);
         let (sender, reply) = mpsc::channel();
-        lock(&self.waiting).insert(id, sender);
+        self.waiting.lock().insert(id, sender);
         self.send(&frame::request(id, method, params));
         (id, reply)
     }
@@ -159,7 +156,7 @@ impl Connection {
         if unread > UNREAD {
             return self.stop(format!("{} does not read what it is told and was stopped", self.name));
         }
-        if let Some(outgoing) = lock(&self.outgoing).as_ref() {
+        if let Some(outgoing) = self.outgoing.lock().as_ref() {
             // Fails if the agent has exited, which is reported elsewhere.
             let _ = outgoing.send(line);
         }
@@ -167,7 +164,7 @@ impl Connection {
 
     /// Hands a response to the caller that waits for it.
     pub(super) fn resolve(&self, id: &Value, result: Reply) {
-        let waiting = frame::number(id).and_then(|id| lock(&self.waiting).remove(&id));
+        let waiting = frame::number(id).and_then(|id| self.waiting.lock().remove(&id));
         match waiting {
             // The caller may have given up.
             Some(waiting) => drop(waiting.send(result)),
@@ -227,32 +224,32 @@ impl Connection {
 
     /// Stops the agent for a reason that is reported. Does not block.
     pub(super) fn stop(&self, why: String) {
-        lock(&self.stop_reason).get_or_insert(why);
+        self.stop_reason.lock().get_or_insert(why);
         self.close();
     }
 
     /// Stops the agent. Does not block.
     pub(super) fn close(&self) {
-        if lock(&self.outgoing).is_none() {
+        if self.outgoing.lock().is_none() {
             // Already stopped.
             return;
         }
         // Children can't be found after it has exited.
         self.group.look();
         // Close its input first, so that it can exit by itself.
-        lock(&self.outgoing).take();
-        lock(&self.waiting).clear();
+        self.outgoing.lock().take();
+        self.waiting.lock().clear();
         self.group.stop_after_a_pause();
     }
 
     /// Returns whether requests can no longer be answered.
     pub(super) fn is_gone(&self) -> bool {
-        lock(&self.outgoing).is_none() || self.group.ended().is_some()
+        self.outgoing.lock().is_none() || self.group.ended().is_some()
     }
 
     /// Returns why it ended, followed by the end of its standard error.
     pub(super) fn exit_reason(&self) -> String {
-        let why = lock(&self.stop_reason).clone().unwrap_or_else(|| match self.group.wait(LINGER) {
+        let why = self.stop_reason.lock().clone().unwrap_or_else(|| match self.group.wait(LINGER) {
             Some(status) => format!("{} ended unexpectedly ({})", self.name, exit_in_words(status)),
             None => format!("{} was stopped", self.name),
         });

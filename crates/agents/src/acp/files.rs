@@ -4,12 +4,13 @@ use super::frame::RpcError;
 use agent_client_protocol_schema::v1::{ReadTextFileRequest, WriteTextFileRequest};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use openagents_core::{agent::AccessLimits, workspace::Workspace};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::{
     collections::HashSet,
     io::{BufRead as _, BufReader, Read as _},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 /// Maximum bytes of one read or write.
@@ -55,7 +56,7 @@ impl Access {
             )));
         }
         // Held during the work: two files at a time could exceed the limit.
-        let mut touched = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut touched = self.touched.lock();
         if let Some(most) = self.max_files
             && !touched.contains(&path)
             && touched.len() >= most as usize

@@ -20,6 +20,7 @@ use openagents_core::{
     agent::{AgentEvent, AgentHost, CANCELLED, PromptOutcome},
     update::RunState,
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, HashMap},
@@ -27,7 +28,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, TryLockError,
+        Arc,
         atomic::{AtomicBool, Ordering},
         mpsc,
     },
@@ -62,10 +63,6 @@ pub(super) struct Live {
 
 /// Maximum number of queued file requests.
 const FILES: usize = 1_000;
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl Live {
     pub(super) fn start(
@@ -104,7 +101,7 @@ impl Live {
 
     /// Changes the state and reports the resulting updates before any other change.
     pub(super) fn stage<T>(&self, change: impl FnOnce(&mut Stage, Instant) -> T) -> T {
-        self.staged(&mut lock(&self.stage), change)
+        self.staged(&mut self.stage.lock(), change)
     }
 
     fn staged<T>(&self, stage: &mut Stage, change: impl FnOnce(&mut Stage, Instant) -> T) -> T {
@@ -138,11 +135,11 @@ impl Live {
     fn read(self: &Arc<Self>, mut lines: Lines) {
         let mut looked = Instant::now();
         loop {
-            let due = lock(&self.stage).timeline.due();
+            let due = self.stage.lock().timeline.due();
             let left = due.map_or(TICK, |due| due.saturating_duration_since(Instant::now()).min(TICK));
             match self.connection.next(&mut lines, left) {
                 Next::Frame(frame) => {
-                    self.apply_cancel(&mut lock(&self.stage));
+                    self.apply_cancel(&mut self.stage.lock());
                     self.take(frame);
                 }
                 Next::Nothing => {}
@@ -158,7 +155,7 @@ impl Live {
     }
 
     fn tick(&self) {
-        self.apply_cancel(&mut lock(&self.stage));
+        self.apply_cancel(&mut self.stage.lock());
         let stop_reason = self.stage(|stage, now| {
             stage.timeline.tick(now);
             let name = &self.name;
@@ -183,7 +180,7 @@ impl Live {
             Incoming::Notification { method, params } => match method.as_str() {
                 "session/update" => self.updated(params),
                 "$/cancel_request" => {
-                    if let Some(ask) = lock(&self.asks).get(&params["requestId"].to_string()) {
+                    if let Some(ask) = self.asks.lock().get(&params["requestId"].to_string()) {
                         ask.cancel();
                     }
                 }
@@ -314,10 +311,8 @@ impl Live {
         if !self.cancelled.swap(true, Ordering::SeqCst) {
             self.connection.notify("session/cancel", &json!({"sessionId": session}));
         }
-        match self.stage.try_lock() {
-            Ok(mut stage) => self.apply_cancel(&mut stage),
-            Err(TryLockError::Poisoned(stage)) => self.apply_cancel(&mut stage.into_inner()),
-            Err(TryLockError::WouldBlock) => {}
+        if let Some(mut stage) = self.stage.try_lock() {
+            self.apply_cancel(&mut stage);
         }
     }
 
@@ -333,11 +328,11 @@ impl Live {
 
     /// Returns whether an earlier prompt is unanswered.
     pub(super) fn is_busy(&self) -> bool {
-        lock(&self.stage).prompt.is_some()
+        self.stage.lock().prompt.is_some()
     }
 
     pub(super) fn is_gone(&self) -> bool {
-        lock(&self.stage).closed || self.connection.is_gone()
+        self.stage.lock().closed || self.connection.is_gone()
     }
 
     /// Closes the session after the agent has exited.

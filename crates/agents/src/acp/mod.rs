@@ -25,7 +25,7 @@ pub use config::{AcpAgentConfig, AcpCommand, AcpTimeouts};
 
 use crate::process::Groups;
 use files::Access;
-use live::{Live, lock};
+use live::Live;
 use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, AgentHost, AgentProvider, AgentRequest, CANCELLED, PromptOutcome, end_turn},
@@ -34,10 +34,11 @@ use openagents_core::{
     workspace::Workspace,
 };
 use opening::{Opening, POLL, Stop};
+use parking_lot::Mutex;
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, TryLockError,
+        Arc,
         atomic::{AtomicBool, Ordering},
         mpsc,
     },
@@ -77,10 +78,10 @@ impl AcpAgent {
     /// Stops all of its processes with their process groups. Blocks for little more than 2 s.
     pub fn shut_down(&self) {
         self.closed.store(true, Ordering::SeqCst);
-        let slots: Vec<_> = lock(&self.slots).drain().map(|(_, slot)| slot).collect();
+        let slots: Vec<_> = self.slots.lock().drain().map(|(_, slot)| slot).collect();
         for slot in slots {
             slot.closed.store(true, Ordering::SeqCst);
-            if let Some(live) = lock(&slot.live).take() {
+            if let Some(live) = slot.live.lock().take() {
                 live.connection.stop(format!("{} was closed", self.config.name));
             }
         }
@@ -99,12 +100,11 @@ impl AcpAgent {
         let workspace = Workspace::open(&request.root).map_err(|error| Stop::Failed(error.to_string()))?;
         let access = Access::new(Arc::new(workspace), &request.limits).map_err(Stop::Failed)?;
         let access = Arc::new(access);
-        let slot = lock(&self.slots).entry(request.session_id.clone()).or_default().clone();
+        let slot = self.slots.lock().entry(request.session_id.clone()).or_default().clone();
         let _turn = loop {
             match slot.turn.try_lock() {
-                Ok(turn) => break turn,
-                Err(TryLockError::Poisoned(turn)) => break turn.into_inner(),
-                Err(TryLockError::WouldBlock) => pause(cancel)?,
+                Some(turn) => break turn,
+                None => pause(cancel)?,
             }
         };
         let mut starts = 0;
@@ -146,8 +146,8 @@ impl AcpAgent {
         cancel: &CancellationToken,
     ) -> Result<(Arc<Live>, String), Stop> {
         let root = access.workspace.root();
-        let known = lock(&slot.session).clone();
-        if let (Some(live), Some(session)) = (lock(&slot.live).clone(), known.clone()) {
+        let known = slot.session.lock().clone();
+        if let (Some(live), Some(session)) = (slot.live.lock().clone(), known.clone()) {
             if live.root != root {
                 live.connection.stop(format!("{} moves to another workspace", self.config.name));
             }
@@ -176,7 +176,7 @@ impl AcpAgent {
                 "{name}: cannot start {program}: {error}; `openagents doctor` says what to do"
             ))
         })?;
-        *lock(&slot.live) = Some(live.clone());
+        *slot.live.lock() = Some(live.clone());
         if is_closed() {
             live.connection.stop(format!("{} was closed", self.config.name));
         }
@@ -185,12 +185,12 @@ impl AcpAgent {
         let opened = opening.open(known.or_else(|| request.resume.clone()));
         match opened {
             Ok(session) => {
-                *lock(&slot.session) = Some(session.clone());
+                *slot.session.lock() = Some(session.clone());
                 Ok((live, session))
             }
             Err(stop) => {
                 live.connection.stop(format!("{} was closed", self.config.name));
-                lock(&slot.live).take();
+                slot.live.lock().take();
                 Err(stop)
             }
         }
@@ -236,9 +236,9 @@ impl AgentProvider for AcpAgent {
     }
 
     fn close(&self, session_id: &str) {
-        let Some(slot) = lock(&self.slots).remove(session_id) else { return };
+        let Some(slot) = self.slots.lock().remove(session_id) else { return };
         slot.closed.store(true, Ordering::SeqCst);
-        if let Some(live) = lock(&slot.live).take() {
+        if let Some(live) = slot.live.lock().take() {
             live.connection.stop(format!("{} was closed", self.config.name));
         }
     }
@@ -246,9 +246,9 @@ impl AgentProvider for AcpAgent {
 
 impl Drop for AcpAgent {
     fn drop(&mut self) {
-        for (_, slot) in lock(&self.slots).drain() {
+        for (_, slot) in self.slots.lock().drain() {
             slot.closed.store(true, Ordering::SeqCst);
-            if let Some(live) = lock(&slot.live).take() {
+            if let Some(live) = slot.live.lock().take() {
                 live.connection.stop(format!("{} was closed", self.config.name));
             }
         }

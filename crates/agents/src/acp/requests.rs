@@ -5,7 +5,7 @@ use super::{
     frame::RpcError,
     from_wire,
     frozen::{self, Frozen},
-    live::{Live, lock},
+    live::Live,
     stage::Stage,
 };
 use crate::output::one_line;
@@ -99,7 +99,7 @@ impl Live {
     /// Reserves a slot among the pending requests. The agent may cancel the request through `until`. Fails if there is
     /// none.
     fn reserve(&self, id: &Value, until: &CancellationToken) -> Result<(), RpcError> {
-        let mut asks = lock(&self.asks);
+        let mut asks = self.asks.lock();
         if asks.contains_key(&id.to_string()) {
             return Err(RpcError::refused(format!("a request with the id {id} is already pending")));
         }
@@ -117,11 +117,11 @@ impl Live {
             // A panic must not leave the agent without an answer.
             let answer = catch_unwind(AssertUnwindSafe(|| work(&live)));
             let answer = answer.unwrap_or_else(|_| Err(RpcError::refused("internal error")));
-            lock(&live.asks).remove(&request.to_string());
+            live.asks.lock().remove(&request.to_string());
             live.connection.respond(&request, answer);
         });
         if let Err(error) = spawned {
-            lock(&self.asks).remove(&id.to_string());
+            self.asks.lock().remove(&id.to_string());
             self.connection.respond(&id, Err(RpcError::refused(error.to_string())));
         }
     }
@@ -275,7 +275,7 @@ impl Live {
         call_id: String,
         raw_input: Value,
     ) -> Result<(), RpcError> {
-        if lock(&self.always).iter().any(|known| known.is_same(frozen)) {
+        if self.always.lock().iter().any(|known| known.is_same(frozen)) {
             return Ok(());
         }
         let option =
@@ -297,7 +297,7 @@ impl Live {
         match self.ask(context, request).map(|option| option.kind) {
             Some(OptionKind::AllowOnce) => Ok(()),
             Some(OptionKind::AllowAlways) => {
-                lock(&self.always).push(frozen.clone());
+                self.always.lock().push(frozen.clone());
                 Ok(())
             }
             Some(_) => Err(RpcError::refused(format!("{} was not allowed", frozen.shown))),

@@ -3,13 +3,14 @@
 use super::{frame::RpcError, frozen::Frozen};
 use crate::process::{Group, Groups, LOOK, Pipe, Tail, filtered, signal_name};
 use openagents_core::approval::FrozenCommand;
+use parking_lot::{Condvar, Mutex};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, HashMap},
     io::{self, Read as _},
     os::unix::process::{CommandExt as _, ExitStatusExt as _},
     process::{Command, ExitStatus, Stdio},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -33,10 +34,6 @@ pub(super) struct Terminal {
     changed: Condvar,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Terminals {
     pub(super) fn new(groups: Arc<Groups>) -> Self {
         Self { groups, running: Mutex::default() }
@@ -53,7 +50,7 @@ impl Terminals {
     ) -> Result<(), RpcError> {
         let failed = |error: io::Error| RpcError::refused(format!("{}: {error}", frozen.shown));
         let FrozenCommand { program, args, cwd, environment: added } = &frozen.command;
-        if lock(&self.running).len() >= AT_ONCE {
+        if self.running.lock().len() >= AT_ONCE {
             return Err(RpcError::refused(format!("{AT_ONCE} terminals are open; release one")));
         }
         if !frozen.is_unchanged() {
@@ -81,7 +78,7 @@ impl Terminals {
             ended: Mutex::default(),
             changed: Condvar::new(),
         });
-        lock(&self.running).insert(id.to_owned(), terminal.clone());
+        self.running.lock().insert(id.to_owned(), terminal.clone());
         let (sender, drained) = std::sync::mpsc::channel::<()>();
         let reading = terminal.clone();
         let spawn = |work: Box<dyn FnOnce() + Send>| {
@@ -90,7 +87,7 @@ impl Terminals {
         let started = spawn(Box::new(move || {
             let mut buffer = [0; 16 << 10];
             while let Ok(count @ 1..) = output.read(&mut buffer) {
-                lock(&reading.output).push(&buffer[..count]);
+                reading.output.lock().push(&buffer[..count]);
                 on_output(&buffer[..count]);
             }
             drop(sender);
@@ -107,7 +104,7 @@ impl Terminals {
             let _ = drained.recv_timeout(REST);
             // Shown before the agent is told, since its next updates depend on it.
             on_end(status);
-            *lock(&waiting.ended) = Some(status);
+            *waiting.ended.lock() = Some(status);
             waiting.changed.notify_all();
         })));
         if started.is_err() {
@@ -119,19 +116,19 @@ impl Terminals {
     pub(super) fn get(&self, params: &Value) -> Result<Arc<Terminal>, RpcError> {
         let id = params["terminalId"].as_str().unwrap_or_default();
         let unknown = || RpcError::invalid_params(format!("no such terminal: {id}"));
-        lock(&self.running).get(id).cloned().ok_or_else(unknown)
+        self.running.lock().get(id).cloned().ok_or_else(unknown)
     }
 
     /// `terminal/release`.
     pub(super) fn release(&self, params: &Value) -> Result<Value, RpcError> {
         self.get(params)?.group.stop_soon();
-        lock(&self.running).remove(params["terminalId"].as_str().unwrap_or_default());
+        self.running.lock().remove(params["terminalId"].as_str().unwrap_or_default());
         Ok(json!({}))
     }
 
     /// Stops all running commands.
     pub(super) fn stop_all(&self) {
-        for terminal in lock(&self.running).values() {
+        for terminal in self.running.lock().values() {
             terminal.group.stop_soon();
         }
     }
@@ -139,15 +136,15 @@ impl Terminals {
     /// Stops all running commands and forgets the terminals.
     pub(super) fn release_all(&self) {
         self.stop_all();
-        lock(&self.running).clear();
+        self.running.lock().clear();
     }
 }
 
 impl Terminal {
     /// `terminal/output`.
     pub(super) fn output(&self) -> Value {
-        let output = lock(&self.output);
-        let status = lock(&self.ended).map(exit_status);
+        let output = self.output.lock();
+        let status = self.ended.lock().map(exit_status);
         json!({"output": output.text(), "truncated": output.is_truncated(), "exitStatus": status})
     }
 
@@ -159,13 +156,9 @@ impl Terminal {
 
     /// `terminal/wait_for_exit`. Blocks.
     pub(super) fn wait(&self) -> Value {
-        let mut ended = lock(&self.ended);
-        loop {
-            if let Some(status) = *ended {
-                return exit_status(status);
-            }
-            ended = self.changed.wait(ended).unwrap_or_else(PoisonError::into_inner);
-        }
+        let mut ended = self.ended.lock();
+        self.changed.wait_while(&mut ended, |ended| ended.is_none());
+        ended.map_or(Value::Null, exit_status)
     }
 }
 

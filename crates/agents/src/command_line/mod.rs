@@ -26,6 +26,7 @@ use openagents_core::{
     model::Availability,
     update::RunState,
 };
+use parking_lot::{Mutex, MutexGuard};
 use recorder::Recorder;
 use std::{
     collections::HashMap,
@@ -33,7 +34,7 @@ use std::{
     path::PathBuf,
     process::{ChildStdin, Command, Stdio},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         mpsc::{self, Receiver, RecvTimeoutError},
     },
     thread,
@@ -83,7 +84,7 @@ impl CommandLine {
     }
 
     fn running(&self) -> MutexGuard<'_, HashMap<String, Arc<Group>>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        self.running.lock()
     }
 
     fn command(&self, request: &AgentRequest) -> Command {

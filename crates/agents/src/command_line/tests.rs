@@ -7,7 +7,7 @@ use openagents_core::{
     update::{RunState, SessionUpdate, ToolCallStatus, ToolContent},
 };
 use proptest::prelude::*;
-use std::time::Instant;
+use std::{sync::Mutex, time::Instant};
 
 #[derive(Default)]
 struct Host {

@@ -1,14 +1,12 @@
 //! Checks agents in the background.
 
-use super::{reach::lock, state::Inner, table::Depth};
+use super::{state::Inner, table::Depth};
 use crate::{
     doctor::{Doctor, Subject},
     shell::Environment,
 };
-use std::{
-    sync::{Arc, Mutex},
-    thread,
-};
+use parking_lot::Mutex;
+use std::{sync::Arc, thread};
 
 /// Agents checked in parallel: each may be a whole Node process.
 const AT_A_TIME: usize = 3;
@@ -71,7 +69,7 @@ impl Inner {
                 for _ in 0..AT_A_TIME {
                     let work = || {
                         // Not in the condition of the loop, where the lock would be held during the check.
-                        while let Some((subject, depth)) = { lock(&batch).pop() } {
+                        while let Some((subject, depth)) = { batch.lock().pop() } {
                             self.examine(&subject, depth, &environment);
                         }
                     };

@@ -1,6 +1,6 @@
 //! Commands of a person: add, remove, change settings.
 
-use super::{reach::lock, state::Inner, table::Depth};
+use super::{state::Inner, table::Depth};
 use crate::custom::{Saved, check, restored};
 use openagents_core::{
     agent::{AgentCommand, AgentSettings, AgentsError, CustomAgent, WorkspaceAgent},
@@ -78,7 +78,7 @@ impl Inner {
         &self,
         change: impl FnOnce(&mut AgentSettings) -> Result<(), AgentsError>,
     ) -> Result<(), AgentsError> {
-        let _saving = lock(&self.saving);
+        let _saving = self.saving.lock();
         let settings = Saved::change(&*self.config.settings, change)?;
         self.change(|table| table.set(settings));
         Ok(())
@@ -86,7 +86,7 @@ impl Inner {
 
     /// Reads changes of other programs. Keeps the current settings on an error.
     pub(super) fn reread(&self) {
-        let _saving = lock(&self.saving);
+        let _saving = self.saving.lock();
         match Saved::read(&*self.config.settings) {
             Ok(saved) => self.change(|table| table.set(saved.settings)),
             Err(error) => {

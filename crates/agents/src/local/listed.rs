@@ -1,6 +1,6 @@
 //! An agent as seen by a session: a stable object, whatever later checks find.
 
-use super::{reach::lock, state::Inner};
+use super::state::Inner;
 use crate::{custom::model_agent, doctor::Subject, shell::Environment};
 use openagents_core::{
     CancellationToken,
@@ -9,7 +9,7 @@ use openagents_core::{
     update::RunState,
 };
 use std::{
-    sync::{Arc, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -62,8 +62,7 @@ impl Listed {
             if Instant::now() > until {
                 return Some(Err(format!("{} has not been found yet; try again", self.name)));
             }
-            let table = lock(&self.inner.table);
-            drop(self.inner.changed.wait_timeout(table, POLL).unwrap_or_else(PoisonError::into_inner));
+            self.inner.changed.wait_for(&mut self.inner.table(), POLL);
         }
         None
     }

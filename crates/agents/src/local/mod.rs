@@ -22,8 +22,9 @@ use openagents_core::{
     agent::{AgentCommand, AgentProvider, Agents, AgentsError, AgentsSnapshot},
     model::LanguageModel,
 };
+use parking_lot::{Condvar, Mutex};
 use state::Inner;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
 use table::Depth;
 
 /// The agents of this machine. Clones share the same state.
@@ -86,7 +87,7 @@ impl Agents for LocalAgents {
     }
 
     fn watch(&self, on_change: Arc<dyn Fn() + Send + Sync>) {
-        reach::lock(&self.inner.watchers).push(on_change);
+        self.inner.watchers.lock().push(on_change);
     }
 
     fn command(&self, command: AgentCommand) -> Result<(), AgentsError> {

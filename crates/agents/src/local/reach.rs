@@ -11,7 +11,8 @@ use openagents_core::{
     agent::{AgentProvider, CustomKind, ModelAgent},
     model::Availability,
 };
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 /// The provider of an agent.
 #[derive(Debug, Clone)]
@@ -71,13 +72,13 @@ pub(super) fn can_go_on(reach: &Reach, before: &Environment, now: &Environment) 
 
 /// Creates the provider; starts nothing. Fails with a clause.
 pub(super) fn provider(subject: &Subject, reach: &Reach, newest: &Newest) -> Result<Provider, String> {
-    let environment = || lock(newest).clone();
+    let environment = || newest.lock().clone();
     match reach {
         Reach::Acp { program, args, env, cwd } => {
             let (program, args, env, cwd) = (program.clone(), args.clone(), env.clone(), cwd.clone());
             let (newest, known) = (newest.clone(), subject.known());
             let command = move || {
-                let environment = lock(&newest).clone();
+                let environment = newest.lock().clone();
                 let mut added = env.clone();
                 added.extend(
                     known.iter().flat_map(|known| known.added(|name| environment.get(name).is_some())),
@@ -103,9 +104,4 @@ pub(super) fn provider(subject: &Subject, reach: &Reach, newest: &Newest) -> Res
             Ok(Provider::CommandLine(Arc::new(agent)))
         }
     }
-}
-
-/// A panic elsewhere leaves consistent values: they are only changed by assignment.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,12 +1,10 @@
 //! The state that all clones of [`LocalAgents`](super::LocalAgents) share.
 
-use super::{reach::lock, table::Table};
+use super::table::Table;
 use crate::shell::Environment;
 use openagents_core::{CancellationToken, history::History, model::SettingsStore};
-use std::{
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use std::{sync::Arc, time::Duration};
 
 /// Time to wait for a running check on shutdown.
 const END: Duration = Duration::from_secs(2);
@@ -36,7 +34,7 @@ pub(super) struct Inner {
 
 impl Inner {
     pub(super) fn table(&self) -> MutexGuard<'_, Table> {
-        lock(&self.table)
+        self.table.lock()
     }
 
     /// Changes the table and notifies observers.
@@ -44,7 +42,7 @@ impl Inner {
         let result = change(&mut self.table());
         self.drop_idle();
         self.changed.notify_all();
-        let watchers = lock(&self.watchers).clone();
+        let watchers = self.watchers.lock().clone();
         watchers.iter().for_each(|on_change| on_change());
         result
     }
@@ -64,8 +62,7 @@ impl Inner {
                 scope.spawn(|| agent.shut_down());
             }
         });
-        let waited = self.changed.wait_timeout_while(self.table(), END, |table| table.checking);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        self.changed.wait_while_for(&mut self.table(), |table| table.checking, END);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The state of all agents.
 
-use super::reach::{self, Newest, Provider, lock};
+use super::reach::{self, Newest, Provider};
 use crate::{
     custom::hidden,
     doctor::{Diagnosis, Reach, Subject},
@@ -11,10 +11,8 @@ use openagents_core::{
     agent::{AgentProvider, AgentSettings, AgentsSnapshot},
     model::Availability,
 };
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex},
-};
+use parking_lot::Mutex;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// The depth of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -170,7 +168,7 @@ impl Entry {
     /// Keeps the provider if it would be created in the same way. Returns it otherwise.
     fn run(&mut self, diagnosis: &Diagnosis, environment: &Arc<Environment>) -> Option<Provider> {
         if let Some(running) = &self.running {
-            let mut newest = lock(&running.environment);
+            let mut newest = running.environment.lock();
             if Some(&running.reach) == diagnosis.reach.as_ref()
                 && reach::can_go_on(&running.reach, &newest, environment)
             {

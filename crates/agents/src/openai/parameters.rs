@@ -1,9 +1,7 @@
 //! Parameters that a model refuses.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Mutex, PoisonError},
-};
+use parking_lot::Mutex;
+use std::collections::BTreeSet;
 
 /// A part of a request that some models refuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,20 +76,20 @@ pub(super) struct Refused {
 impl Refused {
     /// Returns whether this is new.
     pub(super) fn add(&self, parameter: Parameter) -> bool {
-        self.parameters.lock().unwrap_or_else(PoisonError::into_inner).insert(parameter)
+        self.parameters.lock().insert(parameter)
     }
 
     pub(super) fn has(&self, parameter: Parameter) -> bool {
-        self.parameters.lock().unwrap_or_else(PoisonError::into_inner).contains(&parameter)
+        self.parameters.lock().contains(&parameter)
     }
 
     pub(super) fn tells_thoughts_in(&self, member: &'static str) {
-        *self.thoughts.lock().unwrap_or_else(PoisonError::into_inner) = Some(member);
+        *self.thoughts.lock() = Some(member);
     }
 
     /// Returns the field to send reasoning back, if the server uses and accepts one.
     pub(super) fn thoughts_member(&self) -> Option<&'static str> {
-        let member = *self.thoughts.lock().unwrap_or_else(PoisonError::into_inner);
+        let member = *self.thoughts.lock();
         member.filter(|_| !self.has(Parameter::Thoughts))
     }
 }

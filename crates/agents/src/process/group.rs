@@ -1,12 +1,13 @@
 //! A child process and its descendants.
 
 use super::family::Family;
+use parking_lot::{Condvar, Mutex};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::{
     io,
     os::unix::process::{CommandExt as _, ExitStatusExt as _},
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -63,16 +64,12 @@ impl Group {
         Ok((group, streams))
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The leader is reaped after the others are killed: until then its id is not reused.
     fn wait_for(&self, mut child: Child) {
         while let Err(rustix::io::Errno::INTR) =
             waitid(WaitId::Pid(self.id), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
         {}
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         // Fails if no process is left.
         let _ = kill_process_group(self.id, Signal::KILL);
         std::mem::take(&mut state.family).signal(Signal::KILL);
@@ -82,7 +79,7 @@ impl Group {
 
     fn signal(&self, signal: Signal) {
         self.look();
-        let state = self.lock();
+        let state = self.state.lock();
         if state.ended.is_none() {
             // Fails if it has just exited.
             let _ = kill_process_group(self.id, signal);
@@ -96,7 +93,7 @@ impl Group {
             return;
         }
         let family = Family::of(self.id);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.ended.is_none() {
             state.family.extend(family);
         } else {
@@ -108,7 +105,7 @@ impl Group {
     /// Sends SIGTERM to the whole group, once. Returns when it was sent.
     fn ask(&self) -> Instant {
         {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             if let Some(asked) = state.asked {
                 return asked;
             }
@@ -120,20 +117,13 @@ impl Group {
 
     /// Returns the exit status of the leader.
     pub(crate) fn ended(&self) -> Option<ExitStatus> {
-        self.lock().ended
+        self.state.lock().ended
     }
 
     /// Waits for the leader to exit.
     pub(crate) fn wait(&self, limit: Duration) -> Option<ExitStatus> {
-        let end = Instant::now() + limit;
-        let mut state = self.lock();
-        while state.ended.is_none() {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
+        let mut state = self.state.lock();
+        self.changed.wait_while_for(&mut state, |state| state.ended.is_none(), limit);
         state.ended
     }
 
@@ -157,7 +147,7 @@ impl Group {
 
     fn stop_after(self: &Arc<Self>, pause: Duration) {
         {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             if state.ended.is_some() || std::mem::replace(&mut state.stopping, true) {
                 return;
             }

@@ -1,10 +1,11 @@
 //! All process groups of one owner.
 
 use super::group::{Group, Streams};
+use parking_lot::Mutex;
 use std::{
     io,
     process::Command,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Weak},
 };
 
 /// The process groups of an owner. Once stopped, no more can be started.
@@ -23,7 +24,7 @@ impl Groups {
     /// Starts a command as the leader of a new group.
     pub(crate) fn start(&self, command: &mut Command) -> io::Result<(Arc<Group>, Streams)> {
         // Held until the group is on the list: a process started meanwhile would not be stopped.
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.lock();
         if running.ended {
             return Err(io::Error::other("OpenAgents is shutting down"));
         }
@@ -36,7 +37,7 @@ impl Groups {
     /// Stops all groups, including those already stopping. Blocks for little more than 2 s.
     pub(crate) fn end(&self) {
         let groups: Vec<_> = {
-            let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut running = self.running.lock();
             running.ended = true;
             running.groups.drain(..).filter_map(|group| group.upgrade()).collect()
         };

@@ -1,9 +1,10 @@
 //! The end of a program's standard error.
 
 use super::tail::Tail;
+use parking_lot::{Condvar, Mutex};
 use std::{
     io::{self, Read},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     thread,
     time::Duration,
 };
@@ -30,9 +31,9 @@ impl LastWords {
         let listen = move || {
             let mut piece = [0; 4 << 10];
             while let Ok(read @ 1..) = stream.read(&mut piece) {
-                kept.lock().tail.push(&piece[..read]);
+                kept.heard.lock().tail.push(&piece[..read]);
             }
-            kept.lock().is_all = true;
+            kept.heard.lock().is_all = true;
             kept.ended.notify_all();
         };
         thread::Builder::new().name("agent stderr".to_owned()).spawn(listen)?;
@@ -42,13 +43,9 @@ impl LastWords {
     /// Returns the text once the stream has ended or the time is over. The exit of a program is noticed before the rest
     /// of its output is read.
     pub(crate) fn text(&self, limit: Duration) -> String {
-        let waited = self.ended.wait_timeout_while(self.lock(), limit, |heard| !heard.is_all);
-        let (heard, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut heard = self.heard.lock();
+        self.ended.wait_while_for(&mut heard, |heard| !heard.is_all, limit);
         heard.tail.text()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Heard> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

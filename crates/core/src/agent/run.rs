@@ -18,8 +18,9 @@ use crate::{
     update::{Findings, RunState},
     workspace::Workspace,
 };
+use parking_lot::Mutex;
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -215,7 +216,7 @@ impl<'a> Run<'a> {
             // A small model only words the findings. Its text is shown once a citation is confirmed.
             let held = Mutex::new(Vec::new());
             let hold = |event| match event {
-                AgentEvent::Update(_) => held.lock().unwrap_or_else(PoisonError::into_inner).push(event),
+                AgentEvent::Update(_) => held.lock().push(event),
                 AgentEvent::Activity(_) => (self.emit)(event),
             };
             let answered = answer::ask(
@@ -233,7 +234,7 @@ impl<'a> Run<'a> {
                         let name = self.agent.model.name();
                         return Err(self.without_answer(format!("{name} gave no answer that they confirm")));
                     }
-                    let held = held.into_inner().unwrap_or_else(PoisonError::into_inner);
+                    let held = held.into_inner();
                     held.into_iter().for_each(self.emit);
                     return Ok(answer);
                 }

@@ -8,16 +8,14 @@ use crate::{
     update::{Cut, Evidence},
     workspace::Workspace,
 };
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     path::Path,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
     thread,
 };
 
@@ -159,7 +157,7 @@ fn digest_all(context: &ToolContext<'_>, rows: &[Transcript], budget: &Budget) -
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(row) = rows.get(at) else { return };
             let digest = context.history.digest(row, budget).ok();
-            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut done = done.lock();
             done.0[at] = digest;
             done.1 += 1;
             // Under the lock, so that progress is reported in order.
@@ -175,7 +173,7 @@ fn digest_all(context: &ToolContext<'_>, rows: &[Transcript], budget: &Budget) -
             }
         });
     }
-    done.into_inner().unwrap_or_else(PoisonError::into_inner).0
+    done.into_inner().0
 }
 
 /// Combines the digests of several sessions.

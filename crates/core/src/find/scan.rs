@@ -12,12 +12,8 @@ use crate::{
     walk,
     workspace::{Workspace, WorkspaceError},
 };
-use std::{
-    io::Read,
-    path::Path,
-    sync::{Mutex, PoisonError},
-    time::SystemTime,
-};
+use parking_lot::Mutex;
+use std::{io::Read, path::Path, time::SystemTime};
 
 /// Maximum number of bytes read per file.
 pub(super) const FILE_BYTES: u64 = 1 << 20;
@@ -78,7 +74,7 @@ pub(super) fn scan(
             let Some((text, modified)) = read(workspace, path) else { return Ok(()) };
             let is_written_since = since.zip(modified).is_some_and(|(since, modified)| modified > since);
             let file = scan_file(Workspace::shown(path), &text, query, matcher, &mut stems);
-            let mut scanned = scanned.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut scanned = scanned.lock();
             scanned.total += 1;
             scanned.bytes += text.len() as u64;
             scanned.truncated |= text.len() as u64 == FILE_BYTES;
@@ -87,7 +83,7 @@ pub(super) fn scan(
             Ok(())
         }
     });
-    let mut scanned = scanned.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut scanned = scanned.into_inner();
     scanned.truncated |= walked.unfinished;
     scanned
 }

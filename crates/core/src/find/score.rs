@@ -12,13 +12,11 @@ use super::{
     weights::{self, Bm25},
 };
 use crate::{budget::Budget, workspace::Workspace};
+use parking_lot::Mutex;
 use std::{
     collections::BTreeMap,
     path::Path,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
 /// Number of files read a second time.
@@ -173,12 +171,12 @@ fn read_all(
                     let Some((_, file)) = candidates.get(at) else { return };
                     let Some((text, _)) = scan::read(workspace, Path::new(&file.path)) else { continue };
                     let file = read_file(file, text, query, matcher, &mut stems);
-                    read.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(file);
+                    read.lock()[at] = Some(file);
                 }
             });
         }
     });
-    read.into_inner().unwrap_or_else(PoisonError::into_inner)
+    read.into_inner()
 }
 
 fn read_file(

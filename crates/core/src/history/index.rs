@@ -1,10 +1,10 @@
 //! Caches parsed transcripts, so that listing never parses twice.
 
 use super::transcript::Transcript;
+use parking_lot::Mutex;
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
 };
 
 /// Version of the summary format. A persistent index stores it and drops its rows when it changes.
@@ -34,12 +34,12 @@ pub struct MemoryIndex(Mutex<HashMap<PathBuf, (FileStamp, Transcript)>>);
 
 impl TranscriptIndex for MemoryIndex {
     fn load(&self, root: &Path) -> HashMap<PathBuf, (FileStamp, Transcript)> {
-        let rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let rows = self.0.lock();
         rows.iter().filter(|(path, _)| path.starts_with(root)).map(|(p, r)| (p.clone(), r.clone())).collect()
     }
 
     fn save(&self, new: Vec<(FileStamp, Transcript)>) {
-        let mut rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rows = self.0.lock();
         rows.extend(new.into_iter().map(|(stamp, row)| (row.file_path.clone(), (stamp, row))));
     }
 }

@@ -9,11 +9,12 @@ use super::{
     worktree::WorktreeScope,
 };
 use crate::{CancellationToken, budget::Budget};
+use parking_lot::Mutex;
 use std::{
     collections::{HashMap, HashSet},
     path::{Path, PathBuf},
     sync::{
-        Mutex, OnceLock, PoisonError,
+        OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
     thread,
@@ -261,7 +262,7 @@ fn read_unknown(
             }
             mine.push((at, row));
         }
-        done.lock().unwrap_or_else(PoisonError::into_inner).append(&mut mine);
+        done.lock().append(&mut mine);
     };
     let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS).min(unknown.len());
     if threads == 1 {
@@ -273,7 +274,7 @@ fn read_unknown(
             }
         });
     }
-    done.into_inner().unwrap_or_else(PoisonError::into_inner)
+    done.into_inner()
 }
 
 fn newest_first(rows: &mut [Transcript]) {

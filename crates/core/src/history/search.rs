@@ -11,13 +11,11 @@ use super::{
     worktree::WorktreeScope,
 };
 use crate::budget::{Budget, Progress};
+use parking_lot::Mutex;
 use std::{
     collections::VecDeque,
     io,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
     thread,
 };
 
@@ -116,7 +114,7 @@ impl History {
                     // Missing or unreadable: no matches.
                     Err(_) => (found.omitted, found.finished) = (found.omitted + 1, true),
                 }
-                let mut board = board.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut board = board.lock();
                 board.put(at, found);
                 full.store(board.is_full(), Ordering::Relaxed);
                 // Under the lock, so that progress is reported in order.
@@ -132,7 +130,7 @@ impl History {
                 }
             });
         }
-        board.into_inner().unwrap_or_else(PoisonError::into_inner).found
+        board.into_inner().found
     }
 
     fn search_one(

@@ -11,12 +11,10 @@ use crate::{
     history::{Digest, Fact, History, Query, Transcript, WorktreeScope},
     text::cut_at_word,
 };
+use parking_lot::Mutex;
 use std::{
     path::Path,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
     thread,
 };
 
@@ -143,7 +141,7 @@ fn read_all(
                 return;
             }
             let session = digest.map(|digest| Session::new(question, row, digest, &mut places));
-            done.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(session);
+            done.lock()[at] = Some(session);
         }
     };
     if rows.len() < 2 {
@@ -155,7 +153,7 @@ fn read_all(
             }
         });
     }
-    done.into_inner().unwrap_or_else(PoisonError::into_inner)
+    done.into_inner()
 }
 
 impl Session {

@@ -9,11 +9,12 @@ use ignore::{
     Match,
     gitignore::{Gitignore, GitignoreBuilder},
 };
+use parking_lot::RwLock;
 use std::{
     collections::HashMap,
     io::Read,
     path::{Path, PathBuf},
-    sync::{Arc, PoisonError, RwLock},
+    sync::Arc,
 };
 
 /// Maximum size of a rule file in bytes.
@@ -50,7 +51,7 @@ impl Rules {
         if is_repository || !ignore.is_empty() || !gitignore.is_empty() {
             let above = directory.parent().and_then(|parent| self.nearest(parent));
             let level = Arc::new(Level { above, ignore, gitignore, is_repository });
-            self.0.write().unwrap_or_else(PoisonError::into_inner).insert(directory.to_owned(), level);
+            self.0.write().insert(directory.to_owned(), level);
         }
         ignore_refused || gitignore_refused
     }
@@ -78,7 +79,7 @@ impl Rules {
     }
 
     fn nearest(&self, directory: &Path) -> Option<Arc<Level>> {
-        let levels = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let levels = self.0.read();
         if levels.is_empty() {
             return None;
         }

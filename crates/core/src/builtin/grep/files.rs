@@ -6,10 +6,8 @@ use super::{
 };
 use crate::{budget::Budget, tool::ToolError, update::Cut, walk, workspace::Workspace};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
-use std::{
-    path::Path,
-    sync::{Mutex, PoisonError},
-};
+use parking_lot::Mutex;
+use std::path::Path;
 
 /// Longest line in bytes. A file with a longer one is skipped and counted.
 const LINE_BUFFER: usize = 32 << 20;
@@ -30,11 +28,11 @@ pub(super) fn search(
             let (mut worker, merged) = (WorkerState::new(search), &merged);
             move |path: &Path| worker.search_file(search, path, budget, merged)
         });
-        let mut merged = lock(&merged);
+        let mut merged = merged.lock();
         merged.unfinished |= walked.unfinished;
         merged.cut.omitted += walked.omitted;
     }
-    let mut merged = merged.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut merged = merged.into_inner();
     merged.keep_first(search.cap);
     merged.cut.truncated = merged.total > merged.matches.len() as u64;
     if budget.timed_out() && merged.unfinished {
@@ -104,15 +102,11 @@ impl WorkerState {
         let mut found = FileMatches::new(search, path);
         let searched = self.searcher.search_reader(&search.matcher, &mut reader, &mut found);
         if found.total > 0 || reader.cut {
-            let mut merged = lock(merged);
+            let mut merged = merged.lock();
             merged.unfinished |= reader.cut;
             merged.add(found, search.cap);
         }
         self.head = reader.into_head();
         searched.map_err(named)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
