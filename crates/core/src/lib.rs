@@ -17,6 +17,7 @@
 //! | 1 | `folders` | folders that this program keeps on disk |
 //! | 1 | `isolated` | work on a thread that may hang or panic |
 //! | 1 | `model` | `LanguageModel`: messages in, events out; settings; `LocalModels` |
+//! | 1 | `parallel` | independent work on a few threads |
 //! | 1 | `terms` | words of questions and of code: stop words, stems, vocabulary |
 //! | 1 | `text` | shortening text |
 //! | 1 | `workspace` | one directory, and opening files beneath it |
@@ -49,6 +50,7 @@ pub mod helper;
 pub mod history;
 mod isolated;
 pub mod model;
+mod parallel;
 pub mod plan;
 pub mod recall;
 pub mod repository;

@@ -16,7 +16,7 @@ pub use list_dir::{ListDir, ListDirOutput};
 pub use session_analyze::{Frequencies, SessionAnalyze, SessionAnalyzeOutput};
 pub use session_list::{SessionList, SessionListOutput, SessionRow};
 pub use session_read::{SessionEvent, SessionRead, SessionReadOutput};
-pub use session_search::{SessionMatch, SessionSearch, SessionSearchOutput};
+pub use session_search::{SessionSearch, SessionSearchOutput};
 
 use crate::{
     history::History,

@@ -4,6 +4,7 @@ use super::session_list::provider;
 use crate::{
     budget::Budget,
     history::{self, Digest, LoggedPrompt, Query, Transcript, WorktreeScope},
+    parallel,
     tool::{Tool, ToolContext, ToolError, ToolOutput, parse_arguments},
     update::{Cut, Evidence},
     workspace::Workspace,
@@ -15,8 +16,6 @@ use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     path::Path,
-    sync::atomic::{AtomicUsize, Ordering},
-    thread,
 };
 
 /// More threads would slow down running agents.
@@ -149,31 +148,16 @@ impl Tool for SessionAnalyze {
 }
 
 fn digest_all(context: &ToolContext<'_>, rows: &[Transcript], budget: &Budget) -> Vec<Option<Digest>> {
-    let next = AtomicUsize::new(0);
-    let done: Mutex<(Vec<Option<Digest>>, u64)> = Mutex::new((rows.iter().map(|_| None).collect(), 0));
-    let total = rows.len() as u64;
-    let work = || {
-        while !budget.spent() {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(row) = rows.get(at) else { return };
-            let digest = context.history.digest(row, budget).ok();
-            let mut done = done.lock();
-            done.0[at] = digest;
-            done.1 += 1;
-            // Under the lock, so that progress is reported in order.
-            context.progress.report(done.1, total);
-        }
+    let done = Mutex::new(0);
+    let digest = |(): &mut (), at: usize| {
+        let digest = context.history.digest(&rows[at], budget).ok();
+        // Under the lock, so that progress is reported in order.
+        let mut done = done.lock();
+        *done += 1;
+        context.progress.report(*done, rows.len() as u64);
+        digest
     };
-    if rows.len() < 2 {
-        work();
-    } else {
-        thread::scope(|scope| {
-            for _ in 0..THREADS {
-                scope.spawn(work);
-            }
-        });
-    }
-    done.into_inner().0
+    parallel::map(rows.len(), THREADS, || !budget.spent(), || (), digest)
 }
 
 /// Combines the digests of several sessions.

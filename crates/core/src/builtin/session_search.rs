@@ -20,31 +20,11 @@ pub struct SessionSearchOutput {
     /// As requested.
     pub pattern: String,
     /// Matches of this workspace first, then newest first; up to the cap.
-    pub matches: Vec<SessionMatch>,
+    pub matches: Vec<SearchMatch>,
     /// There are more, or the deadline was reached.
     pub truncated: bool,
     /// Number of all matches seen.
     pub total_matches: usize,
-}
-
-/// A matching line of a past session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SessionMatch {
-    /// Id given by its agent.
-    pub session_id: String,
-    /// `codex`, `claude-code`.
-    pub provider: &'static str,
-    /// Line of the log, from 1.
-    pub line_number: u64,
-    /// The text, truncated around the match.
-    pub line: String,
-    /// Preceding lines, oldest first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub context_before: Vec<String>,
-    /// Following lines.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub context_after: Vec<String>,
 }
 
 /// Searches the past sessions of the agents on this machine.
@@ -122,21 +102,10 @@ impl Tool for SessionSearch {
         let cut = Cut { truncated: found.truncated, timed_out: found.timed_out, omitted: found.omitted };
         let result = SessionSearchOutput {
             pattern: query.pattern,
-            matches: found.matches.into_iter().map(row).collect(),
+            matches: found.matches,
             truncated: found.truncated || found.timed_out,
             total_matches: found.total,
         };
         Ok(ToolOutput::new(result, cut))
-    }
-}
-
-fn row(found: SearchMatch) -> SessionMatch {
-    SessionMatch {
-        session_id: found.session_id,
-        provider: found.provider.as_str(),
-        line_number: found.line_number,
-        line: found.line,
-        context_before: found.before,
-        context_after: found.after,
     }
 }

@@ -11,13 +11,8 @@ use super::{
     scan::{self, Scan, ScannedFile},
     weights::{self, Bm25},
 };
-use crate::{budget::Budget, workspace::Workspace};
-use parking_lot::Mutex;
-use std::{
-    collections::BTreeMap,
-    path::Path,
-    sync::atomic::{AtomicUsize, Ordering},
-};
+use crate::{budget::Budget, parallel, workspace::Workspace};
+use std::{collections::BTreeMap, path::Path};
 
 /// Number of files read a second time.
 const CANDIDATES: usize = 300;
@@ -159,24 +154,18 @@ fn read_all(
     workspace: &Workspace,
     budget: &Budget,
 ) -> Vec<Option<ReadFile>> {
-    let next = AtomicUsize::new(0);
-    let read: Mutex<Vec<Option<ReadFile>>> = Mutex::new(candidates.iter().map(|_| None).collect());
     let threads = std::thread::available_parallelism().map_or(2, usize::from).min(THREADS);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                let mut stems = Stems::new();
-                while !budget.spent() {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some((_, file)) = candidates.get(at) else { return };
-                    let Some((text, _)) = scan::read(workspace, Path::new(&file.path)) else { continue };
-                    let file = read_file(file, text, query, matcher, &mut stems);
-                    read.lock()[at] = Some(file);
-                }
-            });
-        }
-    });
-    read.into_inner()
+    parallel::map(
+        candidates.len(),
+        threads,
+        || !budget.spent(),
+        Stems::new,
+        |stems, at| {
+            let (_, file) = &candidates[at];
+            let (text, _) = scan::read(workspace, Path::new(&file.path))?;
+            Some(read_file(file, text, query, matcher, stems))
+        },
+    )
 }
 
 fn read_file(

@@ -8,15 +8,11 @@ use super::{
     transcript::{Listing, Provider, Query, Transcript},
     worktree::WorktreeScope,
 };
-use crate::{CancellationToken, budget::Budget};
-use parking_lot::Mutex;
+use crate::{CancellationToken, budget::Budget, parallel};
 use std::{
     collections::{HashMap, HashSet},
     path::{Path, PathBuf},
-    sync::{
-        OnceLock,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{OnceLock, atomic::Ordering},
     thread,
     time::Duration,
 };
@@ -240,41 +236,19 @@ fn read_unknown(
     unknown: &[&LogFile],
     budget: &Budget,
 ) -> Vec<(usize, Transcript)> {
-    if unknown.is_empty() {
-        return vec![];
-    }
     let by_id: OnceLock<HashMap<&str, &PathBuf>> = OnceLock::new();
     let locate = |id: &str| {
         let by_id = by_id.get_or_init(|| all.iter().map(|file| (file.id.as_str(), &file.path)).collect());
         by_id.get(id).map(|path| (*path).clone())
     };
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::new());
-    let work = || {
-        let mut mine = Vec::new();
-        while !budget.spent() {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(file) = unknown.get(at) else { break };
-            let row = source.summarise(file, &locate, budget);
-            // A log cut by the deadline must not be cached.
-            if budget.spent() {
-                break;
-            }
-            mine.push((at, row));
-        }
-        done.lock().append(&mut mine);
+    let summarise = |(): &mut (), at: usize| {
+        let row = source.summarise(unknown[at], &locate, budget);
+        // A log cut by the deadline must not be cached.
+        (!budget.spent()).then_some((at, row))
     };
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS).min(unknown.len());
-    if threads == 1 {
-        work();
-    } else {
-        thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(work);
-            }
-        });
-    }
-    done.into_inner()
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
+    let read = parallel::map(unknown.len(), threads, || !budget.spent(), || (), summarise);
+    read.into_iter().flatten().collect()
 }
 
 fn newest_first(rows: &mut [Transcript]) {

@@ -1,6 +1,7 @@
 //! A search and its result.
 
 use super::transcript::Provider;
+use serde::Serialize;
 use std::path::PathBuf;
 
 /// Parameters of a search.
@@ -31,7 +32,8 @@ pub struct SearchQuery {
 }
 
 /// A matching line of a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct SearchMatch {
     /// Id of the session.
     pub session_id: String,
@@ -42,8 +44,10 @@ pub struct SearchMatch {
     /// The text, truncated around the match.
     pub line: String,
     /// Preceding lines, oldest first.
+    #[serde(rename = "contextBefore", skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<String>,
     /// Following lines.
+    #[serde(rename = "contextAfter", skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
 }
 

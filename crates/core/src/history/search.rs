@@ -10,13 +10,15 @@ use super::{
     transcript::{Listing, Query, Transcript},
     worktree::WorktreeScope,
 };
-use crate::budget::{Budget, Progress};
+use crate::{
+    budget::{Budget, Progress},
+    parallel,
+};
 use parking_lot::Mutex;
 use std::{
     collections::VecDeque,
     io,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
-    thread,
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 /// More threads would slow down running agents.
@@ -101,15 +103,16 @@ impl History {
         budget: &Budget,
         progress: &dyn Progress,
     ) -> Vec<Found> {
-        let next = AtomicUsize::new(0);
         let board = Mutex::new(Board::new(jobs.len(), query.max_matches));
         let full = AtomicBool::new(false);
-        let work = || {
-            while !budget.spent() {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                let Some(transcript) = jobs.get(at) else { return };
+        parallel::map(
+            jobs.len(),
+            THREADS,
+            || !budget.spent(),
+            || (),
+            |(), at| {
                 let mut found = Found::default();
-                match self.search_one(transcript, pattern, query, &full, budget, &mut found) {
+                match self.search_one(&jobs[at], pattern, query, &full, budget, &mut found) {
                     Ok(()) => found.finished = !budget.spent(),
                     // Missing or unreadable: no matches.
                     Err(_) => (found.omitted, found.finished) = (found.omitted + 1, true),
@@ -119,17 +122,9 @@ impl History {
                 full.store(board.is_full(), Ordering::Relaxed);
                 // Under the lock, so that progress is reported in order.
                 progress.report(board.done, jobs.len() as u64);
-            }
-        };
-        if jobs.len() < 2 {
-            work();
-        } else {
-            thread::scope(|scope| {
-                for _ in 0..THREADS {
-                    scope.spawn(work);
-                }
-            });
-        }
+                Some(())
+            },
+        );
         board.into_inner().found
     }
 

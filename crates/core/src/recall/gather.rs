@@ -9,14 +9,10 @@ use super::{
 use crate::{
     budget::Budget,
     history::{Digest, Fact, History, Query, Transcript, WorktreeScope},
+    parallel,
     text::cut_at_word,
 };
-use parking_lot::Mutex;
-use std::{
-    path::Path,
-    sync::atomic::{AtomicUsize, Ordering},
-    thread,
-};
+use std::path::Path;
 
 /// More threads would slow down running agents.
 const THREADS: usize = 2;
@@ -111,7 +107,7 @@ pub(super) fn gather(question: &Question, workspace: &Path, history: &History, b
     });
     let cut = rows.len() < found || listing.timed_out || listing.unread > 0;
     let scope = WorktreeScope::of(workspace);
-    let sessions = read_all(question, rows, &scope, history, budget);
+    let sessions = read_all(question, &rows, &scope, history, budget);
     let looked_at = sessions.iter().filter(|session| session.is_some()).count();
     let truncated = cut || budget.spent();
     Gathered { sessions: sessions.into_iter().flatten().flatten().collect(), looked_at, truncated }
@@ -120,40 +116,21 @@ pub(super) fn gather(question: &Question, workspace: &Path, history: &History, b
 /// Returns one entry per row: `None` if the budget was spent, an empty session if nothing is relevant.
 fn read_all(
     question: &Question,
-    rows: Vec<Transcript>,
+    rows: &[Transcript],
     scope: &WorktreeScope,
     history: &History,
     budget: &Budget,
 ) -> Vec<Option<Option<Session>>> {
-    let next = AtomicUsize::new(0);
     let pattern = question.pattern();
-    let done: Mutex<Vec<Option<Option<Session>>>> = Mutex::new(rows.iter().map(|_| None).collect());
-    let work = || {
-        let mut places = Places::new(scope);
-        while !budget.spent() {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(row) = rows.get(at) else { return };
-            let worth = !title_hits(question, row).is_empty()
-                || pattern.as_ref().is_none_or(|pattern| history.may_hold(row, pattern));
-            // A missing log has no facts.
-            let digest = if worth { history.digest_untitled(row, budget).ok() } else { None };
-            if budget.spent() {
-                return;
-            }
-            let session = digest.map(|digest| Session::new(question, row, digest, &mut places));
-            done.lock()[at] = Some(session);
-        }
+    let read = |places: &mut Places, at: usize| {
+        let row = &rows[at];
+        let worth = !title_hits(question, row).is_empty()
+            || pattern.as_ref().is_none_or(|pattern| history.may_hold(row, pattern));
+        // A missing log has no facts.
+        let digest = if worth { history.digest_untitled(row, budget).ok() } else { None };
+        (!budget.spent()).then(|| digest.map(|digest| Session::new(question, row, digest, places)))
     };
-    if rows.len() < 2 {
-        work();
-    } else {
-        thread::scope(|scope| {
-            for _ in 0..THREADS {
-                scope.spawn(work);
-            }
-        });
-    }
-    done.into_inner()
+    parallel::map(rows.len(), THREADS, || !budget.spent(), || Places::new(scope), read)
 }
 
 impl Session {

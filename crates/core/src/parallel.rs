@@ -1,0 +1,36 @@
+//! Runs independent work on a few threads.
+
+use parking_lot::Mutex;
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+};
+
+/// Calls `work` with every number below `count`, in order, on at most `threads` threads with a `state` each, as long as
+/// `goes_on`. Returns the results by number; `None` for those without one.
+pub(crate) fn map<S, T: Send>(
+    count: usize,
+    threads: usize,
+    goes_on: impl Fn() -> bool + Sync,
+    state: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, usize) -> Option<T> + Sync,
+) -> Vec<Option<T>> {
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new((0..count).map(|_| None).collect::<Vec<_>>());
+    let run = || {
+        let mut state = state();
+        while goes_on() {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= count {
+                break;
+            }
+            let result = work(&mut state, at);
+            results.lock()[at] = result;
+        }
+    };
+    match threads.min(count) {
+        0 | 1 => run(),
+        threads => thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(run)))),
+    }
+    results.into_inner()
+}
