@@ -2,6 +2,11 @@
 
 use serde_json::Value;
 
+/// Returns whether a word is one of a list separated by `|`.
+pub(crate) fn is_listed(word: &str, list: &str) -> bool {
+    list.split('|').any(|listed| listed == word)
+}
+
 /// Truncates at a word to at most `characters`, including the ellipsis.
 pub(crate) fn cut_at_word(text: &str, characters: usize) -> String {
     if text.chars().count() <= characters {

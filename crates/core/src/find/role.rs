@@ -1,6 +1,8 @@
 //! Classifies a file by its path and first lines. Tests, examples, manuals, generated and vendored files contain the
 //! words of a question more often than the relevant code.
 
+use crate::text::is_listed;
+
 /// The role of a file in a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Role {
@@ -18,69 +20,25 @@ pub(super) enum Role {
     Other,
 }
 
-const LOCK_FILES: [&str; 10] = [
-    "package-lock.json",
-    "pnpm-lock.yaml",
-    "yarn.lock",
-    "cargo.lock",
-    "composer.lock",
-    "go.sum",
-    "poetry.lock",
-    "gemfile.lock",
-    "uv.lock",
-    "flake.lock",
-];
-const GENERATED_FOLDERS: [&str; 8] = [
-    "vendor",
-    "vendored",
-    "third_party",
-    "third-party",
-    "node_modules",
-    "generated",
-    "__generated__",
-    "dist",
-];
-const TEST_FOLDERS: [&str; 16] = [
-    "test",
-    "tests",
-    "testing",
-    "__tests__",
-    "spec",
-    "specs",
-    "testdata",
-    "fixture",
-    "fixtures",
-    "e2e",
-    "regress",
-    "__mocks__",
-    "mocks",
-    "snapshots",
-    "__snapshots__",
-    "testcases",
-];
-const BENCHMARK_FOLDERS: [&str; 5] = ["bench", "benches", "benchmark", "benchmarks", "fuzz"];
-const EXAMPLE_FOLDERS: [&str; 7] =
-    ["example", "examples", "sample", "samples", "demo", "demos", "playground"];
-const DOCUMENTATION_FOLDERS: [&str; 6] = ["doc", "docs", "documentation", "man", "manual", "website"];
-const DOCUMENTATION_NAMES: [&str; 12] = [
-    "readme",
-    "changelog",
-    "changes",
-    "license",
-    "contributing",
-    "authors",
-    "news",
-    "history",
-    "copying",
-    "todo",
-    "security",
-    "releases",
-];
-const DOCUMENTATION_EXTENSIONS: [&str; 13] =
-    ["md", "mdx", "markdown", "rst", "adoc", "txt", "org", "html", "htm", "1", "5", "7", "8"];
-const CODE_EXTENSIONS: &str = " rs py pyi js mjs cjs jsx ts tsx mts cts go c h cc cpp cxx hpp hh m mm swift php java kt kts \
-    rb y l cs scala vue svelte lua ex exs erl hs ml mli clj dart zig sh bash zsh fish pl pm r jl sql proto graphql jq nim cr \
-    fs fsx groovy gradle cu asm s vim el ";
+// Names separated by `|`.
+const LOCK_FILES: &str = "\
+    package-lock.json|pnpm-lock.yaml|yarn.lock|cargo.lock|composer.lock|go.sum|poetry.lock|\
+    gemfile.lock|uv.lock|flake.lock";
+const GENERATED_FOLDERS: &str = "\
+    vendor|vendored|third_party|third-party|node_modules|generated|__generated__|dist";
+const TEST_FOLDERS: &str = "\
+    test|tests|testing|__tests__|spec|specs|testdata|fixture|fixtures|e2e|regress|__mocks__|mocks|\
+    snapshots|__snapshots__|testcases";
+const BENCHMARK_FOLDERS: &str = "bench|benches|benchmark|benchmarks|fuzz";
+const EXAMPLE_FOLDERS: &str = "example|examples|sample|samples|demo|demos|playground";
+const DOCUMENTATION_FOLDERS: &str = "doc|docs|documentation|man|manual|website";
+const DOCUMENTATION_NAMES: &str = "\
+    readme|changelog|changes|license|contributing|authors|news|history|copying|todo|security|releases";
+const DOCUMENTATION_EXTENSIONS: &str = "md|mdx|markdown|rst|adoc|txt|org|html|htm|1|5|7|8";
+const CODE_EXTENSIONS: &str = "\
+    rs|py|pyi|js|mjs|cjs|jsx|ts|tsx|mts|cts|go|c|h|cc|cpp|cxx|hpp|hh|m|mm|swift|php|java|kt|kts|rb|y|l|\
+    cs|scala|vue|svelte|lua|ex|exs|erl|hs|ml|mli|clj|dart|zig|sh|bash|zsh|fish|pl|pm|r|jl|sql|proto|\
+    graphql|jq|nim|cr|fs|fsx|groovy|gradle|cu|asm|s|vim|el";
 
 /// Bytes at the start of a file that are searched for a generator's mark.
 pub(super) const HEAD: usize = 300;
@@ -90,25 +48,25 @@ impl Role {
     pub(super) fn of(path: &str, head: &str) -> Self {
         let path = path.to_lowercase();
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", &path));
-        let is_in = |folders: &[&str]| folder.split('/').any(|part| folders.contains(&part));
+        let is_in = |folders: &str| folder.split('/').any(|part| is_listed(part, folders));
         let extension = extension(name);
         let stem = name.split('.').next().unwrap_or(name);
-        if LOCK_FILES.contains(&name)
+        if is_listed(name, LOCK_FILES)
             || name.contains(".min.")
             || matches!(extension, "map" | "snap")
-            || is_in(&GENERATED_FOLDERS)
+            || is_in(GENERATED_FOLDERS)
             || is_marked_generated(head)
         {
             Self::Generated
-        } else if is_in(&TEST_FOLDERS) || is_test_name(stem, name) {
+        } else if is_in(TEST_FOLDERS) || is_test_name(stem, name) {
             Self::Test
-        } else if is_in(&BENCHMARK_FOLDERS) {
+        } else if is_in(BENCHMARK_FOLDERS) {
             Self::Benchmark
-        } else if is_in(&EXAMPLE_FOLDERS) {
+        } else if is_in(EXAMPLE_FOLDERS) {
             Self::Example
-        } else if is_in(&DOCUMENTATION_FOLDERS)
-            || DOCUMENTATION_EXTENSIONS.contains(&extension)
-            || DOCUMENTATION_NAMES.contains(&stem)
+        } else if is_in(DOCUMENTATION_FOLDERS)
+            || is_listed(extension, DOCUMENTATION_EXTENSIONS)
+            || is_listed(stem, DOCUMENTATION_NAMES)
         {
             Self::Documentation
         } else if name.ends_with(".d.ts") {
@@ -132,7 +90,7 @@ pub(super) fn extension(name: &str) -> &str {
 }
 
 fn is_code_extension(extension: &str) -> bool {
-    !extension.is_empty() && CODE_EXTENSIONS.contains(&format!(" {extension} "))
+    is_listed(extension, CODE_EXTENSIONS)
 }
 
 fn is_test_name(stem: &str, name: &str) -> bool {

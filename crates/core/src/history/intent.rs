@@ -1,7 +1,10 @@
 //! Derives the person's intent in one sentence from their prompts. Pure functions on text.
 
 use super::title;
-use crate::{terms::Language, text::cut_at_word};
+use crate::{
+    terms::Language,
+    text::{cut_at_word, is_listed},
+};
 use std::collections::BTreeSet;
 
 /// Maximum length of a sentence in characters.
@@ -18,8 +21,9 @@ const POLITE: &str = "please |can you |could you |would you |i want you to |i wa
     i need to |we need to |we should |let's |help me ";
 
 /// Words without information about a session's subject, in addition to general stop words.
-const STOP: &str = "ask back check continue doing first fix going good hello help intends keep next okay only same see test \
-    thank thanks try user yes";
+const STOP: &str = "\
+    ask|back|check|continue|doing|first|fix|going|good|hello|help|intends|keep|next|okay|only|same|see|\
+    test|thank|thanks|try|user|yes";
 
 /// Returns a path from a prompt or a log relative to the workspace; `None` if it is outside.
 pub(crate) type Relative<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -116,7 +120,7 @@ pub(crate) fn theme(sentence: &str) -> BTreeSet<String> {
     words
         .map(str::to_lowercase)
         .filter(|word| word.chars().count() > 2 && !Language::English.is_stop_word(word))
-        .filter(|word| !STOP.split(' ').any(|stop| stop == word))
+        .filter(|word| !is_listed(&word, STOP))
         .map(|word| Language::English.stem(&word))
         .collect()
 }

@@ -3,58 +3,19 @@
 //! The rows are from Codex (`codex-rs`, contextual user fragments) and Claude Code (the first-prompt rule of its
 //! session list) up to November 2026. Unknown tags are kept, because a person may write about `<div>`.
 
-/// Matcher for the name of an opening tag.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tag {
-    /// `<name>`, or `<name …>`.
-    Named(&'static str),
-    /// `<name…>`: a family of tags.
-    Family(&'static str),
-}
-
-/// Tags around generated text. Text after the closing tag is kept.
-const ENVELOPES: &[Tag] = &[
-    // Codex
-    Tag::Named("INSTRUCTIONS"),
-    Tag::Named("user_instructions"),
-    Tag::Named("environment_context"),
-    Tag::Named("env_context"),
-    Tag::Named("permissions instructions"),
-    Tag::Named("collaboration_mode"),
-    Tag::Family("skill"),
-    Tag::Named("apps_instructions"),
-    Tag::Named("plugins_instructions"),
-    Tag::Named("recommended_plugins"),
-    Tag::Named("app-context"),
-    Tag::Named("multi_agent_mode"),
-    Tag::Named("turn_aborted"),
-    Tag::Named("user_shell_command"),
-    Tag::Named("subagent_notification"),
-    Tag::Named("codex_internal_context"),
-    Tag::Named("goal_context"),
-    Tag::Named("image"),
-    Tag::Named("attachments"),
-    Tag::Named("system"),
-    // Claude Code
-    Tag::Named("local-command-stdout"),
-    Tag::Named("local-command-stderr"),
-    Tag::Named("local-command-caveat"),
-    Tag::Named("session-start-hook"),
-    Tag::Named("user-prompt-submit-hook"),
-    Tag::Named("tick"),
-    Tag::Named("goal"),
-    Tag::Named("ide_opened_file"),
-    Tag::Named("ide_selection"),
-    Tag::Named("ide_diagnostics"),
-    Tag::Named("bash-input"),
-    Tag::Named("bash-stdout"),
-    Tag::Named("bash-stderr"),
-    Tag::Named("system-reminder"),
-    Tag::Named("task-notification"),
-    Tag::Named("command-message"),
-    Tag::Named("command-args"),
-    Tag::Named("command-contents"),
-    Tag::Named("new-diagnostics"),
+/// Tags around generated text, of Codex and of Claude Code; `*` stands for a family of tags. Text after the closing tag
+/// is kept.
+const ENVELOPES: [&str; 2] = [
+    "\
+        INSTRUCTIONS|user_instructions|environment_context|env_context|permissions instructions|\
+        collaboration_mode|skill*|apps_instructions|plugins_instructions|recommended_plugins|\
+        app-context|multi_agent_mode|turn_aborted|user_shell_command|subagent_notification|\
+        codex_internal_context|goal_context|image|attachments|system",
+    "\
+        local-command-stdout|local-command-stderr|local-command-caveat|session-start-hook|\
+        user-prompt-submit-hook|tick|goal|ide_opened_file|ide_selection|ide_diagnostics|bash-input|\
+        bash-stdout|bash-stderr|system-reminder|task-notification|command-message|command-args|\
+        command-contents|new-diagnostics",
 ];
 
 /// Beginnings of messages that are entirely generated.
@@ -97,14 +58,14 @@ pub(super) fn strip(text: &str) -> &str {
 fn opening_tag(text: &str) -> Option<&str> {
     let inside = text.strip_prefix('<')?;
     let inside = inside.strip_prefix('/').unwrap_or(inside);
-    ENVELOPES.iter().find_map(|tag| match tag {
-        Tag::Named(name) => {
+    ENVELOPES.iter().flat_map(|names| names.split('|')).find_map(|name| match name.strip_suffix('*') {
+        None => {
             let after = inside.strip_prefix(name)?;
             after.starts_with(['>', ' ', '\n', '/']).then(|| &inside[..name.len()])
         }
-        Tag::Family(prefix) => {
+        Some(family) => {
             let end = inside.find(['>', ' ', '\n'])?;
-            inside.starts_with(prefix).then(|| &inside[..end])
+            inside.starts_with(family).then(|| &inside[..end])
         }
     })
 }

@@ -4,6 +4,7 @@ use super::periods::{
     AGO, ARTICLES, FRENCH, NUMBERS, PHRASES, Period, SINCE_BEFORE, SINCE_BEHIND, UNITS, Unit, WEEKDAYS,
     WITHIN, WITHIN_ONE,
 };
+use crate::text::is_listed;
 use jiff::{Span, ToSpan, Zoned, civil::Date};
 use regex::Regex;
 use std::{ops::Range, sync::LazyLock};
@@ -41,9 +42,9 @@ pub(super) fn find(text: &str, now: &Zoned) -> Option<Window> {
 }
 
 fn phrase(text: &str, now: &Zoned) -> Option<Window> {
-    let french = || text.split(|c: char| c.is_whitespace() || c == '?').any(|word| FRENCH.contains(&word));
+    let french = || text.split(|c: char| c.is_whitespace() || c == '?').any(|word| is_listed(word, FRENCH));
     let found =
-        PHRASES.iter().flat_map(|(period, phrases)| phrases.iter().map(move |phrase| (*period, *phrase)));
+        PHRASES.iter().flat_map(|(period, phrases)| phrases.split('|').map(move |phrase| (*period, phrase)));
     let (period, named) = found
         .filter_map(|(period, phrase)| Some((period, whole(text, phrase)?)))
         .filter(|(_, named)| &text[named.clone()] != "hier" || french())
@@ -66,7 +67,7 @@ fn phrase(text: &str, now: &Zoned) -> Option<Window> {
 /// Finds a day of the week: the last one before today.
 fn weekday(text: &str, now: &Zoned) -> Option<Window> {
     let found =
-        WEEKDAYS.iter().enumerate().flat_map(|(day, names)| names.iter().map(move |name| (day, *name)));
+        WEEKDAYS.iter().enumerate().flat_map(|(day, names)| names.split('|').map(move |name| (day, name)));
     let (day, named) = found
         .filter_map(|(day, name)| Some((day, whole(text, name)?)))
         .max_by_key(|(_, named)| named.len())?;
@@ -103,8 +104,8 @@ fn dated(text: &str, now: &Zoned) -> Option<Window> {
 /// Finds a counted time: `two days ago`, `in the last 3 hours`.
 fn counted(text: &str, now: &Zoned) -> Option<Window> {
     static PATTERNS: LazyLock<Vec<(Regex, bool)>> = LazyLock::new(|| {
-        let numbers: Vec<&str> = NUMBERS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
-        let units: Vec<&str> = UNITS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let numbers: Vec<&str> = NUMBERS.iter().map(|(_, names)| *names).collect();
+        let units: Vec<&str> = UNITS.iter().map(|(_, names)| *names).collect();
         let number = format!(r"(?<n>\d{{1,3}}|{})", numbers.join("|"));
         let unit = format!("(?<u>{})", units.join("|"));
         let rows = AGO.iter().map(|row| (row, false));
@@ -116,7 +117,7 @@ fn counted(text: &str, now: &Zoned) -> Option<Window> {
         let found = pattern.captures(text)?;
         let count = found.name("n").map_or(Some(1), |number| count(number.as_str()))?;
         let unit = found.name("u")?.as_str();
-        let unit = UNITS.iter().find(|(_, names)| names.contains(&unit)).map(|(unit, _)| *unit)?;
+        let unit = UNITS.iter().find(|(_, names)| is_listed(unit, names)).map(|(unit, _)| *unit)?;
         // A single week is a calendar week, which has its own phrase.
         if found.name("n").is_none() && unit != Unit::Hour {
             return None;
@@ -128,7 +129,7 @@ fn counted(text: &str, now: &Zoned) -> Option<Window> {
 }
 
 fn count(text: &str) -> Option<i64> {
-    let named = || NUMBERS.iter().find(|(_, names)| names.contains(&text)).map(|(number, _)| *number);
+    let named = || NUMBERS.iter().find(|(_, names)| is_listed(text, names)).map(|(number, _)| *number);
     text.parse().ok().or_else(named)
 }
 
@@ -177,14 +178,14 @@ fn days(from: Date, length: Span, now: &Zoned) -> Option<(i64, i64)> {
 /// Returns the range of a time including a preceding word for "since".
 fn since(text: &str, named: &Range<usize>) -> Option<Range<usize>> {
     let behind = &text[named.end..];
-    if let Some(word) = SINCE_BEHIND.iter().find(|word| behind.starts_with(**word)) {
+    if let Some(word) = SINCE_BEHIND.split('|').find(|word| behind.starts_with(word)) {
         return Some(named.start..named.end + word.len());
     }
     let mut before = text[..named.start].trim_end();
-    while let Some(article) = ARTICLES.iter().find(|article| ends_with_word(before, article)) {
+    while let Some(article) = ARTICLES.split('|').find(|article| ends_with_word(before, article)) {
         before = before[..before.len() - article.len()].trim_end();
     }
-    let word = SINCE_BEFORE.iter().find(|word| ends_with_word(before, word))?;
+    let word = SINCE_BEFORE.split('|').find(|word| ends_with_word(before, word))?;
     Some(before.len() - word.len()..named.end)
 }
 

@@ -1,8 +1,9 @@
 //! Words of a question and their occurrences in texts. Texts are searched unstemmed: stemming every prompt would take
 //! longer than reading it.
 
-use crate::terms::{
-    Language, is_han, is_kana, is_unspaced, translations, translations_within, without_accents,
+use crate::{
+    terms::{Language, is_han, is_kana, is_unspaced, translations, translations_within, without_accents},
+    text::is_listed,
 };
 
 /// A word that a session should contain.
@@ -17,8 +18,9 @@ pub(super) struct Word {
 }
 
 /// Words without information about a session's subject, in addition to general stop words.
-const STOP: &str = "actually anything arbeit archivo archivos datei dateien eigentlich files fichier fichiers gemacht hice \
-    hicimos hizo la left projekt proyecto projet thing tell trabajo travail work zeig zeige";
+const STOP: &str = "\
+    actually|anything|arbeit|archivo|archivos|datei|dateien|eigentlich|files|fichier|fichiers|gemacht|\
+    hice|hicimos|hizo|la|left|projekt|proyecto|projet|thing|tell|trabajo|travail|work|zeig|zeige";
 
 /// Japanese and Chinese syllables and characters without information, longest first.
 const STOP_CJK: &str = "プロジェクト|について|ファイル|ましたか|でしたか|していた|ところ|ですか|ますか|どこ|どれ|どの|どう|なに|\
@@ -80,7 +82,7 @@ pub(super) fn of(text: &str, language: Language) -> Vec<Word> {
 
 fn is_telling(word: &str, language: Language) -> bool {
     let stop = [language, Language::English].iter().any(|language| language.is_stop_word(word));
-    let stop = stop || STOP.split_whitespace().any(|stop| stop == word);
+    let stop = stop || is_listed(word, STOP);
     word.chars().count() > 1 && !stop && !word.bytes().all(|byte| byte.is_ascii_digit())
 }
 

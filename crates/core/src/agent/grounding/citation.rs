@@ -1,6 +1,6 @@
 //! Parses citations in a line of a model's answer: `path:12`, `path:12-40`, `path#L12`, `codex session 1234:7`.
 
-use crate::{terms::is_unspaced, update::Place};
+use crate::{terms::is_unspaced, text::is_listed, update::Place};
 use regex::Regex;
 use std::{ops::Range, sync::LazyLock};
 
@@ -40,26 +40,17 @@ static UUID: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$").ok());
 
 /// Extensions of citable files. A name with another extension counts as a path only if the file exists.
-const EXTENSIONS: &str = " adoc asm astro bash bat bazel bzl c cc cfg cjs clj cmake conf cpp cs css csv cxx dart ex exs f90 \
-    fish go gradle graphql groovy h hpp hs html hxx ini ipynb java jl js json json5 jsonc jsonl jsx kt kts less lock log lua \
-    m md mdx mjs ml mm mts nim nix patch php pl plist pm proto ps1 py pyi r rb rst rs sass scala scss sh snap sol sql \
-    svelte svg swift tcl tf toml ts tsv tsx txt v vue xml yaml yml zig zsh ";
+const EXTENSIONS: &str = "\
+    adoc|asm|astro|bash|bat|bazel|bzl|c|cc|cfg|cjs|clj|cmake|conf|cpp|cs|css|csv|cxx|dart|ex|exs|f90|\
+    fish|go|gradle|graphql|groovy|h|hpp|hs|html|hxx|ini|ipynb|java|jl|js|json|json5|jsonc|jsonl|jsx|kt|\
+    kts|less|lock|log|lua|m|md|mdx|mjs|ml|mm|mts|nim|nix|patch|php|pl|plist|pm|proto|ps1|py|pyi|r|rb|\
+    rst|rs|sass|scala|scss|sh|snap|sol|sql|svelte|svg|swift|tcl|tf|toml|ts|tsv|tsx|txt|v|vue|xml|yaml|\
+    yml|zig|zsh";
 
 /// Known file names without an extension.
-const NAMES: [&str; 12] = [
-    "Makefile",
-    "Dockerfile",
-    "LICENSE",
-    "README",
-    "CHANGELOG",
-    "Justfile",
-    "Gemfile",
-    "Rakefile",
-    "Procfile",
-    "Jenkinsfile",
-    "CODEOWNERS",
-    "Brewfile",
-];
+const NAMES: &str = "\
+    Makefile|Dockerfile|LICENSE|README|CHANGELOG|Justfile|Gemfile|Rakefile|Procfile|Jenkinsfile|\
+    CODEOWNERS|Brewfile";
 
 /// Returns whether a text may contain a citation; cheap.
 pub(super) fn may_cite(text: &str) -> bool {
@@ -178,10 +169,10 @@ fn is_file(path: &str, exists: &dyn Fn(&str) -> bool) -> bool {
     let path = written(path);
     let name = path.rsplit('/').next().unwrap_or(&path);
     let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
-    let has_extension = extension.is_some_and(|extension| EXTENSIONS.contains(&format!(" {extension} ")));
+    let has_extension = extension.is_some_and(|extension| is_listed(&extension, EXTENSIONS));
     let is_rooted = path.starts_with('.') || path.starts_with('~') || path.starts_with('/');
     has_extension
-        || NAMES.contains(&name)
+        || is_listed(name, NAMES)
         || is_rooted
             && path.trim_start_matches(['.', '~', '/']).contains(char::is_alphabetic)
             && path.contains('/')
