@@ -1,7 +1,7 @@
 //! Error messages of servers, in all their formats.
 
 use super::key::Secret;
-use openagents_core::model::ModelError;
+use openagents_core::{model::ModelError, text::line};
 use serde_json::Value;
 
 /// Maximum characters shown of a server's message.
@@ -99,11 +99,5 @@ fn hidden(text: &str, key: Option<&Secret>) -> String {
 
 /// A foreign text, shortened to one line.
 pub(super) fn shown(text: &str) -> String {
-    let printable = |letter: &char| !letter.is_control();
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let line: String = words.join(" ").chars().filter(printable).collect();
-    match line.char_indices().nth(SAID) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
+    line(text, SAID)
 }

@@ -54,7 +54,7 @@ struct Arguments {
     provider: Option<String>,
     /// Maximum number of sessions: 20 by default, up to 200.
     #[serde(alias = "limit")]
-    top_k: Option<u64>,
+    top_k: Option<usize>,
     /// Only sessions changed since then, in milliseconds since the epoch.
     since: Option<i64>,
     /// Only sessions that ran in this workspace.
@@ -82,14 +82,12 @@ impl Tool for SessionList {
             // Documented behaviour of this tool: an unknown agent has no sessions.
             return Ok(ToolOutput::whole(SessionListOutput::default()));
         };
-        let rows =
-            arguments.top_k.map_or(context.limits.list_rows, |k| usize::try_from(k).unwrap_or(usize::MAX));
         let query = Query {
             provider,
             workspace: arguments.workspace_only.then(|| context.workspace.root().to_owned()),
             since: arguments.since,
             all: false,
-            limit: rows.clamp(1, context.limits.list_rows_max),
+            limit: arguments.top_k.unwrap_or(context.limits.list_rows).clamp(1, context.limits.list_rows_max),
         };
         let listing = context.history.list(&query, &budget);
         budget.check_cancelled()?;

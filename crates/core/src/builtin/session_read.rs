@@ -68,7 +68,7 @@ struct Arguments {
     /// Last line of the log.
     end_line: Option<u64>,
     /// Maximum number of events: 100 by default, up to 200.
-    max_events: Option<u64>,
+    max_events: Option<usize>,
 }
 
 impl Tool for SessionRead {
@@ -92,10 +92,7 @@ impl Tool for SessionRead {
             let to = arguments.end_line.map(|to| to.to_string()).unwrap_or_default();
             return Err(ToolError::InvalidParameters(format!("Invalid line range: {from}-{to}")));
         }
-        let most = arguments
-            .max_events
-            .map_or(limits.read_events, |most| usize::try_from(most).unwrap_or(usize::MAX));
-        let most = most.clamp(1, limits.read_events_max);
+        let most = arguments.max_events.unwrap_or(limits.read_events).clamp(1, limits.read_events_max);
         let budget = context.budget(limits.read_time);
         let not_found = || ToolError::FileNotFound(format!("session {}", arguments.session_id));
         let wanted = provider(arguments.provider.as_deref()).ok_or_else(not_found)?;

@@ -42,9 +42,9 @@ struct Arguments {
     /// Only these sessions.
     session_ids: Option<Vec<String>>,
     /// Maximum number of matches: 100 by default, up to 200.
-    max_results: Option<u64>,
+    max_results: Option<usize>,
     /// Lines of context on each side: 2 by default, up to 4.
-    context_lines: Option<u64>,
+    context_lines: Option<usize>,
 }
 
 impl Tool for SessionSearch {
@@ -66,9 +66,6 @@ impl Tool for SessionSearch {
         if arguments.pattern.is_empty() {
             return Err(ToolError::InvalidParameters("pattern is empty".to_owned()));
         }
-        let count = |wanted: Option<u64>, default: usize, most: usize| {
-            wanted.map_or(default, |wanted| usize::try_from(wanted).unwrap_or(usize::MAX)).min(most)
-        };
         let Some(provider) = provider(arguments.provider.as_deref()) else {
             let none = SessionSearchOutput {
                 pattern: arguments.pattern,
@@ -83,9 +80,11 @@ impl Tool for SessionSearch {
             provider,
             sessions: arguments.session_ids.unwrap_or_default(),
             workspace: Some(context.workspace.root().to_owned()),
-            max_matches: count(arguments.max_results, limits.search_matches, limits.search_matches_max)
-                .max(1),
-            context: count(arguments.context_lines, CONTEXT_LINES, limits.search_context_max),
+            max_matches: arguments
+                .max_results
+                .unwrap_or(limits.search_matches)
+                .clamp(1, limits.search_matches_max),
+            context: arguments.context_lines.unwrap_or(CONTEXT_LINES).min(limits.search_context_max),
             line_chars: limits.search_line_chars,
             file_bytes: limits.search_file_bytes,
             total_bytes: limits.search_total_bytes,

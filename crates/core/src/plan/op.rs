@@ -1,7 +1,7 @@
 //! One planned step.
 
 use crate::{history::Provider, update::new_id};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use xxhash_rust::xxh32::xxh32;
 
@@ -25,7 +25,7 @@ impl Op {
 }
 
 /// The kinds of steps and their parameters. An absent parameter means the tool's default.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(tag = "op", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[expect(missing_docs, reason = "the parameters are those of the tools of the same name")]
 pub enum OpKind {
@@ -156,33 +156,9 @@ impl OpKind {
 
     /// Returns the arguments of the tool call; absent parameters are left out.
     pub fn arguments(&self) -> Map<String, Value> {
-        let all = match self {
-            Self::SessionList { provider, top_k, since } => {
-                json!({"provider": provider, "topK": top_k, "since": since})
-            }
-            Self::SessionSearch { pattern, provider, session_ids, max_results, context_lines } => json!({
-                "pattern": pattern, "provider": provider, "sessionIds": session_ids,
-                "maxResults": max_results, "contextLines": context_lines,
-            }),
-            Self::SessionRead { session_id, provider, start_line, end_line, max_events } => json!({
-                "sessionId": session_id, "provider": provider, "startLine": start_line,
-                "endLine": end_line, "maxEvents": max_events,
-            }),
-            Self::SessionAnalyze { session_ids, provider, metrics } => {
-                json!({"sessionIds": session_ids, "provider": provider, "metrics": metrics})
-            }
-            Self::ListDir { path, depth } => json!({"path": path, "depth": depth}),
-            Self::ReadSpan { path, start_line, end_line, context } => {
-                json!({"path": path, "startLine": start_line, "endLine": end_line, "context": context})
-            }
-            Self::Grep { pattern, path_prefix, case_insensitive, max_results, context_lines } => json!({
-                "pattern": pattern, "pathPrefix": path_prefix, "caseInsensitive": case_insensitive,
-                "maxResults": max_results, "contextLines": context_lines,
-            }),
-        };
-        let Value::Object(all) = all else { return Map::new() };
+        let Ok(Value::Object(all)) = serde_json::to_value(self) else { return Map::new() };
         let empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
-        all.into_iter().filter(|(_, value)| !empty(value)).collect()
+        all.into_iter().filter(|(name, value)| name != "op" && !empty(value)).collect()
     }
 
     /// Returns xxh32 (seed 0) of the canonical JSON: compact, keys sorted, `{"arguments":{…},"tool":"…"}`.
