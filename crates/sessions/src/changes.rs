@@ -220,7 +220,7 @@ mod tests {
         let mut watch = watch(&changes);
         let row = listed("s");
         changes.put(|| Some(row.clone()));
-        assert_eq!(news(&mut watch).unwrap().changed, [row.clone()]);
+        assert_eq!(news(&mut watch).unwrap().changed, std::slice::from_ref(&row));
         changes.put(|| Some(row.clone()));
         assert_eq!(news(&mut watch), None, "nothing changed");
         changes.remove(&["s".to_owned()]);

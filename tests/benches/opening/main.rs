@@ -2,6 +2,8 @@
 //!
 //! The time must not depend on the length of the log.
 
+#![expect(clippy::print_stdout, reason = "a bench prints its table")]
+
 use anyhow::{Context, Result, ensure};
 use openagents_core::{
     history::History,

@@ -5,6 +5,7 @@ use openagents_core::update::Location;
 
 /// An event of a program.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "most events are calls, and none is kept")]
 pub(super) enum Event {
     /// The program's own id of the session.
     Session(String),

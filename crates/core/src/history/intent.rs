@@ -120,7 +120,7 @@ pub(crate) fn theme(sentence: &str) -> BTreeSet<String> {
     words
         .map(str::to_lowercase)
         .filter(|word| word.chars().count() > 2 && !Language::English.is_stop_word(word))
-        .filter(|word| !is_listed(&word, STOP))
+        .filter(|word| !is_listed(word, STOP))
         .map(|word| Language::English.stem(&word))
         .collect()
 }

@@ -4,7 +4,7 @@ use crate::support::{ask, call, never, request, scripted, tool, wait_until, with
 use openagents_apple::{FoundationModels, budget, schema::PROXY_NOTE};
 use openagents_core::{
     CancellationToken,
-    agent::{AgentEvent, AgentLoop, PromptRequest, Transcript},
+    agent::{AgentEvent, AgentLoop, Conversation, PromptRequest},
     builtin,
     history::History,
     model::{LanguageModel, Message, ModelError, ModelEvent, ModelOptions, StopReason},
@@ -45,7 +45,7 @@ fn our_loop_runs_our_tools_for_their_model() {
         root: folder.path().to_owned(),
         text: "What is here?".to_owned(),
         words: None,
-        transcript: Transcript::default(),
+        transcript: Conversation::default(),
         findings: None,
         delegated: false,
     };
