@@ -14,16 +14,16 @@ use tokio::runtime::Runtime;
 
 /// A command that changes what the bridge manages. On the wire, its variant is the last segment of the method and its
 /// fields are the params.
-pub(crate) trait Command: Serialize {
+pub(crate) trait Managed: Serialize {
     /// Prefix of the methods.
     const METHODS: &'static str;
 }
 
-impl Command for ModelCommand {
+impl Managed for ModelCommand {
     const METHODS: &'static str = "_openagents/models";
 }
 
-impl Command for AgentCommand {
+impl Managed for AgentCommand {
     const METHODS: &'static str = "_openagents/agents";
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Endpoint<C> {
     commands: PhantomData<C>,
 }
 
-impl<C: Command> Endpoint<C> {
+impl<C: Managed> Endpoint<C> {
     pub(crate) fn open() -> anyhow::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let connection = runtime.block_on(reach(&surroundings::data_folder()?))?;

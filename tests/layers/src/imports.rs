@@ -41,13 +41,8 @@ fn collect(
     while let Some(token) = tokens.get(at) {
         at += 1;
         match token {
-            TokenTree::Punct(punct) if punct.as_char() == '#' && is_test_only(tokens.get(at)) => {
-                let ends = |token: &TokenTree| match token {
-                    TokenTree::Punct(punct) => punct.as_char() == ';',
-                    TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
-                    _ => false,
-                };
-                at += tokens[at..].iter().position(ends).map_or(tokens.len(), |end| end + 1);
+            TokenTree::Punct(punct) if punct.as_char() == '#' => {
+                at = after_test_only(&tokens, at);
                 is_inside = false;
             }
             TokenTree::Punct(punct) => is_inside = punct.as_char() == ':' && is_double_colon(&tokens, at - 1),
@@ -109,6 +104,19 @@ fn follow(tokens: &[TokenTree], mut base: Import, found: &mut BTreeSet<Import>) 
         }
         _ => drop(found.insert(base)),
     }
+}
+
+/// Returns the place after an item that only tests have, if the attribute at a place says so; otherwise the place.
+pub(crate) fn after_test_only(tokens: &[TokenTree], at: usize) -> usize {
+    if !is_test_only(tokens.get(at)) {
+        return at;
+    }
+    let ends = |token: &TokenTree| match token {
+        TokenTree::Punct(punct) => punct.as_char() == ';',
+        TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+        _ => false,
+    };
+    tokens[at..].iter().position(ends).map_or(tokens.len(), |end| at + end + 1)
 }
 
 /// Returns whether an attribute is `#[cfg(test)]` or the like.

@@ -3,6 +3,7 @@
 
 mod circles;
 mod imports;
+mod names;
 mod source;
 mod table;
 
@@ -10,35 +11,27 @@ use anyhow::{Result, ensure};
 use source::File;
 use std::path::Path;
 
-/// Checks the layers of a crate and looks for circles of files. `manifest` is the folder of its `Cargo.toml`.
+/// Longest file, without its tests.
+const LINES: usize = 400;
+
+/// Checks the layers of a crate, and looks for circles of files, for names that two types share and for long files. `manifest` is the folder of its `Cargo.toml`.
 ///
 /// # Errors
 ///
 /// Names every module of the table that does not exist or is missing, every import of a module that is not in a lower
-/// layer, and every circle of files.
+/// layer, every circle of files, every name of two public types, and every file that is too long.
 pub fn check(manifest: impl AsRef<Path>) -> Result<()> {
     let files = source::files(&manifest.as_ref().join("src"))?;
-    let mut faults = layer_faults(manifest.as_ref(), &files)?;
-    faults.extend(circles::circles(&files));
-    ensure!(faults.is_empty(), "{}", faults.join("\n"));
-    Ok(())
-}
-
-/// Checks the layers alone, as [`check`] does.
-///
-/// # Errors
-///
-/// See [`check`].
-pub fn check_layers(manifest: impl AsRef<Path>) -> Result<()> {
-    let files = source::files(&manifest.as_ref().join("src"))?;
-    let faults = layer_faults(manifest.as_ref(), &files)?;
-    ensure!(faults.is_empty(), "{}", faults.join("\n"));
-    Ok(())
-}
-
-fn layer_faults(manifest: &Path, files: &[File]) -> Result<Vec<String>> {
-    let root = source::crate_root(&manifest.join("src"))?;
+    let root = source::crate_root(&manifest.as_ref().join("src"))?;
     let layers = table::layers(&std::fs::read_to_string(root)?);
-    let upward = files.iter().flat_map(|file| table::upward(file, &layers));
-    Ok(table::faults(&layers, files).into_iter().chain(upward).collect())
+    let mut faults = table::faults(&layers, &files);
+    faults.extend(files.iter().flat_map(|file| table::upward(file, &layers)));
+    faults.extend(circles::circles(&files));
+    faults.extend(names::repeated(&files));
+    let long = files.iter().filter(|file| file.lines > LINES);
+    faults.extend(
+        long.map(|file| format!("{}: {} lines; {LINES} at most without tests", file.name(), file.lines)),
+    );
+    ensure!(faults.is_empty(), "{}", faults.join("\n"));
+    Ok(())
 }

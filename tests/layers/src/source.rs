@@ -1,6 +1,9 @@
 //! The files that are compiled into the product, and the modules that they are.
 
-use crate::imports::{self, Import};
+use crate::{
+    imports::{self, Import},
+    names,
+};
 use anyhow::{Context, Result};
 use proc_macro2::TokenStream;
 use std::{
@@ -8,12 +11,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// How the tests of a file begin.
+const TESTS: [&str; 2] = ["\n#[cfg(test)]\nmod ", "\n#[cfg(all(test"];
+
 /// A file of a crate.
 #[derive(Debug)]
 pub(crate) struct File {
     /// The modules from the crate root down to it: `["store", "writer"]`. Empty for the crate root.
     pub(crate) module: Vec<String>,
     pub(crate) imports: Vec<Import>,
+    /// The names of its public types.
+    pub(crate) types: Vec<String>,
+    /// Lines before its tests.
+    pub(crate) lines: usize,
 }
 
 impl File {
@@ -24,7 +34,14 @@ impl File {
         let module: Vec<String> = parts.filter(|part| !is_root(part)).collect();
         let parsed = text.parse::<TokenStream>().map_err(|error| anyhow::anyhow!("{error}"));
         let tokens = parsed.with_context(|| format!("{} cannot be read", path.display()))?;
-        Ok(Self { imports: imports::of(tokens, &module), module })
+        let product =
+            TESTS.iter().filter_map(|tests| text.find(tests)).min().map_or(text, |end| &text[..end]);
+        Ok(Self {
+            types: names::of(tokens.clone()),
+            imports: imports::of(tokens, &module),
+            module,
+            lines: product.lines().count(),
+        })
     }
 
     /// Returns the module as a path, for messages.

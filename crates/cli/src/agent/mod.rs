@@ -4,7 +4,7 @@ mod choice;
 mod remote;
 mod screen;
 
-pub(crate) use screen::Screen;
+pub(crate) use screen::TurnScreen;
 
 use crate::{args, output, signals::Interrupts, surroundings};
 use anyhow::Context;
@@ -14,7 +14,7 @@ use openagents_core::{
     model::PromptOptions,
     update::RunState,
 };
-use remote::{Asked, News};
+use remote::{AskedPrompt, TurnNews};
 use serde_json::json;
 use std::{io::Read, process::ExitCode};
 use tokio::sync::mpsc;
@@ -26,7 +26,7 @@ const QUEUE: usize = 256;
 const PROMPT: u64 = 1 << 20;
 
 pub(crate) fn run(arguments: &args::Agent) -> anyhow::Result<ExitCode> {
-    let asked = Asked {
+    let asked = AskedPrompt {
         prompt: prompt(&arguments.prompt)?,
         root: std::path::absolute(&arguments.root).unwrap_or_else(|_| arguments.root.clone()),
         options: PromptOptions {
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &args::Agent) -> anyhow::Result<ExitCode> {
 
 /// `openagents ask`: answers a question with search findings, worded by a model if one is ready.
 pub(crate) fn ask_question(arguments: &args::Ask) -> anyhow::Result<ExitCode> {
-    let asked = Asked {
+    let asked = AskedPrompt {
         prompt: prompt(&arguments.question)?,
         root: std::path::absolute(&arguments.path).unwrap_or_else(|_| arguments.path.clone()),
         options: PromptOptions { question: true, ..PromptOptions::default() },
@@ -50,7 +50,7 @@ pub(crate) fn ask_question(arguments: &args::Ask) -> anyhow::Result<ExitCode> {
     answer(asked, arguments.json)
 }
 
-fn answer(asked: Asked, json: bool) -> anyhow::Result<ExitCode> {
+fn answer(asked: AskedPrompt, json: bool) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let code = runtime.block_on(ask(asked, json));
     // A tool stuck on a dead file system must not block the exit.
@@ -77,24 +77,24 @@ fn prompt(given: &str) -> anyhow::Result<String> {
     Ok(text)
 }
 
-async fn ask(asked: Asked, json: bool) -> anyhow::Result<ExitCode> {
+async fn ask(asked: AskedPrompt, json: bool) -> anyhow::Result<ExitCode> {
     let cancel = CancellationToken::new();
     let (sender, mut news) = mpsc::channel(QUEUE);
     remote::start(surroundings::data_folder()?, asked, cancel.clone(), sender);
-    let mut screen = (!json).then(Screen::new);
+    let mut screen = (!json).then(TurnScreen::new);
     let (mut interrupts, mut session_id, mut ended) = (0, None, None);
     let mut signals = Interrupts::listen()?;
     while ended.is_none() && interrupts < 2 {
         tokio::select! {
             heard = news.recv() => match (heard, &mut screen) {
                 (None, _) => break,
-                (Some(News::Notice(text)), _) => output::warn(&text),
-                (Some(News::Started(id)), _) => session_id = Some(id),
-                (Some(News::Ended(outcome)), _) => ended = Some(outcome),
-                (Some(News::Update(params)), Some(screen)) => screen.show(&params)?,
-                (Some(News::Update(params)), None) => output::json_line(&params)?,
-                (Some(News::Activity(activity)), Some(screen)) => screen.activity(activity),
-                (Some(News::Activity(_)), None) => {}
+                (Some(TurnNews::Notice(text)), _) => output::warn(&text),
+                (Some(TurnNews::Started(id)), _) => session_id = Some(id),
+                (Some(TurnNews::Ended(outcome)), _) => ended = Some(outcome),
+                (Some(TurnNews::Update(params)), Some(screen)) => screen.show(&params)?,
+                (Some(TurnNews::Update(params)), None) => output::json_line(&params)?,
+                (Some(TurnNews::Activity(activity)), Some(screen)) => screen.activity(activity),
+                (Some(TurnNews::Activity(_)), None) => {}
             },
             () = signals.next() => {
                 interrupts += 1;

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 /// Events of a run; `Ended` comes last.
 #[derive(Debug)]
-pub(super) enum News {
+pub(super) enum TurnNews {
     /// The id of the session.
     Started(String),
     /// The params of a `session/update`.
@@ -29,26 +29,31 @@ pub(super) enum News {
 
 /// A request to the model.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct AskedPrompt {
     pub(super) prompt: String,
     pub(super) root: PathBuf,
     pub(super) options: PromptOptions,
 }
 
-pub(super) fn start(home: PathBuf, asked: Asked, cancel: CancellationToken, news: mpsc::Sender<News>) {
+pub(super) fn start(
+    home: PathBuf,
+    asked: AskedPrompt,
+    cancel: CancellationToken,
+    news: mpsc::Sender<TurnNews>,
+) {
     tokio::spawn(async move {
         let mut turn = Turn::default();
         let state = match turn.talk(&home, asked, &cancel, &news).await {
             Ok(state) => state,
             Err(error) => {
-                let _ = news.send(News::Notice(format!("{error:#}"))).await;
+                let _ = news.send(TurnNews::Notice(format!("{error:#}"))).await;
                 RunState::Failed
             }
         };
         let Turn { text, usage, cut_off, .. } = turn;
         let outcome = PromptOutcome { state, text, usage, cut_off };
         // The reader is gone after a second Ctrl-C.
-        let _ = news.send(News::Ended(Box::new(outcome))).await;
+        let _ = news.send(TurnNews::Ended(Box::new(outcome))).await;
     });
 }
 
@@ -65,9 +70,9 @@ impl Turn {
     async fn talk(
         &mut self,
         home: &Path,
-        asked: Asked,
+        asked: AskedPrompt,
         cancel: &CancellationToken,
-        news: &mpsc::Sender<News>,
+        news: &mpsc::Sender<TurnNews>,
     ) -> anyhow::Result<RunState> {
         let mut bridge = reach(home).await?;
         // The folder was named by a person at this machine, which makes it known.
@@ -75,7 +80,7 @@ impl Turn {
             "_meta": {"openagents": {"open": true}}});
         let session = bridge.request("session/new", new).await?["sessionId"].clone();
         let id = session.as_str().unwrap_or_default().to_owned();
-        news.send(News::Started(id)).await?;
+        news.send(TurnNews::Started(id)).await?;
         // A question, and a model named for one prompt, are no modes.
         if !asked.options.question && !is_elsewhere(&asked.options) {
             let mode = json!({"sessionId": session, "modeId": LOCAL_MODEL});
@@ -107,17 +112,17 @@ impl Turn {
                             if !cancelled && approval["state"] == "pending" {
                                 let text = "this is work for an agent: `openagents serve` and pick one on the page, or \
                                     begin the prompt with its name there (\"@codex …\")";
-                                news.send(News::Notice(text.to_owned())).await?;
+                                news.send(TurnNews::Notice(text.to_owned())).await?;
                                 cancelled = true;
                                 bridge.notify("session/cancel", json!({"sessionId": session})).await?;
                             }
                             self.hear(&params["update"]);
-                            news.send(News::Update(params)).await?;
+                            news.send(TurnNews::Update(params)).await?;
                         }
                         Some("_openagents/activity") => {
                             let activity: Option<Activity> =
                                 serde_json::from_value(params["activity"].clone()).unwrap_or_default();
-                            news.send(News::Activity(activity)).await?;
+                            news.send(TurnNews::Activity(activity)).await?;
                         }
                         _ => {}
                     }

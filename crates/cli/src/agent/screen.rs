@@ -21,7 +21,7 @@ const FAINT: Style = Style::new().effects(Effects::DIMMED);
 /// Shown characters of a call's arguments.
 const ARGUMENTS: usize = 100;
 
-pub(crate) struct Screen {
+pub(crate) struct TurnScreen {
     /// Activity of the model; drawn only if standard error is a terminal.
     bar: Option<ProgressBar>,
     watched: bool,
@@ -32,14 +32,14 @@ pub(crate) struct Screen {
     inside_a_line: bool,
     /// The current thought is not finished.
     inside_a_thought: bool,
-    /// [`Screen::end`] will be called, so a message that may be the failure reason can be held back.
+    /// [`TurnScreen::end`] will be called, so a message that may be the failure reason can be held back.
     hears_the_end: bool,
     /// Id and text of a message that may be a failure reason instead of an answer.
     held: Option<(Option<String>, String)>,
 }
 
-impl Screen {
-    /// A screen for one turn, up to its [`Screen::end`].
+impl TurnScreen {
+    /// A screen for one turn, up to its [`TurnScreen::end`].
     pub(crate) fn new() -> Self {
         Self { hears_the_end: true, ..Self::of_a_log() }
     }

@@ -48,7 +48,7 @@ pub(super) struct Followed {
 
 /// Events of the link.
 #[derive(Debug)]
-pub(super) enum News {
+pub(super) enum LinkNews {
     Link(Link),
     /// Id of the connection, and the result of `_openagents/attach`.
     Attached(String, Value),
@@ -80,7 +80,7 @@ enum End {
 /// Follows a session until the receiver is dropped. Fails if the bridge does not have the session.
 pub(super) async fn follow(
     followed: Followed,
-    news: mpsc::Sender<News>,
+    news: mpsc::Sender<LinkNews>,
     mut wishes: mpsc::Receiver<Wish>,
 ) -> anyhow::Result<()> {
     let pauses = ExponentialBuilder::new()
@@ -119,14 +119,14 @@ pub(super) async fn follow(
 async fn wait(
     pause: Duration,
     offline: impl Fn(u64) -> Link,
-    news: &mpsc::Sender<News>,
+    news: &mpsc::Sender<LinkNews>,
     wishes: &mut mpsc::Receiver<Wish>,
 ) -> bool {
     let until = Instant::now() + pause;
     loop {
         let left = until.saturating_duration_since(Instant::now());
         let again_in = left.as_millis().div_ceil(1_000) as u64;
-        if news.send(News::Link(offline(again_in))).await.is_err() {
+        if news.send(LinkNews::Link(offline(again_in))).await.is_err() {
             return false;
         }
         if left.is_zero() {
@@ -138,7 +138,7 @@ async fn wait(
                 Some(Wish::Hurry) => return true,
                 Some(Wish::Request(..)) => {
                     let refused = "offline; nothing was sent".to_owned();
-                    if news.send(News::Refused(refused)).await.is_err() {
+                    if news.send(LinkNews::Refused(refused)).await.is_err() {
                         return false;
                     }
                 }
@@ -171,7 +171,7 @@ async fn connect(
 /// An open link.
 struct Held<'a> {
     connection: Connection,
-    news: &'a mpsc::Sender<News>,
+    news: &'a mpsc::Sender<LinkNews>,
 }
 
 impl Held<'_> {
@@ -184,8 +184,8 @@ impl Held<'_> {
     ) -> End {
         let head = attached["seq"].as_u64().unwrap_or_default();
         position.attached(attached["snapshot"].is_object());
-        if !self.tell(News::Attached(self.connection.id().to_owned(), attached)).await
-            || !self.tell(News::Link(link_state(head, position))).await
+        if !self.tell(LinkNews::Attached(self.connection.id().to_owned(), attached)).await
+            || !self.tell(LinkNews::Link(link_state(head, position))).await
         {
             return End::Done;
         }
@@ -205,7 +205,7 @@ impl Held<'_> {
                 Ok(message) => message,
                 Err(error) => match error.downcast::<Refused>() {
                     Ok(refused) => {
-                        if !self.tell(News::Refused(refused.to_string())).await {
+                        if !self.tell(LinkNews::Refused(refused.to_string())).await {
                             return End::Done;
                         }
                         continue;
@@ -223,7 +223,7 @@ impl Held<'_> {
                     Taken::Show(params) => {
                         *shown = true;
                         let was_behind = position.last() <= head;
-                        self.tell(News::Update(params)).await
+                        self.tell(LinkNews::Update(params)).await
                             && (!was_behind || self.tell_way(head, position).await)
                     }
                 },
@@ -231,13 +231,13 @@ impl Held<'_> {
                     let folded = position.snapshot(params["seq"].as_u64().unwrap_or_default());
                     *shown |= !folded.is_empty();
                     for update in folded {
-                        if !self.tell(News::Update(update)).await {
+                        if !self.tell(LinkNews::Update(update)).await {
                             return End::Done;
                         }
                     }
                     self.tell_way(head, position).await
                 }
-                _ => self.tell(News::Notification(method.to_owned(), params)).await,
+                _ => self.tell(LinkNews::Notification(method.to_owned(), params)).await,
             };
             if !listening {
                 return End::Done;
@@ -249,11 +249,11 @@ impl Held<'_> {
     async fn tell_way(&self, head: u64, position: &Position) -> bool {
         match link_state(head, position) {
             Link::CatchingUp(left) if left % 100 != 0 => true,
-            link => self.tell(News::Link(link)).await,
+            link => self.tell(LinkNews::Link(link)).await,
         }
     }
 
-    async fn tell(&self, news: News) -> bool {
+    async fn tell(&self, news: LinkNews) -> bool {
         self.news.send(news).await.is_ok()
     }
 }

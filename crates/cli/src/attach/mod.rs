@@ -7,8 +7,8 @@ mod screen;
 
 use crate::{args, bridge::Connection, output, signals::Interrupts, surroundings};
 use anyhow::Context;
-use link::{Followed, News, Wish, follow};
-use screen::Screen;
+use link::{Followed, LinkNews, Wish, follow};
+use screen::SessionScreen;
 use serde_json::{Value, json};
 use std::{io::IsTerminal, path::Path, process::ExitCode};
 use tokio::{
@@ -46,7 +46,7 @@ async fn attach(arguments: &args::Attach) -> anyhow::Result<ExitCode> {
     let interactive = !arguments.json && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let mut client = match arguments.json {
         true => Client::Program { offline: false },
-        false => Client::Person(Box::new(Screen::new(interactive))),
+        false => Client::Person(Box::new(SessionScreen::new(interactive))),
     };
     let mut typed = BufReader::new(tokio::io::stdin()).lines();
     let mut reads = interactive;
@@ -55,7 +55,7 @@ async fn attach(arguments: &args::Attach) -> anyhow::Result<ExitCode> {
             biased;
             () = signals.next() => break,
             heard = news.recv() => match heard {
-                Some(News::Notification(method, params)) if is_deleted(&session_id, &method, &params) => {
+                Some(LinkNews::Notification(method, params)) if is_deleted(&session_id, &method, &params) => {
                     anyhow::bail!("this session was deleted")
                 }
                 Some(heard) => client.hear(heard)?,
@@ -127,7 +127,7 @@ async fn choose(home: &Path, wanted: Option<&str>) -> anyhow::Result<String> {
 
 /// The consumer of the session's events.
 enum Client {
-    Person(Box<Screen>),
+    Person(Box<SessionScreen>),
     /// Prints lines of JSON; link events go to stderr.
     Program {
         offline: bool,
@@ -135,16 +135,16 @@ enum Client {
 }
 
 impl Client {
-    fn hear(&mut self, news: News) -> anyhow::Result<()> {
+    fn hear(&mut self, news: LinkNews) -> anyhow::Result<()> {
         match self {
             Self::Person(screen) => match news {
-                News::Link(link) => screen.link(link),
-                News::Attached(connection, attached) => {
+                LinkNews::Link(link) => screen.link(link),
+                LinkNews::Attached(connection, attached) => {
                     screen.attached(connection, &attached);
                     Ok(())
                 }
-                News::Update(params) => screen.show(&params),
-                News::Notification(method, params) => match method.as_str() {
+                LinkNews::Update(params) => screen.show(&params),
+                LinkNews::Notification(method, params) => match method.as_str() {
                     "_openagents/activity" => {
                         let activity = serde_json::from_value(params["activity"].clone());
                         screen.activity(activity.unwrap_or_default());
@@ -153,11 +153,11 @@ impl Client {
                     "_openagents/queue" => screen.queue(&params["queued"]),
                     _ => Ok(()),
                 },
-                News::Refused(reason) => screen.refused(&reason),
+                LinkNews::Refused(reason) => screen.refused(&reason),
             },
             Self::Program { offline } => match news {
-                News::Update(params) => output::json_line(&params),
-                News::Link(link) => {
+                LinkNews::Update(params) => output::json_line(&params),
+                LinkNews::Link(link) => {
                     let is_offline = matches!(link, link::Link::Offline { .. });
                     if is_offline != *offline {
                         output::warn(&screen::told(&link));
@@ -165,11 +165,11 @@ impl Client {
                     *offline = is_offline;
                     Ok(())
                 }
-                News::Refused(reason) => {
+                LinkNews::Refused(reason) => {
                     output::warn(&reason);
                     Ok(())
                 }
-                News::Attached(..) | News::Notification(..) => Ok(()),
+                LinkNews::Attached(..) | LinkNews::Notification(..) => Ok(()),
             },
         }
     }

@@ -12,10 +12,10 @@ const BAD: Style = AnsiColor::Red.on_default();
 const FAINT: Style = Style::new().effects(Effects::DIMMED);
 const STRONG: Style = Style::new().effects(Effects::BOLD);
 
-pub(super) struct Screen {
-    turn: agent::Screen,
+pub(super) struct SessionScreen {
+    turn: agent::SessionScreen,
     /// The running exploration and its id.
-    exploration: Option<(String, explore::Screen, explore::Outcome)>,
+    exploration: Option<(String, explore::SessionScreen, explore::Outcome)>,
     approvals: Approvals,
     /// Approvals already shown.
     shown: HashSet<String>,
@@ -40,10 +40,10 @@ impl Drop for Cleared {
     }
 }
 
-impl Screen {
+impl SessionScreen {
     pub(super) fn new(interactive: bool) -> Self {
         Self {
-            turn: agent::Screen::of_a_log(),
+            turn: agent::SessionScreen::of_a_log(),
             exploration: None,
             approvals: Approvals::default(),
             shown: HashSet::new(),
@@ -179,7 +179,8 @@ impl Screen {
             self.exploration = None;
             // The steps of a finished exploration have been shown, or came in a snapshot.
             if meta["state"] == "running" {
-                self.exploration = Some((id.to_owned(), explore::Screen::new(), explore::Outcome::default()));
+                self.exploration =
+                    Some((id.to_owned(), explore::SessionScreen::new(), explore::Outcome::default()));
             }
         }
         match &mut self.exploration {
@@ -204,7 +205,7 @@ impl Screen {
     fn end_exploration(&mut self, params: &Value) -> anyhow::Result<()> {
         let (mut screen, mut outcome) = match self.exploration.take() {
             Some((_, screen, outcome)) => (screen, outcome),
-            None => (explore::Screen::new(), explore::Outcome::default()),
+            None => (explore::SessionScreen::new(), explore::Outcome::default()),
         };
         outcome.add(params);
         screen.end(&outcome)

@@ -5,11 +5,11 @@ mod remote;
 mod screen;
 
 pub(crate) use outcome::Outcome;
-pub(crate) use screen::Screen;
+pub(crate) use screen::RunScreen;
 
 use crate::{args, output, signals::Interrupts, surroundings};
 use openagents_core::{CancellationToken, explore::PlannerChoice};
-use remote::{Asked, News};
+use remote::{AskedExploration, RunNews};
 use serde_json::json;
 use std::{
     path::{Path, PathBuf},
@@ -38,9 +38,9 @@ async fn explore(arguments: &args::Explore) -> anyhow::Result<ExitCode> {
         args::Planner::Heuristic => PlannerChoice::Heuristic,
         args::Planner::Model => PlannerChoice::Model,
     };
-    let asked = Asked { root, goals: arguments.goals.clone(), planner };
+    let asked = AskedExploration { root, goals: arguments.goals.clone(), planner };
     remote::start(&surroundings::data_folder()?, asked, cancel.clone(), sender)?;
-    let mut screen = (!arguments.json).then(Screen::new);
+    let mut screen = (!arguments.json).then(RunScreen::new);
     let (outcome, stopped) = follow(Outcome::default(), news, &mut screen, &cancel).await?;
     match &mut screen {
         Some(screen) => screen.end(&outcome)?,
@@ -55,7 +55,7 @@ async fn explore(arguments: &args::Explore) -> anyhow::Result<ExitCode> {
 
 /// Follows a run on a bridge. Dropping it does not stop the run.
 pub(crate) struct Watch {
-    news: mpsc::Receiver<News>,
+    news: mpsc::Receiver<RunNews>,
     outcome: Outcome,
     cancel: CancellationToken,
 }
@@ -65,13 +65,13 @@ impl Watch {
     pub(crate) async fn begin(home: &Path, root: PathBuf) -> anyhow::Result<Self> {
         let cancel = CancellationToken::new();
         let (sender, mut news) = mpsc::channel(QUEUE);
-        let asked = Asked { root, goals: Vec::new(), planner: PlannerChoice::default() };
+        let asked = AskedExploration { root, goals: Vec::new(), planner: PlannerChoice::default() };
         remote::start(home, asked, cancel.clone(), sender)?;
         let mut outcome = Outcome::default();
         match news.recv().await {
-            Some(News::Started { session_id, plan_id }) => outcome.begin(session_id, plan_id),
-            Some(News::Notice(reason) | News::Refused(reason)) => anyhow::bail!(reason),
-            Some(News::Update(_)) | None => anyhow::bail!("the exploration did not start"),
+            Some(RunNews::Started { session_id, plan_id }) => outcome.begin(session_id, plan_id),
+            Some(RunNews::Notice(reason) | RunNews::Refused(reason)) => anyhow::bail!(reason),
+            Some(RunNews::Update(_)) | None => anyhow::bail!("the exploration did not start"),
         }
         Ok(Self { news, outcome, cancel })
     }
@@ -82,7 +82,7 @@ impl Watch {
 
     /// Shows the run in the terminal until its end.
     pub(crate) async fn show(self) -> anyhow::Result<()> {
-        let mut screen = Some(Screen::new());
+        let mut screen = Some(RunScreen::new());
         let (outcome, _) = follow(self.outcome, self.news, &mut screen, &self.cancel).await?;
         screen.map_or(Ok(()), |mut screen| screen.end(&outcome))
     }
@@ -91,8 +91,8 @@ impl Watch {
 /// Shows updates until the run is over; returns whether a person stopped it. The second Ctrl-C does not wait.
 async fn follow(
     mut outcome: Outcome,
-    mut news: mpsc::Receiver<News>,
-    screen: &mut Option<Screen>,
+    mut news: mpsc::Receiver<RunNews>,
+    screen: &mut Option<RunScreen>,
     cancel: &CancellationToken,
 ) -> anyhow::Result<(Outcome, bool)> {
     let mut interrupts = 0;
@@ -101,10 +101,10 @@ async fn follow(
         tokio::select! {
             heard = news.recv() => match heard {
                 None => break,
-                Some(News::Started { session_id, plan_id }) => outcome.begin(session_id, plan_id),
-                Some(News::Refused(reason)) => outcome.refuse(&reason),
-                Some(News::Notice(text)) => output::warn(&text),
-                Some(News::Update(params)) => {
+                Some(RunNews::Started { session_id, plan_id }) => outcome.begin(session_id, plan_id),
+                Some(RunNews::Refused(reason)) => outcome.refuse(&reason),
+                Some(RunNews::Notice(text)) => output::warn(&text),
+                Some(RunNews::Update(params)) => {
                     outcome.add(&params);
                     match screen {
                         Some(screen) => screen.show(&params)?,

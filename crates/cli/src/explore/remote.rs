@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 /// Events of a run: `Started`, then updates.
 #[derive(Debug)]
-pub(super) enum News {
+pub(super) enum RunNews {
     /// The ids of the run.
     Started { session_id: String, plan_id: String },
     /// The params of a `session/update`.
@@ -21,7 +21,7 @@ pub(super) enum News {
 
 /// A request for an exploration.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct AskedExploration {
     pub(super) root: PathBuf,
     pub(super) goals: Vec<String>,
     pub(super) planner: PlannerChoice,
@@ -29,18 +29,18 @@ pub(super) struct Asked {
 
 pub(super) fn start(
     home: &Path,
-    asked: Asked,
+    asked: AskedExploration,
     cancel: CancellationToken,
-    news: mpsc::Sender<News>,
+    news: mpsc::Sender<RunNews>,
 ) -> anyhow::Result<()> {
-    let Asked { root, goals, planner } = asked;
+    let AskedExploration { root, goals, planner } = asked;
     let explore = json!({"root": wire_path(root)?, "goals": goals, "planner": planner});
     let home: PathBuf = home.to_owned();
     tokio::spawn(async move {
         if let Err(error) = talk(&home, explore, cancel, &news).await {
             let failed = match error.downcast::<Refused>() {
-                Ok(refused) => News::Refused(refused.to_string()),
-                Err(error) => News::Notice(format!("{error:#}")),
+                Ok(refused) => RunNews::Refused(refused.to_string()),
+                Err(error) => RunNews::Notice(format!("{error:#}")),
             };
             let _ = news.send(failed).await;
         }
@@ -52,7 +52,7 @@ async fn talk(
     home: &Path,
     explore: Value,
     cancel: CancellationToken,
-    news: &mpsc::Sender<News>,
+    news: &mpsc::Sender<RunNews>,
 ) -> anyhow::Result<()> {
     let mut bridge = reach(home).await?;
     let asked = bridge.ask("_openagents/explore", explore).await?;
@@ -68,13 +68,13 @@ async fn talk(
                 if message["id"] == asked {
                     let text = |key: &str| message["result"][key].as_str().unwrap_or_default().to_owned();
                     session = Some(text("sessionId"));
-                    let begun = News::Started { session_id: text("sessionId"), plan_id: text("planId") };
+                    let begun = RunNews::Started { session_id: text("sessionId"), plan_id: text("planId") };
                     if news.send(begun).await.is_err() {
                         return Ok(());
                     }
                 } else if message["method"] == "session/update"
                     && session.as_deref() == message["params"]["sessionId"].as_str()
-                    && news.send(News::Update(message["params"].clone())).await.is_err()
+                    && news.send(RunNews::Update(message["params"].clone())).await.is_err()
                 {
                     return Ok(());
                 }

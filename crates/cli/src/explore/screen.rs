@@ -13,7 +13,7 @@ const BAD: Style = AnsiColor::Red.on_default();
 const FAINT: Style = Style::new().effects(Effects::DIMMED);
 const STRONG: Style = Style::new().effects(Effects::BOLD);
 
-pub(crate) struct Screen {
+pub(crate) struct RunScreen {
     bars: Option<MultiProgress>,
     rows: HashMap<String, Row>,
 }
@@ -26,7 +26,7 @@ struct Row {
     begun: i64,
 }
 
-impl Screen {
+impl RunScreen {
     pub(crate) fn new() -> Self {
         let bars = std::io::stdout()
             .is_terminal()

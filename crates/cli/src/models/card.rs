@@ -5,7 +5,7 @@ use anyhow::Context;
 use openagents_core::model::ModelCommand;
 use serde_json::Value;
 
-pub(super) type Endpoint = endpoint::Endpoint<ModelCommand>;
+pub(super) type ModelsEndpoint = endpoint::Endpoint<ModelCommand>;
 
 pub(super) fn cards(snapshot: &Value) -> &[Value] {
     snapshot["models"].as_array().map(Vec::as_slice).unwrap_or_default()
