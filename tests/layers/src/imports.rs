@@ -47,7 +47,10 @@ fn collect(
             }
             TokenTree::Punct(punct) => is_inside = punct.as_char() == ':' && is_double_colon(&tokens, at - 1),
             TokenTree::Group(group) => {
-                collect(group.stream(), module, children, found);
+                // Braces after `::` belong to a path, which was followed from its beginning.
+                if !is_inside {
+                    collect(group.stream(), module, children, found);
+                }
                 is_inside = false;
             }
             TokenTree::Ident(ident) if !is_inside => {
@@ -63,7 +66,7 @@ fn collect(
                     follow(&tokens[at + 2..], base, found);
                 }
             }
-            TokenTree::Ident(_) => {}
+            TokenTree::Ident(_) => is_inside = false,
             TokenTree::Literal(_) => is_inside = false,
         }
     }
@@ -148,6 +151,7 @@ mod tests {
                 &["house::wall::Brick", "house::wall::deep::Nail"],
             ),
             ("use super::super::roof::Tile;", &["roof::Tile"]),
+            ("use super::{super::roof::{Tile}, wall};", &["house::wall", "roof::Tile"]),
             (
                 "mod lock; fn open() -> crate::shed::Key { lock::turn() }",
                 &["house::door::lock::turn", "shed::Key"],

@@ -8,7 +8,6 @@ mod source;
 mod table;
 
 use anyhow::{Result, ensure};
-use source::File;
 use std::path::Path;
 
 /// Longest file, without its tests.

@@ -107,6 +107,8 @@ impl Turn {
                         continue;
                     }
                     match message["method"].as_str() {
+                        // The one that was asked for above; it may come after the answer.
+                        Some("session/update") if params["update"]["sessionUpdate"] == "current_mode_update" => {}
                         Some("session/update") => {
                             let approval = &params["update"]["_meta"]["openagents"]["approval"];
                             if !cancelled && approval["state"] == "pending" {
