@@ -12,7 +12,10 @@ use openagents_llama::{Engine, LoadRequest, Loaded, client::Helper};
 use std::{
     path::{Path, PathBuf},
     process::Command,
-    sync::OnceLock,
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
     time::{Duration, Instant},
 };
 use sysinfo::{Pid, ProcessesToUpdate, System};
@@ -37,8 +40,11 @@ pub(crate) fn gpt_oss() -> PathBuf {
 
 /// Writes a tiny gpt-oss with scripted answers.
 pub(crate) fn scripted(name: &str, script: &Script) -> PathBuf {
+    // Tests write the same model at the same time.
+    static DRAFTS: AtomicU32 = AtomicU32::new(0);
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let new = path.with_extension(std::process::id().to_string());
+    let draft = DRAFTS.fetch_add(1, Ordering::Relaxed);
+    let new = path.with_extension(format!("{}-{draft}", std::process::id()));
     gptoss::write(&new, script).unwrap();
     std::fs::rename(new, &path).unwrap();
     path
