@@ -13,9 +13,9 @@ const FAINT: Style = Style::new().effects(Effects::DIMMED);
 const STRONG: Style = Style::new().effects(Effects::BOLD);
 
 pub(super) struct SessionScreen {
-    turn: agent::SessionScreen,
+    turn: agent::TurnScreen,
     /// The running exploration and its id.
-    exploration: Option<(String, explore::SessionScreen, explore::Outcome)>,
+    exploration: Option<(String, explore::RunScreen, explore::Outcome)>,
     approvals: Approvals,
     /// Approvals already shown.
     shown: HashSet<String>,
@@ -43,7 +43,7 @@ impl Drop for Cleared {
 impl SessionScreen {
     pub(super) fn new(interactive: bool) -> Self {
         Self {
-            turn: agent::SessionScreen::of_a_log(),
+            turn: agent::TurnScreen::of_a_log(),
             exploration: None,
             approvals: Approvals::default(),
             shown: HashSet::new(),
@@ -180,7 +180,7 @@ impl SessionScreen {
             // The steps of a finished exploration have been shown, or came in a snapshot.
             if meta["state"] == "running" {
                 self.exploration =
-                    Some((id.to_owned(), explore::SessionScreen::new(), explore::Outcome::default()));
+                    Some((id.to_owned(), explore::RunScreen::new(), explore::Outcome::default()));
             }
         }
         match &mut self.exploration {
@@ -205,7 +205,7 @@ impl SessionScreen {
     fn end_exploration(&mut self, params: &Value) -> anyhow::Result<()> {
         let (mut screen, mut outcome) = match self.exploration.take() {
             Some((_, screen, outcome)) => (screen, outcome),
-            None => (explore::SessionScreen::new(), explore::Outcome::default()),
+            None => (explore::RunScreen::new(), explore::Outcome::default()),
         };
         outcome.add(params);
         screen.end(&outcome)
