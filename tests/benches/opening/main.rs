@@ -27,8 +27,8 @@ const RUNS: usize = 21;
 /// Updates that are read from the end.
 const TAIL: u64 = 64;
 
-#[tokio::main]
-async fn main() -> Result<()> {
+fn main() -> Result<()> {
+    let runtime = tokio::runtime::Runtime::new()?;
     let home = tempfile::tempdir()?;
     let mut slowest = 0.0;
     for length in LENGTHS {
@@ -37,11 +37,11 @@ async fn main() -> Result<()> {
         write(home.path(), &killed, length, false)?;
         let mut times = Vec::new();
         for _ in 0..RUNS {
-            times.push(open(home.path(), &rested).await?);
+            times.push(runtime.block_on(open(home.path(), &rested))?);
         }
         times.sort_by(f64::total_cmp);
         let (median, last) = (times[RUNS / 2], times[RUNS - 1]);
-        let closing = open(home.path(), &killed).await?;
+        let closing = runtime.block_on(open(home.path(), &killed))?;
         println!(
             "{length:>7} updates: opened in {median:.2} ms (slowest {last:.2} ms), after a crash in {closing:.2} ms"
         );
