@@ -115,9 +115,17 @@ fn calls_of_one_answer_are_all_run() -> Result<()> {
 fn the_key_goes_to_the_server_and_into_no_log() -> Result<()> {
     const KEY: &str = "sk-proj-0123456789";
     let (desk, server) = (desk()?, scripted()?);
+    // The bridge has the key and sends it, so it is the bridge whose log counts.
+    let log = desk.folder("bridge.log");
+    let mut serve = desk.openagents(&["serve", "--port", "0", "--json"])?;
+    serve.env("MY_KEY", KEY).env("RUST_LOG", "trace").stderr(std::fs::File::create(&log)?);
+    let _bridge = openagents_e2e::server::Server::start(serve)?;
     let mut command = agent(&desk, &server.base_url(), LIST, &["--json", "--key-variable", "MY_KEY"])?;
     let output = command.env("MY_KEY", KEY).env("RUST_LOG", "trace").output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let logged = std::fs::read_to_string(&log)?;
+    assert!(logged.contains("TRACE"), "the log of the bridge is off");
+    assert!(!logged.contains(KEY), "the key is in the log of the bridge");
     let bearer = format!("Bearer {KEY}");
     assert!(server.asked().iter().all(|request| request.header("authorization") == Some(&bearer)));
     let told = String::from_utf8(output.stdout)? + &String::from_utf8(output.stderr)?;
