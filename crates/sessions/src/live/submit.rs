@@ -4,8 +4,7 @@ use super::{
     closing,
     queue::{Next, Waits},
     session::Session,
-    ticket::TurnEnd,
-    turn::Turn,
+    turn::{Turn, TurnEnd},
 };
 use crate::{blocking::run_blocking, error::SessionError};
 use openagents_core::{

@@ -1,19 +1,18 @@
-//! Turns: the work that clients submit to a session. A session runs one at a time.
+//! Turns: what clients submit to a session, which runs one at a time.
 
-use super::ticket::{Asker, Ticket};
+use super::work::{Choice, Delegation, Prompt, Said, Work};
 use crate::error::SessionError;
 use openagents_core::{
     explore::{ExploreRequest, PlannerChoice},
     model::PromptOptions,
-    route::Topic,
-    update::{Decision, SessionUpdate, Title, UserMessage},
+    update::{RunState, SessionUpdate, Title, UserMessage},
 };
 use serde::Serialize;
-use serde_json::Value;
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
+use tokio::sync::oneshot;
 use uuid::Uuid;
 
 /// Goals of one exploration; every plan snapshot repeats them.
@@ -91,103 +90,6 @@ impl By {
             removed: false,
         }
     }
-}
-
-/// The work of a turn.
-#[derive(Debug)]
-pub enum Work {
-    /// An exploration.
-    Exploration(ExploreRequest),
-    /// A prompt for a model or an agent.
-    Prompt(Prompt),
-    /// One call of `delegate.run`.
-    Delegate(Delegation),
-    /// A prompt to route.
-    Choose(Choice),
-    /// A prompt that OpenAgents answers itself.
-    Inline(Box<Reply>),
-    /// A card on which a person chooses the agent.
-    Card(Box<Card>),
-}
-
-/// The text of a prompt.
-#[derive(Debug, Clone)]
-pub struct Said {
-    /// The whole text, with attachments.
-    pub text: String,
-    /// The part that the person wrote, if there are attachments. Attachments do not affect routing.
-    pub words: Option<String>,
-}
-
-impl Said {
-    /// Returns the part that the person wrote.
-    pub fn words(&self) -> &str {
-        self.words.as_deref().unwrap_or(&self.text)
-    }
-}
-
-impl From<String> for Said {
-    fn from(text: String) -> Self {
-        Self { text, words: None }
-    }
-}
-
-/// See [`Work::Choose`].
-#[derive(Debug)]
-pub struct Choice {
-    pub said: Said,
-    /// Runs instead if there is nothing to choose from.
-    pub exploration: ExploreRequest,
-    /// See [`By::shows_cards`].
-    pub shows_cards: bool,
-    pub options: PromptOptions,
-}
-
-/// A prompt that OpenAgents answers itself.
-#[derive(Debug)]
-pub struct Reply {
-    pub said: Said,
-    /// The workspace.
-    pub root: PathBuf,
-    /// The topic of a fixed reply; `None` for a question.
-    pub topic: Option<Topic>,
-    /// The routing decision.
-    pub decision: Decision,
-    /// Findings are the whole answer if no model words them.
-    pub only_findings: bool,
-}
-
-/// A prompt that needs an agent.
-#[derive(Debug)]
-pub struct Card {
-    pub said: Said,
-    /// The workspace.
-    pub root: PathBuf,
-    pub decision: Decision,
-}
-
-/// A prompt for one provider.
-#[derive(Debug, Clone)]
-pub struct Prompt {
-    /// The id of a mode (`gptoss_20b`, `codex`, `custom:<id>` …) or of a provider without a mode.
-    pub provider: String,
-    /// The workspace.
-    pub root: PathBuf,
-    pub said: Said,
-    pub options: PromptOptions,
-}
-
-/// See [`Work::Delegate`].
-#[derive(Debug, Clone)]
-pub struct Delegation {
-    /// The workspace of the delegating session.
-    pub root: PathBuf,
-    /// The id of the call.
-    pub call_id: String,
-    /// The text shown as the person's message.
-    pub text: String,
-    /// The tool's arguments; the tool validates them.
-    pub arguments: Value,
 }
 
 impl TurnRequest {
@@ -371,6 +273,38 @@ impl Turn {
         let TurnRequest { opening, title, work, delegated, queued } = request;
         let is_said = opening.iter().any(|update| matches!(update, SessionUpdate::UserMessage(_)));
         (Self { work, delegated, queued, is_said, asker }, ticket, opening, Title { title })
+    }
+}
+
+/// Resolves when the turn has ended.
+pub type Ticket = oneshot::Receiver<TurnEnd>;
+
+/// The outcome of a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnEnd {
+    /// `Complete`, `Failed` or `Cancelled`.
+    pub state: RunState,
+    /// The model's answer reached a limit.
+    pub cut_off: bool,
+    /// Number of its last update.
+    pub seq: u64,
+    /// Set if its updates could not be stored.
+    pub failure: Option<String>,
+}
+
+/// The receiver of a turn's outcome. Kept apart from the work, so that a panic in the run does not drop it.
+#[derive(Debug)]
+pub(crate) struct Asker(oneshot::Sender<TurnEnd>);
+
+impl Asker {
+    pub(crate) fn new() -> (Self, Ticket) {
+        let (done, ticket) = oneshot::channel();
+        (Self(done), ticket)
+    }
+
+    pub(crate) fn notify(self, end: TurnEnd) {
+        // The client may be gone; the outcome is in the log.
+        let _ = self.0.send(end);
     }
 }
 
