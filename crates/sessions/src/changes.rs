@@ -4,10 +4,11 @@ use crate::{
     store::SessionRow,
     wake::{Wake, Watchers},
 };
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::{BTreeMap, HashMap},
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 use tokio::time::Instant;
@@ -132,7 +133,7 @@ impl Changes {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

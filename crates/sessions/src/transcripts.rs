@@ -5,11 +5,12 @@
 
 use crate::store::{create_folder, create_private};
 use openagents_core::history::{FileStamp, MemoryIndex, READER_VERSION, Transcript, TranscriptIndex};
+use parking_lot::Mutex;
 use rusqlite::{Connection, ErrorCode, params};
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -43,7 +44,7 @@ impl TranscriptCache {
 
     /// Uses the file, and once more after it was found damaged.
     fn with<T: Default>(&self, mut run: impl FnMut(&mut Connection) -> rusqlite::Result<T>) -> T {
-        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connection = self.connection.lock();
         let result = run(&mut connection).or_else(|error| {
             *connection = renew(&self.path, &error)?;
             run(&mut connection)

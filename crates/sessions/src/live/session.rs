@@ -21,10 +21,11 @@ use openagents_core::{
     model::Activity,
     update::{ModeChange, SessionUpdate},
 };
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::HashMap,
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc::sync_channel},
+    sync::{Arc, mpsc::sync_channel},
 };
 use tokio::sync::oneshot;
 
@@ -190,7 +191,7 @@ impl Session {
     }
 
     fn store_mode(self: &Arc<Self>, mode: &str) -> Result<(), StoreError> {
-        let _order = self.setting_mode.lock().unwrap_or_else(PoisonError::into_inner);
+        let _order = self.setting_mode.lock();
         // Set before it is stored: the next prompt may arrive earlier.
         let before = std::mem::replace(&mut self.lock().mode, mode.into());
         let (done, stored) = sync_channel(1);
@@ -287,11 +288,11 @@ impl Session {
     }
 
     pub(super) fn mirror(&self) -> MutexGuard<'_, Option<Mirror>> {
-        self.mirror.lock().unwrap_or_else(PoisonError::into_inner)
+        self.mirror.lock()
     }
 
     pub(super) fn waiting(&self) -> MutexGuard<'_, HashMap<String, oneshot::Sender<String>>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 
     /// Waits until all appended updates are on disk and published. Blocks.
@@ -380,6 +381,6 @@ impl Session {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, SessionState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }

@@ -1,8 +1,9 @@
 //! Per-session locks for loading and deleting.
 
+use parking_lot::Mutex;
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Weak},
 };
 use tokio::sync::OwnedMutexGuard;
 
@@ -19,7 +20,7 @@ impl Loading {
     }
 
     fn lock_of(&self, id: &str) -> Arc<Lock> {
-        let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut locks = self.0.lock();
         if let Some(known) = locks.get(id).and_then(Weak::upgrade) {
             return known;
         }
@@ -46,6 +47,6 @@ mod tests {
         drop(slow);
         drop(again.await);
         drop(loading.begin("third").await);
-        assert_eq!(loading.0.lock().unwrap().len(), 1);
+        assert_eq!(loading.0.lock().len(), 1);
     }
 }

@@ -14,10 +14,11 @@ use crate::{
     store::{NewSession, Parent, SessionRow, Store, StoreError},
 };
 use openagents_core::{CancellationToken, agent::AccessLimits, approval::ApprovalState, history::History};
+use parking_lot::Mutex;
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Weak},
 };
 
 /// The longest id that a client may choose for a session.
@@ -143,7 +144,7 @@ impl SessionRegistry {
         let Some(row) = self.read(move |store| live::load(store, &wanted)).await? else {
             return Ok(None);
         };
-        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut live = self.live.lock();
         live.retain(|_, session| session.strong_count() > 0);
         let session = Arc::new(Session::new(row, self.store.clone(), self.changes.clone()));
         live.insert(session.id().clone(), Arc::downgrade(&session));
@@ -157,7 +158,7 @@ impl SessionRegistry {
 
     /// Removes sessions from memory.
     pub(crate) fn forget(&self, ids: &[String]) {
-        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut live = self.live.lock();
         ids.iter().for_each(|id| drop(live.remove(id.as_str())));
     }
 
@@ -180,7 +181,7 @@ impl SessionRegistry {
     }
 
     pub(crate) fn live(&self, id: &str) -> Option<Arc<Session>> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner).get(id).and_then(Weak::upgrade)
+        self.live.lock().get(id).and_then(Weak::upgrade)
     }
 
     /// Lists sessions, last changed first, from `after` on.
@@ -242,7 +243,7 @@ impl SessionRegistry {
 
     /// Returns every session in memory.
     pub(crate) fn all_live(&self) -> Vec<Arc<Session>> {
-        let live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        let live = self.live.lock();
         live.values().filter_map(Weak::upgrade).collect()
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::error::SessionError;
 use openagents_core::{CancellationToken, budget::Budget, history::History};
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -93,7 +94,7 @@ impl Known {
     }
 
     fn opened(&self) -> MutexGuard<'_, Vec<PathBuf>> {
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+        self.opened.lock()
     }
 
     /// Lists the usable workspaces of history, last active first. Blocks.

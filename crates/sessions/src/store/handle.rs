@@ -12,12 +12,9 @@ use super::{
     writer::{self, Appended, Job, NewSession, Write, Writer},
 };
 use openagents_core::{approval::ApprovalState, update::SessionUpdate};
+use parking_lot::{Mutex, MutexGuard};
 use rusqlite::{Connection, OptionalExtension, Transaction};
-use std::{
-    collections::HashSet,
-    path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashSet, path::Path, sync::Arc};
 use tokio::sync::oneshot;
 
 /// A handle to the store; clones share it. The writer ends when the last clone is dropped.
@@ -154,7 +151,7 @@ impl Store {
 
     /// Returns the sessions in which an earlier process may have left work open.
     pub(crate) fn left_open(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.left_open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.left_open.lock()
     }
 
     /// Returns the open work of a session. Blocks until the writer, which tracks it, has written what was queued before.

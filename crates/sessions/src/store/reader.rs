@@ -3,10 +3,11 @@
 use super::{error::StoreError, stored::Stored};
 use crate::policy::Policy;
 use openagents_core::agent::AccessLimits;
+use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -86,13 +87,13 @@ impl Readers {
 
     /// Runs `read` with a connection. A connection that failed is not reused.
     pub(super) fn with<T>(&self, read: impl FnOnce(&Reader) -> rusqlite::Result<T>) -> Result<T, StoreError> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = self.idle.lock().pop();
         let reader = match idle {
             Some(reader) => reader,
             None => Reader::open(&self.path)?,
         };
         let value = read(&reader)?;
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         if idle.len() < IDLE {
             idle.push(reader);
         }

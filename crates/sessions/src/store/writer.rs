@@ -10,12 +10,13 @@ use super::{
     work_rows,
 };
 use openagents_core::update::SessionUpdate;
+use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use std::{
     collections::HashMap,
     path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         mpsc::{Receiver, SyncSender, sync_channel},
     },
     thread::JoinHandle,
@@ -126,7 +127,7 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         self.jobs = None;
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = self.thread.lock().take();
         if let Some(thread) = thread
             // A callback on the thread itself may drop the last handle.
             && thread.thread().id() != std::thread::current().id()

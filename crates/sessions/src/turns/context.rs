@@ -47,11 +47,6 @@ impl TurnContext {
         self.sessions.store()
     }
 
-    /// Returns the token that ends every turn.
-    pub(crate) fn stopping(&self) -> &CancellationToken {
-        self.sessions.stopping()
-    }
-
     /// See [`SessionRegistry::given_up`].
     pub(crate) fn given_up(&self) -> ApprovalState {
         self.sessions.given_up()

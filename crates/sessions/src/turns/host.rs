@@ -3,28 +3,24 @@
 use super::context::TurnContext;
 use crate::{
     live::{Question, Session, close_calls, ends, word},
-    store::{ApprovalChange, Open, Store},
+    store::{ApprovalChange, Open},
 };
 use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, AgentHost, CANCELLED, PromptOutcome},
-    approval::{ApprovalOutcome, ApprovalRequest, ApprovalState, Approvals},
+    approval::{ApprovalOutcome, ApprovalRequest, Approvals},
     update::{RunState, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate},
 };
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Map, Value};
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashSet, sync::Arc};
 
 /// Receives an agent's events. Events after the end of the turn are stored too, marked as late.
 #[derive(Debug)]
 pub(crate) struct Host {
+    turns: TurnContext,
     session: Arc<Session>,
-    store: Store,
     agent_id: String,
-    /// Cancelled when the bridge shuts down.
-    stopping: CancellationToken,
     /// Cancelled when the turn has ended.
     over: CancellationToken,
     turn: Mutex<TurnState>,
@@ -43,10 +39,9 @@ struct TurnState {
 impl Host {
     pub(crate) fn new(turns: &TurnContext, session: &Arc<Session>, agent_id: &str) -> Arc<Self> {
         Arc::new(Self {
+            turns: turns.clone(),
             session: session.clone(),
-            store: turns.store().clone(),
             agent_id: agent_id.to_owned(),
-            stopping: turns.stopping().clone(),
             over: CancellationToken::new(),
             turn: Mutex::default(),
         })
@@ -84,7 +79,7 @@ impl Host {
         self.over.cancel();
         let work = self.session.open_work();
         for approval in work.of(&None).filter_map(Open::approval) {
-            let (id, state) = (approval.id.clone(), self.given_up());
+            let (id, state) = (approval.id.clone(), self.turns.given_up());
             // The asking thread does the same; either may be first.
             if let Err(error) = self.session.decide(ApprovalChange::End { id, state }) {
                 tracing::error!(%error, "could not close an approval");
@@ -101,13 +96,8 @@ impl Host {
         self.session.show(None);
     }
 
-    fn given_up(&self) -> ApprovalState {
-        // On shutdown the agent exits too; a person may resume it later.
-        if self.stopping.is_cancelled() { ApprovalState::Withdrawn } else { ApprovalState::Expired }
-    }
-
     fn turn(&self) -> MutexGuard<'_, TurnState> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+        self.turn.lock()
     }
 }
 
@@ -192,7 +182,7 @@ impl AgentHost for Host {
 
     fn remember(&self, agent_session_id: &str) {
         let id = self.session.id();
-        if let Err(error) = self.store.remember_agent_session(id, &self.agent_id, agent_session_id) {
+        if let Err(error) = self.turns.store().remember_agent_session(id, &self.agent_id, agent_session_id) {
             tracing::warn!(%error, "could not store an agent's session id");
         }
     }
@@ -214,7 +204,7 @@ impl Approvals for Host {
             }
             question.ask(&self.session)
         };
-        asked.wait(&[cancel, &self.over], || self.given_up())
+        asked.wait(&[cancel, &self.over], || self.turns.given_up())
     }
 }
 
