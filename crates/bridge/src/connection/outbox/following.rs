@@ -1,7 +1,9 @@
 //! Advances through the sessions that a connection follows.
 
 use super::{
-    dialect::Dialect, follow::Follow, follow::From, follow::PAGE, pump::End, pump::Pump, pump::Waiting,
+    dialect::Dialect,
+    orders::From,
+    pump::{End, Follow, PAGE, Pump, Waiting},
 };
 use crate::connection::closing::Closing;
 use openagents_sessions::{Folding, ListNews, Session, StoredLog, run_blocking, store::StoreError};

@@ -6,9 +6,7 @@
 //! them. Only a client that reads nothing at all is disconnected.
 
 pub(crate) mod dialect;
-pub(crate) mod follow;
 mod following;
 mod liveness;
 pub(crate) mod orders;
 pub(crate) mod pump;
-mod run;

@@ -1,6 +1,5 @@
 //! The queue between the two halves of a connection, bounded by orders and by bytes.
 
-use super::follow::From;
 use crate::{base::feed::Feed, connection::closing::Closing};
 use openagents_sessions::{ListWatch, Session};
 use serde_json::Value;
@@ -11,6 +10,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 const ORDERS: usize = 64;
 /// Bytes of queued answers. A single answer may have more.
 const BYTES: u32 = 1 << 20;
+
+/// The position from which a client reads a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum From {
+    /// After this update.
+    Update(u64),
+    /// From the folded log up to this update.
+    Folded(u64),
+}
 
 /// An order to the sending half.
 #[derive(Debug)]

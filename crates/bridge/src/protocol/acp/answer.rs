@@ -1,6 +1,6 @@
 //! The response to a call, and what the connection sends after it.
 
-use crate::{base::feed::Feed, connection::outbox::follow::From};
+use crate::{base::feed::Feed, connection::outbox::orders::From};
 use openagents_sessions::{ListWatch, Session, Ticket};
 use serde::Serialize;
 use serde_json::Value;
@@ -18,10 +18,8 @@ pub(super) enum Answer {
     After(Value, Arc<Session>, u64),
     /// Sent when the turn ends.
     AtEnd(Arc<Session>, Ticket),
-    /// Then the feed's snapshot whenever it changes.
-    AndWatch(Value, Arc<Feed>),
-    /// Then the connection's access whenever it changes.
-    Welcome(Value, Value),
+    /// Then the feed's snapshot whenever it differs from the given one.
+    AndWatch(Value, Arc<Feed>, Value),
     /// Then changes in the list of sessions.
     AndWatchList(Value, ListWatch),
     /// Hidden from the inspector; then every frame after a number.

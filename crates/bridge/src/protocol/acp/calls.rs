@@ -1,27 +1,120 @@
 //! The calls of one ACP connection, run in order.
 
 use super::{
-    answer::Answer, answer::Following, answer::LONG, answer::wire, approvals::ApprovalAnswer, from_wire,
-    from_wire::Call, methods::Methods, requests, to_wire,
+    answer::{Answer, Following, LONG, wire},
+    approvals::{ApprovalAnswer, PermissionRequests},
+    from_wire::{self, Call},
+    to_wire,
 };
 use crate::{
-    base::{error::Fault, feed::Feed, pass::Who, rpc, rpc::Id, scope::Scope},
-    connection::{outbox::follow::From, outbox::orders::Out},
-    protocol::markdown,
+    base::{
+        error::Fault,
+        feed::Feed,
+        pass::Who,
+        rpc::{self, Id},
+        scope::Scope,
+    },
+    connection::{
+        inspect::Line,
+        outbox::orders::{From, Out, Outbox},
+    },
+    devices::{audit_rows::Actor, lease::ConnectionLease},
+    protocol::{markdown, services::Services},
 };
 use agent_client_protocol_schema::v1::{
-    DeleteSessionResponse, InitializeRequest, NewSessionRequest, NewSessionResponse, PromptRequest,
-    PromptResponse, SetSessionModeRequest, StopReason,
+    DeleteSessionResponse, PromptRequest, PromptResponse, SessionModeState, StopReason,
 };
 use openagents_core::update::RunState;
-use openagents_sessions::{Session, Ticket, TurnEnd, TurnRequest};
+use openagents_sessions::{By, Session, Ticket, TurnEnd, TurnRequest};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Bytes of a prompt; a longer text belongs in a file in the workspace.
 const PROMPT_BYTES: usize = 1 << 20;
 
+/// Answers an approval.
+const ANSWER: &str = "_openagents/approvals/answer";
+
+/// Prefix of the device methods.
+const DEVICES: &str = "_openagents/devices/";
+
+/// The calls of one connection, with what they need to run.
+pub(super) struct Methods {
+    pub(super) services: Arc<Services>,
+    pub(super) line: Arc<Line>,
+    pub(super) outbox: Outbox,
+    pub(super) requests: Arc<PermissionRequests>,
+    pub(super) lease: Arc<ConnectionLease>,
+}
+
 impl Methods {
+    pub(super) fn new(
+        services: Arc<Services>,
+        line: Arc<Line>,
+        outbox: Outbox,
+        requests: Arc<PermissionRequests>,
+        lease: Arc<ConnectionLease>,
+    ) -> Self {
+        if matches!(lease.pass.who, Who::Device(_)) {
+            // A device is shown by the name that a person gave it, not by its own.
+            line.introduce(&lease.pass.name());
+        }
+        Self { services, line, outbox, requests, lease }
+    }
+
+    /// Queues a frame for the client. Does nothing once the client is gone.
+    pub(super) async fn send(&self, out: Out) {
+        let _ = self.outbox.send(out).await;
+    }
+
+    /// Returns the caller, for the audit log.
+    pub(super) fn actor(&self) -> Actor {
+        let ConnectionLease { pass, address, .. } = &*self.lease;
+        self.services.devices.actor(&pass.who, &self.line.client(), *address)
+    }
+
+    pub(super) fn modes(&self, session: &Session) -> SessionModeState {
+        to_wire::modes(&session.mode(), &self.services.turns.modes())
+    }
+
+    pub(super) fn by(&self, prompt_id: Option<String>) -> By {
+        By {
+            connection: self.line.id.to_string(),
+            client: self.line.client().to_string(),
+            prompt_id,
+            shows_cards: true,
+        }
+    }
+
+    /// Finds a session, live or stored.
+    pub(super) async fn session(&self, id: &str) -> Result<Arc<Session>, Fault> {
+        let found = self.services.sessions.find(id).await?;
+        found.ok_or_else(|| {
+            Fault::not_found(format!("There is no session {}.", openagents_sessions::prune::head(id, 128)))
+        })
+    }
+
+    /// Checks, records and parses a call.
+    pub(super) async fn admit(&self, name: &str, params: Value) -> Result<Call, Fault> {
+        let pass = &self.lease.pass;
+        if pass.is_revoked() {
+            return Err(Fault::invalid_request("This device was removed."));
+        }
+        self.lease.touch();
+        let method = from_wire::method(name)?;
+        // Device and approval decisions are audited where they are made.
+        let is_audited = name.starts_with(DEVICES) || name == ANSWER;
+        if method.needs > Scope::View && pass.who != Who::Local {
+            if !pass.may(method.needs) {
+                self.services.devices.refused_call(&self.actor(), name).await;
+            } else if !is_audited {
+                let session = params.get("sessionId").and_then(Value::as_str).unwrap_or_default();
+                self.services.devices.record(&self.actor(), name, session).await;
+            }
+        }
+        method.call(params, pass.scope())
+    }
+
     pub(super) async fn notification(&mut self, method: &str, params: Value) {
         // A notification has no answer, not even an error.
         if let Ok(Call::Cancel(cancel)) = self.admit(method, params).await
@@ -75,13 +168,9 @@ impl Methods {
                 self.send(Out::After { session, seq, text: rpc::response(&id, &result) }).await;
             }
             Ok(Answer::AtEnd(session, ticket)) => self.answer_at_end(id, session, ticket),
-            Ok(Answer::AndWatch(result, feed)) => {
+            Ok(Answer::AndWatch(result, feed, told)) => {
                 self.send(Out::Text(rpc::response(&id, &result))).await;
-                self.send(Out::Watch(feed, result)).await;
-            }
-            Ok(Answer::Welcome(result, access)) => {
-                self.send(Out::Text(rpc::response(&id, &result))).await;
-                self.send(Out::Watch(self.lease.pass.feed().clone(), access)).await;
+                self.send(Out::Watch(feed, told)).await;
             }
             Ok(Answer::AndWatchList(result, watch)) => {
                 self.send(Out::WatchList(watch, rpc::response(&id, &result))).await;
@@ -99,15 +188,7 @@ impl Methods {
         match call {
             Call::Initialize(request) => Ok(self.initialize(&request)),
             Call::NewSession(request) => self.new_session(request).await,
-            Call::ListSessions(request) => {
-                // Watch before the list is read, so that no change is missed.
-                let watch = requests::list_wanted(&request).map(|wanted| sessions.watch_list(wanted));
-                let list = requests::list(sessions, request).await?;
-                Ok(match watch {
-                    Some(watch) => Answer::AndWatchList(list, watch),
-                    None => Answer::Now(list),
-                })
-            }
+            Call::ListSessions(request) => self.list(request).await,
             Call::LoadSession(request) => self.load(request).await,
             Call::ResumeSession(request) => self.resume(request).await,
             Call::CloseSession(request) => self.close(request).await,
@@ -129,9 +210,9 @@ impl Methods {
                 let session = self.session(&request.session_id).await?;
                 Ok(Answer::Now(json!({"removed": session.remove(&request.id).await?})))
             }
-            Call::Update(request) => Ok(Answer::Now(requests::update(sessions, request).await?)),
+            Call::Update(request) => self.update(request).await,
             Call::Markdown(request) => Ok(Answer::Now(json!({"html": markdown::render(request.text).await}))),
-            Call::Workspaces => Ok(Answer::Now(requests::workspaces(sessions).await)),
+            Call::Workspaces => Ok(self.workspaces().await),
             Call::Models(list) => {
                 let models = served(&self.services.models, method)?;
                 let snapshot = models.fresh_snapshot().await;
@@ -182,37 +263,6 @@ impl Methods {
         }
     }
 
-    fn initialize(&self, request: &InitializeRequest) -> Answer {
-        let is_device = matches!(self.lease.pass.who, Who::Device(_));
-        if let Some(client) = request.client_info.as_ref().filter(|_| !is_device) {
-            self.line.introduce(client.title.as_deref().unwrap_or(&client.name));
-        }
-        let ours = request.client_capabilities.meta.as_ref().and_then(|meta| meta.get("openagents"));
-        let approvals = ours.and_then(|ours| ours.get("approvals")).and_then(Value::as_bool);
-        self.requests.client_reads_the_log(approvals.unwrap_or(false));
-        let access = self.lease.pass.access();
-        Answer::Welcome(
-            requests::initialized(&self.line.id, self.services.sessions.offered(), &access),
-            access,
-        )
-    }
-
-    async fn new_session(&self, request: NewSessionRequest) -> Result<Answer, Fault> {
-        // Only an admin may open an unknown folder; a device may use known ones.
-        let ours = request.meta.as_ref().and_then(|meta| meta.get("openagents"));
-        let cwd = match ours.and_then(|ours| ours.get("open")) {
-            Some(Value::Bool(true)) if self.lease.pass.scope() == Scope::Admin => {
-                self.services.sessions.open_workspace(&request.cwd).await?
-            }
-            _ => self.services.sessions.admit(&request.cwd).await?,
-        };
-        // Only an admin decides what may leave this machine.
-        let ours = ours.filter(|_| self.lease.pass.scope() == Scope::Admin);
-        let session = self.services.sessions.create_with(&cwd, from_wire::policy(ours)).await?;
-        let result = wire(&NewSessionResponse::new(session.id().clone()).modes(self.modes(&session)));
-        Ok(Answer::AndFollow(result, Following::from_the_beginning(session)))
-    }
-
     async fn prompt(&self, request: PromptRequest) -> Result<Answer, Fault> {
         let said = from_wire::said(&request.prompt);
         if said.text.is_empty() {
@@ -241,21 +291,6 @@ impl Methods {
             return Err(Fault::invalid_request("This computer is not a paired device."));
         };
         self.services.devices.leave(id, &self.actor()).await?;
-        Ok(Answer::Now(json!({})))
-    }
-
-    async fn set_mode(&self, request: SetSessionModeRequest) -> Result<Answer, Fault> {
-        let session = self.session(&request.session_id.0).await?;
-        let (wanted, modes) = (request.mode_id.0, self.services.turns.modes());
-        if modes.iter().all(|mode| *mode.id != *wanted) {
-            let known: Vec<_> = modes.iter().map(|mode| mode.id.as_str()).collect();
-            let wanted = openagents_sessions::prune::head(&wanted, 100);
-            let message = format!("There is no mode {wanted}; there are {}.", known.join(", "));
-            return Err(Fault::invalid_params(message));
-        }
-        if *session.mode() != *wanted {
-            session.set_mode(&wanted).await?;
-        }
         Ok(Answer::Now(json!({})))
     }
 
@@ -304,7 +339,7 @@ fn served<T>(service: &Option<Arc<T>>, method: &str) -> Result<Arc<T>, Fault> {
 }
 
 fn list_answer(watch: bool, snapshot: Value, feed: &Arc<Feed>) -> Answer {
-    if watch { Answer::AndWatch(snapshot, feed.clone()) } else { Answer::Now(snapshot) }
+    if watch { Answer::AndWatch(snapshot.clone(), feed.clone(), snapshot) } else { Answer::Now(snapshot) }
 }
 
 fn stop_reason(end: &TurnEnd) -> StopReason {

@@ -1,6 +1,6 @@
 //! One ACP connection: its frames in, its sessions out.
 
-use super::{approvals::PermissionRequests, from_wire, from_wire::INSPECT, methods::Methods, to_wire};
+use super::{approvals::PermissionRequests, calls::Methods, from_wire, from_wire::INSPECT, to_wire};
 use crate::{
     base::{limits::ACP_FRAME, pass::Pass, rpc, rpc::Incoming, scope::Scope},
     connection::{
@@ -72,7 +72,7 @@ impl FrameHandler for AcpHandler {
             _ => false,
         };
         if !about_inspection {
-            self.methods.services().inspector.record_in(&self.line, text);
+            self.methods.services.inspector.record_in(&self.line, text);
         }
         match parsed {
             Ok(Incoming::Request { id, method, params }) => self.methods.request(id, &method, params).await,

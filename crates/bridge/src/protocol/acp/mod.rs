@@ -4,10 +4,9 @@ pub(crate) mod answer;
 pub(crate) mod approvals;
 pub(crate) mod calls;
 pub(crate) mod connection;
-pub(crate) mod following;
 pub(crate) mod from_wire;
-pub(crate) mod methods;
 pub(crate) mod requests;
+pub(crate) mod sessions;
 pub mod to_wire;
 
 #[cfg(test)]

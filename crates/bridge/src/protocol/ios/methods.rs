@@ -3,7 +3,10 @@
 use super::{from_wire::IosCall, history, phone::Naming, phone::Phone, resume::Live, threads, to_wire};
 use crate::{
     base::{error::Fault, pass::Pass, rpc, rpc::Id, scope::Scope},
-    connection::{inspect::Line, outbox::follow::From, outbox::orders::Out, outbox::orders::Outbox},
+    connection::{
+        inspect::Line,
+        outbox::orders::{From, Out, Outbox},
+    },
     protocol::services::Services,
 };
 use openagents_core::update::{AgentMessage, SessionUpdate};

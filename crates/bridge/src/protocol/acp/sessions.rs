@@ -1,17 +1,52 @@
-//! The calls that start or stop following a session.
+//! The calls that create a session, change its mode, and start or stop following it.
 
-use super::{answer::Answer, answer::Following, answer::LONG, answer::wire, from_wire, methods::Methods};
+use super::{
+    answer::{Answer, Following, LONG, wire},
+    calls::Methods,
+    from_wire,
+};
 use crate::{
-    base::error::Fault,
-    connection::{outbox::follow::From, outbox::orders::Out},
+    base::{error::Fault, scope::Scope},
+    connection::outbox::orders::{From, Out},
 };
 use agent_client_protocol_schema::v1::{
-    CloseSessionRequest, CloseSessionResponse, LoadSessionRequest, LoadSessionResponse, ResumeSessionRequest,
-    ResumeSessionResponse,
+    CloseSessionRequest, CloseSessionResponse, LoadSessionRequest, LoadSessionResponse, NewSessionRequest,
+    NewSessionResponse, ResumeSessionRequest, ResumeSessionResponse, SetSessionModeRequest,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 impl Methods {
+    pub(super) async fn new_session(&self, request: NewSessionRequest) -> Result<Answer, Fault> {
+        // Only an admin may open an unknown folder; a device may use known ones.
+        let ours = request.meta.as_ref().and_then(|meta| meta.get("openagents"));
+        let cwd = match ours.and_then(|ours| ours.get("open")) {
+            Some(Value::Bool(true)) if self.lease.pass.scope() == Scope::Admin => {
+                self.services.sessions.open_workspace(&request.cwd).await?
+            }
+            _ => self.services.sessions.admit(&request.cwd).await?,
+        };
+        // Only an admin decides what may leave this machine.
+        let ours = ours.filter(|_| self.lease.pass.scope() == Scope::Admin);
+        let session = self.services.sessions.create_with(&cwd, from_wire::policy(ours)).await?;
+        let result = wire(&NewSessionResponse::new(session.id().clone()).modes(self.modes(&session)));
+        Ok(Answer::AndFollow(result, Following::from_the_beginning(session)))
+    }
+
+    pub(super) async fn set_mode(&self, request: SetSessionModeRequest) -> Result<Answer, Fault> {
+        let session = self.session(&request.session_id.0).await?;
+        let (wanted, modes) = (request.mode_id.0, self.services.turns.modes());
+        if modes.iter().all(|mode| *mode.id != *wanted) {
+            let known: Vec<_> = modes.iter().map(|mode| mode.id.as_str()).collect();
+            let wanted = openagents_sessions::prune::head(&wanted, 100);
+            let message = format!("There is no mode {wanted}; there are {}.", known.join(", "));
+            return Err(Fault::invalid_params(message));
+        }
+        if *session.mode() != *wanted {
+            session.set_mode(&wanted).await?;
+        }
+        Ok(Answer::Now(json!({})))
+    }
+
     /// A client that has missed many updates, or claims more than exist, gets the folded log.
     pub(super) async fn attach(&self, request: from_wire::Attach) -> Result<Answer, Fault> {
         let from_wire::Attach { session_id, since, snapshot } = request;
@@ -55,7 +90,7 @@ impl Methods {
     pub(super) async fn close(&self, request: CloseSessionRequest) -> Result<Answer, Fault> {
         let session = self.session(&request.session_id.0).await?;
         session.cancel();
-        self.services().turns.close(&session);
+        self.services.turns.close(&session);
         self.send(Out::Leave(session)).await;
         Ok(Answer::Now(wire(&CloseSessionResponse::new())))
     }
