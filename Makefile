@@ -13,9 +13,12 @@ DENY := $(TARGET)/tools/bin/cargo-deny
 LOCALISE ?= ../shared/localise
 FUZZ_VERSION := 0.13.2
 FUZZ := $(TARGET)/tools/bin/cargo-fuzz
+# Targets that need more than `make test` installs or builds; they are linted with the rest.
+PEER_TESTS := --test llama_server --test peers --test peers_mcp
+BENCHES := --bench exploration --bench fan_out --bench local_model --bench opening
 
 .DEFAULT_GOAL := help
-.PHONY: help run agent test test-peers app bench bench-answers bench-exploration bench-local-model bench-fan-out bench-opening fuzz check check-macos lint ui fmt deny clean install-tests test-ui test-rust test-page test-conformance
+.PHONY: help run agent test test-peers app bench bench-answers bench-exploration bench-local-model bench-fan-out bench-opening fuzz check check-macos lint ui fmt deny clean install-tests build-tests test-ui test-rust test-page test-conformance
 
 help: ## Explain the targets
 	@echo "OpenAgents Desktop. Needs Rust and Node 20.19; everything else is installed when a target needs it."
@@ -30,12 +33,15 @@ run: ## Build the app and open it on this folder (without a display: serve the p
 agent: ## Ask a small local model: make agent PROMPT="Why is the sky blue?" [ARGS=--json] [MODEL=file.gguf]
 	@MODEL="$(MODEL)" scripts/agent.sh "$(or $(PROMPT),What is the capital of France?)" $(ARGS)
 
+# Clippy compiles like rustc and lints on the way: a lint of its own would compile all dependencies a second time.
+test test-peers test-rust test-page test-conformance: export RUSTC_WORKSPACE_WRAPPER := clippy-driver
+test test-peers test-rust test-page test-conformance: export CLIPPY_ARGS := -Dwarnings
+
 test: install-tests ## Run every test
 	@$(STEP) "Format" cargo fmt --all --check
 	@$(STEP) "Page: build" $(MAKE) ui
 	@$(STEP) "Page: types, lint, unit tests" $(MAKE) test-ui
-	@$(STEP) "Rust: lint" $(MAKE) lint
-	@$(STEP) "Rust: licences and sources" $(MAKE) deny
+	@$(STEP) "Rust: build, with every lint" $(MAKE) build-tests
 	@$(STEP) "Rust: tests, with the window and the package" $(MAKE) test-rust
 	@$(STEP) "Page: in a browser" $(MAKE) test-page
 	@$(STEP) "ACP: clients of others" $(MAKE) test-conformance
@@ -44,7 +50,7 @@ test: install-tests ## Run every test
 test-peers: install-tests ui ## Try a real llama-server as the model (builds it: ten to twenty minutes the first time)
 	@scripts/llama-server.sh
 	cargo build --workspace --locked
-	cargo test --locked -p openagents-e2e --features llama-server --test llama_server
+	cargo test --workspace --locked --test llama_server
 
 app: ui node_modules/.installed ## Bundle the app: .app on macOS, .deb on Debian
 	@scripts/install.sh desktop
@@ -101,7 +107,8 @@ check-macos: ui ## Type-check for macOS on Apple silicon, from Debian
 	CARGO_TARGET_DIR=$(TARGET)/darwin-check scripts/macos-check/check.sh
 
 lint: ui ## Run clippy; a warning is an error
-	cargo clippy --workspace --all-targets --features openagents-e2e/peers,openagents-e2e/llama-server --locked -- -D warnings
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --workspace $(PEER_TESTS) --locked -- -D warnings
 
 ui: $(PAGE) ## Build the page
 
@@ -116,7 +123,7 @@ install-tests:
 	@scripts/install.sh tests
 	@scripts/test-models.sh
 
-deny: $(DENY)
+deny: $(DENY) ## Check the licences and sources of all dependencies
 	@$(DENY) --locked check bans licenses sources
 
 test-ui: $(PAGE)
@@ -124,9 +131,14 @@ test-ui: $(PAGE)
 	@$(NPM) --prefix ui run lint
 	@$(NPM) --prefix ui run test
 
-# The programs are built first: the end-to-end tests start them, and cargo builds for a test only what that test links.
-test-rust: $(PAGE) node_modules/.installed
+# The programs too: the end-to-end tests start them, and cargo builds for a test only what that test links.
+build-tests: $(PAGE)
 	cargo build --workspace --locked
+	cargo test --workspace --locked --no-run --quiet
+	cargo test --workspace --locked --no-run --quiet $(PEER_TESTS)
+	cargo build --workspace --locked --quiet $(BENCHES)
+
+test-rust: build-tests node_modules/.installed
 	cargo test --workspace --locked
 
 test-page: $(PAGE)
@@ -154,12 +166,12 @@ node_modules/.installed: package.json package-lock.json
 # Built without optimisation: it runs for three seconds, and takes a third of the time to compile.
 $(DENY):
 	@echo "Installing with cargo: cargo-deny"
-	@cargo install cargo-deny --version $(DENY_VERSION) --locked --debug --no-default-features \
+	@RUSTC_WORKSPACE_WRAPPER= cargo install cargo-deny --version $(DENY_VERSION) --locked --debug --no-default-features \
 		--root $(TARGET)/tools --target-dir $(TARGET)/tools/build --quiet
 	@rm -rf $(TARGET)/tools/build
 
 $(FUZZ):
 	@echo "Installing with cargo: cargo-fuzz"
-	@cargo install cargo-fuzz --version $(FUZZ_VERSION) --locked --debug \
+	@RUSTC_WORKSPACE_WRAPPER= cargo install cargo-fuzz --version $(FUZZ_VERSION) --locked --debug \
 		--root $(TARGET)/tools --target-dir $(TARGET)/tools/build --quiet
 	@rm -rf $(TARGET)/tools/build

@@ -31,8 +31,7 @@ if [ "$("$node" -p 'process.versions.node.split(".")[0] >= 22')" != true ]; then
     exit 1
 fi
 
-cargo build --locked --quiet -p openagents-cli
-cargo build --locked --quiet -p openagents-e2e --bin fake-agent
+cargo build --locked --quiet --workspace
 # Beside what they import.
 cp tests/conformance/*.mjs "$folder"
 cd "$folder"

@@ -42,9 +42,9 @@ prepare)
     wanted >"$folder/.installed"
     ;;
 run)
-    cargo build --locked --quiet -p openagents-cli
+    cargo build --locked --quiet --workspace
     OPENAGENTS_PEERS=$peers OPENAGENTS_PEER_PROGRAMS=$folder/node_modules/.bin \
-        cargo test --locked -p openagents-e2e --features peers --test peers --test peers_mcp
+        cargo test --locked --workspace --test peers --test peers_mcp
     ;;
 *)
     echo "peers.sh: reach, prepare or run; not $action" >&2
