@@ -1,0 +1,80 @@
+//! The walks of ARCHITECTURE.md: each file exists, and has in common with the next the name at the end of its line.
+
+use std::{collections::HashSet, path::Path};
+
+/// Most files of a walk, by its heading.
+const WALKS: [(&str, usize); 3] =
+    [("A prompt of an ACP client", 15), ("A prompt of the iOS app", 20), ("An answer to an approval", 10)];
+
+/// One line of a walk: its file, and the name that leads to the next.
+struct Step<'a> {
+    file: &'a str,
+    name: Option<&'a str>,
+}
+
+fn steps<'a>(document: &'a str, heading: &str) -> Vec<Step<'a>> {
+    let section = document.split_once(&format!("### {heading}\n")).unwrap().1;
+    let section = section.split("\n#").next().unwrap();
+    let numbered =
+        |line: &&str| line.split_once(". `").is_some_and(|(number, _)| number.parse::<u8>().is_ok());
+    let step = |line: &'a str| {
+        let mut quoted = line.split('`').skip(1).step_by(2);
+        let file = quoted.next().unwrap();
+        Step { file, name: quoted.last().filter(|_| line.ends_with('`')) }
+    };
+    section.lines().filter(numbered).map(step).collect()
+}
+
+fn text(file: &str) -> String {
+    let (part, rest) = file.split_once('/').unwrap();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../crates/{part}/src/{rest}"));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|found| found == word)
+}
+
+fn defines(text: &str, name: &str) -> bool {
+    ["fn", "struct", "enum", "type", "trait"].iter().any(|kind| {
+        text.match_indices(&format!("{kind} {name}")).any(|(at, found)| {
+            !text[at + found.len()..].starts_with(|next: char| next.is_alphanumeric() || next == '_')
+        })
+    })
+}
+
+/// Returns what is wrong with the link between two files.
+fn fault(one: &str, name: &str, next: &str) -> Option<&'static str> {
+    match () {
+        () if !has_word(one, name) => Some("the first file does not use it"),
+        () if !has_word(next, name) => Some("the next file does not have it"),
+        () if !defines(one, name) && !defines(next, name) => Some("neither defines it"),
+        () => None,
+    }
+}
+
+#[test]
+fn every_walk_is_in_the_code() {
+    let document =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../ARCHITECTURE.md")).unwrap();
+    for (heading, most) in WALKS {
+        let steps = steps(&document, heading);
+        let files: HashSet<_> = steps.iter().map(|step| step.file).collect();
+        assert!((5..=most).contains(&files.len()), "{heading}: {} files", files.len());
+        for pair in steps.windows(2) {
+            let [Step { file, name }, next] = pair else { unreachable!() };
+            let name = name.unwrap_or_else(|| panic!("{heading}: {file} names nothing"));
+            let fault = fault(&text(file), name, &text(next.file));
+            assert_eq!(fault, None, "{heading}: {file} → {name} → {}", next.file);
+        }
+    }
+}
+
+#[test]
+fn a_link_that_is_not_there_is_found() {
+    let (calls, defines) = ("fn a() { submit() }", "fn submit() {}");
+    assert_eq!(fault(calls, "submit", defines), None);
+    assert!(fault(calls, "resubmit", defines).is_some());
+    assert!(fault(calls, "submit", "fn submits() {}").is_some());
+    assert!(fault(calls, "submit", calls).is_some());
+}
