@@ -12,7 +12,8 @@ pub(crate) const HELPER: HelperLimits = HelperLimits {
     queued_reports: 64,
     // The graphics driver may have to compile shaders first.
     hello: Duration::from_secs(60),
-    cancel: Some(Duration::from_secs(2)),
+    // On a busy machine the first part of a prompt takes seconds, and killing the helper loses the model.
+    cancel: Some(Duration::from_secs(10)),
 };
 
 /// Maximum bytes of a GGUF header. Models with 200,000 tokens and their merges have about 15 MiB.
