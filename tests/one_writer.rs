@@ -152,7 +152,7 @@ fn commands_at_the_same_time_share_a_temporary_bridge_that_ends_after_them() -> 
     while openagents_bridge::running(&home).is_some() {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    let sessions = openagents_bridge::open_store(&home)?.sessions(10, None, None)?;
+    let sessions = openagents_bridge::open_store(&home)?.sessions(10, None, None, false)?;
     assert_eq!(sessions.len(), ends.len());
     Ok(())
 }

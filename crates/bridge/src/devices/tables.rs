@@ -118,7 +118,7 @@ mod tests {
         let row = store.session("old").unwrap().unwrap();
         assert_eq!((row.mode.as_str(), row.parent, row.policy), ("codex", None, Default::default()));
         assert_eq!(store.updates_after("old", 0, 10).unwrap().len(), 1);
-        assert_eq!(store.sessions(10, None, None).unwrap().len(), 1);
+        assert_eq!(store.sessions(10, None, None, false).unwrap().len(), 1);
         assert_eq!(Settings(store.clone()).get("local_model"), Ok(Some(json!({"a": 1}))));
         assert_eq!(store.agent_session("old", "codex"), Ok(None));
         assert_eq!(store.decisions(), Ok(Vec::new()));

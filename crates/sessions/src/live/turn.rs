@@ -210,14 +210,11 @@ impl TurnRequest {
         self
     }
 
-    /// Returns the workspace of the work, if it has one.
+    /// Returns the workspace of an exploration.
     pub fn root(&self) -> Option<&Path> {
-        match self.work.as_ref().ok()? {
-            Work::Exploration(request) => Some(&request.root),
-            Work::Prompt(prompt) => Some(&prompt.root),
-            Work::Delegate(delegation) => Some(&delegation.root),
-            Work::Choose(choice) => Some(&choice.exploration.root),
-            Work::Inline(_) | Work::Card(_) => None,
+        match &self.work {
+            Ok(Work::Exploration(request)) => Some(&request.root),
+            _ => None,
         }
     }
 

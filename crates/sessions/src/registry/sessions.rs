@@ -195,10 +195,7 @@ impl SessionRegistry {
         let rows = self
             .read(move |store| {
                 let after = after.as_ref().map(|(ts, id)| (*ts, id.as_str()));
-                match children {
-                    true => store.sessions_and_children(limit, after, cwd.as_deref()),
-                    false => store.sessions(limit, after, cwd.as_deref()),
-                }
+                store.sessions(limit, after, cwd.as_deref(), children)
             })
             .await?;
         Ok(rows.into_iter().map(|row| self.listed(row)).collect())

@@ -3,14 +3,13 @@
 use super::{
     error::StoreError,
     handle::Store,
-    reader::{Parent, SessionRow},
+    reader::Parent,
     writer::{self, NewSession},
 };
 use crate::policy::Policy;
 use openagents_core::agent::AccessLimits;
 use rusqlite::{OptionalExtension, Transaction, params, params_from_iter};
 use serde::Serialize;
-use std::path::Path;
 
 impl Store {
     /// Creates the session of a delegate. Blocks.
@@ -42,16 +41,6 @@ impl Store {
             transaction.execute("UPDATE sessions SET policy_json = ?2 WHERE id = ?1", params![id, json])?;
             Ok(())
         })
-    }
-
-    /// Lists sessions like [`Store::sessions`], including those of delegates. Blocks.
-    pub fn sessions_and_children(
-        &self,
-        limit: usize,
-        after: Option<(i64, &str)>,
-        cwd: Option<&Path>,
-    ) -> Result<Vec<SessionRow>, StoreError> {
-        self.list(limit, after, cwd, true)
     }
 
     /// Stores an agent's own id for a session. Blocks.

@@ -164,17 +164,9 @@ impl Store {
         self.readers.with(|reader| reader.session(id))
     }
 
-    /// Returns sessions with at least one update, last changed first, from `after` on. Blocks.
+    /// Returns sessions with at least one update, last changed first, from `after` on; with `children`, those of
+    /// delegates too. Blocks.
     pub fn sessions(
-        &self,
-        limit: usize,
-        after: Option<(i64, &str)>,
-        cwd: Option<&Path>,
-    ) -> Result<Vec<SessionRow>, StoreError> {
-        self.list(limit, after, cwd, false)
-    }
-
-    pub(super) fn list(
         &self,
         limit: usize,
         after: Option<(i64, &str)>,

@@ -11,7 +11,7 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
-    agent::CANCELLED,
+    agent::{CANCELLED, PromptOutcome},
     approval::ApprovalState,
     explore::{CANCELLED as CANCELLED_EXPLORATION, ExploreRequest},
     update::{RunState, SessionUpdate},
@@ -28,26 +28,18 @@ pub(crate) fn run(
     session: &Arc<Session>,
     cancel: &CancellationToken,
 ) -> TurnEnd {
-    let mut cut_off = false;
-    let state = match work {
-        Ok(Work::Exploration(request)) => explore(turns, request, session, cancel),
-        Ok(Work::Prompt(prompt)) => {
-            let outcome = answer::answer(turns, prompt, session, cancel);
-            cut_off = outcome.cut_off;
-            outcome.state
-        }
+    let answered = |outcome: PromptOutcome| (outcome.state, outcome.cut_off);
+    let (state, cut_off) = match work {
+        Ok(Work::Exploration(request)) => (explore(turns, request, session, cancel), false),
+        Ok(Work::Prompt(prompt)) => answered(answer::answer(turns, prompt, session, cancel)),
         // Routing happens before the turn runs.
-        Ok(Work::Choose(choice)) => explore(turns, &choice.exploration, session, cancel),
-        Ok(Work::Inline(reply)) => reply::reply(turns, reply, session, cancel).state,
-        Ok(Work::Card(card)) => {
-            let outcome = card::put(turns, card, session, cancel);
-            cut_off = outcome.cut_off;
-            outcome.state
-        }
-        Ok(Work::Delegate(delegation)) => delegate::call(turns, delegation, session, cancel),
+        Ok(Work::Choose(choice)) => (explore(turns, &choice.exploration, session, cancel), false),
+        Ok(Work::Inline(reply)) => answered(reply::reply(turns, reply, session, cancel)),
+        Ok(Work::Card(card)) => answered(card::put(turns, card, session, cancel)),
+        Ok(Work::Delegate(delegation)) => (delegate::call(turns, delegation, session, cancel), false),
         Err(fault) => {
             session.append(vec![refusal(fault)]);
-            RunState::Failed
+            (RunState::Failed, false)
         }
     };
     TurnEnd { cut_off, ..ended(session, state) }

@@ -68,7 +68,7 @@ fn titles_and_modes_show_in_the_list() {
         SessionUpdate::Mode(ModeChange { mode_id: "codex".to_owned() }),
     ];
     store.append("s", updates).unwrap();
-    let rows = store.sessions(10, None, None).unwrap();
+    let rows = store.sessions(10, None, None, false).unwrap();
     assert_eq!(rows.len(), 1, "a session without updates is nothing to show");
     assert_eq!(
         (rows[0].title.as_deref(), rows[0].mode.as_str(), rows[0].last_seq),
@@ -94,15 +94,16 @@ fn the_list_continues_where_it_ended() {
     }
     let (mut seen, mut after) = (Vec::new(), None::<(i64, String)>);
     loop {
-        let page = store.sessions(10, after.as_ref().map(|(ts, id)| (*ts, id.as_str())), None).unwrap();
+        let page =
+            store.sessions(10, after.as_ref().map(|(ts, id)| (*ts, id.as_str())), None, false).unwrap();
         let Some(last) = page.last() else { break };
         after = Some((last.last_ts, last.id.clone()));
         seen.extend(page.into_iter().map(|row| row.id));
     }
     seen.sort();
     assert_eq!(seen, ids);
-    assert_eq!(store.sessions(100, None, Some(Path::new("/work"))).unwrap().len(), 25);
-    assert_eq!(store.sessions(100, None, Some(Path::new("/other"))).unwrap().len(), 0);
+    assert_eq!(store.sessions(100, None, Some(Path::new("/work")), false).unwrap().len(), 25);
+    assert_eq!(store.sessions(100, None, Some(Path::new("/other")), false).unwrap().len(), 0);
 }
 
 #[test]
@@ -140,7 +141,7 @@ fn a_session_is_deleted_with_its_delegates_and_its_id_can_be_reused() {
     let family = store.family("s").unwrap();
     assert_eq!(family, ["s", "child", "grandchild"]);
     store.delete_sessions(family).unwrap();
-    let rows = store.sessions_and_children(10, None, None).unwrap();
+    let rows = store.sessions(10, None, None, true).unwrap();
     assert_eq!(rows.into_iter().map(|row| row.id).collect::<Vec<_>>(), ["other"]);
     let left = Connection::open(home.path().join(DATABASE_FILE)).unwrap();
     let count = |sql: &str| left.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
