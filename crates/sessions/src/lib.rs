@@ -53,7 +53,7 @@ pub use live::{
 };
 pub use modes::{DEFAULT_MODE, Mode};
 pub use policy::Policy;
-pub use registry::{Recent, SessionRegistry};
+pub use registry::SessionRegistry;
 pub use transcripts::TranscriptCache;
 pub use turns::{Explore, Providers, TurnExecutor};
-pub use wake::Wake;
+pub use wake::{Wake, Watchers};

@@ -8,21 +8,24 @@ pub type Wake = Arc<Notify>;
 
 /// The connections that are woken by a change.
 #[derive(Debug, Default)]
-pub(crate) struct Watchers(Vec<Weak<Notify>>);
+pub struct Watchers(Vec<Weak<Notify>>);
 
 impl Watchers {
-    pub(crate) fn add(&mut self, wake: &Wake) {
+    /// Adds a connection, once however often it watches.
+    pub fn add(&mut self, wake: &Wake) {
         self.0.retain(|known| known.strong_count() > 0);
         if !self.0.iter().any(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(wake))) {
             self.0.push(Arc::downgrade(wake));
         }
     }
 
-    pub(crate) fn wake(&mut self) {
+    /// Wakes every connection that is still open.
+    pub fn wake(&mut self) {
         self.0.retain(|known| known.upgrade().map(|wake| wake.notify_one()).is_some());
     }
 
-    pub(crate) fn count(&self) -> usize {
+    /// Returns the number of connections.
+    pub fn count(&self) -> usize {
         self.0.len()
     }
 }

@@ -5,4 +5,3 @@ mod sessions;
 mod workspaces;
 
 pub use sessions::SessionRegistry;
-pub use workspaces::Recent;

@@ -1,9 +1,6 @@
 //! Finds, creates and lists sessions.
 
-use super::{
-    loading::Loading,
-    workspaces::{Known, Recent},
-};
+use super::{loading::Loading, workspaces::Known};
 use crate::{
     blocking::run_blocking,
     changes::{Changes, ListWatch, Listed, Wanted},
@@ -13,7 +10,12 @@ use crate::{
     policy::Policy,
     store::{NewSession, Parent, SessionRow, Store, StoreError},
 };
-use openagents_core::{CancellationToken, agent::AccessLimits, approval::ApprovalState, history::History};
+use openagents_core::{
+    CancellationToken,
+    agent::AccessLimits,
+    approval::ApprovalState,
+    history::{History, RecentWorkspace},
+};
 use parking_lot::Mutex;
 use std::{
     collections::HashMap,
@@ -88,13 +90,12 @@ impl SessionRegistry {
             return Ok(session);
         }
         let new = NewSession { id: id.to_owned(), cwd: cwd.to_owned(), mode: DEFAULT_MODE.to_owned() };
-        self.read(move |store| store.create_session(new)).await?;
-        self.find(id).await?.ok_or_else(|| SessionError::internal("the new session cannot be found"))
+        self.add(new, |store, new| store.create_session(new)).await
     }
 
     /// Creates a session with a new id.
     pub async fn create(&self, cwd: &Path) -> Result<Arc<Session>, SessionError> {
-        self.open(&uuid::Uuid::new_v4().to_string(), cwd).await
+        self.add(new_session(cwd, DEFAULT_MODE), |store, new| store.create_session(new)).await
     }
 
     /// Creates a session with the given permissions.
@@ -103,10 +104,9 @@ impl SessionRegistry {
             let id = new.id.clone();
             store.create_session(new).and_then(|()| store.set_policy(&id, policy))
         };
-        self.add(cwd, DEFAULT_MODE, create).await
+        self.add(new_session(cwd, DEFAULT_MODE), create).await
     }
 
-    /// Creates the session of a delegate.
     pub(crate) async fn create_child(
         &self,
         cwd: &Path,
@@ -115,17 +115,16 @@ impl SessionRegistry {
         policy: Policy,
         limits: AccessLimits,
     ) -> Result<Arc<Session>, SessionError> {
-        self.add(cwd, mode, move |store, new| store.create_child(new, parent, policy, &limits)).await
+        let create = move |store: &Store, new| store.create_child(new, parent, policy, &limits);
+        self.add(new_session(cwd, mode), create).await
     }
 
     async fn add(
         &self,
-        cwd: &Path,
-        mode: &str,
+        new: NewSession,
         create: impl FnOnce(&Store, NewSession) -> Result<(), StoreError> + Send + 'static,
     ) -> Result<Arc<Session>, SessionError> {
-        let id = uuid::Uuid::new_v4().to_string();
-        let new = NewSession { id: id.clone(), cwd: cwd.to_owned(), mode: mode.to_owned() };
+        let id = new.id.clone();
         self.read(move |store| create(store, new)).await?;
         self.find(&id).await?.ok_or_else(|| SessionError::internal("the new session cannot be found"))
     }
@@ -151,7 +150,6 @@ impl SessionRegistry {
         Ok(Some(session))
     }
 
-    /// Returns the locks for loading and deleting.
     pub(crate) fn loading(&self) -> &Loading {
         &self.loading
     }
@@ -162,7 +160,6 @@ impl SessionRegistry {
         ids.iter().for_each(|id| drop(live.remove(id.as_str())));
     }
 
-    /// Returns the changes of the list.
     pub(crate) fn changes(&self) -> &Arc<Changes> {
         &self.changes
     }
@@ -172,7 +169,6 @@ impl SessionRegistry {
         ListWatch::new(&self.changes, wanted)
     }
 
-    /// Returns a row with the live state.
     fn listed(&self, row: SessionRow) -> Listed {
         let live = self.live(&row.id);
         let running = live.as_ref().is_some_and(|session| session.head().running);
@@ -218,7 +214,7 @@ impl SessionRegistry {
     }
 
     /// Lists the workspaces of history, last active first.
-    pub async fn workspaces(&self) -> Vec<Recent> {
+    pub async fn workspaces(&self) -> Vec<RecentWorkspace> {
         let known = self.known.clone();
         run_blocking(move || known.recent()).await.unwrap_or_default()
     }
@@ -232,15 +228,17 @@ impl SessionRegistry {
         &self.stopping
     }
 
-    /// Returns the state of an approval whose agent has exited: withdrawn on shutdown, where the agent can be resumed
-    /// later.
+    /// Returns the state of an approval whose agent has exited. After a shutdown the agent can be resumed.
     pub(crate) fn given_up(&self) -> ApprovalState {
         if self.stopping.is_cancelled() { ApprovalState::Withdrawn } else { ApprovalState::Expired }
     }
 
-    /// Returns every session in memory.
     pub(crate) fn all_live(&self) -> Vec<Arc<Session>> {
         let live = self.live.lock();
         live.values().filter_map(Weak::upgrade).collect()
     }
+}
+
+fn new_session(cwd: &Path, mode: &str) -> NewSession {
+    NewSession { id: uuid::Uuid::new_v4().to_string(), cwd: cwd.to_owned(), mode: mode.to_owned() }
 }

@@ -1,7 +1,11 @@
 //! The directories that a client may use: the default workspace, and those where an agent has worked before.
 
 use crate::error::SessionError;
-use openagents_core::{CancellationToken, budget::Budget, history::History};
+use openagents_core::{
+    CancellationToken,
+    budget::Budget,
+    history::{History, RecentWorkspace},
+};
 use parking_lot::{Mutex, MutexGuard};
 use std::{
     path::{Path, PathBuf},
@@ -15,23 +19,9 @@ const RECENT: usize = 200;
 /// Time limit for reading them.
 const TIME: Duration = Duration::from_secs(2);
 
-/// A recent workspace, for a picker.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recent {
-    /// Its folder.
-    pub path: PathBuf,
-    /// The last part of its path.
-    pub name: String,
-    /// Milliseconds since the epoch.
-    pub last_active_ms: i64,
-    /// Number of other agents' sessions in it.
-    pub sessions: usize,
-}
-
 #[derive(Debug)]
 pub(crate) struct Known {
-    /// The default workspace. Not a whole disk or home folder: a desktop app starts there, and that must not open all
-    /// of it to every client.
+    /// The default workspace; not a whole disk or home folder, where a desktop app starts.
     root: Option<PathBuf>,
     /// Opened by an admin since the start.
     opened: Mutex<Vec<PathBuf>>,
@@ -47,17 +37,13 @@ impl Known {
         known
     }
 
-    /// Returns the default workspace.
     pub(crate) fn root(&self) -> Option<&Path> {
         self.root.as_deref()
     }
 
     /// Returns the canonical path of a directory, if it is in a known workspace. Blocks.
     pub(crate) fn admit(&self, path: &Path) -> Result<PathBuf, SessionError> {
-        let found = self.directory(path).inspect_err(|_| {
-            // Same duration as for an existing but unknown folder, so that timing does not reveal which folders exist.
-            self.recent();
-        })?;
+        let found = self.directory(path)?;
         let known = self.root().is_some_and(|root| found.starts_with(root))
             || self.opened().iter().any(|opened| found.starts_with(opened))
             || self.recent().iter().any(|recent| found.starts_with(&recent.path));
@@ -98,18 +84,11 @@ impl Known {
     }
 
     /// Lists the usable workspaces of history, last active first. Blocks.
-    pub(crate) fn recent(&self) -> Vec<Recent> {
-        let found =
-            self.history.workspaces(RECENT, &Budget::within(TIME, &CancellationToken::new())).into_iter();
+    pub(crate) fn recent(&self) -> Vec<RecentWorkspace> {
+        let mut found = self.history.workspaces(RECENT, &Budget::within(TIME, &CancellationToken::new()));
+        // An agent that once ran in a parent of the home folder does not open it to every client.
+        found.retain(|found| !self.is_too_large(&found.path));
         found
-            .filter_map(|found| {
-                let path = found.path.canonicalize().ok()?;
-                // An agent that once ran in the home folder does not open it to every client.
-                let usable = path.is_dir() && !self.is_too_large(&path);
-                let (name, last_active_ms, sessions) = (found.name, found.last_active_ms, found.sessions);
-                usable.then_some(Recent { path, name, last_active_ms, sessions })
-            })
-            .collect()
     }
 }
 
