@@ -1,13 +1,9 @@
 //! The last frames of every connection, for the debug panel. Kept in memory only, never logged.
 
-use openagents_sessions::{Wake, store::now_ms};
+use openagents_sessions::{Wake, Watchers, store::now_ms};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Weak},
-};
-use tokio::sync::Notify;
+use std::{collections::VecDeque, sync::Arc};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 /// Frames kept while a client watches, and bytes of their text; the oldest are dropped first.
@@ -20,7 +16,8 @@ const FRAME_BYTES: usize = 64 << 10;
 const ANSWER: usize = 8 << 20;
 
 /// The direction of a frame, as seen from the server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Direction {
     In,
     Out,
@@ -51,7 +48,6 @@ impl Line {
     }
 }
 
-/// One recorded frame.
 #[derive(Debug)]
 pub(crate) struct Frame {
     n: u64,
@@ -78,7 +74,7 @@ impl Frame {
             "connection": self.connection,
             "door": self.endpoint,
             "client": self.client,
-            "direction": match self.direction { Direction::In => "in", Direction::Out => "out" },
+            "direction": self.direction,
             "bytes": self.bytes,
             "json": self.json.as_str(),
         });
@@ -96,9 +92,7 @@ impl Frame {
 
 #[derive(serde::Deserialize)]
 struct Peek {
-    #[serde(default)]
     method: Option<String>,
-    #[serde(default)]
     id: Option<Value>,
 }
 
@@ -122,7 +116,7 @@ struct Ring {
     last: u64,
     bytes: usize,
     frames: VecDeque<Arc<Frame>>,
-    watchers: Vec<Weak<Notify>>,
+    watchers: Watchers,
 }
 
 impl Inspector {
@@ -159,8 +153,8 @@ impl Inspector {
             let frame = Frame { n, ts, connection, endpoint: line.endpoint, client, direction, bytes, json };
             ring.frames.push_back(Arc::new(frame));
         }
-        ring.watchers.retain(|watcher| watcher.upgrade().map(|wake| wake.notify_one()).is_some());
-        let (frames, bytes) = if ring.watchers.is_empty() { UNWATCHED } else { WATCHED };
+        ring.watchers.wake();
+        let (frames, bytes) = if ring.watchers.count() == 0 { UNWATCHED } else { WATCHED };
         while ring.frames.len() > frames || ring.bytes > bytes {
             let Some(oldest) = ring.frames.pop_front() else { break };
             ring.bytes -= oldest.json.len();
@@ -169,10 +163,7 @@ impl Inspector {
 
     /// Wakes `wake` on every frame from now on.
     pub(crate) fn watch(&self, wake: &Wake) {
-        let mut ring = self.0.lock();
-        if !ring.watchers.iter().any(|watcher| std::ptr::eq(watcher.as_ptr(), Arc::as_ptr(wake))) {
-            ring.watchers.push(Arc::downgrade(wake));
-        }
+        self.0.lock().watchers.add(wake);
     }
 
     /// Returns the frames after number `since` that are still in the ring, oldest first.
