@@ -4,8 +4,7 @@
 //! trust it, and its owner may have a copy.
 
 use super::{
-    error::AuthorityError, files, files::Found, leaf::LEAST, leaf::Leaf, leaf::Names, leaf::fingerprint,
-    leaf::seconds,
+    error::AuthorityError, files, leaf::LEAST, leaf::Leaf, leaf::Names, leaf::fingerprint, leaf::seconds,
 };
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
@@ -41,12 +40,6 @@ pub(crate) struct Authority {
     ends: i64,
 }
 
-impl std::fmt::Debug for Authority {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Authority").field("folder", &self.folder).finish_non_exhaustive()
-    }
-}
-
 impl Authority {
     /// Reads the authority of the data folder, or creates one for `computer`. The sentence tells what happened to an
     /// unusable one. Blocks.
@@ -58,13 +51,13 @@ impl Authority {
         let folder = home.join(FOLDER);
         let [certificate, key] = AUTHORITY.map(|name| folder.join(name));
         let why = match (files::read(&certificate)?, files::read(&key)?) {
-            (Found::Nothing, Found::Nothing) => None,
-            (Found::Text(pem), Found::Text(key)) => match Self::parse(&folder, pem, &key, now) {
-                Ok(authority) => return Ok((authority, None)),
-                Err(why) => Some(why),
+            (None, None) => None,
+            (Some(pem), Some(key)) => match Self::parse(&folder, pem, &key) {
+                Some(authority) if seconds(now + LEAST) <= authority.ends => return Ok((authority, None)),
+                Some(_) => Some("has expired"),
+                None => Some("is damaged"),
             },
-            (Found::Nothing, _) | (_, Found::Nothing) => Some("is incomplete"),
-            _ => Some(DAMAGED),
+            _ => Some("is incomplete"),
         };
         let notice = match why {
             None => None,
@@ -86,7 +79,10 @@ impl Authority {
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         params.distinguished_name = rcgen::DistinguishedName::new();
-        params.distinguished_name.push(DnType::CommonName, common_name(&format!("OpenAgents on {computer}")));
+        // A common name has at most 64 characters.
+        let name = format!("OpenAgents on {computer}");
+        let name: String = name.chars().filter(|sign| !sign.is_control()).take(64).collect();
+        params.distinguished_name.push(DnType::CommonName, name);
         params.distinguished_name.push(DnType::OrganizationName, "OpenAgents");
         let (begins, ends) = (seconds(now) - AGO.as_secs().cast_signed(), seconds(now + AUTHORITY_LIFE));
         params.not_before = OffsetDateTime::from_unix_timestamp(begins)?;
@@ -100,35 +96,31 @@ impl Authority {
         Ok(Self { folder: folder.to_owned(), pem, certificate, issuer, begins, ends })
     }
 
-    fn parse(folder: &Path, pem: String, key: &str, now: SystemTime) -> Result<Self, &'static str> {
-        let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|_| DAMAGED)?.into_owned();
-        let key = KeyPair::from_pem(key).map_err(|_| DAMAGED)?;
+    /// Parses a certificate and its key. `None` if they are damaged or do not match.
+    fn parse(folder: &Path, pem: String, key: &str) -> Option<Self> {
+        let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).ok()?.into_owned();
+        let key = KeyPair::from_pem(key).ok()?;
         let (begins, ends) = {
-            let (_, read) = x509_parser::parse_x509_certificate(&certificate).map_err(|_| DAMAGED)?;
+            let (_, read) = x509_parser::parse_x509_certificate(&certificate).ok()?;
             if !read.is_ca() || read.public_key().raw != key.subject_public_key_info() {
-                return Err(DAMAGED);
+                return None;
             }
-            read.verify_signature(None).map_err(|_| DAMAGED)?;
+            read.verify_signature(None).ok()?;
             (read.validity().not_before.timestamp(), read.validity().not_after.timestamp())
         };
-        if ends < seconds(now + LEAST) {
-            return Err("has expired");
-        }
-        let issuer = Issuer::from_ca_cert_der(&certificate, key).map_err(|_| DAMAGED)?;
-        Ok(Self { folder: folder.to_owned(), pem, certificate, issuer, begins, ends })
+        let issuer = Issuer::from_ca_cert_der(&certificate, key).ok()?;
+        Some(Self { folder: folder.to_owned(), pem, certificate, issuer, begins, ends })
     }
 
     /// Returns the stored certificate if it covers `names` and lasts, otherwise a new one. Blocks.
     pub(crate) fn leaf(&self, names: &Names, now: SystemTime) -> Result<Leaf, AuthorityError> {
         let [certificate, key] = LEAF.map(|name| self.folder.join(name));
-        match (files::read(&certificate)?, files::read(&key)?) {
-            (Found::Nothing, Found::Nothing) => {}
-            (Found::Text(pem), Found::Text(key)) => match Leaf::parse(&pem, &key, &self.certificate) {
+        if let (Some(pem), Some(key)) = (files::read(&certificate)?, files::read(&key)?) {
+            match Leaf::parse(&pem, &key, &self.certificate) {
                 Some(leaf) if leaf.does(names, now) => return Ok(leaf),
                 Some(_) => tracing::info!("renewing the certificate"),
                 None => tracing::warn!("the certificate is damaged; creating a new one"),
-            },
-            _ => tracing::warn!("the certificate is damaged; creating a new one"),
+            }
         }
         let (pem, new_key) = self.sign(names, now)?;
         let leaf = Leaf::parse(&pem, &new_key, &self.certificate);
@@ -183,13 +175,6 @@ impl Authority {
     pub(crate) fn certificate(&self) -> &CertificateDer<'static> {
         &self.certificate
     }
-}
-
-const DAMAGED: &str = "is damaged";
-
-/// Limits a common name to 64 characters.
-fn common_name(name: &str) -> String {
-    name.chars().filter(|sign| !sign.is_control()).take(64).collect()
 }
 
 #[cfg(test)]
@@ -345,7 +330,7 @@ mod tests {
     fn an_unusable_folder_is_an_error() {
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join(FOLDER), "a file").unwrap();
-        let error = Authority::open(home.path(), "mac", SystemTime::now()).unwrap_err().to_string();
+        let error = Authority::open(home.path(), "mac", SystemTime::now()).err().unwrap().to_string();
         let file = file(home.path(), "ca.pem");
         assert!(
             error.starts_with(&format!("cannot read the certificate file {}: ", file.display())),
@@ -406,7 +391,7 @@ mod tests {
                 *file = whole;
             }
             let [pem, key, leaf, leaf_key] = files.try_into().unwrap();
-            let _ = Authority::parse(Path::new(""), pem, &key, SystemTime::now());
+            let _ = Authority::parse(Path::new(""), pem, &key);
             let _ = Leaf::parse(&leaf, &leaf_key, &certificate);
         }
     }

@@ -2,7 +2,6 @@
 
 use crate::{base::private_file, tls::error::AuthorityError};
 use std::{
-    ffi::OsString,
     fs::File,
     io::{self, Read},
     path::{Path, PathBuf},
@@ -11,28 +10,13 @@ use std::{
 /// Largest certificate or key in bytes.
 const LIMIT: u64 = 64 << 10;
 
-/// The content of a path.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found {
-    Nothing,
-    Text(String),
-    /// Too long, or not UTF-8.
-    Garbage,
-}
-
-pub(crate) fn read(path: &Path) -> Result<Found, AuthorityError> {
-    let unreadable =
-        |error: &io::Error| AuthorityError::Read { path: path.to_owned(), reason: error.to_string() };
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
-        Err(error) => return Err(unreadable(&error)),
-    };
+/// Reads a file, or returns `None` if there is none. What is not a certificate becomes text that cannot be parsed.
+pub(crate) fn read(path: &Path) -> Result<Option<String>, AuthorityError> {
     let mut bytes = Vec::new();
-    file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
-    match String::from_utf8(bytes) {
-        Ok(text) if text.len() as u64 <= LIMIT => Ok(Found::Text(text)),
-        _ => Ok(Found::Garbage),
+    match File::open(path).and_then(|file| file.take(LIMIT).read_to_end(&mut bytes)) {
+        Ok(_) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(AuthorityError::Read { path: path.to_owned(), reason: error.to_string() }),
     }
 }
 
@@ -46,7 +30,7 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), AuthorityError> {
 pub(crate) fn move_aside(paths: &[&Path], seconds: i64) -> Result<PathBuf, AuthorityError> {
     let mut moved = None;
     for path in paths {
-        let aside = with_suffix(path, &format!(".damaged-{seconds}"));
+        let aside = path.with_added_extension(format!("damaged-{seconds}"));
         match std::fs::rename(path, &aside) {
             Ok(()) => drop(moved.get_or_insert(aside)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -56,10 +40,4 @@ pub(crate) fn move_aside(paths: &[&Path], seconds: i64) -> Result<PathBuf, Autho
         }
     }
     Ok(moved.unwrap_or_default())
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(suffix);
-    name.into()
 }

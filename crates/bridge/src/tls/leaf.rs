@@ -9,7 +9,7 @@ use std::{
     collections::BTreeSet,
     net::IpAddr,
     sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime},
 };
 use x509_parser::extensions::GeneralName;
 
@@ -23,12 +23,6 @@ pub(crate) struct Names {
     pub(crate) hosts: BTreeSet<String>,
 }
 
-impl Names {
-    fn contain(&self, other: &Self) -> bool {
-        self.addresses.is_superset(&other.addresses) && self.hosts.is_superset(&other.hosts)
-    }
-}
-
 /// A server certificate signed by our authority, and its key.
 pub(crate) struct Leaf {
     certificate: CertificateDer<'static>,
@@ -37,13 +31,6 @@ pub(crate) struct Leaf {
     /// Seconds since the epoch.
     begins: i64,
     ends: i64,
-}
-
-impl std::fmt::Debug for Leaf {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (names, ends) = (&self.names, self.ends);
-        formatter.debug_struct("Leaf").field("names", names).field("ends", &ends).finish_non_exhaustive()
-    }
 }
 
 impl Leaf {
@@ -65,7 +52,8 @@ impl Leaf {
 
     /// Returns whether it covers `names` and is valid now and for at least [`LEAST`].
     pub(crate) fn does(&self, names: &Names, now: SystemTime) -> bool {
-        self.names.contain(names) && self.lasts(now)
+        let Names { addresses, hosts } = &self.names;
+        addresses.is_superset(&names.addresses) && hosts.is_superset(&names.hosts) && self.lasts(now)
     }
 
     /// Returns whether it is valid now and for at least [`LEAST`].
@@ -120,8 +108,5 @@ fn names(certificate: &x509_parser::certificate::X509Certificate<'_>) -> Option<
 
 /// Returns seconds since the epoch; negative before it.
 pub(crate) fn seconds(time: SystemTime) -> i64 {
-    match time.duration_since(UNIX_EPOCH) {
-        Ok(since) => since.as_secs().try_into().unwrap_or(i64::MAX),
-        Err(before) => before.duration().as_secs().try_into().map_or(i64::MIN, |seconds: i64| -seconds),
-    }
+    jiff::Timestamp::try_from(time).map_or(i64::MAX, jiff::Timestamp::as_second)
 }

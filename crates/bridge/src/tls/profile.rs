@@ -55,18 +55,9 @@ pub(crate) fn profile(authority: &Authority, computer: &str) -> String {
 
 /// Escapes text for XML and removes control characters.
 fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for sign in text.chars().filter(|sign| !sign.is_control()) {
-        match sign {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&apos;"),
-            _ => escaped.push(sign),
-        }
-    }
-    escaped
+    let plain = text.replace(char::is_control, "").replace('&', "&amp;");
+    let plain = plain.replace('<', "&lt;").replace('>', "&gt;");
+    plain.replace('"', "&quot;").replace('\'', "&apos;")
 }
 
 #[cfg(test)]
