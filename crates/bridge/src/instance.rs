@@ -1,6 +1,6 @@
 //! One bridge per data folder: a lock held by the process, and a file with its address.
 
-use crate::base::error::BridgeError;
+use crate::base::{error::BridgeError, private_file};
 use serde::{Deserialize, Serialize};
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -56,13 +56,13 @@ impl InstanceLock {
     /// Writes the address of this bridge.
     pub(crate) fn announce(&self, address: SocketAddr, temporary: bool) -> Result<(), BridgeError> {
         let announcement = Announcement { address, pid: std::process::id(), temporary };
-        let failed = |reason: String| BridgeError::NotWritable { path: self.announcement.clone(), reason };
-        let text = serde_json::to_string(&announcement).map_err(|error| failed(error.to_string()))?;
-        // Renamed into place, so that a reader never sees a partial file.
-        let draft = self.announcement.with_extension("json.new");
-        std::fs::write(&draft, text)
-            .and_then(|()| std::fs::rename(&draft, &self.announcement))
-            .map_err(|error| failed(error.to_string()))
+        let written = serde_json::to_string(&announcement)
+            .map_err(io::Error::from)
+            .and_then(|text| private_file::write(&self.announcement, &text));
+        written.map_err(|error| BridgeError::NotWritable {
+            path: self.announcement.clone(),
+            reason: error.to_string(),
+        })
     }
 
     /// Removes the address, when this bridge begins to end.
