@@ -2,8 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Returns the address to count by: the /64 network of a global IPv6 address, since one host may use all of it. Other
-/// addresses stand for themselves.
+/// Returns the address to count by: for a global IPv6 address its /64 network, all of which one host may use.
 pub(crate) fn one_address(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) if !address.is_unique_local() && !address.is_unicast_link_local() => {

@@ -5,7 +5,6 @@ use crate::base::listener::Listener;
 use std::net::IpAddr;
 use tokio_util::sync::CancellationToken;
 
-/// The origin of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) listener: Listener,

@@ -1,51 +1,65 @@
-//! Bounded counts per key.
+//! Slots, bounded in total and per key.
 
 use parking_lot::Mutex;
 use std::{collections::HashMap, hash::Hash, sync::Arc};
 
-/// Counts per key. Keys with a count of zero are removed.
+/// The slots that are taken. Keys without one are removed.
 #[derive(Debug)]
-pub(super) struct Counts<K>(Mutex<HashMap<K, usize>>);
+pub(super) struct Counts<K> {
+    total: usize,
+    per_key: usize,
+    taken: Mutex<Taken<K>>,
+}
 
-impl<K> Default for Counts<K> {
-    fn default() -> Self {
-        Self(Mutex::default())
-    }
+#[derive(Debug)]
+struct Taken<K> {
+    in_all: usize,
+    of: HashMap<K, usize>,
 }
 
 impl<K: Hash + Eq + Clone> Counts<K> {
-    /// Counts one more for `of`. `None` when it has `most` already.
-    pub(super) fn take(self: &Arc<Self>, of: K, most: usize) -> Option<Counted<K>> {
-        let mut counts = self.0.lock();
-        let count = counts.get(&of).copied().unwrap_or_default();
-        if count >= most {
-            return None;
-        }
-        counts.insert(of.clone(), count + 1);
-        Some(Counted { of, counts: self.clone() })
+    pub(super) fn new(total: usize, per_key: usize) -> Arc<Self> {
+        let taken = Mutex::new(Taken { in_all: 0, of: HashMap::new() });
+        Arc::new(Self { total, per_key, taken })
     }
 
-    /// Returns the number of keys.
+    /// Takes a slot. Without a key, it counts in total only. `None` when there is none left.
+    pub(super) fn take(self: &Arc<Self>, key: Option<K>) -> Option<Counted<K>> {
+        let mut taken = self.taken.lock();
+        let count = key.as_ref().and_then(|key| taken.of.get(key)).copied().unwrap_or_default();
+        if taken.in_all >= self.total || count >= self.per_key {
+            return None;
+        }
+        taken.in_all += 1;
+        if let Some(key) = &key {
+            taken.of.insert(key.clone(), count + 1);
+        }
+        Some(Counted { key, counts: self.clone() })
+    }
+
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.0.lock().len()
+        self.taken.lock().of.len()
     }
 }
 
-/// One count, given back on drop.
+/// A slot, given back on drop.
 #[derive(Debug)]
-pub(super) struct Counted<K: Hash + Eq> {
-    of: K,
+pub(crate) struct Counted<K: Hash + Eq> {
+    key: Option<K>,
     counts: Arc<Counts<K>>,
 }
 
 impl<K: Hash + Eq> Drop for Counted<K> {
     fn drop(&mut self) {
-        let mut counts = self.counts.0.lock();
-        if let Some(count) = counts.get_mut(&self.of) {
+        let mut taken = self.counts.taken.lock();
+        taken.in_all -= 1;
+        if let Some(key) = &self.key
+            && let Some(count) = taken.of.get_mut(key)
+        {
             *count -= 1;
             if *count == 0 {
-                counts.remove(&self.of);
+                taken.of.remove(key);
             }
         }
     }

@@ -36,9 +36,8 @@ impl SlotQueue {
         Arc::new(Self { per_address, total, entries: Mutex::default() })
     }
 
-    /// Takes a slot. When its address has none left, the oldest connection of that address is evicted; when there is no
-    /// slot at all, the oldest one of the address that has most. So no address can take all slots. `None` when there is
-    /// none to evict.
+    /// Takes a slot, so that no address takes all: evicts the oldest connection of a full address, or of the address with
+    /// most connections when all slots are taken. `None` when there is none to evict.
     pub(crate) fn take(self: &Arc<Self>, address: IpAddr, kind: SlotKind) -> Option<QueueSlot> {
         let (address, evicted) = (one_address(address), CancellationToken::new());
         let mut entries = self.entries.lock();

@@ -18,15 +18,15 @@ fn an_address_has_sixty_four_slots() {
 fn a_device_has_sixty_four_slots_and_this_machine_all() {
     let limits = Limits::default();
     let device = Who::Device("a".into());
-    let slots: Vec<ConnectionSlot> = std::iter::from_fn(|| limits.acp(&device)).collect();
+    let slots: Vec<ConnectionSlot> = std::iter::from_fn(|| limits.slot(&device)).collect();
     assert_eq!(slots.len(), PER_DEVICE);
-    let local: Vec<ConnectionSlot> = std::iter::from_fn(|| limits.acp(&Who::Local)).collect();
+    let local: Vec<ConnectionSlot> = std::iter::from_fn(|| limits.slot(&Who::Local)).collect();
     assert_eq!(local.len(), TOTAL - PER_DEVICE);
-    assert!(limits.acp(&Who::Device("b".into())).is_none());
+    assert!(limits.slot(&Who::Device("b".into())).is_none());
     drop(slots);
-    assert!(limits.acp(&Who::Device("b".into())).is_some());
+    assert!(limits.slot(&Who::Device("b".into())).is_some());
     // Refused connections are not counted.
-    assert_eq!(limits.devices.len(), 0);
+    assert_eq!(limits.connections.len(), 0);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::{counts::Counted, queue::QueueSlot, queue::SlotKind};
 use crate::base::{pass::Pass, pass::Who};
 use futures::future::select_all;
 use std::{sync::Arc, time::Duration};
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// Unauthenticated connections of one address.
@@ -18,8 +18,7 @@ const REFUSAL_GRACE: Duration = Duration::from_secs(7);
 /// Time for a connection to receive that its device was removed.
 const REVOKED_GRACE: Duration = Duration::from_secs(2);
 
-/// A connection. Holds a slot in the queue until it authenticates or is refused, and a socket until all clones are
-/// dropped.
+/// A connection. Holds a slot until it authenticates or is refused, and a socket until the last clone is dropped.
 #[derive(Debug, Clone)]
 pub(crate) struct Unauthenticated(Arc<Slot>);
 
@@ -27,13 +26,9 @@ pub(crate) struct Unauthenticated(Arc<Slot>);
 struct Slot {
     queued: QueueSlot,
     state: watch::Sender<SlotState>,
-    _sockets: Sockets,
+    _socket: Counted<()>,
 }
 
-/// A permit among all sockets, and one among those of the network.
-pub(super) type Sockets = (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>);
-
-/// The state of a connection.
 #[derive(Debug, Default)]
 struct SlotState {
     /// Clients that have authenticated on it: one, except behind a proxy.
@@ -51,8 +46,7 @@ struct SlotState {
 struct Authenticated {
     who: Who,
     revoked: CancellationToken,
-    /// `None` for the local user.
-    _counted: Option<Counted<Who>>,
+    _counted: Counted<Who>,
 }
 
 /// The deadline of a connection.
@@ -80,18 +74,16 @@ impl SlotState {
 }
 
 impl Unauthenticated {
-    pub(super) fn new(queued: QueueSlot, sockets: Sockets) -> Self {
-        Self(Arc::new(Slot { queued, state: watch::Sender::default(), _sockets: sockets }))
+    pub(super) fn new(queued: QueueSlot, socket: Counted<()>) -> Self {
+        Self(Arc::new(Slot { queued, state: watch::Sender::default(), _socket: socket }))
     }
 
-    /// Returns whether `who` has authenticated on it.
     pub(super) fn is_authenticated(&self, who: &Who) -> bool {
         self.0.state.borrow().authenticated.iter().any(|client| client.who == *who)
     }
 
-    /// Gives the slot back: the connection lives until `pass` is revoked. `counted` is its count among the sockets of its
-    /// device.
-    pub(super) fn authenticate(&self, pass: &Pass, counted: Option<Counted<Who>>) {
+    /// Gives the slot back: the connection lives until `pass` is revoked, `counted` among the sockets of its device.
+    pub(super) fn authenticate(&self, pass: &Pass, counted: Counted<Who>) {
         let client =
             Authenticated { who: pass.who.clone(), revoked: pass.revoked.clone(), _counted: counted };
         self.0.state.send_modify(|state| state.authenticated.push(client));
@@ -130,8 +122,7 @@ impl Unauthenticated {
         self.0.queued.evicted.is_cancelled()
     }
 
-    /// Resolves when the connection must close: it did not authenticate in time, was evicted or refused, or its device
-    /// was removed.
+    /// Resolves when the connection must close: not authenticated in time, evicted, refused, or its device was removed.
     pub(crate) async fn expired(&self) {
         let mut state = self.0.state.subscribe();
         loop {

@@ -30,7 +30,7 @@ pub(crate) struct Server {
 impl Server {
     /// Takes a slot for an authenticated connection from `address`. `None` when there are too many.
     pub(crate) fn lease(&self, pass: Arc<Pass>, address: IpAddr) -> Option<Arc<ConnectionLease>> {
-        let slot = self.limits.acp(&pass.who)?;
+        let slot = self.limits.slot(&pass.who)?;
         Some(ConnectionLease::begin(self.services.devices.clone(), pass, address, slot))
     }
 }
