@@ -16,7 +16,6 @@ pub(crate) fn bare(item: &str) -> &str {
     item.split(';').next().unwrap_or_default().trim()
 }
 
-/// Returns whether the content type is JSON.
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     kind.is_some_and(|kind| bare(kind).eq_ignore_ascii_case("application/json"))

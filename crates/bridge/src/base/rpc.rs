@@ -35,19 +35,13 @@ pub(crate) struct Malformed {
 
 #[derive(Deserialize)]
 struct Envelope {
-    #[serde(default)]
     jsonrpc: Option<Value>,
-    #[serde(default)]
     id: Option<Box<RawValue>>,
-    #[serde(default)]
     method: Option<Value>,
-    #[serde(default)]
     params: Option<Value>,
-    #[serde(default)]
     result: Option<Value>,
 }
 
-/// Parses a frame.
 pub(crate) fn parse(text: &str) -> Result<Incoming, Malformed> {
     if text.trim_start().starts_with('[') {
         return Err(Malformed { id: None, fault: Fault::invalid_request("Batches are not supported.") });
@@ -122,13 +116,11 @@ pub(crate) fn error(id: Option<&Id>, fault: &Fault) -> String {
     Frame { id: Some(id), error: Some(fault.to_wire()), ..EMPTY }.write()
 }
 
-/// Writes a request.
 pub(crate) fn request(id: &str, method: &str, params: &Value) -> String {
     let id = serde_json::value::to_raw_value(id).map(Id).ok();
     Frame { id: Some(id.as_ref()), method: Some(method), params: Some(params), ..EMPTY }.write()
 }
 
-/// Writes a notification.
 pub(crate) fn notification(method: &str, params: &Value) -> String {
     Frame { method: Some(method), params: Some(params), ..EMPTY }.write()
 }

@@ -63,18 +63,9 @@ fn to_html(text: &str) -> String {
 }
 
 fn plain_text(text: &str) -> String {
-    let mut html = String::with_capacity(text.len() + 32);
-    html.push_str("<pre>");
-    for character in text.chars() {
-        match character {
-            '<' => html.push_str("&lt;"),
-            '>' => html.push_str("&gt;"),
-            '&' => html.push_str("&amp;"),
-            other => html.push(other),
-        }
-    }
-    html.push_str("</pre>\n");
-    html
+    let mut html = "<pre>".to_owned();
+    html::push_html(&mut html, std::iter::once(Event::Text(text.into())));
+    html + "</pre>\n"
 }
 
 #[cfg(test)]

@@ -12,35 +12,23 @@ const MAX_DELAY: Duration = Duration::from_secs(5);
 const FORGET: Duration = Duration::from_secs(60);
 /// Addresses that are counted; further ones get [`MAX_DELAY`].
 const ADDRESSES: usize = 1024;
-/// Interval at which expired entries are removed while the map is full.
-const SWEEP_EVERY: Duration = Duration::from_secs(5);
 
 /// Backs off per address after failures. A valid token is never delayed.
 #[derive(Debug, Default)]
-pub(crate) struct BackOff(Mutex<Failures>);
-
-#[derive(Debug, Default)]
-struct Failures {
-    of: HashMap<IpAddr, (u32, Instant)>,
-    /// When expired entries were last removed.
-    swept: Option<Instant>,
-}
+pub(crate) struct BackOff(Mutex<HashMap<IpAddr, (u32, Instant)>>);
 
 impl BackOff {
     /// Counts a failure of `address` and returns the delay of its answer.
     pub(crate) fn failed(&self, address: IpAddr) -> Duration {
         let (now, address) = (Instant::now(), one_address(address));
         let mut failures = self.0.lock();
-        if failures.of.len() >= ADDRESSES && !failures.of.contains_key(&address) {
-            if failures.swept.is_none_or(|swept| now.duration_since(swept) >= SWEEP_EVERY) {
-                failures.swept = Some(now);
-                failures.of.retain(|_, (_, last)| now.duration_since(*last) < FORGET);
-            }
-            if failures.of.len() >= ADDRESSES {
+        if failures.len() >= ADDRESSES && !failures.contains_key(&address) {
+            failures.retain(|_, (_, last)| now.duration_since(*last) < FORGET);
+            if failures.len() >= ADDRESSES {
                 return MAX_DELAY;
             }
         }
-        let (count, last) = failures.of.entry(address).or_insert((0, now));
+        let (count, last) = failures.entry(address).or_insert((0, now));
         if now.duration_since(*last) >= FORGET {
             *count = 0;
         }
@@ -75,7 +63,7 @@ mod tests {
         }
         assert_eq!(back_off.failed(address(1 << 20)), MAX_DELAY);
         assert_eq!(back_off.failed(address(0)), FIRST_DELAY * 2);
-        assert_eq!(back_off.0.lock().of.len(), ADDRESSES);
+        assert_eq!(back_off.0.lock().len(), ADDRESSES);
         tokio::time::advance(FORGET).await;
         assert_eq!(back_off.failed(address(1 << 20)), FIRST_DELAY);
     }

@@ -16,10 +16,6 @@ use std::{collections::BTreeMap, io::Write};
 #[allow_missing = true]
 struct Files;
 
-/// The page's service worker.
-const WORKER: &str = "sw.js";
-const SERVICE_WORKER_ALLOWED: header::HeaderName = header::HeaderName::from_static("service-worker-allowed");
-
 const NOT_BUILT: &str = "<!doctype html><meta charset=\"utf-8\"><title>OpenAgents</title>\
     <h1>The page was not built</h1><p>OpenAgents is running, but this build has no page. \
     Run <code>make build</code>, then start it again.</p>";
@@ -51,16 +47,12 @@ fn found(name: &str, file: &rust_embed::EmbeddedFile, request: &HeaderMap) -> Re
         (header::ETAG, tag.clone()),
         (header::VARY, header::ACCEPT_ENCODING.to_string()),
     ];
-    // The scope of the service worker is the whole page.
-    let scope = (name == WORKER).then_some([(SERVICE_WORKER_ALLOWED, "/")]);
     if request.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
-        return (StatusCode::NOT_MODIFIED, scope, headers).into_response();
+        return (StatusCode::NOT_MODIFIED, headers).into_response();
     }
     match compressed {
-        Some(bytes) => {
-            (scope, headers, [(header::CONTENT_ENCODING, "gzip")], Body::from(bytes)).into_response()
-        }
-        None => (scope, headers, Body::from(file.data.to_vec())).into_response(),
+        Some(bytes) => (headers, [(header::CONTENT_ENCODING, "gzip")], Body::from(bytes)).into_response(),
+        None => (headers, Body::from(file.data.to_vec())).into_response(),
     }
 }
 

@@ -64,8 +64,7 @@ impl Remotes {
         self.connections.lock().get(id).filter(|connection| connection.who == pass.who).cloned()
     }
 
-    /// Opens a connection with its first frame, an `initialize` with this id. Returns the connection's id and the
-    /// receiver of the answer.
+    /// Opens a connection with its first frame, `initialize`. Returns the connection's id, and the answer.
     pub(crate) fn open(
         &self,
         services: Arc<Services>,
@@ -125,17 +124,14 @@ impl Connection {
         self.long_frames.try_acquire().ok()
     }
 
-    /// See [`Streams::await_answer`].
     pub(crate) fn await_answer(&self, id: &str, session: &str) {
         self.streams.await_answer(id, session);
     }
 
-    /// See [`Streams::read`].
     pub(crate) fn read(&self, session: Target, cut: CancellationToken) -> Result<Reader, StreamRefusal> {
         self.streams.read(session, cut)
     }
 
-    /// Ends the connection.
     pub(crate) fn end(&self) {
         self.cut.cancel();
     }
