@@ -2,11 +2,7 @@
 
 use crate::tls::leaf::Names;
 use if_addrs::Interface;
-use std::{
-    collections::BTreeSet,
-    io,
-    net::{IpAddr, Ipv6Addr},
-};
+use std::{collections::BTreeSet, io, net::IpAddr};
 
 /// The domain of mDNS host names.
 pub(crate) const LOCAL: &str = ".local";
@@ -30,19 +26,12 @@ fn is_served(interface: &Interface) -> bool {
 
 /// Accepts private and global addresses; link-local ones need a scope id.
 fn is_unicast(address: IpAddr) -> bool {
-    match address.to_canonical() {
-        IpAddr::V4(v4) => {
-            let no_host = v4.is_unspecified() || v4.is_broadcast() || v4.is_multicast();
-            !(no_host || v4.is_loopback() || v4.is_link_local())
-        }
-        IpAddr::V6(v6) => {
-            !(v6.is_unspecified() || v6.is_loopback() || v6.is_multicast() || is_link_local(v6))
-        }
-    }
-}
-
-fn is_link_local(address: Ipv6Addr) -> bool {
-    address.segments()[0] & 0xffc0 == 0xfe80
+    let address = address.to_canonical();
+    let is_special = match address {
+        IpAddr::V4(v4) => v4.is_broadcast() || v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_unicast_link_local(),
+    };
+    !(is_special || address.is_unspecified() || address.is_loopback() || address.is_multicast())
 }
 
 /// Returns the `.local` name of this computer, or `None` if its name has no valid characters.
@@ -85,6 +74,7 @@ pub(crate) fn certified(addresses: &BTreeSet<IpAddr>, computer: &str, names: &BT
 mod tests {
     use super::*;
     use if_addrs::{IfAddr, IfOperStatus, Ifv4Addr, Ifv6Addr};
+    use std::net::Ipv6Addr;
 
     fn interface(name: &str, address: &str, oper_status: IfOperStatus) -> Interface {
         let addr = match address.parse().unwrap() {

@@ -63,6 +63,7 @@ impl Record {
 /// Announces the open ports.
 #[derive(Default)]
 pub(crate) struct Announcer {
+    /// Empty without a daemon.
     announced: Vec<Record>,
     daemon: Option<ServiceDaemon>,
 }
@@ -71,7 +72,7 @@ impl Announcer {
     /// Announces the ports of `state` and withdraws the others. Returns the problem if that fails.
     pub(crate) async fn announce(&mut self, state: &NetworkState) -> Option<String> {
         let records = records(state);
-        if records == self.announced && (self.daemon.is_some() || records.is_empty()) {
+        if records == self.announced {
             return None;
         }
         self.stop().await;
@@ -79,13 +80,15 @@ impl Announcer {
             return None;
         }
         match begin(&records) {
-            Ok(daemon) => (self.daemon, self.announced) = (Some(daemon), records),
+            Ok(daemon) => {
+                (self.daemon, self.announced) = (Some(daemon), records);
+                None
+            }
             Err(error) => {
                 tracing::warn!(%error, "could not announce the services");
-                return Some(format!("This computer cannot be found by name on the network: {error}."));
+                Some(format!("This computer cannot be found by name on the network: {error}."))
             }
         }
-        None
     }
 
     /// Withdraws all announcements.

@@ -44,6 +44,16 @@ struct Setting {
     names: Vec<String>,
 }
 
+impl Setting {
+    fn read(store: &dyn SettingsStore) -> Self {
+        let stored = store.get(SETTING).unwrap_or_else(|error| {
+            tracing::warn!(%error, "could not read the network settings");
+            None
+        });
+        stored.and_then(|stored| serde_json::from_value(stored).ok()).unwrap_or_default()
+    }
+}
+
 impl Switches {
     /// Reads the stored switches; `config` and `ios` come from the command line. Blocks.
     pub(crate) fn read(
@@ -51,12 +61,7 @@ impl Switches {
         config: &NetworkConfig,
         ios: Option<IosAccess>,
     ) -> Result<Self, BridgeError> {
-        let stored = store.get(SETTING).unwrap_or_else(|error| {
-            tracing::warn!(%error, "could not read the network settings; the network stays off");
-            None
-        });
-        let setting: Setting =
-            stored.and_then(|stored| serde_json::from_value(stored).ok()).unwrap_or_default();
+        let setting = Setting::read(store);
         if ios == Some(IosAccess::Allow) && config.lan == Some(true) {
             return Err(BridgeError::OpenOnNetwork);
         }
@@ -84,17 +89,16 @@ impl Switches {
     /// Returns the changed switches, or a reason why they cannot be changed.
     pub(crate) fn changed(&self, switch: Switch) -> Result<Self, String> {
         let Switch { lan, ios, names } = switch;
+        let fixed = |what: &str, option: &str| {
+            Err(format!(
+                "{what} was set on the command line; start OpenAgents without {option} to change it here."
+            ))
+        };
         if self.fixed[0] && lan.is_some_and(|lan| lan != self.lan) {
-            return Err(
-                "Network access was set on the command line; start OpenAgents without --lan to change it here."
-                    .to_owned(),
-            );
+            return fixed("Network access", "--lan");
         }
         if self.fixed[1] && ios.is_some_and(|ios| ios != self.ios) {
-            return Err(
-                "iOS app access was set on the command line; start OpenAgents without --ios to change it here."
-                    .to_owned(),
-            );
+            return fixed("iOS app access", "--ios");
         }
         if ios == Some(IosAccess::Allow) && self.ios != IosAccess::Allow {
             return Err("Open access can only be set with --ios allow on the command line.".to_owned());
@@ -110,9 +114,7 @@ impl Switches {
 
     /// Stores the switches that the command line has not set. Blocks.
     pub(crate) fn write(&self, store: &dyn SettingsStore) -> Result<(), String> {
-        let stored = store.get(SETTING).ok().flatten();
-        let mut setting: Setting =
-            stored.and_then(|stored| serde_json::from_value(stored).ok()).unwrap_or_default();
+        let mut setting = Setting::read(store);
         if !self.fixed[0] {
             setting.lan = self.lan;
         }
