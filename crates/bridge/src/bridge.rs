@@ -4,15 +4,13 @@ use crate::{
     admission::{self as limits, Limits},
     base::{config::BridgeConfig, error::BridgeError, listener::Listener, token::Token},
     devices::{
-        device_rows::DeviceRow, device_rows::all as stored_devices, registry::Devices, settings::Settings,
-        tables::open_store,
+        device_rows::all as stored_devices, registry::Devices, settings::Settings, tables::open_store,
     },
     instance::InstanceLock,
-    network::{control::Network, state::NetworkState},
+    network::{control::Network, state::NetworkState, switches::Switches},
     protocol::{ios::pending, ios::resume::Resumes, managed::Managed, services::Services},
     server::{
-        accept, accept::Gate, back_off::BackOff, listeners::Listeners, origin::Hosts, remotes::Remotes,
-        state::Server,
+        accept, accept::Gate, back_off::BackOff, listeners::Listeners, remotes::Remotes, state::Server,
     },
 };
 use openagents_core::{history::History, model::SettingsStore};
@@ -20,7 +18,7 @@ use openagents_sessions::{
     Providers, SessionRegistry, TranscriptCache, TurnExecutor, run_blocking, store::Store,
 };
 use std::{
-    io,
+    fmt, io,
     net::{Ipv4Addr, SocketAddr},
     path::Path,
     sync::Arc,
@@ -54,7 +52,6 @@ const UNUSED: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A running bridge. Dropping it without [`Bridge::shutdown`] stops it at once, without waiting for turns or clients.
-#[derive(Debug)]
 pub struct Bridge {
     address: SocketAddr,
     server: Arc<Server>,
@@ -64,6 +61,12 @@ pub struct Bridge {
     listeners: [JoinHandle<()>; 2],
     /// Stop the tasks on drop.
     _guards: [DropGuard; 3],
+}
+
+impl fmt::Debug for Bridge {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Bridge").field("address", &self.address).finish_non_exhaustive()
+    }
 }
 
 impl Bridge {
@@ -77,27 +80,32 @@ impl Bridge {
         config: BridgeConfig,
         providers: impl FnOnce(Surroundings) -> Providers + Send + 'static,
     ) -> Result<Self, BridgeError> {
-        let home = config.home.clone();
-        let (instance, token, store, known) =
-            run_blocking(move || open(&home)).await.unwrap_or_else(|| {
-                Err(BridgeError::NotWritable { path: config.home.clone(), reason: "interrupted".to_owned() })
-            })?;
+        let (home, network_config, ios) = (config.home.clone(), config.network.clone(), config.ios);
+        let opened = run_blocking(move || {
+            let instance = InstanceLock::take(&home)?;
+            let token = Token::load(&home)?;
+            let store = open_store(&home)?;
+            let devices = stored_devices(&store)?;
+            let settings: Arc<dyn SettingsStore> = Arc::new(Settings(store.clone()));
+            let switches = Switches::read(&*settings, &network_config, ios)?;
+            Ok((instance, token, store, devices, settings, switches, TranscriptCache::open(&home)))
+        });
+        let interrupted =
+            || BridgeError::NotWritable { path: config.home.clone(), reason: "interrupted".to_owned() };
+        let (instance, token, store, known, settings, switches, transcripts) =
+            opened.await.unwrap_or_else(|| Err(interrupted()))?;
         for notice in store.notices() {
             tracing::warn!("{notice}");
         }
         limits::raise_file_handles();
-        let listener = bind(config.port).await?;
-        let address = listener.local_addr().map_err(|error| listen_error(config.port, &error))?;
+        let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, config.port));
+        let bound = TcpListener::bind(wanted).await.and_then(|bound| Ok((bound.local_addr()?, bound)));
+        let (address, listener) = bound.map_err(|error| match error.kind() {
+            io::ErrorKind::AddrInUse => BridgeError::PortBusy(config.port),
+            _ => BridgeError::Listen { address: wanted, reason: error.to_string() },
+        })?;
         instance.announce(address, config.temporary)?;
-        let (home, network, ios) = (config.home.clone(), config.network, config.ios);
-        let settings: Arc<dyn SettingsStore> = Arc::new(Settings(store.clone()));
-        let network_settings = settings.clone();
-        let network =
-            run_blocking(move || Network::open(home, network, ios, address, network_settings)).await;
-        let network = network.ok_or(BridgeError::Providers)??;
-        let home = config.home;
-        let transcripts = run_blocking(move || TranscriptCache::open(&home)).await;
-        let transcripts = transcripts.ok_or(BridgeError::Providers)?;
+        let network = Network::new(config.home, config.network, address, settings.clone(), switches);
         let history = Arc::new(History::new(config.history, transcripts));
         let surroundings = Surroundings { history: history.clone(), settings: settings.clone() };
         let providers = run_blocking(move || providers(surroundings)).await;
@@ -105,7 +113,7 @@ impl Bridge {
         let models = providers.models.clone().map(Managed::models);
         let agents = providers.agents.clone().map(Managed::agents);
         let root = config.root.canonicalize().unwrap_or(config.root);
-        let (hosts, connections) = (Hosts::following(&network), TaskTracker::new());
+        let connections = TaskTracker::new();
         let devices = Devices::new(store.clone(), known, network.clone(), connections.clone());
         let sessions = SessionRegistry::new(store.clone(), history, root);
         let turns = TurnExecutor::new(sessions.clone(), settings, providers);
@@ -121,11 +129,9 @@ impl Bridge {
                 resumes: Resumes::default(),
                 pending: pending::queue(),
             }),
-            hosts,
             token,
             back_off: BackOff::default(),
             limits: Limits::default(),
-            port: address.port(),
             remotes: Remotes::default(),
             closing: CancellationToken::new(),
             connections,
@@ -174,8 +180,7 @@ impl Bridge {
         self.store.notices()
     }
 
-    /// Returns when this bridge is not needed any more: some time after its last client, or, once `wanted` resolves,
-    /// when no turn runs.
+    /// Resolves some time after the last client has left, or, once `wanted` resolves, when no turn runs.
     pub async fn until_unused(&self, wanted: impl Future<Output = ()>) {
         let unused = async {
             let mut since = Instant::now();
@@ -208,12 +213,12 @@ impl Bridge {
             }
         }
         self.server.services.turns.stop().await;
-        if let Some(agents) = self.server.services.agents.clone() {
-            run_blocking(move || agents.shut_down()).await;
-        }
-        if let Some(models) = self.server.services.models.clone() {
-            run_blocking(move || models.shut_down()).await;
-        }
+        let services = self.server.services.clone();
+        run_blocking(move || {
+            services.agents.iter().for_each(|agents| agents.shut_down());
+            services.models.iter().for_each(|models| models.shut_down());
+        })
+        .await;
         self.server.closing.cancel();
         self.server.connections.close();
         if tokio::time::timeout(CLOSE_TIMEOUT, self.server.connections.wait()).await.is_err() {
@@ -229,27 +234,5 @@ impl Bridge {
         })
         .await;
         drop(self.instance);
-    }
-}
-
-fn open(home: &Path) -> Result<(InstanceLock, Token, Store, Vec<DeviceRow>), BridgeError> {
-    let instance = InstanceLock::take(home)?;
-    let token = Token::load(home)?;
-    let store = open_store(home)?;
-    let devices = stored_devices(&store)?;
-    Ok((instance, token, store, devices))
-}
-
-async fn bind(port: u16) -> Result<TcpListener, BridgeError> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(|error| listen_error(port, &error))
-}
-
-fn listen_error(port: u16, error: &io::Error) -> BridgeError {
-    match error.kind() {
-        io::ErrorKind::AddrInUse => BridgeError::PortBusy(port),
-        _ => BridgeError::Listen {
-            address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
-            reason: error.to_string(),
-        },
     }
 }

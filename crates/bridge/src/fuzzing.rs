@@ -49,8 +49,8 @@ pub fn unauthenticated(bytes: &[u8]) {
         for listener in [Listener::Loopback, Listener::Web] {
             let headers: HeaderMap =
                 [(header::HOST, value.clone()), (header::ORIGIN, value.clone())].into_iter().collect();
-            hosts.host(&headers, listener);
-            hosts.origin(&headers, listener, 9099);
+            hosts.allow_host(&headers, listener);
+            hosts.allow_origin(&headers, listener);
         }
     }
     if let Ok(text) = str::from_utf8(bytes) {

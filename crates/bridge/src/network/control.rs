@@ -5,20 +5,14 @@
 
 use super::{state::NetworkState, switches::Switch, switches::Switches};
 use crate::{
-    base::{config::IosAccess, config::NetworkConfig, error::BridgeError, error::Fault, machine},
+    base::{config::IosAccess, config::NetworkConfig, error::Fault, machine},
     tls::{authority::Authority, profile},
 };
 use openagents_core::model::SettingsStore;
 use openagents_sessions::run_blocking;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use rustls::ServerConfig;
-use std::{
-    collections::BTreeSet,
-    net::{IpAddr, SocketAddr},
-    path::PathBuf,
-    sync::Arc,
-    time::Duration,
-};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -38,66 +32,43 @@ pub(crate) struct Network {
     /// The number of the last applied change of the switches.
     pub(crate) settled: watch::Sender<u64>,
     state: Mutex<Arc<NetworkState>>,
-    pub(crate) tls: RwLock<Option<Arc<ServerConfig>>>,
-    pub(crate) authority: Mutex<Option<Arc<Authority>>>,
+    /// The authority, and the configuration with a certificate that it has signed.
+    pub(crate) tls: Mutex<Option<(Arc<Authority>, Arc<ServerConfig>)>>,
     watchers: Mutex<Vec<OnChange>>,
     /// Cancelled when the access of the iOS app changes.
     ios: Mutex<CancellationToken>,
 }
 
-impl std::fmt::Debug for Network {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Network").field("config", &self.config).finish_non_exhaustive()
-    }
-}
-
 impl Network {
-    /// Reads the switches. Blocks.
-    pub(crate) fn open(
+    pub(crate) fn new(
         home: PathBuf,
         config: NetworkConfig,
-        ios: Option<IosAccess>,
         loopback: SocketAddr,
         store: Arc<dyn SettingsStore>,
-    ) -> Result<Arc<Self>, BridgeError> {
-        let switches = Switches::read(&*store, &config, ios)?;
-        let state = NetworkState {
-            lan: switches.lan,
-            ios: switches.ios,
-            computer: machine::name().to_owned(),
-            listeners: Vec::new(),
-            fingerprint: None,
-            certificate_until: None,
-            problem: None,
-            fixed: switches.is_fixed(),
-            hosts: Vec::new(),
-        };
-        Ok(Arc::new(Self {
+        switches: Switches,
+    ) -> Arc<Self> {
+        Arc::new(Self {
             home,
             config,
             loopback,
             store,
             switches: watch::Sender::new(switches),
             settled: watch::Sender::new(0),
-            state: Mutex::new(Arc::new(state)),
-            tls: RwLock::default(),
-            authority: Mutex::default(),
+            state: Mutex::default(),
+            tls: Mutex::default(),
             watchers: Mutex::default(),
             ios: Mutex::default(),
-        }))
+        })
     }
 
-    /// Returns the switches and the open ports.
     pub(crate) fn state(&self) -> Arc<NetworkState> {
         self.state.lock().clone()
     }
 
-    /// Calls `on_change` whenever the state changes.
     pub(crate) fn watch(&self, on_change: OnChange) {
         self.watchers.lock().push(on_change);
     }
 
-    /// Returns the access of the iOS app.
     pub(crate) fn ios(&self) -> IosAccess {
         self.switches.borrow().ios
     }
@@ -105,12 +76,6 @@ impl Network {
     /// Returns the token that is cancelled when the access of the iOS app changes.
     pub(crate) fn ios_changes(&self) -> CancellationToken {
         self.ios.lock().clone()
-    }
-
-    /// Returns the addresses served to other devices, and the names of this computer.
-    pub(crate) fn hosts(&self) -> (BTreeSet<IpAddr>, Vec<String>) {
-        let state = self.state();
-        (state.served().collect(), state.hosts.clone())
     }
 
     /// Stores a change of the switches and waits until it takes effect.
@@ -122,8 +87,7 @@ impl Network {
         let change = switches.change;
         let before = self.switches.send_replace(switches.clone());
         if before.ios != switches.ios {
-            let mut ios = self.ios.lock();
-            std::mem::take(&mut *ios).cancel();
+            std::mem::take(&mut *self.ios.lock()).cancel();
         }
         let mut settled = self.settled.subscribe();
         // On a timeout the feed reports the result later.
@@ -133,12 +97,12 @@ impl Network {
 
     /// Returns the current TLS configuration; `None` without a certificate.
     pub(crate) fn tls(&self) -> Option<Arc<ServerConfig>> {
-        self.tls.read().clone()
+        self.tls.lock().as_ref().map(|(_, config)| config.clone())
     }
 
     /// Returns the authority's certificate as PEM, and as a configuration profile.
     pub(crate) fn installable(&self) -> Option<(String, String)> {
-        let authority = self.authority.lock().clone()?;
+        let (authority, _) = self.tls.lock().clone()?;
         Some((authority.pem().to_owned(), profile::profile(&authority, machine::name())))
     }
 

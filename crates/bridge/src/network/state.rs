@@ -3,7 +3,7 @@
 use super::addresses::LOCAL;
 use crate::base::{config::IosAccess, listener::Listener};
 use serde::Serialize;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 /// An open port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -15,7 +15,7 @@ pub struct OpenListener {
 }
 
 /// The switches and the open ports.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkState {
     /// Network access to the page and ACP is on.
@@ -60,12 +60,6 @@ impl NetworkState {
         let others = others.iter().map(|host| format!("https://{host}"));
         let v6 = open.iter().filter(|address| address.is_ipv6()).map(|address| format!("https://{address}"));
         v4.chain(local).chain(others).chain(v6).collect()
-    }
-
-    /// Returns the addresses served to other devices.
-    pub(crate) fn served(&self) -> impl Iterator<Item = IpAddr> {
-        let listeners = self.listeners.iter().filter(|listener| listener.kind != Listener::Loopback);
-        listeners.map(|listener| listener.address.ip())
     }
 }
 

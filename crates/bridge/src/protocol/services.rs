@@ -10,7 +10,6 @@ use openagents_sessions::{SessionRegistry, TurnExecutor};
 use std::sync::Arc;
 
 /// Shared by all connections.
-#[derive(Debug)]
 pub(crate) struct Services {
     pub(crate) sessions: Arc<SessionRegistry>,
     pub(crate) turns: Arc<TurnExecutor>,

@@ -14,37 +14,28 @@ pub(crate) const SUBPROTOCOL: &str = "openagents.v1";
 /// A browser cannot send a header with an upgrade: it offers the token as a second subprotocol.
 const TOKEN_PROTOCOL: &str = "openagents.token.";
 
-/// Returns the pass for the token of a request. The local token is valid only from this machine, not through a proxy or
-/// the network.
+/// Returns the pass for the token of a request. The local token is valid only on this machine, not through a proxy.
 pub(crate) fn pass(server: &Server, caller: &Caller, headers: &HeaderMap) -> Option<Arc<Pass>> {
     let token = token(headers)?;
     if server.token.is(token) {
-        let is_here = caller.listener == Listener::Loopback && !server.hosts.is_proxied(headers);
+        let is_here = caller.listener == Listener::Loopback && !server.hosts().is_proxied(headers);
         return is_here.then(|| server.services.devices.local());
     }
     server.services.devices.authenticate(token)
 }
 
 fn token(headers: &HeaderMap) -> Option<&str> {
-    bearer(headers).or_else(|| offered(headers))
+    let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.split_once(' '));
+    match given {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Some(token.trim()),
+        _ => items(headers, &header::SEC_WEBSOCKET_PROTOCOL)
+            .find_map(|protocol| protocol.strip_prefix(TOKEN_PROTOCOL)),
+    }
 }
 
 /// Returns whether the client offered our subprotocol, which the server must then select.
 pub(crate) fn offers_protocol(headers: &HeaderMap) -> bool {
-    protocols(headers).any(|protocol| protocol == SUBPROTOCOL)
-}
-
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-}
-
-fn offered(headers: &HeaderMap) -> Option<&str> {
-    protocols(headers).find_map(|protocol| protocol.strip_prefix(TOKEN_PROTOCOL))
-}
-
-fn protocols(headers: &HeaderMap) -> impl Iterator<Item = &str> {
-    items(headers, &header::SEC_WEBSOCKET_PROTOCOL)
+    items(headers, &header::SEC_WEBSOCKET_PROTOCOL).any(|protocol| protocol == SUBPROTOCOL)
 }
 
 /// Delays the refusal of a failed authentication, longer each time. Not when too many refusals are delayed already. The

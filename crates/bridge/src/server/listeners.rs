@@ -1,8 +1,7 @@
 //! Opens and closes network ports as the switches, the addresses and the certificate change.
 //!
-//! Addresses are polled every few seconds while something is switched on, rather than watched through the operating
-//! system: the call is cheap, works the same everywhere, and is also the moment to retry a busy port and renew an
-//! expiring certificate.
+//! Addresses are polled rather than watched: the call is cheap, works the same everywhere, and is also the moment to
+//! retry a busy port and renew an expiring certificate.
 
 use super::{accept, accept::Gate, state::Server};
 use crate::{
@@ -52,12 +51,6 @@ pub(crate) struct Listeners {
 struct Open {
     gate: Gate,
     task: JoinHandle<()>,
-}
-
-impl std::fmt::Debug for Listeners {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Listeners").field("open", &self.open.keys()).finish_non_exhaustive()
-    }
 }
 
 impl Listeners {
@@ -181,8 +174,8 @@ impl Listeners {
             };
             Ok((authority.clone(), notice, authority.leaf(&names, now)))
         });
-        let interrupted = || AuthorityError::Make("interrupted".to_owned());
-        let (authority, notice, leaf) = made.await.unwrap_or_else(|| Err(interrupted()))?;
+        let (authority, notice, leaf) =
+            made.await.unwrap_or_else(|| Err(AuthorityError::Make("interrupted".to_owned())))?;
         if let Some(notice) = notice {
             tracing::warn!("{notice}");
             self.notice = Some(notice);
@@ -190,9 +183,8 @@ impl Listeners {
         // The authority itself may have expired: reopen it next time.
         let leaf = leaf.inspect_err(|_| self.authority = None)?;
         self.authority = Some(authority.clone());
-        *self.network.authority.lock() = Some(authority);
         let config = leaf.server_config().map_err(|error| AuthorityError::Make(error.to_string()))?;
-        *self.network.tls.write() = Some(config);
+        *self.network.tls.lock() = Some((authority, config));
         self.leaf = Some(leaf);
         Ok(())
     }
@@ -233,11 +225,11 @@ impl Listeners {
         if wanted == self.network.loopback {
             return None;
         }
-        let bound = match TcpListener::bind(wanted).await.and_then(|bound| Ok((bound.local_addr()?, bound))) {
+        let bound = TcpListener::bind(wanted).await.and_then(|bound| Ok((bound.local_addr()?, bound)));
+        let (bound, listener) = match bound {
             Ok(bound) => bound,
             Err(error) => return Some(bind_problem(kind, wanted, &error)),
         };
-        let (bound, listener) = bound;
         if kind == Listener::Web {
             self.web_port = bound.port();
         }
@@ -272,15 +264,10 @@ impl Listeners {
 }
 
 fn bind_problem(kind: Listener, wanted: SocketAddr, error: &io::Error) -> String {
-    let (port, address) = (wanted.port(), wanted.ip());
-    match (error.kind(), kind) {
-        (io::ErrorKind::AddrInUse, Listener::Web) => format!(
-            "Port {port} of {address} is in use by another program; OpenAgents tries again, or choose another with \
-             --lan-port."
-        ),
-        (io::ErrorKind::AddrInUse, _) => {
-            format!("Port {port} of {address} is in use by another program; OpenAgents tries again.")
-        }
-        _ => format!("OpenAgents cannot listen on {wanted}: {error}."),
+    if error.kind() != io::ErrorKind::AddrInUse {
+        return format!("OpenAgents cannot listen on {wanted}: {error}.");
     }
+    let (port, address) = (wanted.port(), wanted.ip());
+    let remedy = if kind == Listener::Web { ", or choose another with --lan-port" } else { "" };
+    format!("Port {port} of {address} is in use by another program; OpenAgents tries again{remedy}.")
 }

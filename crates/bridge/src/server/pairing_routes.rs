@@ -1,6 +1,6 @@
 //! The two requests of a device without a token: sending the code, then polling for approval.
 
-use super::{auth, origin::Verdict, state::Server};
+use super::{auth, state::Server};
 use crate::{
     admission::caller::Caller,
     base::{headers::is_json, machine},
@@ -131,7 +131,7 @@ async fn read<T: DeserializeOwned>(server: &Server, request: Request) -> Result<
         return Err(refuse(StatusCode::INTERNAL_SERVER_ERROR, "caller", "Unknown connection."));
     };
     let headers = request.headers();
-    if server.hosts.origin(headers, caller.listener, server.port) != Verdict::Allowed {
+    if !server.hosts().allow_origin(headers, caller.listener) {
         return Err(refuse(StatusCode::FORBIDDEN, "origin", "This page may not pair devices."));
     }
     if !is_json(headers) {

@@ -1,8 +1,6 @@
 //! HTTP routes, and the checks on every request.
 
-use super::{
-    auth, auth::SUBPROTOCOL, endpoint, origin as guard, origin::Verdict, page, pairing_routes, state::Server,
-};
+use super::{auth, auth::SUBPROTOCOL, endpoint, origin, page, pairing_routes, state::Server};
 use crate::{
     admission::caller::Caller,
     base::{limits::UNAUTHENTICATED_FRAME, listener::Listener},
@@ -11,7 +9,7 @@ use crate::{
     tls::profile,
 };
 use axum::{
-    Router,
+    Extension, Router,
     extract::{Request, State},
     http::{HeaderValue, Method, StatusCode, Version, header},
     middleware::{self, Next},
@@ -20,7 +18,6 @@ use axum::{
 };
 use std::sync::Arc;
 
-/// Returns the routes of a listener.
 pub(crate) fn router(server: Arc<Server>, listener: Listener) -> Router {
     let routes = match listener {
         Listener::Loopback => pages().route("/", any(root)),
@@ -41,8 +38,13 @@ fn pages() -> Router<Arc<Server>> {
 }
 
 /// Refuses every request with a foreign `Host`, even for the page, against DNS rebinding.
-async fn check_host(State(server): State<Arc<Server>>, mut request: Request, next: Next) -> Response {
-    let is_http2 = request.version() == Version::HTTP_2;
+async fn check_host(
+    State(server): State<Arc<Server>>,
+    Extension(mut caller): Extension<Caller>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let (listener, is_http2) = (caller.listener, request.version() == Version::HTTP_2);
     // HTTP/2 sends the host in `:authority`.
     if is_http2
         && let Some(authority) = request.uri().authority()
@@ -50,19 +52,18 @@ async fn check_host(State(server): State<Arc<Server>>, mut request: Request, nex
     {
         request.headers_mut().insert(header::HOST, host);
     }
-    if listener(&request) == Listener::Loopback
-        && server.hosts.is_proxied(request.headers())
-        && let Some(address) = guard::forwarded_for(request.headers())
-        && let Some(caller) = request.extensions_mut().get_mut::<Caller>()
+    if listener == Listener::Loopback
+        && server.hosts().is_proxied(request.headers())
+        && let Some(address) = origin::forwarded_for(request.headers())
     {
         caller.address = address;
+        request.extensions_mut().insert(caller);
     }
-    let (mut response, host) = match server.hosts.host(request.headers(), listener(&request)) {
-        Verdict::Allowed => {
-            let host = request.headers().get(header::HOST).cloned();
-            (next.run(request).await, host)
-        }
-        _ => (refuse(StatusCode::FORBIDDEN, "This address is not served here."), None),
+    let (mut response, host) = if server.hosts().allow_host(request.headers(), listener) {
+        let host = request.headers().get(header::HOST).cloned();
+        (next.run(request).await, host)
+    } else {
+        (refuse(StatusCode::FORBIDDEN, "This address is not served here."), None)
     };
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         page::secure(response.headers_mut(), host.as_ref().and_then(|host| host.to_str().ok()));
@@ -74,23 +75,26 @@ async fn check_host(State(server): State<Arc<Server>>, mut request: Request, nex
     response
 }
 
-async fn root(State(server): State<Arc<Server>>, request: Request) -> Response {
+async fn root(server: State<Arc<Server>>, caller: Extension<Caller>, request: Request) -> Response {
     if !websocket::is_upgrade(request.headers()) {
         return files(request).await;
     }
-    ios_endpoint(State(server), request).await
+    ios_endpoint(server, caller, request).await
 }
 
-async fn ios_endpoint(State(server): State<Arc<Server>>, request: Request) -> Response {
+async fn ios_endpoint(
+    State(server): State<Arc<Server>>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Response {
     if !websocket::is_upgrade(request.headers()) {
         return not_found().await;
     }
     // The app sends no `Origin` and uses no proxy.
-    if guard::is_page(request.headers()) || server.hosts.is_proxied(request.headers()) {
+    if request.headers().contains_key(header::ORIGIN) || server.hosts().is_proxied(request.headers()) {
         let sentence = "This endpoint is for the OpenAgents iOS app, not for web pages.";
         return refuse(StatusCode::FORBIDDEN, sentence);
     }
-    let Some(caller) = caller(&request) else { return no_caller() };
     let entry = match ios::entry(&server.services, caller.address) {
         Ok(entry) => entry,
         Err(sentence) => return refuse(StatusCode::FORBIDDEN, &sentence),
@@ -109,9 +113,12 @@ async fn ios_endpoint(State(server): State<Arc<Server>>, request: Request) -> Re
     response
 }
 
-async fn acp_endpoint(State(server): State<Arc<Server>>, request: Request) -> Response {
-    let Some(caller) = caller(&request) else { return no_caller() };
-    if server.hosts.origin(request.headers(), caller.listener, server.port) != Verdict::Allowed {
+async fn acp_endpoint(
+    State(server): State<Arc<Server>>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Response {
+    if !server.hosts().allow_origin(request.headers(), caller.listener) {
         return refuse(StatusCode::FORBIDDEN, "This page may not connect.");
     }
     let Some(pass) = auth::pass(&server, &caller, request.headers()) else {
@@ -172,18 +179,6 @@ async fn authority(State(server): State<Arc<Server>>, request: Request) -> Respo
 
 async fn not_found() -> Response {
     refuse(StatusCode::NOT_FOUND, "There is nothing at this address.")
-}
-
-fn caller(request: &Request) -> Option<Caller> {
-    request.extensions().get::<Caller>().cloned()
-}
-
-fn listener(request: &Request) -> Listener {
-    request.extensions().get::<Caller>().map_or(Listener::Loopback, |caller| caller.listener)
-}
-
-fn no_caller() -> Response {
-    refuse(StatusCode::INTERNAL_SERVER_ERROR, "Unknown connection.")
 }
 
 fn refuse(status: StatusCode, sentence: &str) -> Response {

@@ -11,15 +11,11 @@ use std::{net::IpAddr, sync::Arc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// Shared by all listeners.
-#[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) services: Arc<Services>,
-    pub(crate) hosts: Arc<Hosts>,
     pub(crate) token: Token,
     pub(crate) back_off: BackOff,
     pub(crate) limits: Limits,
-    /// The bound loopback port.
-    pub(crate) port: u16,
     /// Connections of the remote transport.
     pub(crate) remotes: Remotes,
     /// Cancelled when the bridge stops, after the last turn has ended.
@@ -28,6 +24,10 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    pub(crate) fn hosts(&self) -> Hosts {
+        Hosts(self.services.network.state())
+    }
+
     /// Takes a slot for an authenticated connection from `address`. `None` when there are too many.
     pub(crate) fn lease(&self, pass: Arc<Pass>, address: IpAddr) -> Option<Arc<ConnectionLease>> {
         let slot = self.limits.slot(&pass.who)?;
