@@ -88,7 +88,8 @@ impl From<StoreError> for BridgeError {
 }
 
 /// A JSON-RPC error.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub(crate) struct Fault {
     pub(crate) code: i32,
     pub(crate) message: String,
@@ -138,19 +139,8 @@ impl Fault {
         Self { kind: Some("scope"), ..Self::new(-32000, message) }
     }
 
-    /// A command that is not possible now.
-    pub(crate) fn refused(reason: impl Into<String>) -> Self {
-        Self { kind: Some("refused"), ..Self::new(-32000, reason) }
-    }
-
     pub(crate) fn busy(reason: impl Into<String>) -> Self {
         Self::new(-32000, reason)
-    }
-
-    pub(crate) fn unknown_workspace(path: &str) -> Self {
-        let mut fault = Self::invalid_params(format!("{path} is not a known workspace"));
-        fault.hint = Some("Open it on the desktop, or start OpenAgents there, then try again.");
-        fault
     }
 
     /// Returns the `error` member of a response.
@@ -162,12 +152,6 @@ impl Fault {
             }
         }
         wire
-    }
-}
-
-impl std::fmt::Display for Fault {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(&self.message)
     }
 }
 
@@ -198,11 +182,20 @@ impl From<StoreError> for Fault {
     }
 }
 
+impl From<getrandom::Error> for Fault {
+    fn from(error: getrandom::Error) -> Self {
+        Self::internal(format!("The operating system returned no random numbers: {error}."))
+    }
+}
+
 impl From<SessionError> for Fault {
     fn from(error: SessionError) -> Self {
         match error {
             SessionError::Invalid(reason) => Self::invalid_params(reason),
-            SessionError::UnknownWorkspace(path) => Self::unknown_workspace(&path),
+            SessionError::UnknownWorkspace(_) => Self {
+                hint: Some("Open it on the desktop, or start OpenAgents there, then try again."),
+                ..Self::invalid_params(error.to_string())
+            },
             SessionError::NoWorkspace => Self::invalid_params(error.to_string()),
             SessionError::NotFound(what) => Self::not_found(what),
             SessionError::Busy(reason) => Self::busy(reason),

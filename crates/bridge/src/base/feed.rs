@@ -1,18 +1,18 @@
 //! Snapshots that watching connections are sent when they change, at a bounded rate.
 
 use super::{rpc, scope::Scope};
-use openagents_sessions::Wake;
+use openagents_sessions::{Wake, Watchers};
 use parking_lot::Mutex;
 use serde_json::Value;
 use std::{
     fmt,
     sync::{
-        Arc, Weak,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
-use tokio::{sync::Notify, time::Instant};
+use tokio::time::Instant;
 
 /// Shortest time between two snapshots for one connection.
 const EVERY: Duration = Duration::from_millis(250);
@@ -28,7 +28,7 @@ pub(crate) struct Feed {
     snapshot: Snapshot,
     /// Incremented with every change.
     changes: AtomicU64,
-    watchers: Mutex<Vec<Weak<Notify>>>,
+    watchers: Mutex<Watchers>,
 }
 
 impl fmt::Debug for Feed {
@@ -50,8 +50,17 @@ impl Feed {
     /// Wakes the watchers.
     pub(crate) fn changed(&self) {
         self.changes.fetch_add(1, Ordering::Relaxed);
-        let mut watchers = self.watchers.lock();
-        watchers.retain(|watcher| watcher.upgrade().map(|wake| wake.notify_one()).is_some());
+        self.watchers.lock().wake();
+    }
+
+    /// Returns a callback for [`Self::changed`] that does not keep the feed alive.
+    pub(crate) fn notifier(self: &Arc<Self>) -> Arc<dyn Fn() + Send + Sync> {
+        let feed = Arc::downgrade(self);
+        Arc::new(move || {
+            if let Some(feed) = feed.upgrade() {
+                feed.changed();
+            }
+        })
     }
 
     /// Returns the current snapshot, as sent to clients.
@@ -72,24 +81,15 @@ pub(crate) struct Watch {
 impl Watch {
     /// Starts watching for a connection that was just sent `told`.
     pub(crate) fn begin(feed: Arc<Feed>, told: Value, wake: &Wake) -> Self {
-        {
-            let mut watchers = feed.watchers.lock();
-            watchers.retain(|watcher| watcher.strong_count() > 0);
-            // A connection may watch repeatedly.
-            if !watchers.iter().any(|watcher| std::ptr::eq(watcher.as_ptr(), Arc::as_ptr(wake))) {
-                watchers.push(Arc::downgrade(wake));
-            }
-        }
+        feed.watchers.lock().add(wake);
         // `seen: 0` makes the first check pick up changes made since `told`.
         Self { feed, seen: 0, told, next: Instant::now() + EVERY }
     }
 
-    /// Returns the scope needed to watch.
     pub(crate) fn needed(&self) -> Scope {
         self.feed.needed
     }
 
-    /// Returns whether this watches `feed`.
     pub(crate) fn is_of(&self, feed: &Arc<Feed>) -> bool {
         Arc::ptr_eq(&self.feed, feed)
     }
@@ -125,9 +125,9 @@ mod tests {
         for wake in [&wake, &other, &wake, &wake] {
             Watch::begin(feed.clone(), feed.snapshot(), wake);
         }
-        assert_eq!(feed.watchers.lock().len(), 2);
+        assert_eq!(feed.watchers.lock().count(), 2);
         drop(other);
         Watch::begin(feed.clone(), feed.snapshot(), &wake);
-        assert_eq!(feed.watchers.lock().len(), 1);
+        assert_eq!(feed.watchers.lock().count(), 1);
     }
 }

@@ -3,7 +3,7 @@
 use super::{feed::Feed, scope::Scope};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use std::{fmt, net::IpAddr, sync::Arc};
+use std::{net::IpAddr, sync::Arc};
 use tokio_util::sync::CancellationToken;
 
 /// The owner of a connection.
@@ -18,6 +18,7 @@ pub(crate) enum Who {
 }
 
 /// Owner and scope, shared by all connections of a device. Checked on every call, so that changes apply at once.
+#[derive(Debug)]
 pub(crate) struct Pass {
     pub(crate) who: Who,
     granted: Arc<Mutex<Granted>>,
@@ -33,16 +34,6 @@ struct Granted {
     name: String,
 }
 
-impl fmt::Debug for Pass {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Pass")
-            .field("who", &self.who)
-            .field("scope", &self.scope())
-            .finish_non_exhaustive()
-    }
-}
-
 impl Pass {
     /// The pass of the local user, with [`Scope::Admin`].
     pub(crate) fn local() -> Arc<Self> {
@@ -52,7 +43,14 @@ impl Pass {
     pub(crate) fn new(who: Who, scope: Scope, name: &str) -> Arc<Self> {
         let granted = Arc::new(Mutex::new(Granted { scope, name: name.to_owned() }));
         let (owner, shared) = (who.clone(), granted.clone());
-        let snapshot = move || access(&owner, &shared.lock());
+        let snapshot = move || {
+            let Granted { scope, name } = &*shared.lock();
+            let device = match &owner {
+                Who::Device(id) => json!({"id": id, "name": name}),
+                Who::Local | Who::App(_) => Value::Null,
+            };
+            json!({"scope": scope, "device": device})
+        };
         let feed = Feed::new("_openagents/access", Scope::View, snapshot);
         Arc::new(Self { who, granted, revoked: CancellationToken::new(), feed })
     }
@@ -84,7 +82,7 @@ impl Pass {
 
     /// Returns scope and device: the params of `_openagents/access`.
     pub(crate) fn access(&self) -> Value {
-        access(&self.who, &self.granted.lock())
+        self.feed.snapshot()
     }
 
     /// The feed of [`Self::access`].
@@ -95,12 +93,4 @@ impl Pass {
     pub(crate) fn is_revoked(&self) -> bool {
         self.revoked.is_cancelled()
     }
-}
-
-fn access(who: &Who, granted: &Granted) -> Value {
-    let device = match who {
-        Who::Device(id) => json!({"id": id, "name": granted.name}),
-        Who::Local | Who::App(_) => Value::Null,
-    };
-    json!({"scope": granted.scope, "device": device})
 }

@@ -26,10 +26,4 @@ impl Scope {
             Self::Admin => "admin",
         }
     }
-
-    pub(crate) fn read(word: &str) -> Option<Self> {
-        [Self::View, Self::Prompt, Self::Approve, Self::Admin]
-            .into_iter()
-            .find(|scope| scope.as_str() == word)
-    }
 }

@@ -1,6 +1,7 @@
 //! Tokens: the local one, 256 bits in a file that only its owner can read, and those of devices.
 
 use super::{error::BridgeError, private_file};
+use sha2::{Digest, Sha256};
 use std::{
     io,
     path::{Path, PathBuf},
@@ -56,6 +57,11 @@ pub(crate) fn new_token() -> Result<String, getrandom::Error> {
     let mut bytes = [0; TOKEN_BYTES];
     getrandom::fill(&mut bytes)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Returns the SHA-256 of a token.
+pub(crate) fn hash(token: &str) -> [u8; 32] {
+    Sha256::digest(token.as_bytes()).into()
 }
 
 fn is_token(text: &str) -> bool {

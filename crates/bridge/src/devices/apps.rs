@@ -3,6 +3,7 @@
 use super::deadline::Deadline;
 use crate::base::{pass::Pass, pass::Who, scope::Scope};
 use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
+use tokio_util::sync::DropGuard;
 
 /// Longest time an address stays allowed.
 pub(crate) const ALLOWED: Duration = Duration::from_secs(12 * 60 * 60);
@@ -18,7 +19,6 @@ const MAX_BLOCKED: usize = 1024;
 /// Access of an address to the iOS endpoint.
 #[derive(Debug, Clone)]
 pub(crate) enum AppAccess {
-    /// Approved.
     Allowed(Arc<Pass>),
     /// Recently declined, or its request timed out.
     Blocked,
@@ -33,6 +33,8 @@ pub(crate) struct App {
     /// Milliseconds since the epoch.
     pub(crate) allowed_at: i64,
     pub(crate) until: Deadline,
+    /// Revokes the pass on drop, which closes its connections.
+    _revoked: DropGuard,
 }
 
 /// Allowed and blocked addresses.
@@ -55,10 +57,8 @@ impl Apps {
         self.blocked.remove(&address);
         let allowed_at = openagents_sessions::store::now_ms();
         let pass = Pass::new(Who::App(address), scope, name);
-        let app = App { pass, allowed_at, until: Deadline::after(ALLOWED) };
-        if let Some(before) = self.allowed.insert(address, app) {
-            before.pass.revoked.cancel();
-        }
+        let (_revoked, until) = (pass.revoked.clone().drop_guard(), Deadline::after(ALLOWED));
+        self.allowed.insert(address, App { pass, allowed_at, until, _revoked });
     }
 
     pub(crate) fn block(&mut self, address: IpAddr) {
@@ -70,30 +70,21 @@ impl Apps {
         }
     }
 
-    /// Closes the connections of an address and blocks it: the app reconnects by itself every second.
-    pub(crate) fn revoke(&mut self, address: IpAddr) -> Option<App> {
+    /// Closes the connections of an address and blocks it: the app reconnects by itself every second. Returns its name.
+    pub(crate) fn revoke(&mut self, address: IpAddr) -> Option<String> {
         let app = self.allowed.remove(&address)?;
-        app.pass.revoked.cancel();
         self.block(address);
-        Some(app)
+        Some(app.pass.name())
     }
 
     /// Closes all connections; the apps may ask again. Returns whether there was any.
     pub(crate) fn revoke_all(&mut self) -> bool {
-        let revoked = std::mem::take(&mut self.allowed);
-        revoked.values().for_each(|app| app.pass.revoked.cancel());
-        !revoked.is_empty()
+        !std::mem::take(&mut self.allowed).is_empty()
     }
 
     /// Closes expired connections; the apps may ask again.
     pub(crate) fn expire(&mut self) {
-        self.allowed.retain(|_, app| {
-            let stays = !app.until.is_over();
-            if !stays {
-                app.pass.revoked.cancel();
-            }
-            stays
-        });
+        self.allowed.retain(|_, app| !app.until.is_over());
     }
 
     /// Returns the allowed addresses, newest last.

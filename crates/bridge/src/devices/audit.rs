@@ -1,14 +1,12 @@
 //! The audit log of remote actions. Repeated refusals are summarised.
 
 use super::{
-    audit_rows, audit_rows::Actor, audit_rows::AuditEntry, audit_rows::AuditRow, audit_rows::DETAIL,
-    refusals::Occurrence, refusals::Refused, registry::Devices,
+    audit_rows, audit_rows::ACCESS_REFUSED, audit_rows::Actor, audit_rows::AuditEntry, registry::Devices,
 };
 use crate::{
     admission::one_address,
     base::{error::Fault, pass::Who},
 };
-use openagents_sessions::run_blocking;
 use serde_json::{Value, json};
 use std::{net::IpAddr, time::Duration};
 
@@ -21,10 +19,9 @@ const SUMMARY: Duration = Duration::from_secs(60);
 impl Devices {
     /// Records an action. `detail` holds names only, never secrets or prompt text.
     pub(crate) async fn record(&self, actor: &Actor, action: &str, detail: &str) {
-        let (store, entry) = (self.store.clone(), AuditEntry::of(actor, action, detail));
-        let written = run_blocking(move || audit_rows::record(&store, entry)).await;
-        if !matches!(written, Some(Ok(()))) {
-            tracing::warn!(action, "audit entry was not stored");
+        let entry = AuditEntry::of(actor, action, detail);
+        if let Err(error) = self.stored(move |store| audit_rows::record(store, entry)).await {
+            tracing::warn!(%error, action, "audit entry was not stored");
         }
     }
 
@@ -33,32 +30,32 @@ impl Devices {
         let (device, name) = match who {
             Who::Local if client.is_empty() => (None, "This computer".to_owned()),
             Who::Local | Who::App(_) => (None, client.to_owned()),
-            Who::Device(id) => (Some(id.to_string()), self.name_of(id).unwrap_or_default()),
+            Who::Device(id) => {
+                (Some(id.to_string()), self.pass_of(id).map(|pass| pass.name()).unwrap_or_default())
+            }
         };
         Actor { device, name, address }
     }
 
     /// Records that `address` was refused; repetitions within [`SUMMARY`] are counted.
     pub(crate) fn refused(&self, address: IpAddr, what: &'static str) {
-        if self.count(Refused::Access(one_address(address))) {
-            let entry = Refused::Access(address.to_canonical()).entry(what);
+        if self.is_first(AuditEntry::of_address(one_address(address), ACCESS_REFUSED, "")) {
+            let entry = AuditEntry::of_address(address.to_canonical(), ACCESS_REFUSED, what);
             self.write(move |store| audit_rows::record(store, entry));
         }
     }
 
     /// Records a refused call; repetitions within [`SUMMARY`] are counted.
     pub(crate) async fn refused_call(&self, actor: &Actor, method: &str) {
-        let Actor { device, name, address } = actor.clone();
-        let method = openagents_sessions::prune::head(method, DETAIL).to_owned();
-        if self.count(Refused::Call { device, name, address, method: method.clone() }) {
-            self.record(actor, &method, "refused").await;
+        if self.is_first(AuditEntry::of(actor, method, "")) {
+            self.record(actor, method, "refused").await;
         }
     }
 
     /// Counts a refusal. Returns whether it is the first of its kind within [`SUMMARY`] and must be recorded at once.
-    fn count(&self, refused: Refused) -> bool {
-        let counted = self.refusals.count(refused);
-        if counted == Occurrence::FirstOfAll {
+    fn is_first(&self, refused: AuditEntry) -> bool {
+        let kinds = self.refusals.count(refused);
+        if kinds == Some(1) {
             self.later(SUMMARY, |devices| {
                 let entries = devices.refusals.summary();
                 devices.write(move |store| {
@@ -66,19 +63,13 @@ impl Devices {
                 });
             });
         }
-        counted != Occurrence::Again
+        kinds.is_some()
     }
 
     /// Returns a page of the audit log, newest first, in wire format.
     pub(crate) async fn audit(&self, limit: Option<usize>, before: Option<i64>) -> Result<Value, Fault> {
-        let (store, limit) = (self.store.clone(), limit.unwrap_or(PAGE).clamp(1, PAGE_MAX));
-        let rows = run_blocking(move || audit_rows::newest(&store, limit, before)).await;
-        let rows = rows.ok_or_else(|| Fault::internal("Reading the audit log was interrupted."))??;
-        let wire = |row: &AuditRow| {
-            let AuditEntry { device, name, address, action, detail } = &row.entry;
-            json!({"id": row.id, "ts": row.ts, "device": device, "name": name, "address": address,
-                "action": action, "detail": detail})
-        };
-        Ok(json!({"entries": rows.iter().map(wire).collect::<Vec<_>>()}))
+        let limit = limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
+        let entries = self.stored(move |store| audit_rows::newest(store, limit, before)).await?;
+        Ok(json!({"entries": entries}))
     }
 }

@@ -2,16 +2,19 @@
 
 use openagents_sessions::store::{Store, StoreError};
 use rusqlite::{Transaction, params};
+use serde::Serialize;
 use std::net::IpAddr;
 
-/// Rows kept of each kind: access decisions, and everything else. Frequent calls cannot push out the decision that
-/// allowed them.
+/// Rows kept of access decisions, and of everything else: calls cannot push out the decision that allowed them.
 const KEPT: i64 = 10_000;
 /// Inserts between two prunes.
 const SLACK: i64 = 100;
 
 /// Bytes of a name, an action or a detail.
-pub(super) const DETAIL: usize = 200;
+const DETAIL: usize = 200;
+
+/// The action of a refused address.
+pub(super) const ACCESS_REFUSED: &str = "access.refused";
 
 /// Selects access decisions.
 const DECIDED: &str = "(action LIKE 'pair.%' OR action LIKE 'device.%' OR action LIKE 'app.%'
@@ -27,7 +30,7 @@ pub(crate) struct Actor {
 }
 
 /// One audited action. Never holds a token, a code, or the text of a prompt.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
 pub(crate) struct AuditEntry {
     /// `None` when the actor is not a paired device.
     pub(crate) device: Option<String>,
@@ -51,14 +54,19 @@ impl AuditEntry {
             detail: short(detail),
         }
     }
+
+    /// Returns the entry of an unauthenticated client.
+    pub(crate) fn of_address(address: IpAddr, action: &str, detail: &str) -> Self {
+        Self::of(&Actor { device: None, name: String::new(), address }, action, detail)
+    }
 }
 
-/// An audit entry with its id and time.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct AuditRow {
     pub(crate) id: i64,
     /// Milliseconds since the epoch.
     pub(crate) ts: i64,
+    #[serde(flatten)]
     pub(crate) entry: AuditEntry,
 }
 

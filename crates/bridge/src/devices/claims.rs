@@ -7,19 +7,6 @@ use super::{
 use crate::base::token;
 use std::net::IpAddr;
 
-/// Why a pairing code was not accepted.
-#[derive(Debug)]
-pub(crate) enum ClaimError {
-    Refused(CodeRefusal),
-    Random(getrandom::Error),
-}
-
-impl From<getrandom::Error> for ClaimError {
-    fn from(error: getrandom::Error) -> Self {
-        Self::Random(error)
-    }
-}
-
 impl Devices {
     /// Files a pairing request for a device that knows the code. Returns the secret it polls with, the digits that both
     /// screens show, and the expiry in milliseconds since the epoch.
@@ -28,20 +15,22 @@ impl Devices {
         code: &str,
         name: &str,
         address: IpAddr,
-    ) -> Result<(String, String, i64), ClaimError> {
-        let secret = token::new_token()?;
+    ) -> Result<(String, String, i64), CodeRefusal> {
+        let secret = token::new_token().map_err(CodeRefusal::Random)?;
         let mut state = self.state();
         let was_shown = state.pairing.current().is_some();
         let checked = state.pairing.check(code, address);
         if was_shown && state.pairing.current().is_none() {
             drop(state);
-            self.record_withdrawn(address);
-            return Err(ClaimError::Refused(CodeRefusal::Wrong));
+            let entry = AuditEntry::of_address(address, "pair.withdrawn", "too many wrong codes");
+            self.write(move |store| audit_rows::record(store, entry));
+            self.changed();
+            return Err(CodeRefusal::Wrong);
         }
-        let number = checked.map_err(ClaimError::Refused)?;
-        state.pairing.has_room().map_err(ClaimError::Refused)?;
+        let number = checked?;
+        state.pairing.has_room()?;
         let compare = loop {
-            let compare = compare_code()?;
+            let compare = compare_code().map_err(CodeRefusal::Random)?;
             let taken = |info: &RequestInfo| info.compare.as_deref() == Some(&compare);
             if !state.requests.pending().iter().any(|request| taken(&request.info)) {
                 break compare;
@@ -58,17 +47,8 @@ impl Devices {
         let expires_at = state.requests.get(&id).map_or(0, |request| request.expires.at);
         state.pairing.claim(number, &secret, id, outcome);
         drop(state);
-        self.tidy_after(PAIRING_TIMEOUT);
+        self.later(PAIRING_TIMEOUT, Self::tidy);
         self.changed();
         Ok((secret, compare, expires_at))
-    }
-
-    /// Records that the code was withdrawn after too many wrong guesses.
-    fn record_withdrawn(&self, address: IpAddr) {
-        let detail = "too many wrong codes".to_owned();
-        let (address, action) = (address.to_string(), "pair.withdrawn".to_owned());
-        let entry = AuditEntry { address, action, detail, ..AuditEntry::default() };
-        self.write(move |store| audit_rows::record(store, entry));
-        self.changed();
     }
 }

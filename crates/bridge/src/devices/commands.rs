@@ -1,18 +1,15 @@
 //! Commands on devices, given on this machine or on a device with [`Scope::Admin`].
 
 use super::{
-    apps::ALLOWED, audit_rows::Actor, code::Code, device_rows, device_rows::DeviceRow, pairing::CodeRefusal,
-    pairing::FETCH_TIMEOUT, pairing::Grant, pairing::PAIRING_TIMEOUT, registry::Device, registry::Devices,
-    registry::clean_name, registry::token_hash, requests::Kind, requests::Outcome, requests::RequestInfo,
+    apps::ALLOWED, apps::AppAccess, audit_rows::Actor, code::Code, device_rows, device_rows::DeviceRow,
+    pairing::CodeRefusal, pairing::FETCH_TIMEOUT, pairing::Grant, pairing::PAIRING_TIMEOUT, registry::Device,
+    registry::Devices, registry::clean_name, requests::Kind, requests::Outcome, requests::RequestInfo,
 };
 use crate::{
-    base::{config::IosAccess, error::Fault, pass::Pass, scope::Scope, token::new_token},
+    base::{config::IosAccess, error::Fault, pass::Pass, scope::Scope, token::hash, token::new_token},
     network::switches::Switch,
 };
-use openagents_sessions::{
-    run_blocking,
-    store::{Store, StoreError, now_ms},
-};
+use openagents_sessions::store::now_ms;
 use serde::Deserialize;
 use serde_json::Value;
 use std::{net::IpAddr, sync::Arc};
@@ -36,13 +33,11 @@ pub(crate) enum DeviceCommand {
         id: String,
         name: String,
     },
-    /// Changes the scope of a device.
     Scope {
         id: String,
         scope: Scope,
     },
     Revoke(Revoked),
-    /// Changes the network settings.
     Network(Switch),
 }
 
@@ -54,53 +49,24 @@ pub(crate) enum Revoked {
     App { address: IpAddr },
 }
 
-/// Why a command failed.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum AccessError {
-    #[error("There is no such device.")]
-    UnknownDevice,
-    #[error("No iOS app is allowed at {0}.")]
-    UnknownApp(IpAddr),
-    #[error("This request has ended; the device can ask again.")]
-    RequestEnded,
-    #[error("A device needs a name.")]
-    NoName,
-    #[error("The operating system returned no random numbers: {0}.")]
-    Random(#[from] getrandom::Error),
-    /// In effect until the next restart.
-    #[error("The device is disconnected, but its removal couldn't be saved ({0}). Remove it again.")]
-    RevokedForNow(StoreError),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-impl From<AccessError> for Fault {
-    fn from(error: AccessError) -> Self {
-        match error {
-            AccessError::UnknownDevice | AccessError::UnknownApp(_) => Self::not_found(error.to_string()),
-            AccessError::RequestEnded => Self::busy(error.to_string()),
-            AccessError::NoName => Self::invalid_params(error.to_string()),
-            AccessError::Random(_) | AccessError::RevokedForNow(_) | AccessError::Store(_) => {
-                Self::internal(error.to_string())
-            }
-        }
-    }
-}
-
 impl Devices {
     /// Runs a command, records it, and returns the resulting snapshot.
     pub(crate) async fn command(&self, command: DeviceCommand, actor: &Actor) -> Result<Value, Fault> {
         // Revocations take effect before anything is awaited.
         match &command {
-            DeviceCommand::Revoke(Revoked::Device { id }) => self.disconnect(id)?,
-            DeviceCommand::Revoke(Revoked::App { address }) => self.disconnect_app(*address),
+            DeviceCommand::Revoke(Revoked::Device { id }) => self.pass_of(id)?.revoked.cancel(),
+            DeviceCommand::Revoke(Revoked::App { address }) => {
+                if let AppAccess::Allowed(pass) = self.app_access(*address) {
+                    pass.revoked.cancel();
+                }
+            }
             _ => {}
         }
         let _guard = self.changing.lock().await;
         let (action, detail) = match command {
             DeviceCommand::Pair => {
-                self.state().pairing.offer(Code::new().map_err(AccessError::from)?);
-                self.tidy_after(PAIRING_TIMEOUT);
+                self.state().pairing.offer(Code::new()?);
+                self.later(PAIRING_TIMEOUT, Self::tidy);
                 ("pair.offered", String::new())
             }
             DeviceCommand::StopPairing => {
@@ -114,8 +80,8 @@ impl Devices {
             DeviceCommand::Revoke(Revoked::Device { id }) => ("device.removed", self.revoke(&id).await?),
             DeviceCommand::Revoke(Revoked::App { address }) => {
                 let revoked = self.state().apps.revoke(address.to_canonical());
-                let app = revoked.ok_or(AccessError::UnknownApp(address))?;
-                ("app.removed", format!("{} at {address}", app.pass.name()))
+                let unknown = || Fault::not_found(format!("No iOS app is allowed at {address}."));
+                ("app.removed", format!("{} at {address}", revoked.ok_or_else(unknown)?))
             }
             DeviceCommand::Network(switch) => {
                 let Switch { lan, ios, names } = switch.clone();
@@ -133,7 +99,7 @@ impl Devices {
 
     /// Removes a device at its own request.
     pub(crate) async fn leave(&self, id: &str, actor: &Actor) -> Result<(), Fault> {
-        self.disconnect(id)?;
+        self.pass_of(id)?.revoked.cancel();
         let _guard = self.changing.lock().await;
         let name = self.revoke(id).await?;
         self.changed();
@@ -154,10 +120,11 @@ impl Devices {
         request: &str,
         scope: Option<Scope>,
         name: Option<String>,
-    ) -> Result<(&'static str, String), AccessError> {
-        let info = self.request_info(request)?;
+    ) -> Result<(&'static str, String), Fault> {
+        let info = self.state().requests.get(request).map(|request| request.info.clone());
+        let info = info.ok_or_else(request_ended)?;
         let name = name.filter(|name| !name.trim().is_empty()).map_or(info.name, |name| clean_name(&name));
-        match info.kind {
+        let (action, scope) = match info.kind {
             Kind::Ios => {
                 // An app has no token, so it never gets more than `Prompt`.
                 let scope = scope.unwrap_or(Scope::Prompt).min(Scope::Prompt);
@@ -165,52 +132,49 @@ impl Devices {
                 state.apps.allow(info.address, &name, scope);
                 state.requests.end(request, Outcome::Allowed);
                 drop(state);
-                self.tidy_after(ALLOWED);
-                Ok(("app.allowed", format!("{name} at {}: {}", info.address, scope.as_str())))
+                self.later(ALLOWED, Self::tidy);
+                ("app.allowed", scope)
             }
             Kind::Pair => {
                 let scope = scope.unwrap_or(Scope::Approve);
                 self.pair(request, &name, scope).await?;
-                Ok(("pair.allowed", format!("{name} at {}: {}", info.address, scope.as_str())))
+                ("pair.allowed", scope)
             }
-        }
+        };
+        Ok((action, format!("{name} at {}: {}", info.address, scope.as_str())))
     }
 
     /// Pairs the device of a request, and declines the other requests for the same code.
-    async fn pair(&self, request: &str, name: &str, scope: Scope) -> Result<(), AccessError> {
+    async fn pair(&self, request: &str, name: &str, scope: Scope) -> Result<(), Fault> {
         let (token, id) = (new_token()?, uuid::Uuid::new_v4().to_string());
         let row = DeviceRow {
             id: id.clone(),
             name: name.to_owned(),
             scope,
-            token_hash: token_hash(&token),
+            token_hash: hash(&token),
             created_ts: now_ms(),
             last_seen_ts: None,
             last_address: None,
         };
         let device = Device::new(row.clone());
         self.stored(move |store| device_rows::add(store, &row)).await?;
-        let has_ended = {
+        let is_granted = {
             let mut state = self.state();
-            let has_ended = state.requests.get(request).is_none();
-            if !has_ended {
+            let is_pending = state.requests.get(request).is_some();
+            if is_pending {
                 state.devices.push(device);
                 let grant = Grant { token, device: id.clone(), name: name.to_owned(), scope };
-                state.pairing.grant(request, grant);
-                let (rivals, is_shown) = state.pairing.rivals(request);
-                if is_shown {
-                    state.pairing.withdraw(CodeRefusal::Used);
-                }
+                let rivals = state.pairing.grant(request, grant);
                 state.requests.end(request, Outcome::Allowed);
                 for rival in rivals {
                     state.requests.end(&rival, Outcome::Declined);
                 }
             }
-            has_ended
+            is_pending
         };
-        if has_ended {
+        if !is_granted {
             self.stored(move |store| device_rows::remove(store, &id)).await?;
-            return Err(AccessError::RequestEnded);
+            return Err(request_ended());
         }
         let request = request.to_owned();
         self.later(FETCH_TIMEOUT, move |devices| devices.end_grant(&request));
@@ -227,10 +191,10 @@ impl Devices {
         self.changed();
     }
 
-    fn decline(&self, request: &str) -> Result<(&'static str, String), AccessError> {
+    fn decline(&self, request: &str) -> Result<(&'static str, String), Fault> {
         let mut state = self.state();
         let RequestInfo { kind, name, address, .. } =
-            state.requests.end(request, Outcome::Declined).ok_or(AccessError::RequestEnded)?.info;
+            state.requests.end(request, Outcome::Declined).ok_or_else(request_ended)?.info;
         let action = match kind {
             Kind::Pair => "pair.declined",
             Kind::Ios => {
@@ -241,93 +205,53 @@ impl Devices {
         Ok((action, format!("{name} at {address}")))
     }
 
-    async fn rename(&self, id: String, name: &str) -> Result<String, AccessError> {
+    async fn rename(&self, id: String, name: &str) -> Result<String, Fault> {
         if name.trim().is_empty() {
-            return Err(AccessError::NoName);
+            return Err(Fault::invalid_params("A device needs a name."));
         }
-        let (before, name) = (self.pass_of(&id)?.name(), clean_name(name));
-        let (device, stored) = (id.clone(), name.clone());
-        self.stored(move |store| device_rows::rename(store, &device, &stored)).await?;
-        self.with_device(&id, |device| {
-            device.row.name.clone_from(&name);
-            device.pass.rename(&name);
-        });
+        let (pass, name) = (self.pass_of(&id)?, clean_name(name));
+        let (before, scope, stored) = (pass.name(), pass.scope(), name.clone());
+        self.stored(move |store| device_rows::change(store, &id, &stored, scope)).await?;
+        pass.rename(&name);
         Ok(format!("{before} is now {name}"))
     }
 
-    async fn change(&self, id: String, scope: Scope) -> Result<String, AccessError> {
+    async fn change(&self, id: String, scope: Scope) -> Result<String, Fault> {
         let pass = self.pass_of(&id)?;
-        let apply = || {
-            self.with_device(&id, |device| {
-                device.row.scope = scope;
-                device.pass.change(scope);
-            });
-        };
+        let name = pass.name();
         // A narrower scope applies at once; a wider one has to be stored first.
         if scope < pass.scope() {
-            apply();
+            pass.change(scope);
         }
-        let device = id.clone();
-        self.stored(move |store| device_rows::change_scope(store, &device, scope)).await?;
-        apply();
-        Ok(format!("{}: {}", pass.name(), scope.as_str()))
+        let stored = name.clone();
+        self.stored(move |store| device_rows::change(store, &id, &stored, scope)).await?;
+        pass.change(scope);
+        Ok(format!("{name}: {}", scope.as_str()))
     }
 
-    /// Closes every connection of a device at once.
-    fn disconnect(&self, id: &str) -> Result<(), AccessError> {
-        self.pass_of(id)?.revoked.cancel();
-        Ok(())
-    }
-
-    fn disconnect_app(&self, address: IpAddr) {
-        let state = self.state();
-        let allowed = state.apps.allowed();
-        let app = allowed.iter().find(|(of, _)| *of == address.to_canonical());
-        app.iter().for_each(|(_, app)| app.pass.revoked.cancel());
-    }
-
-    /// Deletes a disconnected device. If that cannot be stored, the device stays listed so that it can be removed again,
-    /// because its token would be valid after a restart.
-    async fn revoke(&self, id: &str) -> Result<String, AccessError> {
+    /// Deletes a disconnected device. If that is not stored, it stays listed: its token is valid after a restart.
+    async fn revoke(&self, id: &str) -> Result<String, Fault> {
         let pass = self.pass_of(id)?;
         let device = id.to_owned();
         if let Err(error) = self.stored(move |store| device_rows::remove(store, &device)).await {
             self.changed();
-            return Err(AccessError::RevokedForNow(error));
+            return Err(Fault::internal(format!(
+                "The device is disconnected, but its removal couldn't be saved ({error}). Remove it again."
+            )));
         }
         self.state().devices.retain(|device| device.row.id != id);
         Ok(pass.name())
     }
 
-    fn request_info(&self, request: &str) -> Result<RequestInfo, AccessError> {
-        let info = self.state().requests.get(request).map(|request| request.info.clone());
-        info.ok_or(AccessError::RequestEnded)
-    }
-
-    fn pass_of(&self, id: &str) -> Result<Arc<Pass>, AccessError> {
+    pub(super) fn pass_of(&self, id: &str) -> Result<Arc<Pass>, Fault> {
         let state = self.state();
         let found = state.devices.iter().find(|device| device.row.id == id);
-        found.map(|device| device.pass.clone()).ok_or(AccessError::UnknownDevice)
+        found.map(|device| device.pass.clone()).ok_or_else(|| Fault::not_found("There is no such device."))
     }
+}
 
-    /// Returns the name of a device.
-    pub(crate) fn name_of(&self, id: &str) -> Option<String> {
-        self.pass_of(id).ok().map(|pass| pass.name())
-    }
-
-    fn with_device(&self, id: &str, change: impl FnOnce(&mut Device)) {
-        if let Some(device) = self.state().devices.iter_mut().find(|device| device.row.id == id) {
-            change(device);
-        }
-    }
-
-    async fn stored(
-        &self,
-        write: impl FnOnce(&Store) -> Result<(), StoreError> + Send + 'static,
-    ) -> Result<(), StoreError> {
-        let store = self.store.clone();
-        run_blocking(move || write(&store)).await.unwrap_or(Err(StoreError::Closed))
-    }
+fn request_ended() -> Fault {
+    Fault::busy("This request has ended; the device can ask again.")
 }
 
 fn ios_detail(ios: IosAccess) -> String {

@@ -28,7 +28,7 @@ impl DeviceRow {
             id: row.get(0)?,
             name: row.get(1)?,
             // An unknown scope grants the least.
-            scope: Scope::read(&scope).unwrap_or(Scope::View),
+            scope: serde_json::from_value(scope.into()).unwrap_or(Scope::View),
             token_hash: row.get(3)?,
             created_ts: row.get(4)?,
             last_seen_ts: row.get(5)?,
@@ -41,38 +41,23 @@ impl DeviceRow {
 pub(crate) fn add(store: &Store, device: &DeviceRow) -> Result<(), StoreError> {
     let device = device.clone();
     store.write_durably(move |transaction, _| {
-        transaction.execute(
-            "INSERT INTO devices (id, name, scope, token_hash, created_ts, last_seen_ts, last_address)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-            params![
-                device.id,
-                device.name,
-                device.scope.as_str(),
-                device.token_hash,
-                device.created_ts,
-                device.last_seen_ts,
-                device.last_address
-            ],
-        )?;
-        Ok(())
+        let DeviceRow { id, name, scope, token_hash, created_ts, last_seen_ts, last_address } = &device;
+        transaction
+            .execute(
+                "INSERT INTO devices (id, name, scope, token_hash, created_ts, last_seen_ts, last_address)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                params![id, name, scope.as_str(), token_hash, created_ts, last_seen_ts, last_address],
+            )
+            .map(drop)
     })
 }
 
-/// Renames a device. Blocks.
-pub(crate) fn rename(store: &Store, id: &str, name: &str) -> Result<(), StoreError> {
+/// Changes the name and the scope of a device. Blocks.
+pub(crate) fn change(store: &Store, id: &str, name: &str, scope: Scope) -> Result<(), StoreError> {
     let (id, name) = (id.to_owned(), name.to_owned());
     store.write_durably(move |transaction, _| {
-        transaction.execute("UPDATE devices SET name = ?2 WHERE id = ?1", params![id, name])?;
-        Ok(())
-    })
-}
-
-/// Changes the scope of a device. Blocks.
-pub(crate) fn change_scope(store: &Store, id: &str, scope: Scope) -> Result<(), StoreError> {
-    let id = id.to_owned();
-    store.write_durably(move |transaction, _| {
-        transaction.execute("UPDATE devices SET scope = ?2 WHERE id = ?1", params![id, scope.as_str()])?;
-        Ok(())
+        let values = params![id, name, scope.as_str()];
+        transaction.execute("UPDATE devices SET name = ?2, scope = ?3 WHERE id = ?1", values).map(drop)
     })
 }
 
@@ -80,8 +65,7 @@ pub(crate) fn change_scope(store: &Store, id: &str, scope: Scope) -> Result<(), 
 pub(crate) fn remove(store: &Store, id: &str) -> Result<(), StoreError> {
     let id = id.to_owned();
     store.write_durably(move |transaction, _| {
-        transaction.execute("DELETE FROM devices WHERE id = ?1", [&id])?;
-        Ok(())
+        transaction.execute("DELETE FROM devices WHERE id = ?1", [&id]).map(drop)
     })
 }
 
@@ -91,8 +75,8 @@ pub(crate) fn set_last_seen(store: &Store, id: &str, seen: i64, address: &str) -
     store.write(move |transaction, _| {
         transaction
             .prepare_cached("UPDATE devices SET last_seen_ts = ?2, last_address = ?3 WHERE id = ?1")?
-            .execute(params![id, seen, address])?;
-        Ok(())
+            .execute(params![id, seen, address])
+            .map(drop)
     })
 }
 
@@ -129,8 +113,7 @@ mod tests {
         add(&store, &first).unwrap();
         add(&store, &second).unwrap();
         assert!(add(&store, &device("c", 1, 7)).is_err(), "a token belongs to one device");
-        rename(&store, "b", "Old phone").unwrap();
-        change_scope(&store, "b", Scope::View).unwrap();
+        change(&store, "b", "Old phone", Scope::View).unwrap();
         set_last_seen(&store, "b", 8, "192.168.1.9").unwrap();
         drop(store);
         let store = open_store(home.path()).unwrap();

@@ -1,14 +1,10 @@
 //! Leases of authenticated connections.
 
 use super::registry::Devices;
-use crate::{
-    admission::ConnectionSlot,
-    base::{pass::Pass, pass::Who},
-};
+use crate::{admission::ConnectionSlot, base::pass::Pass};
 use std::{net::IpAddr, sync::Arc};
 
 /// An authenticated connection. Dropping the last clone frees its slot and stores the time.
-#[derive(Debug)]
 pub(crate) struct ConnectionLease {
     pub(crate) pass: Arc<Pass>,
     pub(crate) address: IpAddr,
@@ -23,20 +19,17 @@ impl ConnectionLease {
         address: IpAddr,
         slot: ConnectionSlot,
     ) -> Arc<Self> {
-        devices.connected(&pass, address);
+        devices.seen(&pass, address, 1);
         Arc::new(Self { pass, address, devices, _slot: slot })
     }
 
-    /// Updates the time the device was last seen.
     pub(crate) fn touch(&self) {
-        if let Who::Device(id) = &self.pass.who {
-            self.devices.seen(id, self.address, false);
-        }
+        self.devices.seen(&self.pass, self.address, 0);
     }
 }
 
 impl Drop for ConnectionLease {
     fn drop(&mut self) {
-        self.devices.disconnected(&self.pass, self.address);
+        self.devices.seen(&self.pass, self.address, -1);
     }
 }

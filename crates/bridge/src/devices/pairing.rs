@@ -4,8 +4,10 @@
 //! Allowing the request gives the device a token and uses up the code.
 
 use super::{code::Code, deadline::Deadline, requests::Outcome, requests::OutcomeReceiver};
-use crate::{admission::one_address, base::scope::Scope};
-use sha2::{Digest, Sha256};
+use crate::{
+    admission::one_address,
+    base::{scope::Scope, token::hash},
+};
 use std::{
     collections::{HashMap, VecDeque},
     net::IpAddr,
@@ -42,6 +44,8 @@ pub(crate) enum CodeRefusal {
     Used,
     /// Too many guesses or pending requests; retry after this time.
     SlowDown(Duration),
+    /// The operating system returned no random numbers.
+    Random(getrandom::Error),
 }
 
 /// The token of a newly paired device, handed out until the device connects.
@@ -53,25 +57,16 @@ pub(crate) struct Grant {
     pub(crate) scope: Scope,
 }
 
-impl std::fmt::Debug for Grant {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Grant").field("device", &self.device).finish_non_exhaustive()
-    }
-}
-
 /// The current code.
 #[derive(Debug)]
 pub(crate) struct Offer {
     pub(crate) code: Code,
     pub(crate) expires: Deadline,
-    /// The URL in its QR code, and the QR code as SVG.
-    pub(crate) drawn: Option<(String, String)>,
     number: u64,
     wrong: u32,
 }
 
 /// A device that sent the right code.
-#[derive(Debug)]
 struct Claim {
     /// SHA-256 of the secret that the device polls with.
     secret: [u8; 32],
@@ -84,7 +79,7 @@ struct Claim {
     is_fetched: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Pairing {
     offer: Option<Offer>,
     /// Number of the last code.
@@ -100,17 +95,12 @@ impl Pairing {
         self.withdraw(CodeRefusal::Expired);
         self.number += 1;
         let expires = Deadline::after(PAIRING_TIMEOUT);
-        self.offer = Some(Offer { code, expires, drawn: None, number: self.number, wrong: 0 });
+        self.offer = Some(Offer { code, expires, number: self.number, wrong: 0 });
     }
 
     /// Returns the code if it has not expired.
     pub(crate) fn current(&self) -> Option<&Offer> {
         self.offer.as_ref().filter(|offer| !offer.expires.is_over())
-    }
-
-    /// Like [`Self::current`], mutable.
-    pub(crate) fn current_mut(&mut self) -> Option<&mut Offer> {
-        self.offer.as_mut().filter(|offer| !offer.expires.is_over())
     }
 
     /// Ends the code. Devices that send it later are refused with `why`.
@@ -190,29 +180,24 @@ impl Pairing {
         });
     }
 
-    /// Returns the pending requests with the same code as `request`, and whether that code is still shown.
-    pub(crate) fn rivals(&self, request: &str) -> (Vec<String>, bool) {
-        let Some(claim) = self.claims.iter().find(|claim| claim.request == request) else {
-            return (Vec::new(), false);
-        };
-        let rivals =
-            self.claims.iter().filter(|other| other.number == claim.number && other.request != request);
-        let rivals = rivals.filter(|other| other.outcome.get().is_none());
-        let is_shown = self.offer.as_ref().is_some_and(|offer| offer.number == claim.number);
-        (rivals.map(|other| other.request.clone()).collect(), is_shown)
+    /// Sets the token that the device of `request` will fetch, which uses up the code. Returns the other pending requests
+    /// with that code.
+    pub(crate) fn grant(&mut self, request: &str, grant: Grant) -> Vec<String> {
+        let claim = self.claims.iter_mut().find(|claim| claim.request == request);
+        let Some(claim) = claim else { return Vec::new() };
+        claim.grant = Some(grant);
+        let number = claim.number;
+        if self.offer.as_ref().is_some_and(|offer| offer.number == number) {
+            self.withdraw(CodeRefusal::Used);
+        }
+        let same = self.claims.iter().filter(|other| other.number == number && other.request != request);
+        let rivals = same.filter(|other| other.outcome.get().is_none());
+        rivals.map(|other| other.request.clone()).collect()
     }
 
-    /// Returns every pending request.
     pub(crate) fn pending(&self) -> Vec<String> {
         let pending = self.claims.iter().filter(|claim| claim.outcome.get().is_none());
         pending.map(|claim| claim.request.clone()).collect()
-    }
-
-    /// Sets the token that the device of `request` will fetch.
-    pub(crate) fn grant(&mut self, request: &str, grant: Grant) {
-        if let Some(claim) = self.claims.iter_mut().find(|claim| claim.request == request) {
-            claim.grant = Some(grant);
-        }
     }
 
     /// Stops handing out the token of this request. Returns the device if it never fetched the token.
@@ -234,8 +219,7 @@ impl Pairing {
         self.claims.iter().filter(is_its).fold(None, |_, claim| Some(claim.outcome.clone()))
     }
 
-    /// Returns the outcome of the claim with this secret, with the token until the device connects, because an answer may
-    /// be lost.
+    /// Returns the outcome of a claim, with the token until the device connects, because an answer may be lost.
     pub(crate) fn fetch(&mut self, secret: &str) -> Option<(Outcome, Option<Grant>)> {
         let secret = hash(secret);
         let claim = self.claims.iter_mut().find(|claim| bool::from(claim.secret.ct_eq(&secret)))?;
@@ -243,10 +227,6 @@ impl Pairing {
         claim.is_fetched |= claim.grant.is_some();
         Some((outcome, claim.grant.clone()))
     }
-}
-
-fn hash(secret: &str) -> [u8; 32] {
-    Sha256::digest(secret.as_bytes()).into()
 }
 
 #[cfg(test)]
@@ -352,10 +332,10 @@ mod tests {
         });
         assert!(matches!(pairing.has_room(), Err(CodeRefusal::SlowDown(_))));
         assert!(pairing.outcome("d").is_none() && pairing.fetch("a").is_none());
-        assert_eq!(pairing.rivals(&ids[0]), (vec![ids[1].clone(), ids[2].clone()], true));
         let (token, device) = ("t".to_owned(), "d".to_owned());
         let grant = Grant { token, device, name: "Phone".to_owned(), scope: Scope::View };
-        pairing.grant(&ids[0], grant);
+        assert_eq!(pairing.grant(&ids[0], grant), ids[1..]);
+        assert!(pairing.current().is_none(), "the code is used up");
         requests.end(&ids[0], Outcome::Allowed);
         requests.end(&ids[1], Outcome::Declined);
         assert!(matches!(pairing.fetch("a"), Some((Outcome::Allowed, Some(_)))));

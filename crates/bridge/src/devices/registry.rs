@@ -2,28 +2,26 @@
 
 use super::{
     apps, apps::AppAccess, apps::Apps, deadline::Deadline, device_rows, device_rows::DeviceRow,
-    pairing::Grant, pairing::Pairing, refusals::Refusals, requests::Kind, requests::Outcome,
-    requests::OutcomeReceiver, requests::RequestInfo, requests::Requests,
+    pairing::Pairing, refusals::Refusals, requests::Kind, requests::Outcome, requests::OutcomeReceiver,
+    requests::RequestInfo, requests::Requests,
 };
 use crate::{
-    base::{feed::Feed, pass::Pass, pass::Who, scope::Scope},
+    base::{feed::Feed, pass::Pass, pass::Who, scope::Scope, token::hash},
     network::control::Network,
 };
-use openagents_sessions::store::{Store, now_ms};
+use openagents_sessions::{
+    run_blocking,
+    store::{Store, StoreError, now_ms},
+};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use std::{
-    fmt,
     net::IpAddr,
     sync::{Arc, Weak},
     time::Duration,
 };
 use subtle::ConstantTimeEq;
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::Instant,
-};
+use tokio::{sync::Semaphore, time::Instant};
 use tokio_util::task::TaskTracker;
 
 /// Interval at which the last-seen time of a connected device is stored.
@@ -40,21 +38,17 @@ pub(crate) struct Devices {
     /// Serialises changes to state that is also stored.
     pub(crate) changing: tokio::sync::Mutex<()>,
     state: Mutex<DevicesState>,
-    polls: Arc<Semaphore>,
-    local: Arc<Pass>,
+    /// Polls without a token.
+    pub(crate) polls: Semaphore,
+    /// The pass of the local user.
+    pub(crate) local: Arc<Pass>,
     feed: Arc<Feed>,
     /// Background writes, awaited when the bridge stops.
     tasks: TaskTracker,
     me: Weak<Self>,
 }
 
-impl fmt::Debug for Devices {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Devices").finish_non_exhaustive()
-    }
-}
-
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct DevicesState {
     /// Oldest first.
     pub(crate) devices: Vec<Device>,
@@ -70,8 +64,7 @@ impl DevicesState {
         name: &str,
         session: Option<String>,
     ) -> Option<OutcomeReceiver> {
-        // The previous request may have been answered since the caller's check. Allowing the address again would close
-        // its connections.
+        // Maybe answered since the caller's check: allowing the address again would close its connections.
         match self.apps.access(address) {
             AppAccess::Allowed(_) => return Some(OutcomeReceiver::resolved(Outcome::Allowed)),
             AppAccess::Blocked => return Some(OutcomeReceiver::resolved(Outcome::Declined)),
@@ -92,6 +85,7 @@ impl DevicesState {
 /// A paired device.
 #[derive(Debug)]
 pub(crate) struct Device {
+    /// With the first name and scope; `pass` has the current ones.
     pub(crate) row: DeviceRow,
     pub(crate) pass: Arc<Pass>,
     pub(crate) connections: usize,
@@ -114,44 +108,31 @@ impl Devices {
         network: Arc<Network>,
         tasks: TaskTracker,
     ) -> Arc<Self> {
-        let watched = network.clone();
-        let devices = Arc::new_cyclic(|me: &Weak<Self>| {
+        let devices = known.into_iter().map(Device::new).collect();
+        let state = Mutex::new(DevicesState { devices, ..DevicesState::default() });
+        Arc::new_cyclic(|me: &Weak<Self>| {
             let weak = me.clone();
             let snapshot = move || weak.upgrade().map_or(Value::Null, |devices| devices.snapshot());
             let feed = Feed::new("_openagents/devices", Scope::Admin, snapshot);
-            let devices = known.into_iter().map(Device::new).collect();
-            let state = Mutex::new(DevicesState { devices, ..DevicesState::default() });
-            let (local, me) = (Pass::local(), me.clone());
+            network.watch(feed.notifier());
             Self {
                 store,
                 network,
                 refusals: Refusals::default(),
                 changing: tokio::sync::Mutex::default(),
                 state,
-                polls: Arc::new(Semaphore::new(POLLS)),
-                local,
+                polls: Semaphore::new(POLLS),
+                local: Pass::local(),
                 feed,
                 tasks,
-                me,
+                me: me.clone(),
             }
-        });
-        let me = devices.me.clone();
-        watched.watch(Arc::new(move || {
-            if let Some(devices) = me.upgrade() {
-                devices.changed();
-            }
-        }));
-        devices
-    }
-
-    /// Returns the pass of the local user.
-    pub(crate) fn local(&self) -> Arc<Pass> {
-        self.local.clone()
+        })
     }
 
     /// Returns the pass of the device with this token.
     pub(crate) fn authenticate(&self, token: &str) -> Option<Arc<Pass>> {
-        let hash = token_hash(token);
+        let hash = hash(token);
         let mut state = self.state();
         // Compares all of them, so that the time reveals nothing.
         let is_its = |device: &&Device| bool::from(device.row.token_hash.ct_eq(&hash));
@@ -178,25 +159,10 @@ impl Devices {
     ) -> Option<OutcomeReceiver> {
         let outcome = self.state().request_access(address.to_canonical(), name, session)?;
         if outcome.get().is_none() {
-            self.tidy_after(apps::APPROVAL_TIMEOUT);
+            self.later(apps::APPROVAL_TIMEOUT, Self::tidy);
             self.changed();
         }
         Some(outcome)
-    }
-
-    /// Returns the outcome of the pairing request with this secret.
-    pub(crate) fn outcome(&self, secret: &str) -> Option<OutcomeReceiver> {
-        self.state().pairing.outcome(secret)
-    }
-
-    /// Returns how that request ended, with the token until the device connects.
-    pub(crate) fn fetch(&self, secret: &str) -> Option<(Outcome, Option<Grant>)> {
-        self.state().pairing.fetch(secret)
-    }
-
-    /// Takes a slot for a poll without a token.
-    pub(crate) fn poll(&self) -> Option<OwnedSemaphorePermit> {
-        self.polls.clone().try_acquire_owned().ok()
     }
 
     /// Revokes every allowed address, because on another network it may belong to another device.
@@ -215,48 +181,43 @@ impl Devices {
         self.feed.changed();
     }
 
-    pub(crate) fn connected(&self, pass: &Pass, address: IpAddr) {
-        if let Who::Device(id) = &pass.who {
-            if let Some(device) = self.state().devices.iter_mut().find(|device| *device.row.id == **id) {
-                device.connections += 1;
-            }
-            self.seen(id, address, false);
-            self.changed();
-        }
-    }
-
-    pub(crate) fn disconnected(&self, pass: &Pass, address: IpAddr) {
-        if let Who::Device(id) = &pass.who {
-            if let Some(device) = self.state().devices.iter_mut().find(|device| *device.row.id == **id) {
-                device.connections = device.connections.saturating_sub(1);
-            }
-            self.seen(id, address, true);
-            self.changed();
-        }
-    }
-
-    /// Updates the last-seen time of a device. Stored once per [`STORE_SEEN_EVERY`], and when the device `leaves`.
-    pub(crate) fn seen(&self, id: &str, address: IpAddr, leaves: bool) {
+    /// Updates the last-seen time of a device, whose number of connections changes by `change`. The time is stored once
+    /// per [`STORE_SEEN_EVERY`], and when a connection ends.
+    pub(crate) fn seen(&self, pass: &Pass, address: IpAddr, change: isize) {
+        let Who::Device(id) = &pass.who else { return };
         let (now, seen, at) = (Instant::now(), now_ms(), address.to_string());
-        {
+        let is_due = {
             let mut state = self.state();
-            let Some(device) = state.devices.iter_mut().find(|device| device.row.id == id) else { return };
-            let is_due = device.stored_at.is_none_or(|stored| now.duration_since(stored) >= STORE_SEEN_EVERY);
+            let Some(device) = state.devices.iter_mut().find(|device| *device.row.id == **id) else { return };
+            device.connections = device.connections.saturating_add_signed(change);
             (device.row.last_seen_ts, device.row.last_address) = (Some(seen), Some(at.clone()));
-            if !is_due && !leaves {
-                return;
+            let is_old = |stored| now.duration_since(stored) >= STORE_SEEN_EVERY;
+            let is_due = change < 0 || device.stored_at.is_none_or(is_old);
+            if is_due {
+                device.stored_at = Some(now);
             }
-            device.stored_at = Some(now);
+            is_due
+        };
+        if is_due {
+            let id = id.clone();
+            self.write(move |store| device_rows::set_last_seen(store, &id, seen, &at));
         }
-        let id = id.to_owned();
-        self.write(move |store| device_rows::set_last_seen(store, &id, seen, &at));
+        if change != 0 {
+            self.changed();
+        }
+    }
+
+    /// Runs `run` with the store on a blocking thread.
+    pub(super) async fn stored<T: Send + 'static>(
+        &self,
+        run: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let store = self.store.clone();
+        run_blocking(move || run(&store)).await.unwrap_or(Err(StoreError::Closed))
     }
 
     /// Writes in the background. A failure is only logged.
-    pub(crate) fn write(
-        &self,
-        write: impl FnOnce(&Store) -> Result<(), openagents_sessions::store::StoreError> + Send + 'static,
-    ) {
+    pub(crate) fn write(&self, write: impl FnOnce(&Store) -> Result<(), StoreError> + Send + 'static) {
         let store = self.store.clone();
         if tokio::runtime::Handle::try_current().is_ok() {
             self.tasks.spawn_blocking(move || {
@@ -278,13 +239,8 @@ impl Devices {
         });
     }
 
-    /// Schedules [`Self::tidy`].
-    pub(crate) fn tidy_after(&self, wait: Duration) {
-        self.later(wait, Self::tidy);
-    }
-
     /// Ends expired requests and app access.
-    fn tidy(&self) {
+    pub(super) fn tidy(&self) {
         let mut state = self.state();
         for request in state.requests.expire() {
             if request.info.kind == Kind::Ios {
@@ -301,11 +257,6 @@ impl Devices {
     }
 }
 
-/// Returns the SHA-256 of a token.
-pub(crate) fn token_hash(token: &str) -> [u8; 32] {
-    Sha256::digest(token.as_bytes()).into()
-}
-
 /// Returns a visible one-line name of at most 60 characters.
 pub(crate) fn clean_name(name: &str) -> String {
     let visible = name.chars().filter(|character| !is_invisible(*character));
@@ -316,8 +267,7 @@ pub(crate) fn clean_name(name: &str) -> String {
     if shown.is_empty() { "Unnamed device".to_owned() } else { shown }
 }
 
-/// Returns whether a character is invisible or reorders its neighbours, so that one name could look like another:
-/// Unicode's category Cf, and the fillers.
+/// Returns whether a character is invisible or reorders its neighbours: Unicode's category Cf, and the fillers.
 fn is_invisible(character: char) -> bool {
     matches!(character,
         '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}'

@@ -5,7 +5,6 @@ use openagents_sessions::store::now_ms;
 use std::{net::IpAddr, time::Duration};
 use tokio::sync::watch;
 
-/// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A device that knows the code asks for a token.
@@ -14,7 +13,6 @@ pub(crate) enum Kind {
     Ios,
 }
 
-/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Allowed,
@@ -36,7 +34,6 @@ pub(crate) struct RequestInfo {
     pub(crate) session: Option<String>,
 }
 
-/// A pending request.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) id: String,
@@ -47,7 +44,6 @@ pub(crate) struct Request {
     outcome: watch::Sender<Option<Outcome>>,
 }
 
-/// The receiving side of a request's outcome.
 #[derive(Debug, Clone)]
 pub(crate) struct OutcomeReceiver(watch::Receiver<Option<Outcome>>);
 
@@ -111,14 +107,11 @@ impl Requests {
         Some(request)
     }
 
-    /// Ends expired requests and returns them.
     pub(crate) fn expire(&mut self) -> Vec<Request> {
-        let expired: Vec<String> = self
-            .0
-            .iter()
-            .filter(|request| request.expires.is_over())
-            .map(|request| request.id.clone())
-            .collect();
-        expired.iter().filter_map(|id| self.end(id, Outcome::Expired)).collect()
+        let expired: Vec<Request> = self.0.extract_if(.., |request| request.expires.is_over()).collect();
+        for request in &expired {
+            request.outcome.send_replace(Some(Outcome::Expired));
+        }
+        expired
     }
 }

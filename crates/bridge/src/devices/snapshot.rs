@@ -14,8 +14,8 @@ const UNREACHABLE: &str = "Other devices can't reach this computer. Turn on the 
 impl Devices {
     pub(crate) fn snapshot(&self) -> Value {
         let network = self.network.state();
-        let mut state = self.state();
-        let pairing = state.pairing.current_mut().map(|offer| pairing(offer, &network));
+        let state = self.state();
+        let pairing = state.pairing.current().map(|offer| pairing(offer, &network));
         let mut shown = serde_json::to_value(&*network).unwrap_or_default();
         if let Some(members) = shown.as_object_mut() {
             let names: Vec<&String> = network.hosts.iter().filter(|name| !name.ends_with(".local")).collect();
@@ -39,8 +39,8 @@ fn device(device: &Device) -> Value {
     let row = &device.row;
     json!({
         "id": row.id,
-        "name": row.name,
-        "scope": row.scope,
+        "name": device.pass.name(),
+        "scope": device.pass.scope(),
         "createdAt": row.created_ts,
         "lastSeen": row.last_seen_ts,
         "address": row.last_address,
@@ -62,7 +62,7 @@ fn request(request: &Request) -> Value {
     })
 }
 
-fn pairing(offer: &mut Offer, network: &NetworkState) -> Value {
+fn pairing(offer: &Offer, network: &NetworkState) -> Value {
     let code = offer.code.shown();
     let mut addresses = network.pages();
     if addresses.is_empty() {
@@ -70,17 +70,13 @@ fn pairing(offer: &mut Offer, network: &NetworkState) -> Value {
             network.addresses(Listener::Loopback).map(|address| format!("http://{address}")).collect();
     }
     let url = url(&code, &addresses, network.fingerprint.as_deref());
-    let (_, qr) = match offer.drawn.take() {
-        Some(drawn) if drawn.0 == url => offer.drawn.insert(drawn),
-        _ => offer.drawn.insert((url.clone(), draw(&url))),
-    };
     json!({
         "code": code,
         "expiresAt": offer.expires.at,
         "addresses": addresses,
         "fingerprint": network.fingerprint,
         "url": url,
-        "qr": qr,
+        "qr": draw(&url),
     })
 }
 
@@ -96,13 +92,11 @@ fn url(code: &str, addresses: &[String], fingerprint: Option<&str>) -> String {
     let Some((first, others)) = addresses.split_first() else { return String::new() };
     let mut url = format!("{first}/#pair={code}");
     if let Some(fingerprint) = fingerprint {
-        url.push_str("&fingerprint=");
-        url.extend(fingerprint.chars().filter(|character| *character != ':'));
+        url += &format!("&fingerprint={}", fingerprint.replace(':', ""));
     }
     let others: Vec<&str> = others.iter().filter_map(|address| address.strip_prefix("https://")).collect();
     if !others.is_empty() {
-        url.push_str("&addresses=");
-        url.push_str(&others.join(","));
+        url += &format!("&addresses={}", others.join(","));
     }
     url
 }

@@ -37,11 +37,7 @@ const STEPS: &[Step] = &[
     },
 ];
 
-/// Opens the store of a data folder with all tables of this program.
-///
-/// # Errors
-///
-/// Fails if the folder cannot be written to, or SQLite cannot open the database.
+/// Opens the store of a data folder with all tables of this program. Blocks.
 pub fn open_store(home: &Path) -> Result<Store, StoreError> {
     Store::open(home, STEPS)
 }

@@ -8,7 +8,7 @@ use openagents_core::{
 use openagents_sessions::run_blocking;
 use serde::Serialize;
 use serde_json::Value;
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 type Run<C> = dyn Fn(C) -> Result<(), Fault> + Send + Sync;
 type Act = dyn Fn() + Send + Sync;
@@ -19,12 +19,6 @@ pub(crate) struct Managed<C> {
     run: Arc<Run<C>>,
     refresh: Arc<Act>,
     shut_down: Box<Act>,
-}
-
-impl<C> fmt::Debug for Managed<C> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Managed").field("feed", &self.feed).finish_non_exhaustive()
-    }
 }
 
 impl Managed<ModelCommand> {
@@ -58,12 +52,7 @@ fn feed<S: Serialize>(
 ) -> Arc<Feed> {
     let snapshot = move || serde_json::to_value(snapshot()).unwrap_or_default();
     let feed = Feed::new(method, Scope::View, snapshot);
-    let weak = Arc::downgrade(&feed);
-    watch(Arc::new(move || {
-        if let Some(feed) = weak.upgrade() {
-            feed.changed();
-        }
-    }));
+    watch(feed.notifier());
     feed
 }
 
@@ -83,7 +72,7 @@ impl<C: Send + 'static> Managed<C> {
     pub(crate) async fn command(&self, command: C) -> Result<Value, Fault> {
         let run = self.run.clone();
         let done = run_blocking(move || run(command)).await;
-        done.unwrap_or_else(|| Err(Fault::refused("it was interrupted")))?;
+        done.unwrap_or_else(|| Err(Fault::internal("it was interrupted")))?;
         Ok(self.feed.snapshot())
     }
 

@@ -19,7 +19,7 @@ pub(crate) fn pass(server: &Server, caller: &Caller, headers: &HeaderMap) -> Opt
     let token = token(headers)?;
     if server.token.is(token) {
         let is_here = caller.listener == Listener::Loopback && !server.hosts().is_proxied(headers);
-        return is_here.then(|| server.services.devices.local());
+        return is_here.then(|| server.services.devices.local.clone());
     }
     server.services.devices.authenticate(token)
 }

@@ -4,10 +4,10 @@ use super::{auth, state::Server};
 use crate::{
     admission::caller::Caller,
     base::{headers::is_json, machine},
-    devices::{audit_rows::Actor, claims::ClaimError, pairing::CodeRefusal, requests::Outcome},
+    devices::{audit_rows::Actor, pairing::CodeRefusal, registry::clean_name, requests::Outcome},
 };
 use axum::{
-    Json, Router,
+    Extension, Json, Router,
     body::to_bytes,
     extract::{Request, State},
     http::{StatusCode, header},
@@ -40,73 +40,69 @@ struct Wait {
     request: String,
 }
 
-async fn ask(State(server): State<Arc<Server>>, request: Request) -> Response {
-    let (caller, Ask { code, name }) = match read::<Ask>(&server, request).await {
-        Ok(read) => read,
-        Err(refusal) => return refusal,
-    };
-    match server.services.devices.claim(&code, &name, caller.address) {
+async fn ask(
+    State(server): State<Arc<Server>>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<Response, Response> {
+    let Ask { code, name } = read(&server, &caller, request).await?;
+    let devices = &server.services.devices;
+    let refusal = match devices.claim(&code, &name, caller.address) {
         Ok((request, compare, expires_at)) => {
-            let actor = Actor {
-                device: None,
-                name: crate::devices::registry::clean_name(&name),
-                address: caller.address,
-            };
-            server.services.devices.record(&actor, "pair.asked", "").await;
+            let actor = Actor { device: None, name: clean_name(&name), address: caller.address };
+            devices.record(&actor, "pair.asked", "").await;
             let answer = json!({"request": request, "compare": compare, "computer": machine::name(),
                 "expiresAt": expires_at});
-            answer_with(StatusCode::OK, answer)
+            return Ok(answer_with(StatusCode::OK, answer));
         }
-        Err(ClaimError::Random(error)) => {
+        Err(refusal) => refusal,
+    };
+    devices.refused(caller.address, "pairing code");
+    let (code, message) = match refusal {
+        CodeRefusal::Random(error) => {
             tracing::error!(%error, "could not pair a device");
-            refuse(StatusCode::INTERNAL_SERVER_ERROR, "random", "This computer can't pair devices right now.")
+            let sentence = "This computer can't pair devices right now.";
+            return Err(refuse(StatusCode::INTERNAL_SERVER_ERROR, "random", sentence));
         }
-        Err(ClaimError::Refused(why)) => {
-            server.services.devices.refused(caller.address, "pairing code");
-            // Not delayed: it reveals nothing about the code.
-            if let CodeRefusal::SlowDown(wait) = why {
-                let retry = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1);
-                let message = "Too many pairing attempts. Try again in a moment.";
-                let answer = json!({"code": "slow_down", "message": message, "retryAfterMs": retry});
-                return answer_with(StatusCode::TOO_MANY_REQUESTS, answer);
-            }
-            let _held = auth::delay_refusal(&server, &caller).await;
-            let (code, message) = match why {
-                CodeRefusal::Expired => ("expired", "This code has expired. Show a new one on the desktop."),
-                CodeRefusal::Used => {
-                    ("used", "Another device already used this code. Show a new one on the desktop.")
-                }
-                CodeRefusal::Wrong | CodeRefusal::SlowDown(_) => {
-                    ("wrong_code", "Wrong code. Check the code on the desktop.")
-                }
-            };
-            refuse(StatusCode::FORBIDDEN, code, message)
+        // Not delayed: it reveals nothing about the code.
+        CodeRefusal::SlowDown(wait) => {
+            let retry = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1);
+            return Err(slow_down("Too many pairing attempts. Try again in a moment.", retry));
         }
-    }
+        CodeRefusal::Expired => ("expired", "This code has expired. Show a new one on the desktop."),
+        CodeRefusal::Used => {
+            ("used", "Another device already used this code. Show a new one on the desktop.")
+        }
+        CodeRefusal::Wrong => ("wrong_code", "Wrong code. Check the code on the desktop."),
+    };
+    let _held = auth::delay_refusal(&server, &caller).await;
+    Err(refuse(StatusCode::FORBIDDEN, code, message))
 }
 
-async fn wait(State(server): State<Arc<Server>>, request: Request) -> Response {
-    let (caller, Wait { request }) = match read::<Wait>(&server, request).await {
-        Ok(read) => read,
-        Err(refusal) => return refusal,
-    };
-    let Some(mut outcome) = server.services.devices.outcome(&request) else {
-        server.services.devices.refused(caller.address, "pairing request");
+async fn wait(
+    State(server): State<Arc<Server>>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<Response, Response> {
+    let Wait { request } = read(&server, &caller, request).await?;
+    let devices = &server.services.devices;
+    let outcome = devices.state().pairing.outcome(&request);
+    let Some(mut outcome) = outcome else {
+        devices.refused(caller.address, "pairing request");
         let _held = auth::delay_refusal(&server, &caller).await;
-        return ended("expired", "This request has ended. Send the code again.".to_owned());
+        return Ok(ended("expired", "This request has ended. Send the code again."));
     };
     if outcome.get().is_none() {
-        let Some(_poll) = server.services.devices.poll() else {
-            let message = "Too many devices are waiting. Try again in a moment.";
-            let answer = json!({"code": "slow_down", "message": message, "retryAfterMs": 1000});
-            return answer_with(StatusCode::TOO_MANY_REQUESTS, answer);
+        let Ok(_poll) = devices.polls.try_acquire() else {
+            return Err(slow_down("Too many devices are waiting. Try again in a moment.", 1000));
         };
         let _hold = caller.unauthenticated.hold();
         if tokio::time::timeout(POLL, outcome.recv()).await.is_err() {
-            return answer_with(StatusCode::OK, json!({"state": "waiting"}));
+            return Ok(answer_with(StatusCode::OK, json!({"state": "waiting"})));
         }
     }
-    match server.services.devices.fetch(&request) {
+    let fetched = devices.state().pairing.fetch(&request);
+    Ok(match fetched {
         Some((Outcome::Allowed, Some(grant))) => {
             let device = json!({"id": grant.device, "name": grant.name});
             let answer =
@@ -114,22 +110,23 @@ async fn wait(State(server): State<Arc<Server>>, request: Request) -> Response {
             answer_with(StatusCode::OK, answer)
         }
         Some((Outcome::Allowed, None)) => {
-            ended("expired", "This device already has its token. Pair it again with a new code.".to_owned())
+            ended("expired", "This device already has its token. Pair it again with a new code.")
         }
         Some((Outcome::Declined, _)) => {
-            ended("declined", format!("This device was not allowed on {}.", machine::name()))
+            ended("declined", &format!("This device was not allowed on {}.", machine::name()))
         }
         Some((Outcome::Expired, _)) | None => {
-            ended("expired", format!("This device was not approved on {} in time.", machine::name()))
+            ended("expired", &format!("This device was not approved on {} in time.", machine::name()))
         }
-    }
+    })
 }
 
 /// Reads a request from one of our own pages or from a program.
-async fn read<T: DeserializeOwned>(server: &Server, request: Request) -> Result<(Caller, T), Response> {
-    let Some(caller) = request.extensions().get::<Caller>().cloned() else {
-        return Err(refuse(StatusCode::INTERNAL_SERVER_ERROR, "caller", "Unknown connection."));
-    };
+async fn read<T: DeserializeOwned>(
+    server: &Server,
+    caller: &Caller,
+    request: Request,
+) -> Result<T, Response> {
     let headers = request.headers();
     if !server.hosts().allow_origin(headers, caller.listener) {
         return Err(refuse(StatusCode::FORBIDDEN, "origin", "This page may not pair devices."));
@@ -141,13 +138,17 @@ async fn read<T: DeserializeOwned>(server: &Server, request: Request) -> Result<
     let body = to_bytes(request.into_body(), BODY).await.map_err(|_| {
         refuse(StatusCode::PAYLOAD_TOO_LARGE, "too_large", &format!("The body is larger than {BODY} bytes."))
     })?;
-    let parsed = serde_json::from_slice(&body)
-        .map_err(|error| refuse(StatusCode::BAD_REQUEST, "invalid", &format!("Invalid body: {error}.")))?;
-    Ok((caller, parsed))
+    serde_json::from_slice(&body)
+        .map_err(|error| refuse(StatusCode::BAD_REQUEST, "invalid", &format!("Invalid body: {error}.")))
 }
 
-fn ended(state: &str, message: String) -> Response {
+fn ended(state: &str, message: &str) -> Response {
     answer_with(StatusCode::OK, json!({"state": state, "message": message}))
+}
+
+fn slow_down(message: &str, retry_after_ms: u64) -> Response {
+    let answer = json!({"code": "slow_down", "message": message, "retryAfterMs": retry_after_ms});
+    answer_with(StatusCode::TOO_MANY_REQUESTS, answer)
 }
 
 fn refuse(status: StatusCode, code: &str, message: &str) -> Response {
