@@ -1,6 +1,7 @@
 //! Finds the heading and the first sentence of a README between badges, logos and tables of contents.
 
 use super::description::Description;
+use crate::text::{cut_at_word, one_line};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 /// Maximum length of a sentence in characters.
@@ -39,8 +40,7 @@ pub(super) fn read(text: &str, path: &str) -> Readme {
             Event::Start(Tag::Link { .. }) => block.links += 1,
             Event::End(TagEnd::Link) => block.links = block.links.saturating_sub(1),
             Event::Text(words) | Event::Code(words) => block.add(&words),
-            Event::SoftBreak | Event::HardBreak => block.add(" "),
-            Event::InlineHtml(_) => block.add(" "),
+            Event::SoftBreak | Event::HardBreak | Event::InlineHtml(_) => block.add(" "),
             Event::Html(html) => block.html.push_str(&html),
             Event::End(TagEnd::Heading(_)) => {
                 let heading = block.text();
@@ -106,25 +106,15 @@ impl Block {
 }
 
 fn without_tags(html: &str) -> String {
-    let mut text = String::with_capacity(html.len());
-    let mut inside = false;
-    for character in html.chars() {
-        match character {
-            '<' => inside = true,
-            '>' if inside => {
-                inside = false;
-                text.push(' ');
-            }
-            _ if !inside => text.push(character),
-            _ => {}
-        }
-    }
-    text
+    let mut parts = html.split('<');
+    let first = parts.next();
+    let others = parts.filter_map(|part| Some(part.split_once('>')?.1));
+    first.into_iter().chain(others).collect::<Vec<_>>().join(" ")
 }
 
 /// Cuts after the first full stop that ends a sentence.
 pub(super) fn first_sentence(text: &str) -> String {
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = one_line(text);
     let abbreviation = |head: &str| {
         let last = head.rsplit(' ').next().unwrap_or_default().trim_start_matches('(').to_ascii_lowercase();
         matches!(last.as_str(), "e.g" | "i.e" | "etc" | "vs" | "approx" | "cf" | "mr" | "dr" | "st" | "no")
@@ -135,7 +125,7 @@ pub(super) fn first_sentence(text: &str) -> String {
         (behind.is_empty() || behind.starts_with(' ')) && !abbreviation(&text[..*at])
     });
     let sentence = end.map_or(text.as_str(), |end| &text[..=end]);
-    crate::text::cut_at_word(sentence, SENTENCE_CHARS)
+    cut_at_word(sentence, SENTENCE_CHARS)
 }
 
 #[cfg(test)]

@@ -46,17 +46,12 @@ impl Language {
         let lower = text.to_lowercase();
         let words = || lower.split(|c: char| !c.is_alphanumeric());
         let count = |language: Self| words().filter(|word| language.is_stop_word(word)).count();
-        let mut best = (count(Self::English), Self::English);
-        for language in [Self::German, Self::Spanish, Self::French] {
-            let count = count(language);
-            if count > best.0 {
-                best = (count, language);
-            }
-        }
-        best.1
+        // Of equals the last wins.
+        let languages = [Self::French, Self::Spanish, Self::German, Self::English];
+        languages.into_iter().max_by_key(|language| count(*language)).unwrap_or(Self::English)
     }
 
-    /// Returns whether a lower-case word is a stop word.
+    /// `word` is in lower case.
     pub(crate) fn is_stop_word(self, word: &str) -> bool {
         match self {
             Self::English => ENGLISH.contains(word),
@@ -71,11 +66,13 @@ impl Language {
     pub(crate) fn stem(self, word: &str) -> String {
         let algorithm = match self {
             // Fast path: no accents.
-            Self::English => return english_stem(word),
+            Self::English if word.is_ascii() => {
+                return Stemmer::create(Algorithm::English).stem(word).into_owned();
+            }
             Self::German => Algorithm::German,
             Self::Spanish => Algorithm::Spanish,
             Self::French => Algorithm::French,
-            Self::Japanese | Self::Chinese => return word.to_owned(),
+            Self::English | Self::Japanese | Self::Chinese => return word.to_owned(),
         };
         without_accents(&Stemmer::create(algorithm).stem(word))
     }
@@ -83,14 +80,6 @@ impl Language {
     /// Returns whether the language has no spaces between words.
     pub(crate) fn is_unspaced(self) -> bool {
         matches!(self, Self::Japanese | Self::Chinese)
-    }
-}
-
-fn english_stem(word: &str) -> String {
-    if word.is_ascii() {
-        Stemmer::create(Algorithm::English).stem(word).into_owned()
-    } else {
-        word.to_owned()
     }
 }
 

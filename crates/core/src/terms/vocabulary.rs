@@ -36,11 +36,14 @@ static ENGLISH: LazyLock<HashMap<String, Vec<&'static str>>> = LazyLock::new(|| 
     words
 });
 
-static GERMAN: LazyLock<Dictionary> = LazyLock::new(|| Dictionary::read(Language::German, 1));
-static SPANISH: LazyLock<Dictionary> = LazyLock::new(|| Dictionary::read(Language::Spanish, 2));
-static FRENCH: LazyLock<Dictionary> = LazyLock::new(|| Dictionary::read(Language::French, 3));
-static JAPANESE: LazyLock<Dictionary> = LazyLock::new(|| Dictionary::read(Language::Japanese, 4));
-static CHINESE: LazyLock<Dictionary> = LazyLock::new(|| Dictionary::read(Language::Chinese, 5));
+/// In the order of the columns, which is that of [`Language`].
+static DICTIONARIES: [LazyLock<Dictionary>; 5] = [
+    LazyLock::new(|| Dictionary::read(Language::German)),
+    LazyLock::new(|| Dictionary::read(Language::Spanish)),
+    LazyLock::new(|| Dictionary::read(Language::French)),
+    LazyLock::new(|| Dictionary::read(Language::Japanese)),
+    LazyLock::new(|| Dictionary::read(Language::Chinese)),
+];
 
 /// The words of one language by stem, with their English translations.
 struct Dictionary {
@@ -52,12 +55,12 @@ struct Dictionary {
 }
 
 impl Dictionary {
-    fn read(language: Language, column: usize) -> Self {
+    fn read(language: Language) -> Self {
         let mut words: HashMap<String, &'static [&'static str]> = HashMap::new();
         // The first row is the header.
         for row in rows(TRANSLATIONS).skip(1) {
             let cells: Vec<&str> = row.split('\t').collect();
-            let (Some(english), Some(own)) = (cells.first(), cells.get(column)) else { continue };
+            let (Some(english), Some(own)) = (cells.first(), cells.get(language as usize)) else { continue };
             let english: &'static [&'static str] =
                 english.split('|').map(str::trim).collect::<Vec<_>>().leak();
             for word in own.split('|').map(str::trim).filter(|word| !word.is_empty()) {
@@ -77,14 +80,8 @@ fn rows(table: &'static str) -> impl Iterator<Item = &'static str> {
 }
 
 fn dictionary(language: Language) -> Option<&'static Dictionary> {
-    match language {
-        Language::English => None,
-        Language::German => Some(&GERMAN),
-        Language::Spanish => Some(&SPANISH),
-        Language::French => Some(&FRENCH),
-        Language::Japanese => Some(&JAPANESE),
-        Language::Chinese => Some(&CHINESE),
-    }
+    let column = language as usize;
+    Some(DICTIONARIES.get(column.checked_sub(1)?)?)
 }
 
 /// Returns the synonyms of an English stem in code, most common first.
@@ -101,11 +98,7 @@ pub(crate) fn translations(word: &str, language: Language) -> Vec<(String, &'sta
         return vec![(word.to_owned(), english)];
     }
     let close = |known: &&String| {
-        let (short, long) = if known.len() < stem.len() {
-            (known.as_str(), stem.as_str())
-        } else {
-            (stem.as_str(), known.as_str())
-        };
+        let (short, long) = if known.len() < stem.len() { (*known, &stem) } else { (&stem, *known) };
         short.len() > PART && long.len() <= short.len() + ENDING && long.starts_with(short)
     };
     if let Some(known) = dictionary.longest_first.iter().find(close) {
