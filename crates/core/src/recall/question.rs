@@ -90,7 +90,6 @@ impl Question {
         }
     }
 
-    /// Returns whether the question asks for facts of this kind.
     pub(super) fn asks(&self, cue: Cue) -> bool {
         self.cues.contains(&cue)
     }
@@ -165,19 +164,13 @@ fn normal(text: &str) -> String {
     normal
 }
 
+/// Returns a text with JSON's escapes for what is not ASCII.
 fn escaped(text: &str) -> String {
-    let mut escaped = String::new();
-    for c in text.chars() {
-        if c.is_ascii() {
-            escaped.push(c);
-        } else {
-            let mut units = [0; 2];
-            for unit in c.encode_utf16(&mut units) {
-                escaped.push_str(&format!("\\u{unit:04x}"));
-            }
-        }
-    }
-    escaped
+    let escape = |unit: u16| match u8::try_from(unit) {
+        Ok(byte) if byte.is_ascii() => char::from(byte).to_string(),
+        _ => format!("\\u{unit:04x}"),
+    };
+    text.encode_utf16().map(escape).collect()
 }
 
 fn blank(text: &mut String, range: &Range<usize>) {

@@ -29,11 +29,10 @@ impl Window {
 
 /// Finds the time in a question; `text` is lower case.
 pub(super) fn find(text: &str, now: &Zoned) -> Option<Window> {
-    let named = dated(text, now)
+    let mut window = dated(text, now)
         .or_else(|| counted(text, now))
         .or_else(|| phrase(text, now))
         .or_else(|| weekday(text, now))?;
-    let mut window = named;
     if let Some(range) = since(text, &window.named) {
         window.to = millis(now) + 1;
         window.named = range;
@@ -43,20 +42,14 @@ pub(super) fn find(text: &str, now: &Zoned) -> Option<Window> {
 
 fn phrase(text: &str, now: &Zoned) -> Option<Window> {
     let french = || text.split(|c: char| c.is_whitespace() || c == '?').any(|word| is_listed(word, FRENCH));
-    let found =
-        PHRASES.iter().flat_map(|(period, phrases)| phrases.split('|').map(move |phrase| (*period, phrase)));
-    let (period, named) = found
-        .filter_map(|(period, phrase)| Some((period, whole(text, phrase)?)))
-        .filter(|(_, named)| &text[named.clone()] != "hier" || french())
-        .max_by_key(|(_, named)| named.len())?;
+    let (period, named) = longest(text, PHRASES.iter().copied(), |named| named != "hier" || french())?;
     let today = now.date();
     let (from, to) = match period {
         Period::Day(back) => hours(today, back, 0, 24, now)?,
         Period::Part(back, from, to) => hours(today, back, from, to, now)?,
         Period::Week(back) => {
             let monday = today.checked_sub(i64::from(today.weekday().to_monday_zero_offset()).days()).ok()?;
-            let monday = monday.checked_sub(back.weeks()).ok()?;
-            days(monday, 7.days(), now)?
+            days(monday.checked_sub(back.weeks()).ok()?, 7.days(), now)?
         }
         Period::Month(back) => days(today.first_of_month().checked_sub(back.months()).ok()?, 1.month(), now)?,
         Period::Year(back) => days(today.first_of_year().checked_sub(back.years()).ok()?, 1.year(), now)?,
@@ -66,13 +59,9 @@ fn phrase(text: &str, now: &Zoned) -> Option<Window> {
 
 /// Finds a day of the week: the last one before today.
 fn weekday(text: &str, now: &Zoned) -> Option<Window> {
-    let found =
-        WEEKDAYS.iter().enumerate().flat_map(|(day, names)| names.split('|').map(move |name| (day, name)));
-    let (day, named) = found
-        .filter_map(|(day, name)| Some((day, whole(text, name)?)))
-        .max_by_key(|(_, named)| named.len())?;
+    let (day, named) = longest(text, (0..).zip(WEEKDAYS), |_| true)?;
     let today = i64::from(now.weekday().to_monday_zero_offset());
-    let back = match (today - i64::try_from(day).ok()?).rem_euclid(7) {
+    let back = match (today - day).rem_euclid(7) {
         0 => 7,
         back => back,
     };
@@ -80,19 +69,27 @@ fn weekday(text: &str, now: &Zoned) -> Option<Window> {
     Some(Window { from, to, named })
 }
 
+/// Finds the longest phrase of a table in a text.
+fn longest<'a, T: Copy>(
+    text: &str,
+    table: impl Iterator<Item = (T, &'a str)>,
+    counts: impl Fn(&str) -> bool,
+) -> Option<(T, Range<usize>)> {
+    let rows = table.flat_map(|(meaning, phrases)| phrases.split('|').map(move |phrase| (meaning, phrase)));
+    let found = rows.filter_map(|(meaning, phrase)| Some((meaning, whole(text, phrase)?)));
+    found.filter(|(_, named)| counts(&text[named.clone()])).max_by_key(|(_, named)| named.len())
+}
+
 /// Finds a date in digits: `2026-11-03`, `11月3日`.
 fn dated(text: &str, now: &Zoned) -> Option<Window> {
-    static ISO: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\b(\d{4})-(\d{2})-(\d{2})\b").ok());
+    static ISO: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\b\d{4}-\d{2}-\d{2}\b").ok());
     static CJK: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(\d{1,2})月(\d{1,2})[日号]").ok());
-    let number = |found: Option<regex::Match<'_>>| found.and_then(|found| found.as_str().parse::<i16>().ok());
-    let day = |year, month: Option<i16>, day: Option<i16>| {
-        Date::new(year, month?.try_into().ok()?, day?.try_into().ok()?).ok()
-    };
-    let (date, named) = if let Some(found) = ISO.as_ref().and_then(|iso| iso.captures(text)) {
-        (day(number(found.get(1))?, number(found.get(2)), number(found.get(3)))?, found.get(0)?.range())
+    let (date, named) = if let Some(found) = ISO.as_ref().and_then(|iso| iso.find(text)) {
+        (found.as_str().parse().ok()?, found.range())
     } else {
         let found = CJK.as_ref()?.captures(text)?;
-        let of_year = |year| day(year, number(found.get(1)), number(found.get(2)));
+        let (_, [month, day]) = found.extract();
+        let of_year = |year| Date::new(year, month.parse().ok()?, day.parse().ok()?).ok();
         let this_year = of_year(now.year())?;
         let past = if this_year > now.date() { of_year(now.year() - 1)? } else { this_year };
         (past, found.get(0)?.range())
@@ -133,30 +130,34 @@ fn count(text: &str) -> Option<i64> {
     text.parse().ok().or_else(named)
 }
 
-fn within_last(count: i64, unit: Unit, now: &Zoned) -> Option<(i64, i64)> {
-    let from = match unit {
-        Unit::Hour => now.checked_sub(count.hours()).ok()?,
-        Unit::Day => now.checked_sub(count.days()).ok()?.start_of_day().ok()?,
-        Unit::Week => now.checked_sub(count.weeks()).ok()?.start_of_day().ok()?,
-        Unit::Month => now.checked_sub(count.months()).ok()?.start_of_day().ok()?,
+fn before(now: &Zoned, count: i64, unit: Unit) -> Option<Zoned> {
+    let span = match unit {
+        Unit::Hour => count.hours(),
+        Unit::Day => count.days(),
+        Unit::Week => count.weeks(),
+        Unit::Month => count.months(),
     };
+    now.checked_sub(span).ok()
+}
+
+fn within_last(count: i64, unit: Unit, now: &Zoned) -> Option<(i64, i64)> {
+    let then = before(now, count, unit)?;
+    let from = if unit == Unit::Hour { then } else { then.start_of_day().ok()? };
     Some((millis(&from), millis(now) + 1))
 }
 
 /// Widens hours by one hour on each side, weeks by three days and months by a week, because people round.
 fn ago(count: i64, unit: Unit, now: &Zoned) -> Option<(i64, i64)> {
-    let today = now.date();
+    let then = before(now, count, unit)?;
+    let day = then.date();
     match unit {
         Unit::Hour => {
-            let then = now.checked_sub(count.hours()).ok()?;
             let hour = 1.hour();
             Some((millis(&then.checked_sub(hour).ok()?), millis(&then.checked_add(hour).ok()?)))
         }
-        Unit::Day => hours(today, count, 0, 24, now),
-        Unit::Week => days(today.checked_sub(count.weeks()).ok()?.checked_sub(3.days()).ok()?, 7.days(), now),
-        Unit::Month => {
-            days(today.checked_sub(count.months()).ok()?.checked_sub(7.days()).ok()?, 15.days(), now)
-        }
+        Unit::Day => days(day, 1.day(), now),
+        Unit::Week => days(day.checked_sub(3.days()).ok()?, 7.days(), now),
+        Unit::Month => days(day.checked_sub(7.days()).ok()?, 15.days(), now),
     }
 }
 
