@@ -73,6 +73,18 @@ pub(crate) fn cut_with_note(text: &str, room: usize) -> String {
     }
 }
 
+/// Joins texts by line breaks.
+pub(crate) fn joined<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+    let mut joined = String::new();
+    for text in texts {
+        if !joined.is_empty() {
+            joined.push('\n');
+        }
+        joined.push_str(text);
+    }
+    joined
+}
+
 /// Returns a JSON value as text: a string without quotes.
 pub(crate) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)

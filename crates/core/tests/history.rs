@@ -16,7 +16,10 @@ use std::{
     fs,
     ops::ControlFlow,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant, UNIX_EPOCH},
 };
 
@@ -58,8 +61,12 @@ impl Folders {
     }
 
     fn history(&self) -> History {
+        self.history_with(Arc::new(MemoryIndex::default()))
+    }
+
+    fn history_with(&self, index: Arc<dyn TranscriptIndex>) -> History {
         let roots = HistoryRoots { codex: Some(self.path("codex")), claude: Some(self.path("claude")) };
-        History::new(roots, Arc::new(MemoryIndex::default()))
+        History::new(roots, index)
     }
 
     /// Renders rows without values that differ between runs.
@@ -179,7 +186,7 @@ fn the_lines_of_a_tail_keep_their_numbers() {
     }
     folders.write(&format!("codex/sessions/2026/01/01/{}", codex_name(900)), &log, 0);
     let history = folders.history();
-    let row = history.find(&codex_id(900), None).unwrap();
+    let row = history.find(&codex_id(900), None, &budget()).unwrap();
     let mut read = vec![];
     let span = Span { bytes: 1000, tail_bytes: 1000, ..Span::default() };
     let end = history.read(&row, span, &budget(), &mut |event| {
@@ -229,7 +236,7 @@ fn finds_a_prompt_behind_a_large_head_and_facts_in_the_tail() {
         {"type": "token_count", "info": {"total_token_usage": {"total_tokens": 77}}}})
     ));
     folders.write(&format!("codex/sessions/2026/01/01/{}", codex_name(900)), &log, 0);
-    let row = folders.history().find(&codex_id(900), None).unwrap();
+    let row = folders.history().find(&codex_id(900), None, &budget()).unwrap();
     assert_eq!(row.title.as_deref(), Some("Far into the file"));
     assert_eq!(row.cwd, Some(PathBuf::from("/w/proj/moved")));
     assert_eq!(row.model.as_deref(), Some("gpt-tail"));
@@ -270,13 +277,14 @@ fn reads_compressed_logs_and_prefers_the_plain_one() {
 #[test]
 fn an_unchanged_log_is_never_read_again() {
     let folders = Folders::fixtures();
-    let history = folders.history();
+    let index = Arc::new(Counting::default());
+    let history = folders.history_with(index.clone());
     let query = Query { all: true, ..Query::default() };
     let first = history.list(&query, &budget());
-    let read = history.parsed();
+    let read = index.parsed();
     assert!(read >= first.rows.len());
     assert_eq!(history.list(&query, &budget()), first);
-    assert_eq!(history.parsed(), read, "nothing changed");
+    assert_eq!(index.parsed(), read, "nothing changed");
 
     let row = first.rows.iter().find(|row| row.id == claude_id(5)).unwrap();
     let title = format!("{}\n", json!({"type": "custom-title", "customTitle": "Renamed"}));
@@ -284,20 +292,20 @@ fn an_unchanged_log_is_never_read_again() {
     fs::write(&row.file_path, log).unwrap();
     touch(&row.file_path, 500);
     let again = history.list(&query, &budget());
-    assert_eq!(history.parsed(), read + 1);
+    assert_eq!(index.parsed(), read + 1);
     assert_eq!((again.rows[0].id.clone(), again.rows[0].title.as_deref()), (claude_id(5), Some("Renamed")));
 
     // Same size, different time.
     touch(&row.file_path, 501);
     history.list(&query, &budget());
-    assert_eq!(history.parsed(), read + 2);
+    assert_eq!(index.parsed(), read + 2);
 }
 
 #[test]
 fn a_name_may_change_while_its_log_does_not() {
     let folders = Folders::fixtures();
     let history = folders.history();
-    let title = |history: &History| history.find(&codex_id(3), None).unwrap().title.unwrap();
+    let title = |history: &History| history.find(&codex_id(3), None, &budget()).unwrap().title.unwrap();
     assert_eq!(title(&history), "Fix the login redirect");
     let index = format!("{}\n", json!({"id": codex_id(3), "thread_name": "Redirects", "updated_at": "x"}));
     folders.write("codex/session_index.jsonl", index, 0);
@@ -308,10 +316,10 @@ fn a_name_may_change_while_its_log_does_not() {
 fn a_log_that_vanished_is_no_error() {
     let folders = Folders::fixtures();
     let history = folders.history();
-    let row = history.find(&claude_id(5), None).unwrap();
+    let row = history.find(&claude_id(5), None, &budget()).unwrap();
     fs::remove_file(&row.file_path).unwrap();
     assert!(history.read(&row, Span::default(), &budget(), &mut |_| ControlFlow::Continue(())).is_err());
-    assert!(history.find(&claude_id(5), None).is_none());
+    assert!(history.find(&claude_id(5), None, &budget()).is_none());
     fs::remove_dir_all(folders.path("claude")).unwrap();
     assert_eq!(history.list(&all(Provider::ClaudeCode), &budget()).total, 0);
     assert_eq!(History::empty().list(&Query::default(), &budget()), Listing::default());
@@ -349,7 +357,7 @@ fn a_fifo_among_the_logs_holds_nothing_up() {
     let folders = Folders::fixtures();
     let log = folders.path(format!("claude/projects/-w-proj/{}.jsonl", claude_id(5)));
     let history = folders.history();
-    let row = history.find(&claude_id(5), None).unwrap();
+    let row = history.find(&claude_id(5), None, &budget()).unwrap();
     for path in [&log, &folders.path("codex/session_index.jsonl")] {
         fs::remove_file(path).unwrap();
     }
@@ -379,7 +387,7 @@ fn a_line_without_an_end_does_not_cost_the_whole_log() {
     log.resize(20 << 20, b'x');
     log.extend_from_slice(b"\"\n{\"type\":\"custom-title\",\"customTitle\":\"Named\"}\n");
     folders.write(&format!("claude/projects/-w/{}.jsonl", claude_id(1)), &log, 0);
-    let row = folders.history().find(&claude_id(1), None).unwrap();
+    let row = folders.history().find(&claude_id(1), None, &budget()).unwrap();
     assert_eq!((row.title.as_deref(), row.user_turns, row.bad_lines), (Some("Named"), None, 0));
 }
 
@@ -387,11 +395,12 @@ fn a_line_without_an_end_does_not_cost_the_whole_log() {
 fn past_the_deadline_the_rows_have_no_titles() {
     let folders = Folders::fixtures();
     let spent = Budget::new(Instant::now(), CancellationToken::new());
-    let history = folders.history();
+    let index = Arc::new(Counting::default());
+    let history = folders.history_with(index.clone());
     let listing = history.list(&all(Provider::ClaudeCode), &spent);
     assert!(listing.timed_out);
     assert!(listing.rows.iter().all(|row| row.title.is_none()));
-    assert_eq!(history.parsed(), 0);
+    assert_eq!(index.parsed(), 0);
     // Cached rows have their titles.
     history.list(&all(Provider::Codex), &budget());
     let again = history.list(&all(Provider::Codex), &Budget::new(Instant::now(), CancellationToken::new()));
@@ -460,7 +469,7 @@ fn a_fork_is_summed_up_alike_however_it_was_found() {
     folders.write(&format!("codex/sessions/{}", codex_name(1)), meta(1, None) + &turn("a", "One"), 0);
     let fork = meta(2, Some(1)) + &turn("a", "One") + &turn("b", "Two");
     folders.write(&format!("codex/sessions/{}", codex_name(2)), fork, 1);
-    let by_id = folders.history().find(&codex_id(2), None).unwrap();
+    let by_id = folders.history().find(&codex_id(2), None, &budget()).unwrap();
     let since = Some(by_id.updated_at);
     let listed = folders.history().list(&Query { since, ..all(Provider::Codex) }, &budget()).rows;
     assert_eq!((by_id.user_turns, listed), (Some(1), vec![by_id]));
@@ -485,7 +494,7 @@ fn a_folder_whose_name_is_no_utf8_costs_no_list() {
         let text = serde_json::to_string(row).unwrap();
         assert_eq!(serde_json::from_str::<Transcript>(&text).unwrap().id, row.id);
     }
-    let found = history.find(&claude_id(999), None).unwrap();
+    let found = history.find(&claude_id(999), None, &budget()).unwrap();
     let read = history.read(&found, Span::default(), &budget(), &mut |_| ControlFlow::Continue(()));
     assert!(read.is_ok());
 }
@@ -504,7 +513,11 @@ fn a_summary_of_another_session_is_no_title() {
     for (number, lines, title) in logs {
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
         folders.write(&format!("claude/projects/-w/{}.jsonl", claude_id(number)), text, 0);
-        assert_eq!(history.find(&claude_id(number), None).unwrap().title.as_deref(), Some(title), "{number}");
+        assert_eq!(
+            history.find(&claude_id(number), None, &budget()).unwrap().title.as_deref(),
+            Some(title),
+            "{number}"
+        );
     }
 }
 
@@ -518,11 +531,11 @@ fn ids_may_be_shortened_while_they_fit_one_session() {
         folders.write(&format!("claude/projects/-w/{id}.jsonl"), line(id), 0);
     }
     let history = folders.history();
-    let found = |id: &str| history.find(id, None).map(|row| row.id);
+    let found = |id: &str| history.find(id, None, &budget()).map(|row| row.id);
     assert_eq!(found("aaaaaaaa-1"), Some("aaaaaaaa-1000-4000-8000-000000000001".into()));
     assert_eq!(found("aaaaaaaa"), None, "two fit");
     assert_eq!(found("aaaa"), None, "too short");
-    assert_eq!(history.find("aaaaaaaa-1", Some(Provider::Codex)), None);
+    assert_eq!(history.find("aaaaaaaa-1", Some(Provider::Codex), &budget()), None);
 }
 
 #[test]
@@ -544,6 +557,30 @@ fn workspaces_are_the_repositories_that_still_exist() {
     let at = |minute: i64| (BASE as i64 + minute * 60) * 1000;
     assert_eq!(found, [("deep", 1, at(2)), ("repo", 2, at(1))]);
     assert_eq!(folders.history().workspaces(1, &budget()).len(), 1);
+}
+
+/// Counts the logs that were parsed because they were not cached.
+#[derive(Debug, Default)]
+struct Counting {
+    cache: MemoryIndex,
+    parsed: AtomicUsize,
+}
+
+impl Counting {
+    fn parsed(&self) -> usize {
+        self.parsed.load(Ordering::Relaxed)
+    }
+}
+
+impl TranscriptIndex for Counting {
+    fn load(&self, root: &Path) -> HashMap<PathBuf, (FileStamp, Transcript)> {
+        self.cache.load(root)
+    }
+
+    fn save(&self, rows: Vec<(FileStamp, Transcript)>) {
+        self.parsed.fetch_add(rows.len(), Ordering::Relaxed);
+        self.cache.save(rows);
+    }
 }
 
 /// An index that caches nothing.
@@ -573,8 +610,7 @@ proptest::proptest! {
         folders.write(&format!("codex/archived_sessions/{}.zst", codex_name(3)), zstd::encode_all(&bytes[..], 1).unwrap(), 0);
         folders.write(&format!("claude/projects/-w/{}.jsonl", claude_id(1)), &bytes, 0);
         folders.write("codex/session_index.jsonl", &bytes, 0);
-        let roots = HistoryRoots { codex: Some(folders.path("codex")), claude: Some(folders.path("claude")) };
-        let history = History::new(roots, Arc::new(Forgetful));
+        let history = folders.history_with(Arc::new(Forgetful));
         let listing = history.list(&Query { all: true, ..Query::default() }, &budget());
         assert_eq!(listing.total, 4);
         for row in &listing.rows {

@@ -3,7 +3,7 @@
 use super::session_list::provider;
 use crate::{
     budget::Budget,
-    history::{self, Digest, LoggedPrompt, Query, Transcript, WorktreeScope},
+    history::{self, Digest, Fact, Query, Transcript, WorktreeScope},
     parallel,
     tool::{Tool, ToolContext, ToolError, ToolOutput, parse_arguments},
     update::{Cut, Evidence},
@@ -209,14 +209,14 @@ impl<'a> Analysis<'a> {
         let relative = |path: &str| self.relative(path, cwd);
         let is_new = |origin: &Option<u64>| origin.is_none_or(|origin| !self.seen.contains(&origin));
         let prompts = digest.prompts.iter().filter(|prompt| is_new(&prompt.origin));
-        let goal = |prompt: &LoggedPrompt| Goal {
+        let goal = |prompt: &Fact<String>| Goal {
             line: prompt.line,
             // A prompt cannot be newer than the log.
             at: prompt.at.map_or(row.updated_at, |at| at.min(row.updated_at)),
-            text: history::sentence(&prompt.text, &relative),
+            text: history::sentence(&prompt.what, &relative),
         };
         let prompts: Vec<Goal> = prompts.map(goal).collect();
-        let title = digest.title.as_ref().map(|title| history::of_title(title, &relative));
+        let title = digest.title.as_ref().map(|title| history::sentence(title, &relative));
         let candidate = title.or_else(|| prompts.first().map(|goal| goal.text.clone()));
         let calls = digest.calls.iter().filter(|(origin, _)| is_new(origin));
         let calls: Vec<&String> = calls.map(|(_, name)| name).collect();

@@ -96,7 +96,7 @@ impl Tool for SessionRead {
         let budget = context.budget(limits.read_time);
         let not_found = || ToolError::FileNotFound(format!("session {}", arguments.session_id));
         let wanted = provider(arguments.provider.as_deref()).ok_or_else(not_found)?;
-        let transcript = context.history.find_within(&arguments.session_id, wanted, &budget);
+        let transcript = context.history.find(&arguments.session_id, wanted, &budget);
         budget.check_cancelled()?;
         let transcript = transcript.ok_or_else(not_found)?;
 

@@ -63,7 +63,7 @@ pub struct Task {
 pub(super) fn of_call(tool: &str, call: Option<&str>, input: Option<&Node<'_>>) -> Action {
     let action = Action { call: call.map(str::to_owned), ..Action::default() };
     // Codex stores arguments as JSON in a string.
-    let parsed = input.and_then(Node::as_str).and_then(|text| Node::parse(text.as_bytes()));
+    let parsed = input.and_then(Node::as_str).and_then(Node::parse);
     let Some(input) = parsed.as_ref().or(input) else { return action };
     match tool {
         "update_plan" => Action { tasks: list(input.get("plan"), "step"), ..action },
@@ -146,7 +146,7 @@ mod tests {
             ("Bash", "{}", None),
         ];
         for (tool, input, expected) in rows {
-            let node = Node::parse(input.as_bytes());
+            let node = Node::parse(input);
             assert_eq!(of_call(tool, None, node.as_ref()).command.as_deref(), expected, "{tool} {input}");
         }
     }
@@ -190,7 +190,7 @@ mod tests {
             ),
         ];
         for (tool, input, expected) in rows {
-            let node = Node::parse(input.as_bytes());
+            let node = Node::parse(input);
             assert_eq!(of_call(tool, None, node.as_ref()).tasks, Some(expected), "{tool}");
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{
     event::{Event, EventKind},
-    facts::Facts,
+    facts::{Fact, Facts},
     lines::{self, OpenLog},
     logs::History,
     read::Span,
@@ -21,24 +21,23 @@ use std::{
 const HEAD_BYTES: u64 = 2 << 20;
 const TAIL_BYTES: u64 = 1 << 20;
 /// Overlap of the searched tail and the read one in bytes, so that no line is missed between the parts.
-const LINE_OVERLAP: u64 = 1 << 20;
+const LINE_OVERLAP: i64 = 1 << 20;
 /// Maximum length of a prompt in bytes.
 const PROMPT_BYTES: usize = 4 << 10;
 /// Maximum number of prompts per transcript: the first and the latest ones.
 const PROMPTS: usize = 200;
 
 /// The data of one transcript for an analysis.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Digest {
     /// Title given by the agent or a person.
     pub(crate) title: Option<String>,
     /// Prompts of the person in order: the first one, and the latest ones.
-    pub(crate) prompts: Vec<LoggedPrompt>,
+    pub(crate) prompts: Vec<Fact<String>>,
     /// Tool calls: origin hash of the line, and tool name.
     pub(crate) calls: Vec<(Option<u64>, String)>,
     /// Touched files by logged path, and whether they were changed.
     pub(crate) files: BTreeMap<String, bool>,
-    /// The facts of the transcript with their lines.
     pub(crate) facts: Facts,
     /// Number of events.
     pub(crate) events: u64,
@@ -46,19 +45,6 @@ pub(crate) struct Digest {
     pub(crate) omitted: u64,
     /// The log was not read completely.
     pub(crate) partial: bool,
-}
-
-/// One prompt.
-#[derive(Debug)]
-pub(crate) struct LoggedPrompt {
-    /// From 1; 0 if unknown.
-    pub(crate) line: u64,
-    /// Milliseconds since the epoch.
-    pub(crate) at: Option<i64>,
-    /// As typed.
-    pub(crate) text: String,
-    /// See [`Event::origin`].
-    pub(crate) origin: Option<u64>,
 }
 
 impl History {
@@ -71,16 +57,7 @@ impl History {
 
     /// Reduces a transcript without its title.
     pub(crate) fn digest_untitled(&self, transcript: &Transcript, budget: &Budget) -> io::Result<Digest> {
-        let mut digest = Digest {
-            title: None,
-            prompts: vec![],
-            calls: vec![],
-            files: BTreeMap::new(),
-            facts: Facts::default(),
-            events: 0,
-            omitted: 0,
-            partial: false,
-        };
+        let mut digest = Digest::default();
         let span = Span { bytes: HEAD_BYTES, tail_bytes: TAIL_BYTES, ..Span::default() };
         let end = self.read(transcript, span, budget, &mut |event| {
             digest.add(event, transcript.subagent);
@@ -96,21 +73,18 @@ impl History {
         // Decompressing a log costs more than searching it.
         let Ok(OpenLog::Plain(mut log)) = lines::open(&transcript.file_path) else { return true };
         let mut bytes = Vec::new();
-        let mut matches = |from: SeekFrom, most: u64| {
-            bytes.clear();
-            log.seek(from)?;
-            log.by_ref().take(most).read_to_end(&mut bytes)?;
-            io::Result::Ok((pattern.is_match(&bytes), bytes.len() as u64))
-        };
-        match matches(SeekFrom::Start(0), HEAD_BYTES) {
-            Ok((false, read)) if read < HEAD_BYTES => false,
-            Ok((false, _)) => {
-                // A line may span both parts.
-                let tail = i64::try_from(TAIL_BYTES + LINE_OVERLAP).unwrap_or(i64::MAX);
-                matches(SeekFrom::End(-tail), u64::MAX).map_or(true, |(found, _)| found)
+        let mut search = || {
+            log.by_ref().take(HEAD_BYTES).read_to_end(&mut bytes)?;
+            let mut found = pattern.is_match(&bytes);
+            if !found && bytes.len() as u64 == HEAD_BYTES {
+                bytes.clear();
+                log.seek(SeekFrom::End(-(TAIL_BYTES as i64 + LINE_OVERLAP)))?;
+                log.read_to_end(&mut bytes)?;
+                found = pattern.is_match(&bytes);
             }
-            _ => true,
-        }
+            io::Result::Ok(found)
+        };
+        search().unwrap_or(true)
     }
 }
 
@@ -120,23 +94,21 @@ impl Digest {
             return;
         }
         self.facts.add(&event);
-        for file in event.files {
-            *self.files.entry(file.path).or_default() |= file.edited;
+        for file in &event.files {
+            *self.files.entry(file.path.clone()).or_default() |= file.edited;
         }
-        match event.kind {
+        match &event.kind {
             // The list's rules choose the title: see `given_title`.
             EventKind::Title(_) | EventKind::CommandEnd => return,
             EventKind::Prompt if event.text == title::IMAGE_ONLY => {}
             EventKind::Prompt if of_subagent || !event.sidechain => {
-                let mut text = event.text;
-                text.truncate(text.floor_char_boundary(PROMPT_BYTES));
                 if self.prompts.len() == PROMPTS {
                     self.prompts.remove(1);
                 }
-                let (line, at, origin) = (event.line, event.timestamp, event.origin);
-                self.prompts.push(LoggedPrompt { line, at, text, origin });
+                let end = event.text.floor_char_boundary(PROMPT_BYTES);
+                self.prompts.push(Fact::new(&event, event.text[..end].to_owned()));
             }
-            EventKind::ToolCall { name } => self.calls.push((event.origin, name)),
+            EventKind::ToolCall { name } => self.calls.push((event.origin, name.clone())),
             _ => {}
         }
         self.events += 1;

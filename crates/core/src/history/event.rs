@@ -79,8 +79,8 @@ impl EventKind {
     }
 }
 
-/// Precedence of titles: the greatest wins, then the last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// The origin of a title.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TitleRank {
     /// A summary of the conversation.
     Summary,
@@ -88,13 +88,4 @@ pub enum TitleRank {
     Model,
     /// Typed by a person.
     Person,
-}
-
-/// Result of decoding a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Decoded {
-    /// A line of a log, of a known type or not.
-    Good,
-    /// Not a line of a log.
-    Bad,
 }

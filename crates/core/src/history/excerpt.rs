@@ -8,26 +8,6 @@ use super::{
     transcript::Transcript,
 };
 
-/// A match with its context inside the same line of the log.
-pub(super) struct Excerpt {
-    line: String,
-    before: Vec<String>,
-    after: Vec<String>,
-}
-
-impl Excerpt {
-    pub(super) fn of(self, transcript: &Transcript, line_number: u64) -> SearchMatch {
-        SearchMatch {
-            session_id: transcript.id.clone(),
-            provider: transcript.provider,
-            line_number,
-            line: self.line,
-            before: self.before,
-            after: self.after,
-        }
-    }
-}
-
 /// The position of a match.
 #[derive(Clone, Copy)]
 pub(super) struct Position {
@@ -45,7 +25,14 @@ pub(super) fn place(events: &[Event], pattern: &Pattern) -> Option<Position> {
     })
 }
 
-pub(super) fn excerpt(events: &[Event], place: Position, query: &SearchQuery) -> Excerpt {
+/// Returns a match in line `line_number` with its context inside the same line of the log.
+pub(super) fn excerpt(
+    events: &[Event],
+    place: Position,
+    query: &SearchQuery,
+    transcript: &Transcript,
+    line_number: u64,
+) -> SearchMatch {
     let event = &events[place.event];
     let text = &event.text;
     let end = text[place.start..].find('\n').map_or(text.len(), |end| place.start + end);
@@ -53,17 +40,19 @@ pub(super) fn excerpt(events: &[Event], place: Position, query: &SearchQuery) ->
         Some(at) => (text[place.start..end].to_owned(), at),
         None => (said(event).next().unwrap_or_default(), 0),
     };
-    let earlier = events[..place.event].iter().flat_map(said).chain(lines_of(&text[..place.start]));
-    let mut before: Vec<String> = earlier.collect();
-    before.drain(..before.len().saturating_sub(query.context));
-    let rest = text.get(end + 1..).unwrap_or_default();
-    let after = lines_of(rest).chain(events[place.event + 1..].iter().flat_map(said)).take(query.context);
-    let shorten = |line: String| shortened(&line, 0, query.line_chars);
-    Excerpt {
+    let mut hit = SearchMatch {
+        session_id: transcript.id.clone(),
+        provider: transcript.provider,
+        line_number,
         line: shortened(&line, at, query.line_chars),
-        before: before.into_iter().map(shorten).collect(),
-        after: after.map(shorten).collect(),
-    }
+        before: vec![],
+        after: vec![],
+    };
+    let earlier = events[..place.event].iter().flat_map(said).chain(lines_of(&text[..place.start]));
+    fill_before(&mut hit, earlier, query);
+    let rest = lines_of(text.get(end + 1..).unwrap_or_default());
+    fill_after(&mut hit, rest.chain(events[place.event + 1..].iter().flat_map(said)), query);
+    hit
 }
 
 /// Returns the byte offset of the matching line in an event's text, and of the match in that line.
@@ -84,27 +73,26 @@ fn position(event: &Event, pattern: &Pattern) -> Option<(usize, Option<usize>)> 
 }
 
 /// Returns an event's text by line, with its tool's name first; titles are not included.
-fn said(event: &Event) -> impl Iterator<Item = String> + '_ {
+pub(super) fn said(event: &Event) -> impl Iterator<Item = String> + '_ {
     let text = if matches!(event.kind, EventKind::Title(_)) { "" } else { event.text.as_str() };
-    let name = match &event.kind {
-        EventKind::ToolCall { name } => Some(name.clone()),
+    let mut lines = lines_of(text);
+    let head = match &event.kind {
+        EventKind::ToolCall { name } => Some(match lines.next() {
+            Some(first) => format!("{name}: {first}"),
+            None => name.clone(),
+        }),
         _ => None,
     };
-    let first = lines_of(text).next();
-    let head = name.map(|name| match first {
-        Some(first) => format!("{name}: {first}"),
-        None => name,
-    });
-    let skip = usize::from(head.is_some());
-    head.into_iter().chain(lines_of(text).skip(skip))
+    head.into_iter().chain(lines)
 }
 
 fn lines_of(text: &str) -> impl Iterator<Item = String> + '_ {
     text.lines().filter(|line| !line.trim().is_empty() && !is_blob(line)).map(str::to_owned)
 }
 
-pub(super) fn fill_before(hit: &mut SearchMatch, events: &[Event], query: &SearchQuery) {
-    let mut lines: Vec<String> = events.iter().flat_map(said).collect();
+/// Puts the last of the `lines` before those of a match that lacks context.
+pub(super) fn fill_before(hit: &mut SearchMatch, lines: impl Iterator<Item = String>, query: &SearchQuery) {
+    let mut lines: Vec<String> = lines.collect();
     let room = query.context - hit.before.len();
     lines.drain(..lines.len().saturating_sub(room));
     lines.iter_mut().for_each(|line| *line = shortened(line, 0, query.line_chars));
@@ -112,10 +100,10 @@ pub(super) fn fill_before(hit: &mut SearchMatch, events: &[Event], query: &Searc
     hit.before = lines;
 }
 
-pub(super) fn fill_after(hit: &mut SearchMatch, events: &[Event], query: &SearchQuery) {
+/// Adds the first of the `lines` to a match that lacks context.
+pub(super) fn fill_after(hit: &mut SearchMatch, lines: impl Iterator<Item = String>, query: &SearchQuery) {
     let room = query.context - hit.after.len();
-    let lines = events.iter().flat_map(said).take(room);
-    hit.after.extend(lines.map(|line| shortened(&line, 0, query.line_chars)));
+    hit.after.extend(lines.take(room).map(|line| shortened(&line, 0, query.line_chars)));
 }
 
 /// Truncates a line to `chars` characters that include the one at byte `at`.

@@ -2,7 +2,7 @@
 
 use super::{
     action::{Outcome, Task, TaskChange},
-    event::{Event, EventKind},
+    event::{Event, EventKind, TouchedFile},
 };
 
 /// Maximum length of a message in bytes; reasons are near the beginning.
@@ -18,15 +18,13 @@ const NEAR: usize = 8;
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
     /// Files read or changed by tools.
-    pub(crate) touched: Vec<Fact<Touched>>,
+    pub(crate) touched: Vec<Fact<TouchedFile>>,
     /// Commands that ran.
     pub(crate) commands: Vec<Fact<Ran>>,
     /// Messages of the agent.
     pub(crate) messages: Vec<Fact<String>>,
     /// The last task list of the agent.
     pub(crate) tasks: Option<Fact<Vec<Task>>>,
-    /// More facts exist than are kept.
-    pub(crate) cut: bool,
 }
 
 /// A fact with its line.
@@ -38,25 +36,9 @@ pub(crate) struct Fact<T> {
     pub(crate) at: Option<i64>,
     /// See [`Event::origin`].
     pub(crate) origin: Option<u64>,
-    /// The content.
-    pub(crate) what: T,
-}
-
-impl<T> Fact<T> {
-    /// Returns another fact of the same line.
-    pub(crate) fn of<U>(&self, what: U) -> Fact<U> {
-        Fact { line: self.line, at: self.at, origin: self.origin, what }
-    }
-}
-
-/// A file read or changed by a tool.
-#[derive(Debug, Clone)]
-pub(crate) struct Touched {
-    /// As logged.
-    pub(crate) path: String,
-    /// Changed, not only read.
-    pub(crate) edited: bool,
+    /// Id of the tool call.
     call: Option<String>,
+    pub(crate) what: T,
 }
 
 /// A command that ran.
@@ -66,30 +48,36 @@ pub(crate) struct Ran {
     pub(crate) command: String,
     /// Absent if the log does not contain it.
     pub(crate) exit_code: Option<i32>,
-    call: Option<String>,
+}
+
+impl<T> Fact<T> {
+    pub(super) fn new(event: &Event, what: T) -> Self {
+        let call = event.action.call.clone();
+        Self { line: event.line, at: event.timestamp, origin: event.origin, call, what }
+    }
 }
 
 impl Facts {
     /// Adds the facts of an event except its prompt or title.
     pub(crate) fn add(&mut self, event: &Event) {
+        let action = &event.action;
         match &event.kind {
             EventKind::Assistant if !event.sidechain => self.message(event),
             EventKind::ToolCall { .. } => {
                 self.touched(event);
                 self.command(event);
                 if !event.sidechain
-                    && let Some(change) = &event.action.tasks
+                    && let Some(change) = &action.tasks
                 {
                     self.task(event, change);
                 }
             }
             EventKind::FileChange => self.touched(event),
             EventKind::ToolResult => {
-                let action = &event.action;
                 if let (Some(call), Some(outcome)) = (&action.call, action.outcome) {
                     self.end(call, outcome);
                 }
-                if action.outcome == Some(Outcome::Exit(0)) || action.outcome.is_none() {
+                if matches!(action.outcome, Some(Outcome::Exit(0)) | None) {
                     self.touched(event);
                 }
             }
@@ -101,55 +89,43 @@ impl Facts {
     fn message(&mut self, event: &Event) {
         if self.messages.len() == MESSAGES {
             self.messages.remove(0);
-            self.cut = true;
         }
         let end = event.text.floor_char_boundary(MESSAGE_BYTES);
-        self.messages.push(fact(event, event.text[..end].to_owned()));
+        self.messages.push(Fact::new(event, event.text[..end].to_owned()));
     }
 
     fn touched(&mut self, event: &Event) {
+        let call = &event.action.call;
         for file in &event.files {
-            let call = event.action.call.clone();
             // The result of an edit repeats its file.
-            let same = |known: &Fact<Touched>| {
-                known.what.path == file.path
-                    && known.what.edited == file.edited
-                    && (call.is_some() && known.what.call == call || event.kind == EventKind::FileChange)
+            let same = |known: &Fact<TouchedFile>| {
+                known.what == *file
+                    && (call.is_some() && known.call == *call || event.kind == EventKind::FileChange)
             };
-            if self.touched.iter().rev().take(NEAR).any(same) {
-                continue;
+            if self.touched.len() < ACTIONS && !self.touched.iter().rev().take(NEAR).any(same) {
+                self.touched.push(Fact::new(event, file.clone()));
             }
-            if self.touched.len() == ACTIONS {
-                self.cut = true;
-                return;
-            }
-            let touched = Touched { path: file.path.clone(), edited: file.edited, call };
-            self.touched.push(fact(event, touched));
         }
     }
 
     fn command(&mut self, event: &Event) {
-        let action = &event.action;
-        let Some(command) = &action.command else { return };
-        let exit_code = match action.outcome {
+        let Some(command) = event.action.command.clone() else { return };
+        let exit_code = match event.action.outcome {
             Some(Outcome::NotRun) => return,
             Some(Outcome::Exit(code)) => Some(code),
             None => None,
         };
-        if self.commands.len() == ACTIONS {
-            self.cut = true;
-            return;
+        if self.commands.len() < ACTIONS {
+            self.commands.push(Fact::new(event, Ran { command, exit_code }));
         }
-        let ran = Ran { command: command.clone(), exit_code, call: action.call.clone() };
-        self.commands.push(fact(event, ran));
     }
 
     /// Records how a call ended; a refused call is dropped.
     fn end(&mut self, call: &str, outcome: Outcome) {
         let is_call = |other: &Option<String>| other.as_deref() == Some(call);
-        match self.commands.iter().rposition(|ran| is_call(&ran.what.call)) {
+        match self.commands.iter().rposition(|ran| is_call(&ran.call)) {
             Some(at) => self.end_command(at, outcome),
-            None if outcome == Outcome::NotRun => self.touched.retain(|file| !is_call(&file.what.call)),
+            None if outcome == Outcome::NotRun => self.touched.retain(|file| !is_call(&file.call)),
             None => {}
         }
     }
@@ -165,7 +141,7 @@ impl Facts {
     fn late_command(&mut self, event: &Event) {
         let action = &event.action;
         let is_it = |ran: &Fact<Ran>| {
-            action.call.is_some() && ran.what.call == action.call
+            action.call.is_some() && ran.call == action.call
                 || ran.what.exit_code.is_none() && Some(&ran.what.command) == action.command.as_ref()
         };
         let from = self.commands.len().saturating_sub(NEAR);
@@ -186,10 +162,6 @@ impl Facts {
                 }
             }
         }
-        self.tasks = Some(fact(event, tasks));
+        self.tasks = Some(Fact::new(event, tasks));
     }
-}
-
-fn fact<T>(event: &Event, what: T) -> Fact<T> {
-    Fact { line: event.line, at: event.timestamp, origin: event.origin, what }
 }

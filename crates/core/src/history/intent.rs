@@ -1,6 +1,5 @@
 //! Derives the person's intent in one sentence from their prompts. Pure functions on text.
 
-use super::title;
 use crate::{
     terms::Language,
     text::{cut_at_word, is_listed},
@@ -161,11 +160,6 @@ fn specificity(sentence: &str, theme: &BTreeSet<String>) -> usize {
             || inner.chars().skip(1).any(char::is_uppercase)
     };
     theme.len() + sentence.split_whitespace().filter(is_name).count()
-}
-
-/// Cleans a title given by an agent or a person.
-pub(crate) fn of_title(given: &str, relative: Relative<'_>) -> String {
-    sentence(&title::one_line(given), relative)
 }
 
 #[cfg(test)]

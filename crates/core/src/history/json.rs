@@ -1,7 +1,11 @@
 //! A JSON value that borrows from its line. Foreign formats change often, so nothing is typed: a field of the wrong
 //! type reads as absent. Secrets and images are dropped while parsing.
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use crate::text::joined;
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
 use std::{borrow::Cow, fmt};
 
 /// Keys whose values are dropped: ciphertext, signatures, and duplicated text (the vendors' own prompts, compaction's
@@ -38,33 +42,14 @@ pub(crate) enum Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// Parses one line; `None` if it is not JSON. Invalid UTF-8 is replaced.
-    pub(crate) fn parse(line: &'a [u8]) -> Option<Self> {
-        match std::str::from_utf8(line) {
-            Ok(text) => serde_json::from_str(text).ok(),
-            Err(_) => {
-                let text = String::from_utf8_lossy(line);
-                serde_json::from_str::<Node<'_>>(&text).ok().map(Node::into_owned)
-            }
-        }
+    /// Parses a text; `None` if it is not JSON.
+    pub(crate) fn parse(text: &'a str) -> Option<Self> {
+        serde_json::from_str(text).ok()
     }
 
     /// Parses one line that must be an object, as in every known log.
-    pub(crate) fn parse_object(line: &'a [u8]) -> Option<Self> {
+    pub(crate) fn parse_object(line: &'a str) -> Option<Self> {
         Self::parse(line).filter(|node| matches!(node, Self::Object(_)))
-    }
-
-    fn into_owned<'b>(self) -> Node<'b> {
-        match self {
-            Self::Null => Node::Null,
-            Self::Bool(value) => Node::Bool(value),
-            Self::Number(value) => Node::Number(value),
-            Self::Text(text) => Node::Text(Cow::Owned(text.into_owned())),
-            Self::List(items) => Node::List(items.into_iter().map(Node::into_owned).collect()),
-            Self::Object(fields) => Node::Object(
-                fields.into_iter().map(|(k, v)| (Cow::Owned(k.into_owned()), v.into_owned())).collect(),
-            ),
-        }
     }
 
     /// Returns a field of an object.
@@ -75,7 +60,6 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Returns a text field of an object.
     pub(crate) fn text(&self, key: &str) -> Option<&str> {
         self.get(key).and_then(Node::as_str)
     }
@@ -94,7 +78,6 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Returns the string of a text node.
     pub(crate) fn as_str(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -118,12 +101,18 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Visits every nested text, depth first.
-    pub(crate) fn for_each_text(&self, visit: &mut dyn FnMut(&str)) {
+    /// Joins every nested text by line breaks, depth first.
+    pub(crate) fn flattened(&self) -> String {
+        let mut texts = Vec::new();
+        self.collect_texts(&mut texts);
+        joined(texts)
+    }
+
+    fn collect_texts<'b>(&'b self, texts: &mut Vec<&'b str>) {
         match self {
-            Self::Text(text) => visit(text),
-            Self::List(items) => items.iter().for_each(|item| item.for_each_text(visit)),
-            Self::Object(fields) => fields.iter().for_each(|(_, value)| value.for_each_text(visit)),
+            Self::Text(text) => texts.push(text),
+            Self::List(items) => items.iter().for_each(|item| item.collect_texts(texts)),
+            Self::Object(fields) => fields.iter().for_each(|(_, value)| value.collect_texts(texts)),
             _ => {}
         }
     }
@@ -206,29 +195,8 @@ impl<'de> Visitor<'de> for NodeVisitor {
 }
 
 /// A key that borrows if possible; `Cow` itself always copies.
-struct Key<'a>(Cow<'a, str>);
-
-impl<'de> Deserialize<'de> for Key<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct KeyVisitor;
-        impl<'de> Visitor<'de> for KeyVisitor {
-            type Value = Key<'de>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a key")
-            }
-
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Key(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Key(Cow::Owned(text.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(KeyVisitor)
-    }
-}
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {
@@ -236,7 +204,7 @@ mod tests {
 
     #[test]
     fn reads_what_is_there_and_nothing_else() {
-        let line = br#"{"a":{"b":"x\ny","n":3},"ok":true,"list":["p",1,null]}"#;
+        let line = r#"{"a":{"b":"x\ny","n":3},"ok":true,"list":["p",1,null]}"#;
         let node = Node::parse_object(line).unwrap();
         assert_eq!(node.get("a").unwrap().text("b"), Some("x\ny"));
         assert_eq!(node.get("a").unwrap().count("n"), Some(3));
@@ -250,20 +218,14 @@ mod tests {
         let picture = "A".repeat(600);
         let line =
             format!(r#"{{"encrypted_content":"c2VjcmV0","p":"{picture}","u":"data:image/png;base64,AAAA"}}"#);
-        let node = Node::parse_object(line.as_bytes()).unwrap();
+        let node = Node::parse_object(&line).unwrap();
         assert_eq!(node.fields().len(), 2);
         assert!(node.fields().iter().all(|(_, value)| *value == Node::Null));
     }
 
     #[test]
-    fn replaces_bytes_that_are_no_utf8() {
-        let node = Node::parse_object(b"{\"t\":\"a\xffb\"}").unwrap();
-        assert_eq!(node.text("t"), Some("a\u{fffd}b"));
-    }
-
-    #[test]
     fn deep_nesting_is_a_bad_line() {
         let line = "[".repeat(5000);
-        assert_eq!(Node::parse(line.as_bytes()), None);
+        assert_eq!(Node::parse(&line), None);
     }
 }

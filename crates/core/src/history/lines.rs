@@ -3,8 +3,9 @@
 use super::file;
 use crate::budget::Budget;
 use std::{
+    borrow::Cow,
     fs::File,
-    io::{self, Read},
+    io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Take},
     path::{Path, PathBuf},
 };
 
@@ -16,19 +17,23 @@ const CHUNK: usize = 64 << 10;
 pub(crate) struct LogLine<'a> {
     /// From 1, blank lines included.
     pub(crate) number: u64,
-    /// Byte offset of the line from the start of the input.
+    /// Byte offset in the log.
     pub(crate) offset: u64,
-    /// The line.
     pub(crate) bytes: &'a [u8],
     /// False for a last line without an end, which may still be written.
     pub(crate) complete: bool,
 }
 
-/// Extent of a read.
+impl<'a> LogLine<'a> {
+    /// Returns the line with invalid UTF-8 replaced.
+    pub(crate) fn text(&self) -> Cow<'a, str> {
+        String::from_utf8_lossy(self.bytes)
+    }
+}
+
+/// What a read left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Extent {
-    /// Bytes read.
-    pub(crate) bytes: u64,
     /// Skipped lines longer than the cap.
     pub(crate) long_lines: u64,
     /// The byte cap was reached before the end of the file.
@@ -39,16 +44,13 @@ pub(crate) struct Extent {
 
 /// A bounded reader of lines.
 pub(crate) struct Lines<R> {
-    reader: R,
-    buffer: Vec<u8>,
-    start: usize,
-    scanned: usize,
+    reader: BufReader<Take<R>>,
+    line: Vec<u8>,
     number: u64,
     offset: u64,
     max_line: usize,
-    max_bytes: u64,
-    ended: bool,
-    in_long_line: bool,
+    /// Reading begins inside a line, which is skipped.
+    torn: bool,
     extent: Extent,
 }
 
@@ -56,21 +58,16 @@ impl<R: Read> Lines<R> {
     /// Reads at most `max_bytes` bytes and skips lines longer than `max_line` bytes.
     pub(crate) fn new(reader: R, max_line: usize, max_bytes: u64) -> Self {
         Self {
-            reader,
-            buffer: Vec::with_capacity(CHUNK),
-            start: 0,
-            scanned: 0,
+            reader: BufReader::with_capacity(CHUNK, reader.take(max_bytes)),
+            line: Vec::new(),
             number: 0,
             offset: 0,
             max_line,
-            max_bytes,
-            ended: false,
-            in_long_line: false,
+            torn: false,
             extent: Extent::default(),
         }
     }
 
-    /// Returns the extent read so far.
     pub(crate) fn extent(&self) -> Extent {
         self.extent
     }
@@ -85,115 +82,76 @@ impl<R: Read> Lines<R> {
         self.number
     }
 
-    /// Returns the reader; buffered bytes are lost.
-    pub(crate) fn into_reader(self) -> R {
-        self.reader
-    }
-
     /// Returns the next non-blank line; `None` at the end, at the cap, or when the budget is spent.
     pub(crate) fn next(&mut self, budget: &Budget) -> io::Result<Option<LogLine<'_>>> {
         loop {
-            if let Some(found) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
-                let (from, to) = (self.start, self.scanned + found);
-                self.start = to + 1;
-                self.scanned = self.start;
-                self.number += 1;
-                let offset = self.offset;
-                self.offset += (to + 1 - from) as u64;
-                if std::mem::take(&mut self.in_long_line) || to - from > self.max_line {
-                    self.extent.long_lines += 1;
-                    continue;
-                }
-                let (from, to) = trimmed(&self.buffer, from, to);
-                if from == to {
-                    continue;
-                }
-                let bytes = &self.buffer[from..to];
-                return Ok(Some(LogLine { number: self.number, offset, bytes, complete: true }));
+            let offset = self.offset;
+            let Some(too_long) = self.read_line(budget)? else { return Ok(None) };
+            self.number += 1;
+            if std::mem::take(&mut self.torn) {
+                continue;
             }
-            self.scanned = self.buffer.len();
-            if self.scanned - self.start > self.max_line {
-                // Only the length of a too long line is kept.
-                self.offset += (self.scanned - self.start) as u64;
-                self.in_long_line = true;
-                self.start = self.scanned;
+            self.extent.long_lines += u64::from(too_long);
+            if too_long || self.line.trim_ascii().is_empty() {
+                continue;
             }
-            if self.ended {
-                return Ok(self.last_line());
-            }
-            if budget.spent() {
+            let complete = self.line.ends_with(b"\n");
+            let bytes = self.line.trim_ascii();
+            return Ok(Some(LogLine { number: self.number, offset, bytes, complete }));
+        }
+    }
+
+    /// Reads up to the next line end, keeping only the last part of a line that is too long. Returns whether it is;
+    /// `None` as for [`Lines::next`].
+    fn read_line(&mut self, budget: &Budget) -> io::Result<Option<bool>> {
+        self.line.clear();
+        let start = self.offset;
+        let mut too_long = false;
+        loop {
+            if self.reader.buffer().is_empty() && budget.spent() {
                 self.extent.stopped = true;
                 return Ok(None);
             }
-            self.fill()?;
-        }
-    }
-
-    fn fill(&mut self) -> io::Result<()> {
-        self.buffer.drain(..self.start);
-        self.scanned -= self.start;
-        self.start = 0;
-        let room = self.max_bytes.saturating_sub(self.extent.bytes);
-        let wanted = CHUNK.min(usize::try_from(room).unwrap_or(CHUNK));
-        let filled = self.buffer.len();
-        if wanted == 0 {
-            // One more byte distinguishes the cap from the end of the file.
-            self.extent.capped = self.reader.read(&mut [0])? > 0;
-            self.ended = true;
-            return Ok(());
-        }
-        self.buffer.resize(filled + wanted, 0);
-        let read = loop {
-            match self.reader.read(&mut self.buffer[filled..]) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    self.buffer.truncate(filled);
-                    return Err(error);
-                }
-                Ok(read) => break read,
+            let read = self.reader.by_ref().take(CHUNK as u64).read_until(b'\n', &mut self.line)?;
+            self.offset += read as u64;
+            let ended = self.line.ends_with(b"\n");
+            too_long |= self.line.len() - usize::from(ended) > self.max_line;
+            if ended {
+                return Ok(Some(too_long));
             }
-        };
-        self.buffer.truncate(filled + read);
-        self.extent.bytes += read as u64;
-        self.ended = read == 0;
-        Ok(())
-    }
-
-    fn last_line(&mut self) -> Option<LogLine<'_>> {
-        let (from, to) = (self.start, self.buffer.len());
-        self.start = to;
-        if std::mem::take(&mut self.in_long_line) {
-            self.number += 1;
-            self.extent.long_lines += 1;
-            return None;
+            if read == 0 {
+                break;
+            }
+            if too_long {
+                self.line.clear();
+            }
         }
-        if from == to || self.extent.capped {
-            return None;
-        }
-        self.number += 1;
-        let offset = self.offset;
-        self.offset += (to - from) as u64;
-        let (from, to) = trimmed(&self.buffer, from, to);
-        let bytes = &self.buffer[from..to];
-        (from < to).then_some(LogLine { number: self.number, offset, bytes, complete: false })
+        // One more byte distinguishes the cap from the end of the file.
+        let input = self.reader.get_mut();
+        self.extent.capped = input.limit() == 0 && input.get_mut().read(&mut [0])? > 0;
+        Ok((self.offset > start && !self.extent.capped).then_some(too_long))
     }
 }
 
-fn trimmed(buffer: &[u8], mut from: usize, mut to: usize) -> (usize, usize) {
-    while from < to && buffer[from].is_ascii_whitespace() {
-        from += 1;
+impl Lines<OpenLog> {
+    /// Goes on with the last `bytes` of the log, from a whole line on; line numbers begin at 1 again. `None` for a
+    /// compressed log, whose end costs as much as all of it.
+    pub(crate) fn tail(self, bytes: u64) -> io::Result<Option<Lines<File>>> {
+        let OpenLog::Plain(mut log) = self.reader.into_inner().into_inner() else { return Ok(None) };
+        let end = log.seek(SeekFrom::End(0))?;
+        let from = self.offset.max(end.saturating_sub(bytes));
+        log.seek(SeekFrom::Start(from))?;
+        let mut tail = Lines::new(log, self.max_line, bytes.saturating_mul(2));
+        tail.torn = self.extent.capped || from > self.offset;
+        tail.offset = from;
+        Ok(Some(tail))
     }
-    while from < to && buffer[to - 1].is_ascii_whitespace() {
-        to -= 1;
-    }
-    (from, to)
 }
 
 /// An open log.
 pub(crate) enum OpenLog {
-    /// Uncompressed; seekable.
     Plain(File),
-    /// Compressed; can only be read from the start.
+    /// Can only be read from the start.
     Zstd(zstd::stream::read::Decoder<'static, io::BufReader<File>>),
 }
 
@@ -233,7 +191,7 @@ pub(crate) fn is_zstd(path: &Path) -> bool {
 }
 
 /// Returns `x.jsonl.zst` for `x.jsonl` and the other way round.
-pub(crate) fn other_name(path: &Path) -> Option<PathBuf> {
+fn other_name(path: &Path) -> Option<PathBuf> {
     if is_zstd(path) {
         return Some(path.with_extension(""));
     }
@@ -266,7 +224,13 @@ mod tests {
             lines,
             vec![(1, 0, "a".into(), true), (3, 4, "bc".into(), true), (4, 7, "d".into(), false)]
         );
-        assert_eq!(extent, Extent { bytes: 8, ..Extent::default() });
+        assert_eq!(extent, Extent::default());
+    }
+
+    #[test]
+    fn replaces_bytes_that_are_no_utf8() {
+        let line = LogLine { number: 1, offset: 0, bytes: b"a\xffb", complete: true };
+        assert_eq!(line.text(), "a\u{fffd}b");
     }
 
     #[test]

@@ -1,26 +1,22 @@
 //! Lists transcripts: finds the logs, uses cached ones, reads the others, newest first.
 
 use super::{
-    claude::Claude,
-    codex::Codex,
+    log_file::LogFile,
     logs::History,
-    source::{LogFile, Source},
+    source::Source,
     transcript::{Listing, Provider, Query, Transcript},
     worktree::WorktreeScope,
 };
-use crate::{CancellationToken, budget::Budget, parallel};
+use crate::{budget::Budget, parallel};
 use std::{
     collections::{HashMap, HashSet},
     path::{Path, PathBuf},
-    sync::{OnceLock, atomic::Ordering},
+    sync::OnceLock,
     thread,
-    time::Duration,
 };
 
 /// More threads do not speed up a disk.
 const MAX_THREADS: usize = 4;
-/// Time limit for finding an id.
-const FIND_TIME: Duration = Duration::from_secs(1);
 /// Minimum length of an id prefix; shorter ones match by chance.
 const MIN_ID_PREFIX: usize = 8;
 
@@ -28,35 +24,35 @@ impl History {
     /// Lists transcripts, newest first. Logs left when the budget is spent are only counted; if hidden ones are
     /// requested without a workspace, they are listed without titles.
     pub fn list(&self, query: &Query, budget: &Budget) -> Listing {
-        let Rows { mut rows, unread, cut_short: timed_out } = self.rows(query, budget);
+        let mut listing = self.rows(query, budget);
+        let rows = &mut listing.rows;
         if !query.all {
             rows.retain(|row| !row.hidden && !row.subagent);
         }
         if let Some(workspace) = &query.workspace {
-            retain_of(workspace, &mut rows);
+            retain_of(workspace, rows);
         }
-        let total = rows.len();
-        let truncated = query.limit > 0 && total > query.limit;
-        if truncated {
+        listing.total = rows.len();
+        listing.truncated = query.limit > 0 && listing.total > query.limit;
+        if listing.truncated {
             rows.truncate(query.limit);
         }
-        Listing { rows, total, truncated, timed_out, unread }
+        listing
     }
 
     /// Returns the sessions of the requested agent changed since the requested time, newest first and without
     /// duplicates.
-    fn rows(&self, query: &Query, budget: &Budget) -> Rows {
+    fn rows(&self, query: &Query, budget: &Budget) -> Listing {
         if let Some(listed) = self.listed.as_ref().and_then(OnceLock::get) {
             let wanted = |row: &&Transcript| {
                 query.provider.is_none_or(|provider| row.provider == provider)
                     && query.since.is_none_or(|since| row.updated_at >= since)
             };
-            let rows = listed.iter().filter(wanted).cloned().collect();
-            return Rows { rows, unread: 0, cut_short: false };
+            return Listing { rows: listed.iter().filter(wanted).cloned().collect(), ..Listing::default() };
         }
         let found = self.look(query, budget);
         let is_complete =
-            query.provider.is_none() && query.since.is_none() && found.unread == 0 && !found.cut_short;
+            query.provider.is_none() && query.since.is_none() && found.unread == 0 && !found.timed_out;
         if let Some(listed) = self.listed.as_ref().filter(|_| is_complete && !budget.spent()) {
             // Another thread may have been faster; its rows are equivalent.
             let _ = listed.set(found.rows.clone());
@@ -64,19 +60,19 @@ impl History {
         found
     }
 
-    fn look(&self, query: &Query, budget: &Budget) -> Rows {
-        let mut all = Rows { rows: Vec::new(), unread: 0, cut_short: false };
+    fn look(&self, query: &Query, budget: &Budget) -> Listing {
+        let mut all = Listing::default();
         for source in self.sources(query.provider) {
             let files = source.discover(budget);
-            all.cut_short |= budget.timed_out();
+            all.timed_out |= budget.timed_out();
             let recent = |file: &&LogFile| query.since.is_none_or(|since| file.updated_at() >= since);
             let wanted = files.iter().filter(recent).collect();
-            let mut found = self.read_all(source.as_ref(), &files, wanted, query.all, budget);
-            all.cut_short |= found.cut_short;
+            let mut found = self.read_all(&source, &files, wanted, query.all, budget);
+            all.timed_out |= found.timed_out;
             all.unread += found.unread;
             all.rows.append(&mut found.rows);
         }
-        newest_first(&mut all.rows);
+        all.rows.sort_by(|a, b| (b.updated_at, a.provider, &a.id).cmp(&(a.updated_at, b.provider, &b.id)));
         // A resumed or restored log may exist twice; the newest is the session.
         let mut seen = HashSet::new();
         all.rows.retain(|row| seen.insert((row.provider, row.id.clone())));
@@ -84,17 +80,7 @@ impl History {
     }
 
     /// Finds a session by its id or a unique prefix, including hidden ones.
-    pub fn find(&self, id: &str, provider: Option<Provider>) -> Option<Transcript> {
-        let budget = Budget::within(FIND_TIME, &CancellationToken::new());
-        self.find_within(id, provider, &budget)
-    }
-
-    pub(crate) fn find_within(
-        &self,
-        id: &str,
-        provider: Option<Provider>,
-        budget: &Budget,
-    ) -> Option<Transcript> {
+    pub fn find(&self, id: &str, provider: Option<Provider>, budget: &Budget) -> Option<Transcript> {
         self.find_each(&[id], provider, budget).pop()
     }
 
@@ -105,76 +91,69 @@ impl History {
         provider: Option<Provider>,
         budget: &Budget,
     ) -> Vec<Transcript> {
-        let look = |source: Box<dyn Source>| Found { files: source.discover(budget), source };
-        let sources: Vec<Found> = self.sources(provider).into_iter().map(look).collect();
-        let mut wanted: Vec<Vec<&LogFile>> = vec![vec![]; sources.len()];
-        let mut without_file = Vec::new();
+        let discovered = |source: Source| (source.discover(budget), source);
+        let sources: Vec<_> = self.sources(provider).into_iter().map(discovered).collect();
+        let (mut wanted, mut without_file) = (Vec::new(), Vec::new());
         for id in ids.iter().map(|id| id.trim()) {
-            match fitting(id, &sources) {
-                Some((at, file)) if !wanted[at].contains(&file) => wanted[at].push(file),
-                Some(_) => {}
+            match fitting(id, sources.iter().flat_map(|(files, _)| files)) {
+                Some(file) => wanted.push(file),
                 None => without_file.push(id),
             }
         }
         let mut rows = Vec::new();
-        for (Found { source, files }, wanted) in sources.iter().zip(wanted) {
+        for (files, source) in &sources {
+            let wanted: Vec<_> = files.iter().filter(|file| wanted.contains(file)).collect();
             if !wanted.is_empty() {
-                rows.append(&mut self.read_all(source.as_ref(), files, wanted, true, budget).rows);
+                rows.append(&mut self.read_all(source, files, wanted, true, budget).rows);
             }
         }
         // The id is not in a file name: the log was renamed by hand.
         if !without_file.is_empty() {
             let query = Query { provider, all: true, ..Query::default() };
-            let mut named = self.list(&query, budget).rows;
-            named.retain(|row| without_file.contains(&row.id.as_str()));
-            rows.append(&mut named);
+            let named = self.list(&query, budget).rows.into_iter();
+            rows.extend(named.filter(|row| without_file.contains(&row.id.as_str())));
         }
         rows
     }
 
     /// Returns the sources of the requested agents.
-    pub(super) fn sources(&self, provider: Option<Provider>) -> Vec<Box<dyn Source>> {
-        let wanted = |candidate| provider.is_none_or(|provider| provider == candidate);
-        let mut sources: Vec<Box<dyn Source>> = Vec::new();
-        if let Some(root) = self.roots.codex.as_deref().filter(|_| wanted(Provider::Codex)) {
-            sources.push(Box::new(Codex::new(root)));
-        }
-        if let Some(root) = self.roots.claude.as_deref().filter(|_| wanted(Provider::ClaudeCode)) {
-            sources.push(Box::new(Claude::new(root)));
-        }
-        sources
+    pub(super) fn sources(&self, provider: Option<Provider>) -> Vec<Source> {
+        let roots = [(Provider::Codex, &self.roots.codex), (Provider::ClaudeCode, &self.roots.claude)];
+        let wanted = roots.into_iter().filter(|(candidate, _)| provider.is_none_or(|it| it == *candidate));
+        wanted.filter_map(|(provider, root)| Some(Source { provider, root: root.clone()? })).collect()
     }
 
     /// Uses the index for the `wanted` logs and reads the others; `files` are all logs.
     fn read_all(
         &self,
-        source: &dyn Source,
+        source: &Source,
         files: &[LogFile],
         mut wanted: Vec<&LogFile>,
         with_unread: bool,
         budget: &Budget,
-    ) -> Rows {
-        wanted.sort_by(|a, b| b.stamp.mtime_ns.cmp(&a.stamp.mtime_ns).then_with(|| a.path.cmp(&b.path)));
-        let mut remembered = self.index.load(source.root());
-        let mut rows = Vec::new();
-        let mut unknown = Vec::new();
+    ) -> Listing {
+        wanted.sort_by(|a, b| (b.stamp.mtime_ns, &a.path).cmp(&(a.stamp.mtime_ns, &b.path)));
+        let mut remembered = self.index.load(&source.root);
+        let (mut rows, mut unknown, mut to_save) = (Vec::new(), Vec::new(), Vec::new());
         for file in wanted {
             match remembered.remove(&file.path) {
                 Some((stamp, row)) if stamp == file.stamp => rows.push(row),
                 _ => unknown.push(file),
             }
         }
-        let fresh = read_unknown(source, files, &unknown, budget);
-        let unread = unknown.len() - fresh.len();
-        let cut_short = budget.timed_out() && unread > 0;
-        if with_unread && unread > 0 {
-            let read: HashSet<usize> = fresh.iter().map(|(at, _)| *at).collect();
-            let left = unknown.iter().enumerate().filter(|(at, _)| !read.contains(at));
-            rows.extend(left.map(|(_, file)| file.unread(source.provider())));
+        let mut unread = 0;
+        for (file, row) in unknown.iter().zip(read_unknown(source, files, &unknown, budget)) {
+            match row {
+                Some(row) => {
+                    rows.push(row.clone());
+                    to_save.push((file.stamp, row));
+                }
+                None => {
+                    unread += 1;
+                    rows.extend(with_unread.then(|| file.unread(source.provider)));
+                }
+            }
         }
-        self.parsed.fetch_add(fresh.len(), Ordering::Relaxed);
-        let to_save: Vec<_> = fresh.into_iter().map(|(at, row)| (unknown[at].stamp, row)).collect();
-        rows.extend(to_save.iter().map(|(_, row)| row.clone()));
         if !to_save.is_empty() {
             self.index.save(to_save);
         }
@@ -188,7 +167,7 @@ impl History {
         if let Some(workspace) = &self.workspace {
             retain_of(workspace, &mut rows);
         }
-        Rows { rows, unread, cut_short }
+        Listing { rows, unread, timed_out: budget.timed_out() && unread > 0, ..Listing::default() }
     }
 }
 
@@ -198,64 +177,34 @@ fn retain_of(workspace: &Path, rows: &mut Vec<Transcript>) {
     rows.retain(|row| row.cwd.as_deref().is_some_and(|cwd| scope.holds(cwd)));
 }
 
-struct Rows {
-    rows: Vec<Transcript>,
-    /// Number of logs not read.
-    unread: usize,
-    cut_short: bool,
-}
-
-/// The logs of one agent.
-struct Found {
-    source: Box<dyn Source>,
-    files: Vec<LogFile>,
-}
-
-/// Returns the newest log whose name contains `id`, otherwise the only one with that id prefix; and the index of its
-/// source.
-fn fitting<'a>(id: &str, sources: &'a [Found]) -> Option<(usize, &'a LogFile)> {
-    let each = || {
-        let places = sources.iter().enumerate();
-        places.flat_map(|(at, found)| found.files.iter().map(move |file| (at, file)))
-    };
-    let mtime = |(_, file): &(usize, &LogFile)| file.stamp.mtime_ns;
-    let exact = each().filter(|(_, file)| file.id == id).max_by_key(mtime);
+/// Returns the newest log whose name contains `id`, otherwise the newest if all with that id prefix are one session.
+fn fitting<'a>(id: &str, files: impl Iterator<Item = &'a LogFile> + Clone) -> Option<&'a LogFile> {
+    let exact = files.clone().filter(|file| file.id == id).max_by_key(|file| file.stamp.mtime_ns);
     if exact.is_some() || id.len() < MIN_ID_PREFIX {
         return exact;
     }
-    let beginning = || each().filter(|(_, file)| file.id.starts_with(id));
-    let newest = beginning().max_by_key(mtime)?;
-    beginning().all(|(_, file)| file.id == newest.1.id).then_some(newest)
+    let beginning = files.filter(|file| file.id.starts_with(id));
+    let newest = beginning.clone().max_by_key(|file| file.stamp.mtime_ns)?;
+    beginning.map(|file| &file.id).all(|other| *other == newest.id).then_some(newest)
 }
 
-/// Reads uncached logs on a few threads, newest first, until the budget is spent. Returns the rows and the indices of
-/// their logs in `unknown`.
+/// Reads uncached logs on a few threads, newest first, until the budget is spent.
 fn read_unknown(
-    source: &dyn Source,
+    source: &Source,
     all: &[LogFile],
     unknown: &[&LogFile],
     budget: &Budget,
-) -> Vec<(usize, Transcript)> {
+) -> Vec<Option<Transcript>> {
     let by_id: OnceLock<HashMap<&str, &PathBuf>> = OnceLock::new();
     let locate = |id: &str| {
         let by_id = by_id.get_or_init(|| all.iter().map(|file| (file.id.as_str(), &file.path)).collect());
         by_id.get(id).map(|path| (*path).clone())
     };
     let summarise = |(): &mut (), at: usize| {
-        let row = source.summarise(unknown[at], &locate, budget);
+        let row = source.summarise(unknown[at], &locate, budget).row;
         // A log cut by the deadline must not be cached.
-        (!budget.spent()).then_some((at, row))
+        (!budget.spent()).then_some(row)
     };
     let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
-    let read = parallel::map(unknown.len(), threads, || !budget.spent(), || (), summarise);
-    read.into_iter().flatten().collect()
-}
-
-fn newest_first(rows: &mut [Transcript]) {
-    rows.sort_by(|a, b| {
-        b.updated_at
-            .cmp(&a.updated_at)
-            .then_with(|| a.provider.cmp(&b.provider))
-            .then_with(|| a.id.cmp(&b.id))
-    });
+    parallel::map(unknown.len(), threads, || !budget.spent(), || (), summarise)
 }

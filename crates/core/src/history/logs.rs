@@ -7,18 +7,16 @@ use super::{
 };
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, OnceLock, atomic::AtomicUsize},
+    sync::{Arc, OnceLock},
 };
 
 /// All history on this machine.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct History {
     pub(super) roots: HistoryRoots,
     pub(super) index: Arc<dyn TranscriptIndex>,
     /// Limits the history to sessions of this directory.
     pub(super) workspace: Option<PathBuf>,
-    /// Number of logs parsed because the index did not have them.
-    pub(super) parsed: Arc<AtomicUsize>,
     /// In a snapshot: all sessions of the first complete listing.
     pub(super) listed: Option<OnceLock<Vec<Transcript>>>,
 }
@@ -26,7 +24,7 @@ pub struct History {
 impl History {
     /// Reads `roots`; `index` caches parsed logs.
     pub fn new(roots: HistoryRoots, index: Arc<dyn TranscriptIndex>) -> Self {
-        Self { roots, index, workspace: None, parsed: Arc::default(), listed: None }
+        Self { roots, index, workspace: None, listed: None }
     }
 
     /// Returns a history without sessions.
@@ -37,29 +35,12 @@ impl History {
     /// Returns the history for one run: the first complete listing is reused, so that later ones are cheap and
     /// consistent.
     pub fn snapshot(&self) -> Self {
-        Self {
-            roots: self.roots.clone(),
-            index: self.index.clone(),
-            workspace: self.workspace.clone(),
-            parsed: self.parsed.clone(),
-            listed: Some(OnceLock::new()),
-        }
+        Self { listed: Some(OnceLock::new()), ..self.clone() }
     }
 
     /// Returns the history limited to one workspace: sessions that ran in `workspace` or in another worktree of its
     /// repository. Other sessions are not listed, found by id or searched; neither are those with an unknown directory.
     pub fn of_workspace(&self, workspace: &Path) -> Self {
-        Self {
-            roots: self.roots.clone(),
-            index: self.index.clone(),
-            workspace: Some(workspace.to_owned()),
-            parsed: self.parsed.clone(),
-            listed: None,
-        }
-    }
-
-    /// Returns the number of logs parsed because the index did not have their current state.
-    pub fn parsed(&self) -> usize {
-        self.parsed.load(std::sync::atomic::Ordering::Relaxed)
+        Self { workspace: Some(workspace.to_owned()), listed: None, ..self.clone() }
     }
 }

@@ -1,6 +1,6 @@
 //! The logs of other agents on this machine, read-only.
 //!
-//! Each foreign format is a folder that implements `source::Source`. Readers never fail on a bad line: they skip and
+//! Each foreign format is a folder, and a row of each match in `source`. Readers never fail on a bad line: they skip and
 //! count it. Nothing is ever written to these folders.
 
 mod action;
@@ -16,6 +16,7 @@ mod intent;
 mod json;
 mod lines;
 mod list;
+mod log_file;
 mod logs;
 mod noise;
 mod pattern;
@@ -39,7 +40,7 @@ pub use roots::HistoryRoots;
 pub use transcript::{Listing, Provider, Query, Transcript};
 pub use workspaces::RecentWorkspace;
 
-pub(crate) use digest::{Digest, LoggedPrompt};
+pub(crate) use digest::Digest;
 pub(crate) use facts::Fact;
-pub(crate) use intent::{choose, of_title, sentence};
+pub(crate) use intent::{choose, sentence};
 pub(crate) use worktree::{WorktreeScope, last_commit_or_checkout, real};

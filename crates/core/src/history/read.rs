@@ -1,18 +1,18 @@
 //! Streams the events of a transcript.
 
 use super::{
-    event::{Decoded, Event},
-    lines::{self, Extent, Lines, OpenLog},
+    event::Event,
+    lines::{self, Extent, Lines, LogLine, OpenLog},
+    log_file::{Decoder, LogFile},
     logs::History,
-    source::{Decoder, LogFile},
     transcript::Transcript,
 };
 use crate::budget::Budget;
 use std::{
     collections::HashMap,
-    io::{self, Read, Seek, SeekFrom},
-    ops::ControlFlow,
-    path::PathBuf,
+    io::{self, BufRead, BufReader, Read, Seek, SeekFrom},
+    ops::{ControlFlow, Range},
+    path::{Path, PathBuf},
     sync::OnceLock,
 };
 
@@ -64,17 +64,12 @@ impl History {
         budget: &Budget,
         visit: &mut dyn FnMut(Event) -> ControlFlow<()>,
     ) -> io::Result<ReadEnd> {
-        let mut decoder = self.decoder(transcript, budget)?;
-        let log = lines::open(&transcript.file_path)?;
+        let path = &transcript.file_path;
         let mut reading =
-            Reading { decoder: decoder.as_mut(), visit, events: vec![], end: ReadEnd::default() };
-        let mut lines = Lines::new(log, span.line_bytes, u64::MAX);
+            Reading { decoder: self.decoder(transcript, budget)?, visit, end: ReadEnd::default() };
+        let mut lines = Lines::new(lines::open(path)?, span.line_bytes, u64::MAX);
         let mut first_offset = None;
-        loop {
-            let Some(line) = lines.next(budget)? else {
-                reading.finish(lines.extent());
-                return Ok(reading.end);
-            };
+        while let Some(line) = lines.next(budget)? {
             if line.number > span.to_line {
                 break;
             }
@@ -86,22 +81,24 @@ impl History {
                 reading.end.capped = true;
                 break;
             }
-            if reading.line(line.bytes, line.number, line.complete).is_break() {
+            if reading.line(line).is_break() {
                 break;
             }
         }
-        reading.finish(lines.extent());
+        reading.add(lines.extent());
+        let (position, consumed) = (lines.position(), lines.number());
         if reading.end.capped
             && span.tail_bytes > 0
-            && let (position, consumed) = (lines.position(), lines.number())
-            && let OpenLog::Plain(mut log) = lines.into_reader()
+            && let Some(mut tail) = lines.tail(span.tail_bytes)?
         {
-            let end = log.seek(SeekFrom::End(0))?;
-            let from = position.max(end.saturating_sub(span.tail_bytes));
-            log.seek(SeekFrom::Start(position))?;
-            let before = line_ends(&mut log, from - position, budget)?.map(|ends| consumed + ends);
-            log.seek(SeekFrom::Start(from))?;
-            reading.tail(log, before, from == position, span, budget)?;
+            let before = line_ends(path, position..tail.position(), budget)?.map(|ends| consumed + ends);
+            while let Some(line) = tail.next(budget)? {
+                let number = before.map_or(0, |before| before + line.number);
+                if reading.line(LogLine { number, ..line }).is_break() {
+                    break;
+                }
+            }
+            reading.add(tail.extent());
         }
         Ok(reading.end)
     }
@@ -121,77 +118,58 @@ impl History {
 
     /// Returns the title given by the agent or a person, by the rules of the agent's list; never a prompt.
     pub(crate) fn given_title(&self, transcript: &Transcript, budget: &Budget) -> Option<String> {
-        let source = self.sources(Some(transcript.provider)).into_iter().next()?;
+        let source = self.sources(Some(transcript.provider)).pop()?;
         let name = source.names().remove(&transcript.id);
-        name.or_else(|| source.given_title(&LogFile::of(transcript)?, budget))
+        // Lines copied from a parent do not matter: a name is not a turn.
+        name.or_else(|| source.summarise(&LogFile::of(transcript)?, &|_| None, budget).given_title)
     }
 }
 
 struct Reading<'a> {
-    decoder: &'a mut dyn Decoder,
+    decoder: Box<dyn Decoder>,
     visit: &'a mut dyn FnMut(Event) -> ControlFlow<()>,
-    events: Vec<Event>,
     end: ReadEnd,
 }
 
 impl Reading<'_> {
-    fn line(&mut self, bytes: &[u8], number: u64, complete: bool) -> ControlFlow<()> {
-        if self.decoder.line(bytes, number, &mut self.events) == Decoded::Bad {
-            // A last line without an end may still be written.
-            self.end.bad_lines += u64::from(complete);
-        }
-        for event in self.events.drain(..) {
-            (self.visit)(event)?;
-        }
-        ControlFlow::Continue(())
-    }
-
-    /// Reads the end of a log after `before` lines.
-    fn tail(
-        &mut self,
-        log: impl Read,
-        before: Option<u64>,
-        at_line: bool,
-        span: Span,
-        budget: &Budget,
-    ) -> io::Result<()> {
-        let mut lines = Lines::new(log, span.line_bytes, span.tail_bytes.saturating_mul(2));
-        let mut torn = !at_line;
-        while let Some(line) = lines.next(budget)? {
-            let number = before.map_or(0, |before| before + line.number);
-            if !std::mem::take(&mut torn) && self.line(line.bytes, number, line.complete).is_break() {
-                break;
+    fn line(&mut self, line: LogLine<'_>) -> ControlFlow<()> {
+        match self.decoder.line(&line.text(), line.number) {
+            Some(events) => events.into_iter().try_for_each(&mut *self.visit),
+            None => {
+                // A last line without an end may still be written.
+                self.end.bad_lines += u64::from(line.complete);
+                ControlFlow::Continue(())
             }
         }
-        self.finish(lines.extent());
-        Ok(())
     }
 
-    fn finish(&mut self, extent: Extent) {
+    fn add(&mut self, extent: Extent) {
         self.end.long_lines += extent.long_lines;
         self.end.capped |= extent.capped;
         self.end.stopped |= extent.stopped;
     }
 }
 
-/// Counts the line ends in the next `bytes` of a log; `None` if that takes too long.
-fn line_ends(log: &mut impl Read, bytes: u64, budget: &Budget) -> io::Result<Option<u64>> {
-    if bytes > COUNTED_BYTES {
+/// Counts the line ends in a range of a log; `None` if that takes too long.
+fn line_ends(path: &Path, range: Range<u64>, budget: &Budget) -> io::Result<Option<u64>> {
+    let length = range.end - range.start;
+    if length > COUNTED_BYTES {
         return Ok(None);
     }
-    let mut buffer = vec![0; usize::try_from(bytes).unwrap_or(COUNT_CHUNK).min(COUNT_CHUNK)];
-    let (mut left, mut ends) = (bytes, 0);
-    while left > 0 && !budget.spent() {
-        let wanted = buffer.len().min(usize::try_from(left).unwrap_or(COUNT_CHUNK));
-        let read = match log.read(&mut buffer[..wanted]) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            read => read?,
-        };
-        if read == 0 {
-            break;
+    let OpenLog::Plain(mut log) = lines::open(path)? else { return Ok(None) };
+    log.seek(SeekFrom::Start(range.start))?;
+    let mut log = BufReader::with_capacity(COUNT_CHUNK, log.take(length));
+    let mut ends = 0;
+    loop {
+        let chunk = log.fill_buf()?;
+        if chunk.is_empty() {
+            return Ok(Some(ends));
         }
-        ends += memchr::memchr_iter(b'\n', &buffer[..read]).count() as u64;
-        left -= read as u64;
+        if budget.spent() {
+            return Ok(None);
+        }
+        ends += memchr::memchr_iter(b'\n', chunk).count() as u64;
+        let counted = chunk.len();
+        log.consume(counted);
     }
-    Ok((left == 0).then_some(ends))
 }

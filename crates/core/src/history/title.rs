@@ -2,8 +2,7 @@
 //! noise tables are in [`super::noise`].
 
 use super::noise;
-use crate::text::line;
-use std::borrow::Cow;
+use crate::text::{joined, line};
 
 /// Maximum length of a title in characters, as in Claude Code's own list.
 pub(crate) const TITLE_CHARS: usize = 200;
@@ -22,7 +21,7 @@ const PLAN_MARKER: &str = "Implement the following plan:";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TypedText<'a> {
     /// Text typed by a person.
-    Prompt(Cow<'a, str>),
+    Prompt(&'a str),
     /// A slash command such as `/init`; used as a title only if nothing else is available.
     Command(&'a str),
     /// Entirely generated text.
@@ -32,36 +31,24 @@ pub(crate) enum TypedText<'a> {
 /// Extracts the typed text of a logged block.
 pub(crate) fn said(block: &str) -> TypedText<'_> {
     let block = block.trim();
-    if let Some(name) = between(block, "<command-name>", "</command-name>") {
-        return if name.trim().is_empty() { TypedText::Nothing } else { TypedText::Command(name.trim()) };
+    if let Some(name) = between(block, "<command-name>", "</command-name>").map(str::trim) {
+        return if name.is_empty() { TypedText::Nothing } else { TypedText::Command(name) };
     }
-    let text = match block.find(REQUEST_MARKER) {
-        Some(at) => &block[at + REQUEST_MARKER.len()..],
-        None => block,
-    };
-    let text = noise::strip(text);
+    let text = noise::strip(block.split_once(REQUEST_MARKER).map_or(block, |(_, request)| request));
     let text = if text.starts_with(USER_INPUT_HEADING) { noise::strip(fenced(text)) } else { text };
     if text.is_empty() {
         return TypedText::Nothing;
     }
-    match text.strip_prefix(PLAN_MARKER).and_then(first_heading) {
-        Some(heading) => TypedText::Prompt(Cow::Borrowed(heading)),
-        None => TypedText::Prompt(Cow::Borrowed(text)),
-    }
+    TypedText::Prompt(text.strip_prefix(PLAN_MARKER).and_then(first_heading).unwrap_or(text))
 }
 
 /// Joins the typed texts of a turn's blocks; `None` if there are none.
 pub(crate) fn prompt<'a>(blocks: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let mut joined = String::new();
-    for block in blocks {
-        if let TypedText::Prompt(text) = said(block) {
-            if !joined.is_empty() {
-                joined.push('\n');
-            }
-            joined.push_str(&text);
-        }
-    }
-    (!joined.is_empty()).then_some(joined)
+    let typed = blocks.into_iter().filter_map(|block| match said(block) {
+        TypedText::Prompt(text) => Some(text),
+        _ => None,
+    });
+    Some(joined(typed)).filter(|prompt| !prompt.is_empty())
 }
 
 /// Turns a text into a title: one line, at most [`TITLE_CHARS`] characters and `…`.
@@ -75,17 +62,13 @@ pub(crate) fn given(title: Option<&str>) -> Option<String> {
 }
 
 fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
-    let from = text.find(open)? + open.len();
-    let to = from + text[from..].find(close)?;
-    Some(&text[from..to])
+    Some(text.split_once(open)?.1.split_once(close)?.0)
 }
 
 fn fenced(text: &str) -> &str {
-    let Some(open) = text.find("```") else { return text[USER_INPUT_HEADING.len()..].trim() };
-    let inside = &text[open + 3..];
-    let Some(line_end) = inside.find('\n') else { return "" };
-    let inside = &inside[line_end + 1..];
-    inside.find("```").map_or(inside, |close| &inside[..close])
+    let Some((_, fence)) = text.split_once("```") else { return text[USER_INPUT_HEADING.len()..].trim() };
+    let inside = fence.split_once('\n').map_or("", |(_, inside)| inside);
+    inside.split_once("```").map_or(inside, |(inside, _)| inside)
 }
 
 fn first_heading(plan: &str) -> Option<&str> {
@@ -100,7 +83,7 @@ mod tests {
 
     #[test]
     fn every_row() {
-        let prompt = |text: &'static str| TypedText::Prompt(Cow::Borrowed(text));
+        let prompt = |text: &'static str| TypedText::Prompt(text);
         let rows = [
             ("Fix the login", prompt("Fix the login")),
             (

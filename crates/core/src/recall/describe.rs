@@ -64,8 +64,7 @@ fn told(fact: &Seen) -> String {
 }
 
 fn why(question: &Question, ranked: &Ranked<'_>, best: &Seen, shown: &[&Seen], now: &Zoned) -> String {
-    let row = &ranked.session.row;
-    let day = day(best.at.unwrap_or(row.updated_at), now);
+    let day = day(ranked.at, now);
     let name = format!("`{}`", cut_at_word(&best.text.replace('`', "'"), NAME_CHARS));
     let mut parts = vec![match best.kind {
         Kind::Edited => format!("edited {name} {day}"),

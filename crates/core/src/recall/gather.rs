@@ -25,13 +25,11 @@ const BYTES: u64 = 512 << 20;
 /// Maximum length of a prompt, an answer or a command in characters.
 const TEXT_CHARS: usize = 200;
 
-/// The sessions of a workspace that may be relevant to a question.
-#[derive(Debug, Default)]
+/// The sessions of a workspace that were examined.
+#[derive(Debug)]
 pub(super) struct Gathered {
-    /// Newest first; sessions without relevant facts are only counted.
+    /// Newest first.
     pub(super) sessions: Vec<Session>,
-    /// Number of sessions examined.
-    pub(super) looked_at: usize,
     /// A bound ended the search early.
     pub(super) truncated: bool,
 }
@@ -94,114 +92,94 @@ pub(super) fn gather(question: &Question, workspace: &Path, history: &History, b
     if let Some(window) = &question.window {
         rows.retain(|row| row.created_at.is_none_or(|created| created < window.to));
     }
-    let found = rows.len();
-    let mut bytes = 0;
     // If sessions are indistinguishable, the newest suffice, unless failed ones are requested, which are rare.
-    let alike = question.is_general() && question.window.is_none() && !question.asks(Cue::Failed);
-    let enough = alike && rows.len() > ALIKE;
-    rows.truncate(if enough { ALIKE } else { SESSIONS });
-    let found = if enough { rows.len() } else { found };
+    if question.is_general() && question.window.is_none() && !question.asks(Cue::Failed) {
+        rows.truncate(ALIKE);
+    }
+    let found = rows.len();
+    rows.truncate(SESSIONS);
+    let mut bytes = 0;
     rows.retain(|row| {
         bytes += std::fs::metadata(&row.file_path).map_or(0, |log| log.len());
         bytes <= BYTES
     });
     let cut = rows.len() < found || listing.timed_out || listing.unread > 0;
     let scope = WorktreeScope::of(workspace);
-    let sessions = read_all(question, &rows, &scope, history, budget);
-    let looked_at = sessions.iter().filter(|session| session.is_some()).count();
-    let truncated = cut || budget.spent();
-    Gathered { sessions: sessions.into_iter().flatten().flatten().collect(), looked_at, truncated }
-}
-
-/// Returns one entry per row: `None` if the budget was spent, an empty session if nothing is relevant.
-fn read_all(
-    question: &Question,
-    rows: &[Transcript],
-    scope: &WorktreeScope,
-    history: &History,
-    budget: &Budget,
-) -> Vec<Option<Option<Session>>> {
     let pattern = question.pattern();
     let read = |places: &mut Places, at: usize| {
         let row = &rows[at];
-        let worth = !title_hits(question, row).is_empty()
+        let mut session = Session::new(question, row);
+        let worth = !session.title_hits.is_empty()
             || pattern.as_ref().is_none_or(|pattern| history.may_hold(row, pattern));
         // A missing log has no facts.
-        let digest = if worth { history.digest_untitled(row, budget).ok() } else { None };
-        (!budget.spent()).then(|| digest.map(|digest| Session::new(question, row, digest, places)))
+        if worth && let Ok(digest) = history.digest_untitled(row, budget) {
+            session.read(question, &digest, places);
+        }
+        (!budget.spent()).then_some(session)
     };
-    parallel::map(rows.len(), THREADS, || !budget.spent(), || Places::new(scope), read)
+    let sessions = parallel::map(rows.len(), THREADS, || !budget.spent(), || Places::new(&scope), read);
+    Gathered { sessions: sessions.into_iter().flatten().collect(), truncated: cut || budget.spent() }
 }
 
 impl Session {
-    fn new(question: &Question, row: &Transcript, digest: Digest, places: &mut Places) -> Self {
-        let cwd = row.cwd.as_deref();
-        let Digest { prompts, facts, .. } = digest;
-        let mut look = Look { question, row, facts: Vec::new() };
-        for prompt in prompts {
-            let reason = has_reason(&prompt.text);
-            let fact =
-                Fact { line: prompt.line, at: prompt.at, origin: prompt.origin, what: prompt.text.as_str() };
-            look.words(Kind::Prompt { reason }, &fact);
+    fn new(question: &Question, row: &Transcript) -> Self {
+        let titled = [row.title.as_deref(), row.branch.as_deref()].into_iter().flatten();
+        let hits = titled.map(|text| Hits::of(&question.words, &text.to_lowercase()).0);
+        Self { row: row.clone(), title_hits: hits.fold(Hits::default(), Hits::or), facts: Vec::new() }
+    }
+
+    fn read(&mut self, question: &Question, digest: &Digest, places: &mut Places) {
+        let facts = &digest.facts;
+        for prompt in &digest.prompts {
+            let kind = Kind::Prompt { reason: has_reason(&prompt.what) };
+            self.add_text(question, kind, prompt, &prompt.what);
         }
-        let last = facts.messages.len().saturating_sub(1);
         for (at, message) in facts.messages.iter().enumerate() {
-            let kind = Kind::Answer { reason: has_reason(&message.what), last: at == last };
-            look.words(kind, &message.of(message.what.as_str()));
+            let last = at + 1 == facts.messages.len();
+            let kind = Kind::Answer { reason: has_reason(&message.what), last };
+            self.add_text(question, kind, message, &message.what);
         }
         for file in &facts.touched {
             let kind = if file.what.edited { Kind::Edited } else { Kind::Read };
-            if let Some(path) = places.relative(&file.what.path, cwd) {
-                look.path(kind, &file.of(path));
+            if let Some(path) = places.relative(&file.what.path, self.row.cwd.as_deref()) {
+                let hits = Hits::of(&question.words, &path.to_lowercase()).0;
+                let in_scope = question.scopes.iter().any(|scope| scope.holds(&path));
+                self.add(question, kind, file, path, hits, in_scope);
             }
         }
         for ran in &facts.commands {
             let kind = Kind::Ran { exit_code: ran.what.exit_code, subject: subject(&ran.what.command) };
-            look.words(kind, &ran.of(ran.what.command.as_str()));
+            self.add_text(question, kind, ran, &ran.what.command);
         }
         if let Some(tasks) = &facts.tasks {
-            let open: Vec<&str> =
-                tasks.what.iter().filter(|task| !task.done).map(|task| task.text.as_str()).collect();
+            let open = tasks.what.iter().filter(|task| !task.done).map(|task| task.text.as_str());
+            let open: Vec<&str> = open.collect();
             if !open.is_empty() {
-                look.words(Kind::OpenTasks(open.len()), &tasks.of(open.join("; ").as_str()));
+                self.add_text(question, Kind::OpenTasks(open.len()), tasks, &open.join("; "));
             }
         }
-        let mut facts = look.facts;
-        facts.sort_by_key(|fact| fact.line);
-        Self { row: row.clone(), title_hits: title_hits(question, row), facts }
+        self.facts.sort_by_key(|fact| fact.line);
     }
-}
 
-fn title_hits(question: &Question, row: &Transcript) -> Hits {
-    let titled = [row.title.as_deref(), row.branch.as_deref()].into_iter().flatten();
-    titled.fold(Hits::default(), |hits, text| hits.or(Hits::of(&question.words, &text.to_lowercase()).0))
-}
-
-/// Examines the facts of one session.
-struct Look<'a> {
-    question: &'a Question,
-    row: &'a Transcript,
-    facts: Vec<Seen>,
-}
-
-impl Look<'_> {
-    fn words(&mut self, kind: Kind, fact: &Fact<&str>) {
-        let lower = fact.what.to_lowercase();
-        let (hits, first) = Hits::of(&self.question.words, &lower);
-        let in_scope = self.question.scopes.iter().any(|scope| scope.is_named_in(&lower));
+    fn add_text<T>(&mut self, question: &Question, kind: Kind, fact: &Fact<T>, text: &str) {
+        let lower = text.to_lowercase();
+        let (hits, first) = Hits::of(&question.words, &lower);
+        let in_scope = question.scopes.iter().any(|scope| scope.is_named_in(&lower));
         // Changing the case may change the length, but hardly ever does.
-        self.add(kind, fact, shortened(fact.what, first.unwrap_or(0)), hits, in_scope);
+        self.add(question, kind, fact, shortened(text, first.unwrap_or(0)), hits, in_scope);
     }
 
-    fn path(&mut self, kind: Kind, fact: &Fact<String>) {
-        let hits = Hits::of(&self.question.words, &fact.what.to_lowercase()).0;
-        let in_scope = self.question.scopes.iter().any(|scope| scope.holds(&fact.what));
-        self.add(kind, fact, fact.what.clone(), hits, in_scope);
-    }
-
-    fn add<T>(&mut self, kind: Kind, fact: &Fact<T>, text: String, hits: Hits, in_scope: bool) {
+    fn add<T>(
+        &mut self,
+        question: &Question,
+        kind: Kind,
+        fact: &Fact<T>,
+        text: String,
+        hits: Hits,
+        in_scope: bool,
+    ) {
         let at = fact.at.unwrap_or(self.row.updated_at);
-        let in_time = self.question.window.as_ref().is_none_or(|window| window.holds(at));
+        let in_time = question.window.as_ref().is_none_or(|window| window.holds(at));
         // A fact without a line number cannot be cited.
         if in_time && fact.line > 0 {
             let Fact { line, at, origin, .. } = *fact;

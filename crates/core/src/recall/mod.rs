@@ -60,13 +60,14 @@ pub fn recall(question: &str, workspace: &Path, history: &History, now: &Zoned, 
     }
     let gathered = gather::gather(&question, workspace, history, budget);
     let looks_at_all = question.window.is_none() && question.agent.is_none() && !gathered.truncated;
-    let mut ranked = rank::rank(&question, &gathered);
+    let mut ranked = rank::rank(&question, &gathered.sessions);
     ranked.truncate(FINDINGS);
     Recall {
         findings: ranked.iter().filter_map(|session| describe::finding(&question, session, now)).collect(),
         files: files(&ranked),
         truncated: gathered.truncated,
-        has_sessions: (question.certainty == cues::CERTAIN && looks_at_all).then_some(gathered.looked_at > 0),
+        has_sessions: (question.certainty == cues::CERTAIN && looks_at_all)
+            .then_some(!gathered.sessions.is_empty()),
     }
 }
 

@@ -2,11 +2,11 @@
 
 use super::{
     cues::{CERTAIN, Cue, OPEN},
-    gather::{Gathered, Kind, Seen, Session},
+    gather::{Kind, Seen, Session},
     hits::{Hits, WORDS},
     question::Question,
 };
-use std::collections::HashSet;
+use std::{cmp::Reverse, collections::HashSet};
 
 /// Weight of a word that no session contains: it may be a verb of another language.
 const ABSENT: f32 = 0.4;
@@ -27,6 +27,8 @@ const LEAST: f32 = 0.1;
 #[derive(Debug)]
 pub(super) struct Ranked<'a> {
     pub(super) session: &'a Session,
+    /// Time of the best fact, in milliseconds since the epoch.
+    pub(super) at: i64,
     /// From 0 to 1.
     pub(super) score: f32,
     /// Its facts with their scores, best first; never empty.
@@ -34,15 +36,14 @@ pub(super) struct Ranked<'a> {
 }
 
 /// Ranks sessions, best first.
-pub(super) fn rank<'a>(question: &Question, gathered: &'a Gathered) -> Vec<Ranked<'a>> {
-    let sessions = gathered.sessions.as_slice();
+pub(super) fn rank<'a>(question: &Question, sessions: &'a [Session]) -> Vec<Ranked<'a>> {
     let historical = question.certainty > OPEN;
     if !historical && question.is_general() {
         return vec![];
     }
     let own = own_facts(sessions);
-    let ranking = Ranking { question, weights: weights(question, gathered, &own) };
-    let mut ranked: Vec<(Ranked<'a>, i64)> = Vec::new();
+    let ranking = Ranking { question, weights: weights(question, sessions, &own) };
+    let mut ranked: Vec<Ranked<'a>> = Vec::new();
     for (session, own) in sessions.iter().zip(&own) {
         let Some(topic) = ranking.topic(session, own) else { continue };
         let mut facts: Vec<(&Seen, f32)> = own.iter().map(|fact| (*fact, ranking.fact(fact))).collect();
@@ -61,16 +62,15 @@ pub(super) fn rank<'a>(question: &Question, gathered: &'a Gathered) -> Vec<Ranke
             _ => LIKELY,
         };
         let score = topic * (0.4 + 0.6 * weight) * ranking.left_broken(best, own) * sure;
-        ranked.push((Ranked { session, score, facts }, at));
+        ranked.push(Ranked { session, at, score, facts });
     }
-    ranked.sort_by_key(|(_, at)| std::cmp::Reverse(*at));
+    ranked.sort_by_key(|session| Reverse(session.at));
     let kept = if ranking.wants_newest() { NEWEST } else { NEWER };
     let mut factor = 1.0;
-    for (session, _) in &mut ranked {
+    for session in &mut ranked {
         session.score *= factor;
         factor *= kept;
     }
-    let mut ranked: Vec<Ranked<'a>> = ranked.into_iter().map(|(session, _)| session).collect();
     ranked.retain(|session| session.score >= LEAST);
     ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
     ranked
@@ -91,14 +91,13 @@ fn own_facts(sessions: &[Session]) -> Vec<Vec<&Seen>> {
 }
 
 /// Returns the weight of each word of a question: rarer words weigh more.
-fn weights(question: &Question, gathered: &Gathered, own: &[Vec<&Seen>]) -> Vec<f32> {
-    let sessions = &gathered.sessions;
+fn weights(question: &Question, sessions: &[Session], own: &[Vec<&Seen>]) -> Vec<f32> {
     let hits: Vec<Hits> = sessions
         .iter()
         .zip(own)
         .map(|(session, facts)| facts.iter().fold(session.title_hits, |hits, fact| hits.or(fact.hits)))
         .collect();
-    let all = gathered.looked_at as f32;
+    let all = sessions.len() as f32;
     let weight = |word: usize| {
         let with = hits.iter().filter(|hits| hits.holds(word)).count() as f32;
         let rare = (1.0 + (all - with + 0.5) / (with + 0.5)).ln();
@@ -190,11 +189,7 @@ impl Ranking<'_> {
             (Cue::Open, Kind::Answer { last: true, .. }) => 0.85,
             (Cue::Open, Kind::Prompt { .. }) => 0.4 * most,
             (Cue::Why, Kind::Prompt { reason } | Kind::Answer { reason, .. }) if !fact.hits.is_empty() => {
-                if reason {
-                    most
-                } else {
-                    0.6 * most
-                }
+                most * if reason { 1.0 } else { 0.6 }
             }
             (Cue::When, Kind::Edited) => 0.9 * most,
             (Cue::When, Kind::Prompt { .. }) => 0.7 * most,

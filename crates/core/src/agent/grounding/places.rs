@@ -91,7 +91,7 @@ impl CitedPlaces {
         budget: &Budget,
     ) -> Option<bool> {
         let provider = provider.and_then(Provider::parse);
-        let transcript = self.history.find_within(id, provider, budget)?;
+        let transcript = self.history.find(id, provider, budget)?;
         let span = Span {
             from_line: start.saturating_sub(AROUND).max(1),
             to_line: end.saturating_add(AROUND),

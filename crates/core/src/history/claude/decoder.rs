@@ -4,23 +4,24 @@
 use super::{
     super::{
         action::{self, Action, Outcome},
-        event::{Decoded, Event, EventKind, TitleRank, TouchedFile},
+        event::{Event, EventKind, TitleRank, TouchedFile},
         json::Node,
-        source::{Decoder, millis},
+        log_file::{Decoder, millis},
         title,
     },
     line,
 };
+use crate::text;
 
 /// Tools that change the file they name.
 const EDITS: [&str; 4] = ["Edit", "Write", "MultiEdit", "NotebookEdit"];
 
 #[derive(Debug)]
-pub(super) struct ClaudeDecoder;
+pub(crate) struct ClaudeDecoder;
 
 impl Decoder for ClaudeDecoder {
-    fn line(&mut self, bytes: &[u8], number: u64, events: &mut Vec<Event>) -> Decoded {
-        let Some(node) = Node::parse_object(bytes) else { return Decoded::Bad };
+    fn line(&mut self, line: &str, number: u64) -> Option<Vec<Event>> {
+        let node = Node::parse_object(line)?;
         let make = |kind: EventKind, text: String| Event {
             line: number,
             timestamp: millis(node.get("timestamp")),
@@ -32,8 +33,13 @@ impl Decoder for ClaudeDecoder {
             copied: false,
             origin: node.text("uuid").map(line::hash),
         };
+        let said = |kind, text: Option<&str>| {
+            let text = text.filter(|text| !text.trim().is_empty());
+            text.map(|text| make(kind, text.to_owned()))
+        };
         let titled =
             |key, rank| title::given(node.text(key)).map(|title| make(EventKind::Title(rank), title));
+        let mut events = Vec::new();
         match node.text("type").unwrap_or_default() {
             "user" => {
                 if line::is_persons(&node) {
@@ -42,36 +48,29 @@ impl Decoder for ClaudeDecoder {
                 }
                 for block in line::blocks(&node).iter().filter(|b| b.text("type") == Some("tool_result")) {
                     let text = block.get("content").map(joined).unwrap_or_default();
-                    let mut event = make(EventKind::ToolResult, text);
-                    event.files = result_file(&node);
-                    event.action = ended(block, &event.text);
-                    events.push(event);
+                    let action = ended(block, &text);
+                    events.push(Event {
+                        files: result_file(&node),
+                        action,
+                        ..make(EventKind::ToolResult, text)
+                    });
                 }
             }
             "assistant" => {
-                for text in line::texts(&node) {
-                    if !text.trim().is_empty() {
-                        events.push(make(EventKind::Assistant, text.to_owned()));
-                    }
-                }
+                let texts = line::texts(&node).into_iter();
+                events.extend(texts.filter_map(|text| said(EventKind::Assistant, Some(text))));
                 for block in line::blocks(&node) {
                     match block.text("type").unwrap_or_default() {
-                        "thinking" => {
-                            let text = block.text("thinking").unwrap_or_default();
-                            if !text.trim().is_empty() {
-                                events.push(make(EventKind::Thinking, text.to_owned()));
-                            }
-                        }
+                        "thinking" => events.extend(said(EventKind::Thinking, block.text("thinking"))),
                         "tool_use" => {
                             let name = block.text("name").unwrap_or("tool").to_owned();
                             let input = block.get("input");
-                            let files = touched(&name, input);
-                            let acted = action::of_call(&name, block.text("id"), input);
                             let text = input.map(joined).unwrap_or_default();
-                            let mut event = make(EventKind::ToolCall { name }, text);
-                            event.files = files;
-                            event.action = acted;
-                            events.push(event);
+                            events.push(Event {
+                                files: touched(&name, input),
+                                action: action::of_call(&name, block.text("id"), input),
+                                ..make(EventKind::ToolCall { name }, text)
+                            });
                         }
                         _ => {}
                     }
@@ -82,19 +81,17 @@ impl Decoder for ClaudeDecoder {
             "summary" => events.extend(titled("summary", TitleRank::Summary)),
             _ => {}
         }
-        Decoded::Good
+        Some(events)
     }
 }
 
 fn touched(tool: &str, input: Option<&Node<'_>>) -> Vec<TouchedFile> {
     let Some(input) = input else { return vec![] };
     let path = input.text("file_path").or(input.text("notebook_path"));
-    let edited = EDITS.contains(&tool);
     let path = path.or(if tool == "Read" { input.text("path") } else { None });
-    path.filter(|path| !path.is_empty())
-        .map(|path| TouchedFile { path: path.to_owned(), edited })
-        .into_iter()
-        .collect()
+    let path = path.filter(|path| !path.is_empty());
+    let file = |path: &str| TouchedFile { path: path.to_owned(), edited: EDITS.contains(&tool) };
+    path.map(file).into_iter().collect()
 }
 
 /// Returns the file named by an edit's result. A read's result names it one level deeper; its call has it already.
@@ -115,22 +112,10 @@ fn ended(block: &Node<'_>, text: &str) -> Action {
 }
 
 fn joined(node: &Node<'_>) -> String {
-    let mut joined = String::new();
-    match node {
-        Node::List(blocks) if blocks.iter().any(|block| block.get("type").is_some()) => {
-            for text in blocks.iter().filter_map(|block| block.text("text")) {
-                if !joined.is_empty() {
-                    joined.push('\n');
-                }
-                joined.push_str(text);
-            }
-        }
-        node => node.for_each_text(&mut |text| {
-            if !joined.is_empty() {
-                joined.push('\n');
-            }
-            joined.push_str(text);
-        }),
+    let blocks = node.items();
+    if blocks.iter().any(|block| block.get("type").is_some()) {
+        text::joined(blocks.iter().filter_map(|block| block.text("text")))
+    } else {
+        node.flattened()
     }
-    joined
 }

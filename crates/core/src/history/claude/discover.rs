@@ -1,16 +1,16 @@
 //! Finds transcripts: `projects/<slug>/<uuid>.jsonl`, and those of sub-agents: `agent-<id>.jsonl` in the same folder
 //! (2.0) or below `<uuid>/subagents/` (2.1). No other file is a session.
 
-use super::super::source::{ENTRIES_BETWEEN_LOOKS, LogFile, is_uuid, stamp};
+use super::super::log_file::{ENTRIES_BETWEEN_LOOKS, LogFile, is_uuid, stamp};
 use crate::budget::Budget;
 use std::{fs, path::Path};
 
 /// The deepest known path is `subagents/workflows/<runId>/agent-….jsonl`.
 const SUBAGENT_DEPTH: usize = 4;
 
-pub(super) fn discover(projects: &Path, budget: &Budget) -> Vec<LogFile> {
+pub(crate) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
     let mut files = Vec::new();
-    let Ok(entries) = fs::read_dir(projects) else { return files };
+    let Ok(entries) = fs::read_dir(root.join("projects")) else { return files };
     for project in entries.flatten() {
         if budget.spent() {
             break;

@@ -4,8 +4,8 @@ use super::{
     super::{
         file,
         json::Node,
-        lines::{self, Lines, OpenLog},
-        source::{LogFile, millis},
+        lines::{self, Lines, LogLine},
+        log_file::{LogFile, Summarised, millis},
         title::{self, TypedText},
         transcript::{Provider, Transcript},
     },
@@ -14,7 +14,7 @@ use super::{
 use crate::budget::Budget;
 use std::{
     collections::{HashMap, HashSet},
-    io::{self, Seek, SeekFrom},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -27,25 +27,34 @@ const MAX_LINE: usize = 4 << 20;
 /// Maximum number of bytes read for the head, in case of a line without an end.
 const HEAD_BYTES: u64 = 8 << 20;
 
-pub(super) fn summarise(file: &LogFile, budget: &Budget) -> Transcript {
-    let mut summary = Summary::empty(file);
+pub(crate) fn summarise(file: &LogFile, budget: &Budget) -> Summarised {
+    let mut summary = Summary {
+        row: file.unread(Provider::ClaudeCode),
+        tail_from: file.stamp.size.saturating_sub(END_BYTES),
+        starts_in_sidechain: None,
+        custom_title: None,
+        ai_title: None,
+        summaries: vec![],
+        own_lines: HashSet::new(),
+        first_prompt: None,
+        first_command: None,
+        last_prompt: None,
+        own_turns: 0,
+        copied_turns: 0,
+        usage: HashMap::new(),
+    };
     if summary.read(file, budget).is_err() {
         tracing::debug!(path = %file.path.display(), "a transcript could not be read");
     }
     summary.finish(file)
 }
 
-/// Returns the title in the log.
-pub(super) fn given_title(file: &LogFile, budget: &Budget) -> Option<String> {
-    let mut summary = Summary::empty(file);
-    summary.read(file, budget).ok()?;
-    summary.given(file)
-}
-
 struct Summary {
     row: Transcript,
-    lines: u64,
-    starts_in_sidechain: bool,
+    /// Byte offset of the tail.
+    tail_from: u64,
+    /// Whether the first line is of a sub-agent.
+    starts_in_sidechain: Option<bool>,
     custom_title: Option<String>,
     ai_title: Option<String>,
     /// Summaries with the id of their line, in order.
@@ -62,27 +71,8 @@ struct Summary {
 }
 
 impl Summary {
-    fn empty(file: &LogFile) -> Self {
-        Self {
-            row: file.unread(Provider::ClaudeCode),
-            lines: 0,
-            starts_in_sidechain: false,
-            custom_title: None,
-            ai_title: None,
-            summaries: vec![],
-            own_lines: HashSet::new(),
-            first_prompt: None,
-            first_command: None,
-            last_prompt: None,
-            own_turns: 0,
-            copied_turns: 0,
-            usage: HashMap::new(),
-        }
-    }
-
     fn read(&mut self, file: &LogFile, budget: &Budget) -> io::Result<()> {
         let whole = file.stamp.size <= WHOLE_BYTES;
-        let tail_from = file.stamp.size.saturating_sub(END_BYTES);
         let mut lines = Lines::new(lines::open(&file.path)?, MAX_LINE, HEAD_BYTES);
         while whole || lines.position() < END_BYTES {
             let Some(line) = lines.next(budget)? else {
@@ -95,18 +85,11 @@ impl Summary {
                 }
                 return Ok(());
             };
-            let part = Part { head: line.offset < END_BYTES, tail: line.offset >= tail_from };
-            self.line(line.bytes, line.complete, part);
+            self.line(line);
         }
-        let (position, capped) = (lines.position(), lines.extent().capped);
-        let OpenLog::Plain(mut log) = lines.into_reader() else { return Ok(()) };
-        let from = position.max(tail_from);
-        log.seek(SeekFrom::Start(from))?;
-        let mut lines = Lines::new(log, MAX_LINE, END_BYTES * 2);
-        let mut torn = capped || from > position;
-        while let Some(line) = lines.next(budget)? {
-            if !std::mem::take(&mut torn) {
-                self.line(line.bytes, line.complete, Part { head: false, tail: true });
+        if let Some(mut tail) = lines.tail(END_BYTES)? {
+            while let Some(line) = tail.next(budget)? {
+                self.line(line);
             }
         }
         Ok(())
@@ -119,48 +102,43 @@ impl Summary {
         self.row.tokens = (!self.usage.is_empty()).then(|| self.usage.values().sum());
     }
 
-    fn line(&mut self, bytes: &[u8], complete: bool, part: Part) {
-        let Some(node) = Node::parse_object(bytes) else {
-            self.row.bad_lines += u64::from(complete);
+    fn line(&mut self, line: LogLine<'_>) {
+        let text = line.text();
+        let Some(node) = Node::parse_object(&text) else {
+            self.row.bad_lines += u64::from(line.complete);
             return;
         };
-        self.lines += 1;
-        if self.lines == 1 {
-            self.starts_in_sidechain = node.flag("isSidechain");
-        }
+        let (in_head, in_tail) = (line.offset < END_BYTES, line.offset >= self.tail_from);
+        self.starts_in_sidechain.get_or_insert_with(|| node.flag("isSidechain"));
         self.own_lines.extend(node.text("uuid").map(line::hash));
         let row = &mut self.row;
-        if part.head && row.created_at.is_none() {
+        if in_head && row.created_at.is_none() {
             row.created_at = millis(node.get("timestamp"));
         }
         if row.cwd.is_none() {
             row.cwd = node.text("cwd").filter(|cwd| !cwd.is_empty()).map(PathBuf::from);
         }
         if let Some(branch) = node.text("gitBranch").filter(|branch| !branch.is_empty())
-            && (part.tail || row.branch.is_none())
+            && (in_tail || row.branch.is_none())
         {
             row.branch = Some(branch.to_owned());
         }
-        let newer = |new: Option<&str>, old: &mut Option<String>| {
-            if let Some(new) = title::given(new) {
-                *old = Some(new);
-            }
-        };
+        let newer = |key, old: &mut Option<String>| *old = title::given(node.text(key)).or(old.take());
         match node.text("type").unwrap_or_default() {
-            "custom-title" => newer(node.text("customTitle"), &mut self.custom_title),
-            "ai-title" => newer(node.text("aiTitle"), &mut self.ai_title),
-            "summary" if part.tail => {
+            "custom-title" => newer("customTitle", &mut self.custom_title),
+            "ai-title" => newer("aiTitle", &mut self.ai_title),
+            "summary" if in_tail => {
                 let text = title::given(node.text("summary"));
                 self.summaries.extend(text.map(|text| (node.text("leafUuid").map(line::hash), text)));
             }
-            "last-prompt" if part.tail => newer(node.text("lastPrompt"), &mut self.last_prompt),
-            "user" => self.user(&node, part),
+            "last-prompt" if in_tail => newer("lastPrompt", &mut self.last_prompt),
+            "user" => self.user(&node, in_head),
             "assistant" => self.assistant(&node),
             _ => {}
         }
     }
 
-    fn user(&mut self, node: &Node<'_>, part: Part) {
+    fn user(&mut self, node: &Node<'_>, in_head: bool) {
         if !line::is_persons(node) {
             return;
         }
@@ -169,12 +147,12 @@ impl Summary {
             match title::said(block) {
                 TypedText::Prompt(text) => {
                     prompted = true;
-                    if part.head && self.first_prompt.is_none() {
-                        self.first_prompt = Some(title::one_line(&text));
+                    if in_head {
+                        self.first_prompt.get_or_insert_with(|| title::one_line(text));
                     }
                 }
-                TypedText::Command(name) if part.head && self.first_command.is_none() => {
-                    self.first_command = Some(title::one_line(name));
+                TypedText::Command(name) if in_head => {
+                    self.first_command.get_or_insert_with(|| title::one_line(name));
                 }
                 TypedText::Command(_) | TypedText::Nothing => {}
             }
@@ -199,33 +177,23 @@ impl Summary {
         self.usage.insert(format!("{id} {request}"), tokens);
     }
 
-    fn given(&mut self, file: &LogFile) -> Option<String> {
+    fn finish(mut self, file: &LogFile) -> Summarised {
         let described = || if file.subagent { description(&file.path) } else { None };
-        let given = self.custom_title.take().or(self.ai_title.take()).or_else(described);
+        let given_title = self.custom_title.or(self.ai_title).or_else(described);
         // Old logs start with summaries of other sessions, which refer to lines of other logs.
         let own = |(leaf, _): &(Option<u64>, String)| leaf.is_none_or(|leaf| self.own_lines.contains(&leaf));
-        given.or_else(|| self.summaries.iter().rfind(|summary| own(summary)).map(|(_, text)| text.clone()))
-    }
-
-    fn finish(mut self, file: &LogFile) -> Transcript {
-        let given = self.given(file);
+        let given_title = given_title.or_else(|| Some(self.summaries.into_iter().rfind(own)?.1));
         // Claude Code's picker prefers the last prompt, but a title in our list should not change with every turn.
-        self.row.title = given.or(self.first_prompt).or(self.first_command).or(self.last_prompt);
-        self.row.subagent = file.subagent || self.starts_in_sidechain;
+        let prompted = self.first_prompt.or(self.first_command).or(self.last_prompt);
+        self.row.title = given_title.clone().or(prompted);
+        self.row.subagent = file.subagent || self.starts_in_sidechain == Some(true);
         self.row.hidden = self.row.subagent || self.row.title.is_none();
-        self.row
+        Summarised { row: self.row, given_title }
     }
-}
-
-/// The ends of the file that contain a line.
-#[derive(Debug, Clone, Copy)]
-struct Part {
-    head: bool,
-    tail: bool,
 }
 
 /// Returns the task of a sub-agent, from the file next to its log (2.1 and later).
 fn description(log: &Path) -> Option<String> {
-    let text = file::read(&log.with_extension("meta.json"), END_BYTES)?;
-    title::given(Node::parse_object(&text)?.text("description"))
+    let bytes = file::read(&log.with_extension("meta.json"), END_BYTES)?;
+    title::given(Node::parse_object(&String::from_utf8_lossy(&bytes))?.text("description"))
 }

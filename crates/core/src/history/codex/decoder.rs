@@ -3,10 +3,10 @@
 use super::{
     super::{
         action::Action,
-        event::{Decoded, Event, EventKind, TitleRank, TouchedFile},
+        event::{Event, EventKind, TitleRank, TouchedFile},
         json::Node,
         lines,
-        source::{Decoder, Locate},
+        log_file::{Decoder, Locate},
         title,
     },
     fork,
@@ -30,13 +30,13 @@ struct Streams {
 }
 
 #[derive(Debug)]
-pub(super) struct CodexDecoder {
+pub(crate) struct CodexDecoder {
     streams: Streams,
     own_from: u64,
 }
 
 impl CodexDecoder {
-    pub(super) fn new(path: &Path, locate: Locate<'_>, budget: &Budget) -> Self {
+    pub(crate) fn new(path: &Path, locate: Locate<'_>, budget: &Budget) -> Self {
         let (streams, parent) = survey(path, budget);
         let parent = parent.as_deref().and_then(locate);
         let own_from = parent.map_or(0, |parent| fork::own_from(path, &parent, budget));
@@ -45,7 +45,7 @@ impl CodexDecoder {
 }
 
 /// Chooses the streams of a file: events are preferred to completed items, and those to response items. For tool calls
-/// the order is reversed, because response items contain all of them.
+/// the order is reversed, because response items contain all of them. Also returns the id of the parent.
 fn survey(path: &Path, budget: &Budget) -> (Streams, Option<String>) {
     let mut found = Streams {
         user: Stream::Response,
@@ -73,15 +73,10 @@ fn survey(path: &Path, budget: &Budget) -> (Streams, Option<String>) {
         if !relevant && line.number > 1 {
             continue;
         }
-        let Some(node) = Node::parse_object(line.bytes) else { continue };
+        let text = line.text();
+        let Some(node) = Node::parse_object(&text) else { continue };
         match record::item(&node) {
-            Item::Meta { head, .. } if line.number == 1 => {
-                let spawn = head.get("source").and_then(|source| source.get("subagent"));
-                let spawn = spawn.and_then(|spawn| spawn.get("thread_spawn"));
-                let spawn = spawn.and_then(|spawn| spawn.text("parent_thread_id"));
-                let named = head.text("forked_from_id").or(head.text("parent_thread_id")).or(spawn);
-                parent = named.map(str::to_owned);
-            }
+            Item::Meta { head, .. } if line.number == 1 => parent = record::parent(head).map(str::to_owned),
             Item::User { stream, blocks, images }
                 if images || title::prompt(blocks.iter().copied()).is_some() =>
             {
@@ -92,12 +87,11 @@ fn survey(path: &Path, budget: &Budget) -> (Streams, Option<String>) {
             Item::Call { stream, .. } => found.call = found.call.max(stream),
             _ => {}
         }
-        let (user, assistant) = (found.user, found.assistant);
         done = [
-            user == Stream::Event,
-            user <= Stream::Item,
-            assistant == Stream::Event,
-            assistant <= Stream::Item,
+            found.user == Stream::Event,
+            found.user <= Stream::Item,
+            found.assistant == Stream::Event,
+            found.assistant <= Stream::Item,
             found.thinking == Stream::Event,
             found.thinking <= Stream::Item,
             found.call == Stream::Response,
@@ -110,56 +104,51 @@ fn survey(path: &Path, budget: &Budget) -> (Streams, Option<String>) {
 }
 
 impl Decoder for CodexDecoder {
-    fn line(&mut self, bytes: &[u8], number: u64, events: &mut Vec<Event>) -> Decoded {
-        let Some(node) = Node::parse_object(bytes) else { return Decoded::Bad };
+    fn line(&mut self, line: &str, number: u64) -> Option<Vec<Event>> {
+        let node = Node::parse_object(line)?;
         let streams = self.streams;
-        let mut touched = Vec::new();
-        let mut acted = Action::default();
+        let (mut files, mut action) = (Vec::new(), Action::default());
         let (kind, text) = match record::item(&node) {
             Item::User { stream, blocks, images } if stream == streams.user => {
-                let text = title::prompt(blocks);
-                match text.or_else(|| images.then(|| title::IMAGE_ONLY.to_owned())) {
-                    Some(text) => (EventKind::Prompt, text),
-                    None => return Decoded::Good,
-                }
+                let image = || if images { title::IMAGE_ONLY.to_owned() } else { String::new() };
+                (EventKind::Prompt, title::prompt(blocks).unwrap_or_else(image))
             }
             Item::Assistant { stream, text } if stream == streams.assistant => (EventKind::Assistant, text),
             Item::Thinking { stream, text } if stream == streams.thinking => (EventKind::Thinking, text),
-            Item::Call { stream, name, text, files, action } if stream == streams.call => {
-                (touched, acted) = (files, action);
+            Item::Call { stream, name, text, files: touched, action: called } if stream == streams.call => {
+                (files, action) = (touched, called);
                 (EventKind::ToolCall { name: name.to_owned() }, text)
             }
             // Completed items include every command, even those inside a script of one response item.
-            Item::Call { action, .. } | Item::CommandEnd(action) if action.outcome.is_some() => {
-                acted = action;
+            Item::Call { action: ended, .. } | Item::CommandEnd(ended) if ended.outcome.is_some() => {
+                action = ended;
                 (EventKind::CommandEnd, String::new())
             }
-            Item::Output { text, action } => {
-                acted = action;
+            Item::Output { text, action: ended } => {
+                action = ended;
                 (EventKind::ToolResult, text)
             }
-            Item::Files(files) => {
-                let text = files.join("\n");
-                touched = files;
+            Item::Files(changed) => {
+                let text = changed.join("\n");
+                files = changed;
                 (EventKind::FileChange, text)
             }
             Item::Name(name) => (EventKind::Title(TitleRank::Person), name.to_owned()),
-            _ => return Decoded::Good,
+            _ => return Some(Vec::new()),
         };
         if text.is_empty() && !matches!(kind, EventKind::ToolCall { .. } | EventKind::CommandEnd) {
-            return Decoded::Good;
+            return Some(Vec::new());
         }
-        events.push(Event {
+        Some(vec![Event {
             line: number,
             timestamp: record::timestamp(&node),
             kind,
             text,
-            files: touched.into_iter().map(|path| TouchedFile { path, edited: true }).collect(),
-            action: acted,
+            files: files.into_iter().map(|path| TouchedFile { path, edited: true }).collect(),
+            action,
             sidechain: false,
             copied: number < self.own_from,
             origin: None,
-        });
-        Decoded::Good
+        }])
     }
 }

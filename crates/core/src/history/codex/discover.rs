@@ -1,14 +1,14 @@
 //! Finds rollouts: `sessions/YYYY/MM/DD/rollout-<time>-<uuid>.jsonl` and the flat `archived_sessions/`, each plain or
 //! with the suffix `.zst`.
 
-use super::super::source::{ENTRIES_BETWEEN_LOOKS, LogFile, is_uuid, stamp};
+use super::super::log_file::{ENTRIES_BETWEEN_LOOKS, LogFile, is_uuid, stamp};
 use crate::budget::Budget;
 use std::{collections::HashSet, fs, path::Path};
 
 /// Year, month, day and the file; the oldest versions use fewer levels.
 const DEPTH: usize = 4;
 
-pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
+pub(crate) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
     let mut files = Vec::new();
     walk(&root.join("sessions"), DEPTH, false, budget, &mut files);
     walk(&root.join("archived_sessions"), 1, true, budget, &mut files);

@@ -19,24 +19,20 @@ pub(super) fn own_from(child: &Path, parent: &Path, budget: &Budget) -> u64 {
         known.insert(turn.to_owned());
         true
     });
-    let mut copied_up_to = 0;
-    let mut own = None;
+    let (mut copies, mut own) = (false, u64::MAX);
     each_turn(child, budget, |line, turn| {
-        if known.contains(turn) {
-            copied_up_to = line;
-            true
+        let copied = known.contains(turn);
+        if copied {
+            copies = true
         } else {
-            own = Some(line);
-            false
+            own = line
         }
+        copied
     });
-    match own {
-        _ if copied_up_to == 0 => 0,
-        Some(line) => line,
-        None => u64::MAX,
-    }
+    if copies { own } else { 0 }
 }
 
+/// Passes each line's number and turn to `visit` until it returns false.
 fn each_turn(path: &Path, budget: &Budget, mut visit: impl FnMut(u64, &str) -> bool) {
     let Ok(log) = lines::open(path) else { return };
     let mut lines = lines::Lines::new(log, MAX_LINE, MAX_BYTES);
@@ -44,10 +40,9 @@ fn each_turn(path: &Path, budget: &Budget, mut visit: impl FnMut(u64, &str) -> b
         if memchr::memmem::find(line.bytes, b"\"turn_id\"").is_none() {
             continue;
         }
-        let Some(node) = Node::parse_object(line.bytes) else { continue };
-        if let Some(turn) = record::turn_id(&node)
-            && !visit(line.number, turn)
-        {
+        let text = line.text();
+        let Some(node) = Node::parse_object(&text) else { continue };
+        if record::turn_id(&node).is_some_and(|turn| !visit(line.number, turn)) {
             return;
         }
     }

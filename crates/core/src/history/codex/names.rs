@@ -11,13 +11,14 @@ const MAX_LINE: usize = 64 << 10;
 const MAX_TIME: Duration = Duration::from_millis(250);
 
 /// Returns names by thread id. The last row of an id wins; empty names are ignored.
-pub(super) fn read(path: &Path) -> HashMap<String, String> {
+pub(crate) fn names(root: &Path) -> HashMap<String, String> {
     let mut names = HashMap::new();
-    let Ok(file) = file::open(path) else { return names };
+    let Ok(file) = file::open(&root.join("session_index.jsonl")) else { return names };
     let budget = Budget::within(MAX_TIME, &CancellationToken::new());
     let mut lines = Lines::new(file, MAX_LINE, MAX_BYTES);
     while let Ok(Some(line)) = lines.next(&budget) {
-        let Some(row) = Node::parse_object(line.bytes) else { continue };
+        let text = line.text();
+        let Some(row) = Node::parse_object(&text) else { continue };
         if let (Some(id), Some(name)) = (row.text("id"), title::given(row.text("thread_name"))) {
             names.insert(id.to_owned(), name);
         }

@@ -7,10 +7,11 @@ use super::{
     super::{
         action::{self, Action, Outcome},
         json::Node,
-        source::millis,
+        log_file::millis,
     },
     patch,
 };
+use crate::text;
 
 /// Where a turn was recorded. Many files record each turn two or three times; a reader picks the first of these streams
 /// that the file has.
@@ -57,29 +58,30 @@ pub(super) enum Item<'a> {
 
 /// Parses a line.
 pub(super) fn item<'a>(line: &'a Node<'a>) -> Item<'a> {
-    let kind = line.text("type");
-    match (kind, line.get("payload")) {
-        (Some(kind), Some(payload)) => match kind {
-            "session_meta" => Item::Meta { head: payload, bare: false },
-            "turn_context" => turn_context(payload),
-            "response_item" => response(payload),
-            "event_msg" => event(payload),
-            _ => Item::Other,
-        },
+    match (line.text("type"), line.get("payload")) {
+        (Some("session_meta"), Some(payload)) => Item::Meta { head: payload, bare: false },
+        (Some("turn_context"), Some(payload)) => turn_context(payload),
+        (Some("response_item"), Some(payload)) => response(payload),
+        (Some("event_msg"), Some(payload)) => event(payload),
         (Some(_), None) => response(line),
         (None, _) if line.text("id").is_some() && line.get("timestamp").is_some() => {
             Item::Meta { head: line, bare: true }
         }
-        (None, _) => Item::Other,
+        _ => Item::Other,
     }
 }
 
-/// Returns the time of a line in milliseconds since the epoch.
+/// In milliseconds since the epoch.
 pub(super) fn timestamp(line: &Node<'_>) -> Option<i64> {
     millis(line.get("timestamp"))
 }
 
-/// Returns the turn id of a line.
+/// Returns the id of the session that a head names as its parent.
+pub(super) fn parent<'a>(head: &'a Node<'a>) -> Option<&'a str> {
+    let spawned_by = || head.get("source")?.get("subagent")?.get("thread_spawn")?.text("parent_thread_id");
+    head.text("forked_from_id").or(head.text("parent_thread_id")).or_else(spawned_by)
+}
+
 pub(super) fn turn_id<'a>(line: &'a Node<'a>) -> Option<&'a str> {
     line.get("payload")?.text("turn_id")
 }
@@ -93,16 +95,16 @@ fn event<'a>(payload: &'a Node<'a>) -> Item<'a> {
     match payload.text("type").unwrap_or_default() {
         // Until 0.4x the environment and the instructions were user messages of another kind.
         "user_message" if payload.text("kind").is_none_or(|kind| kind == "plain") => {
-            let images = ["images", "local_images"].iter().filter_map(|key| payload.get(key));
-            let images = images.map(|list| list.items().len()).sum::<usize>() > 0;
+            let has = |key| payload.get(key).is_some_and(|list| !list.items().is_empty());
+            let images = has("images") || has("local_images");
             Item::User { stream: Stream::Event, blocks: vec![text("message")], images }
         }
         "agent_message" => Item::Assistant { stream: Stream::Event, text: text("message").to_owned() },
         "agent_reasoning" => Item::Thinking { stream: Stream::Event, text: text("text").to_owned() },
         "item_completed" => payload.get("item").map_or(Item::Other, completed),
         "token_count" => {
-            let info = payload.get("info").and_then(|info| info.get("total_token_usage"));
-            info.and_then(|usage| usage.count("total_tokens")).map_or(Item::Other, Item::Tokens)
+            let total = || payload.get("info")?.get("total_token_usage")?.count("total_tokens");
+            total().map_or(Item::Other, Item::Tokens)
         }
         "patch_apply_end" => changed(payload),
         "exec_command_end" => Item::CommandEnd(executed(payload, payload.text("call_id"))),
@@ -133,7 +135,7 @@ fn completed<'a>(item: &'a Node<'a>) -> Item<'a> {
         "Plan" => Item::Assistant { stream, text: item.text("text").unwrap_or_default().to_owned() },
         "FileChange" => changed(item),
         "CommandExecution" => {
-            let text = item.get("command").map(flattened).unwrap_or_default();
+            let text = item.get("command").map(Node::flattened).unwrap_or_default();
             let action = executed(item, item.text("id"));
             Item::Call { stream, name: "shell", text, files: vec![], action }
         }
@@ -164,7 +166,7 @@ fn response<'a>(payload: &'a Node<'a>) -> Item<'a> {
         "web_search_call" => call(stream, "web_search", id, payload.get("action")),
         "tool_search_call" => call(stream, "tool_search", id, payload.get("arguments")),
         "function_call_output" | "custom_tool_call_output" => {
-            let text = payload.get("output").map(flattened).unwrap_or_default();
+            let text = payload.get("output").map(Node::flattened).unwrap_or_default();
             let outcome = action::exit_code(&text).map(Outcome::Exit);
             let action = Action { call: id.map(str::to_owned), outcome, ..Action::default() };
             Item::Output { text, action }
@@ -174,57 +176,25 @@ fn response<'a>(payload: &'a Node<'a>) -> Item<'a> {
 }
 
 fn user<'a>(stream: Stream, content: Option<&'a Node<'a>>) -> Item<'a> {
-    let mut blocks = Vec::new();
+    let mut blocks: Vec<&str> = content.and_then(Node::as_str).into_iter().collect();
     let mut images = false;
-    match content {
-        Some(Node::Text(text)) => blocks.push(text.as_ref()),
-        Some(Node::List(items)) => {
-            for block in items {
-                match block.text("text") {
-                    Some(text) => blocks.push(text),
-                    None => images |= block.text("type").is_some_and(|kind| kind.contains("mage")),
-                }
-            }
+    for block in content.map_or(&[][..], Node::items) {
+        match block.text("text") {
+            Some(text) => blocks.push(text),
+            None => images |= block.text("type").is_some_and(|kind| kind.contains("mage")),
         }
-        _ => {}
     }
     Item::User { stream, blocks, images }
 }
 
 fn joined(content: Option<&Node<'_>>) -> String {
-    let mut joined = String::new();
-    let mut add = |text: &str| {
-        if !joined.is_empty() {
-            joined.push('\n');
-        }
-        joined.push_str(text);
-    };
-    match content {
-        Some(Node::Text(text)) => add(text),
-        Some(Node::List(items)) => {
-            items.iter().filter_map(|item| item.text("text").or(item.as_str())).for_each(add);
-        }
-        _ => {}
-    }
-    joined
-}
-
-fn flattened(node: &Node<'_>) -> String {
-    if let Some(text) = node.as_str() {
-        return text.to_owned();
-    }
-    let mut joined = String::new();
-    node.for_each_text(&mut |text| {
-        if !joined.is_empty() {
-            joined.push('\n');
-        }
-        joined.push_str(text);
-    });
-    joined
+    let Some(content) = content else { return String::new() };
+    let items = content.items().iter().filter_map(|item| item.text("text").or(item.as_str()));
+    text::joined(content.as_str().into_iter().chain(items))
 }
 
 fn call<'a>(stream: Stream, name: &'a str, id: Option<&str>, input: Option<&Node<'_>>) -> Item<'a> {
-    let text = input.map(flattened).unwrap_or_default();
+    let text = input.map(Node::flattened).unwrap_or_default();
     let mut files = Vec::new();
     // Arguments are JSON in a string; patches inside are escaped once more, which `patch` handles.
     patch::touched(&text, &mut files);

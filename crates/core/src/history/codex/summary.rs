@@ -3,8 +3,8 @@
 use super::{
     super::{
         json::Node,
-        lines::{self, Lines, OpenLog},
-        source::{Locate, LogFile},
+        lines::{self, Lines, LogLine, OpenLog},
+        log_file::{Locate, LogFile, Summarised, is_uuid, millis},
         title,
         transcript::{Provider, Transcript},
     },
@@ -12,10 +12,7 @@ use super::{
     record::{self, Item, Stream},
 };
 use crate::budget::Budget;
-use std::{
-    io::{Read, Seek, SeekFrom},
-    path::PathBuf,
-};
+use std::{io, path::PathBuf};
 
 /// Logs up to this size in bytes are read completely, so that turns can be counted.
 const WHOLE_BYTES: u64 = 256 << 10;
@@ -31,21 +28,26 @@ const MAX_LINE: usize = 4 << 20;
 /// Size of the tail in bytes; contains the last turn's settings and token count.
 const TAIL_BYTES: u64 = 64 << 10;
 
-pub(super) fn summarise(file: &LogFile, locate: Locate<'_>, budget: &Budget) -> Transcript {
-    let mut summary = Summary { row: file.unread(Provider::Codex), ..Summary::empty(file) };
+pub(crate) fn summarise(file: &LogFile, locate: Locate<'_>, budget: &Budget) -> Summarised {
+    let mut summary = Summary {
+        row: file.unread(Provider::Codex),
+        head_seen: false,
+        bare: false,
+        interactive: true,
+        parent: None,
+        prompts: [None, None, None],
+        turns: [0; 3],
+        name: None,
+        goal: None,
+        context_cwd: None,
+        copied_tokens: 0,
+        own_from: 0,
+    };
     // A missing or unreadable log still yields a row: its name contains the time and the session id.
     if summary.read(file, locate, budget).is_err() {
         tracing::debug!(path = %file.path.display(), "a rollout could not be read");
     }
     summary.finish(file)
-}
-
-/// Returns the thread name in the log.
-pub(super) fn given_title(file: &LogFile, budget: &Budget) -> Option<String> {
-    let mut summary = Summary::empty(file);
-    // Copied lines do not matter: a name is not a turn.
-    summary.read(file, &|_| None, budget).ok()?;
-    summary.name
 }
 
 struct Summary {
@@ -67,37 +69,16 @@ struct Summary {
 }
 
 impl Summary {
-    fn empty(file: &LogFile) -> Self {
-        Self {
-            row: file.unread(Provider::Codex),
-            head_seen: false,
-            bare: false,
-            interactive: true,
-            parent: None,
-            prompts: [None, None, None],
-            turns: [0; 3],
-            name: None,
-            goal: None,
-            context_cwd: None,
-            copied_tokens: 0,
-            own_from: 0,
-        }
-    }
-
-    fn read(&mut self, file: &LogFile, locate: Locate<'_>, budget: &Budget) -> std::io::Result<()> {
+    fn read(&mut self, file: &LogFile, locate: Locate<'_>, budget: &Budget) -> io::Result<()> {
         let log = lines::open(&file.path)?;
         let plain = matches!(log, OpenLog::Plain(_));
         let whole = file.stamp.size <= if plain { WHOLE_BYTES } else { WHOLE_BYTES / ZSTD_RATIO };
         let mut lines = Lines::new(log, MAX_LINE, HEAD_BYTES);
         let mut records = 0;
-        let mut ended = false;
-        while !ended {
-            let Some(line) = lines.next(budget)? else {
-                ended = true;
-                continue;
-            };
+        let mut ended = true;
+        while let Some(line) = lines.next(budget)? {
             records += 1;
-            self.line(line.bytes, line.number, line.complete);
+            self.line(line);
             if records == 1
                 && let Some(parent) = self.parent.as_deref().and_then(locate)
             {
@@ -106,6 +87,7 @@ impl Summary {
             let enough =
                 records >= HEAD_RECORDS && (self.has_prompt() || records >= HEAD_RECORDS + MORE_RECORDS);
             if enough && !whole {
+                ended = false;
                 break;
             }
         }
@@ -119,38 +101,23 @@ impl Summary {
             self.row.tokens = None;
             self.own_from = u64::MAX;
         }
-        let position = lines.position();
-        match lines.into_reader() {
-            OpenLog::Plain(mut log) => {
-                let end = log.seek(SeekFrom::End(0))?;
-                let from = position.max(end.saturating_sub(TAIL_BYTES));
-                log.seek(SeekFrom::Start(from))?;
-                self.tail(log, from == position, budget)
-            }
-            // Reading the tail of a compressed log costs as much as reading all of it; Codex compresses only logs older
-            // than a week.
-            OpenLog::Zstd(_) => Ok(()),
-        }
-    }
-
-    fn tail(&mut self, log: impl Read, at_line: bool, budget: &Budget) -> std::io::Result<()> {
-        let mut lines = Lines::new(log, MAX_LINE, TAIL_BYTES * 2);
-        let mut first = !at_line;
-        while let Some(line) = lines.next(budget)? {
-            if !std::mem::take(&mut first) {
-                self.line(line.bytes, u64::MAX - 1, line.complete);
+        // Codex compresses only logs older than a week; their tail is not worth its cost.
+        if let Some(mut tail) = lines.tail(TAIL_BYTES)? {
+            while let Some(line) = tail.next(budget)? {
+                self.line(LogLine { number: u64::MAX - 1, ..line });
             }
         }
         Ok(())
     }
 
-    fn line(&mut self, bytes: &[u8], number: u64, complete: bool) {
-        let Some(node) = Node::parse_object(bytes) else {
+    fn line(&mut self, line: LogLine<'_>) {
+        let text = line.text();
+        let Some(node) = Node::parse_object(&text) else {
             // A last line without an end may still be written.
-            self.row.bad_lines += u64::from(complete);
+            self.row.bad_lines += u64::from(line.complete);
             return;
         };
-        let own = number >= self.own_from;
+        let own = line.number >= self.own_from;
         match record::item(&node) {
             Item::Meta { head, bare } => self.meta(head, bare, record::timestamp(&node)),
             Item::TurnContext { cwd, model } => {
@@ -172,11 +139,12 @@ impl Summary {
 
     fn meta(&mut self, head: &Node<'_>, bare: bool, written: Option<i64>) {
         let id = head.text("id").or(head.text("session_id"));
-        let mine = id.is_none_or(|id| id == self.row.id) || !super::super::source::is_uuid(&self.row.id);
+        let mine = id.is_none_or(|id| id == self.row.id) || !is_uuid(&self.row.id);
+        let branch = head.get("git").and_then(|git| git.text("branch")).map(str::to_owned);
         if self.head_seen || !mine {
             // Repeated when the branch changes; a head with another id is a copy of the parent's.
-            if mine && let Some(branch) = head.get("git").and_then(|git| git.text("branch")) {
-                self.row.branch = Some(branch.to_owned());
+            if mine && branch.is_some() {
+                self.row.branch = branch;
             }
             return;
         }
@@ -185,17 +153,13 @@ impl Summary {
         if let Some(id) = id.filter(|id| !id.is_empty()) {
             self.row.id = id.to_owned();
         }
-        self.row.created_at = super::super::source::millis(head.get("timestamp")).or(written);
+        self.row.created_at = millis(head.get("timestamp")).or(written);
         self.row.cwd = head.text("cwd").map(PathBuf::from);
-        self.row.branch = head.get("git").and_then(|git| git.text("branch")).map(str::to_owned);
+        self.row.branch = branch;
         let source = head.get("source");
         self.interactive = is_interactive(source);
-        let spawn = source.and_then(|source| source.get("subagent"));
-        self.row.subagent = spawn.is_some();
-        let spawned_by = spawn.and_then(|spawn| spawn.get("thread_spawn"));
-        let spawned_by = spawned_by.and_then(|spawn| spawn.text("parent_thread_id"));
-        let parent = head.text("forked_from_id").or(head.text("parent_thread_id")).or(spawned_by);
-        self.parent = parent.map(str::to_owned);
+        self.row.subagent = source.is_some_and(|source| source.get("subagent").is_some());
+        self.parent = record::parent(head).map(str::to_owned);
     }
 
     fn user(&mut self, stream: Stream, blocks: &[&str], images: bool, own: bool) {
@@ -208,14 +172,11 @@ impl Summary {
         }
         let Some(prompt) = prompt else { return };
         self.turns[stream as usize] += u64::from(own);
-        let first = &mut self.prompts[stream as usize];
-        if first.is_none() {
-            *first = Some(title::one_line(&prompt));
-        }
+        self.prompts[stream as usize].get_or_insert_with(|| title::one_line(&prompt));
     }
 
     fn has_prompt(&self) -> bool {
-        self.prompts[Stream::Event as usize].is_some() || self.prompts[Stream::Item as usize].is_some()
+        self.stream() != Stream::Response
     }
 
     /// Returns the stream with this file's turns.
@@ -224,16 +185,16 @@ impl Summary {
         [Stream::Event, Stream::Item].into_iter().find(with_prompt).unwrap_or(Stream::Response)
     }
 
-    fn finish(mut self, file: &LogFile) -> Transcript {
+    fn finish(mut self, file: &LogFile) -> Summarised {
         let stream = self.stream();
         let first = self.prompts[stream as usize].take();
         // Codex never takes a preview from a `response_item`, except in its oldest logs, which have nothing else.
         let previewed = (first.is_some() && (stream != Stream::Response || self.bare)) || self.goal.is_some();
         self.row.hidden =
             file.archived || !self.head_seen || !self.interactive || self.row.subagent || !previewed;
-        self.row.title = self.name.or(first).or(self.goal);
+        self.row.title = self.name.clone().or(first).or(self.goal);
         self.row.cwd = self.context_cwd.or(self.row.cwd);
-        self.row
+        Summarised { row: self.row, given_title: self.name }
     }
 }
 

@@ -1,0 +1,101 @@
+//! What the formats share: a log that was found, its decoder, and the values of its lines.
+
+use super::{
+    event::Event,
+    index::FileStamp,
+    json::Node,
+    transcript::{Provider, Transcript},
+};
+use std::path::{Path, PathBuf};
+
+/// Directory entries read between two checks of the clock.
+pub(super) const ENTRIES_BETWEEN_LOOKS: usize = 256;
+
+/// A log that was found but not opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LogFile {
+    pub(crate) path: PathBuf,
+    /// State of the file when it was found.
+    pub(crate) stamp: FileStamp,
+    /// Id of the session, from the file's name.
+    pub(crate) id: String,
+    /// In a folder of sub-agents.
+    pub(crate) subagent: bool,
+    /// In a folder of archived sessions.
+    pub(crate) archived: bool,
+}
+
+impl LogFile {
+    /// Stats the log of a row again; `None` if it is missing.
+    pub(crate) fn of(row: &Transcript) -> Option<Self> {
+        let path = row.file_path.clone();
+        let stamp = stamp(&path)?;
+        Some(Self { path, stamp, id: row.id.clone(), subagent: row.subagent, archived: false })
+    }
+
+    /// Returns the time of the last change, in milliseconds since the epoch.
+    pub(crate) fn updated_at(&self) -> i64 {
+        self.stamp.mtime_ns.div_euclid(1_000_000)
+    }
+
+    /// Returns the row of an unread log.
+    pub(crate) fn unread(&self, provider: Provider) -> Transcript {
+        Transcript {
+            id: self.id.clone(),
+            provider,
+            title: None,
+            cwd: None,
+            branch: None,
+            model: None,
+            created_at: None,
+            updated_at: self.updated_at(),
+            file_path: self.path.clone(),
+            user_turns: None,
+            tokens: None,
+            hidden: self.subagent || self.archived,
+            subagent: self.subagent,
+            bad_lines: 0,
+        }
+    }
+}
+
+/// The summary of a log.
+#[derive(Debug)]
+pub(crate) struct Summarised {
+    pub(crate) row: Transcript,
+    /// The title if the agent or a person gave it; `row` may have a prompt instead.
+    pub(crate) given_title: Option<String>,
+}
+
+/// Finds the log of another session by its id.
+pub(crate) type Locate<'a> = &'a (dyn Fn(&str) -> Option<PathBuf> + Sync);
+
+/// Turns lines into events. May keep state between lines.
+pub(crate) trait Decoder {
+    /// Returns the events of a line; `None` if it is not a line of a log.
+    fn line(&mut self, line: &str, number: u64) -> Option<Vec<Event>>;
+}
+
+/// Stats a file; `None` if it is missing or not a regular file.
+pub(crate) fn stamp(path: &Path) -> Option<FileStamp> {
+    let metadata = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+    let modified = jiff::Timestamp::try_from(metadata.modified().ok()?).ok()?.as_nanosecond();
+    let mtime_ns = modified.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+    Some(FileStamp { size: metadata.len(), mtime_ns })
+}
+
+/// Returns whether a text is a UUID with hyphens, the format of both agents' ids.
+pub(crate) fn is_uuid(text: &str) -> bool {
+    text.len() == uuid::fmt::Hyphenated::LENGTH && uuid::Uuid::try_parse(text).is_ok()
+}
+
+/// Parses an RFC 3339 time, or a number of milliseconds or seconds, as milliseconds since the epoch.
+pub(crate) fn millis(node: Option<&Node<'_>>) -> Option<i64> {
+    match node? {
+        Node::Text(text) => text.parse().ok().map(jiff::Timestamp::as_millisecond),
+        // Seconds up to the year 5138, milliseconds from 1973 on.
+        Node::Number(number) if *number > 1e11 => Some(*number as i64),
+        Node::Number(number) if *number > 0.0 => Some((*number * 1000.0) as i64),
+        _ => None,
+    }
+}
