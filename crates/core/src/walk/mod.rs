@@ -8,7 +8,7 @@ pub(crate) use ignored::is_ignored_directory;
 
 use crate::{budget::Budget, workspace::Workspace};
 use ignore::{WalkBuilder, WalkState};
-use rules::{Here, Rules};
+use rules::Rules;
 use std::{
     path::Path,
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
@@ -49,7 +49,7 @@ where
         omitted.fetch_add(1, Ordering::Relaxed);
     };
     let start = start.strip_prefix(".").unwrap_or(start);
-    for directory in above(start) {
+    for directory in start.ancestors().skip(1).collect::<Vec<_>>().into_iter().rev() {
         if rules.enter(workspace, directory) {
             omit();
         }
@@ -64,8 +64,8 @@ where
         .threads(threads)
         .build_parallel();
     walker.run(|| {
-        let (mut visit, mut here, rules) = (visitor(), Here::default(), &rules);
-        let (unfinished, omit) = (&unfinished, &omit);
+        let mut visit = visitor();
+        let (rules, unfinished, omit) = (&rules, &unfinished, &omit);
         Box::new(move |entry| {
             if budget.spent() {
                 unfinished.store(true, Ordering::Relaxed);
@@ -78,7 +78,7 @@ where
             let Ok(path) = entry.path().strip_prefix(root) else { return WalkState::Skip };
             let kind = entry.file_type();
             let is_directory = kind.is_some_and(|kind| kind.is_dir());
-            if entry.depth() > 0 && rules.pass_over(path, is_directory, &mut here) {
+            if entry.depth() > 0 && rules.pass_over(path, is_directory) {
                 return WalkState::Skip;
             }
             let failed = match kind {
@@ -93,11 +93,4 @@ where
         })
     });
     Walked { unfinished: unfinished.into_inner(), omitted: omitted.into_inner() }
-}
-
-/// Returns the ancestors of `start`, the workspace first; none for the workspace itself.
-fn above(start: &Path) -> impl Iterator<Item = &Path> {
-    let mut directories: Vec<&Path> = start.ancestors().skip(1).collect();
-    directories.reverse();
-    directories.into_iter()
 }

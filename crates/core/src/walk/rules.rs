@@ -30,16 +30,9 @@ struct Level {
     is_repository: bool,
 }
 
-/// The rules of a walk by directory, loaded on entry.
+/// The rules that apply in each directory of a walk, loaded on entry.
 #[derive(Debug, Default)]
 pub(super) struct Rules(RwLock<HashMap<PathBuf, Arc<Level>>>);
-
-/// Caches the rules of the last directory: a walk visits all files of a directory in a row.
-#[derive(Debug, Default)]
-pub(super) struct Here {
-    directory: PathBuf,
-    level: Option<Arc<Level>>,
-}
 
 impl Rules {
     /// Loads the rules of a directory before it is walked. Returns whether a rule file was too large or not a regular
@@ -48,24 +41,22 @@ impl Rules {
         let (ignore, ignore_refused) = read(workspace, directory, ".ignore");
         let (gitignore, gitignore_refused) = read(workspace, directory, ".gitignore");
         let is_repository = workspace.exists(&directory.join(".git"));
-        if is_repository || !ignore.is_empty() || !gitignore.is_empty() {
-            let above = directory.parent().and_then(|parent| self.nearest(parent));
-            let level = Arc::new(Level { above, ignore, gitignore, is_repository });
+        let above = self.around(directory);
+        let has_rules = is_repository || !ignore.is_empty() || !gitignore.is_empty();
+        let own =
+            has_rules.then(|| Arc::new(Level { above: above.clone(), ignore, gitignore, is_repository }));
+        if let Some(level) = own.or(above) {
             self.0.write().insert(directory.to_owned(), level);
         }
         ignore_refused || gitignore_refused
     }
 
     /// Returns whether a file or directory is skipped. Its directory must have been entered.
-    pub(super) fn pass_over(&self, path: &Path, is_directory: bool, here: &mut Here) -> bool {
+    pub(super) fn pass_over(&self, path: &Path, is_directory: bool) -> bool {
         if is_directory && ignored::is_ignored_directory(path) {
             return true;
         }
-        let directory = path.parent().unwrap_or(Path::new(""));
-        if here.level.is_none() || here.directory != directory {
-            *here = Here { directory: directory.to_owned(), level: self.nearest(directory) };
-        }
-        match here.level.as_deref().map_or(Match::None, |level| level.matched(path, is_directory)) {
+        match self.around(path).map_or(Match::None, |level| level.matched(path, is_directory)) {
             Match::Ignore(()) => true,
             Match::Whitelist(()) => false,
             Match::None => path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".")),
@@ -74,16 +65,11 @@ impl Rules {
 
     /// Returns whether a rule file above excludes `directory`.
     pub(super) fn rule_out(&self, directory: &Path) -> bool {
-        let level = directory.parent().and_then(|parent| self.nearest(parent));
-        level.is_some_and(|level| matches!(level.matched(directory, true), Match::Ignore(())))
+        self.around(directory).is_some_and(|level| level.matched(directory, true).is_ignore())
     }
 
-    fn nearest(&self, directory: &Path) -> Option<Arc<Level>> {
-        let levels = self.0.read();
-        if levels.is_empty() {
-            return None;
-        }
-        directory.ancestors().find_map(|ancestor| levels.get(ancestor).cloned())
+    fn around(&self, path: &Path) -> Option<Arc<Level>> {
+        self.0.read().get(path.parent()?).cloned()
     }
 }
 
