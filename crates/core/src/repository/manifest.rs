@@ -27,13 +27,9 @@ pub(super) struct Manifest {
 
 pub(super) fn read(text: &str, path: &str) -> Manifest {
     let (name, description) = match path {
-        "Cargo.toml" => {
-            toml_fields(text, &["package"]).or_else(|| toml_fields(text, &["workspace", "package"]))
-        }
-        "pyproject.toml" => {
-            toml_fields(text, &["project"]).or_else(|| toml_fields(text, &["tool", "poetry"]))
-        }
-        "package.json" | "composer.json" => json_fields(text),
+        "Cargo.toml" => fields(toml::from_str(text).ok(), &["/package", "/workspace/package"]),
+        "pyproject.toml" => fields(toml::from_str(text).ok(), &["/project", "/tool/poetry"]),
+        "package.json" | "composer.json" => fields(serde_json::from_str(text).ok(), &[""]),
         "pubspec.yaml" => Some((after(text, "name:"), after(text, "description:"))),
         "setup.cfg" => Some((after(text, "name ="), after(text, "description ="))),
         "pom.xml" => {
@@ -56,19 +52,11 @@ pub(super) fn read(text: &str, path: &str) -> Manifest {
 
 type Fields = (Option<String>, Option<String>);
 
-fn toml_fields(text: &str, table: &[&str]) -> Option<Fields> {
-    let document: toml::Table = text.parse().ok()?;
-    let mut found = &document;
-    for key in table {
-        found = found.get(*key)?.as_table()?;
-    }
-    let field = |name: &str| found.get(name).and_then(|value| value.as_str()).map(str::to_owned);
-    Some((field("name"), field("description")))
-}
-
-fn json_fields(text: &str) -> Option<Fields> {
-    let document: Value = serde_json::from_str(text).ok()?;
-    let field = |name: &str| document.get(name).and_then(Value::as_str).map(str::to_owned);
+/// Reads the first of these tables that exists, each given as a JSON pointer.
+fn fields(document: Option<Value>, tables: &[&str]) -> Option<Fields> {
+    let document = document?;
+    let table = tables.iter().find_map(|table| document.pointer(table))?;
+    let field = |name: &str| table.get(name).and_then(Value::as_str).map(str::to_owned);
     Some((field("name"), field("description")))
 }
 

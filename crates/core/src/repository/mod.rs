@@ -6,7 +6,10 @@ mod readme;
 
 pub use description::Description;
 
-use crate::workspace::{PathError, Workspace};
+use crate::{
+    text::{cut_at_word, one_line},
+    workspace::Workspace,
+};
 use std::{io::Read, path::Path};
 
 /// Number of README or manifest lines that a plan reads.
@@ -61,14 +64,9 @@ impl Repository {
 }
 
 pub(crate) fn top_names(workspace: &Workspace) -> Vec<String> {
-    let Ok(entries) = workspace
-        .open_dir(Path::new("."))
-        .and_then(|dir| dir.entries().map_err(|error| PathError::io(".", &error)))
-    else {
-        return Vec::new();
-    };
-    let mut names: Vec<_> =
-        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let entries = workspace.open_dir(Path::new(".")).ok().and_then(|dir| dir.entries().ok());
+    let entries = entries.into_iter().flatten().flatten();
+    let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort_unstable();
     names
 }
@@ -100,7 +98,7 @@ pub(crate) fn excerpt(workspace: &Workspace, path: &str) -> (String, Option<(u64
     text.truncate(text.floor_char_boundary(EXCERPT));
     let has_words = |line: &&str| line.chars().any(char::is_alphanumeric);
     let first = (1..).zip(text.lines()).find(|(_, line)| has_words(line));
-    let first = first.map(|(number, line)| (number, crate::text::cut_at_word(line.trim(), 200)));
+    let first = first.map(|(number, line)| (number, cut_at_word(line.trim(), 200)));
     (text, first)
 }
 
@@ -119,9 +117,7 @@ fn without_controls(text: &str) -> String {
     // Direction marks are removed as well.
     let turns =
         |c: char| matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let clean: String =
-        text.chars().filter(|c| !turns(*c)).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    clean.split_whitespace().collect::<Vec<_>>().join(" ")
+    one_line(&text.replace(turns, ""))
 }
 
 fn text_of(workspace: &Workspace, path: &str) -> String {

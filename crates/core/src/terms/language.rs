@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::LazyLock};
 use stop_words::LANGUAGE;
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
-/// A language of questions. Code is assumed to be English.
+/// A language of questions. Code is assumed to be English. The order is that of the tables of words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Language {
     English,
@@ -23,14 +23,16 @@ const ASKING: &str = "also case cases code codebase decide decided decides deter
     project really repo repository right same say says set show shows something still sure take taken takes tell thing \
     things two use used uses using want wants way ways whether without work working works";
 
-static ENGLISH: LazyLock<HashSet<&'static str>> =
-    LazyLock::new(|| stop_words::get(LANGUAGE::English).iter().copied().chain(ASKING.split(' ')).collect());
-static GERMAN: LazyLock<HashSet<&'static str>> = LazyLock::new(|| listed(LANGUAGE::German));
-static SPANISH: LazyLock<HashSet<&'static str>> = LazyLock::new(|| listed(LANGUAGE::Spanish));
-static FRENCH: LazyLock<HashSet<&'static str>> = LazyLock::new(|| listed(LANGUAGE::French));
+/// In the order of [`Language`].
+static STOP_WORDS: [LazyLock<HashSet<&'static str>>; 4] = [
+    LazyLock::new(|| listed(LANGUAGE::English).chain(ASKING.split(' ')).collect()),
+    LazyLock::new(|| listed(LANGUAGE::German).collect()),
+    LazyLock::new(|| listed(LANGUAGE::Spanish).collect()),
+    LazyLock::new(|| listed(LANGUAGE::French).collect()),
+];
 
-fn listed(language: LANGUAGE) -> HashSet<&'static str> {
-    stop_words::get(language).iter().copied().collect()
+fn listed(language: LANGUAGE) -> impl Iterator<Item = &'static str> {
+    stop_words::get(language).iter().copied()
 }
 
 impl Language {
@@ -53,13 +55,7 @@ impl Language {
 
     /// `word` is in lower case.
     pub(crate) fn is_stop_word(self, word: &str) -> bool {
-        match self {
-            Self::English => ENGLISH.contains(word),
-            Self::German => GERMAN.contains(word),
-            Self::Spanish => SPANISH.contains(word),
-            Self::French => FRENCH.contains(word),
-            Self::Japanese | Self::Chinese => false,
-        }
+        STOP_WORDS.get(self as usize).is_some_and(|words| words.contains(word))
     }
 
     /// Returns the stem of a lower-case word without accents; the word itself in languages without inflection.
@@ -77,7 +73,6 @@ impl Language {
         without_accents(&Stemmer::create(algorithm).stem(word))
     }
 
-    /// Returns whether the language has no spaces between words.
     pub(crate) fn is_unspaced(self) -> bool {
         matches!(self, Self::Japanese | Self::Chinese)
     }

@@ -36,7 +36,7 @@ static ENGLISH: LazyLock<HashMap<String, Vec<&'static str>>> = LazyLock::new(|| 
     words
 });
 
-/// In the order of the columns, which is that of [`Language`].
+/// In the order of [`Language`], after English.
 static DICTIONARIES: [LazyLock<Dictionary>; 5] = [
     LazyLock::new(|| Dictionary::read(Language::German)),
     LazyLock::new(|| Dictionary::read(Language::Spanish)),

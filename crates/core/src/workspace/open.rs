@@ -2,7 +2,7 @@
 
 use super::{directory::Workspace, error::PathError};
 use cap_std::fs::{Dir, OpenOptions};
-use std::{fs::File, io, path::Path, time::SystemTime};
+use std::{fs::File, path::Path, time::SystemTime};
 
 /// A regular file opened below the workspace.
 #[derive(Debug)]
@@ -19,7 +19,13 @@ impl Workspace {
     /// Opens a regular file; `path` comes from [`Workspace::resolve`] or from a walk.
     pub fn open_file(&self, path: &Path) -> Result<BeneathFile, PathError> {
         let shown = Self::shown(path);
-        let file = self.open_beneath(path).map_err(|error| PathError::beneath(&shown, &error))?;
+        let mut options = OpenOptions::new();
+        options.read(true);
+        // Non-blocking: opening a FIFO without a writer must not block.
+        #[cfg(unix)]
+        cap_std::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK | libc::O_NOCTTY);
+        let opened = self.dir.open_with(path, &options);
+        let file = opened.map_err(|error| PathError::beneath(&shown, &error))?.into_std();
         let metadata = file.metadata().map_err(|error| PathError::io(&shown, &error))?;
         if metadata.is_dir() {
             return Err(PathError::WrongKind(format!("{shown} is a directory")));
@@ -30,7 +36,6 @@ impl Workspace {
         Ok(BeneathFile { file, size: metadata.len(), modified: metadata.modified().ok() })
     }
 
-    /// Opens a directory below the workspace.
     pub(crate) fn open_dir(&self, path: &Path) -> Result<Dir, PathError> {
         let shown = Self::shown(path);
         self.dir.open_dir(path).map_err(|error| PathError::beneath(&shown, &error))
@@ -44,19 +49,5 @@ impl Workspace {
     /// Returns whether `path` is a regular file; false if it cannot be checked.
     pub(crate) fn is_file(&self, path: &Path) -> bool {
         self.dir.metadata(path).is_ok_and(|metadata| metadata.is_file())
-    }
-
-    #[cfg(unix)]
-    fn open_beneath(&self, path: &Path) -> io::Result<File> {
-        use cap_std::fs::OpenOptionsExt;
-        let mut options = OpenOptions::new();
-        // Non-blocking: opening a FIFO without a writer must not block.
-        options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
-        self.dir.open_with(path, &options).map(cap_std::fs::File::into_std)
-    }
-
-    #[cfg(not(unix))]
-    fn open_beneath(&self, path: &Path) -> io::Result<File> {
-        self.dir.open_with(path, OpenOptions::new().read(true)).map(cap_std::fs::File::into_std)
     }
 }
