@@ -6,27 +6,19 @@
 /// A kind of fact that a question asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Cue {
-    /// Files that were changed.
     Changed,
-    /// Commands that ran.
     Ran,
-    /// Commands that failed.
     Failed,
     /// Unfinished work.
     Open,
-    /// The reason for something.
     Why,
     /// The latest time of an event.
     When,
-    /// The newest session.
     Last,
-    /// The past in general.
     Past,
     /// A session; every answer is one.
     Session,
-    /// Building.
     Build,
-    /// Testing.
     Test,
 }
 

@@ -49,7 +49,6 @@ pub(super) fn finding(question: &Question, ranked: &Ranked<'_>, now: &Zoned) -> 
     })
 }
 
-/// Returns a fact in one line.
 fn told(fact: &Seen) -> String {
     let text = &fact.text;
     match fact.kind {
@@ -105,7 +104,6 @@ fn why(question: &Question, ranked: &Ranked<'_>, best: &Seen, shown: &[&Seen], n
     parts.join("; ")
 }
 
-/// Returns a relative date.
 fn day(at: i64, now: &Zoned) -> String {
     let Ok(then) = Timestamp::from_millisecond(at) else { return String::new() };
     let then = then.to_zoned(now.time_zone().clone());

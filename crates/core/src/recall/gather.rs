@@ -44,11 +44,9 @@ pub(super) struct Session {
     pub(super) facts: Vec<Seen>,
 }
 
-/// A fact.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) kind: Kind,
-    /// From 1.
     pub(super) line: u64,
     /// Milliseconds since the epoch.
     pub(super) at: Option<i64>,
@@ -62,19 +60,22 @@ pub(super) struct Seen {
     pub(super) in_scope: bool,
 }
 
-/// Kind of a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     /// A person's prompt; `reason` if it contains one.
-    Prompt { reason: bool },
-    /// The agent's answer.
-    Answer { reason: bool, last: bool },
-    /// A file was changed.
+    Prompt {
+        reason: bool,
+    },
+    Answer {
+        reason: bool,
+        last: bool,
+    },
     Edited,
-    /// A file was read.
     Read,
-    /// A command ran.
-    Ran { exit_code: Option<i32>, subject: Option<Cue> },
+    Ran {
+        exit_code: Option<i32>,
+        subject: Option<Cue>,
+    },
     /// Number of unfinished tasks in the agent's list.
     OpenTasks(usize),
 }

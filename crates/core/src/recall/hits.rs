@@ -10,7 +10,6 @@ const TRANSLATED: f32 = 0.5;
 /// Bit sets of the words that a text contains.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Hits {
-    /// In any language.
     any: u64,
     /// In the question's own language.
     own: u64,
@@ -34,7 +33,6 @@ impl Hits {
         self.any == 0
     }
 
-    /// Returns whether a word is contained.
     pub(super) fn holds(self, word: usize) -> bool {
         self.any >> word & 1 == 1
     }
@@ -50,12 +48,10 @@ impl Hits {
         }
     }
 
-    /// Returns the union.
     pub(super) fn or(self, other: Self) -> Self {
         Self { any: self.any | other.any, own: self.own | other.own }
     }
 
-    /// Returns the difference.
     pub(super) fn without(self, other: Self) -> Self {
         Self { any: self.any & !other.any, own: self.own & !other.any }
     }

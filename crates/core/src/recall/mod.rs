@@ -15,7 +15,7 @@ mod words;
 use crate::{budget::Budget, history::History, update::Finding};
 use gather::Kind;
 use jiff::Zoned;
-use std::{collections::HashMap, path::Path};
+use std::path::Path;
 
 /// Maximum number of sessions in an answer.
 const FINDINGS: usize = 10;
@@ -73,7 +73,6 @@ pub fn recall(question: &str, workspace: &Path, history: &History, now: &Zoned, 
 
 fn files(ranked: &[rank::Ranked<'_>]) -> Vec<SessionFile> {
     let mut files: Vec<SessionFile> = Vec::new();
-    let mut places: HashMap<&str, usize> = HashMap::new();
     for found in ranked {
         for fact in &found.session.facts {
             let edited = match fact.kind {
@@ -81,10 +80,9 @@ fn files(ranked: &[rank::Ranked<'_>]) -> Vec<SessionFile> {
                 Kind::Read => false,
                 _ => continue,
             };
-            if let Some(at) = places.get(fact.text.as_str()) {
-                files[*at].edited |= edited;
+            if let Some(known) = files.iter_mut().find(|file| file.path == fact.text) {
+                known.edited |= edited;
             } else if files.len() < FILES {
-                places.insert(&fact.text, files.len());
                 let session = found.session.row.title.clone();
                 files.push(SessionFile { path: fact.text.clone(), edited, session, score: found.score });
             }

@@ -11,9 +11,7 @@ pub(super) enum Period {
     Part(i64, i64, i64),
     /// This many calendar weeks ago, starting on Monday.
     Week(i64),
-    /// This many calendar months ago.
     Month(i64),
-    /// This many calendar years ago.
     Year(i64),
 }
 
@@ -77,7 +75,6 @@ pub(super) const WITHIN: &[&str] = &[
 pub(super) const WITHIN_ONE: &[&str] =
     &[r"\b(?:last|past) U\b", r"\bletzten U\b", r"\búltim[oa] U\b", r"\bdernière U\b"];
 
-/// Numerals.
 pub(super) const NUMBERS: &[(i64, &str)] = &[
     (1, "a|an|one|einem|einer|ein|eine|un|una|uno|une|一"),
     (2, "two|zwei|dos|deux|二|两"),
@@ -99,7 +96,6 @@ pub(super) enum Unit {
     Month,
 }
 
-/// Names of the units.
 pub(super) const UNITS: &[(Unit, &str)] = &[
     (Unit::Hour, "hours|hour|stunden|stunde|horas|hora|heures|heure|時間|小时"),
     (Unit::Day, "days|day|tagen|tage|tag|días|dias|día|dia|jours|jour|日|天"),

@@ -12,11 +12,9 @@ use regex::{Regex, bytes};
 use std::{collections::BTreeSet, ops::Range, sync::LazyLock};
 
 /// A parsed question. Parsing never fails: text that is not understood becomes a search word.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(super) struct Question {
-    /// Only sessions of this agent.
     pub(super) agent: Option<Provider>,
-    /// Only facts in this window.
     pub(super) window: Option<Window>,
     /// Files named by the question.
     pub(super) scopes: Vec<Scope>,

@@ -16,12 +16,6 @@ pub(super) struct Scope {
     glob: Option<GlobMatcher>,
 }
 
-impl PartialEq for Scope {
-    fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
-    }
-}
-
 impl Scope {
     /// Parses a path; `None` for texts such as `and/or` that are not one.
     pub(super) fn new(written: &str) -> Option<Self> {
@@ -55,7 +49,6 @@ impl Scope {
         })
     }
 
-    /// Returns whether a lower-case text mentions it.
     pub(super) fn is_named_in(&self, lower: &str) -> bool {
         lower.contains(&self.lower)
     }
@@ -66,7 +59,6 @@ impl Scope {
 pub(super) struct Places {
     /// Longest first: a worktree may be inside the workspace.
     folders: Vec<PathBuf>,
-    /// Cached canonical folders.
     known: HashMap<PathBuf, PathBuf>,
 }
 
@@ -140,7 +132,7 @@ mod tests {
         for (scope, path, expected) in rows {
             assert_eq!(Scope::new(scope).unwrap().holds(path), expected, "{path} in {scope}");
         }
-        assert_eq!(Scope::new("and/or"), None);
+        assert!(Scope::new("and/or").is_none());
     }
 
     #[cfg(unix)]

@@ -21,7 +21,6 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Returns whether a time is inside.
     pub(super) fn holds(&self, at: i64) -> bool {
         (self.from..self.to).contains(&at)
     }

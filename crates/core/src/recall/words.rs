@@ -9,7 +9,6 @@ use crate::{
 /// A word that a session should contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Word {
-    /// As shown.
     pub(super) text: String,
     /// Prefixes shared by the forms of the word and of its translations, lower case; any of them matches.
     stems: Vec<String>,
