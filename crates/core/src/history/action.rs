@@ -61,22 +61,21 @@ pub struct Task {
 
 /// Reads the arguments of a call of `tool`.
 pub(super) fn of_call(tool: &str, call: Option<&str>, input: Option<&Node<'_>>) -> Action {
-    let action = Action { call: call.map(str::to_owned), ..Action::default() };
+    let mut action = Action { call: call.map(str::to_owned), ..Action::default() };
     // Codex stores arguments as JSON in a string.
     let parsed = input.and_then(Node::as_str).and_then(Node::parse);
     let Some(input) = parsed.as_ref().or(input) else { return action };
     match tool {
-        "update_plan" => Action { tasks: list(input.get("plan"), "step"), ..action },
-        "TodoWrite" => Action { tasks: list(input.get("todos"), "content"), ..action },
-        "TaskCreate" => {
-            Action { tasks: input.text("subject").map(|text| TaskChange::Added(text.to_owned())), ..action }
-        }
-        "TaskUpdate" => Action { tasks: marked(input), ..action },
+        "update_plan" => action.tasks = list(input.get("plan"), "step"),
+        "TodoWrite" => action.tasks = list(input.get("todos"), "content"),
+        "TaskCreate" => action.tasks = input.text("subject").map(|text| TaskChange::Added(text.to_owned())),
+        "TaskUpdate" => action.tasks = marked(input),
         tool if SHELLS.contains(&tool) => {
-            Action { command: command(input.get("command").or(input.get("cmd")).or(Some(input))), ..action }
+            action.command = command(input.get("command").or(input.get("cmd")).or(Some(input)));
         }
-        _ => action,
+        _ => {}
     }
+    action
 }
 
 /// Returns the command of an argument vector or a string, as a person would type it; `None` for a patch.

@@ -39,7 +39,6 @@ pub(crate) struct Digest {
     /// Touched files by logged path, and whether they were changed.
     pub(crate) files: BTreeMap<String, bool>,
     pub(crate) facts: Facts,
-    /// Number of events.
     pub(crate) events: u64,
     /// Number of unreadable lines.
     pub(crate) omitted: u64,

@@ -8,7 +8,6 @@ use super::{
     transcript::Transcript,
 };
 
-/// The position of a match.
 #[derive(Clone, Copy)]
 pub(super) struct Position {
     event: usize,
@@ -19,9 +18,18 @@ pub(super) struct Position {
 }
 
 pub(super) fn place(events: &[Event], pattern: &Pattern) -> Option<Position> {
-    events.iter().enumerate().find_map(|(index, event)| {
-        let (start, at) = position(event, pattern)?;
-        Some(Position { event: index, start, at })
+    events.iter().enumerate().find_map(|(event, said)| {
+        let mut start = 0;
+        for line in said.text.split('\n') {
+            if let Some(at) = pattern.find(line)
+                && !is_blob(line)
+            {
+                return Some(Position { event, start, at: Some(at) });
+            }
+            start += line.len() + 1;
+        }
+        let named = matches!(&said.kind, EventKind::ToolCall { name } if pattern.find(name).is_some());
+        named.then_some(Position { event, start: 0, at: None })
     })
 }
 
@@ -53,23 +61,6 @@ pub(super) fn excerpt(
     let rest = lines_of(text.get(end + 1..).unwrap_or_default());
     fill_after(&mut hit, rest.chain(events[place.event + 1..].iter().flat_map(said)), query);
     hit
-}
-
-/// Returns the byte offset of the matching line in an event's text, and of the match in that line.
-fn position(event: &Event, pattern: &Pattern) -> Option<(usize, Option<usize>)> {
-    let mut start = 0;
-    for line in event.text.split('\n') {
-        if let Some(at) = pattern.find(line)
-            && !is_blob(line)
-        {
-            return Some((start, Some(at)));
-        }
-        start += line.len() + 1;
-    }
-    match &event.kind {
-        EventKind::ToolCall { name } if pattern.find(name).is_some() => Some((0, None)),
-        _ => None,
-    }
 }
 
 /// Returns an event's text by line, with its tool's name first; titles are not included.

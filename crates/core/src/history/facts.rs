@@ -19,9 +19,7 @@ const NEAR: usize = 8;
 pub(crate) struct Facts {
     /// Files read or changed by tools.
     pub(crate) touched: Vec<Fact<TouchedFile>>,
-    /// Commands that ran.
     pub(crate) commands: Vec<Fact<Ran>>,
-    /// Messages of the agent.
     pub(crate) messages: Vec<Fact<String>>,
     /// The last task list of the agent.
     pub(crate) tasks: Option<Fact<Vec<Task>>>,

@@ -27,7 +27,6 @@ const STOP: &str = "\
 /// Returns a path from a prompt or a log relative to the workspace; `None` if it is outside.
 pub(crate) type Relative<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Turns a prompt into one sentence.
 pub(crate) fn sentence(text: &str, relative: Relative<'_>) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let list_at = lines.iter().position(|line| bullet(line).is_some());
@@ -136,12 +135,9 @@ pub(crate) fn choose(sentences: &[&str]) -> Option<(usize, Vec<usize>)> {
     let sharing: Vec<usize> = (newest..themes.len())
         .filter(|at| *at == newest || share_theme(&themes[newest], &themes[*at]))
         .collect();
-    let mut chosen = newest;
-    for at in &sharing {
-        if specificity(sentences[*at], &themes[*at]) > specificity(sentences[chosen], &themes[chosen]) {
-            chosen = *at;
-        }
-    }
+    // Of equals the newest.
+    let specificity = |at: &&usize| specificity(sentences[**at], &themes[**at]);
+    let chosen = *sharing.iter().rev().max_by_key(specificity)?;
     Some((chosen, sharing))
 }
 

@@ -24,25 +24,19 @@ const DROPPED: [&str; 8] = [
 /// A longer run of base64 characters is data, not text; in bytes.
 const BLOB_BYTES: usize = 512;
 
-/// One JSON value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Node<'a> {
     /// `null` or a dropped value.
     Null,
-    /// `true` or `false`.
     Bool(bool),
-    /// Any number.
     Number(f64),
-    /// Text.
     Text(Cow<'a, str>),
-    /// A list.
     List(Vec<Node<'a>>),
     /// An object in source order.
     Object(Vec<(Cow<'a, str>, Node<'a>)>),
 }
 
 impl<'a> Node<'a> {
-    /// Parses a text; `None` if it is not JSON.
     pub(crate) fn parse(text: &'a str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
@@ -52,7 +46,6 @@ impl<'a> Node<'a> {
         Self::parse(line).filter(|node| matches!(node, Self::Object(_)))
     }
 
-    /// Returns a field of an object.
     pub(crate) fn get(&self, key: &str) -> Option<&Node<'a>> {
         match self {
             Self::Object(fields) => fields.iter().find(|(name, _)| name == key).map(|(_, value)| value),
@@ -64,12 +57,10 @@ impl<'a> Node<'a> {
         self.get(key).and_then(Node::as_str)
     }
 
-    /// Returns whether a field of an object is `true`.
     pub(crate) fn flag(&self, key: &str) -> bool {
         matches!(self.get(key), Some(Self::Bool(true)))
     }
 
-    /// Returns an integer field.
     pub(crate) fn count(&self, key: &str) -> Option<u64> {
         match self.get(key) {
             // Exact up to 2^53, more tokens than any session has.

@@ -42,7 +42,6 @@ pub(crate) struct Extent {
     pub(crate) stopped: bool,
 }
 
-/// A bounded reader of lines.
 pub(crate) struct Lines<R> {
     reader: BufReader<Take<R>>,
     line: Vec<u8>,
@@ -77,7 +76,6 @@ impl<R: Read> Lines<R> {
         self.offset
     }
 
-    /// Returns the number of lines read so far.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
@@ -148,7 +146,6 @@ impl Lines<OpenLog> {
     }
 }
 
-/// An open log.
 pub(crate) enum OpenLog {
     Plain(File),
     /// Can only be read from the start.

@@ -116,7 +116,6 @@ impl History {
         rows
     }
 
-    /// Returns the sources of the requested agents.
     pub(super) fn sources(&self, provider: Option<Provider>) -> Vec<Source> {
         let roots = [(Provider::Codex, &self.roots.codex), (Provider::ClaudeCode, &self.roots.claude)];
         let wanted = roots.into_iter().filter(|(candidate, _)| provider.is_none_or(|it| it == *candidate));

@@ -6,7 +6,7 @@ use super::{
     json::Node,
     transcript::{Provider, Transcript},
 };
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Directory entries read between two checks of the clock.
 pub(super) const ENTRIES_BETWEEN_LOOKS: usize = 256;
@@ -19,18 +19,18 @@ pub(crate) struct LogFile {
     pub(crate) stamp: FileStamp,
     /// Id of the session, from the file's name.
     pub(crate) id: String,
-    /// In a folder of sub-agents.
     pub(crate) subagent: bool,
-    /// In a folder of archived sessions.
     pub(crate) archived: bool,
 }
 
 impl LogFile {
-    /// Stats the log of a row again; `None` if it is missing.
-    pub(crate) fn of(row: &Transcript) -> Option<Self> {
-        let path = row.file_path.clone();
-        let stamp = stamp(&path)?;
-        Some(Self { path, stamp, id: row.id.clone(), subagent: row.subagent, archived: false })
+    /// Stats a log; `None` if it is missing or not a regular file.
+    pub(crate) fn stat(path: PathBuf, id: &str, subagent: bool, archived: bool) -> Option<Self> {
+        let metadata = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file)?;
+        let modified = jiff::Timestamp::try_from(metadata.modified().ok()?).ok()?.as_nanosecond();
+        let mtime_ns = modified.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        let stamp = FileStamp { size: metadata.len(), mtime_ns };
+        Some(Self { path, stamp, id: id.to_owned(), subagent, archived })
     }
 
     /// Returns the time of the last change, in milliseconds since the epoch.
@@ -59,7 +59,6 @@ impl LogFile {
     }
 }
 
-/// The summary of a log.
 #[derive(Debug)]
 pub(crate) struct Summarised {
     pub(crate) row: Transcript,
@@ -74,14 +73,6 @@ pub(crate) type Locate<'a> = &'a (dyn Fn(&str) -> Option<PathBuf> + Sync);
 pub(crate) trait Decoder {
     /// Returns the events of a line; `None` if it is not a line of a log.
     fn line(&mut self, line: &str, number: u64) -> Option<Vec<Event>>;
-}
-
-/// Stats a file; `None` if it is missing or not a regular file.
-pub(crate) fn stamp(path: &Path) -> Option<FileStamp> {
-    let metadata = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
-    let modified = jiff::Timestamp::try_from(metadata.modified().ok()?).ok()?.as_nanosecond();
-    let mtime_ns = modified.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
-    Some(FileStamp { size: metadata.len(), mtime_ns })
 }
 
 /// Returns whether a text is a UUID with hyphens, the format of both agents' ids.

@@ -71,9 +71,8 @@ fn opening_tag(text: &str) -> Option<&str> {
 }
 
 fn past_envelope<'a>(text: &'a str, tag: &str) -> &'a str {
-    let close = format!("</{tag}>");
-    match text.find(&close) {
-        Some(at) => &text[at + close.len()..],
+    match text.split_once(&format!("</{tag}>")) {
+        Some((_, after)) => after,
         // An image tag stands alone; any other unclosed envelope extends to the end.
         None if tag == "image" => after(text, ">"),
         None => "",
@@ -81,7 +80,7 @@ fn past_envelope<'a>(text: &'a str, tag: &str) -> &'a str {
 }
 
 fn after<'a>(text: &'a str, end: &str) -> &'a str {
-    text.find(end).map_or("", |at| &text[at + end.len()..])
+    text.split_once(end).map_or("", |(_, after)| after)
 }
 
 #[cfg(test)]

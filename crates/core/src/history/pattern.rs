@@ -5,7 +5,6 @@ use regex::{Regex, RegexBuilder, bytes};
 /// Maximum size of a compiled pattern in bytes.
 const SIZE_LIMIT: usize = 4 << 20;
 
-/// A regular expression, case-insensitive.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     text: Regex,
@@ -22,10 +21,10 @@ impl Pattern {
             .size_limit(SIZE_LIMIT)
             .build()
             .map_err(|error| reason(&error))?;
-        let raw = reads_raw(pattern).then(|| {
-            bytes::RegexBuilder::new(pattern).case_insensitive(true).size_limit(SIZE_LIMIT).build().ok()
-        });
-        Ok(Self { text, raw: raw.flatten() })
+        let mut raw = bytes::RegexBuilder::new(pattern);
+        raw.case_insensitive(true).size_limit(SIZE_LIMIT);
+        let raw = if reads_raw(pattern) { raw.build().ok() } else { None };
+        Ok(Self { text, raw })
     }
 
     /// Returns false only if no text in this line of a log can match.

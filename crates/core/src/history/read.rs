@@ -121,7 +121,8 @@ impl History {
         let source = self.sources(Some(transcript.provider)).pop()?;
         let name = source.names().remove(&transcript.id);
         // Lines copied from a parent do not matter: a name is not a turn.
-        name.or_else(|| source.summarise(&LogFile::of(transcript)?, &|_| None, budget).given_title)
+        let file = || LogFile::stat(transcript.file_path.clone(), &transcript.id, transcript.subagent, false);
+        name.or_else(|| source.summarise(&file()?, &|_| None, budget).given_title)
     }
 }
 

@@ -12,13 +12,12 @@ pub struct HistoryRoots {
 }
 
 impl HistoryRoots {
-    /// Reads the environment of this process.
+    /// Reads the environment of this process: `CODEX_HOME`, `CLAUDE_CONFIG_DIR`, `HOME`. Empty values count as unset.
     pub fn from_env() -> Self {
         Self::from_lookup(&|name| std::env::var_os(name))
     }
 
-    /// Reads an environment: `CODEX_HOME`, `CLAUDE_CONFIG_DIR`, `HOME`. Empty values count as unset.
-    pub fn from_lookup(lookup: &dyn Fn(&str) -> Option<OsString>) -> Self {
+    fn from_lookup(lookup: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let folder = |name: &str| lookup(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let home = folder("HOME");
         let beneath_home = |name: &str| home.as_ref().map(|home| home.join(name));

@@ -11,7 +11,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The logs of one agent.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) provider: Provider,
@@ -44,7 +43,6 @@ impl Source {
         }
     }
 
-    /// Returns a line decoder for this log.
     pub(crate) fn decoder(&self, path: &Path, locate: Locate<'_>, budget: &Budget) -> Box<dyn Decoder> {
         match self.provider {
             Provider::Codex => Box::new(codex::CodexDecoder::new(path, locate, budget)),

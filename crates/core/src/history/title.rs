@@ -20,7 +20,6 @@ const PLAN_MARKER: &str = "Implement the following plan:";
 /// A text block of a person's turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TypedText<'a> {
-    /// Text typed by a person.
     Prompt(&'a str),
     /// A slash command such as `/init`; used as a title only if nothing else is available.
     Command(&'a str),
@@ -28,7 +27,6 @@ pub(crate) enum TypedText<'a> {
     Nothing,
 }
 
-/// Extracts the typed text of a logged block.
 pub(crate) fn said(block: &str) -> TypedText<'_> {
     let block = block.trim();
     if let Some(name) = between(block, "<command-name>", "</command-name>").map(str::trim) {

@@ -84,10 +84,7 @@ fn shown<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
 }
 
 fn shown_if_any<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
-    match path {
-        Some(path) => shown(path, serializer),
-        None => serializer.serialize_none(),
-    }
+    path.as_deref().map(Path::to_string_lossy).serialize(serializer)
 }
 
 /// Filter for transcripts.

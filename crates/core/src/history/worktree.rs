@@ -67,10 +67,8 @@ impl WorktreeScope {
     }
 }
 
-/// The worktree of a directory.
 struct Worktree {
     top: PathBuf,
-    /// The git folder of this worktree.
     own: PathBuf,
     /// The git folder shared by all worktrees.
     common: PathBuf,

@@ -1,7 +1,7 @@
 //! Finds transcripts: `projects/<slug>/<uuid>.jsonl`, and those of sub-agents: `agent-<id>.jsonl` in the same folder
 //! (2.0) or below `<uuid>/subagents/` (2.1). No other file is a session.
 
-use super::super::log_file::{ENTRIES_BETWEEN_LOOKS, LogFile, is_uuid, stamp};
+use super::super::log_file::{ENTRIES_BETWEEN_LOOKS, LogFile, is_uuid};
 use crate::budget::Budget;
 use std::{fs, path::Path};
 
@@ -24,7 +24,7 @@ pub(crate) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
             if let Some(stem) = name.strip_suffix(".jsonl") {
                 let subagent = is_subagent(stem);
                 if is_uuid(stem) || subagent {
-                    add(&entry.path(), stem, subagent, &mut files);
+                    files.extend(LogFile::stat(entry.path(), stem, subagent, false));
                 }
             } else if is_uuid(&name) {
                 subagents(&entry.path().join("subagents"), SUBAGENT_DEPTH, budget, &mut files);
@@ -42,7 +42,7 @@ fn subagents(folder: &Path, depth: usize, budget: &Budget, files: &mut Vec<LogFi
         }
         let Ok(name) = entry.file_name().into_string() else { continue };
         match name.strip_suffix(".jsonl") {
-            Some(stem) if is_subagent(stem) => add(&entry.path(), stem, true, files),
+            Some(stem) if is_subagent(stem) => files.extend(LogFile::stat(entry.path(), stem, true, false)),
             Some(_) => {}
             None if depth > 1 && entry.file_type().is_ok_and(|kind| kind.is_dir()) => {
                 subagents(&entry.path(), depth - 1, budget, files);
@@ -55,10 +55,4 @@ fn subagents(folder: &Path, depth: usize, budget: &Budget, files: &mut Vec<LogFi
 /// Returns whether a name belongs to a sub-agent; `agent-acompact-…` is a full copy made for a compaction.
 fn is_subagent(stem: &str) -> bool {
     stem.starts_with("agent-") && !stem.starts_with("agent-acompact-")
-}
-
-fn add(path: &Path, stem: &str, subagent: bool, files: &mut Vec<LogFile>) {
-    if let Some(stamp) = stamp(path) {
-        files.push(LogFile { path: path.to_owned(), stamp, id: stem.to_owned(), subagent, archived: false });
-    }
 }

@@ -51,7 +51,6 @@ pub(crate) fn summarise(file: &LogFile, budget: &Budget) -> Summarised {
 
 struct Summary {
     row: Transcript,
-    /// Byte offset of the tail.
     tail_from: u64,
     /// Whether the first line is of a sub-agent.
     starts_in_sidechain: Option<bool>,

@@ -20,7 +20,6 @@ use std::path::Path;
 const MAX_BYTES: u64 = 4 << 20;
 const MAX_LINE: usize = 1 << 20;
 
-/// The chosen streams of a file.
 #[derive(Debug, Clone, Copy)]
 struct Streams {
     user: Stream,

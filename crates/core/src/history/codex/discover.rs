@@ -1,7 +1,7 @@
 //! Finds rollouts: `sessions/YYYY/MM/DD/rollout-<time>-<uuid>.jsonl` and the flat `archived_sessions/`, each plain or
 //! with the suffix `.zst`.
 
-use super::super::log_file::{ENTRIES_BETWEEN_LOOKS, LogFile, is_uuid, stamp};
+use super::super::log_file::{ENTRIES_BETWEEN_LOOKS, LogFile, is_uuid};
 use crate::budget::Budget;
 use std::{collections::HashSet, fs, path::Path};
 
@@ -41,10 +41,7 @@ fn walk(folder: &Path, depth: usize, archived: bool, budget: &Budget, files: &mu
         if name.strip_suffix(".zst").is_some_and(|plain| names.contains(plain)) {
             continue;
         }
-        let path = folder.join(name);
-        if let Some(stamp) = stamp(&path) {
-            files.push(LogFile { stamp, id: id_of(name), subagent: false, archived, path });
-        }
+        files.extend(LogFile::stat(folder.join(name), id_of(name), false, archived));
     }
     // Newest days first, for the same reason.
     folders.sort_unstable_by(|a, b| b.cmp(a));
@@ -60,12 +57,12 @@ fn walk(folder: &Path, depth: usize, archived: bool, budget: &Budget, files: &mu
 }
 
 /// Returns the UUID at the end of a rollout's name, otherwise the name without extensions.
-fn id_of(name: &str) -> String {
+fn id_of(name: &str) -> &str {
     let stem = name.strip_suffix(".zst").unwrap_or(name);
     let stem = stem.strip_suffix(".jsonl").unwrap_or(stem);
     match stem.len().checked_sub(36).and_then(|at| stem.get(at..)) {
-        Some(uuid) if is_uuid(uuid) => uuid.to_owned(),
-        _ => stem.to_owned(),
+        Some(uuid) if is_uuid(uuid) => uuid,
+        _ => stem,
     }
 }
 

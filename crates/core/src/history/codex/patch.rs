@@ -6,9 +6,6 @@ const HEADERS: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete F
 /// Adds the path after every header in `text`: a patch, a shell command with one, or the JavaScript of the tool `exec`,
 /// where a line break may be written `\n`.
 pub(super) fn touched(text: &str, files: &mut Vec<String>) {
-    if !text.contains("*** ") {
-        return;
-    }
     for (at, _) in text.match_indices("*** ") {
         let header = HEADERS.iter().find(|header| text[at..].starts_with(**header));
         let Some(header) = header else { continue };

@@ -29,22 +29,43 @@ pub(super) enum Stream {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Item<'a> {
     /// The head of a session; copied heads of a parent look the same.
-    Meta { head: &'a Node<'a>, bare: bool },
+    Meta {
+        head: &'a Node<'a>,
+        bare: bool,
+    },
     /// The settings of one turn.
-    TurnContext { cwd: Option<&'a str>, model: Option<&'a str> },
+    TurnContext {
+        cwd: Option<&'a str>,
+        model: Option<&'a str>,
+    },
     /// A person's turn as text blocks.
-    User { stream: Stream, blocks: Vec<&'a str>, images: bool },
-    /// A message of the agent.
-    Assistant { stream: Stream, text: String },
-    /// The agent's visible reasoning.
-    Thinking { stream: Stream, text: String },
+    User {
+        stream: Stream,
+        blocks: Vec<&'a str>,
+        images: bool,
+    },
+    Assistant {
+        stream: Stream,
+        text: String,
+    },
+    Thinking {
+        stream: Stream,
+        text: String,
+    },
     /// A tool call; commands recorded only as `item_completed` use that stream.
-    Call { stream: Stream, name: &'a str, text: String, files: Vec<String>, action: Action },
-    /// A tool's result.
-    Output { text: String, action: Action },
+    Call {
+        stream: Stream,
+        name: &'a str,
+        text: String,
+        files: Vec<String>,
+        action: Action,
+    },
+    Output {
+        text: String,
+        action: Action,
+    },
     /// A command ended; the call may be in another stream.
     CommandEnd(Action),
-    /// Files that a patch changed.
     Files(Vec<String>),
     /// Total number of tokens used so far.
     Tokens(u64),
@@ -52,11 +73,9 @@ pub(super) enum Item<'a> {
     Name(&'a str),
     /// The objective of a thread's goal.
     Goal(&'a str),
-    /// Any other line.
     Other,
 }
 
-/// Parses a line.
 pub(super) fn item<'a>(line: &'a Node<'a>) -> Item<'a> {
     match (line.text("type"), line.get("payload")) {
         (Some("session_meta"), Some(payload)) => Item::Meta { head: payload, bare: false },
@@ -201,7 +220,6 @@ fn call<'a>(stream: Stream, name: &'a str, id: Option<&str>, input: Option<&Node
     Item::Call { stream, name, text, files, action: action::of_call(name, id, input) }
 }
 
-/// Reads a completed command.
 fn executed(node: &Node<'_>, id: Option<&str>) -> Action {
     let code = match node.get("exit_code") {
         Some(Node::Number(code)) => Some(Outcome::Exit(*code as i32)),
