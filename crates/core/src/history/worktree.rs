@@ -113,10 +113,10 @@ impl Worktree {
 /// `None` if there is only one entry: after a clone every file is newer than it.
 pub(crate) fn last_commit_or_checkout(path: &Path) -> Option<SystemTime> {
     let log = Worktree::around(&real(path))?.own.join("logs/HEAD");
-    let metadata = fs::metadata(&log).ok()?;
-    let lines = |bytes: Vec<u8>| bytes.iter().filter(|byte| **byte == b'\n').count();
-    let has_more = || file::read(&log, MAX_GIT_FILE).is_some_and(|bytes| lines(bytes) > 1);
-    (metadata.len() > MAX_GIT_FILE || has_more()).then(|| metadata.modified().ok()).flatten()
+    let several = |log: Vec<u8>| memchr::memchr_iter(b'\n', &log).nth(1).is_some();
+    // A log that is too large to read has several.
+    let several = file::read(&log, MAX_GIT_FILE).is_none_or(several);
+    several.then(|| fs::metadata(&log).ok()?.modified().ok()).flatten()
 }
 
 /// Returns the root of the repository around a directory. Ignores an empty `.git`, which Codex's sandbox leaves behind.

@@ -61,7 +61,7 @@ pub(super) const WEEKDAYS: [&str; 7] = [
 pub(super) const AGO: &[&str] =
     &[r"\bN U ago\b", r"\bvor N U\b", r"\bhace N U\b", r"\bil y a N U\b", r"N ?U前", r"N ?U之?前"];
 
-/// The same for everything since then.
+/// The same for everything since then, and for one unit.
 pub(super) const WITHIN: &[&str] = &[
     r"\b(?:last|past) N U\b",
     r"\bletzten N U\b",
@@ -69,11 +69,11 @@ pub(super) const WITHIN: &[&str] = &[
     r"\bN derni(?:ers|ères) U\b",
     r"(?:過去|ここ|直近) ?N ?U間?",
     r"(?:过去|最近|近) ?N ?U",
+    r"\b(?:last|past) U\b",
+    r"\bletzten U\b",
+    r"\búltim[oa] U\b",
+    r"\bdernière U\b",
 ];
-
-/// The same for one unit.
-pub(super) const WITHIN_ONE: &[&str] =
-    &[r"\b(?:last|past) U\b", r"\bletzten U\b", r"\búltim[oa] U\b", r"\bdernière U\b"];
 
 pub(super) const NUMBERS: &[(i64, &str)] = &[
     (1, "a|an|one|einem|einer|ein|eine|un|una|uno|une|一"),

@@ -41,12 +41,8 @@ impl Scope {
         if let Some(glob) = &self.glob {
             return glob.is_match(path);
         }
-        let path = path.to_lowercase();
         let wanted = self.lower.trim_start_matches('/');
-        path.match_indices(wanted).any(|(at, _)| {
-            (at == 0 || path[..at].ends_with('/'))
-                && (path.len() == at + wanted.len() || path[at + wanted.len()..].starts_with('/'))
-        })
+        format!("/{}/", path.to_lowercase()).contains(&format!("/{wanted}/"))
     }
 
     pub(super) fn is_named_in(&self, lower: &str) -> bool {

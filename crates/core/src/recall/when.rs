@@ -2,7 +2,7 @@
 
 use super::periods::{
     AGO, ARTICLES, FRENCH, NUMBERS, PHRASES, Period, SINCE_BEFORE, SINCE_BEHIND, UNITS, Unit, WEEKDAYS,
-    WITHIN, WITHIN_ONE,
+    WITHIN,
 };
 use crate::text::is_listed;
 use jiff::{Span, ToSpan, Zoned, civil::Date};
@@ -105,7 +105,7 @@ fn counted(text: &str, now: &Zoned) -> Option<Window> {
         let number = format!(r"(?<n>\d{{1,3}}|{})", numbers.join("|"));
         let unit = format!("(?<u>{})", units.join("|"));
         let rows = AGO.iter().map(|row| (row, false));
-        let rows = rows.chain(WITHIN.iter().chain(WITHIN_ONE).map(|row| (row, true)));
+        let rows = rows.chain(WITHIN.iter().map(|row| (row, true)));
         let patterns = rows.map(|(row, within)| (row.replace('N', &number).replace('U', &unit), within));
         patterns.filter_map(|(pattern, within)| Some((Regex::new(&pattern).ok()?, within))).collect()
     });

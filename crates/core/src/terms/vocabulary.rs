@@ -50,8 +50,6 @@ struct Dictionary {
     words: HashMap<String, &'static [&'static str]>,
     /// Longest first, so that the longest match wins.
     longest_first: Vec<String>,
-    /// Length of the longest word in characters.
-    longest: usize,
 }
 
 impl Dictionary {
@@ -70,8 +68,7 @@ impl Dictionary {
         let mut longest_first: Vec<String> = words.keys().cloned().collect();
         let length = |word: &String| word.chars().count();
         longest_first.sort_by(|a, b| length(b).cmp(&length(a)).then_with(|| a.cmp(b)));
-        let longest = longest_first.first().map_or(0, length);
-        Self { words, longest_first, longest }
+        Self { words, longest_first }
     }
 }
 
@@ -121,9 +118,10 @@ pub(crate) fn translations(word: &str, language: Language) -> Vec<(String, &'sta
 pub(crate) fn translations_within(text: &str, language: Language) -> Vec<(String, &'static [&'static str])> {
     let Some(dictionary) = dictionary(language) else { return Vec::new() };
     let letters: Vec<char> = text.chars().collect();
+    let longest = dictionary.longest_first.first().map_or(0, |word| word.chars().count());
     let (mut at, mut found, mut seen) = (0, Vec::new(), HashSet::new());
     while at < letters.len() {
-        let most = dictionary.longest.min(letters.len() - at);
+        let most = longest.min(letters.len() - at);
         // A single character is too often part of another word.
         let known = (2..=most).rev().find_map(|length| {
             let word: String = letters[at..at + length].iter().collect();

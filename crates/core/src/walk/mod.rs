@@ -81,12 +81,8 @@ where
             if entry.depth() > 0 && rules.pass_over(path, is_directory) {
                 return WalkState::Skip;
             }
-            let failed = match kind {
-                Some(kind) if kind.is_dir() => rules.enter(workspace, path),
-                Some(kind) if kind.is_file() => visit(path).is_err(),
-                _ => false,
-            };
-            if failed {
+            let is_file = kind.is_some_and(|kind| kind.is_file());
+            if is_directory && rules.enter(workspace, path) || is_file && visit(path).is_err() {
                 omit();
             }
             WalkState::Continue

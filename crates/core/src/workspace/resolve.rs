@@ -51,7 +51,7 @@ fn relative(input: &str, workspace: &Workspace) -> Option<PathBuf> {
     }
     let was_absolute = expanded.starts_with('/');
     let rest =
-        strip_placeholder(bare).or_else(|| strip_directory(bare, "workspace", workspace)).unwrap_or(bare);
+        strip(bare, "path/to").or_else(|| strip_directory(bare, "workspace", workspace)).unwrap_or(bare);
     let named = strip_directory(rest, workspace.name(), workspace);
     match named {
         Some(inside) => Some(dot_if_empty(inside)),
@@ -87,17 +87,14 @@ fn beneath(path: &Path, root: &Path) -> Option<PathBuf> {
     real.strip_prefix(root).ok().map(|inside| inside.join(rest))
 }
 
-/// Strips `path/to/`, a placeholder in documentation.
-fn strip_placeholder(bare: &str) -> Option<&str> {
-    let rest = bare.strip_prefix("path/to")?;
-    if rest.is_empty() { Some("") } else { rest.strip_prefix('/') }
+fn strip<'a>(bare: &'a str, leading: &str) -> Option<&'a str> {
+    let rest = bare.strip_prefix(leading)?;
+    if rest.is_empty() { Some(rest) } else { rest.strip_prefix('/') }
 }
 
 /// Strips one leading directory `name`, unless it exists in the workspace.
 fn strip_directory<'a>(bare: &'a str, name: &str, workspace: &Workspace) -> Option<&'a str> {
-    let rest = bare.strip_prefix(name)?;
-    let rest = if rest.is_empty() { rest } else { rest.strip_prefix('/')? };
-    if workspace.exists(Path::new(name)) { None } else { Some(rest) }
+    strip(bare, name).filter(|_| !workspace.exists(Path::new(name)))
 }
 
 fn dot_if_empty(rest: &str) -> PathBuf {

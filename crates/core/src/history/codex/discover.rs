@@ -3,7 +3,7 @@
 
 use super::super::log_file::{ENTRIES_BETWEEN_LOOKS, LogFile, is_uuid};
 use crate::budget::Budget;
-use std::{collections::HashSet, fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path};
 
 /// Year, month, day and the file; the oldest versions use fewer levels.
 const DEPTH: usize = 4;
@@ -17,8 +17,7 @@ pub(crate) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
 
 fn walk(folder: &Path, depth: usize, archived: bool, budget: &Budget, files: &mut Vec<LogFile>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
-    let mut folders = Vec::new();
-    let mut names = HashSet::new();
+    let (mut folders, mut names) = (BTreeSet::new(), BTreeSet::new());
     for (at, entry) in entries.flatten().enumerate() {
         if (at + 1) % ENTRIES_BETWEEN_LOOKS == 0 && budget.spent() {
             break;
@@ -27,13 +26,11 @@ fn walk(folder: &Path, depth: usize, archived: bool, budget: &Budget, files: &mu
         if name.starts_with("rollout-") && (name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")) {
             names.insert(name);
         } else if depth > 1 && !name.starts_with('.') && !name.contains(".jsonl") {
-            folders.push(name);
+            folders.insert(name);
         }
     }
-    // Names start with the time. Newest first, so that a deadline cuts the oldest sessions.
-    let mut newest_first: Vec<&String> = names.iter().collect();
-    newest_first.sort_unstable_by(|a, b| b.cmp(a));
-    for (at, name) in newest_first.into_iter().enumerate() {
+    // Names start with the time, folders are days. Newest first, so that a deadline cuts the oldest sessions.
+    for (at, name) in names.iter().rev().enumerate() {
         if (at + 1) % ENTRIES_BETWEEN_LOOKS == 0 && budget.spent() {
             return;
         }
@@ -43,9 +40,7 @@ fn walk(folder: &Path, depth: usize, archived: bool, budget: &Budget, files: &mu
         }
         files.extend(LogFile::stat(folder.join(name), id_of(name), false, archived));
     }
-    // Newest days first, for the same reason.
-    folders.sort_unstable_by(|a, b| b.cmp(a));
-    for name in folders {
+    for name in folders.iter().rev() {
         if budget.spent() {
             return;
         }
