@@ -1,19 +1,12 @@
 //! Runs a stage on a separate thread, so that a hanging file system or a panic affects neither the turn nor a cancel.
 
-use crate::CancellationToken;
+use crate::{CancellationToken, limits::isolated::POLL};
 use std::{
     sync::mpsc,
     time::{Duration, Instant},
 };
 
-/// Polling interval for cancellation.
-const POLL: Duration = Duration::from_millis(10);
-
-/// Time limit of a stage that reads files; such a stage has its own shorter deadlines.
-pub(crate) const FILES: Duration = Duration::from_secs(10);
-
-/// Time limit of a stage that asks a model, including loading it on a slow machine.
-pub(crate) const MODEL: Duration = Duration::from_secs(120);
+pub(crate) use crate::limits::isolated::{FILES, MODEL};
 
 /// Why a stage failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -11,6 +11,7 @@
 //!
 //! | layer | module | contents |
 //! |--:|---|---|
+//! | 0 | `limits` | numbers that may be tuned |
 //! | 1 | `agent_ids` | ids of agents and models |
 //! | 1 | `approval` | permissions that agents ask for |
 //! | 1 | `budget` | deadline, cancellation and progress of bounded work |
@@ -49,6 +50,7 @@ pub mod folders;
 pub mod helper;
 pub mod history;
 mod isolated;
+mod limits;
 pub mod model;
 mod parallel;
 pub mod plan;

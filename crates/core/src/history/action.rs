@@ -1,17 +1,11 @@
 //! The structured part of an event: its command, how that ended, and changes of the task list.
 
 use super::json::Node;
+use crate::limits::history as limits;
 
 /// Tools of both agents that run a shell command.
 const SHELLS: [&str; 7] =
     ["shell", "shell_command", "exec_command", "local_shell", "container.exec", "Bash", "bash"];
-/// Lines at the start of a result that may hold an exit code; output follows them.
-const HEAD_LINES: usize = 6;
-/// Maximum length of a command in bytes.
-const COMMAND_BYTES: usize = 1 << 10;
-/// Maximum number of tasks in a list.
-const TASKS: usize = 50;
-
 /// The action of a tool call, or its result.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Action {
@@ -89,7 +83,7 @@ pub(super) fn command(node: Option<&Node<'_>>) -> Option<String> {
         }
         (None, words) => words.join(" "),
     };
-    text.truncate(text.floor_char_boundary(COMMAND_BYTES));
+    text.truncate(text.floor_char_boundary(limits::COMMAND));
     let text = text.trim();
     (!text.is_empty() && !text.starts_with("apply_patch") && !text.starts_with("*** Begin Patch"))
         .then(|| text.to_owned())
@@ -107,7 +101,7 @@ pub(super) fn exit_code(text: &str) -> Option<i32> {
         let at = text.rfind("\"exit_code\"")?;
         return number(&text[at + "\"exit_code\"".len()..]);
     }
-    text.lines().take(HEAD_LINES).find_map(|line| {
+    text.lines().take(limits::RESULT_HEAD_LINES).find_map(|line| {
         let line = line.trim().trim_start_matches("Error: ");
         let rest = line.strip_prefix("Exit code").or_else(|| line.strip_prefix("Process exited with code"));
         rest.and_then(number)
@@ -115,7 +109,7 @@ pub(super) fn exit_code(text: &str) -> Option<i32> {
 }
 
 fn list(node: Option<&Node<'_>>, text: &str) -> Option<TaskChange> {
-    let tasks = node?.items().iter().take(TASKS).filter_map(|item| {
+    let tasks = node?.items().iter().take(limits::TASKS).filter_map(|item| {
         let done = matches!(item.text("status"), Some("completed" | "deleted" | "cancelled"));
         Some(Task { text: item.text(text)?.to_owned(), done })
     });

@@ -9,23 +9,13 @@ use super::{
     title,
     transcript::Transcript,
 };
-use crate::budget::Budget;
+use crate::{budget::Budget, limits::history as limits};
 use regex::bytes::Regex;
 use std::{
     collections::BTreeMap,
     io::{self, Read, Seek, SeekFrom},
     ops::ControlFlow,
 };
-
-/// Bytes read at the start, for the first prompt, and at the end, for titles and recent work.
-const HEAD_BYTES: u64 = 2 << 20;
-const TAIL_BYTES: u64 = 1 << 20;
-/// Overlap of the searched tail and the read one in bytes, so that no line is missed between the parts.
-const LINE_OVERLAP: i64 = 1 << 20;
-/// Maximum length of a prompt in bytes.
-const PROMPT_BYTES: usize = 4 << 10;
-/// Maximum number of prompts per transcript: the first and the latest ones.
-const PROMPTS: usize = 200;
 
 /// The data of one transcript for an analysis.
 #[derive(Debug, Default)]
@@ -57,7 +47,7 @@ impl History {
     /// Reduces a transcript without its title.
     pub(crate) fn digest_untitled(&self, transcript: &Transcript, budget: &Budget) -> io::Result<Digest> {
         let mut digest = Digest::default();
-        let span = Span { bytes: HEAD_BYTES, tail_bytes: TAIL_BYTES, ..Span::default() };
+        let span = Span { bytes: limits::DIGEST_HEAD, tail_bytes: limits::DIGEST_TAIL, ..Span::default() };
         let end = self.read(transcript, span, budget, &mut |event| {
             digest.add(event, transcript.subagent);
             ControlFlow::Continue(())
@@ -73,11 +63,11 @@ impl History {
         let Ok(OpenLog::Plain(mut log)) = lines::open(&transcript.file_path) else { return true };
         let mut bytes = Vec::new();
         let mut search = || {
-            log.by_ref().take(HEAD_BYTES).read_to_end(&mut bytes)?;
+            log.by_ref().take(limits::DIGEST_HEAD).read_to_end(&mut bytes)?;
             let mut found = pattern.is_match(&bytes);
-            if !found && bytes.len() as u64 == HEAD_BYTES {
+            if !found && bytes.len() as u64 == limits::DIGEST_HEAD {
                 bytes.clear();
-                log.seek(SeekFrom::End(-(TAIL_BYTES as i64 + LINE_OVERLAP)))?;
+                log.seek(SeekFrom::End(-(limits::DIGEST_TAIL as i64 + limits::DIGEST_OVERLAP)))?;
                 log.read_to_end(&mut bytes)?;
                 found = pattern.is_match(&bytes);
             }
@@ -101,10 +91,10 @@ impl Digest {
             EventKind::Title(_) | EventKind::CommandEnd => return,
             EventKind::Prompt if event.text == title::IMAGE_ONLY => {}
             EventKind::Prompt if of_subagent || !event.sidechain => {
-                if self.prompts.len() == PROMPTS {
+                if self.prompts.len() == limits::PROMPTS {
                     self.prompts.remove(1);
                 }
-                let end = event.text.floor_char_boundary(PROMPT_BYTES);
+                let end = event.text.floor_char_boundary(limits::PROMPT);
                 self.prompts.push(Fact::new(&event, event.text[..end].to_owned()));
             }
             EventKind::ToolCall { name } => self.calls.push((event.origin, name.clone())),

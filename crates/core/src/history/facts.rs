@@ -4,15 +4,7 @@ use super::{
     action::{Outcome, Task, TaskChange},
     event::{Event, EventKind, TouchedFile},
 };
-
-/// Maximum length of a message in bytes; reasons are near the beginning.
-const MESSAGE_BYTES: usize = 2 << 10;
-/// Maximum number of messages per transcript, the latest ones.
-const MESSAGES: usize = 100;
-/// Maximum number of touched files and of commands per transcript.
-const ACTIONS: usize = 2000;
-/// Number of recent commands searched for the call of an ended one, if ids are missing.
-const NEAR: usize = 8;
+use crate::limits::history as limits;
 
 /// Facts of one transcript, each list in line order.
 #[derive(Debug, Default)]
@@ -85,10 +77,10 @@ impl Facts {
     }
 
     fn message(&mut self, event: &Event) {
-        if self.messages.len() == MESSAGES {
+        if self.messages.len() == limits::MESSAGES {
             self.messages.remove(0);
         }
-        let end = event.text.floor_char_boundary(MESSAGE_BYTES);
+        let end = event.text.floor_char_boundary(limits::MESSAGE);
         self.messages.push(Fact::new(event, event.text[..end].to_owned()));
     }
 
@@ -100,7 +92,8 @@ impl Facts {
                 known.what == *file
                     && (call.is_some() && known.call == *call || event.kind == EventKind::FileChange)
             };
-            if self.touched.len() < ACTIONS && !self.touched.iter().rev().take(NEAR).any(same) {
+            let known = self.touched.iter().rev().take(limits::NEAR).any(same);
+            if !known && self.touched.len() < limits::ACTIONS {
                 self.touched.push(Fact::new(event, file.clone()));
             }
         }
@@ -113,7 +106,7 @@ impl Facts {
             Some(Outcome::Exit(code)) => Some(code),
             None => None,
         };
-        if self.commands.len() < ACTIONS {
+        if self.commands.len() < limits::ACTIONS {
             self.commands.push(Fact::new(event, Ran { command, exit_code }));
         }
     }
@@ -142,7 +135,7 @@ impl Facts {
             action.call.is_some() && ran.call == action.call
                 || ran.what.exit_code.is_none() && Some(&ran.what.command) == action.command.as_ref()
         };
-        let from = self.commands.len().saturating_sub(NEAR);
+        let from = self.commands.len().saturating_sub(limits::NEAR);
         match (self.commands[from..].iter().rposition(is_it), action.outcome) {
             (Some(at), Some(outcome)) => self.end_command(from + at, outcome),
             _ => self.command(event),

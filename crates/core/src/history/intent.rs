@@ -1,19 +1,11 @@
 //! Derives the person's intent in one sentence from their prompts. Pure functions on text.
 
 use crate::{
+    limits::history as limits,
     terms::Language,
     text::{cut_at_word, is_listed},
 };
 use std::collections::BTreeSet;
-
-/// Maximum length of a sentence in characters.
-const SENTENCE_CHARS: usize = 200;
-/// Maximum number of list items in a sentence.
-const ITEMS: usize = 4;
-/// Share of the shorter sentence's words that two sentences of one theme have in common.
-const THEME_OVERLAP: f64 = 0.5;
-/// Minimum number of common words; a single one may be coincidence.
-const THEME_WORDS: usize = 2;
 
 /// Polite beginnings, removed because `User intends to please fix it` is not English.
 const POLITE: &str = "please |can you |could you |would you |i want you to |i want to |i would like to |i'd like to |\
@@ -34,7 +26,7 @@ pub(crate) fn sentence(text: &str, relative: Relative<'_>) -> String {
         Some(at) if at <= 1 => {
             let items = lines[at..].iter().map_while(|line| bullet(line));
             let items: Vec<String> =
-                items.take(ITEMS).map(|item| with_relative_paths(item, relative)).collect();
+                items.take(limits::SENTENCE_ITEMS).map(|item| with_relative_paths(item, relative)).collect();
             let heading = (at == 1).then(|| lines[0]);
             from_list(heading.map(|line| with_relative_paths(line, relative)).as_deref(), &items)
         }
@@ -43,7 +35,7 @@ pub(crate) fn sentence(text: &str, relative: Relative<'_>) -> String {
             joined.map(|line| with_relative_paths(line, relative)).collect::<Vec<_>>().join(" ")
         }
     };
-    cut_at_word(whole.trim().trim_end_matches(':'), SENTENCE_CHARS)
+    cut_at_word(whole.trim().trim_end_matches(':'), limits::SENTENCE)
 }
 
 fn from_list(heading: Option<&str>, items: &[String]) -> String {
@@ -144,7 +136,7 @@ pub(crate) fn choose(sentences: &[&str]) -> Option<(usize, Vec<usize>)> {
 fn share_theme(a: &BTreeSet<String>, b: &BTreeSet<String>) -> bool {
     let common = a.intersection(b).count();
     let shorter = a.len().min(b.len());
-    common >= THEME_WORDS && common as f64 >= THEME_OVERLAP * shorter as f64
+    common >= limits::THEME_WORDS && common as f64 >= limits::THEME_OVERLAP * shorter as f64
 }
 
 /// Each word counts once, a name from code or a path twice.
@@ -197,9 +189,9 @@ mod tests {
     #[test]
     fn cuts_at_a_word() {
         let cut = sentence(&"word ".repeat(60), &in_workspace);
-        assert!(cut.ends_with("word…") && cut.chars().count() <= SENTENCE_CHARS, "{cut}");
-        assert_eq!(sentence(&"ü".repeat(300), &in_workspace).chars().count(), SENTENCE_CHARS);
-        let exact = "w".repeat(SENTENCE_CHARS);
+        assert!(cut.ends_with("word…") && cut.chars().count() <= limits::SENTENCE, "{cut}");
+        assert_eq!(sentence(&"ü".repeat(300), &in_workspace).chars().count(), limits::SENTENCE);
+        let exact = "w".repeat(limits::SENTENCE);
         assert_eq!(sentence(&exact, &in_workspace), exact);
     }
 

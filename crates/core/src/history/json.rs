@@ -1,7 +1,7 @@
 //! A JSON value that borrows from its line. Foreign formats change often, so nothing is typed: a field of the wrong
 //! type reads as absent. Secrets and images are dropped while parsing.
 
-use crate::text::joined;
+use crate::{limits::history as limits, text::joined};
 use serde::{
     Deserialize, Deserializer,
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
@@ -20,9 +20,6 @@ const DROPPED: [&str; 8] = [
     "structuredPatch",
     "dynamic_tools",
 ];
-
-/// A longer run of base64 characters is data, not text; in bytes.
-const BLOB_BYTES: usize = 512;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Node<'a> {
@@ -115,8 +112,8 @@ pub(crate) fn is_blob(text: &str) -> bool {
         return text.contains(";base64,");
     }
     let bytes = text.as_bytes();
-    bytes.len() > BLOB_BYTES
-        && bytes[..BLOB_BYTES]
+    bytes.len() > limits::BLOB
+        && bytes[..limits::BLOB]
             .iter()
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_'))
 }

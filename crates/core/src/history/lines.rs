@@ -1,16 +1,13 @@
 //! Reads a log line by line in bounded memory, plain or zstd; stops when the budget is spent.
 
 use super::file;
-use crate::budget::Budget;
+use crate::{budget::Budget, limits::history as limits};
 use std::{
     borrow::Cow,
     fs::File,
     io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Take},
     path::{Path, PathBuf},
 };
-
-/// Bytes per read; the budget is checked before each.
-const CHUNK: usize = 64 << 10;
 
 /// One line without its end (`\n` or `\r\n`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +54,7 @@ impl<R: Read> Lines<R> {
     /// Reads at most `max_bytes` bytes and skips lines longer than `max_line` bytes.
     pub(crate) fn new(reader: R, max_line: usize, max_bytes: u64) -> Self {
         Self {
-            reader: BufReader::with_capacity(CHUNK, reader.take(max_bytes)),
+            reader: BufReader::with_capacity(limits::CHUNK, reader.take(max_bytes)),
             line: Vec::new(),
             number: 0,
             offset: 0,
@@ -110,7 +107,7 @@ impl<R: Read> Lines<R> {
                 self.extent.stopped = true;
                 return Ok(None);
             }
-            let read = self.reader.by_ref().take(CHUNK as u64).read_until(b'\n', &mut self.line)?;
+            let read = self.reader.by_ref().take(limits::CHUNK as u64).read_until(b'\n', &mut self.line)?;
             self.offset += read as u64;
             let ended = self.line.ends_with(b"\n");
             too_long |= self.line.len() - usize::from(ended) > self.max_line;

@@ -7,18 +7,13 @@ use super::{
     transcript::{Listing, Provider, Query, Transcript},
     worktree::WorktreeScope,
 };
-use crate::{budget::Budget, parallel};
+use crate::{budget::Budget, limits::history as limits, parallel};
 use std::{
     collections::{HashMap, HashSet},
     path::{Path, PathBuf},
     sync::OnceLock,
     thread,
 };
-
-/// More threads do not speed up a disk.
-const MAX_THREADS: usize = 4;
-/// Minimum length of an id prefix; shorter ones match by chance.
-const MIN_ID_PREFIX: usize = 8;
 
 impl History {
     /// Lists transcripts, newest first. Logs left when the budget is spent are only counted; if hidden ones are
@@ -179,7 +174,7 @@ fn retain_of(workspace: &Path, rows: &mut Vec<Transcript>) {
 /// Returns the newest log whose name contains `id`, otherwise the newest if all with that id prefix are one session.
 fn fitting<'a>(id: &str, files: impl Iterator<Item = &'a LogFile> + Clone) -> Option<&'a LogFile> {
     let exact = files.clone().filter(|file| file.id == id).max_by_key(|file| file.stamp.mtime_ns);
-    if exact.is_some() || id.len() < MIN_ID_PREFIX {
+    if exact.is_some() || id.len() < limits::ID_PREFIX {
         return exact;
     }
     let beginning = files.filter(|file| file.id.starts_with(id));
@@ -204,6 +199,6 @@ fn read_unknown(
         // A log cut by the deadline must not be cached.
         (!budget.spent()).then_some(row)
     };
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(limits::LIST_THREADS);
     parallel::map(unknown.len(), threads, || !budget.spent(), || (), summarise)
 }

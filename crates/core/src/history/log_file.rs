@@ -8,9 +8,6 @@ use super::{
 };
 use std::path::PathBuf;
 
-/// Directory entries read between two checks of the clock.
-pub(super) const ENTRIES_BETWEEN_LOOKS: usize = 256;
-
 /// A log that was found but not opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LogFile {

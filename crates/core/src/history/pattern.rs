@@ -1,9 +1,7 @@
 //! The pattern of `session.search`, with a fast pre-check of raw lines.
 
+use crate::limits::history as limits;
 use regex::{Regex, RegexBuilder, bytes};
-
-/// Maximum size of a compiled pattern in bytes.
-const SIZE_LIMIT: usize = 4 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Pattern {
@@ -18,11 +16,11 @@ impl Pattern {
         let text = RegexBuilder::new(pattern)
             .case_insensitive(true)
             .multi_line(true)
-            .size_limit(SIZE_LIMIT)
+            .size_limit(limits::PATTERN)
             .build()
             .map_err(|error| reason(&error))?;
         let mut raw = bytes::RegexBuilder::new(pattern);
-        raw.case_insensitive(true).size_limit(SIZE_LIMIT);
+        raw.case_insensitive(true).size_limit(limits::PATTERN);
         let raw = if reads_raw(pattern) { raw.build().ok() } else { None };
         Ok(Self { text, raw })
     }

@@ -7,7 +7,7 @@ use super::{
     logs::History,
     transcript::Transcript,
 };
-use crate::budget::Budget;
+use crate::{budget::Budget, limits::history as limits};
 use std::{
     collections::HashMap,
     io::{self, BufRead, BufReader, Read, Seek, SeekFrom},
@@ -15,10 +15,6 @@ use std::{
     path::{Path, PathBuf},
     sync::OnceLock,
 };
-
-/// Maximum number of bytes between the head and the tail of a log for counting lines.
-const COUNTED_BYTES: u64 = 64 << 20;
-const COUNT_CHUNK: usize = 256 << 10;
 
 /// The requested part of a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +34,7 @@ pub struct Span {
 
 impl Default for Span {
     fn default() -> Self {
-        Self { from_line: 1, to_line: u64::MAX, bytes: u64::MAX, tail_bytes: 0, line_bytes: 1 << 20 }
+        Self { from_line: 1, to_line: u64::MAX, bytes: u64::MAX, tail_bytes: 0, line_bytes: limits::LINE }
     }
 }
 
@@ -154,12 +150,12 @@ impl Reading<'_> {
 /// Counts the line ends in a range of a log; `None` if that takes too long.
 fn line_ends(path: &Path, range: Range<u64>, budget: &Budget) -> io::Result<Option<u64>> {
     let length = range.end - range.start;
-    if length > COUNTED_BYTES {
+    if length > limits::COUNTED {
         return Ok(None);
     }
     let OpenLog::Plain(mut log) = lines::open(path)? else { return Ok(None) };
     log.seek(SeekFrom::Start(range.start))?;
-    let mut log = BufReader::with_capacity(COUNT_CHUNK, log.take(length));
+    let mut log = BufReader::with_capacity(limits::COUNT_CHUNK, log.take(length));
     let mut ends = 0;
     loop {
         let chunk = log.fill_buf()?;

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     budget::{Budget, Progress},
+    limits::history as limits,
     parallel,
 };
 use parking_lot::Mutex;
@@ -20,17 +21,6 @@ use std::{
     io,
     sync::atomic::{AtomicBool, Ordering},
 };
-
-/// More threads would slow down running agents.
-const THREADS: usize = 2;
-/// Maximum length of a line in bytes; longer ones are images or dumps.
-const MAX_LINE: usize = 256 << 10;
-/// Maximum length of a context line in bytes; copying longer ones would cost more than the search.
-const CONTEXT_LINE: usize = 16 << 10;
-/// Lines of a log kept as context before a match; some have no text.
-const CONTEXT_WINDOW: usize = 8;
-/// Assumed compression ratio of a log.
-const ZSTD_RATIO: u64 = 8;
 
 impl History {
     /// Searches transcripts; fails only on a bad pattern, with one sentence. `list_budget` bounds finding the sessions,
@@ -94,7 +84,7 @@ impl History {
         let full = AtomicBool::new(false);
         parallel::map(
             rows.len(),
-            THREADS,
+            limits::THREADS,
             || !budget.spent(),
             || (),
             |(), at| {
@@ -126,7 +116,7 @@ impl History {
         found: &mut Found,
     ) -> io::Result<()> {
         let log = lines::open(&transcript.file_path)?;
-        let mut lines = Lines::new(log, MAX_LINE, query.file_bytes);
+        let mut lines = Lines::new(log, limits::SEARCH_LINE, query.file_bytes);
         let mut decoder: Option<Box<dyn Decoder>> = None;
         let mut before: VecDeque<(u64, Vec<u8>)> = VecDeque::new();
         // The last match still needs context lines after it.
@@ -160,8 +150,8 @@ impl History {
                     }
                 }
             }
-            if query.context > 0 && line.bytes.len() <= CONTEXT_LINE {
-                if before.len() == CONTEXT_WINDOW {
+            if query.context > 0 && line.bytes.len() <= limits::CONTEXT_LINE {
+                if before.len() == limits::CONTEXT_WINDOW {
                     before.pop_front();
                 }
                 before.push_back((line.number, line.bytes.to_vec()));
@@ -211,7 +201,7 @@ fn keep_within(rows: &mut Vec<Transcript>, file: u64, total: u64) -> bool {
     let (found, mut left) = (rows.len(), total);
     let fits = |row: &&Transcript| {
         let size = std::fs::metadata(&row.file_path).map_or(0, |log| log.len());
-        let ratio = if lines::is_zstd(&row.file_path) { ZSTD_RATIO } else { 1 };
+        let ratio = if lines::is_zstd(&row.file_path) { limits::ZSTD_RATIO } else { 1 };
         let rest = left.checked_sub(size.saturating_mul(ratio).min(file));
         left = rest.unwrap_or(0);
         rest.is_some()

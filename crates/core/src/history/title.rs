@@ -2,10 +2,10 @@
 //! noise tables are in [`super::noise`].
 
 use super::noise;
-use crate::text::{joined, line};
-
-/// Maximum length of a title in characters, as in Claude Code's own list.
-pub(crate) const TITLE_CHARS: usize = 200;
+use crate::{
+    limits::history as limits,
+    text::{joined, line},
+};
 
 /// Placeholder for a prompt of images only, as in Codex.
 pub(crate) const IMAGE_ONLY: &str = "[Image]";
@@ -49,9 +49,9 @@ pub(crate) fn prompt<'a>(blocks: impl IntoIterator<Item = &'a str>) -> Option<St
     Some(joined(typed)).filter(|prompt| !prompt.is_empty())
 }
 
-/// Turns a text into a title: one line, at most [`TITLE_CHARS`] characters and `…`.
+/// Turns a text into a title: one line, cut with `…`.
 pub(crate) fn one_line(text: &str) -> String {
-    line(text, TITLE_CHARS)
+    line(text, limits::TITLE)
 }
 
 /// Returns a title given by an agent or a person, if not empty.

@@ -2,15 +2,13 @@
 //! repository. Reads git's files (gitrepository-layout(5)) without running git.
 
 use super::file;
+use crate::limits::history as limits;
 use std::{
     collections::HashMap,
     fs,
     path::{Component, Path, PathBuf},
     time::SystemTime,
 };
-
-/// Maximum size of a `.git` file in bytes.
-const MAX_GIT_FILE: u64 = 16 << 10;
 
 /// The directories of one workspace, with cached lookups.
 #[derive(Debug)]
@@ -115,7 +113,7 @@ pub(crate) fn last_commit_or_checkout(path: &Path) -> Option<SystemTime> {
     let log = Worktree::around(&real(path))?.own.join("logs/HEAD");
     let several = |log: Vec<u8>| memchr::memchr_iter(b'\n', &log).nth(1).is_some();
     // A log that is too large to read has several.
-    let several = file::read(&log, MAX_GIT_FILE).is_none_or(several);
+    let several = file::read(&log, limits::GIT_FILE).is_none_or(several);
     several.then(|| fs::metadata(&log).ok()?.modified().ok()).flatten()
 }
 
@@ -149,7 +147,7 @@ pub(crate) fn real(path: &Path) -> PathBuf {
 }
 
 fn read_small(path: &Path) -> Option<String> {
-    String::from_utf8(file::read(path, MAX_GIT_FILE)?).ok()
+    String::from_utf8(file::read(path, limits::GIT_FILE)?).ok()
 }
 
 #[cfg(test)]

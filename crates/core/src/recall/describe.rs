@@ -7,31 +7,22 @@ use super::{
     rank::Ranked,
 };
 use crate::{
+    limits::recall as limits,
     text::cut_at_word,
     update::{Finding, FindingKind, Place},
 };
 use jiff::{Timestamp, Zoned};
 use std::collections::HashSet;
 
-/// Maximum number of facts in an excerpt.
-const FACTS: usize = 8;
-/// Minimum score of a fact relative to the best.
-const NEARLY: f32 = 0.5;
-/// Maximum length of a command or a path in the reason, in characters.
-const NAME_CHARS: usize = 60;
-/// Maximum number of words in the reason.
-const NAMED: usize = 4;
-
 /// Returns the finding; `None` if the session has no facts.
 pub(super) fn finding(question: &Question, ranked: &Ranked<'_>, now: &Zoned) -> Option<Finding> {
     let (best, weight) = *ranked.facts.first()?;
     let mut said = HashSet::new();
-    let shown = ranked
-        .facts
-        .iter()
-        .filter(|(fact, other)| *other >= weight * NEARLY && said.insert((fact.kind, fact.text.as_str())));
+    let shown = ranked.facts.iter().filter(|(fact, other)| {
+        *other >= weight * limits::NEARLY && said.insert((fact.kind, fact.text.as_str()))
+    });
     let shown: Vec<&Seen> = shown.map(|(fact, _)| *fact).collect();
-    let mut lines: Vec<&Seen> = shown.iter().copied().take(FACTS).collect();
+    let mut lines: Vec<&Seen> = shown.iter().copied().take(limits::FACTS).collect();
     lines.sort_by_key(|fact| fact.line);
     let lines: Vec<String> = lines.into_iter().map(|fact| format!("{}: {}", fact.line, told(fact))).collect();
     let mut excerpt = lines.join("\n");
@@ -64,7 +55,7 @@ fn told(fact: &Seen) -> String {
 
 fn why(question: &Question, ranked: &Ranked<'_>, best: &Seen, shown: &[&Seen], now: &Zoned) -> String {
     let day = day(ranked.at, now);
-    let name = format!("`{}`", cut_at_word(&best.text.replace('`', "'"), NAME_CHARS));
+    let name = format!("`{}`", cut_at_word(&best.text.replace('`', "'"), limits::NAME));
     let mut parts = vec![match best.kind {
         Kind::Edited => format!("edited {name} {day}"),
         Kind::Read => format!("read {name} {day}"),
@@ -96,7 +87,8 @@ fn why(question: &Question, ranked: &Ranked<'_>, best: &Seen, shown: &[&Seen], n
         ("also has", all.without(prompts).without(ranked.session.title_hits).without(best.hits)),
     ] {
         let words = question.words.iter().enumerate().filter(|(at, _)| *at < WORDS && hits.holds(*at));
-        let words: Vec<String> = words.take(NAMED).map(|(_, word)| format!("`{}`", word.text)).collect();
+        let words: Vec<String> =
+            words.take(limits::NAMED).map(|(_, word)| format!("`{}`", word.text)).collect();
         if !words.is_empty() {
             parts.push(format!("{place} {}", words.join(", ")));
         }

@@ -9,21 +9,11 @@ use super::{
 use crate::{
     budget::Budget,
     history::{Digest, Fact, History, Query, Transcript, WorktreeScope},
+    limits::{history::THREADS, recall as limits},
     parallel,
     text::cut_at_word,
 };
 use std::path::Path;
-
-/// More threads would slow down running agents.
-const THREADS: usize = 2;
-/// Maximum number of sessions read per question, newest first.
-const SESSIONS: usize = 400;
-/// Maximum number of sessions if only their time distinguishes them.
-const ALIKE: usize = 40;
-/// Maximum total size of their logs in bytes.
-const BYTES: u64 = 512 << 20;
-/// Maximum length of a prompt, an answer or a command in characters.
-const TEXT_CHARS: usize = 200;
 
 /// The sessions of a workspace that were examined.
 #[derive(Debug)]
@@ -95,14 +85,14 @@ pub(super) fn gather(question: &Question, workspace: &Path, history: &History, b
     }
     // If sessions are indistinguishable, the newest suffice, unless failed ones are requested, which are rare.
     if question.is_general() && question.window.is_none() && !question.asks(Cue::Failed) {
-        rows.truncate(ALIKE);
+        rows.truncate(limits::ALIKE);
     }
     let found = rows.len();
-    rows.truncate(SESSIONS);
+    rows.truncate(limits::SESSIONS);
     let mut bytes = 0;
     rows.retain(|row| {
         bytes += std::fs::metadata(&row.file_path).map_or(0, |log| log.len());
-        bytes <= BYTES
+        bytes <= limits::BYTES
     });
     let cut = rows.len() < found || listing.timed_out || listing.unread > 0;
     let scope = WorktreeScope::of(workspace);
@@ -216,13 +206,13 @@ fn subject(command: &str) -> Option<Cue> {
 /// Returns one line of a text, starting shortly before a byte offset.
 fn shortened(text: &str, place: usize) -> String {
     let place = text.floor_char_boundary(place);
-    let before = text[..place].chars().rev().take(TEXT_CHARS / 3).map(char::len_utf8).sum::<usize>();
+    let before = text[..place].chars().rev().take(limits::TEXT / 3).map(char::len_utf8).sum::<usize>();
     let mut from = place - before;
     if from > 0 {
         from += text[from..place].find(char::is_whitespace).map_or(0, |space| space + 1);
     }
-    let line = text[from..].split_whitespace().take(TEXT_CHARS).collect::<Vec<_>>().join(" ");
-    let line = cut_at_word(&line, TEXT_CHARS);
+    let line = text[from..].split_whitespace().take(limits::TEXT).collect::<Vec<_>>().join(" ");
+    let line = cut_at_word(&line, limits::TEXT);
     if from > 0 { format!("…{line}") } else { line }
 }
 
@@ -251,6 +241,6 @@ mod tests {
         let long = format!("{} needle {}", "before ".repeat(60), "after ".repeat(60));
         let line = shortened(&long, long.find("needle").unwrap());
         assert!(line.starts_with("…before") && line.contains("needle") && line.ends_with('…'), "{line}");
-        assert!(line.chars().count() <= TEXT_CHARS + 1);
+        assert!(line.chars().count() <= limits::TEXT + 1);
     }
 }

@@ -1,12 +1,10 @@
 //! Words of a question that a text contains.
 
 use super::words::Word;
+use crate::limits::recall as limits;
 
 /// Maximum number of words; one bit each.
 pub(super) const WORDS: usize = u64::BITS as usize;
-/// Weight of a translation, which may be wrong.
-const TRANSLATED: f32 = 0.5;
-
 /// Bit sets of the words that a text contains.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Hits {
@@ -42,7 +40,7 @@ impl Hits {
         if self.own >> word & 1 == 1 {
             1.0
         } else if self.holds(word) {
-            TRANSLATED
+            limits::TRANSLATED
         } else {
             0.0
         }

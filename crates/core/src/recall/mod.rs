@@ -12,15 +12,10 @@ mod scope;
 mod when;
 mod words;
 
-use crate::{budget::Budget, history::History, update::Finding};
+use crate::{budget::Budget, history::History, limits::recall as limits, update::Finding};
 use gather::Kind;
 use jiff::Zoned;
 use std::path::Path;
-
-/// Maximum number of sessions in an answer.
-const FINDINGS: usize = 10;
-/// Maximum number of files of those sessions.
-const FILES: usize = 200;
 
 /// Result of a question about the history.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -61,7 +56,7 @@ pub fn recall(question: &str, workspace: &Path, history: &History, now: &Zoned, 
     let gathered = gather::gather(&question, workspace, history, budget);
     let looks_at_all = question.window.is_none() && question.agent.is_none() && !gathered.truncated;
     let mut ranked = rank::rank(&question, &gathered.sessions);
-    ranked.truncate(FINDINGS);
+    ranked.truncate(limits::FINDINGS);
     Recall {
         findings: ranked.iter().filter_map(|session| describe::finding(&question, session, now)).collect(),
         files: files(&ranked),
@@ -82,7 +77,7 @@ fn files(ranked: &[rank::Ranked<'_>]) -> Vec<SessionFile> {
             };
             if let Some(known) = files.iter_mut().find(|file| file.path == fact.text) {
                 known.edited |= edited;
-            } else if files.len() < FILES {
+            } else if files.len() < limits::FILES {
                 let session = found.session.row.title.clone();
                 files.push(SessionFile { path: fact.text.clone(), edited, session, score: found.score });
             }

@@ -6,22 +6,8 @@ use super::{
     hits::{Hits, WORDS},
     question::Question,
 };
+use crate::limits::recall as limits;
 use std::{cmp::Reverse, collections::HashSet};
-
-/// Weight of a word that no session contains: it may be a verb of another language.
-const ABSENT: f32 = 0.4;
-/// Minimum share of the topic that a session must contain, for questions about history and about code.
-const TOPIC: f32 = 0.25;
-const TOPIC_OF_CODE: f32 = 0.5;
-/// Maximum score of a session if the question may be about code.
-const CODE: f32 = 0.6;
-/// Maximum score if the question is likely about history.
-const LIKELY: f32 = 0.85;
-/// Factor per newer session, if the newest is requested and otherwise.
-const NEWEST: f32 = 0.85;
-const NEWER: f32 = 0.97;
-/// Minimum score.
-const LEAST: f32 = 0.1;
 
 /// A session that answers a question.
 #[derive(Debug)]
@@ -58,20 +44,20 @@ pub(super) fn rank<'a>(question: &Question, sessions: &'a [Session]) -> Vec<Rank
         let at = best.at.unwrap_or(session.row.updated_at);
         let sure = match question.certainty {
             CERTAIN => 1.0,
-            OPEN => CODE,
-            _ => LIKELY,
+            OPEN => limits::CODE,
+            _ => limits::LIKELY,
         };
         let score = topic * (0.4 + 0.6 * weight) * ranking.left_broken(best, own) * sure;
         ranked.push(Ranked { session, at, score, facts });
     }
     ranked.sort_by_key(|session| Reverse(session.at));
-    let kept = if ranking.wants_newest() { NEWEST } else { NEWER };
+    let kept = if ranking.wants_newest() { limits::NEWEST } else { limits::NEWER };
     let mut factor = 1.0;
     for session in &mut ranked {
         session.score *= factor;
         factor *= kept;
     }
-    ranked.retain(|session| session.score >= LEAST);
+    ranked.retain(|session| session.score >= limits::LEAST);
     ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
     ranked
 }
@@ -101,7 +87,7 @@ fn weights(question: &Question, sessions: &[Session], own: &[Vec<&Seen>]) -> Vec
     let weight = |word: usize| {
         let with = hits.iter().filter(|hits| hits.holds(word)).count() as f32;
         let rare = (1.0 + (all - with + 0.5) / (with + 0.5)).ln();
-        if with == 0.0 { rare * ABSENT } else { rare }
+        if with == 0.0 { rare * limits::ABSENT } else { rare }
     };
     (0..question.words.len().min(WORDS)).map(weight).collect()
 }
@@ -143,9 +129,12 @@ impl Ranking<'_> {
             && match scope {
                 // A named file limits where to search; the words tell what for.
                 Some(_) => historical || coverage > 0.0 || self.weights.len() == 1,
-                None if historical => coverage >= TOPIC,
+                None if historical => coverage >= limits::TOPIC,
                 // A single common word among several is coincidence.
-                None => coverage >= TOPIC_OF_CODE && (words_held.count_ones() > 1 || self.weights.len() == 1),
+                None => {
+                    coverage >= limits::TOPIC_OF_CODE
+                        && (words_held.count_ones() > 1 || self.weights.len() == 1)
+                }
             };
         enough.then(|| scope.map_or(coverage, |scope| 0.6 * scope + 0.4 * coverage))
     }

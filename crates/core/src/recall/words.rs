@@ -2,6 +2,7 @@
 //! longer than reading it.
 
 use crate::{
+    limits::recall as limits,
     terms::{Language, is_han, is_kana, is_unspaced, translations, translations_within, without_accents},
     text::is_listed,
 };
@@ -32,12 +33,6 @@ const ENDINGS: &[&str] = &[
     "able", "ment", "ation", "ations", "n", "en", "ern", "ung", "ungen", "t", "te", "o", "a", "os", "as",
     "ar", "ado", "ción", "ciones",
 ];
-/// Minimum length of a stem in characters; shorter words have no other forms.
-const STEM: usize = 4;
-/// Stems of this length may be followed by a few arbitrary letters, and match inside identifiers.
-const LONG: usize = 6;
-const BEHIND: usize = 5;
-
 /// Returns the distinct significant words of a lower-case text.
 pub(super) fn of(text: &str, language: Language) -> Vec<Word> {
     let mut words: Vec<Word> = Vec::new();
@@ -121,8 +116,8 @@ fn find(stem: &str, lower: &str) -> Option<usize> {
         let rest = &lower[at + stem.len()..];
         let rest = &rest[..rest.find(|c| !is_letter(c)).unwrap_or(rest.len())];
         match length {
-            LONG.. => rest.chars().count() <= BEHIND,
-            STEM.. => !before && (rest.is_empty() || ENDINGS.contains(&rest)),
+            limits::LONG.. => rest.chars().count() <= limits::BEHIND,
+            limits::STEM.. => !before && (rest.is_empty() || ENDINGS.contains(&rest)),
             _ => !before && (rest.is_empty() || rest == "s"),
         }
     })
@@ -163,7 +158,7 @@ fn runs(text: &str) -> Vec<&str> {
 fn stem(word: &str, language: Language) -> String {
     let stem = language.stem(word);
     let shared = word.chars().zip(stem.chars()).take_while(|(a, b)| a == b).count();
-    if shared < STEM { word.to_owned() } else { word.chars().take(shared).collect() }
+    if shared < limits::STEM { word.to_owned() } else { word.chars().take(shared).collect() }
 }
 
 #[cfg(test)]

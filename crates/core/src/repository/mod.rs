@@ -4,19 +4,15 @@ mod description;
 mod manifest;
 mod readme;
 
+pub(crate) use crate::limits::repository::SPAN_LINES;
 pub use description::Description;
 
 use crate::{
+    limits::repository as limits,
     text::{cut_at_word, one_line},
     workspace::Workspace,
 };
 use std::{io::Read, path::Path};
-
-/// Number of README or manifest lines that a plan reads.
-pub(crate) const SPAN_LINES: u64 = 50;
-
-/// Maximum number of bytes read of a manifest or README.
-const FILE_BYTES: u64 = 64 * 1024;
 
 /// README names in order of preference; compared case-insensitively.
 const README_NAMES: [&str; 7] =
@@ -89,16 +85,13 @@ pub(crate) fn section(workspace: &Workspace, path: &str, first: u64, most: u64) 
     lines[..end].join("\n").trim_end().to_owned()
 }
 
-/// Bytes of a file in a model's prompt.
-const EXCERPT: usize = 3_000;
-
 /// Returns the beginning of a file for a model, and its first line with text as evidence.
 pub(crate) fn excerpt(workspace: &Workspace, path: &str) -> (String, Option<(u64, String)>) {
     let mut text = text_of(workspace, path);
-    text.truncate(text.floor_char_boundary(EXCERPT));
+    text.truncate(text.floor_char_boundary(limits::EXCERPT));
     let has_words = |line: &&str| line.chars().any(char::is_alphanumeric);
     let first = (1..).zip(text.lines()).find(|(_, line)| has_words(line));
-    let first = first.map(|(number, line)| (number, cut_at_word(line.trim(), 200)));
+    let first = first.map(|(number, line)| (number, cut_at_word(line.trim(), limits::SENTENCE)));
     (text, first)
 }
 
@@ -124,7 +117,7 @@ fn text_of(workspace: &Workspace, path: &str) -> String {
     let mut bytes = Vec::new();
     if let Ok(opened) = workspace.open_file(Path::new(path)) {
         // A truncated file still has a usable beginning.
-        let _ = opened.file.take(FILE_BYTES).read_to_end(&mut bytes);
+        let _ = opened.file.take(limits::FILE).read_to_end(&mut bytes);
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -1,14 +1,11 @@
 //! Finds the heading and the first sentence of a README between badges, logos and tables of contents.
 
 use super::description::Description;
-use crate::text::{cut_at_word, one_line};
+use crate::{
+    limits::repository as limits,
+    text::{cut_at_word, one_line},
+};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
-
-/// Maximum length of a sentence in characters.
-const SENTENCE_CHARS: usize = 200;
-
-/// Maximum length of a heading in characters; longer ones are slogans. A question is not a name either.
-const HEADING_CHARS: usize = 60;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Readme {
@@ -45,7 +42,7 @@ pub(super) fn read(text: &str, path: &str) -> Readme {
             Event::End(TagEnd::Heading(_)) => {
                 let heading = block.text();
                 let is_name =
-                    !heading.ends_with('?') && (1..=HEADING_CHARS).contains(&heading.chars().count());
+                    !heading.ends_with('?') && (1..=limits::HEADING).contains(&heading.chars().count());
                 if readme.heading.is_none() && is_name {
                     readme.heading = Some(heading);
                 }
@@ -125,7 +122,7 @@ pub(super) fn first_sentence(text: &str) -> String {
         (behind.is_empty() || behind.starts_with(' ')) && !abbreviation(&text[..*at])
     });
     let sentence = end.map_or(text.as_str(), |end| &text[..=end]);
-    cut_at_word(sentence, SENTENCE_CHARS)
+    cut_at_word(sentence, limits::SENTENCE)
 }
 
 #[cfg(test)]

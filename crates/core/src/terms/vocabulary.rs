@@ -2,6 +2,7 @@
 //! are data with their source in the header.
 
 use super::language::Language;
+use crate::limits::terms as limits;
 use std::{
     collections::{HashMap, HashSet},
     sync::LazyLock,
@@ -9,12 +10,6 @@ use std::{
 
 const SYNONYMS: &str = include_str!("synonyms.tsv");
 const TRANSLATIONS: &str = include_str!("translations.tsv");
-
-/// Minimum length in characters of a word matched inside a compound or as a prefix.
-const PART: usize = 4;
-
-/// Maximum difference in characters between an inflected word and a listed one.
-const ENDING: usize = 3;
 
 static ENGLISH: LazyLock<HashMap<String, Vec<&'static str>>> = LazyLock::new(|| {
     let mut words: HashMap<String, Vec<&'static str>> = HashMap::new();
@@ -96,7 +91,7 @@ pub(crate) fn translations(word: &str, language: Language) -> Vec<(String, &'sta
     }
     let close = |known: &&String| {
         let (short, long) = if known.len() < stem.len() { (*known, &stem) } else { (&stem, *known) };
-        short.len() > PART && long.len() <= short.len() + ENDING && long.starts_with(short)
+        short.len() > limits::PART && long.len() <= short.len() + limits::ENDING && long.starts_with(short)
     };
     if let Some(known) = dictionary.longest_first.iter().find(close) {
         return vec![(word.to_owned(), dictionary.words[known])];
@@ -104,7 +99,7 @@ pub(crate) fn translations(word: &str, language: Language) -> Vec<(String, &'sta
     let mut found = Vec::new();
     if language == Language::German {
         let mut rest = super::language::without_accents(word);
-        for known in dictionary.longest_first.iter().filter(|known| known.len() >= PART) {
+        for known in dictionary.longest_first.iter().filter(|known| known.len() >= limits::PART) {
             if let Some(at) = rest.find(known.as_str()) {
                 found.push((known.clone(), dictionary.words[known]));
                 rest.replace_range(at..at + known.len(), " ");

@@ -6,16 +6,13 @@ mod rules;
 
 pub(crate) use ignored::is_ignored_directory;
 
-use crate::{budget::Budget, workspace::Workspace};
+use crate::{budget::Budget, limits::walk as limits, workspace::Workspace};
 use ignore::{WalkBuilder, WalkState};
 use rules::Rules;
 use std::{
     path::Path,
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
 };
-
-/// More threads do not speed up a disk.
-const MAX_THREADS: usize = 8;
 
 /// Result of a walk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -42,7 +39,7 @@ where
     V: FnMut(&Path) -> Result<(), E> + Send,
 {
     let root = workspace.root();
-    let threads = std::thread::available_parallelism().map_or(2, usize::from).min(MAX_THREADS);
+    let threads = std::thread::available_parallelism().map_or(2, usize::from).min(limits::THREADS);
     let rules = Rules::default();
     let (unfinished, omitted) = (AtomicBool::new(false), AtomicU64::new(0));
     let omit = || {

@@ -4,7 +4,7 @@
 //! files are therefore opened like other files, with a size limit.
 
 use super::ignored;
-use crate::workspace::Workspace;
+use crate::{limits::walk as limits, workspace::Workspace};
 use ignore::{
     Match,
     gitignore::{Gitignore, GitignoreBuilder},
@@ -16,9 +16,6 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
-
-/// Maximum size of a rule file in bytes.
-const RULE_FILE: u64 = 256 * 1024;
 
 /// The rules of one directory, with a link to those above it.
 #[derive(Debug)]
@@ -99,7 +96,8 @@ fn read(workspace: &Workspace, directory: &Path, name: &str) -> (Gitignore, bool
         return (Gitignore::empty(), workspace.exists(&path));
     };
     let mut bytes = Vec::new();
-    if opened.size > RULE_FILE || opened.file.take(RULE_FILE).read_to_end(&mut bytes).is_err() {
+    if opened.size > limits::RULE_FILE || opened.file.take(limits::RULE_FILE).read_to_end(&mut bytes).is_err()
+    {
         return (Gitignore::empty(), true);
     }
     let mut builder = GitignoreBuilder::new(directory);

@@ -1,8 +1,8 @@
 //! Finds transcripts: `projects/<slug>/<uuid>.jsonl`, and those of sub-agents: `agent-<id>.jsonl` in the same folder
 //! (2.0) or below `<uuid>/subagents/` (2.1). No other file is a session.
 
-use super::super::log_file::{ENTRIES_BETWEEN_LOOKS, LogFile, is_uuid};
-use crate::budget::Budget;
+use super::super::log_file::{LogFile, is_uuid};
+use crate::{budget::Budget, limits::history as limits};
 use std::{fs, path::Path};
 
 /// The deepest known path is `subagents/workflows/<runId>/agent-….jsonl`.
@@ -17,7 +17,7 @@ pub(crate) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
         }
         let Ok(entries) = fs::read_dir(project.path()) else { continue };
         for (at, entry) in entries.flatten().enumerate() {
-            if (at + 1) % ENTRIES_BETWEEN_LOOKS == 0 && budget.spent() {
+            if (at + 1) % limits::ENTRIES_BETWEEN_LOOKS == 0 && budget.spent() {
                 break;
             }
             let Ok(name) = entry.file_name().into_string() else { continue };

@@ -11,26 +11,17 @@ use super::{
     },
     line,
 };
-use crate::budget::Budget;
+use crate::{budget::Budget, limits::history as limits};
 use std::{
     collections::{HashMap, HashSet},
     io,
     path::{Path, PathBuf},
 };
 
-/// Bytes read at each end, as in Claude Code's own list.
-const END_BYTES: u64 = 64 << 10;
-/// Logs up to this size in bytes are read completely, so that turns can be counted.
-const WHOLE_BYTES: u64 = 256 << 10;
-/// A line that starts in the head is read to its end: a first prompt may include an image.
-const MAX_LINE: usize = 4 << 20;
-/// Maximum number of bytes read for the head, in case of a line without an end.
-const HEAD_BYTES: u64 = 8 << 20;
-
 pub(crate) fn summarise(file: &LogFile, budget: &Budget) -> Summarised {
     let mut summary = Summary {
         row: file.unread(Provider::ClaudeCode),
-        tail_from: file.stamp.size.saturating_sub(END_BYTES),
+        tail_from: file.stamp.size.saturating_sub(limits::SUMMARY_END),
         starts_in_sidechain: None,
         custom_title: None,
         ai_title: None,
@@ -71,9 +62,9 @@ struct Summary {
 
 impl Summary {
     fn read(&mut self, file: &LogFile, budget: &Budget) -> io::Result<()> {
-        let whole = file.stamp.size <= WHOLE_BYTES;
-        let mut lines = Lines::new(lines::open(&file.path)?, MAX_LINE, HEAD_BYTES);
-        while whole || lines.position() < END_BYTES {
+        let whole = file.stamp.size <= limits::SUMMARY_WHOLE;
+        let mut lines = Lines::new(lines::open(&file.path)?, limits::SUMMARY_LINE, limits::SUMMARY_HEAD);
+        while whole || lines.position() < limits::SUMMARY_END {
             let Some(line) = lines.next(budget)? else {
                 let extent = lines.extent();
                 if extent.capped {
@@ -86,7 +77,7 @@ impl Summary {
             };
             self.line(line);
         }
-        if let Some(mut tail) = lines.tail(END_BYTES)? {
+        if let Some(mut tail) = lines.tail(limits::SUMMARY_END)? {
             while let Some(line) = tail.next(budget)? {
                 self.line(line);
             }
@@ -107,7 +98,7 @@ impl Summary {
             self.row.bad_lines += u64::from(line.complete);
             return;
         };
-        let (in_head, in_tail) = (line.offset < END_BYTES, line.offset >= self.tail_from);
+        let (in_head, in_tail) = (line.offset < limits::SUMMARY_END, line.offset >= self.tail_from);
         self.starts_in_sidechain.get_or_insert_with(|| node.flag("isSidechain"));
         self.own_lines.extend(node.text("uuid").map(line::hash));
         let row = &mut self.row;
@@ -193,6 +184,6 @@ impl Summary {
 
 /// Returns the task of a sub-agent, from the file next to its log (2.1 and later).
 fn description(log: &Path) -> Option<String> {
-    let bytes = file::read(&log.with_extension("meta.json"), END_BYTES)?;
+    let bytes = file::read(&log.with_extension("meta.json"), limits::SUMMARY_END)?;
     title::given(Node::parse_object(&String::from_utf8_lossy(&bytes))?.text("description"))
 }

@@ -12,13 +12,9 @@ use super::{
     fork,
     record::{self, Item, Stream},
 };
-use crate::budget::Budget;
+use crate::{budget::Budget, limits::history as limits};
 use memchr::memmem;
 use std::path::Path;
-
-/// Maximum number of bytes examined to choose the streams.
-const MAX_BYTES: u64 = 4 << 20;
-const MAX_LINE: usize = 1 << 20;
 
 #[derive(Debug, Clone, Copy)]
 struct Streams {
@@ -54,7 +50,7 @@ fn survey(path: &Path, budget: &Budget) -> (Streams, Option<String>) {
     };
     let mut parent = None;
     let Ok(log) = lines::open(path) else { return (found, parent) };
-    let mut lines = lines::Lines::new(log, MAX_LINE, MAX_BYTES);
+    let mut lines = lines::Lines::new(log, limits::LINE, limits::CODEX_STREAMS);
     let needles = [
         &b"\"user_message\""[..],
         b"\"UserMessage\"",

@@ -1,8 +1,8 @@
 //! Finds rollouts: `sessions/YYYY/MM/DD/rollout-<time>-<uuid>.jsonl` and the flat `archived_sessions/`, each plain or
 //! with the suffix `.zst`.
 
-use super::super::log_file::{ENTRIES_BETWEEN_LOOKS, LogFile, is_uuid};
-use crate::budget::Budget;
+use super::super::log_file::{LogFile, is_uuid};
+use crate::{budget::Budget, limits::history as limits};
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Year, month, day and the file; the oldest versions use fewer levels.
@@ -19,7 +19,7 @@ fn walk(folder: &Path, depth: usize, archived: bool, budget: &Budget, files: &mu
     let Ok(entries) = fs::read_dir(folder) else { return };
     let (mut folders, mut names) = (BTreeSet::new(), BTreeSet::new());
     for (at, entry) in entries.flatten().enumerate() {
-        if (at + 1) % ENTRIES_BETWEEN_LOOKS == 0 && budget.spent() {
+        if (at + 1) % limits::ENTRIES_BETWEEN_LOOKS == 0 && budget.spent() {
             break;
         }
         let Ok(name) = entry.file_name().into_string() else { continue };
@@ -31,7 +31,7 @@ fn walk(folder: &Path, depth: usize, archived: bool, budget: &Budget, files: &mu
     }
     // Names start with the time, folders are days. Newest first, so that a deadline cuts the oldest sessions.
     for (at, name) in names.iter().rev().enumerate() {
-        if (at + 1) % ENTRIES_BETWEEN_LOOKS == 0 && budget.spent() {
+        if (at + 1) % limits::ENTRIES_BETWEEN_LOOKS == 0 && budget.spent() {
             return;
         }
         // Both files exist while a log is being compressed or decompressed; the plain one is authoritative.

@@ -4,12 +4,8 @@ use super::{
     super::{json::Node, lines},
     record,
 };
-use crate::budget::Budget;
+use crate::{budget::Budget, limits::history as limits};
 use std::{collections::HashSet, path::Path};
-
-/// Maximum number of bytes examined of a parent or a fork.
-const MAX_BYTES: u64 = 8 << 20;
-const MAX_LINE: usize = 1 << 20;
 
 /// Returns the first line of `child` whose turn is not in `parent`; earlier lines are copies with new timestamps.
 /// Without turn ids (before about 0.104) copies cannot be detected, and every line counts as the child's own.
@@ -35,7 +31,7 @@ pub(super) fn own_from(child: &Path, parent: &Path, budget: &Budget) -> u64 {
 /// Passes each line's number and turn to `visit` until it returns false.
 fn each_turn(path: &Path, budget: &Budget, mut visit: impl FnMut(u64, &str) -> bool) {
     let Ok(log) = lines::open(path) else { return };
-    let mut lines = lines::Lines::new(log, MAX_LINE, MAX_BYTES);
+    let mut lines = lines::Lines::new(log, limits::LINE, limits::CODEX_FORK);
     while let Ok(Some(line)) = lines.next(budget) {
         if memchr::memmem::find(line.bytes, b"\"turn_id\"").is_none() {
             continue;

@@ -11,22 +11,8 @@ use super::{
     fork,
     record::{self, Item, Stream},
 };
-use crate::budget::Budget;
+use crate::{budget::Budget, limits::history as limits};
 use std::{io, path::PathBuf};
-
-/// Logs up to this size in bytes are read completely, so that turns can be counted.
-const WHOLE_BYTES: u64 = 256 << 10;
-/// Compression ratio of rollouts at level 3, a conservative estimate.
-const ZSTD_RATIO: u64 = 8;
-/// Codex's own list reads ten records and, until it finds a prompt, two hundred more.
-const HEAD_RECORDS: usize = 10;
-const MORE_RECORDS: usize = 200;
-/// Recent files have the first prompt after 20 to 82 KB; images before it can be larger.
-const HEAD_BYTES: u64 = 8 << 20;
-/// A prompt with an image is a single line.
-const MAX_LINE: usize = 4 << 20;
-/// Size of the tail in bytes; contains the last turn's settings and token count.
-const TAIL_BYTES: u64 = 64 << 10;
 
 pub(crate) fn summarise(file: &LogFile, locate: Locate<'_>, budget: &Budget) -> Summarised {
     let mut summary = Summary {
@@ -72,8 +58,9 @@ impl Summary {
     fn read(&mut self, file: &LogFile, locate: Locate<'_>, budget: &Budget) -> io::Result<()> {
         let log = lines::open(&file.path)?;
         let plain = matches!(log, OpenLog::Plain(_));
-        let whole = file.stamp.size <= if plain { WHOLE_BYTES } else { WHOLE_BYTES / ZSTD_RATIO };
-        let mut lines = Lines::new(log, MAX_LINE, HEAD_BYTES);
+        let whole = file.stamp.size
+            <= if plain { limits::SUMMARY_WHOLE } else { limits::SUMMARY_WHOLE / limits::ZSTD_RATIO };
+        let mut lines = Lines::new(log, limits::SUMMARY_LINE, limits::SUMMARY_HEAD);
         let mut records = 0;
         let mut ended = true;
         while let Some(line) = lines.next(budget)? {
@@ -84,8 +71,8 @@ impl Summary {
             {
                 self.own_from = fork::own_from(&file.path, &parent, budget);
             }
-            let enough =
-                records >= HEAD_RECORDS && (self.has_prompt() || records >= HEAD_RECORDS + MORE_RECORDS);
+            let enough = records >= limits::CODEX_HEAD_RECORDS
+                && (self.has_prompt() || records >= limits::CODEX_HEAD_RECORDS + limits::CODEX_MORE_RECORDS);
             if enough && !whole {
                 ended = false;
                 break;
@@ -102,7 +89,7 @@ impl Summary {
             self.own_from = u64::MAX;
         }
         // Codex compresses only logs older than a week; their tail is not worth its cost.
-        if let Some(mut tail) = lines.tail(TAIL_BYTES)? {
+        if let Some(mut tail) = lines.tail(limits::SUMMARY_END)? {
             while let Some(line) = tail.next(budget)? {
                 self.line(LogLine { number: u64::MAX - 1, ..line });
             }

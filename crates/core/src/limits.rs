@@ -1,0 +1,179 @@
+//! The numbers of this crate that may be tuned, each with its unit and its reason. Those of tool calls are in
+//! [`crate::tool::Limits`], those of helper programs in `helper::limits`.
+
+/// Logs of other agents.
+pub(crate) mod history {
+    use std::time::Duration;
+
+    /// Directory entries read between two checks of the clock.
+    pub(crate) const ENTRIES_BETWEEN_LOOKS: usize = 256;
+    /// Threads that read logs for a list; more do not speed up a disk.
+    pub(crate) const LIST_THREADS: usize = 4;
+    /// Threads that read whole logs; more would slow down running agents.
+    pub(crate) const THREADS: usize = 2;
+    /// Minimum bytes of an id's prefix; shorter ones match by chance.
+    pub(crate) const ID_PREFIX: usize = 8;
+    /// Bytes of a `.git` file; they hold one path.
+    pub(crate) const GIT_FILE: u64 = 16 << 10;
+
+    /// Bytes per read of a log; the budget is checked before each.
+    pub(crate) const CHUNK: usize = 64 << 10;
+    /// Bytes of a line; longer ones are images or dumps.
+    pub(crate) const LINE: usize = 1 << 20;
+    /// Bytes between the head and the tail of a log for counting lines, and bytes per read.
+    pub(crate) const COUNTED: u64 = 64 << 20;
+    pub(crate) const COUNT_CHUNK: usize = 256 << 10;
+    /// Base64 characters in a row; a longer run is data, not text.
+    pub(crate) const BLOB: usize = 512;
+    /// Assumed compression ratio of a log at level 3, conservative.
+    pub(crate) const ZSTD_RATIO: u64 = 8;
+
+    /// Bytes of a log that is summarised completely, so that turns can be counted.
+    pub(crate) const SUMMARY_WHOLE: u64 = 256 << 10;
+    /// Bytes read for the head of a summary. The first prompt comes after up to 82 KB; images before it can be larger.
+    pub(crate) const SUMMARY_HEAD: u64 = 8 << 20;
+    /// Bytes of each end, as in Claude Code's own list; the tail has the last turn's settings and token count.
+    pub(crate) const SUMMARY_END: u64 = 64 << 10;
+    /// Bytes of a line in a summary: a prompt with an image is a single line.
+    pub(crate) const SUMMARY_LINE: usize = 4 << 20;
+    /// Records of the head; Codex's own list reads ten and, until it finds a prompt, two hundred more.
+    pub(crate) const CODEX_HEAD_RECORDS: usize = 10;
+    pub(crate) const CODEX_MORE_RECORDS: usize = 200;
+    /// Bytes of a Codex log examined to choose its streams.
+    pub(crate) const CODEX_STREAMS: u64 = 4 << 20;
+    /// Bytes of a fork and of its parent examined for copied turns.
+    pub(crate) const CODEX_FORK: u64 = 8 << 20;
+    /// Bytes of Codex's thread names: room for 25,000 rows of about 150.
+    pub(crate) const CODEX_NAMES: u64 = 4 << 20;
+    pub(crate) const CODEX_NAME_LINE: usize = 64 << 10;
+    /// Far more than reading them takes; names are not worth waiting for.
+    pub(crate) const CODEX_NAMES_TIME: Duration = Duration::from_millis(250);
+
+    /// Characters of a title, as in Claude Code's own list.
+    pub(crate) const TITLE: usize = 200;
+    /// Lines at the start of a result that may hold an exit code; output follows them.
+    pub(crate) const RESULT_HEAD_LINES: usize = 6;
+    /// Bytes of a command; its start says what it does.
+    pub(crate) const COMMAND: usize = 1 << 10;
+    /// Tasks of a list, so that a damaged one cannot fill an answer.
+    pub(crate) const TASKS: usize = 50;
+
+    /// Bytes digested at the start, for the first prompt, and at the end, for titles and recent work.
+    pub(crate) const DIGEST_HEAD: u64 = 2 << 20;
+    pub(crate) const DIGEST_TAIL: u64 = 1 << 20;
+    /// Bytes by which the searched tail overlaps the digested one, so that no line is missed between the parts.
+    pub(crate) const DIGEST_OVERLAP: i64 = 1 << 20;
+    /// Bytes of a prompt, and prompts per transcript: the first and the latest ones.
+    pub(crate) const PROMPT: usize = 4 << 10;
+    pub(crate) const PROMPTS: usize = 200;
+    /// Bytes of a message; reasons are near the beginning. Messages per transcript, the latest ones.
+    pub(crate) const MESSAGE: usize = 2 << 10;
+    pub(crate) const MESSAGES: usize = 100;
+    /// Touched files, and commands, per transcript, so that the longest one stays small in memory.
+    pub(crate) const ACTIONS: usize = 2000;
+    /// Recent commands searched for the call of an ended one, if ids are missing.
+    pub(crate) const NEAR: usize = 8;
+
+    /// Bytes of a searched line; longer ones are images or dumps.
+    pub(crate) const SEARCH_LINE: usize = 256 << 10;
+    /// Bytes of a context line; copying longer ones would cost more than the search.
+    pub(crate) const CONTEXT_LINE: usize = 16 << 10;
+    /// Lines of a log kept as context before a match; some have no text.
+    pub(crate) const CONTEXT_WINDOW: usize = 8;
+    /// Bytes of a compiled pattern, so that a hostile one cannot exhaust memory.
+    pub(crate) const PATTERN: usize = 4 << 20;
+
+    /// Characters of a sentence of intent: two lines of a terminal.
+    pub(crate) const SENTENCE: usize = 200;
+    /// List items in a sentence; more do not read as one.
+    pub(crate) const SENTENCE_ITEMS: usize = 4;
+    /// Share of the shorter sentence's words that two sentences of one theme have in common.
+    pub(crate) const THEME_OVERLAP: f64 = 0.5;
+    /// Minimum number of common words; a single one may be coincidence.
+    pub(crate) const THEME_WORDS: usize = 2;
+}
+
+/// Past sessions that answer a question.
+pub(crate) mod recall {
+    /// Sessions in an answer, and files of those sessions.
+    pub(crate) const FINDINGS: usize = 10;
+    pub(crate) const FILES: usize = 200;
+    /// Sessions read per question, newest first.
+    pub(crate) const SESSIONS: usize = 400;
+    /// Sessions if only their time distinguishes them: the newest suffice.
+    pub(crate) const ALIKE: usize = 40;
+    /// Bytes of all their logs, so that a few huge ones do not use up the time.
+    pub(crate) const BYTES: u64 = 512 << 20;
+    /// Characters of a prompt, an answer or a command: two lines of a terminal.
+    pub(crate) const TEXT: usize = 200;
+    /// Facts in an excerpt, and their minimum score relative to the best.
+    pub(crate) const FACTS: usize = 8;
+    pub(crate) const NEARLY: f32 = 0.5;
+    /// Characters of a command or a path in the reason, and words there: the reason is one line.
+    pub(crate) const NAME: usize = 60;
+    pub(crate) const NAMED: usize = 4;
+
+    /// Weight of a word that no session contains: it may be a verb of another language.
+    pub(crate) const ABSENT: f32 = 0.4;
+    /// Weight of a translation, which may be wrong.
+    pub(crate) const TRANSLATED: f32 = 0.5;
+    /// Minimum share of the topic that a session must contain, for questions about history and about code.
+    pub(crate) const TOPIC: f32 = 0.25;
+    pub(crate) const TOPIC_OF_CODE: f32 = 0.5;
+    /// Maximum score of a session if the question may be about code, and if it is likely about history.
+    pub(crate) const CODE: f32 = 0.6;
+    pub(crate) const LIKELY: f32 = 0.85;
+    /// Factor per newer session, if the newest is requested and otherwise.
+    pub(crate) const NEWEST: f32 = 0.85;
+    pub(crate) const NEWER: f32 = 0.97;
+    /// Minimum score; weaker sessions match by chance.
+    pub(crate) const LEAST: f32 = 0.1;
+
+    /// Minimum characters of a stem; shorter words have no other forms.
+    pub(crate) const STEM: usize = 4;
+    /// Stems of this many characters match inside identifiers, and before a few arbitrary letters.
+    pub(crate) const LONG: usize = 6;
+    pub(crate) const BEHIND: usize = 5;
+}
+
+/// What a repository says about itself.
+pub(crate) mod repository {
+    /// Lines of a README or manifest that a plan reads: the introduction.
+    pub(crate) const SPAN_LINES: u64 = 50;
+    /// Bytes read of a manifest or README.
+    pub(crate) const FILE: u64 = 64 << 10;
+    /// Bytes of a file in a model's prompt, which has room for several in a small context.
+    pub(crate) const EXCERPT: usize = 3_000;
+    /// Characters of a sentence: two lines of a terminal.
+    pub(crate) const SENTENCE: usize = 200;
+    /// Characters of a heading; longer ones are slogans.
+    pub(crate) const HEADING: usize = 60;
+}
+
+/// Words of questions.
+pub(crate) mod terms {
+    /// Minimum characters of a word matched inside a compound or as a prefix.
+    pub(crate) const PART: usize = 4;
+    /// Characters by which an inflected word may differ from a listed one.
+    pub(crate) const ENDING: usize = 3;
+}
+
+/// Files of a workspace.
+pub(crate) mod walk {
+    /// More threads do not speed up a disk.
+    pub(crate) const THREADS: usize = 8;
+    /// Bytes of a rule file, so that a hostile one cannot exhaust memory.
+    pub(crate) const RULE_FILE: u64 = 256 << 10;
+}
+
+/// Stages on threads of their own.
+pub(crate) mod isolated {
+    use std::time::Duration;
+
+    /// Time between two checks for cancellation.
+    pub(crate) const POLL: Duration = Duration::from_millis(10);
+    /// Time limit of a stage that reads files; such a stage has its own shorter deadlines.
+    pub(crate) const FILES: Duration = Duration::from_secs(10);
+    /// Time limit of a stage that asks a model, including loading it on a slow machine.
+    pub(crate) const MODEL: Duration = Duration::from_secs(120);
+}
