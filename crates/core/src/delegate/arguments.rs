@@ -1,5 +1,6 @@
 //! The arguments of `delegate.run`: validation, and the text for the delegate.
 
+use super::delegator::DelegateOrder;
 use crate::{
     agent::AccessLimits,
     text::one_line,
@@ -23,40 +24,30 @@ const GLOB: usize = 256;
 pub(super) struct Arguments {
     /// The agent that works: `auto` (one that fits and is available), `codex`, `claude-code`, `gptoss`, `local_fm` or
     /// `custom:<id>`.
-    #[serde(default)]
-    pub(super) provider: Option<String>,
+    provider: Option<String>,
     /// A short verb for the kind of work: `run`, `search`, `generate`.
-    #[serde(default)]
     task: Option<String>,
     /// One line for people.
-    #[serde(default)]
-    pub(super) description: Option<String>,
+    description: Option<String>,
     /// The instruction for the agent, with everything that it needs to know: it sees nothing of this session.
     #[schemars(length(min = 1))]
-    pub(super) user_prompt: String,
+    user_prompt: String,
     /// The folder to work in: the session's, or one inside it.
-    #[serde(default)]
     workspace_root: Option<String>,
     /// The files to keep to, as globs relative to that folder: `src/**/*.rs`.
-    #[serde(default)]
     files_include_glob: Option<Vec<String>>,
     /// Ask for a short summary at the end.
-    #[serde(default)]
     summarize: Option<bool>,
     /// Maximum number of files that may be read or changed.
-    #[serde(default)]
     #[schemars(range(min = 1))]
     max_files: Option<u32>,
     /// Advice only.
-    #[serde(default)]
     priority: Option<Priority>,
     /// Milliseconds after which the work should be done; after twice that time the agent is stopped.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 86_400_000))]
     time_budget_ms: Option<u64>,
     /// Show what would be handed over without starting an agent.
-    #[serde(default)]
-    pub(super) dry_run: Option<bool>,
+    dry_run: Option<bool>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -67,20 +58,14 @@ enum Priority {
     High,
 }
 
-/// A task with valid arguments; its agent is not chosen yet.
+/// A task with valid arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DelegateTask {
-    pub(super) provider: Option<String>,
-    pub(super) description: Option<String>,
     /// The instruction as given.
     pub(super) prompt: String,
-    /// The complete text for the delegate.
-    pub(super) text: String,
-    pub(super) root: PathBuf,
-    pub(super) limits: AccessLimits,
-    pub(super) summarize: bool,
-    pub(super) time_budget: Option<Duration>,
     pub(super) dry_run: bool,
+    /// Its provider is the requested one, or `auto`, until the agent is chosen.
+    pub(super) order: DelegateOrder,
 }
 
 impl DelegateTask {
@@ -90,20 +75,21 @@ impl DelegateTask {
             return invalid("user_prompt is empty; say what is to be done");
         }
         let include = globs(arguments.files_include_glob.as_deref().unwrap_or_default())?;
-        let root = folder(arguments.workspace_root.as_deref(), workspace)?;
-        let filled = |text: &Option<String>| text.as_deref().map(one_line).filter(|line| !line.is_empty());
-        Ok(Self {
-            provider: filled(&arguments.provider),
+        let order = DelegateOrder {
+            provider: filled(&arguments.provider).unwrap_or_else(|| "auto".to_owned()),
             description: filled(&arguments.description),
             text: compose(&arguments, &include),
-            prompt: arguments.user_prompt,
-            root,
+            root: folder(arguments.workspace_root.as_deref(), workspace)?,
             limits: AccessLimits { include, max_files: arguments.max_files },
             summarize: arguments.summarize.unwrap_or_default(),
             time_budget: arguments.time_budget_ms.map(Duration::from_millis),
-            dry_run: arguments.dry_run.unwrap_or_default(),
-        })
+        };
+        Ok(Self { prompt: arguments.user_prompt, dry_run: arguments.dry_run.unwrap_or_default(), order })
     }
+}
+
+fn filled(text: &Option<String>) -> Option<String> {
+    text.as_deref().map(one_line).filter(|line| !line.is_empty())
 }
 
 fn invalid<T>(reason: impl Into<String>) -> Result<T, ToolError> {
@@ -153,29 +139,24 @@ fn folder(given: Option<&str>, workspace: &Workspace) -> Result<PathBuf, ToolErr
 }
 
 fn compose(arguments: &Arguments, include: &[String]) -> String {
-    let mut lines = Vec::new();
-    let mut say = |line: Option<String>| lines.extend(line);
-    say(arguments.description.as_deref().map(one_line).filter(|line| !line.is_empty()));
-    say(arguments
-        .task
-        .as_deref()
-        .map(one_line)
-        .filter(|line| !line.is_empty())
-        .map(|task| format!("Task: {task}")));
-    say((!include.is_empty()).then(|| format!("Keep to the files that match: {}", include.join(", "))));
-    say(arguments.max_files.map(|most| format!("Keep to {most} files at the most.")));
-    say(arguments.time_budget_ms.map(|time| format!("Keep to {} of time.", duration(time))));
-    say(arguments
-        .priority
-        .filter(|priority| *priority != Priority::Normal)
-        .map(|priority| format!("Priority: {}", if priority == Priority::High { "high" } else { "low" })));
+    let priority = match arguments.priority {
+        Some(Priority::High) => Some("high"),
+        Some(Priority::Low) => Some("low"),
+        Some(Priority::Normal) | None => None,
+    };
     let asks = arguments.summarize.unwrap_or_default();
-    say(asks.then(|| "End with a summary of what you did, in a few sentences.".to_owned()));
-    if !lines.is_empty() {
-        lines.push(String::new());
-    }
-    lines.push(arguments.user_prompt.clone());
-    lines.join("\n")
+    let limits = [
+        filled(&arguments.description),
+        filled(&arguments.task).map(|task| format!("Task: {task}")),
+        (!include.is_empty()).then(|| format!("Keep to the files that match: {}", include.join(", "))),
+        arguments.max_files.map(|most| format!("Keep to {most} files at the most.")),
+        arguments.time_budget_ms.map(|time| format!("Keep to {} of time.", duration(time))),
+        priority.map(|priority| format!("Priority: {priority}")),
+        asks.then(|| "End with a summary of what you did, in a few sentences.".to_owned()),
+    ];
+    let limits: String = limits.into_iter().flatten().map(|line| line + "\n").collect();
+    let gap = if limits.is_empty() { "" } else { "\n" };
+    format!("{limits}{gap}{}", arguments.user_prompt)
 }
 
 fn duration(milliseconds: u64) -> String {
@@ -201,7 +182,7 @@ mod tests {
             "max_files": 20, "priority": "high", "time_budget_ms": 120_000, "dry_run": false,
         });
         let task = DelegateTask::read(arguments, &bench.workspace).unwrap();
-        insta::assert_snapshot!(task.text, @r"
+        insta::assert_snapshot!(task.order.text, @r"
         Tidy the views
         Task: refactor
         Keep to the files that match: **/*.rs, *.{md,txt}
@@ -213,13 +194,14 @@ mod tests {
         Extract subviews.
         Keep behaviour.
         ");
-        assert_eq!((task.root, task.limits.max_files), (bench.root().join("src"), Some(20)));
+        assert_eq!((task.order.root, task.order.limits.max_files), (bench.root().join("src"), Some(20)));
         let bare =
             DelegateTask::read(json!({"user_prompt": "Count the TODOs", "provider": null}), &bench.workspace)
-                .unwrap();
+                .unwrap()
+                .order;
         assert_eq!(
-            (bare.text.as_str(), bare.root.as_path(), bare.provider),
-            ("Count the TODOs", bench.root(), None)
+            (bare.text.as_str(), bare.root.as_path(), bare.provider.as_str()),
+            ("Count the TODOs", bench.root(), "auto")
         );
     }
 
@@ -289,7 +271,7 @@ mod tests {
             let bench = Bench::with(&[("a/b.rs", "")]);
             let arguments = json!({"user_prompt": "x", "workspace_root": root, "files_include_glob": [glob]});
             if let Ok(task) = DelegateTask::read(arguments, &bench.workspace) {
-                proptest::prop_assert!(task.root.starts_with(bench.root()), "{root}");
+                proptest::prop_assert!(task.order.root.starts_with(bench.root()), "{root}");
                 let climbs = glob.split('/').any(|part| part == "..");
                 proptest::prop_assert!(!glob.starts_with('/') && !climbs, "{glob}");
             }

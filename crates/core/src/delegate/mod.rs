@@ -6,6 +6,6 @@ mod delegator;
 mod provider;
 mod tool;
 
-pub use brief::{brief, with_findings};
+pub use brief::with_findings;
 pub use delegator::{CODEX_RUN, DELEGATE, DelegateOrder, DelegateReport, Delegator};
 pub use tool::Delegate;

@@ -19,7 +19,7 @@ pub(super) enum Chosen {
 
 /// Returns the choice, or why there is none.
 pub(super) fn choose(
-    wanted: Option<&str>,
+    wanted: &str,
     delegator: &dyn Delegator,
     context: &SessionContext<'_>,
 ) -> Result<Chosen, String> {
@@ -27,8 +27,10 @@ pub(super) fn choose(
     if context.caller.is_some() && route::is_talk(context.prompt, &situation) {
         return Err("This is small talk, not a task; answer it directly".to_owned());
     }
-    let wanted = wanted.filter(|wanted| *wanted != "auto");
-    let wanted = wanted.map(|wanted| named(wanted, &situation, context)).transpose()?;
+    let wanted = match wanted {
+        "auto" => None,
+        wanted => Some(named(wanted, &situation, context)?),
+    };
     if let Some(wanted) = &wanted
         && (context.caller.is_none() || wanted.local)
     {

@@ -118,52 +118,47 @@ impl Delegate {
             tool_call_id: context.call_id.to_owned(),
             notes,
         };
-        let wanted = task.provider.as_deref();
-        let wanted = wanted.unwrap_or("auto");
-        let chosen = match provider::choose(task.provider.as_deref(), self.delegator.as_ref(), context) {
+        let DelegateTask { prompt, dry_run, mut order } = task;
+        let chosen = match provider::choose(&order.provider, self.delegator.as_ref(), context) {
             Ok(chosen) => chosen,
-            Err(reason) => return Ok(report(false, wanted, format!("{reason}."))),
+            Err(reason) => return Ok(report(false, &order.provider, format!("{reason}."))),
         };
-        let text = if task.dry_run { String::new() } else { brief(context, &task) };
-        let provider = match chosen {
-            Chosen::Starts(agent) if task.dry_run => {
-                return Ok(report(true, &agent.id, format!("Dry run: {} would start.", agent.name)));
-            }
+        if dry_run {
+            return Ok(match chosen {
+                Chosen::Starts(agent) => {
+                    report(true, &agent.id, format!("Dry run: {} would start.", agent.name))
+                }
+                Chosen::Asks(offered) => {
+                    let names: Vec<_> = offered.iter().map(|agent| agent.name.as_str()).collect();
+                    let names = names.join(", ");
+                    let notes = format!("Dry run: the person would be asked to choose among {names}.");
+                    report(true, &order.provider, notes)
+                }
+            });
+        }
+        order.text = brief(context, &prompt, &order);
+        order.provider = match chosen {
             Chosen::Starts(agent) => agent.id,
-            Chosen::Asks(offered) if task.dry_run => {
-                let names: Vec<_> = offered.iter().map(|agent| agent.name.as_str()).collect();
-                let notes =
-                    format!("Dry run: the person would be asked to choose among {}.", names.join(", "));
-                return Ok(report(true, wanted, notes));
-            }
             Chosen::Asks(offered) => {
-                let answer = self.delegator.ask(&text, &offered, context.call_id, context.cancel);
-                let Some(id) = answer else {
-                    let notes = "The person did not allow it; do it yourself, or say what is missing.";
-                    return Ok(report(false, wanted, notes.to_owned()));
-                };
-                id
+                match self.delegator.ask(&order.text, &offered, context.call_id, context.cancel) {
+                    Some(id) => id,
+                    None => {
+                        let notes = "The person did not allow it; do it yourself, or say what is missing.";
+                        return Ok(report(false, &order.provider, notes.to_owned()));
+                    }
+                }
             }
-        };
-        let order = DelegateOrder {
-            provider,
-            description: task.description,
-            text,
-            root: task.root,
-            limits: task.limits,
-            summarize: task.summarize,
-            time_budget: task.time_budget,
         };
         Ok(self.delegator.run(&order, context.call_id, context.cancel))
     }
 }
 
-/// Returns the task with the code locations found for it. Past sessions are left out, because the person has not seen
-/// the text.
-fn brief(context: &SessionContext<'_>, task: &DelegateTask) -> String {
-    let found = find::find_in(&task.root, None, &task.prompt, context.cancel);
+/// Returns the task with the code locations found for `prompt`. Past sessions are left out, because the person has not
+/// seen the text.
+fn brief(context: &SessionContext<'_>, prompt: &str, order: &DelegateOrder) -> String {
+    let found = find::find_in(&order.root, None, prompt, context.cancel);
     let found = found.map_err(|error| tracing::warn!(%error, "a task is handed over without findings"));
-    with_findings(&task.text, &found.unwrap_or_default().findings, false)
+    with_findings(&order.text, &found.unwrap_or_default().findings, false)
 }
 
 /// Returns the title of the row: the description, or the beginning of the prompt.
