@@ -65,7 +65,6 @@ fn workspace() -> tempfile::TempDir {
 fn call(tool: &dyn Tool, root: &Path, arguments: Value) -> Result<Value, ToolError> {
     let (workspace, history) = (Workspace::open(root).unwrap(), History::empty());
     let context = ToolContext {
-        session: None,
         workspace: &workspace,
         history: &history,
         limits: &Limits::default(),

@@ -60,7 +60,6 @@ pub(crate) fn call_tool(
 ) -> Result<ToolOutput, ToolError> {
     let registry = builtin::registry();
     let context = ToolContext {
-        session: None,
         workspace,
         history: &history(),
         limits: &Limits::default(),

@@ -109,7 +109,6 @@ impl Bench {
 
     fn context(&self) -> ToolContext<'_> {
         ToolContext {
-            session: None,
             workspace: &self.workspace,
             history: &self.history,
             limits: &self.limits,

@@ -136,7 +136,7 @@ fn call(
 ) -> Result<Value> {
     let cancel = CancellationToken::new();
     let registry = builtin::registry();
-    let context = ToolContext { session: None, workspace, history, limits, cancel: &cancel, progress: &() };
+    let context = ToolContext { workspace, history, limits, cancel: &cancel, progress: &() };
     let output = registry.call(tool, &context, arguments)?;
     ensure!(!output.cut.timed_out, "{tool} timed out");
     Ok(output.to_json())

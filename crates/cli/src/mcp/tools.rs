@@ -5,7 +5,7 @@ use crate::surroundings;
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    builtin::{SessionRead, SessionSearch},
+    builtin::{session_read, session_search},
     find,
     history::History,
     tool::{Limits, Tool as _, ToolContext, ToolError, parse_arguments},
@@ -77,8 +77,8 @@ impl McpTool {
     fn schema(self) -> JsonObject {
         let schema = match self {
             Self::Find => schemars::schema_for!(FindArguments),
-            Self::SessionsSearch => SessionSearch.schema(),
-            Self::SessionRead => SessionRead.schema(),
+            Self::SessionsSearch => session_search().schema(),
+            Self::SessionRead => session_read().schema(),
         };
         match schema.to_value() {
             Value::Object(mut members) => {
@@ -125,17 +125,10 @@ impl McpTool {
         arguments: Value,
         cancel: &CancellationToken,
     ) -> Result<CallToolResult, ToolError> {
-        let context = ToolContext {
-            session: None,
-            workspace,
-            history,
-            limits: &Limits::default(),
-            cancel,
-            progress: &(),
-        };
+        let context = ToolContext { workspace, history, limits: &Limits::default(), cancel, progress: &() };
         let output = match self {
-            Self::SessionRead => SessionRead.call(&context, arguments),
-            _ => SessionSearch.call(&context, arguments),
+            Self::SessionRead => session_read().call(&context, arguments),
+            _ => session_search().call(&context, arguments),
         }?;
         Ok(answer::data(output.to_json()))
     }

@@ -59,7 +59,7 @@ impl AgentProvider for ModelAgent {
         let agent = AgentLoop {
             model: Arc::clone(&self.model),
             options: self.options,
-            tools: Toolbox { session: Some(request.session_id.as_str().into()), ..self.tools.clone() },
+            tools: self.tools.clone(),
             session_tools: Vec::new(),
         };
         let turn = PromptRequest {
@@ -128,7 +128,7 @@ mod tests {
             schemars::Schema::default()
         }
         fn call(&self, context: &ToolContext<'_>, _: Value) -> Result<ToolOutput, ToolError> {
-            Ok(ToolOutput::whole(json!([context.session])))
+            Ok(ToolOutput::whole(json!([context.workspace.name()])))
         }
     }
 
@@ -166,6 +166,6 @@ mod tests {
         let outcome = agent.prompt(&request, log.clone(), &CancellationToken::new());
         assert_eq!(outcome.text, "One file.");
         let story = story(&log.0.lock().unwrap());
-        assert_eq!(story, "call #1 sees {}\nend #1 [\"s\"]\nmessage One file.");
+        assert_eq!(story, "call #1 sees {}\nend #1 [\"proj\"]\nmessage One file.");
     }
 }

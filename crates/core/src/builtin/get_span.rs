@@ -1,43 +1,20 @@
 //! The tool `content.get_span`.
 
+use super::typed::TypedTool;
 use crate::{
-    tool::{Tool, ToolContext, ToolError, ToolOutput, parse_arguments},
+    tool::{Tool, ToolContext, ToolError, ToolOutput},
     update::Cut,
     workspace::Workspace,
 };
-use schemars::{JsonSchema, Schema, schema_for};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
 use std::{
     fs::File,
     io::{BufRead, BufReader, Read},
     ops::RangeInclusive,
     time::Duration,
 };
-
-/// A span of lines of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct GetSpanOutput {
-    /// Relative to the workspace.
-    pub path: String,
-    /// From 1.
-    pub start_line: u64,
-    /// Inclusive; equal to the start if there are no lines.
-    pub end_line: u64,
-    /// Without line ends.
-    pub lines: Vec<String>,
-    /// The file has more lines.
-    pub truncated: bool,
-    /// `utf-8`, or `utf-8-lossy` where bytes were replaced.
-    pub encoding: &'static str,
-    /// Size of the whole file in bytes; only if the span was cut.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub original_size: Option<u64>,
-}
-
-/// Reads a span of lines of a file.
-#[derive(Debug)]
-pub struct GetSpan;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -67,62 +44,58 @@ struct Span {
 
 const TIME: Duration = Duration::from_millis(1500);
 
-impl Tool for GetSpan {
-    fn name(&self) -> &'static str {
-        "content.get_span"
+/// Returns the tool.
+pub(super) fn get_span() -> impl Tool {
+    TypedTool {
+        name: "content.get_span",
+        description: "Reads a span of lines from a text file in the workspace (at most 120 lines).",
+        run,
     }
+}
 
-    fn description(&self) -> &'static str {
-        "Reads a span of lines from a text file in the workspace (at most 120 lines)."
+fn run(context: &ToolContext<'_>, arguments: Arguments) -> Result<ToolOutput, ToolError> {
+    let limits = context.limits;
+    let asked_end = arguments.end_line.unwrap_or(u64::MAX);
+    if arguments.start_line == 0 || asked_end < arguments.start_line {
+        let range = format!("Invalid line range: {}-{asked_end}", arguments.start_line);
+        return Err(ToolError::InvalidParameters(range));
     }
-
-    fn schema(&self) -> Schema {
-        schema_for!(Arguments)
+    // Requested lines take precedence over context lines.
+    let asked = (asked_end - arguments.start_line).saturating_add(1);
+    let around = arguments.context.min(limits.span_lines.saturating_sub(asked) / 2);
+    let start = arguments.start_line.saturating_sub(around).max(1);
+    let end = asked_end.saturating_add(around);
+    let path = context.workspace.resolve(&arguments.path)?;
+    let shown = Workspace::shown(&path);
+    let opened = context.workspace.open_file(&path)?;
+    if opened.size > limits.span_file_bytes {
+        return Err(ToolError::ExecutionFailed(format!("File too large: {} bytes", opened.size)));
     }
-
-    fn call(&self, context: &ToolContext<'_>, arguments: Value) -> Result<ToolOutput, ToolError> {
-        let arguments: Arguments = parse_arguments(arguments)?;
-        let limits = context.limits;
-        let asked_end = arguments.end_line.unwrap_or(u64::MAX);
-        if arguments.start_line == 0 || asked_end < arguments.start_line {
-            let range = format!("Invalid line range: {}-{asked_end}", arguments.start_line);
-            return Err(ToolError::InvalidParameters(range));
-        }
-        // Requested lines take precedence over context lines.
-        let asked = (asked_end - arguments.start_line).saturating_add(1);
-        let around = arguments.context.min(limits.span_lines.saturating_sub(asked) / 2);
-        let start = arguments.start_line.saturating_sub(around).max(1);
-        let end = asked_end.saturating_add(around);
-        let path = context.workspace.resolve(&arguments.path)?;
-        let shown = Workspace::shown(&path);
-        let opened = context.workspace.open_file(&path)?;
-        if opened.size > limits.span_file_bytes {
-            return Err(ToolError::ExecutionFailed(format!("File too large: {} bytes", opened.size)));
-        }
-        let last = end.min(start.saturating_add(limits.span_lines - 1));
-        let budget = context.budget(TIME);
-        let file = opened.file.take(limits.span_file_bytes);
-        let span = read_lines(file, start..=last, last < end, limits.span_bytes, &|| budget.spent())
-            .map_err(|error| ToolError::io(&shown, &error))?;
-        budget.check_cancelled()?;
-        let given = span.lines.len() as u64;
-        if given == 0 && start > 1 {
-            return Err(ToolError::InvalidParameters(format!(
-                "Invalid line range: {shown} ends before line {start}"
-            )));
-        }
-        let cut = Cut { truncated: span.truncated, timed_out: budget.timed_out(), omitted: 0 };
-        let result = GetSpanOutput {
-            path: shown,
-            start_line: start,
-            end_line: start + given - u64::from(given > 0),
-            lines: span.lines,
-            truncated: span.truncated,
-            encoding: if span.lossy { "utf-8-lossy" } else { "utf-8" },
-            original_size: span.truncated.then_some(opened.size),
-        };
-        Ok(ToolOutput::new(result, cut))
+    let last = end.min(start.saturating_add(limits.span_lines - 1));
+    let budget = context.budget(TIME);
+    let file = opened.file.take(limits.span_file_bytes);
+    let span = read_lines(file, start..=last, last < end, limits.span_bytes, &|| budget.spent())
+        .map_err(|error| ToolError::io(&shown, &error))?;
+    budget.check_cancelled()?;
+    let given = span.lines.len() as u64;
+    if given == 0 && start > 1 {
+        return Err(ToolError::InvalidParameters(format!(
+            "Invalid line range: {shown} ends before line {start}"
+        )));
     }
+    let cut = Cut { truncated: span.truncated, timed_out: budget.timed_out(), omitted: 0 };
+    let mut result = json!({
+        "path": shown,
+        "start_line": start,
+        "end_line": start + given - u64::from(given > 0),
+        "lines": span.lines,
+        "truncated": span.truncated,
+        "encoding": if span.lossy { "utf-8-lossy" } else { "utf-8" },
+    });
+    if span.truncated {
+        result["original_size"] = opened.size.into();
+    }
+    Ok(ToolOutput::new(result, cut))
 }
 
 /// Reads a range of lines, counted from 1, up to `bytes` (each line counts one byte more than its length). `capped`

@@ -1,27 +1,19 @@
 //! The tool `fs.list_dir`.
 
+use super::typed::TypedTool;
 use crate::{
     budget::Budget,
-    tool::{Tool, ToolContext, ToolError, ToolOutput, parse_arguments},
+    tool::{Tool, ToolContext, ToolError, ToolOutput},
     update::Cut,
     walk::is_ignored_directory,
     workspace::Workspace,
 };
-use schemars::{JsonSchema, Schema, schema_for};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
-
-/// Paths below the workspace, sorted; directories end in a slash.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ListDirOutput(pub Vec<String>);
-
-/// Lists the names in a directory.
-#[derive(Debug)]
-pub struct ListDir;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -37,33 +29,27 @@ struct Arguments {
 /// Time limit; a directory on a dead network mount must not block a plan.
 const TIME: Duration = Duration::from_millis(1500);
 
-impl Tool for ListDir {
-    fn name(&self) -> &'static str {
-        "fs.list_dir"
+/// Returns the tool.
+pub(super) fn list_dir() -> impl Tool {
+    TypedTool {
+        name: "fs.list_dir",
+        description: "Lists the files and directories of a directory in the workspace; directories end in a slash.",
+        run,
     }
+}
 
-    fn description(&self) -> &'static str {
-        "Lists the files and directories of a directory in the workspace; directories end in a slash."
+fn run(context: &ToolContext<'_>, arguments: Arguments) -> Result<ToolOutput, ToolError> {
+    let start = context.workspace.resolve(&arguments.path)?;
+    let cap = context.limits.list_dir_entries;
+    let mut listing = Listing { names: Vec::new(), cut: Cut::default(), budget: context.budget(TIME) };
+    // One more than the cap distinguishes "exactly full" from "cut".
+    listing.add(context.workspace, &start, arguments.depth, cap + 1)?;
+    listing.names.sort_unstable();
+    if listing.names.len() > cap {
+        listing.cut.truncated = true;
+        listing.names.truncate(cap);
     }
-
-    fn schema(&self) -> Schema {
-        schema_for!(Arguments)
-    }
-
-    fn call(&self, context: &ToolContext<'_>, arguments: Value) -> Result<ToolOutput, ToolError> {
-        let arguments: Arguments = parse_arguments(arguments)?;
-        let start = context.workspace.resolve(&arguments.path)?;
-        let cap = context.limits.list_dir_entries;
-        let mut listing = Listing { names: Vec::new(), cut: Cut::default(), budget: context.budget(TIME) };
-        // One more than the cap distinguishes "exactly full" from "cut".
-        listing.add(context.workspace, &start, arguments.depth, cap + 1)?;
-        listing.names.sort_unstable();
-        if listing.names.len() > cap {
-            listing.cut.truncated = true;
-            listing.names.truncate(cap);
-        }
-        Ok(ToolOutput::new(ListDirOutput(listing.names), listing.cut))
-    }
+    Ok(ToolOutput::new(listing.names, listing.cut))
 }
 
 struct Listing {

@@ -9,14 +9,12 @@ mod session_read;
 mod session_search;
 #[cfg(test)]
 pub(crate) mod testing;
+mod typed;
 
-pub use get_span::{GetSpan, GetSpanOutput};
-pub use grep::{Grep, GrepMatch, GrepOutput};
-pub use list_dir::{ListDir, ListDirOutput};
-pub use session_analyze::{Frequencies, SessionAnalyze, SessionAnalyzeOutput};
-pub use session_list::{SessionList, SessionListOutput, SessionRow};
-pub use session_read::{SessionEvent, SessionRead, SessionReadOutput};
-pub use session_search::{SessionSearch, SessionSearchOutput};
+pub(crate) use grep::GrepOutput;
+pub(crate) use session_analyze::SessionAnalyzeOutput;
+pub use session_read::session_read;
+pub use session_search::session_search;
 
 use crate::{
     history::History,
@@ -27,16 +25,16 @@ use std::sync::Arc;
 /// Returns the seven tools.
 pub fn registry() -> Registry {
     Registry::default()
-        .with(Arc::new(ListDir))
-        .with(Arc::new(GetSpan))
-        .with(Arc::new(Grep))
-        .with(Arc::new(SessionList))
-        .with(Arc::new(SessionSearch))
-        .with(Arc::new(SessionRead))
-        .with(Arc::new(SessionAnalyze))
+        .with(Arc::new(list_dir::list_dir()))
+        .with(Arc::new(get_span::get_span()))
+        .with(Arc::new(grep::grep()))
+        .with(Arc::new(session_list::session_list()))
+        .with(Arc::new(session_search()))
+        .with(Arc::new(session_read()))
+        .with(Arc::new(session_analyze::session_analyze()))
 }
 
 /// Returns the seven tools over `history` with the default limits.
 pub fn toolbox(history: Arc<History>) -> Toolbox {
-    Toolbox { session: None, history, limits: Limits::default(), registry: registry() }
+    Toolbox { history, limits: Limits::default(), registry: registry() }
 }

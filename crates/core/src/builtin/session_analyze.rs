@@ -1,18 +1,17 @@
 //! The tool `session.analyze`: summarises the sessions of this workspace.
 
-use super::session_list::provider;
+use super::{session_list::provider, typed::TypedTool};
 use crate::{
     budget::Budget,
     history::{self, Digest, Fact, Query, Transcript, WorktreeScope},
     parallel,
-    tool::{Tool, ToolContext, ToolError, ToolOutput, parse_arguments},
+    tool::{Tool, ToolContext, ToolError, ToolOutput},
     update::{Cut, Evidence},
     workspace::Workspace,
 };
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     path::Path,
@@ -28,30 +27,30 @@ const EVIDENCE: usize = 3;
 /// Summary of past sessions. Metrics that were not requested are absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SessionAnalyzeOutput {
+pub(crate) struct SessionAnalyzeOutput {
     /// Number of sessions that touched a file, by path relative to the workspace or as logged.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub file_frequency: Option<Frequencies>,
+    pub(crate) file_frequency: Option<Frequencies>,
     /// Number of calls by tool name.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool_frequency: Option<Frequencies>,
+    pub(crate) tool_frequency: Option<Frequencies>,
     /// Distinct prompts, newest first.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub goal_patterns: Option<Vec<String>>,
+    pub(crate) goal_patterns: Option<Vec<String>>,
     /// Mean number of events per session; absent without sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub avg_conversation_length: Option<f64>,
+    pub(crate) avg_conversation_length: Option<f64>,
     /// The person's intent in one sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub user_intent: Option<String>,
+    pub(crate) user_intent: Option<String>,
     /// Evidence for the sentence; never empty if there is one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub evidence: Vec<Evidence>,
+    pub(crate) evidence: Vec<Evidence>,
 }
 
 /// Names with their counts in descending order; serialized as an object in this order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Frequencies(pub Vec<(String, u64)>);
+pub(crate) struct Frequencies(pub(crate) Vec<(String, u64)>);
 
 impl Serialize for Frequencies {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -59,11 +58,6 @@ impl Serialize for Frequencies {
     }
 }
 
-/// Summarises past sessions.
-#[derive(Debug)]
-pub struct SessionAnalyze;
-
-/// Arguments of `session.analyze`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Arguments {
@@ -75,76 +69,70 @@ struct Arguments {
     metrics: Option<Vec<String>>,
 }
 
-impl Tool for SessionAnalyze {
-    fn name(&self) -> &'static str {
-        "session.analyze"
+/// Returns the tool.
+pub(super) fn session_analyze() -> impl Tool {
+    TypedTool {
+        name: "session.analyze",
+        description: "Says what the recent sessions in this workspace were about: goals, files, tools, and one sentence of intent.",
+        run,
     }
+}
 
-    fn description(&self) -> &'static str {
-        "Says what the recent sessions in this workspace were about: goals, files, tools, and one sentence of intent."
-    }
-
-    fn schema(&self) -> schemars::Schema {
-        schemars::schema_for!(Arguments)
-    }
-
-    fn call(&self, context: &ToolContext<'_>, arguments: Value) -> Result<ToolOutput, ToolError> {
-        let arguments: Arguments = parse_arguments(arguments)?;
-        let budget = context.budget(context.limits.analyze_time);
-        let ids = arguments.session_ids.unwrap_or_default();
-        let metrics = arguments.metrics.unwrap_or_default();
-        let wants = |metric: &str| metrics.is_empty() || metrics.iter().any(|wanted| wanted == metric);
-        let targets = match provider(arguments.provider.as_deref()) {
-            Some(provider) if ids.is_empty() => {
-                let query = Query {
-                    provider,
-                    workspace: Some(context.workspace.root().to_owned()),
-                    limit: context.limits.analyze_sessions,
-                    ..Query::default()
-                };
-                context.history.list(&query, &budget)
-            }
-            Some(provider) => {
-                let ids = ids.iter().take(context.limits.analyze_sessions).map(String::as_str);
-                let ids: Vec<&str> = ids.collect();
-                let mut rows = context.history.find_each(&ids, provider, &budget);
-                rows.sort_by_key(|row| std::cmp::Reverse(row.updated_at));
-                history::Listing { rows, ..history::Listing::default() }
-            }
-            None => history::Listing::default(),
-        };
-        budget.check_cancelled()?;
-        let digests = digest_all(context, &targets.rows, &budget);
-        budget.check_cancelled()?;
-        let missing = digests.iter().filter(|digest| digest.is_none()).count() as u64;
-        let timed_out = targets.timed_out || budget.timed_out();
-        let mut analysis = Analysis::new(context.workspace);
-        let pairs: Vec<_> = targets
-            .rows
-            .iter()
-            .zip(&digests)
-            .filter_map(|(row, digest)| digest.as_ref().map(|digest| (row, digest)))
-            .collect();
-        // Oldest first: lines copied by a resumed session belong to the original.
-        for (row, digest) in pairs.iter().rev() {
-            analysis.add(row, digest);
+fn run(context: &ToolContext<'_>, arguments: Arguments) -> Result<ToolOutput, ToolError> {
+    let budget = context.budget(context.limits.analyze_time);
+    let ids = arguments.session_ids.unwrap_or_default();
+    let metrics = arguments.metrics.unwrap_or_default();
+    let wants = |metric: &str| metrics.is_empty() || metrics.iter().any(|wanted| wanted == metric);
+    let targets = match provider(arguments.provider.as_deref()) {
+        Some(provider) if ids.is_empty() => {
+            let query = Query {
+                provider,
+                workspace: Some(context.workspace.root().to_owned()),
+                limit: context.limits.analyze_sessions,
+                ..Query::default()
+            };
+            context.history.list(&query, &budget)
         }
-        let events: u64 = pairs.iter().map(|(_, digest)| digest.events).sum();
-        let (user_intent, evidence) = analysis.intent().unzip();
-        let result = SessionAnalyzeOutput {
-            file_frequency: wants("files").then(|| frequencies(&analysis.files)),
-            tool_frequency: wants("tools").then(|| frequencies(&analysis.tools)),
-            goal_patterns: wants("goals").then(|| analysis.goals(context.limits.analyze_goals)),
-            avg_conversation_length: (!pairs.is_empty()).then(|| events as f64 / pairs.len() as f64),
-            user_intent,
-            evidence: evidence.unwrap_or_default(),
-        };
-        let unread = targets.unread as u64;
-        let omitted = unread + missing + pairs.iter().map(|(_, digest)| digest.omitted).sum::<u64>();
-        // Older sessions of the workspace were not requested, so the result is not cut.
-        let truncated = pairs.iter().any(|(_, digest)| digest.partial);
-        Ok(ToolOutput::new(result, Cut { truncated, timed_out, omitted }))
+        Some(provider) => {
+            let ids = ids.iter().take(context.limits.analyze_sessions).map(String::as_str);
+            let ids: Vec<&str> = ids.collect();
+            let mut rows = context.history.find_each(&ids, provider, &budget);
+            rows.sort_by_key(|row| std::cmp::Reverse(row.updated_at));
+            history::Listing { rows, ..history::Listing::default() }
+        }
+        None => history::Listing::default(),
+    };
+    budget.check_cancelled()?;
+    let digests = digest_all(context, &targets.rows, &budget);
+    budget.check_cancelled()?;
+    let missing = digests.iter().filter(|digest| digest.is_none()).count() as u64;
+    let timed_out = targets.timed_out || budget.timed_out();
+    let mut analysis = Analysis::new(context.workspace);
+    let pairs: Vec<_> = targets
+        .rows
+        .iter()
+        .zip(&digests)
+        .filter_map(|(row, digest)| digest.as_ref().map(|digest| (row, digest)))
+        .collect();
+    // Oldest first: lines copied by a resumed session belong to the original.
+    for (row, digest) in pairs.iter().rev() {
+        analysis.add(row, digest);
     }
+    let events: u64 = pairs.iter().map(|(_, digest)| digest.events).sum();
+    let (user_intent, evidence) = analysis.intent().unzip();
+    let result = SessionAnalyzeOutput {
+        file_frequency: wants("files").then(|| frequencies(&analysis.files)),
+        tool_frequency: wants("tools").then(|| frequencies(&analysis.tools)),
+        goal_patterns: wants("goals").then(|| analysis.goals(context.limits.analyze_goals)),
+        avg_conversation_length: (!pairs.is_empty()).then(|| events as f64 / pairs.len() as f64),
+        user_intent,
+        evidence: evidence.unwrap_or_default(),
+    };
+    let unread = targets.unread as u64;
+    let omitted = unread + missing + pairs.iter().map(|(_, digest)| digest.omitted).sum::<u64>();
+    // Older sessions of the workspace were not requested, so the result is not cut.
+    let truncated = pairs.iter().any(|(_, digest)| digest.partial);
+    Ok(ToolOutput::new(result, Cut { truncated, timed_out, omitted }))
 }
 
 fn digest_all(context: &ToolContext<'_>, rows: &[Transcript], budget: &Budget) -> Vec<Option<Digest>> {

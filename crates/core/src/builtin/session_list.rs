@@ -1,52 +1,31 @@
 //! The tool `session.list`.
 
+use super::typed::TypedTool;
 use crate::{
     history::{Provider, Query, Transcript},
-    tool::{Tool, ToolContext, ToolError, ToolOutput, parse_arguments},
+    tool::{Tool, ToolContext, ToolError, ToolOutput},
     update::Cut,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-/// Past sessions, newest first.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct SessionListOutput {
-    /// The first sessions, up to the cap.
-    pub sessions: Vec<SessionRow>,
-    /// There are more, or the deadline was reached.
-    pub truncated: bool,
-    /// Number of all sessions found.
-    pub total_count: usize,
-}
+use serde_json::json;
 
 /// One past session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SessionRow {
-    /// Id given by its agent.
-    pub id: String,
-    /// `codex`, `claude-code`.
-    pub provider: &'static str,
+#[derive(Debug, Serialize)]
+struct SessionRow {
+    id: String,
+    provider: &'static str,
     /// Milliseconds since the epoch.
-    pub updated_at: i64,
-    /// Path of the log.
-    pub file_path: String,
-    /// Title given by the agent or a person, otherwise the first prompt.
+    updated_at: i64,
+    file_path: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// Working directory.
+    title: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cwd: Option<String>,
-    /// Branch checked out there.
+    cwd: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub branch: Option<String>,
+    branch: Option<String>,
 }
 
-/// Lists past sessions of the agents on this machine.
-#[derive(Debug)]
-pub struct SessionList;
-
-/// Arguments of `session.list`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Arguments {
@@ -62,47 +41,35 @@ struct Arguments {
     workspace_only: bool,
 }
 
-impl Tool for SessionList {
-    fn name(&self) -> &'static str {
-        "session.list"
+/// Returns the tool.
+pub(super) fn session_list() -> impl Tool {
+    TypedTool {
+        name: "session.list",
+        description: "Lists the most recent sessions of coding agents (Codex, Claude Code) on this machine, newest first.",
+        run,
     }
+}
 
-    fn description(&self) -> &'static str {
-        "Lists the most recent sessions of coding agents (Codex, Claude Code) on this machine, newest first."
-    }
-
-    fn schema(&self) -> schemars::Schema {
-        schemars::schema_for!(Arguments)
-    }
-
-    fn call(&self, context: &ToolContext<'_>, arguments: Value) -> Result<ToolOutput, ToolError> {
-        let arguments: Arguments = parse_arguments(arguments)?;
-        let budget = context.budget(context.limits.list_time);
-        let Some(provider) = provider(arguments.provider.as_deref()) else {
-            // Documented behaviour of this tool: an unknown agent has no sessions.
-            return Ok(ToolOutput::whole(SessionListOutput::default()));
-        };
-        let query = Query {
-            provider,
-            workspace: arguments.workspace_only.then(|| context.workspace.root().to_owned()),
-            since: arguments.since,
-            all: false,
-            limit: arguments.top_k.unwrap_or(context.limits.list_rows).clamp(1, context.limits.list_rows_max),
-        };
-        let listing = context.history.list(&query, &budget);
-        budget.check_cancelled()?;
-        let cut = Cut {
-            truncated: listing.truncated,
-            timed_out: listing.timed_out,
-            omitted: listing.unread as u64,
-        };
-        let result = SessionListOutput {
-            sessions: listing.rows.into_iter().map(row).collect(),
-            truncated: listing.truncated || listing.timed_out,
-            total_count: listing.total,
-        };
-        Ok(ToolOutput::new(result, cut))
-    }
+fn run(context: &ToolContext<'_>, arguments: Arguments) -> Result<ToolOutput, ToolError> {
+    let budget = context.budget(context.limits.list_time);
+    let result = |sessions: Vec<SessionRow>, truncated: bool, total: usize| json!({"sessions": sessions, "truncated": truncated, "total_count": total});
+    let Some(provider) = provider(arguments.provider.as_deref()) else {
+        // Documented behaviour of this tool: an unknown agent has no sessions.
+        return Ok(ToolOutput::whole(result(Vec::new(), false, 0)));
+    };
+    let query = Query {
+        provider,
+        workspace: arguments.workspace_only.then(|| context.workspace.root().to_owned()),
+        since: arguments.since,
+        all: false,
+        limit: arguments.top_k.unwrap_or(context.limits.list_rows).clamp(1, context.limits.list_rows_max),
+    };
+    let listing = context.history.list(&query, &budget);
+    budget.check_cancelled()?;
+    let cut =
+        Cut { truncated: listing.truncated, timed_out: listing.timed_out, omitted: listing.unread as u64 };
+    let rows = listing.rows.into_iter().map(row).collect();
+    Ok(ToolOutput::new(result(rows, cut.truncated || cut.timed_out, listing.total), cut))
 }
 
 /// Reads the argument `provider`; `None` for an unknown name.

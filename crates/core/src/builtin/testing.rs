@@ -42,7 +42,6 @@ impl Bench {
 
     pub(crate) fn context(&self) -> ToolContext<'_> {
         ToolContext {
-            session: None,
             workspace: &self.workspace,
             history: &self.history,
             limits: &self.limits,

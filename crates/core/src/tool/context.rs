@@ -12,8 +12,6 @@ use tokio_util::sync::CancellationToken;
 /// Context of a tool call.
 #[derive(Clone, Copy)]
 pub struct ToolContext<'a> {
-    /// The session of the call, if any.
-    pub session: Option<&'a str>,
     /// The only directory that a workspace tool may access.
     pub workspace: &'a Workspace,
     /// The logs of other agents on this machine.

@@ -16,8 +16,6 @@ type Called = Result<ToolOutput, ToolError>;
 /// Data shared by all runs of a process.
 #[derive(Debug, Clone)]
 pub struct Toolbox {
-    /// The session of the calls, if any.
-    pub session: Option<Arc<str>>,
     /// The logs of other agents.
     pub history: Arc<History>,
     /// Limits of the tools.
@@ -43,7 +41,6 @@ impl Toolbox {
             move |sender: &mpsc::Sender<StageMessage<(u64, u64), Called>>| {
                 let reporter = Reporter(sender.clone());
                 let context = ToolContext {
-                    session: toolbox.session.as_deref(),
                     workspace: &workspace,
                     history: &toolbox.history,
                     limits: &toolbox.limits,

@@ -8,19 +8,19 @@ use std::{collections::VecDeque, path::Path};
 
 /// One matching line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct GrepMatch {
+pub(crate) struct GrepMatch {
     /// Relative to the workspace.
-    pub path: String,
+    pub(crate) path: String,
     /// From 1.
-    pub line_number: u64,
+    pub(crate) line_number: u64,
     /// Truncated.
-    pub line: String,
+    pub(crate) line: String,
     /// Lines before it, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub context_before: Vec<String>,
+    pub(crate) context_before: Vec<String>,
     /// Lines after it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub context_after: Vec<String>,
+    pub(crate) context_after: Vec<String>,
 }
 
 /// Parameters of one search.

@@ -7,18 +7,12 @@ mod collect;
 mod files;
 mod reader;
 
-pub use collect::GrepMatch;
-
-use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, parse_arguments};
-use collect::Search;
+use super::typed::TypedTool;
+use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use collect::{GrepMatch, Search};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use schemars::{JsonSchema, Schema, schema_for};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-/// Searches the files of the workspace.
-#[derive(Debug)]
-pub struct Grep;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -26,13 +20,11 @@ struct Arguments {
     /// Regular expression (Rust syntax).
     pattern: String,
     /// File or directory relative to the workspace.
-    #[serde(default)]
     path_prefix: Option<String>,
     /// Ignore case.
     #[serde(default)]
     case_insensitive: bool,
     /// Maximum number of matches (up to 200).
-    #[serde(default)]
     max_results: Option<usize>,
     /// Lines of context around each match (0 to 3).
     #[serde(default)]
@@ -41,48 +33,41 @@ struct Arguments {
 
 /// The matching lines, by path and line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct GrepOutput {
+pub(crate) struct GrepOutput {
     /// As requested.
-    pub pattern: String,
+    pub(crate) pattern: String,
     /// The first matches, up to the cap.
-    pub matches: Vec<GrepMatch>,
+    pub(crate) matches: Vec<GrepMatch>,
     /// There are more matches.
-    pub truncated: bool,
+    pub(crate) truncated: bool,
     /// Number of all matches seen.
-    pub total_matches: u64,
+    pub(crate) total_matches: u64,
 }
 
-impl Tool for Grep {
-    fn name(&self) -> &'static str {
-        "search.grep"
+/// Returns the tool.
+pub(super) fn grep() -> impl Tool {
+    TypedTool {
+        name: "search.grep",
+        description: "Searches the files of the workspace for a regular expression and gives the matching lines.",
+        run,
     }
+}
 
-    fn description(&self) -> &'static str {
-        "Searches the files of the workspace for a regular expression and gives the matching lines."
-    }
-
-    fn schema(&self) -> Schema {
-        schema_for!(Arguments)
-    }
-
-    fn call(&self, context: &ToolContext<'_>, arguments: Value) -> Result<ToolOutput, ToolError> {
-        let arguments: Arguments = parse_arguments(arguments)?;
-        let limits = context.limits;
-        let search = Search {
-            workspace: context.workspace,
-            matcher: matcher(&arguments.pattern, arguments.case_insensitive, limits.regex_bytes)?,
-            context: arguments.context_lines.min(limits.grep_context_max),
-            cap: arguments.max_results.unwrap_or(limits.grep_matches).min(limits.grep_matches),
-            line_chars: limits.grep_line_chars,
-        };
-        let start = context.workspace.resolve(arguments.path_prefix.as_deref().unwrap_or("."))?;
-        let budget = context.budget(limits.grep_time);
-        let (matches, total_matches, cut) = files::search(&search, &start, &budget)?;
-        budget.check_cancelled()?;
-        let found =
-            GrepOutput { pattern: arguments.pattern, matches, truncated: cut.truncated, total_matches };
-        Ok(ToolOutput::new(found, cut))
-    }
+fn run(context: &ToolContext<'_>, arguments: Arguments) -> Result<ToolOutput, ToolError> {
+    let limits = context.limits;
+    let search = Search {
+        workspace: context.workspace,
+        matcher: matcher(&arguments.pattern, arguments.case_insensitive, limits.regex_bytes)?,
+        context: arguments.context_lines.min(limits.grep_context_max),
+        cap: arguments.max_results.unwrap_or(limits.grep_matches).min(limits.grep_matches),
+        line_chars: limits.grep_line_chars,
+    };
+    let start = context.workspace.resolve(arguments.path_prefix.as_deref().unwrap_or("."))?;
+    let budget = context.budget(limits.grep_time);
+    let (matches, total_matches, cut) = files::search(&search, &start, &budget)?;
+    budget.check_cancelled()?;
+    let found = GrepOutput { pattern: arguments.pattern, matches, truncated: cut.truncated, total_matches };
+    Ok(ToolOutput::new(found, cut))
 }
 
 fn matcher(pattern: &str, case_insensitive: bool, bytes: usize) -> Result<RegexMatcher, ToolError> {
