@@ -54,7 +54,7 @@ fn run(explorer: &Explorer, root: &std::path::Path) -> (ExploreOutcome, Vec<Sess
 }
 
 fn read(path: &str) -> OpKind {
-    OpKind::ReadSpan { path: path.into(), start_line: 1, end_line: 5, context: None }
+    OpKind::ReadSpan { path: path.into(), start_line: 1, end_line: 5 }
 }
 
 /// One line per update; ids are numbered in order of appearance.
@@ -483,14 +483,8 @@ fn a_run_listed_the_history_again_for_every_step() {
     std::fs::write(claude.join(format!("projects/-p/{id}.jsonl")), format!("{line}\n")).unwrap();
     let index = Arc::new(Counted::default());
     let roots = HistoryRoots { claude: Some(claude), codex: None };
-    let list = OpKind::SessionList { provider: None, top_k: None, since: None };
-    let search = OpKind::SessionSearch {
-        pattern: "login".into(),
-        provider: Some(Provider::ClaudeCode),
-        session_ids: vec![],
-        max_results: None,
-        context_lines: None,
-    };
+    let list = OpKind::SessionList { provider: None, top_k: None };
+    let search = OpKind::SessionSearch { pattern: "login".into(), provider: Some(Provider::ClaudeCode) };
     let explorer = Explorer {
         planner: Arc::new(Fixed(vec![list, search])),
         ..Explorer::heuristic(Arc::new(History::new(roots, index.clone())))

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     isolated,
-    plan::{ModelPlanner, Op, Plan, PlanError, PlanRequest, Planner, normalise},
+    plan::{ModelPlanner, Op, PlanError, PlanRequest, Planner, normalise},
     survey::Survey,
     update::{EntryStatus, PlanEntry},
 };
@@ -17,24 +17,25 @@ use std::{sync::Arc, time::Duration};
 impl Run<'_> {
     pub(super) fn make_plan(&mut self, survey: &Arc<Survey>) -> Result<Vec<Op>, Stop> {
         let choice = self.request.planner;
-        let plan = match self.explorer.model_for(choice) {
+        let by_rules = || self.ask_planner(self.explorer.planner.clone(), isolated::FILES, survey);
+        let ops = match self.explorer.model_for(choice) {
             None if choice == PlannerChoice::Model => {
                 return Err(Stop::Failed("no plan: no local model is set up here".to_owned()));
             }
-            None => self.ask_planner(self.explorer.planner.clone(), isolated::FILES, survey)?,
+            None => by_rules()?,
             Some(model) => {
                 let planner = Arc::new(ModelPlanner { model: model.clone() });
                 match self.ask_planner(planner, isolated::MODEL, survey) {
                     Err(Stop::Failed(reason)) if choice == PlannerChoice::Auto => {
                         tracing::warn!(reason, "the model made no plan; falling back to the rules");
-                        self.ask_planner(self.explorer.planner.clone(), isolated::FILES, survey)?
+                        by_rules()?
                     }
                     other => other?,
                 }
             }
         };
-        self.plan.entries = plan.ops.iter().map(pending).collect();
-        Ok(plan.ops)
+        self.plan.entries = ops.iter().map(pending).collect();
+        Ok(ops)
     }
 
     fn ask_planner(
@@ -42,18 +43,14 @@ impl Run<'_> {
         planner: Arc<dyn Planner>,
         limit: Duration,
         survey: &Arc<Survey>,
-    ) -> Result<Plan, Stop> {
+    ) -> Result<Vec<Op>, Stop> {
         let cancel = self.cancel.child_token();
         // An abandoned planner stops as well.
         let _stops_it = cancel.clone().drop_guard();
-        let work = {
-            let (limits, survey) = (self.explorer.tools.limits.clone(), Arc::clone(survey));
-            let goals = self.request.goals.clone();
-            move |_: &_| {
-                let request =
-                    PlanRequest { goals: &goals, survey: &survey, limits: &limits, cancel: &cancel };
-                planner.plan(&request).map(|kinds| normalise(kinds, &survey.workspace))
-            }
+        let (survey, goals) = (Arc::clone(survey), self.request.goals.clone());
+        let work = move |_: &_| {
+            let request = PlanRequest { goals: &goals, survey: &survey, cancel: &cancel };
+            planner.plan(&request).map(|kinds| normalise(kinds, &survey.workspace))
         };
         let planned = isolated::run("plan", limit, self.cancel, work, silence)?;
         // The planner may observe a cancel before the waiting thread.

@@ -5,7 +5,7 @@ use super::{
     planner::{PlanError, PlanRequest, Planner},
 };
 use crate::{budget::Budget, history::Query, repository::SPAN_LINES, update::Finding};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Plans by rules.
 #[derive(Debug, Clone, Copy, Default)]
@@ -16,6 +16,9 @@ const LOOK_AT_HISTORY: Duration = Duration::from_millis(25);
 
 /// Maximum number of titles in a model's prompt.
 const TITLES: usize = 5;
+
+/// Number of listed sessions.
+const SESSIONS: usize = 20;
 
 /// Maximum number of places to read.
 const PLACES: usize = 3;
@@ -30,11 +33,10 @@ impl Planner for HeuristicPlanner {
     fn plan(&self, request: &PlanRequest<'_>) -> Result<Vec<OpKind>, PlanError> {
         let has_history = recent_titles(request).is_some();
         let findings = &request.survey.findings.findings;
-        let ops = match names(findings) {
+        Ok(match names(findings) {
             Some(names) => answering(&names, findings, has_history),
             None => looking_around(request, has_history),
-        };
-        Ok(ops)
+        })
     }
 }
 
@@ -42,7 +44,7 @@ impl Planner for HeuristicPlanner {
 fn answering(names: &str, findings: &[Finding], has_history: bool) -> Vec<OpKind> {
     let mut ops = Vec::new();
     if has_history {
-        ops.push(session_search(names));
+        ops.push(OpKind::SessionSearch { pattern: names.to_owned(), provider: None });
     }
     ops.push(OpKind::grep(names));
     let in_files = findings.iter().filter_map(|finding| Some((finding.path()?, finding)));
@@ -50,7 +52,6 @@ fn answering(names: &str, findings: &[Finding], has_history: bool) -> Vec<OpKind
         path: path.to_owned(),
         start_line: finding.start,
         end_line: finding.end,
-        context: None,
     }));
     ops
 }
@@ -59,11 +60,12 @@ fn answering(names: &str, findings: &[Finding], has_history: bool) -> Vec<OpKind
 fn looking_around(request: &PlanRequest<'_>, has_history: bool) -> Vec<OpKind> {
     let repository = request.survey.repository();
     let mut ops = vec![if has_history {
-        OpKind::SessionList { provider: None, top_k: Some(request.limits.list_rows), since: None }
+        OpKind::SessionList { provider: None, top_k: Some(SESSIONS) }
     } else {
         OpKind::ListDir { path: ".".to_owned(), depth: 0 }
     }];
-    ops.extend([&repository.readme, &repository.manifest].into_iter().flatten().map(|file| read(file)));
+    let files = [&repository.readme, &repository.manifest].into_iter().flatten().cloned();
+    ops.extend(files.map(|path| OpKind::ReadSpan { path, start_line: 1, end_line: SPAN_LINES }));
     ops.push(OpKind::grep(OPEN_ENDS));
     ops
 }
@@ -82,7 +84,7 @@ fn names(findings: &[Finding]) -> Option<String> {
 
 /// Returns titles, newest first; `None` if there are no sessions.
 pub(super) fn recent_titles(request: &PlanRequest<'_>) -> Option<Vec<String>> {
-    let budget = Budget::new(Instant::now() + LOOK_AT_HISTORY, request.cancel.clone());
+    let budget = Budget::within(LOOK_AT_HISTORY, request.cancel);
     let query = Query {
         workspace: Some(request.survey.workspace.root().to_path_buf()),
         limit: TITLES,
@@ -91,20 +93,6 @@ pub(super) fn recent_titles(request: &PlanRequest<'_>) -> Option<Vec<String>> {
     let listing = request.survey.history.list(&query, &budget);
     let known = !listing.rows.is_empty() || listing.timed_out;
     known.then(|| listing.rows.into_iter().filter_map(|row| row.title).collect())
-}
-
-fn session_search(pattern: &str) -> OpKind {
-    OpKind::SessionSearch {
-        pattern: pattern.to_owned(),
-        provider: None,
-        session_ids: Vec::new(),
-        max_results: None,
-        context_lines: None,
-    }
-}
-
-fn read(path: &str) -> OpKind {
-    OpKind::ReadSpan { path: path.to_owned(), start_line: 1, end_line: SPAN_LINES, context: None }
 }
 
 #[cfg(test)]
@@ -116,10 +104,9 @@ mod tests {
         let goals: Vec<_> = goals.iter().map(|goal| (*goal).to_owned()).collect();
         let mut survey = Survey::new(Workspace::open(bench.root()).unwrap().into(), &bench.history);
         survey.find(&goals, &Budget::within(crate::find::TIME, &bench.cancel));
-        let request =
-            PlanRequest { goals: &goals, survey: &survey, limits: &bench.limits, cancel: &bench.cancel };
+        let request = PlanRequest { goals: &goals, survey: &survey, cancel: &bench.cancel };
         let ops = HeuristicPlanner.plan(&request).unwrap();
-        normalise(ops, &bench.workspace).ops.iter().map(|op| op.kind.entry_text()).collect()
+        normalise(ops, &bench.workspace).iter().map(|op| op.kind.entry_text()).collect()
     }
 
     #[test]

@@ -6,15 +6,15 @@ use serde_json::Value;
 
 /// A parsed plan.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct JsonPlan {
+pub(super) struct JsonPlan {
     /// The steps, neither de-duplicated nor truncated.
-    pub ops: Vec<OpKind>,
+    pub(super) ops: Vec<OpKind>,
     /// Number of objects that are not a step.
-    pub dropped: usize,
+    pub(super) dropped: usize,
 }
 
 /// Parses every JSON object in a text and ignores the rest; never fails.
-pub fn parse_json_plan(text: &str) -> JsonPlan {
+pub(super) fn parse_json_plan(text: &str) -> JsonPlan {
     let mut plan = JsonPlan::default();
     let mut rest = text;
     while let Some(at) = rest.find('{') {

@@ -8,10 +8,10 @@ mod op;
 mod planner;
 
 pub use heuristic::HeuristicPlanner;
-pub use json::{JsonPlan, parse_json_plan};
 pub use model::ModelPlanner;
-pub use normalise::{MAX_OPS, Plan, normalise};
-pub use op::{Op, OpKind};
+pub use op::OpKind;
 pub use planner::{PlanError, PlanRequest, Planner};
 
 pub(crate) use heuristic::OPEN_ENDS;
+pub(crate) use normalise::normalise;
+pub(crate) use op::Op;

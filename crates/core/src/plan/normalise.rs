@@ -4,20 +4,14 @@ use super::op::{Op, OpKind};
 use crate::workspace::Workspace;
 
 /// Maximum number of steps; an analysis of the sessions may be added.
-pub const MAX_OPS: usize = 5;
-
-/// The steps of one run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
-    /// In order of execution, without duplicates.
-    pub ops: Vec<Op>,
-}
+const MAX_OPS: usize = 5;
 
 /// Normalises paths, drops duplicates, keeps the first [`MAX_OPS`] steps and appends an analysis if sessions are used.
 /// A path outside of the workspace is kept, so that its step fails with an error that names it.
-pub fn normalise(kinds: Vec<OpKind>, workspace: &Workspace) -> Plan {
+pub(crate) fn normalise(kinds: Vec<OpKind>, workspace: &Workspace) -> Vec<Op> {
     let mut kept: Vec<OpKind> = Vec::new();
-    for kind in kinds.into_iter().map(|kind| with_relative_path(kind, workspace)) {
+    for mut kind in kinds {
+        make_path_relative(&mut kind, workspace);
         if kept.len() < MAX_OPS && !kept.contains(&kind) {
             kept.push(kind);
         }
@@ -26,35 +20,34 @@ pub fn normalise(kinds: Vec<OpKind>, workspace: &Workspace) -> Plan {
     if !analyzes && kept.iter().any(OpKind::is_session_op) {
         kept.push(OpKind::analyze_recent());
     }
-    Plan { ops: told_apart(kept.into_iter().map(Op::new).collect()) }
-}
-
-/// Clients identify steps by their text, so equal texts are numbered.
-fn told_apart(mut ops: Vec<Op>) -> Vec<Op> {
-    for index in 1..ops.len() {
-        let (before, rest) = ops.split_at_mut(index);
-        let Some(op) = rest.first_mut() else { continue };
-        let same = before.iter().filter(|other| other.kind.entry_text() == op.text).count();
-        if same > 0 {
-            op.text = format!("{} ({})", op.text, same + 1);
+    let mut ops: Vec<Op> = Vec::new();
+    for kind in kept {
+        let mut op = Op::new(kind);
+        // Clients identify steps by their text, so equal texts are numbered.
+        match ops.iter().filter(|other| other.kind.entry_text() == op.text).count() {
+            0 => {}
+            same => op.text = format!("{} ({})", op.text, same + 1),
         }
+        ops.push(op);
     }
     ops
 }
 
-fn with_relative_path(kind: OpKind, workspace: &Workspace) -> OpKind {
-    let relative =
-        |path: String| workspace.resolve(&path).map_or(path, |resolved| Workspace::shown(&resolved));
+fn make_path_relative(kind: &mut OpKind, workspace: &Workspace) {
+    let relative = |path: &mut String| {
+        if let Ok(resolved) = workspace.resolve(path) {
+            *path = Workspace::shown(&resolved);
+        }
+    };
     match kind {
-        OpKind::ListDir { path, depth } => OpKind::ListDir { path: relative(path), depth },
-        OpKind::ReadSpan { path, start_line, end_line, context } => {
-            OpKind::ReadSpan { path: relative(path), start_line, end_line, context }
+        OpKind::ListDir { path, .. } | OpKind::ReadSpan { path, .. } => relative(path),
+        OpKind::Grep { path_prefix, .. } => {
+            if let Some(prefix) = path_prefix {
+                relative(prefix);
+            }
+            path_prefix.take_if(|prefix| prefix == ".");
         }
-        OpKind::Grep { pattern, path_prefix, case_insensitive, max_results, context_lines } => {
-            let path_prefix = path_prefix.map(relative).filter(|prefix| prefix != ".");
-            OpKind::Grep { pattern, path_prefix, case_insensitive, max_results, context_lines }
-        }
-        other => other,
+        _ => {}
     }
 }
 
@@ -65,7 +58,7 @@ mod tests {
 
     fn texts(kinds: Vec<OpKind>) -> Vec<String> {
         let bench = Bench::with(&[("src/a", "")]);
-        normalise(kinds, &bench.workspace).ops.into_iter().map(|op| op.text).collect()
+        normalise(kinds, &bench.workspace).into_iter().map(|op| op.text).collect()
     }
 
     #[test]
@@ -79,7 +72,7 @@ mod tests {
 
     #[test]
     fn an_analysis_follows_any_session_op_once() {
-        let list = OpKind::SessionList { provider: None, top_k: None, since: None };
+        let list = OpKind::SessionList { provider: None, top_k: None };
         assert_eq!(texts(vec![list.clone()]), ["List 20 all sessions", "Analyze recent sessions"]);
         let both = vec![OpKind::analyze_recent(), list];
         assert_eq!(texts(both), ["Analyze recent sessions", "List 20 all sessions"]);
@@ -91,9 +84,6 @@ mod tests {
         let read = |session_id: &str| OpKind::SessionRead {
             session_id: session_id.into(),
             provider: crate::history::Provider::Codex,
-            start_line: None,
-            end_line: None,
-            max_events: None,
         };
         let expected =
             ["Read session 0199… (codex)", "Read session 0199… (codex) (2)", "Analyze recent sessions"];
@@ -102,15 +92,10 @@ mod tests {
 
     #[test]
     fn a_prefix_that_means_everything_is_left_out_and_one_outside_is_kept_to_fail_by_name() {
-        let grep = |prefix: &str| match OpKind::grep("x") {
-            OpKind::Grep { pattern, case_insensitive, max_results, context_lines, .. } => OpKind::Grep {
-                pattern,
-                path_prefix: Some(prefix.into()),
-                case_insensitive,
-                max_results,
-                context_lines,
-            },
-            other => other,
+        let grep = |prefix: &str| OpKind::Grep {
+            pattern: "x".into(),
+            path_prefix: Some(prefix.into()),
+            case_insensitive: false,
         };
         let expected = ["Search 'x' in workspace", "Search 'x' in src", "Search 'x' in /etc"];
         assert_eq!(texts(vec![grep("/workspace"), grep("proj/src/"), grep("/etc")]), expected);

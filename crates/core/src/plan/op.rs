@@ -7,18 +7,18 @@ use xxhash_rust::xxh32::xxh32;
 
 /// A step with an id.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Op {
+pub(crate) struct Op {
     /// UUID; also the globally unique id of the tool call.
-    pub id: String,
+    pub(crate) id: String,
     /// The action.
-    pub kind: OpKind,
+    pub(crate) kind: OpKind,
     /// Description for a person; unique within a plan.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 impl Op {
     /// Creates a step with a new id.
-    pub fn new(kind: OpKind) -> Self {
+    pub(crate) fn new(kind: OpKind) -> Self {
         let text = kind.entry_text();
         Self { id: new_id(), kind, text }
     }
@@ -30,31 +30,16 @@ impl Op {
 #[expect(missing_docs, reason = "the parameters are those of the tools of the same name")]
 pub enum OpKind {
     /// Lists past sessions.
-    SessionList { provider: Option<Provider>, top_k: Option<usize>, since: Option<i64> },
+    SessionList { provider: Option<Provider>, top_k: Option<usize> },
     /// Searches past sessions.
-    SessionSearch {
-        pattern: String,
-        provider: Option<Provider>,
-        #[serde(default)]
-        session_ids: Vec<String>,
-        max_results: Option<usize>,
-        context_lines: Option<usize>,
-    },
+    SessionSearch { pattern: String, provider: Option<Provider> },
     /// Reads one past session.
-    SessionRead {
-        session_id: String,
-        provider: Provider,
-        start_line: Option<u64>,
-        end_line: Option<u64>,
-        max_events: Option<usize>,
-    },
+    SessionRead { session_id: String, provider: Provider },
     /// Sums up past sessions; without ids the recent ones of this workspace.
     SessionAnalyze {
         #[serde(default)]
         session_ids: Vec<String>,
         provider: Option<Provider>,
-        #[serde(default)]
-        metrics: Vec<String>,
     },
     /// Lists a directory.
     ListDir {
@@ -69,7 +54,6 @@ pub enum OpKind {
         start_line: u64,
         #[serde(default = "last_line")]
         end_line: u64,
-        context: Option<u64>,
     },
     /// Searches the code.
     Grep {
@@ -77,8 +61,6 @@ pub enum OpKind {
         path_prefix: Option<String>,
         #[serde(default)]
         case_insensitive: bool,
-        max_results: Option<usize>,
-        context_lines: Option<usize>,
     },
 }
 
@@ -94,18 +76,12 @@ fn last_line() -> u64 {
 impl OpKind {
     /// Returns an analysis of the recent sessions of the workspace.
     pub fn analyze_recent() -> Self {
-        Self::SessionAnalyze { session_ids: Vec::new(), provider: None, metrics: Vec::new() }
+        Self::SessionAnalyze { session_ids: Vec::new(), provider: None }
     }
 
     /// Returns a search of the code for `pattern`.
     pub fn grep(pattern: impl Into<String>) -> Self {
-        Self::Grep {
-            pattern: pattern.into(),
-            path_prefix: None,
-            case_insensitive: false,
-            max_results: None,
-            context_lines: None,
-        }
+        Self::Grep { pattern: pattern.into(), path_prefix: None, case_insensitive: false }
     }
 
     /// Returns whether the step looks at past sessions.
@@ -180,39 +156,23 @@ mod tests {
     fn every_kind_says_what_it_does() {
         let rows: [(OpKind, &str, &str); 8] = [
             (
-                OpKind::SessionList { provider: None, top_k: Some(20), since: None },
+                OpKind::SessionList { provider: None, top_k: Some(20) },
                 "List 20 all sessions",
                 r#"{"topK":20}"#,
             ),
             (
-                OpKind::SessionSearch {
-                    pattern: "x".into(),
-                    provider: Some(Provider::Codex),
-                    session_ids: vec![],
-                    max_results: None,
-                    context_lines: None,
-                },
+                OpKind::SessionSearch { pattern: "x".into(), provider: Some(Provider::Codex) },
                 "Search 'x' in codex sessions",
                 r#"{"pattern":"x","provider":"codex"}"#,
             ),
             (
-                OpKind::SessionRead {
-                    session_id: "12345".into(),
-                    provider: Provider::Codex,
-                    start_line: None,
-                    end_line: None,
-                    max_events: None,
-                },
+                OpKind::SessionRead { session_id: "12345".into(), provider: Provider::Codex },
                 "Read session 1234… (codex)",
                 r#"{"provider":"codex","sessionId":"12345"}"#,
             ),
             (OpKind::analyze_recent(), "Analyze recent sessions", "{}"),
             (
-                OpKind::SessionAnalyze {
-                    session_ids: vec!["a".into(), "b".into()],
-                    provider: None,
-                    metrics: vec![],
-                },
+                OpKind::SessionAnalyze { session_ids: vec!["a".into(), "b".into()], provider: None },
                 "Analyze 2 sessions",
                 r#"{"sessionIds":["a","b"]}"#,
             ),
@@ -222,7 +182,7 @@ mod tests {
                 r#"{"depth":0,"path":"src"}"#,
             ),
             (
-                OpKind::ReadSpan { path: "README.md".into(), start_line: 1, end_line: 50, context: None },
+                OpKind::ReadSpan { path: "README.md".into(), start_line: 1, end_line: 50 },
                 "Read README.md:1-50",
                 r#"{"endLine":50,"path":"README.md","startLine":1}"#,
             ),

@@ -1,7 +1,7 @@
 //! The trait of planners.
 
 use super::op::OpKind;
-use crate::{CancellationToken, survey::Survey, tool::Limits};
+use crate::{CancellationToken, survey::Survey};
 
 /// Makes a plan, with rules or a model.
 pub trait Planner: Send + Sync + std::fmt::Debug {
@@ -16,8 +16,6 @@ pub struct PlanRequest<'a> {
     pub goals: &'a [String],
     /// The workspace and its history.
     pub survey: &'a Survey,
-    /// The caps.
-    pub limits: &'a Limits,
     /// Cancelled when the plan is no longer needed.
     pub cancel: &'a CancellationToken,
 }
