@@ -36,7 +36,13 @@ impl Explorer {
         cancel: &CancellationToken,
         emit: &(dyn Fn(SessionUpdate) + Sync),
     ) -> ExploreOutcome {
-        Run::new(self, request, cancel, emit).finish()
+        let plan = PlanSnapshot {
+            plan_id: request.plan_id.clone(),
+            goals: request.goals.clone(),
+            state: RunState::Running,
+            entries: Vec::new(),
+        };
+        Run { explorer: self, request, cancel, emit, plan, summary: Summary::default(), ops: 0 }.finish()
     }
 }
 
@@ -46,48 +52,42 @@ pub(super) struct Run<'a> {
     pub(super) cancel: &'a CancellationToken,
     emit: &'a (dyn Fn(SessionUpdate) + Sync),
     pub(super) plan: PlanSnapshot,
+    /// What is known so far.
+    summary: Summary,
+    /// Number of steps that ran.
+    ops: usize,
 }
 
-impl<'a> Run<'a> {
-    fn new(
-        explorer: &'a Explorer,
-        request: &'a ExploreRequest,
-        cancel: &'a CancellationToken,
-        emit: &'a (dyn Fn(SessionUpdate) + Sync),
-    ) -> Self {
-        let plan = PlanSnapshot {
-            plan_id: request.plan_id.clone(),
-            goals: request.goals.clone(),
-            state: RunState::Running,
-            entries: Vec::new(),
+impl Run<'_> {
+    fn finish(mut self) -> ExploreOutcome {
+        let (state, message) = match self.run() {
+            Ok(message) => (RunState::Complete, message),
+            Err(Stop::Cancelled) => (RunState::Cancelled, CANCELLED.to_owned()),
+            Err(Stop::Failed(reason)) => (RunState::Failed, format!("❌ {reason}")),
         };
-        Self { explorer, request, cancel, emit, plan }
+        if state != RunState::Complete {
+            self.close_plan(state);
+        }
+        self.send(SessionUpdate::AgentMessage(AgentMessage {
+            text: message.clone(),
+            summary: (state == RunState::Complete).then(|| self.summary.clone()),
+            ended: true,
+            ..AgentMessage::default()
+        }));
+        ExploreOutcome { state, summary: self.summary, ops: self.ops, message }
     }
 
-    fn finish(mut self) -> ExploreOutcome {
-        let workspace = match self.open() {
-            Ok(workspace) => workspace,
-            Err(Stop::Cancelled) => return self.cancelled(Summary::default(), 0),
-            Err(Stop::Failed(reason)) => return self.failed(Summary::default(), 0, &reason),
-        };
-        let known = Summary { repository: workspace.name().to_owned(), ..Summary::default() };
-        let survey = match self.survey(workspace) {
-            Ok(survey) => survey,
-            Err(Stop::Cancelled) => return self.cancelled(known, 0),
-            Err(Stop::Failed(reason)) => return self.failed(known, 0, &reason),
-        };
+    /// Returns the final message.
+    fn run(&mut self) -> Result<String, Stop> {
+        let workspace = self.open()?;
+        self.summary.repository = workspace.name().to_owned();
+        let survey = self.survey(workspace)?;
         let tools = Toolbox { history: survey.history.clone(), ..self.explorer.tools.clone() };
-        let ops = match self.make_plan(&survey) {
-            Ok(ops) => ops,
-            Err(Stop::Cancelled) => return self.cancelled(known, 0),
-            Err(Stop::Failed(reason)) => return self.failed(known, 0, &reason),
-        };
+        let ops = self.make_plan(&survey)?;
         self.send_plan();
         let mut done: Vec<Done> = Vec::with_capacity(ops.len());
         for (index, op) in ops.iter().enumerate() {
-            if self.cancel.is_cancelled() {
-                return self.cancelled(known, done.len());
-            }
+            self.check_cancelled()?;
             self.plan.entries[index].status = EntryStatus::InProgress;
             self.send_plan();
             let result = self.run_step(op, &tools, &survey.workspace);
@@ -95,17 +95,20 @@ impl<'a> Run<'a> {
             entry.status = EntryStatus::Completed;
             entry.error = result.as_ref().err().map(ToString::to_string);
             done.push(Done { kind: op.kind.clone(), result });
+            self.ops = done.len();
         }
-        if self.cancel.is_cancelled() {
-            return self.cancelled(known, done.len());
-        }
+        self.check_cancelled()?;
         if let Some(reason) = all_failed(&done) {
-            return self.failed(known, done.len(), &reason);
+            return Err(Stop::Failed(reason));
         }
         self.plan.state = RunState::Complete;
         self.send_plan();
         self.send_findings(&survey.findings);
         self.sum_up(&survey, done)
+    }
+
+    fn check_cancelled(&self) -> Result<(), Stop> {
+        if self.cancel.is_cancelled() { Err(Stop::Cancelled) } else { Ok(()) }
     }
 
     /// Inspects the workspace once and finds what answers the goals.
@@ -165,7 +168,7 @@ impl<'a> Run<'a> {
         result
     }
 
-    fn sum_up(self, survey: &Arc<Survey>, done: Vec<Done>) -> ExploreOutcome {
+    fn sum_up(&mut self, survey: &Arc<Survey>, done: Vec<Done>) -> Result<String, Stop> {
         let call_id = new_id();
         self.send(SessionUpdate::ToolCall(ToolCall {
             call_id: call_id.clone(),
@@ -174,7 +177,6 @@ impl<'a> Run<'a> {
             ..ToolCall::default()
         }));
         self.send_call(&call_id, ToolCallStatus::Started { progress: 0.0, note: None });
-        let ops = done.len();
         let inferred = self.infer(survey, &done);
         let work = {
             let (survey, cancel) = (Arc::clone(survey), self.cancel.child_token());
@@ -185,41 +187,13 @@ impl<'a> Run<'a> {
         };
         let gathered = isolated::run("fm.analysis", isolated::FILES, self.cancel, work, silence);
         let gathered = if self.cancel.is_cancelled() { Err(Lost::Cancelled) } else { gathered };
-        let known = Summary { repository: survey.workspace.name().to_owned(), ..Summary::default() };
-        let summary = match gathered {
-            Ok(summary) => summary,
-            Err(lost) => {
-                self.send_call(&call_id, ToolCallStatus::Error { message: lost.to_string() });
-                return match lost {
-                    Lost::Cancelled => self.cancelled(known, ops),
-                    other => self.failed(known, ops, &other.to_string()),
-                };
-            }
-        };
-        let bytes = summary.intent.as_ref().map_or(0, String::len);
-        let output = json!({"summary_bytes": bytes, "source": summary.source.as_str()});
+        self.summary = gathered.inspect_err(|lost| {
+            self.send_call(&call_id, ToolCallStatus::Error { message: lost.to_string() });
+        })?;
+        let bytes = self.summary.intent.as_ref().map_or(0, String::len);
+        let output = json!({"summary_bytes": bytes, "source": self.summary.source.as_str()});
         self.send_call(&call_id, ToolCallStatus::Completed { output, cut: Default::default() });
-        let message = summary::message(&summary, self.request.repository_note.as_deref());
-        self.send(SessionUpdate::AgentMessage(AgentMessage {
-            text: message.clone(),
-            summary: Some(summary.clone()),
-            ended: true,
-            ..AgentMessage::default()
-        }));
-        ExploreOutcome { state: RunState::Complete, summary, ops, message }
-    }
-
-    fn cancelled(mut self, summary: Summary, ops: usize) -> ExploreOutcome {
-        self.close_plan(RunState::Cancelled);
-        self.say(CANCELLED);
-        ExploreOutcome { state: RunState::Cancelled, summary, ops, message: CANCELLED.to_owned() }
-    }
-
-    fn failed(mut self, summary: Summary, ops: usize, reason: &str) -> ExploreOutcome {
-        self.close_plan(RunState::Failed);
-        let message = format!("❌ {reason}");
-        self.say(&message);
-        ExploreOutcome { state: RunState::Failed, summary, ops, message }
+        Ok(summary::message(&self.summary, self.request.repository_note.as_deref()))
     }
 
     /// Closes the plan: steps that did not run are marked.
@@ -248,11 +222,6 @@ impl<'a> Run<'a> {
             findings: Some(findings),
             ..AgentMessage::default()
         }));
-    }
-
-    fn say(&self, text: &str) {
-        let message = AgentMessage { text: text.to_owned(), ended: true, ..AgentMessage::default() };
-        self.send(SessionUpdate::AgentMessage(message));
     }
 
     fn send_plan(&self) {
