@@ -28,9 +28,10 @@ pub(crate) fn map<S, T: Send>(
             results.lock()[at] = result;
         }
     };
-    match threads.min(count) {
-        0 | 1 => run(),
-        threads => thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(run)))),
-    }
+    thread::scope(|scope| {
+        // Without further threads, this one does all the work.
+        (1..threads.min(count)).for_each(|_| drop(thread::Builder::new().spawn_scoped(scope, run)));
+        run();
+    });
     results.into_inner()
 }

@@ -72,24 +72,24 @@ pub(super) fn ask(
     let mut reader = Reader::new(emit, grounding);
     loop {
         let now = Instant::now();
-        reader.tick(now);
+        if let Some(piece) = reader.coalescer.ripe(now) {
+            reader.tell(piece, false);
+        }
         if cancel.is_cancelled() {
-            return Err(reader.broken(ModelError::Cancelled));
+            return Err(reader.broken(Broken::Model(ModelError::Cancelled)));
         }
         if now >= deadline {
-            reader.release();
-            reader.flush(false);
-            return Err(Broken::OutOfTime);
+            return Err(reader.broken(Broken::OutOfTime));
         }
         let wait = reader.coalescer.due().map_or(POLL, |due| due.saturating_duration_since(now).min(POLL));
         match messages.recv_timeout(wait) {
             Ok(WorkerMessage::Event(event)) => reader.hear(event),
             Ok(WorkerMessage::Done(Ok(stop))) => return Ok(reader.end(stop)),
-            Ok(WorkerMessage::Done(Err(error))) => return Err(reader.broken(error)),
+            Ok(WorkerMessage::Done(Err(error))) => return Err(reader.broken(Broken::Model(error))),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 let reason = format!("{} stopped unexpectedly; try again", model.name());
-                return Err(reader.broken(ModelError::Failed(reason)));
+                return Err(reader.broken(Broken::Model(ModelError::Failed(reason))));
             }
         }
         if reader.bytes > ANSWER_BYTES {
@@ -179,12 +179,9 @@ impl<'a> Reader<'a> {
             self.filter = self.grounding.map(Filter::new);
             self.role = role;
         }
-        match &mut self.filter {
+        match self.filter.as_mut().map(|filter| filter.push(text)) {
             None => self.pass(role, text),
-            Some(filter) => {
-                let checked = filter.push(text);
-                self.pass(role, &checked);
-            }
+            Some(checked) => self.pass(role, &checked),
         }
     }
 
@@ -205,18 +202,10 @@ impl<'a> Reader<'a> {
 
     fn show(&mut self, activity: Activity) {
         let (kind, now) = (std::mem::discriminant(&activity), Instant::now());
-        let is_news = self
-            .activity
-            .is_none_or(|(known, told)| known != kind || now.duration_since(told) >= ACTIVITY_EVERY);
-        if is_news {
+        let is_news = |(known, told)| known != kind || now.duration_since(told) >= ACTIVITY_EVERY;
+        if self.activity.is_none_or(is_news) {
             self.activity = Some((kind, now));
             (self.emit)(AgentEvent::Activity(Some(activity)));
-        }
-    }
-
-    fn tick(&mut self, now: Instant) {
-        if let Some(piece) = self.coalescer.ripe(now) {
-            self.tell(piece, false);
         }
     }
 
@@ -261,9 +250,10 @@ impl<'a> Reader<'a> {
         Answer { message: self.message, shown: self.shown, stop, usage: self.usage }
     }
 
-    fn broken(mut self, error: ModelError) -> Broken {
+    /// Emits what is held and returns `reason`.
+    fn broken(mut self, reason: Broken) -> Broken {
         self.release();
         self.flush(false);
-        Broken::Model(error)
+        reason
     }
 }

@@ -4,13 +4,14 @@ use super::{
     agent_loop::AgentLoop,
     event::{AgentEvent, end_call},
     session_tool::{SessionContext, SessionTool},
-    shown::{self, Row},
+    shown::Row,
     tools,
 };
 use crate::{
     CancellationToken,
     budget::Cancelled,
     model::{CallRequest, Message},
+    parallel,
     tool::{ToolError, ToolOutput},
     update::{ToolCallStatus, new_id},
     workspace::Workspace,
@@ -29,25 +30,15 @@ const RESULT: std::ops::RangeInclusive<usize> = 1_000..=16_000;
 
 /// Runs the calls of one turn.
 pub(super) struct CallRunner<'a> {
-    agent: &'a AgentLoop,
+    pub(super) agent: &'a AgentLoop,
     /// The person's prompt; empty if another agent wrote it.
-    prompt: &'a str,
-    workspace: Arc<Workspace>,
-    cancel: &'a CancellationToken,
-    emit: &'a (dyn Fn(AgentEvent) + Sync),
+    pub(super) prompt: &'a str,
+    pub(super) workspace: Arc<Workspace>,
+    pub(super) cancel: &'a CancellationToken,
+    pub(super) emit: &'a (dyn Fn(AgentEvent) + Sync),
 }
 
-impl<'a> CallRunner<'a> {
-    pub(super) fn new(
-        agent: &'a AgentLoop,
-        prompt: &'a str,
-        workspace: Arc<Workspace>,
-        cancel: &'a CancellationToken,
-        emit: &'a (dyn Fn(AgentEvent) + Sync),
-    ) -> Self {
-        Self { agent, prompt, workspace, cancel, emit }
-    }
-
+impl CallRunner<'_> {
     /// Runs the calls of an answer and returns their results in order. Calls run concurrently only if all of them are
     /// read-only.
     pub(super) fn run(&self, calls: Vec<CallRequest>) -> Result<Vec<Message>, Cancelled> {
@@ -80,7 +71,13 @@ impl<'a> CallRunner<'a> {
                 Some(tool) if number < CALLS => self.call_own(tool.as_ref(), call),
                 _ => {
                     let row = Row::open(self.emit, call, &self.workspace);
-                    if number < CALLS { self.call_plain(&row, call) } else { closed(&row, Err(too_many())) }
+                    if number < CALLS {
+                        self.call_plain(&row, call)
+                    } else {
+                        let reason =
+                            format!("not run: one answer may ask for {CALLS} tools; ask again for the rest");
+                        closed(&row, Err(ToolError::ExecutionFailed(reason)))
+                    }
                 }
             };
             if self.cancel.is_cancelled() {
@@ -93,24 +90,9 @@ impl<'a> CallRunner<'a> {
 
     /// Opens all rows in the order of the calls; each is closed when its call ends.
     fn at_once(&self, calls: &[CallRequest]) -> Vec<Result<ToolOutput, ToolError>> {
-        let opened: Vec<_> = calls.iter().map(|call| Row::open(self.emit, call, &self.workspace)).collect();
-        std::thread::scope(|scope| {
-            let started: Vec<_> = calls
-                .iter()
-                .zip(&opened)
-                .map(|(call, row)| {
-                    let work = move || self.call_plain(row, call);
-                    // Without a second thread, the call runs on this one.
-                    std::thread::Builder::new().spawn_scoped(scope, work).map_err(|_| work())
-                })
-                .collect();
-            let stopped = |_| Err(ToolError::ExecutionFailed("the call stopped unexpectedly".to_owned()));
-            let end = |started| match started {
-                Ok(thread) => std::thread::ScopedJoinHandle::join(thread).unwrap_or_else(stopped),
-                Err(result) => result,
-            };
-            started.into_iter().map(end).collect()
-        })
+        let rows: Vec<_> = calls.iter().map(|call| Row::open(self.emit, call, &self.workspace)).collect();
+        let run = |(): &mut (), at: usize| Some(self.call_plain(&rows[at], &calls[at]));
+        parallel::map(calls.len(), CALLS, || true, || (), run).into_iter().flatten().collect()
     }
 
     fn own(&self, name: &str) -> Option<Arc<dyn SessionTool>> {
@@ -122,30 +104,23 @@ impl<'a> CallRunner<'a> {
         closed(row, self.agent.tools.call(&call.name, arguments, &self.workspace, self.cancel, |_, _| ()))
     }
 
-    /// A session tool opens and closes its own row. If it fails to or panics, that is done here.
+    /// A session tool opens and closes its own row. If it panics, its row is closed here.
     fn call_own(&self, tool: &dyn SessionTool, call: &CallRequest) -> Result<ToolOutput, ToolError> {
         // Models may repeat a call id; row ids must be unique.
         let id = new_id();
-        let watch = shown::Watch::new(&id);
-        let emit = |event: AgentEvent| {
-            watch.see(&event);
-            (self.emit)(event);
-        };
         let context = SessionContext {
             workspace: &self.workspace,
             call_id: &id,
             prompt: self.prompt,
             caller: Some(self.agent.model.id()),
             cancel: self.cancel,
-            emit: &emit,
+            emit: self.emit,
         };
         // Its updates are complete up to the panic, and its state is not used afterwards.
         let said = catch_unwind(AssertUnwindSafe(|| tool.call(&context, call.arguments.clone())));
         let said = said.unwrap_or_else(|_| {
             let error = ToolError::ExecutionFailed(format!("{} stopped unexpectedly", tool.name()));
-            if watch.is_open() {
-                end_call(self.emit, &id, ToolCallStatus::Error { message: error.to_string() });
-            }
+            end_call(self.emit, &id, ToolCallStatus::Error { message: error.to_string() });
             Err(error)
         });
         said.map(|text| ToolOutput::whole(Value::String(text)))
@@ -159,12 +134,6 @@ fn closed(row: &Row<'_>, result: Result<ToolOutput, ToolError>) -> Result<ToolOu
         Err(error) => ToolCallStatus::Error { message: error.to_string() },
     });
     result
-}
-
-fn too_many() -> ToolError {
-    ToolError::ExecutionFailed(format!(
-        "not run: one answer may ask for {CALLS} tools; ask again for the rest"
-    ))
 }
 
 #[cfg(test)]

@@ -11,8 +11,7 @@ use super::{
 use crate::{
     CancellationToken, isolated,
     model::{
-        AssistantMessage, LanguageModel, Message, ModelError, ModelOptions, ModelRequest, StopReason,
-        ToolSpec, Usage,
+        AssistantMessage, LanguageModel, Message, ModelError, ModelRequest, StopReason, ToolSpec, Usage,
     },
     text::cut_with_note,
     update::{Findings, RunState},
@@ -39,8 +38,6 @@ const SMALL: u32 = 8_192;
 /// Token limit for a model that only words the findings.
 const WORDING: u32 = 240;
 
-type Emit<'a> = &'a (dyn Fn(AgentEvent) + Sync);
-
 impl AgentLoop {
     /// Runs a turn on this thread and emits every step. Returns within 100 ms of a cancel.
     pub fn prompt(
@@ -57,7 +54,7 @@ struct Run<'a> {
     agent: &'a AgentLoop,
     request: &'a PromptRequest,
     cancel: &'a CancellationToken,
-    emit: Emit<'a>,
+    emit: &'a (dyn Fn(AgentEvent) + Sync),
     deadline: Instant,
     /// Messages before this turn.
     earlier: Vec<Message>,
@@ -84,7 +81,7 @@ impl<'a> Run<'a> {
         agent: &'a AgentLoop,
         request: &'a PromptRequest,
         cancel: &'a CancellationToken,
-        emit: Emit<'a>,
+        emit: &'a (dyn Fn(AgentEvent) + Sync),
     ) -> Self {
         let all = agent.conversation_chars();
         let is_small = is_small(agent.model.as_ref());
@@ -115,19 +112,18 @@ impl<'a> Run<'a> {
     fn finish(mut self) -> PromptOutcome {
         let ended = self.run();
         (self.emit)(AgentEvent::Activity(None));
+        let last = |state, text: String| {
+            say_last(self.emit, &text, None);
+            (state, text)
+        };
         let (state, text) = match ended {
             Ok(text) => (RunState::Complete, text),
-            Err(Stop::Cancelled) => (RunState::Cancelled, CANCELLED.to_owned()),
+            Err(Stop::Cancelled) => last(RunState::Cancelled, CANCELLED.to_owned()),
             Err(Stop::FindingsOnly(reason)) => {
-                let text = format!("_Only the places found are shown: {reason}._");
-                say_last(self.emit, &text, None);
-                (RunState::Complete, text)
+                last(RunState::Complete, format!("_Only the places found are shown: {reason}._"))
             }
-            Err(Stop::Failed(reason)) => (RunState::Failed, format!("❌ {reason}")),
+            Err(Stop::Failed(reason)) => last(RunState::Failed, format!("❌ {reason}")),
         };
-        if state != RunState::Complete {
-            say_last(self.emit, &text, None);
-        }
         PromptOutcome { state, text, usage: self.usage, cut_off: self.cut_off }
     }
 
@@ -138,7 +134,13 @@ impl<'a> Run<'a> {
         self.grounding = self.request.findings.as_ref().map(|findings| {
             Grounding::new(findings, words, Arc::clone(&workspace), &self.agent.tools, self.cancel)
         });
-        let runner = CallRunner::new(self.agent, asked, Arc::clone(&workspace), self.cancel, self.emit);
+        let runner = CallRunner {
+            agent: self.agent,
+            prompt: asked,
+            workspace: Arc::clone(&workspace),
+            cancel: self.cancel,
+            emit: self.emit,
+        };
         for _ in 0..ROUNDS {
             let Answer { message, shown, stop, usage } = self.ask(&workspace)?;
             self.usage = usage.or(self.usage);
@@ -171,14 +173,8 @@ impl<'a> Run<'a> {
 
     fn open(&self) -> Result<Arc<Workspace>, Stop> {
         let root = self.request.root.clone();
-        let opened = isolated::run(
-            "open",
-            isolated::FILES,
-            self.cancel,
-            move |_: &_| Workspace::open(&root),
-            |(): ()| (),
-        );
-        match opened {
+        let open = move |_: &_| Workspace::open(&root);
+        match isolated::run("open", isolated::FILES, self.cancel, open, |(): ()| ()) {
             // The checked folder may have been replaced by a link.
             Ok(Ok(opened)) if self.request.delegated && opened.root() != self.request.root => {
                 let root = self.request.root.display();
@@ -201,17 +197,15 @@ impl<'a> Run<'a> {
             if let (Some(_), Some(first)) = (found(self.request), self.turn.first_mut()) {
                 *first = Message::User { text: prompt(self.request, self.findings_room, is_small) };
             }
+            let mut options = self.agent.options;
+            if only_words {
+                options.max_tokens = Some(options.max_tokens.map_or(WORDING, |most| most.min(WORDING)));
+            }
             let request = ModelRequest {
                 instructions: instructions(workspace.name(), !tools.is_empty()),
                 messages: self.earlier.iter().chain(&self.turn).cloned().collect(),
                 tools,
-                options: match (only_words, self.agent.options) {
-                    (true, options) => {
-                        let max_tokens = Some(options.max_tokens.map_or(WORDING, |most| most.min(WORDING)));
-                        ModelOptions { max_tokens, ..options }
-                    }
-                    (false, options) => options,
-                },
+                options,
             };
             // A small model only words the findings. Its text is shown once a citation is confirmed.
             let held = Mutex::new(Vec::new());
@@ -234,16 +228,12 @@ impl<'a> Run<'a> {
                         let name = self.agent.model.name();
                         return Err(self.without_answer(format!("{name} gave no answer that they confirm")));
                     }
-                    let held = held.into_inner();
-                    held.into_iter().for_each(self.emit);
+                    held.into_inner().into_iter().for_each(self.emit);
                     return Ok(answer);
                 }
                 Ok(answer) => return Ok(answer),
-                Err(Broken::Model(ModelError::ContextOverflow { .. })) if !self.earlier.is_empty() => {
-                    self.forget();
-                }
-                Err(Broken::Model(ModelError::ContextOverflow { .. })) if self.shorten_a_result() => {}
-                Err(Broken::Model(ModelError::ContextOverflow { .. })) if self.shorten_findings() => {}
+                Err(Broken::Model(ModelError::ContextOverflow { .. }))
+                    if self.forget() || self.shorten_a_result() || self.shorten_findings() => {}
                 Err(Broken::Model(ModelError::Cancelled)) => return Err(Stop::Cancelled),
                 Err(Broken::Model(error)) => return Err(self.without_answer(error.to_string())),
                 Err(Broken::OutOfTime) => {
@@ -255,12 +245,14 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Drops the older half, up to a person's message.
-    fn forget(&mut self) {
+    /// Drops the older half, up to a person's message. Returns whether there was anything.
+    fn forget(&mut self) -> bool {
+        let had = !self.earlier.is_empty();
         let half = self.earlier.len().div_ceil(2);
         let begins = |message: &Message| matches!(message, Message::User { .. });
         let kept = self.earlier.iter().skip(half).position(begins);
         self.earlier.drain(..kept.map_or(self.earlier.len(), |more| half + more));
+        had
     }
 
     /// Shortens the oldest long result of this turn. Returns whether there was one.
@@ -300,13 +292,9 @@ fn is_small(model: &dyn LanguageModel) -> bool {
 }
 
 fn prompt(request: &PromptRequest, room: usize, is_small: bool) -> String {
-    found(request).map_or_else(
-        || request.text.clone(),
-        |findings| {
-            let task = if is_small { grounding::WORD } else { grounding::CITE };
-            grounding::question(&request.text, findings, room, task)
-        },
-    )
+    let Some(findings) = found(request) else { return request.text.clone() };
+    let task = if is_small { grounding::WORD } else { grounding::CITE };
+    grounding::question(&request.text, findings, room, task)
 }
 
 /// Returns the tools offered to the model; none if it only words findings.

@@ -8,7 +8,6 @@ use crate::{
     workspace::Workspace,
 };
 use serde_json::{Map, Value};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A row opened by us.
 pub(super) struct Row<'a> {
@@ -72,38 +71,6 @@ fn location(call: &CallRequest, workspace: &Workspace) -> Option<Location> {
     let line = argument(&["startLine", "start_line"]).and_then(Value::as_u64);
     let line = line.and_then(|line| u32::try_from(line).ok()).filter(|line| *line > 0);
     Some(Location { path: path.to_string_lossy().into_owned(), line })
-}
-
-/// Tracks whether a row opened by a tool is closed.
-pub(super) struct Watch<'a> {
-    id: &'a str,
-    open: AtomicBool,
-}
-
-impl<'a> Watch<'a> {
-    pub(super) fn new(id: &'a str) -> Self {
-        Self { id, open: AtomicBool::new(false) }
-    }
-
-    pub(super) fn see(&self, event: &AgentEvent) {
-        match event {
-            AgentEvent::Update(SessionUpdate::ToolCall(call)) if call.call_id == self.id => {
-                self.open.store(true, Ordering::SeqCst);
-            }
-            AgentEvent::Update(SessionUpdate::ToolCallUpdate(update)) if update.call_id == self.id => {
-                let ends =
-                    matches!(update.status, ToolCallStatus::Completed { .. } | ToolCallStatus::Error { .. });
-                if ends {
-                    self.open.store(false, Ordering::SeqCst);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    pub(super) fn is_open(&self) -> bool {
-        self.open.load(Ordering::SeqCst)
-    }
 }
 
 #[cfg(test)]
