@@ -1,20 +1,35 @@
 //! Answers that OpenAgents gives itself: identity, capabilities, agents, findings, installation. The facts are fixed
 //! texts and need no model.
 
-mod question;
 mod spoken;
 mod texts;
 
-pub use question::InlineQuestion;
-
-use super::event::{AgentEvent, PromptOutcome, end_turn};
+use super::{
+    conversation::Conversation,
+    event::{AgentEvent, PromptOutcome, end_turn},
+};
 use crate::{
     CancellationToken,
     model::LanguageModel,
-    route::Topic,
-    update::{AgentMessage, Findings, Inline, RunState, SessionUpdate, new_id},
+    route::{Situation, Topic},
+    update::{AgentMessage, Decision, Findings, Inline, RunState, SessionUpdate, new_id},
 };
 use std::sync::Arc;
+
+/// A prompt that OpenAgents answers itself.
+#[derive(Debug, Clone, Copy)]
+pub struct InlineQuestion<'a> {
+    /// The person's prompt.
+    pub prompt: &'a str,
+    /// Topic of a fixed answer; `None` for a question.
+    pub topic: Option<&'a Topic>,
+    /// Why it is answered here.
+    pub decision: &'a Decision,
+    /// The available agents.
+    pub situation: &'a Situation,
+    /// History of the session.
+    pub transcript: &'a Conversation,
+}
 
 /// Answers with a fixed text or with findings.
 ///
@@ -27,29 +42,30 @@ pub fn answer(
     emit: &(dyn Fn(AgentEvent) + Sync),
     cancel: &CancellationToken,
 ) -> PromptOutcome {
+    let InlineQuestion { prompt, topic, decision, situation, transcript } = *question;
     let end = |text| end_turn(emit, RunState::Complete, text);
-    let text = match question.topic {
-        Some(Topic::Greeting) => texts::greeting(),
-        Some(Topic::Thanks) => texts::thanks(),
-        Some(Topic::Identity) => texts::identity(),
-        Some(Topic::Capabilities) => texts::capabilities(question.situation),
-        Some(Topic::Delegates) => texts::delegates(question.situation),
-        Some(Topic::Agent(target)) => texts::agent(target, question.situation),
+    let text = match topic {
+        Some(Topic::Greeting) => texts::GREETING.to_owned(),
+        Some(Topic::Thanks) => texts::THANKS.to_owned(),
+        Some(Topic::Identity) => texts::IDENTITY.to_owned(),
+        Some(Topic::Capabilities) => texts::capabilities(situation),
+        Some(Topic::Delegates) => texts::delegates(situation),
+        Some(Topic::Agent(target)) => texts::agent(target, situation),
         Some(Topic::Title) => {
-            let spoken = model.and_then(|model| spoken::speak(question, model, emit, cancel));
-            return spoken.unwrap_or_else(|| end(texts::title(question.transcript)));
+            let spoken = model.and_then(|model| spoken::speak(prompt, transcript, model, emit, cancel));
+            return spoken.unwrap_or_else(|| end(texts::title(transcript)));
         }
         None => {
             let found = find().unwrap_or_default();
-            let asks = question.decision.inline != Some(Inline::Guidance);
+            let asks = decision.inline != Some(Inline::Guidance);
             let answers = asks && !found.findings.is_empty();
             if asks || !found.findings.is_empty() {
-                let text = show(emit, &found, question.prompt, answers);
+                let text = show(emit, &found, prompt, answers);
                 if answers {
                     return PromptOutcome::new(RunState::Complete, text);
                 }
             }
-            if asks { texts::unexplained(question.situation) } else { texts::guidance(question) }
+            if asks { texts::unexplained(situation) } else { texts::guidance(decision, situation) }
         }
     };
     end(text)

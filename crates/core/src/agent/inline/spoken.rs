@@ -1,10 +1,10 @@
 //! A short answer from a model, without tools.
 
-use super::question::InlineQuestion;
 use crate::{
     CancellationToken,
     agent::{
-        answer::{self, Answer, Broken},
+        answer::{self, Broken},
+        conversation::Conversation,
         event::{AgentEvent, CANCELLED, CUT_OFF, PromptOutcome, end_turn, say_last},
     },
     model::{
@@ -14,7 +14,10 @@ use crate::{
     update::RunState,
 };
 use std::{
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -33,7 +36,8 @@ const INSTRUCTIONS: &str = "You speak for OpenAgents, a companion of coding agen
 
 /// Runs `model`. Returns `None` if it fails before any output.
 pub(super) fn speak(
-    question: &InlineQuestion<'_>,
+    prompt: &str,
+    transcript: &Conversation,
     model: &Arc<dyn LanguageModel>,
     emit: &(dyn Fn(AgentEvent) + Sync),
     cancel: &CancellationToken,
@@ -41,16 +45,16 @@ pub(super) fn speak(
     if !model.capabilities().local || model.availability() != Availability::Ready {
         return None;
     }
-    let mut messages = question.transcript.messages(BEFORE);
-    messages.push(Message::User { text: question.prompt.to_owned() });
+    let mut messages = transcript.messages(BEFORE);
+    messages.push(Message::User { text: prompt.to_owned() });
     let options =
         ModelOptions { max_tokens: Some(TOKENS), effort: ReasoningEffort::Low, ..ModelOptions::default() };
     let request =
         ModelRequest { instructions: INSTRUCTIONS.to_owned(), messages, tools: Vec::new(), options };
-    let said_something = std::sync::atomic::AtomicBool::new(false);
+    let said_something = AtomicBool::new(false);
     let listen = |event: AgentEvent| {
         if matches!(event, AgentEvent::Update(_)) {
-            said_something.store(true, std::sync::atomic::Ordering::SeqCst);
+            said_something.store(true, Ordering::SeqCst);
         }
         emit(event);
     };
@@ -58,17 +62,19 @@ pub(super) fn speak(
     emit(AgentEvent::Activity(None));
     let end = |state, text| Some(end_turn(emit, state, text));
     match answered {
-        Ok(Answer { message, stop: StopReason::MaxTokens, usage, .. }) => {
-            let postscript = format!("{CUT_OFF}: the limit of {TOKENS} tokens was reached.");
-            say_last(emit, &postscript, usage);
-            Some(PromptOutcome { state: RunState::Complete, text: message.text, usage, cut_off: true })
-        }
-        Ok(Answer { message, usage, .. }) if message.calls.is_empty() && !message.text.trim().is_empty() => {
-            Some(PromptOutcome { state: RunState::Complete, text: message.text, usage, cut_off: false })
+        Ok(answer) => {
+            let (text, usage, cut_off) =
+                (answer.message.text, answer.usage, answer.stop == StopReason::MaxTokens);
+            if cut_off {
+                let postscript = format!("{CUT_OFF}: the limit of {TOKENS} tokens was reached.");
+                say_last(emit, &postscript, usage);
+            } else if !answer.message.calls.is_empty() || text.trim().is_empty() {
+                return None;
+            }
+            Some(PromptOutcome { state: RunState::Complete, text, usage, cut_off })
         }
         Err(Broken::Model(ModelError::Cancelled)) => end(RunState::Cancelled, CANCELLED.to_owned()),
-        Ok(_) => None,
-        Err(_) if !said_something.load(std::sync::atomic::Ordering::SeqCst) => None,
+        Err(_) if !said_something.load(Ordering::SeqCst) => None,
         Err(Broken::Model(error)) => end(RunState::Failed, format!("❌ {error}")),
         Err(Broken::OutOfTime) => {
             let seconds = TIME.as_secs();

@@ -1,29 +1,22 @@
 //! Fixed texts. First person plural: several agents stand behind every answer.
 
-use super::question::InlineQuestion;
 use crate::{
     agent::{conversation::Conversation, title::of as first_words},
     model::{Availability, Message},
     route::{Candidate, Situation},
-    update::Target,
+    update::{Decision, Target},
 };
 
 /// Characters of a session's beginning that a title is made from.
 const BEGINNING: usize = 100_000;
 
-pub(super) fn greeting() -> String {
-    "Hello! We are OpenAgents. Ask where something is, what was worked on here, or what we can do.".to_owned()
-}
+pub(super) const GREETING: &str =
+    "Hello! We are OpenAgents. Ask where something is, what was worked on here, or what we can do.";
 
-pub(super) fn thanks() -> String {
-    "You are welcome. We are here when you need us.".to_owned()
-}
+pub(super) const THANKS: &str = "You are welcome. We are here when you need us.";
 
-pub(super) fn identity() -> String {
-    "We are OpenAgents, the companion of the coding agents on this computer. We look through a project and what agents did \
-     in it, answer with a model that runs here, and hand work over to the agents that you have."
-        .to_owned()
-}
+pub(super) const IDENTITY: &str = "We are OpenAgents, the companion of the coding agents on this computer. We look through a project and what agents did \
+     in it, answer with a model that runs here, and hand work over to the agents that you have.";
 
 pub(super) fn capabilities(situation: &Situation) -> String {
     let model = match situation.obstacle(&Target::Gptoss) {
@@ -36,8 +29,7 @@ pub(super) fn capabilities(situation: &Situation) -> String {
          - **Write and analyse** with a model on this computer: code, documentation, refactorings, plans ({model}).\n\
          - **Hand work over** to an agent: begin with its name (\"@codex …\") or pick it beside the prompt. Ready now: {}.\n\n\
          Nothing leaves this computer unless you pick an agent that works elsewhere, or allow it in Settings → Agents.",
-        ready_names(situation, |_| true)
-            .unwrap_or_else(|| "none; `openagents doctor` says what to install".to_owned())
+        ready_names(situation).unwrap_or_else(|| "none; `openagents doctor` says what to install".to_owned())
     )
 }
 
@@ -91,10 +83,9 @@ fn describe(candidate: &Candidate) -> String {
     }
 }
 
-/// Joins the names of ready agents that fit; `None` if there are none.
-fn ready_names(situation: &Situation, fits: impl Fn(&Candidate) -> bool) -> Option<String> {
-    let names: Vec<_> =
-        situation.ready().filter(|c| fits(c)).map(|candidate| candidate.name.as_str()).collect();
+/// Joins the names of the ready agents; `None` if there are none.
+fn ready_names(situation: &Situation) -> Option<String> {
+    let names: Vec<_> = situation.ready().map(|candidate| candidate.name.as_str()).collect();
     (!names.is_empty()).then(|| names.join(", "))
 }
 
@@ -117,8 +108,7 @@ pub(super) fn unexplained(situation: &Situation) -> String {
     format!("A model on this computer, or an agent, could look further.\n\n{}", ways(situation, None))
 }
 
-pub(super) fn guidance(question: &InlineQuestion<'_>) -> String {
-    let InlineQuestion { decision, situation, .. } = question;
+pub(super) fn guidance(decision: &Decision, situation: &Situation) -> String {
     format!("{}\n\n{}", decision.reason, ways(situation, decision.instead_of.as_ref()))
 }
 
@@ -135,7 +125,7 @@ fn ways(situation: &Situation, wanted: Option<&Target>) -> String {
     } else {
         ways.push("Download gpt-oss 20B in Settings → Models (12 GB, once), or add a model file.".to_owned());
     }
-    if let Some(names) = ready_names(situation, |_| true) {
+    if let Some(names) = ready_names(situation) {
         ways.push(format!("Pick an agent beside the prompt: {names}."));
     } else if !wants_an_agent {
         ways.push("Install an agent such as Codex or Claude Code; `openagents doctor`, or Settings → Agents, says how.".to_owned());
