@@ -82,12 +82,8 @@ pub struct AgentSettings {
 
 impl Default for AgentSettings {
     fn default() -> Self {
-        Self {
-            choose: true,
-            allow_external_llms: false,
-            workspace_agents: BTreeMap::new(),
-            custom: Vec::new(),
-        }
+        let (workspace_agents, custom) = (BTreeMap::new(), Vec::new());
+        Self { choose: true, allow_external_llms: false, workspace_agents, custom }
     }
 }
 
@@ -112,7 +108,6 @@ pub struct WorkspaceAgent {
     /// Its path.
     pub workspace: PathBuf,
     /// The agent's id; absent clears the choice.
-    #[serde(default)]
     pub agent: Option<String>,
 }
 
@@ -123,7 +118,6 @@ pub struct CustomAgent {
     /// 1 to 64 of `a-z 0-9 - _ .`.
     pub id: String,
     /// Display name; defaults to the id.
-    #[serde(default)]
     pub name: Option<String>,
     /// Its transport.
     #[serde(flatten)]
@@ -145,7 +139,6 @@ pub enum CustomKind {
         #[serde(default)]
         env: BTreeMap<String, String>,
         /// Working directory; defaults to the workspace.
-        #[serde(default)]
         cwd: Option<PathBuf>,
     },
     /// A model behind an OpenAI-compatible address, run by our own agent loop with our tools.
@@ -155,7 +148,6 @@ pub enum CustomKind {
         /// Name of the model on the server.
         model: String,
         /// The environment variable that holds the key; the key itself is never stored here.
-        #[serde(default)]
         key_variable: Option<String>,
         /// Headers added to every request. No secrets.
         #[serde(default)]

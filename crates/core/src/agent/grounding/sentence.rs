@@ -50,8 +50,8 @@ pub(super) fn words(before: &str, line: &str, at: usize, question: &str) -> Word
     let leads = !text[sentences[own].start..at.max(sentences[own].start)].contains(char::is_alphanumeric);
     let begins_block = sentences[..own].last().is_none_or(|last| text[last.clone()].ends_with('\n'));
     if words.is_empty() || leads && !begins_block {
-        let said = sentences[..own].iter().rev().map(|sentence| Words::of(&text[sentence.clone()]));
-        words.extend(said.filter(|words| !words.is_empty()).take(1));
+        let mut said = sentences[..own].iter().rev().map(|sentence| Words::of(&text[sentence.clone()]));
+        words.add(said.find(|words| !words.is_empty()).unwrap_or_default());
     }
     if words.is_empty() { Words::of(question) } else { words }
 }

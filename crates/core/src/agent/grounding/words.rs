@@ -34,6 +34,10 @@ impl Words {
         Self(words)
     }
 
+    pub(super) fn add(&mut self, others: Self) {
+        self.0.extend(others.0);
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -46,12 +50,6 @@ impl Words {
                 || self.0.iter().any(|known| begins_alike(known, &stem))
                 || word.contains(is_unspaced) && pairs(word).any(|pair| self.0.contains(&pair))
         })
-    }
-}
-
-impl Extend<Words> for Words {
-    fn extend<T: IntoIterator<Item = Words>>(&mut self, others: T) {
-        self.0.extend(others.into_iter().flat_map(|words| words.0));
     }
 }
 
