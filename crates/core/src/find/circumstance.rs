@@ -1,36 +1,23 @@
 //! Finds the asking part of an English question. "When a redirect fails, how is it tried again without losing the
 //! body?" asks how it is tried again; the rest is a circumstance or an exclusion.
 
+use crate::text::is_listed;
 use std::ops::Range;
 
+// Words separated by `|`.
+
 /// First words of a question.
-const QUESTION: [&str; 18] = [
-    "are", "can", "could", "did", "do", "does", "find", "how", "is", "should", "show", "what", "when",
-    "where", "which", "who", "why", "will",
-];
+const QUESTION: &str = "are|can|could|did|do|does|find|how|is|should|show|what|when|where|which|who|why|will";
 
 /// After "when", these words start a question and not a circumstance.
-const AFTER_WHEN: [&str; 10] = ["are", "can", "did", "do", "does", "has", "is", "should", "was", "will"];
+const AFTER_WHEN: &str = "are|can|did|do|does|has|is|should|was|will";
 
 /// First words of a circumstance after a comma.
-const BEHIND_COMMA: [&str; 15] = [
-    "after", "although", "as", "because", "before", "but", "even", "given", "if", "so", "though", "unless",
-    "when", "while", "without",
-];
+const BEHIND_COMMA: &str =
+    "after|although|as|because|before|but|even|given|if|so|though|unless|when|while|without";
 
 /// Words that start a circumstance or an exclusion anywhere.
-const ASIDES: [&str; 10] = [
-    " although ",
-    " even after ",
-    " even if ",
-    " even though ",
-    " even when ",
-    " instead of ",
-    " rather than ",
-    " so that ",
-    " unless ",
-    " without ",
-];
+const ASIDES: &str = " although | even after | even if | even though | even when | instead of | rather than | so that | unless | without ";
 
 /// Minimum length of a part in bytes.
 const SHORTEST: usize = 15;
@@ -43,8 +30,8 @@ pub(super) fn part(question: &str) -> Range<usize> {
         true => 0,
         false => commas().map(|at| at + 2).find(|at| begins_a_question(&lower[*at..])).unwrap_or(0),
     };
-    let behind_comma = commas().filter(|at| BEHIND_COMMA.contains(&first_word(&lower[at + 2..])));
-    let elsewhere = ASIDES.iter().flat_map(|aside| lower.match_indices(aside).map(|(at, _)| at));
+    let behind_comma = commas().filter(|at| is_listed(first_word(&lower[at + 2..]), BEHIND_COMMA));
+    let elsewhere = ASIDES.split('|').flat_map(|aside| lower.match_indices(aside).map(|(at, _)| at));
     let end = behind_comma.chain(elsewhere).filter(|at| *at >= start + SHORTEST).min();
     start..end.unwrap_or(question.len())
 }
@@ -56,8 +43,8 @@ fn first_word(text: &str) -> &str {
 fn begins_a_question(text: &str) -> bool {
     let mut words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     match words.next() {
-        Some("when") => words.next().is_some_and(|word| AFTER_WHEN.contains(&word)),
-        Some(word) => QUESTION.contains(&word),
+        Some("when") => words.next().is_some_and(|word| is_listed(word, AFTER_WHEN)),
+        Some(word) => is_listed(word, QUESTION),
         None => false,
     }
 }

@@ -1,6 +1,7 @@
 //! Detects lines that start a definition. One set of patterns covers all languages that define names with a keyword;
 //! two more rules cover C functions and methods. A missed line only costs a chunk boundary.
 
+use crate::text::is_listed;
 use regex::Regex;
 use std::sync::LazyLock;
 
@@ -18,21 +19,17 @@ static DEFINITION: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 /// Statements that look like a function's signature.
-const STATEMENTS: [&str; 9] =
-    ["if", "for", "while", "switch", "catch", "return", "function", "define", "defined"];
+const STATEMENTS: &str = "if|for|while|switch|catch|return|function|define|defined";
 
 /// Languages with functions in the first column as `type name(…)`.
-const C_LIKE: [&str; 9] = ["c", "h", "cc", "cpp", "cxx", "hpp", "m", "mm", "y"];
+const C_LIKE: &str = "c|h|cc|cpp|cxx|hpp|m|mm|y";
 
 /// Languages with methods written as `name(…) {` without a keyword.
-const BARE_METHODS: [&str; 15] = [
-    "js", "mjs", "cjs", "jsx", "ts", "tsx", "mts", "java", "cs", "kt", "php", "scala", "dart", "vue",
-    "svelte",
-];
+const BARE_METHODS: &str = "js|mjs|cjs|jsx|ts|tsx|mts|java|cs|kt|php|scala|dart|vue|svelte";
 
 /// Returns whether an extension is of the C family, where a declaration may start a line above its name.
 pub(super) fn is_c_like(extension: &str) -> bool {
-    C_LIKE.contains(&extension)
+    is_listed(extension, C_LIKE)
 }
 
 /// Returns the name defined by a line.
@@ -46,10 +43,10 @@ pub(super) fn name<'a>(line: &'a str, extension: &str) -> Option<&'a str> {
     }
     let is_indented = text.len() < line.len();
     let text = text.trim_end();
-    if C_LIKE.contains(&extension) && !is_indented && !text.ends_with(';') && !text.contains('=') {
+    if is_c_like(extension) && !is_indented && !text.ends_with(';') && !text.contains('=') {
         return called(text).map(|(_, name)| name);
     }
-    if BARE_METHODS.contains(&extension) && is_indented && text.ends_with('{') {
+    if is_listed(extension, BARE_METHODS) && is_indented && text.ends_with('{') {
         let (head, name) = called(text)?;
         return (!head.contains(['=', '.', ':', '?', '{'])).then_some(name);
     }
@@ -61,7 +58,7 @@ fn called(text: &str) -> Option<(&str, &str)> {
     let (head, _) = text.split_once('(')?;
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '#');
     let name = head.rsplit(|c| !is_name(c)).next().filter(|name| !name.is_empty())?;
-    (!STATEMENTS.contains(&name)).then_some((head, name))
+    (!is_listed(name, STATEMENTS)).then_some((head, name))
 }
 
 #[cfg(test)]

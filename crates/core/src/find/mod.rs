@@ -3,10 +3,10 @@
 //!
 //! `question → FindQuery → scan (all files) → rank (the best files, in chunks) → select → findings`
 
+mod boosts;
 mod chunk;
 mod circumstance;
 mod definition;
-mod edited;
 mod matcher;
 mod overview;
 mod query;
@@ -22,16 +22,15 @@ use crate::{
     CancellationToken,
     budget::Budget,
     history::{History, last_commit_or_checkout},
-    isolated::{self, Lost},
+    isolated,
     recall::{Recall, recall},
     update::{Finding, Findings},
     workspace::{Workspace, WorkspaceError},
 };
-use edited::Edited;
+use boosts::Boosts;
 use jiff::Zoned;
 use matcher::Matcher;
 use query::FindQuery;
-use sessions::SessionBoost;
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -71,10 +70,7 @@ pub enum FindError {
     /// The folder cannot be opened.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    /// The search was cancelled.
-    #[error("Cancelled")]
-    Cancelled,
-    /// The search itself failed.
+    /// The search itself failed, or was cancelled.
     #[error("{0}")]
     Failed(String),
 }
@@ -94,11 +90,8 @@ pub fn find_in(
         let sources = Sources { workspace: &workspace, history: history.as_deref() };
         Ok(find(&sources, &question, &Budget::within(TIME, &stop)))
     };
-    match isolated::run("find", isolated::FILES, cancel, work, |(): ()| ()) {
-        Ok(found) => found,
-        Err(Lost::Cancelled) => Err(FindError::Cancelled),
-        Err(lost) => Err(FindError::Failed(lost.to_string())),
-    }
+    let found = isolated::run("find", isolated::FILES, cancel, work, |(): ()| ());
+    found.unwrap_or_else(|lost| Err(FindError::Failed(lost.to_string())))
 }
 
 /// Finds the places that answer a question, best first, at most ten. Blocks.
@@ -120,28 +113,20 @@ pub fn find(sources: &Sources<'_>, question: &str, budget: &Budget) -> Findings 
             scope.spawn(move || recall(question, root, history, &Zoned::now(), &budget))
         });
         let scanned = matcher.as_ref().map(|matcher| {
-            scan::scan(
-                sources.workspace,
-                &query,
-                matcher,
-                last_commit_or_checkout(sources.workspace.root()),
-                budget,
-            )
+            let since = last_commit_or_checkout(sources.workspace.root());
+            scan::scan(sources.workspace, &query, matcher, since, budget)
         });
         let recalled: Recall = remembered.and_then(|thread| thread.join().ok()).unwrap_or_default();
-        let touched = SessionBoost::by(&recalled);
         let (mut code, mut truncated): (Vec<Finding>, bool) = (Vec::new(), recalled.truncated);
         let mut missing = Vec::new();
         if let (Some(matcher), Some(mut scanned)) = (&matcher, scanned) {
             truncated |= scanned.truncated;
             missing = score::missing(&scanned, &query);
-            let edited = Edited::among(&scanned);
-            let boost = |path: &str| touched.boost(path) * edited.boost(path);
-            let files = score::rank(&mut scanned, &query, matcher, sources.workspace, &boost, budget);
+            let boosts = Boosts::new(&scanned, &recalled);
+            let files = score::rank(&mut scanned, &query, matcher, sources.workspace, &boosts, budget);
             code = select::select(&files, &query);
-            code.iter_mut().for_each(|finding| edited.explain(finding));
+            code.iter_mut().for_each(|finding| boosts.explain(finding));
         }
-        code.iter_mut().for_each(|finding| touched.explain(finding));
         let has_sessions = recalled.has_sessions;
         let findings = sessions::merge(code, recalled.findings);
         let hint = findings.is_empty().then(|| hint(&query, has_sessions));
@@ -151,8 +136,8 @@ pub fn find(sources: &Sources<'_>, question: &str, budget: &Budget) -> Findings 
 
 /// Answers several questions; their best findings come first.
 pub fn find_all(sources: &Sources<'_>, questions: &[String], budget: &Budget) -> Findings {
-    let answers: Vec<Findings> =
-        questions.iter().take(QUESTIONS).map(|question| find(sources, question, budget)).collect();
+    let answers = questions.iter().take(QUESTIONS).map(|question| find(sources, question, budget));
+    let answers: Vec<Findings> = answers.collect();
     let most = answers.iter().map(|answer| answer.findings.len()).max().unwrap_or(0);
     let mut all =
         Findings { truncated: answers.iter().any(|answer| answer.truncated), ..Findings::default() };
@@ -172,14 +157,11 @@ pub fn find_all(sources: &Sources<'_>, questions: &[String], budget: &Budget) ->
 
 /// Returns a hint for an empty result; `has_sessions` is [`Recall::has_sessions`].
 fn hint(query: &FindQuery, has_sessions: Option<bool>) -> String {
-    match has_sessions {
-        Some(false) => return NO_SESSIONS.to_owned(),
-        Some(true) => return NO_SUCH_SESSION.to_owned(),
-        None => {}
-    }
-    if query.words().next().is_none() {
-        return NOTHING_TO_SEARCH.to_owned();
-    }
     let words: Vec<_> = query.words().take(4).map(|word| format!("“{word}”")).collect();
-    format!("other words than {}, or a name from the code", words.join(", "))
+    match has_sessions {
+        Some(false) => NO_SESSIONS.to_owned(),
+        Some(true) => NO_SUCH_SESSION.to_owned(),
+        None if words.is_empty() => NOTHING_TO_SEARCH.to_owned(),
+        None => format!("other words than {}, or a name from the code", words.join(", ")),
+    }
 }

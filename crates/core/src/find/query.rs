@@ -1,7 +1,10 @@
 //! Parses a question into concepts, each with the words that code may use for it.
 
 use super::circumstance;
-use crate::terms::{self, Language};
+use crate::{
+    terms::{self, Language},
+    text::is_listed,
+};
 use std::collections::HashSet;
 
 /// Maximum number of concepts; only a pasted log has more, and its first lines hold the question.
@@ -182,9 +185,7 @@ impl FindQuery {
             return;
         }
         let shared = if plain.len() >= 8 { plain[..6].to_owned() } else { plain.clone() };
-        let before = self.alternatives.len();
-        self.add(word, COGNATE, vec![(plain, Origin::Asked)]);
-        if let Some(added) = self.alternatives.get_mut(before) {
+        if let Some(added) = self.add(word, COGNATE, vec![(plain, Origin::Asked)]) {
             added.patterns = vec![shared];
         }
     }
@@ -192,19 +193,17 @@ impl FindQuery {
     fn add_phrase(&mut self, words: &[String], weight: f32) {
         let flat = words.concat();
         let Some((last, first)) = words.split_last().filter(|_| flat.len() >= JOINED) else { return };
-        let before = self.alternatives.len();
-        self.add(&words.join(" "), weight, vec![(flat, Origin::Phrase)]);
-        if let Some(added) = self.alternatives.get_mut(before) {
+        if let Some(added) = self.add(&words.join(" "), weight, vec![(flat, Origin::Phrase)]) {
             let end = shared(last, &Language::English.stem(last));
             let pattern = |between: &&str| format!("{}{between}{end}", first.join(between));
             added.patterns = ["", "_", "-", " "].iter().map(pattern).collect();
         }
     }
 
-    /// Adds a concept, unless its word is already there.
-    fn add(&mut self, word: &str, weight: f32, ways: Vec<(String, Origin)>) {
+    /// Adds a concept and returns its first alternative, unless its word is already there.
+    fn add(&mut self, word: &str, weight: f32, ways: Vec<(String, Origin)>) -> Option<&mut Alternative> {
         if self.concepts.len() == CONCEPTS {
-            return;
+            return None;
         }
         let concept = self.concepts.len();
         let mut known: HashSet<String> = self.alternatives.iter().map(|other| other.stem.clone()).collect();
@@ -213,15 +212,17 @@ impl FindQuery {
             let stem = if origin == Origin::Phrase { way.clone() } else { Language::English.stem(&way) };
             if stem.is_empty() || !known.insert(stem.clone()) {
                 if at == 0 {
-                    return;
+                    return None;
                 }
                 continue;
             }
             let patterns = vec![shared(&way, &stem)];
             added.push(Alternative { concept, stem, patterns, origin });
         }
+        let first = self.alternatives.len();
         self.alternatives.extend(added);
         self.concepts.push(Concept { word: word.to_owned(), weight });
+        self.alternatives.get_mut(first)
     }
 }
 
@@ -301,35 +302,17 @@ fn shared(word: &str, stem: &str) -> String {
 impl Wants {
     fn read(question: &str) -> Self {
         let lower = question.to_lowercase();
-        let has = |wanted: &[&str]| {
-            lower.split(|c: char| !c.is_alphanumeric()).any(|word| wanted.contains(&word))
-                || wanted.iter().any(|word| !word.is_ascii() && lower.contains(word))
+        let has = |wanted: &str| {
+            lower.split(|c: char| !c.is_alphanumeric()).any(|word| is_listed(word, wanted))
+                || wanted.split('|').any(|word| !word.is_ascii() && lower.contains(word))
         };
         Self {
-            tests: has(&["test", "tests", "tested", "testing", "prueba", "pruebas", "テスト", "测试"]),
-            documentation: has(&[
-                "docs",
-                "readme",
-                "documentation",
-                "documented",
-                "manual",
-                "changelog",
-                "dokumentation",
-                "documentación",
-                "ドキュメント",
-                "文档",
-            ]),
+            tests: has("test|tests|tested|testing|prueba|pruebas|テスト|测试"),
+            documentation: has(
+                "docs|readme|documentation|documented|manual|changelog|dokumentation|documentación|ドキュメント|文档",
+            ),
             examples: !lower.contains("for example")
-                && has(&[
-                    "example",
-                    "examples",
-                    "sample",
-                    "demo",
-                    "beispiele",
-                    "ejemplos",
-                    "サンプル",
-                    "示例",
-                ]),
+                && has("example|examples|sample|demo|beispiele|ejemplos|サンプル|示例"),
         }
     }
 }

@@ -4,8 +4,9 @@
 //! paths and text are weighted and added before saturation. A concept scores as its best alternative.
 
 use super::{
+    boosts::Boosts,
     chunk::{self, Chunk},
-    matcher::{Hit, Matcher, Stems},
+    matcher::{Fit, Hit, Matcher, Stems},
     query::FindQuery,
     role,
     scan::{self, Scan, ScannedFile},
@@ -88,7 +89,7 @@ pub(super) fn rank(
     query: &FindQuery,
     matcher: &Matcher,
     workspace: &Workspace,
-    boost: &(dyn Fn(&str) -> f32 + Sync),
+    boosts: &Boosts,
     budget: &Budget,
 ) -> Vec<RankedFile> {
     let rarity = Rarity::of(scan, query);
@@ -99,7 +100,10 @@ pub(super) fn rank(
             counts[*at as usize] += count;
         }
         let (score, coverage) = rarity.score(&counts, weights::FILE, file.bytes as f32 / mean_file);
-        score * coverage.powf(weights::COVERAGE) * weights::role(file.role, query.wants) * boost(&file.path)
+        score
+            * coverage.powf(weights::COVERAGE)
+            * weights::role(file.role, query.wants)
+            * boosts.factor(&file.path)
     };
     let mut candidates: Vec<(f32, ScannedFile)> =
         scan.files.drain(..).map(|file| (preliminary(&file), file)).collect();
@@ -117,7 +121,7 @@ pub(super) fn rank(
         .zip(read)
         .filter_map(|((_, file), read)| {
             let mut ranked = rarity.rank_file(&file, read?, mean_file, mean_chunk);
-            ranked.score *= weights::role(file.role, query.wants) * boost(&file.path);
+            ranked.score *= weights::role(file.role, query.wants) * boosts.factor(&file.path);
             (ranked.score > 0.0 && !ranked.chunks.is_empty()).then_some(ranked)
         })
         .collect();
@@ -190,9 +194,9 @@ fn read_file(
         let at = chunks.partition_point(|chunk| chunk.end < line);
         let Some(chunk) = chunks.get_mut(at) else { continue };
         chunk.hits.push(hit);
-        if hit.fit != super::matcher::Fit::Inside {
-            *concepts[at].entry(line).or_default() |=
-                1 << query.alternatives[hit.alternative as usize].concept;
+        if hit.fit != Fit::Inside {
+            let concept = query.alternatives[hit.alternative as usize].concept;
+            *concepts[at].entry(line).or_default() |= 1 << concept;
         }
     }
     for (chunk, concepts) in chunks.iter_mut().zip(concepts) {
@@ -307,11 +311,10 @@ impl<'a> Rarity<'a> {
             let (score, coverage) = self.score(&counts, weights::CHUNK, chunk.bytes / mean_chunk);
             let near = chunk.lines.iter().map(|line| self.together(*line)).fold(0.0, f32::max);
             let score = score * coverage.powf(weights::COVERAGE) + weights::NEARNESS * near;
-            let score = if chunk.is_comment { score * weights::ONLY_COMMENT } else { score };
-            let stands_back = chunk.is_test && !self.query.wants.tests;
-            let score = if stands_back { score * weights::TEST_IN_CODE } else { score };
+            let comment = if chunk.is_comment { weights::ONLY_COMMENT } else { 1.0 };
+            let test = if chunk.is_test && !self.query.wants.tests { weights::TEST_IN_CODE } else { 1.0 };
             chunks.push(RankedChunk {
-                score,
+                score: score * comment * test,
                 at,
                 symbol: chunk.symbol,
                 is_named: !chunk.in_symbol.is_empty(),

@@ -1,52 +1,13 @@
-//! Combines past sessions with code: touched files are boosted, and sessions are findings themselves.
+//! Combines past sessions with code.
 
 use super::select::FINDINGS;
-use crate::{recall::Recall, update::Finding};
-use std::collections::HashMap;
-
-/// Boost of a file edited by the best matching session.
-const EDITED: f32 = 0.25;
-/// Boost of a file that it only read.
-const READ: f32 = 0.1;
+use crate::update::Finding;
 
 /// Score above which the question is about a session; below it may be about code.
 const ABOUT_HISTORY: f32 = 0.6;
 
 /// Maximum number of sessions next to code, if the question may be about either.
 const BESIDE_CODE: usize = 3;
-
-/// Maximum length of a title in a reason, in characters.
-const TITLE: usize = 60;
-
-/// The files touched by matching sessions.
-#[derive(Debug)]
-pub(super) struct SessionBoost<'a>(HashMap<&'a str, (f32, Option<&'a str>)>);
-
-impl<'a> SessionBoost<'a> {
-    pub(super) fn by(recalled: &'a Recall) -> Self {
-        let weight = |edited: bool| if edited { EDITED } else { READ };
-        let files = recalled.files.iter();
-        Self(
-            files
-                .map(|file| (file.path.as_str(), (file.score * weight(file.edited), file.session.as_deref())))
-                .collect(),
-        )
-    }
-
-    /// Returns the factor for a file's score.
-    pub(super) fn boost(&self, path: &str) -> f32 {
-        1.0 + self.0.get(path).map_or(0.0, |(more, _)| *more)
-    }
-
-    /// Adds the session to a finding's reason.
-    pub(super) fn explain(&self, finding: &mut Finding) {
-        let known = finding.path().and_then(|path| self.0.get(path));
-        if let Some((_, Some(title))) = known {
-            let title = crate::text::cut_at_word(title, TITLE);
-            finding.why.push_str(&format!("; touched by the session “{title}”"));
-        }
-    }
-}
 
 /// Merges code and sessions, best first, with scores relative to the best.
 pub(super) fn merge(code: Vec<Finding>, sessions: Vec<Finding>) -> Vec<Finding> {
