@@ -20,13 +20,12 @@ pub(super) fn search(
 ) -> Result<(Vec<GrepMatch>, u64, Cut), ToolError> {
     let merged = Mutex::new(Merged::default());
     if search.workspace.is_file(start) {
-        let mut worker = WorkerState::new(search);
-        worker.search_file(search, start, budget, &merged)?;
+        search_file(&mut searcher(search), search, start, budget, &merged)?;
     } else {
         search.workspace.open_dir(start)?;
         let walked = walk::files(search.workspace, start, budget, || {
-            let (mut worker, merged) = (WorkerState::new(search), &merged);
-            move |path: &Path| worker.search_file(search, path, budget, merged)
+            let (mut searcher, merged) = (searcher(search), &merged);
+            move |path: &Path| search_file(&mut searcher, search, path, budget, merged)
         });
         let mut merged = merged.lock();
         merged.unfinished |= walked.unfinished;
@@ -66,47 +65,35 @@ impl Merged {
     }
 }
 
-/// State that a worker thread reuses between files.
-struct WorkerState {
-    searcher: Searcher,
-    head: Vec<u8>,
+fn searcher(search: &Search<'_>) -> Searcher {
+    SearcherBuilder::new()
+        .line_number(true)
+        .before_context(search.context)
+        .after_context(search.context)
+        // `BoundedReader` decides what is binary.
+        .binary_detection(BinaryDetection::none())
+        .heap_limit(Some(LINE_BUFFER))
+        .build()
 }
 
-impl WorkerState {
-    fn new(search: &Search<'_>) -> Self {
-        let searcher = SearcherBuilder::new()
-            .line_number(true)
-            .before_context(search.context)
-            .after_context(search.context)
-            // `BoundedReader` decides what is binary.
-            .binary_detection(BinaryDetection::none())
-            .heap_limit(Some(LINE_BUFFER))
-            .build();
-        Self { searcher, head: Vec::new() }
+fn search_file(
+    searcher: &mut Searcher,
+    search: &Search<'_>,
+    path: &Path,
+    budget: &Budget,
+    merged: &Mutex<Merged>,
+) -> Result<(), ToolError> {
+    let opened = search.workspace.open_file(path)?;
+    let named = |error| ToolError::io(&Workspace::shown(path), &error);
+    let Some(mut reader) = BoundedReader::new(opened.file, opened.size, budget).map_err(named)? else {
+        return Ok(());
+    };
+    let mut found = FileMatches::new(search, path);
+    let searched = searcher.search_reader(&search.matcher, &mut reader, &mut found);
+    if found.total > 0 || reader.cut {
+        let mut merged = merged.lock();
+        merged.unfinished |= reader.cut;
+        merged.add(found, search.cap);
     }
-
-    fn search_file(
-        &mut self,
-        search: &Search<'_>,
-        path: &Path,
-        budget: &Budget,
-        merged: &Mutex<Merged>,
-    ) -> Result<(), ToolError> {
-        let opened = search.workspace.open_file(path)?;
-        let named = |error| ToolError::io(&Workspace::shown(path), &error);
-        let head = std::mem::take(&mut self.head);
-        let Some(mut reader) = BoundedReader::new(opened.file, opened.size, head, budget).map_err(named)?
-        else {
-            return Ok(());
-        };
-        let mut found = FileMatches::new(search, path);
-        let searched = self.searcher.search_reader(&search.matcher, &mut reader, &mut found);
-        if found.total > 0 || reader.cut {
-            let mut merged = merged.lock();
-            merged.unfinished |= reader.cut;
-            merged.add(found, search.cap);
-        }
-        self.head = reader.into_head();
-        searched.map_err(named)
-    }
+    searched.map_err(named)
 }

@@ -19,28 +19,18 @@ pub(super) struct BoundedReader<'a, R> {
 }
 
 impl<'a, R: Read> BoundedReader<'a, R> {
-    /// Returns `None` for a binary file. `size` is the size at opening; a file of size 0 is read to its end. `head` is
-    /// a buffer reused between files.
-    pub(super) fn new(
-        mut file: R,
-        size: u64,
-        mut head: Vec<u8>,
-        budget: &'a Budget,
-    ) -> std::io::Result<Option<Self>> {
-        head.clear();
-        head.reserve(BINARY_PROBE as usize);
+    /// Returns `None` for a binary file. `size` is the size at opening; a file of size 0 is read to its end.
+    pub(super) fn new(mut file: R, size: u64, budget: &'a Budget) -> std::io::Result<Option<Self>> {
         // Most files are small and need a single read.
         let wanted = if size == 0 { BINARY_PROBE } else { size.min(BINARY_PROBE) };
+        let mut head = Vec::with_capacity(wanted as usize + 1);
         file.by_ref().take(wanted).read_to_end(&mut head)?;
         let whole = size > 0 && head.len() as u64 == size;
-        let reader =
-            |head| Self { head: Cursor::new(head), rest: (!whole).then_some(file), budget, cut: false };
-        Ok((!is_binary(&head)).then(|| reader(head)))
-    }
-
-    /// Returns the buffer for reuse.
-    pub(super) fn into_head(self) -> Vec<u8> {
-        self.head.into_inner()
+        if is_binary(&head) {
+            return Ok(None);
+        }
+        let rest = (!whole).then_some(file);
+        Ok(Some(Self { head: Cursor::new(head), rest, budget, cut: false }))
     }
 }
 
