@@ -4,7 +4,6 @@ use super::delegator::Delegator;
 use crate::{
     agent::SessionContext,
     agent_ids::{CLAUDE_CODE, LOCAL_MODEL},
-    model::Availability,
     route::{self, Candidate, Situation, Worker},
     update::Target,
 };
@@ -58,8 +57,7 @@ fn named(wanted: &str, situation: &Situation, context: &SessionContext<'_>) -> R
         let wanted: String = wanted.chars().take(100).collect();
         return Err(format!("There is no provider {wanted}; {}", available(situation)));
     };
-    if let Availability::Unavailable(reason) = &candidate.availability {
-        let reason = reason.trim_end_matches('.');
+    if let Some(reason) = candidate.obstacle() {
         return Err(format!("{} is not available: {reason}; {}", candidate.name, available(situation)));
     }
     if Some(id) == context.caller {

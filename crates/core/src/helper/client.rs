@@ -25,8 +25,6 @@ pub struct HelperClient<C, R> {
     /// Names the program in errors.
     name: String,
     limits: HelperLimits,
-    /// The id of the process; `None` for a helper in this process.
-    process: Option<u32>,
     /// Lines for the program, whose input closes when this is dropped. Written by a thread: a program that does not read
     /// must not block a cancel.
     input: Mutex<Option<mpsc::Sender<Vec<u8>>>>,
@@ -51,7 +49,6 @@ impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
                 "the helper program {name} cannot be started: {error}; install it again"
             ))
         })?;
-        let process = Some(child.id());
         let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let peer = Arc::new(Peer::new(Some(child)));
         let connected = || {
@@ -60,7 +57,7 @@ impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
             };
             let logging = peer.clone();
             spawn("helper-log", move || logging.read_log(errors))?;
-            Self::connect(name, limits, process, peer.clone(), (output, input), on_exit)
+            Self::connect(name, limits, peer.clone(), (output, input), on_exit)
         };
         connected().map_err(|error| {
             peer.kill_unless(Duration::ZERO, |_| false);
@@ -74,15 +71,13 @@ impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
         limits: HelperLimits,
         streams: (impl Read + Send + 'static, impl Write + Send + 'static),
     ) -> Result<Self, ModelError> {
-        let connected =
-            Self::connect(name.to_owned(), limits, None, Arc::new(Peer::new(None)), streams, || ());
-        connected.map_err(|error| no_thread(&error))
+        let peer = Arc::new(Peer::new(None));
+        Self::connect(name.to_owned(), limits, peer, streams, || ()).map_err(|error| no_thread(&error))
     }
 
     fn connect(
         name: String,
         limits: HelperLimits,
-        process: Option<u32>,
         peer: Arc<Peer<R>>,
         (output, input): (impl Read + Send + 'static, impl Write + Send + 'static),
         on_exit: impl FnOnce() + Send + 'static,
@@ -96,7 +91,7 @@ impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
             on_exit();
         })?;
         let input = Mutex::new(Some(sender));
-        Ok(Self { name, limits, process, input, peer, _commands: PhantomData })
+        Ok(Self { name, limits, input, peer, _commands: PhantomData })
     }
 
     /// Waits for the first report and returns it; fails if there is none in time, or one of another version.
@@ -117,7 +112,7 @@ impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
 
     /// Returns the process id; `None` for a helper in this process.
     pub fn process_id(&self) -> Option<u32> {
-        self.process
+        self.peer.process_id()
     }
 
     /// Returns whether it takes commands.
@@ -181,7 +176,7 @@ impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
 
     /// Describes the exit, once there are no more reports: `signal 6 (SIGABRT): GGML_ASSERT(…) failed`.
     pub fn exit_reason(&self) -> String {
-        if self.process.is_none() {
+        if self.process_id().is_none() {
             return "it closed the connection".to_owned();
         }
         let state = self.peer.state();
@@ -194,7 +189,7 @@ impl<C, R> HelperClient<C, R> {
     pub fn stop(&self) {
         self.peer.abandon();
         *self.input.lock() = None;
-        if self.process.is_some() {
+        if self.peer.process_id().is_some() {
             self.peer.kill_unless(EXIT, |_| false);
             self.peer.wait_until(EXIT, |state| state.ended);
         }

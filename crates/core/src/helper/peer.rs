@@ -73,6 +73,11 @@ impl<R> Peer<R> {
         self.state.lock()
     }
 
+    /// Returns the id of its process; `None` for a helper in this process.
+    pub(super) fn process_id(&self) -> Option<u32> {
+        self.state().child.as_ref().map(Child::id)
+    }
+
     fn change(&self, change: impl FnOnce(&mut State<R>)) {
         change(&mut self.state());
         self.changed.notify_all();

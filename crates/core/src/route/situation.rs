@@ -15,6 +15,16 @@ pub struct Candidate {
     pub availability: Availability,
 }
 
+impl Candidate {
+    /// Returns why it is unavailable, without a full stop; `None` if it is ready.
+    pub fn obstacle(&self) -> Option<&str> {
+        match &self.availability {
+            Availability::Ready => None,
+            Availability::Unavailable(reason) => Some(reason.trim_end_matches('.')),
+        }
+    }
+}
+
 /// The agents that can be chosen, and the person's permissions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Situation {
@@ -35,9 +45,8 @@ impl Situation {
 
     /// Returns why a target is unavailable; `None` if it is ready.
     pub fn obstacle(&self, target: &Target) -> Option<String> {
-        match self.find(target).map(|candidate| &candidate.availability) {
-            Some(Availability::Ready) => None,
-            Some(Availability::Unavailable(reason)) => Some(reason.trim_end_matches('.').to_owned()),
+        match self.find(target) {
+            Some(candidate) => candidate.obstacle().map(str::to_owned),
             None => Some(format!("{} is not set up here", self.name(target))),
         }
     }
@@ -71,6 +80,6 @@ impl Situation {
 
     /// Returns the ready candidates.
     pub fn ready(&self) -> impl Iterator<Item = &Candidate> {
-        self.candidates.iter().filter(|candidate| candidate.availability == Availability::Ready)
+        self.candidates.iter().filter(|candidate| candidate.obstacle().is_none())
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     agent::{conversation::Conversation, title::of as first_words},
-    model::{Availability, Message},
+    model::Message,
     route::{Candidate, Situation},
     update::{Decision, Target},
 };
@@ -75,11 +75,9 @@ pub(super) fn agent(target: &Target, situation: &Situation) -> String {
 
 fn describe(candidate: &Candidate) -> String {
     let place = if candidate.local { ", on this computer" } else { "" };
-    match &candidate.availability {
-        Availability::Ready => format!("**{}** is ready{place}", candidate.name),
-        Availability::Unavailable(reason) => {
-            format!("**{}** is not available: {}", candidate.name, reason.trim_end_matches('.'))
-        }
+    match candidate.obstacle() {
+        None => format!("**{}** is ready{place}", candidate.name),
+        Some(reason) => format!("**{}** is not available: {reason}", candidate.name),
     }
 }
 
