@@ -5,35 +5,28 @@ use crate::{
     CancellationToken,
     budget::Budget,
     builtin::{GrepOutput, SessionAnalyzeOutput},
-    history::Query,
+    history::{Query, Transcript},
     plan::{OPEN_ENDS, OpKind},
     survey::Survey,
     update::{FindingKind, RecentWork, Summary},
     workspace::Workspace,
 };
-use std::{
-    collections::BTreeMap,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, time::Duration};
 
 const RECENT_WORK: usize = 5;
 const TOP_FILES: usize = 5;
-const FOLLOWUPS: usize = 3;
 
 /// Time limit; a step of the plan has just listed the sessions, so this is served from the cache.
 const LOOK_UP: Duration = Duration::from_millis(200);
 
 pub(super) fn gather(survey: &Survey, done: &[Done], intent: Intent, cancel: &CancellationToken) -> Summary {
-    let recent_work = recent_work(survey, done, cancel);
-    let top_files = top_files(&survey.workspace, done);
-    let followups = followups(survey, done);
     Summary {
         repository: survey.workspace.name().to_owned(),
         intent: intent.sentence,
         source: intent.source,
-        recent_work,
-        top_files,
-        followups,
+        recent_work: recent_work(survey, done, cancel),
+        top_files: top_files(&survey.workspace, done),
+        followups: followups(survey, done),
         evidence: intent.evidence,
         findings: survey.findings.findings.clone(),
     }
@@ -58,16 +51,16 @@ fn recent_work(survey: &Survey, done: &[Done], cancel: &CancellationToken) -> Ve
         limit: RECENT_WORK,
         ..Query::default()
     };
-    let listing = survey.history.list(&query, &Budget::new(Instant::now() + LOOK_UP, cancel.clone()));
-    let named = listing.rows.into_iter().filter_map(|row| {
+    let listing = survey.history.list(&query, &Budget::within(LOOK_UP, cancel));
+    let named = |row: Transcript| {
         Some(RecentWork {
             title: row.title?,
             provider: row.provider.as_str().to_owned(),
             session_id: row.id,
             updated_at: row.updated_at,
         })
-    });
-    named.collect()
+    };
+    listing.rows.into_iter().filter_map(named).collect()
 }
 
 /// Returns the files edited most in past sessions, or those read most if none were edited.
@@ -94,7 +87,7 @@ fn followups(survey: &Survey, done: &[Done]) -> Vec<String> {
     let used = definition.and_then(|finding| finding.symbol.as_ref());
     let used = used.map(|symbol| format!("Where is `{symbol}` used?"));
     let open_end = open_ends(done).map(|path| format!("Which TODOs are open in {path}?"));
-    used.into_iter().chain(open_end).take(FOLLOWUPS).collect()
+    used.into_iter().chain(open_end).collect()
 }
 
 /// Returns the file with the most TODOs, if the plan searched for them.

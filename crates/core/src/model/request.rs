@@ -43,18 +43,15 @@ pub enum Message {
 
 /// An answer of a model, possibly incomplete: reasoning, preambles, text and tool calls.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct AssistantMessage {
     /// Sent only to the model, and only within a turn that is still calling tools.
-    #[serde(default)]
     pub reasoning: Reasoning,
     /// Text before a call.
-    #[serde(default)]
     pub preamble: String,
     /// The answer.
-    #[serde(default)]
     pub text: String,
     /// Tool calls.
-    #[serde(default)]
     pub calls: Vec<CallRequest>,
 }
 

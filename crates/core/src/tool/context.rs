@@ -6,7 +6,7 @@ use crate::{
     history::History,
     workspace::Workspace,
 };
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Context of a tool call.
@@ -33,6 +33,6 @@ impl std::fmt::Debug for ToolContext<'_> {
 impl ToolContext<'_> {
     /// Starts the time budget of a call.
     pub fn budget(&self, time: Duration) -> Budget {
-        Budget::new(Instant::now() + time, self.cancel.clone())
+        Budget::within(time, self.cancel)
     }
 }

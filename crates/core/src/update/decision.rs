@@ -98,10 +98,8 @@ impl From<Target> for String {
         match target {
             Target::Inline => "inline".to_owned(),
             Target::Gptoss => "gptoss".to_owned(),
-            Target::Codex => "codex".to_owned(),
             Target::Claude => "claude".to_owned(),
-            Target::Known(id) => id,
-            Target::Custom(id) => format!("{CUSTOM_PREFIX}{id}"),
+            other => other.mode().unwrap_or_default(),
         }
     }
 }

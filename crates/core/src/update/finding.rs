@@ -97,9 +97,7 @@ impl Findings {
         }
         text
     }
-}
 
-impl Findings {
     /// Returns [`Findings::missing`] for people: `“kubernetes” or “helm”`.
     pub fn missing_words(&self) -> Option<String> {
         let words: Vec<_> = self.missing.iter().map(|word| format!("“{word}”")).collect();

@@ -181,14 +181,12 @@ pub enum ToolCallStatus {
 
 /// Bounds that cut a result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Cut {
     /// A limit on results or bytes was reached.
-    #[serde(default)]
     pub truncated: bool,
     /// The deadline was reached.
-    #[serde(default)]
     pub timed_out: bool,
     /// Number of skipped items (unreadable files, bad lines), if the tool counts them.
-    #[serde(default)]
     pub omitted: u64,
 }

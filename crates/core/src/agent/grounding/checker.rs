@@ -17,9 +17,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Maximum number of citations opened per turn; further ones are struck.
-const CITATIONS: usize = 200;
-
 /// Time limit for opening the citations of a turn; later ones are struck.
 const TIME: Duration = Duration::from_secs(15);
 
@@ -68,7 +65,6 @@ impl Grounding {
     pub(super) fn check(&self, before: &str, line: &str) -> Vec<(Citation, bool)> {
         let begun = Instant::now();
         let deadline = begun + TIME.saturating_sub(self.taken.get());
-        let left = CITATIONS.saturating_sub(self.confirmed.get() + self.struck.get());
         let job = {
             let (places, found, cancel) =
                 (self.places.clone(), self.found.clone(), self.cancel.child_token());
@@ -76,14 +72,12 @@ impl Grounding {
             move |_: &_| {
                 let citations = citation::citations(&line, &found, &|path| places.exist(path));
                 let text = sentence::without(&line, &citations);
-                let confirm = |(index, citation): (usize, Citation)| {
+                let confirm = |citation: Citation| {
                     let words = sentence::words(&before, &text, citation.range.start, &question);
-                    let holds = index < left
-                        && Instant::now() < deadline
-                        && places.confirm(&citation, &words, &cancel);
+                    let holds = Instant::now() < deadline && places.confirm(&citation, &words, &cancel);
                     (citation, holds)
                 };
-                citations.into_iter().enumerate().map(confirm).collect::<Vec<_>>()
+                citations.into_iter().map(confirm).collect::<Vec<_>>()
             }
         };
         let checked = isolated::run("citations", isolated::FILES, &self.cancel, job, |(): ()| ());
