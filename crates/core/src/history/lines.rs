@@ -28,7 +28,7 @@ impl<'a> LogLine<'a> {
     }
 }
 
-/// What a read left out.
+/// The parts that a read left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Extent {
     /// Skipped lines longer than the cap.
@@ -129,7 +129,7 @@ impl<R: Read> Lines<R> {
 }
 
 impl Lines<OpenLog> {
-    /// Goes on with the last `bytes` of the log, from a whole line on; line numbers begin at 1 again. `None` for a
+    /// Continues with the last `bytes` of the log, at the start of a line; line numbers begin at 1 again. `None` for a
     /// compressed log, whose end costs as much as all of it.
     pub(crate) fn tail(self, bytes: u64) -> io::Result<Option<Lines<File>>> {
         let OpenLog::Plain(mut log) = self.reader.into_inner().into_inner() else { return Ok(None) };

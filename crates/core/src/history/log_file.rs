@@ -1,4 +1,4 @@
-//! What the formats share: a log that was found, its decoder, and the values of its lines.
+//! Shared by the formats: a log that was found, the decoder of its lines, ids and times.
 
 use super::{
     event::Event,
