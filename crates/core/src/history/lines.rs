@@ -107,9 +107,13 @@ impl<R: Read> Lines<R> {
                 self.extent.stopped = true;
                 return Ok(None);
             }
-            let read = self.reader.by_ref().take(limits::CHUNK as u64).read_until(b'\n', &mut self.line)?;
+            let chunk = self.reader.fill_buf()?;
+            let end = memchr::memchr(b'\n', chunk);
+            let read = end.map_or(chunk.len(), |end| end + 1);
+            self.line.extend_from_slice(&chunk[..read]);
+            self.reader.consume(read);
             self.offset += read as u64;
-            let ended = self.line.ends_with(b"\n");
+            let ended = end.is_some();
             too_long |= self.line.len() - usize::from(ended) > self.max_line;
             if ended {
                 return Ok(Some(too_long));
