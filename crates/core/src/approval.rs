@@ -16,10 +16,8 @@ pub struct ApprovalRequest {
     /// One line that describes the action.
     pub title: String,
     /// The agent's raw input, verbatim.
-    #[serde(default)]
     pub raw_input: Option<Value>,
     /// The command, if it runs through our own `terminal/*`; otherwise unknown.
-    #[serde(default)]
     pub command: Option<FrozenCommand>,
     /// The options, in the agent's order.
     pub options: Vec<ApprovalOption>,
@@ -53,17 +51,14 @@ pub struct ApprovalOption {
     pub kind: OptionKind,
 }
 
-/// The protocol's kinds of options.
+/// The protocol's kinds of options. `Always` means this and similar requests from now on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names are the protocol's")]
 pub enum OptionKind {
-    /// Allow once.
     AllowOnce,
-    /// Allow this and similar requests from now on.
     AllowAlways,
-    /// Reject once.
     RejectOnce,
-    /// Reject this and similar requests from now on.
     RejectAlways,
 }
 

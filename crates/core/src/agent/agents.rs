@@ -46,24 +46,16 @@ pub trait Agents: Send + Sync + std::fmt::Debug {
 /// A command from a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the fields are those of the command's subject")]
 pub enum AgentCommand {
     /// Detect agents again and start each ACP adapter once to read its capabilities.
     Check,
     /// Add an agent, or change the one with this id.
-    Add {
-        /// The agent.
-        agent: CustomAgent,
-    },
+    Add { agent: CustomAgent },
     /// Remove an added agent.
-    Remove {
-        /// [`CustomAgent::id`].
-        id: String,
-    },
+    Remove { id: String },
     /// Change some settings.
-    Configure {
-        /// The change.
-        settings: AgentSettingsChange,
-    },
+    Configure { settings: AgentSettingsChange },
 }
 
 /// Settings for agents.
@@ -87,17 +79,15 @@ impl Default for AgentSettings {
     }
 }
 
-/// A change of some settings; absent fields stay unchanged.
+/// A change of some [`AgentSettings`]; absent fields stay unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the fields are those of the settings")]
 pub struct AgentSettingsChange {
-    /// See [`AgentSettings::choose`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choose: Option<bool>,
-    /// See [`AgentSettings::allow_external_llms`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_external_llms: Option<bool>,
-    /// See [`AgentSettings::workspace_agents`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace_agent: Option<WorkspaceAgent>,
 }

@@ -26,6 +26,7 @@ pub trait SessionTool: Send + Sync + std::fmt::Debug {
 
 /// Context of a running session tool.
 #[derive(Clone, Copy)]
+#[expect(missing_debug_implementations, reason = "it lends what is not its own")]
 pub struct SessionContext<'a> {
     /// The workspace of the session.
     pub workspace: &'a Workspace,
@@ -39,10 +40,4 @@ pub struct SessionContext<'a> {
     pub cancel: &'a CancellationToken,
     /// Adds an event to the session.
     pub emit: &'a (dyn Fn(AgentEvent) + Sync),
-}
-
-impl std::fmt::Debug for SessionContext<'_> {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("SessionContext").field("call_id", &self.call_id).finish_non_exhaustive()
-    }
 }

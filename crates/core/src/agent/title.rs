@@ -2,7 +2,7 @@
 
 use crate::{
     CancellationToken, isolated,
-    model::{Availability, LanguageModel, Message, ModelEvent, ModelOptions, ModelRequest, ReasoningEffort},
+    model::{Availability, LanguageModel, complete_within},
     text::{cut_at_word, one_line},
 };
 use std::{sync::Arc, time::Duration};
@@ -12,6 +12,8 @@ const TIME: Duration = Duration::from_secs(10);
 
 /// Token limit, including reasoning.
 const TOKENS: u32 = 160;
+
+const TEMPERATURE: f32 = 0.1;
 
 /// Maximum length of the prompt in the request, and of a title, in characters.
 const PROMPT: usize = 1_000;
@@ -41,27 +43,9 @@ pub(super) fn of(prompt: &str) -> String {
 fn ask(prompt: &str, model: &Arc<dyn LanguageModel>, cancel: &CancellationToken) -> Option<String> {
     let given_up = cancel.child_token();
     let _stops_it = given_up.clone().drop_guard();
-    let request = ModelRequest {
-        instructions: INSTRUCTIONS.to_owned(),
-        messages: vec![Message::User { text: cut_at_word(prompt, PROMPT) }],
-        tools: Vec::new(),
-        options: ModelOptions {
-            temperature: 0.1,
-            max_tokens: Some(TOKENS),
-            effort: ReasoningEffort::Low,
-            ..ModelOptions::default()
-        },
-    };
-    let model = Arc::clone(model);
-    let work = move |_: &_| {
-        let mut text = String::new();
-        let mut listen = |event| {
-            if let ModelEvent::Text(piece) = event {
-                text.push_str(&piece);
-            }
-        };
-        model.respond(&request, &given_up, &mut listen).map(|_| text)
-    };
+    let (model, prompt) = (Arc::clone(model), cut_at_word(prompt, PROMPT));
+    let work =
+        move |_: &_| complete_within(model.as_ref(), INSTRUCTIONS, prompt, (TEMPERATURE, TOKENS), &given_up);
     let said = isolated::run("title", TIME, cancel, work, |(): ()| ()).ok()?.ok()?;
     read(&said)
 }

@@ -28,10 +28,10 @@ const EVIDENCE: usize = 3;
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionAnalyzeOutput {
-    /// Number of sessions that touched a file, by path relative to the workspace or as logged.
+    /// Sessions that touched a file, by path relative to the workspace or as logged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) file_frequency: Option<Frequencies>,
-    /// Number of calls by tool name.
+    /// Calls by tool name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tool_frequency: Option<Frequencies>,
     /// Distinct prompts, newest first.

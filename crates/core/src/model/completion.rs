@@ -23,16 +23,23 @@ pub(crate) fn complete(
     prompt: String,
     cancel: &CancellationToken,
 ) -> Result<String, ModelError> {
+    complete_within(model, instructions, prompt, (TEMPERATURE, TOKENS), cancel)
+}
+
+/// Like [`complete`] with another temperature and token limit.
+pub(crate) fn complete_within(
+    model: &dyn LanguageModel,
+    instructions: &str,
+    prompt: String,
+    (temperature, tokens): (f32, u32),
+    cancel: &CancellationToken,
+) -> Result<String, ModelError> {
+    let (max_tokens, effort) = (Some(tokens), ReasoningEffort::Low);
     let request = ModelRequest {
         instructions: instructions.to_owned(),
         messages: vec![Message::User { text: prompt }],
         tools: Vec::new(),
-        options: ModelOptions {
-            temperature: TEMPERATURE,
-            max_tokens: Some(TOKENS),
-            effort: ReasoningEffort::Low,
-            ..ModelOptions::default()
-        },
+        options: ModelOptions { temperature, max_tokens, effort, ..ModelOptions::default() },
     };
     let (enough, mut text) = (cancel.child_token(), String::new());
     let answered = model.respond(&request, &enough, &mut |event| {

@@ -42,60 +42,35 @@ pub trait LocalModels: Send + Sync + std::fmt::Debug {
 /// A command from a person. `id` is [`ModelCard::id`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[expect(missing_docs, reason = "the fields are those of the command's subject")]
 pub enum ModelCommand {
-    /// Start or resume a download. `accept_licence`: the licence was shown and accepted.
+    /// Start or resume a download. `accept_licence`: the licence was shown and the person accepts it.
     Download {
-        /// The model.
         id: String,
-        /// The person accepts the licence.
         #[serde(default)]
         accept_licence: bool,
     },
     /// Pause a download and keep the partial file.
-    Pause {
-        /// The model.
-        id: String,
-    },
+    Pause { id: String },
     /// Stop a download and delete the partial file.
     #[serde(rename = "cancel")]
-    CancelDownload {
-        /// The model.
-        id: String,
-    },
+    CancelDownload { id: String },
     /// Verify a file against its manifest.
-    Verify {
-        /// The model.
-        id: String,
-    },
+    Verify { id: String },
     /// Download missing or damaged parts again.
-    Repair {
-        /// The model.
-        id: String,
-    },
+    Repair { id: String },
     /// Delete a model's files. A model added from elsewhere is only removed from the list.
-    Remove {
-        /// The model.
-        id: String,
-    },
+    Remove { id: String },
     /// Add a GGUF file without moving it.
-    Add {
-        /// The file.
-        path: PathBuf,
-    },
+    Add { path: PathBuf },
     /// Use this model from now on.
-    Use {
-        /// The model.
-        id: String,
-    },
+    Use { id: String },
     /// Load the model in use now.
     Load,
     /// Unload it now.
     Unload,
     /// Change some settings.
-    Configure {
-        /// The change.
-        settings: SettingsChange,
-    },
+    Configure { settings: SettingsChange },
 }
 
 /// State of the models.
@@ -223,14 +198,8 @@ pub enum LocalModelsError {
     Unknown(String),
     /// The licence must be accepted first.
     #[error("{model} is licensed under {licence} ({url}); accept the licence to download it")]
-    Licence {
-        /// The model.
-        model: String,
-        /// Its licence.
-        licence: String,
-        /// URL of the licence text.
-        url: String,
-    },
+    #[expect(missing_docs, reason = "the message names them")]
+    Licence { model: String, licence: String, url: String },
     /// Not possible now or with this file: one sentence.
     #[error("{0}")]
     Refused(String),

@@ -13,7 +13,7 @@ mod request;
 mod settings;
 mod wire_names;
 
-pub(crate) use completion::complete;
+pub(crate) use completion::{complete, complete_within};
 pub use event::{Activity, ModelEvent, StopReason, Usage};
 pub use language_model::{Availability, Capabilities, LanguageModel, ModelError};
 pub use local::{

@@ -103,13 +103,11 @@ impl Default for ModelOptions {
 /// Reasoning effort of a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum ReasoningEffort {
-    /// Little.
     Low,
-    /// Some.
     #[default]
     Medium,
-    /// Much.
     High,
 }
 

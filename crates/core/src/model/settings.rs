@@ -47,27 +47,23 @@ pub struct ModelSettings {
     pub accepted_licences: Vec<String>,
 }
 
-/// A change of some settings; absent fields stay unchanged, so that concurrent clients do not overwrite each other. The
-/// model in use and the licences have separate commands.
+/// A change of some [`ModelSettings`]; absent fields stay unchanged, so that concurrent clients do not overwrite each
+/// other. The model in use and the licences have separate commands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the fields are those of the settings")]
 pub struct SettingsChange {
-    /// See [`ModelSettings::temperature`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,
-    /// See [`ModelSettings::top_p`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f32>,
-    /// See [`ModelSettings::max_tokens`]; `Some(None)`, `null` in JSON, removes the limit.
+    /// `Some(None)`, `null` in JSON, removes the limit.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<Option<u32>>,
-    /// See [`ModelSettings::effort`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effort: Option<ReasoningEffort>,
-    /// See [`ModelSettings::idle_minutes`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_minutes: Option<u32>,
-    /// See [`ModelSettings::preload`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preload: Option<bool>,
 }

@@ -20,15 +20,24 @@ const FAULT: usize = 300;
 pub fn parse_arguments<T: DeserializeOwned + JsonSchema>(given: Value) -> Result<T, ToolError> {
     let schema = schemars::schema_for!(T).to_value();
     let arguments = Value::Object(with_our_names(members(given)?, &schema));
-    check(&arguments, &schema)?;
+    // Without a validator, deserialization still finds faults, one at a time.
+    if let Ok(validator) = jsonschema::validator_for(&schema) {
+        let faults = validator.iter_errors(&arguments).take(FAULTS).map(|error| tell(&error));
+        let faults: Vec<String> = faults.collect();
+        if !faults.is_empty() {
+            return Err(invalid(faults.join("; ")));
+        }
+    }
     serde_json::from_value(arguments).map_err(|error| invalid(error.to_string()))
 }
 
 fn members(given: Value) -> Result<Map<String, Value>, ToolError> {
-    match given {
-        Value::Object(members) => Ok(members),
-        Value::Null => Ok(Map::new()),
-        Value::String(text) => Err(broken(&text)),
+    // Arguments that a model garbled arrive as text.
+    let garbled = given.as_str().and_then(|text| serde_json::from_str::<Value>(text).err());
+    match (given, garbled) {
+        (Value::Object(members), _) => Ok(members),
+        (Value::Null, _) => Ok(Map::new()),
+        (_, Some(error)) => Err(invalid(format!("the arguments are not valid JSON: {error}"))),
         _ => Err(invalid("the arguments are not a JSON object".to_owned())),
     }
 }
@@ -47,29 +56,8 @@ fn with_our_names(given: Map<String, Value>, schema: &Value) -> Map<String, Valu
     given.into_iter().map(|(name, value)| (ours(name, &names), value)).collect()
 }
 
-fn check(arguments: &Value, schema: &Value) -> Result<(), ToolError> {
-    let validator = match jsonschema::validator_for(schema) {
-        Ok(validator) => validator,
-        Err(error) => {
-            // Deserialization still finds faults, one at a time.
-            tracing::warn!(%error, "a tool's schema does not compile");
-            return Ok(());
-        }
-    };
-    let faults: Vec<String> =
-        validator.iter_errors(arguments).take(FAULTS).map(|error| tell(&error)).collect();
-    if faults.is_empty() { Ok(()) } else { Err(invalid(faults.join("; "))) }
-}
-
 fn invalid(reason: String) -> ToolError {
     ToolError::InvalidParameters(reason)
-}
-
-fn broken(text: &str) -> ToolError {
-    invalid(match serde_json::from_str::<Value>(text) {
-        Err(error) => format!("the arguments are not valid JSON: {error}"),
-        Ok(_) => "the arguments are not a JSON object".to_owned(),
-    })
 }
 
 /// Describes a fault with its field.
@@ -78,11 +66,8 @@ fn tell(error: &ValidationError<'_>) -> String {
     let what: String = match error.kind() {
         ValidationErrorKind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
-            return if place.is_empty() {
-                format!("{name} is missing")
-            } else {
-                format!("{place}.{name} is missing")
-            };
+            let dot = if place.is_empty() { "" } else { "." };
+            return format!("{place}{dot}{name} is missing");
         }
         // The null branch of an optional field adds no information.
         ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {

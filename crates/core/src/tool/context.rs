@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Context of a tool call.
 #[derive(Clone, Copy)]
+#[expect(missing_debug_implementations, reason = "it lends what is not its own")]
 pub struct ToolContext<'a> {
     /// The only directory that a workspace tool may access.
     pub workspace: &'a Workspace,
@@ -22,12 +23,6 @@ pub struct ToolContext<'a> {
     pub cancel: &'a CancellationToken,
     /// Receives the progress of a long call.
     pub progress: &'a dyn Progress,
-}
-
-impl std::fmt::Debug for ToolContext<'_> {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("ToolContext").field("workspace", self.workspace).finish_non_exhaustive()
-    }
 }
 
 impl ToolContext<'_> {

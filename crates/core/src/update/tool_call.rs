@@ -53,26 +53,17 @@ impl ToolCallDetails {
 /// The Agent Client Protocol's kinds of tool calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names are the protocol's")]
 pub enum ToolKind {
-    /// Reads files or data.
     Read,
-    /// Changes files.
     Edit,
-    /// Removes files.
     Delete,
-    /// Moves or renames files.
     Move,
-    /// Searches for something.
     Search,
-    /// Runs a command.
     Execute,
-    /// Thinks.
     Think,
-    /// Fetches something from elsewhere.
     Fetch,
-    /// Changes the agent's mode.
     SwitchMode,
-    /// Anything else.
     Other,
 }
 

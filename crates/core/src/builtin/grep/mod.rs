@@ -34,11 +34,9 @@ struct Arguments {
 /// The matching lines, by path and line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct GrepOutput {
-    /// As requested.
     pub(crate) pattern: String,
     /// The first matches, up to the cap.
     pub(crate) matches: Vec<GrepMatch>,
-    /// There are more matches.
     pub(crate) truncated: bool,
     /// Number of all matches seen.
     pub(crate) total_matches: u64,
