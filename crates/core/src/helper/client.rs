@@ -25,8 +25,7 @@ pub struct HelperClient<C, R> {
     /// Names the program in errors.
     name: String,
     limits: HelperLimits,
-    /// Lines for the program, whose input closes when this is dropped. Written by a thread: a program that does not read
-    /// must not block a cancel.
+    /// Closes the program's input when dropped. A thread writes: a program that does not read must not block a cancel.
     input: Mutex<Option<mpsc::Sender<Vec<u8>>>>,
     peer: Arc<Peer<R>>,
     _commands: PhantomData<fn(C)>,
@@ -79,11 +78,15 @@ impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
         name: String,
         limits: HelperLimits,
         peer: Arc<Peer<R>>,
-        (output, input): (impl Read + Send + 'static, impl Write + Send + 'static),
+        (output, mut input): (impl Read + Send + 'static, impl Write + Send + 'static),
         on_exit: impl FnOnce() + Send + 'static,
     ) -> io::Result<Self> {
-        let (sender, lines) = mpsc::channel();
-        spawn("helper-input", move || write(input, &lines))?;
+        let (sender, lines) = mpsc::channel::<Vec<u8>>();
+        // Ends, and closes the stream, when the sender or the program is gone.
+        spawn("helper-input", move || {
+            let mut write = |line: Vec<u8>| input.write_all(&line).and_then(|()| input.flush());
+            while lines.recv().is_ok_and(|line| write(line).is_ok()) {}
+        })?;
         let reading = peer.clone();
         spawn("helper-reports", move || {
             reading.read(output, limits.line_bytes);
@@ -208,13 +211,4 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<thread:
 
 fn no_thread(error: &io::Error) -> ModelError {
     ModelError::Failed(format!("no thread for the helper program: {error}; close other programs"))
-}
-
-/// Writes lines until the sender or the stream is closed, then closes the stream.
-fn write(mut input: impl Write, lines: &mpsc::Receiver<Vec<u8>>) {
-    while let Ok(line) = lines.recv() {
-        if input.write_all(&line).and_then(|()| input.flush()).is_err() {
-            return;
-        }
-    }
 }

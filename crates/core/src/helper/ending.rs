@@ -16,7 +16,6 @@ impl Log {
         self.0.push_back(line.to_owned());
     }
 
-    /// Removes all lines.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }

@@ -1,7 +1,8 @@
 //! Lines of JSON with a length limit.
 
 use crate::model::ModelError;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read, Write};
 
 /// A line that is not a message.
@@ -23,12 +24,8 @@ impl InvalidLine {
     }
 
     fn of(line: &[u8], error: serde_json::Error) -> Self {
-        #[derive(Deserialize)]
-        struct About {
-            id: Option<u64>,
-        }
-        let about = serde_json::from_slice::<About>(line).ok();
-        Self { id: about.and_then(|about| about.id), error: Some(error) }
+        let message: Option<Value> = serde_json::from_slice(line).ok();
+        Self { id: message.and_then(|message| message.get("id")?.as_u64()), error: Some(error) }
     }
 }
 

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Returns the path of program `name`: from the environment variable, otherwise next to this program or one folder up
-/// (the layout of cargo's tests). Errors are sentences for people.
+/// Returns the path of a program: from the variable, next to this program, or one folder up (tests of cargo).
 pub fn find(name: &str, variable: &str) -> Result<PathBuf, String> {
     if let Some(named) = std::env::var_os(variable).filter(|named| !named.is_empty()) {
         return Ok(PathBuf::from(named));

@@ -83,8 +83,7 @@ impl Names {
         named.find(|(_, before, after)| asks((before, after))).map(|(target, ..)| target)
     }
 
-    /// Returns all names in text order, with the text before and after each. Names inside a word, a path or quotation
-    /// marks are ignored.
+    /// Returns all names with the text before and after each, except inside a word, a path or quotation marks.
     fn all<'t>(&'t self, text: &'t str) -> impl Iterator<Item = (Target, &'t str, &'t str)> {
         let found = self.regex.iter().flat_map(move |regex| regex.find_iter(text));
         found.filter_map(move |found| {

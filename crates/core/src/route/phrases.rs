@@ -1,8 +1,6 @@
-//! `phrases.tsv`: phrases of requests and small talk in six languages. Kept as data, so that a language can be added
-//! without code.
+//! `phrases.tsv`: phrases of requests and small talk in six languages, as data.
 
-/// `use`, then the phrases, separated by `|`. A phrase matches at the beginning of a request; `…x` at its end, `…x…`
-/// anywhere.
+/// `use`, then phrases, separated by `|`, that match at the beginning; `…x` at the end, `…x…` anywhere.
 const TABLE: &str = include_str!("phrases.tsv");
 
 /// The phrases of one use, in all languages.

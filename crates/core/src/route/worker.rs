@@ -48,11 +48,8 @@ pub(crate) fn worker(proposed: Option<&Target>, situation: &Situation) -> Worker
 pub(super) fn decide(proposed: Option<&Target>, situation: &Situation) -> Decision {
     let missing = proposed.filter(|proposed| !situation.is_ready(proposed));
     let obstacle = |target: &Target| {
-        format!(
-            "{} is not available: {}.",
-            situation.name(target),
-            situation.obstacle(target).unwrap_or_default()
-        )
+        let reason = situation.obstacle(target).unwrap_or_default();
+        format!("{} is not available: {reason}.", situation.name(target))
     };
     match worker(proposed, situation) {
         Worker::Starts(target) => {
@@ -73,23 +70,14 @@ pub(super) fn decide(proposed: Option<&Target>, situation: &Situation) -> Decisi
         }
         Worker::Asks(target) => {
             let reason = missing.map_or_else(|| "This is work for an agent.".to_owned(), obstacle);
-            let target = target.unwrap_or(Target::Inline);
-            Decision {
-                inline: Some(Inline::Card),
-                reason,
-                instead_of: missing.cloned(),
-                ..Decision::to(target)
-            }
+            let (target, instead_of) = (target.unwrap_or(Target::Inline), missing.cloned());
+            Decision { inline: Some(Inline::Card), reason, instead_of, target }
         }
         Worker::Unavailable => {
             let wanted = proposed.cloned().unwrap_or(Target::Gptoss);
-            Decision {
-                instead_of: Some(wanted.clone()),
-                ..Decision::inline(
-                    Inline::Guidance,
-                    format!("This needs a model or an agent, and none is ready. {}", obstacle(&wanted)),
-                )
-            }
+            let obstacle = obstacle(&wanted);
+            let reason = format!("This needs a model or an agent, and none is ready. {obstacle}");
+            Decision { instead_of: Some(wanted), ..Decision::inline(Inline::Guidance, reason) }
         }
     }
 }

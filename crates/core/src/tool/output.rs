@@ -13,10 +13,7 @@ pub trait ToolResult: Any + Debug + Send + Sync {
 
 impl<T: Serialize + Any + Debug + Send + Sync> ToolResult for T {
     fn to_json(&self) -> Value {
-        serde_json::to_value(self).unwrap_or_else(|error| {
-            tracing::warn!(%error, "a tool's result has no JSON form");
-            Value::Null
-        })
+        serde_json::to_value(self).unwrap_or_default()
     }
 }
 
