@@ -1,5 +1,4 @@
-//! Approvals. An approval is a separate object that persists after the connection that shows it and the process that
-//! requested it have ended. Every client sees it, and the first answer counts.
+//! Approvals. One outlives the connection and the process that asked for it; the first answer counts.
 
 use crate::CancellationToken;
 use serde::{Deserialize, Serialize};
@@ -33,8 +32,7 @@ pub struct FrozenCommand {
     pub args: Vec<String>,
     /// Working directory, canonical and inside the workspace.
     pub cwd: PathBuf,
-    /// Variables that the agent adds to the environment, in order. Shown with the command, because a variable may
-    /// change what a program does. Included in [`Approval::hash`].
+    /// Variables added to the environment, in order; shown, because one may change what a program does.
     #[serde(default)]
     pub environment: Vec<(String, String)>,
 }
@@ -65,24 +63,19 @@ pub enum OptionKind {
 /// An approval as it is stored and shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "fields without a comment are those of the request")]
 pub struct Approval {
     /// UUID.
     pub id: String,
-    /// See [`ApprovalRequest::call_id`].
     pub call_id: String,
-    /// See [`ApprovalRequest::agent`].
     pub agent: String,
-    /// See [`ApprovalRequest::title`].
     pub title: String,
-    /// See [`ApprovalRequest::raw_input`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_input: Option<Value>,
     /// SHA-256 of agent, title, raw input and command in hex; equal requests have equal hashes.
     pub hash: String,
-    /// See [`ApprovalRequest::command`]; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<FrozenCommand>,
-    /// See [`ApprovalRequest::options`].
     pub options: Vec<ApprovalOption>,
     /// Its state.
     #[serde(flatten)]
@@ -124,18 +117,15 @@ pub enum ApprovalState {
 /// Result of a request for the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApprovalOutcome {
-    /// A person chose this option.
-    Selected {
-        /// [`ApprovalOption::id`].
-        option_id: String,
-    },
+    /// A person chose the option with this id.
+    #[expect(missing_docs, reason = "the line above describes it")]
+    Selected { option_id: String },
     /// The turn was cancelled, or no client can be asked.
     Cancelled,
 }
 
 /// Requests approvals. Implemented by the owner of the clients.
 pub trait Approvals: Send + Sync {
-    /// Stores the request, shows it on every client and waits for the first answer. Blocks; returns within 100 ms of a
-    /// cancel.
+    /// Stores and shows the request and waits for the first answer. Blocks; returns within 100 ms of a cancel.
     fn ask(&self, request: ApprovalRequest, cancel: &CancellationToken) -> ApprovalOutcome;
 }

@@ -32,8 +32,7 @@ pub trait Agents: Send + Sync + std::fmt::Debug {
     /// Returns the current state. Cheap: starts nothing.
     fn snapshot(&self) -> AgentsSnapshot;
 
-    /// Calls `on_change` when the snapshot changes, from any thread, until the process ends. The callback must not
-    /// block.
+    /// Calls `on_change` on every change of the snapshot, from any thread, until the process ends; must not block.
     fn watch(&self, on_change: Arc<dyn Fn() + Send + Sync>);
 
     /// Runs a command. A check continues in the background and reports its progress in the snapshot. May block briefly.

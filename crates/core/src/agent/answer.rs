@@ -55,8 +55,7 @@ enum WorkerMessage {
     Done(Result<StopReason, ModelError>),
 }
 
-/// Runs `model` and emits its answer; with `grounding`, without citations that cannot be confirmed. Returns within 100
-/// ms of a cancel, even if the model hangs.
+/// Runs `model` and emits its answer, filtered by `grounding`. Returns within 100 ms of a cancel.
 pub(super) fn ask(
     model: &Arc<dyn LanguageModel>,
     request: ModelRequest,
@@ -209,8 +208,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Emits buffered text. The last chunk of a turn's last answer is marked and carries the figures, even if it is
-    /// empty.
+    /// Emits buffered text. The last chunk of a turn is marked and carries the figures, even if it is empty.
     fn flush(&mut self, is_last: bool) {
         let waiting = self.coalescer.flush(Instant::now());
         let carries = is_last && waiting.as_ref().is_some_and(|piece| piece.role == TextRole::Answer);

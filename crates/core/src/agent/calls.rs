@@ -39,8 +39,7 @@ pub(super) struct CallRunner<'a> {
 }
 
 impl CallRunner<'_> {
-    /// Runs the calls of an answer and returns their results in order. Calls run concurrently only if all of them are
-    /// read-only.
+    /// Returns the results of an answer's calls in order. Calls run concurrently only if all are read-only.
     pub(super) fn run(&self, calls: Vec<CallRequest>) -> Result<Vec<Message>, Cancelled> {
         let results =
             if self.may_run_at_once(&calls) { self.at_once(&calls) } else { self.in_order(&calls)? };

@@ -126,8 +126,7 @@ impl Conversation {
     }
 
     fn say(&mut self, message: &AgentMessage) {
-        // A continuation of the last message, even if another prompt is waiting: an early chunk may look like an
-        // ending.
+        // A continuation of the last message: an early chunk may look like an ending.
         if let Some(turn) = self.turns.back_mut()
             && let Some(Part::Said { id: Some(id), text }) = turn.parts.last_mut()
             && message.message_id.as_ref() == Some(id)
@@ -206,8 +205,7 @@ impl Turn {
                 }
                 // A call without an end gets a placeholder result: templates require a result for every call.
                 Part::Called { call, result } => {
-                    // Text right before a call belongs to the same answer. Multiple calls become separate answers,
-                    // because current models call one tool at a time.
+                    // Text right before a call belongs to the same answer. Models call one tool at a time.
                     match messages.last_mut() {
                         Some(Message::Assistant(said)) if said.calls.is_empty() => {
                             said.calls.push(call.clone());

@@ -5,8 +5,7 @@ use crate::text::{cut_at_word, one_line};
 /// Maximum length of a folder name in the instructions, in characters.
 const NAME: usize = 100;
 
-/// Returns the instructions for a turn in the workspace `name`. Short, because small models read them slowly at every
-/// start.
+/// Returns the instructions for a turn in the workspace `name`; short, because small models read slowly.
 pub fn instructions(name: &str, tools: bool) -> String {
     let name = quotable(name);
     let mut text = format!(

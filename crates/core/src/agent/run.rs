@@ -186,8 +186,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Runs the model. If the conversation does not fit, drops its older half repeatedly, then shortens the oldest
-    /// results of this turn, then the findings.
+    /// Runs the model. If the conversation does not fit, drops history, then shortens results, then the findings.
     fn ask(&mut self, workspace: &Workspace) -> Result<Answer, Stop> {
         loop {
             // Read again each time: a model's capabilities are certain only once it is loaded.

@@ -25,8 +25,7 @@ const WORDS: std::ops::RangeInclusive<usize> = 1..=8;
 const INSTRUCTIONS: &str = "Give a title of three to five words to the conversation that begins with the person's message. \
     Reply with the title alone: no quotation marks, no full stop.";
 
-/// Returns a title for a session that begins with `prompt`: from a local model in memory, otherwise the first words.
-/// Blocks for at most 10 s, and at most 100 ms after a cancel.
+/// Returns a title for a prompt: by a local model in memory within 10 s, otherwise its first words. Blocks.
 pub fn title(prompt: &str, model: Option<&Arc<dyn LanguageModel>>, cancel: &CancellationToken) -> String {
     let is_at_hand = |model: &&Arc<dyn LanguageModel>| {
         let can = model.capabilities();

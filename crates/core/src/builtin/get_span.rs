@@ -44,7 +44,6 @@ struct Span {
 
 const TIME: Duration = Duration::from_millis(1500);
 
-/// Returns the tool.
 pub(super) fn get_span() -> impl Tool {
     TypedTool {
         name: "content.get_span",

@@ -29,7 +29,6 @@ struct Arguments {
 /// Time limit; a directory on a dead network mount must not block a plan.
 const TIME: Duration = Duration::from_millis(1500);
 
-/// Returns the tool.
 pub(super) fn list_dir() -> impl Tool {
     TypedTool {
         name: "fs.list_dir",

@@ -69,7 +69,6 @@ struct Arguments {
     metrics: Option<Vec<String>>,
 }
 
-/// Returns the tool.
 pub(super) fn session_analyze() -> impl Tool {
     TypedTool {
         name: "session.analyze",

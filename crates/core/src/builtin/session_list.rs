@@ -41,7 +41,6 @@ struct Arguments {
     workspace_only: bool,
 }
 
-/// Returns the tool.
 pub(super) fn session_list() -> impl Tool {
     TypedTool {
         name: "session.list",

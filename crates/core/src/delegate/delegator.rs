@@ -65,7 +65,6 @@ pub trait Delegator: Send + Sync + std::fmt::Debug {
         cancel: &CancellationToken,
     ) -> Option<String>;
 
-    /// Runs a delegate in a separate session, whose updates also appear in this one under `call_id`. Blocks; returns
-    /// within 100 ms of a cancel.
+    /// Runs a delegate in its own session, also shown under `call_id`. Blocks; returns within 100 ms of a cancel.
     fn run(&self, order: &DelegateOrder, call_id: &str, cancel: &CancellationToken) -> DelegateReport;
 }

@@ -1,5 +1,4 @@
-//! Infers one sentence with a model: the answer to the goals from the findings, or, without goals, the person's intent
-//! from the repository.
+//! Infers one sentence with a model: the answer to the goals or, without goals, the person's intent.
 
 use super::intent::Intent;
 use crate::{

@@ -75,8 +75,7 @@ pub enum FindError {
     Failed(String),
 }
 
-/// Opens a folder and finds the places that answer a question, on a separate thread: a file system that hangs does not
-/// block the caller. Returns within 100 ms of a cancel.
+/// Like [`find`], on a separate thread: a file system that hangs blocks no one. Returns within 100 ms of a cancel.
 pub fn find_in(
     root: &Path,
     history: Option<Arc<History>>,

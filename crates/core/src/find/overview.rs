@@ -8,8 +8,7 @@ use crate::{
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// The question in six languages. Only whole sentences match: "What did we do in this project?" asks for past sessions,
-/// "Where is the project saved?" for code.
+/// The question in six languages, as a whole sentence: "Where is the project saved?" asks for code.
 const QUESTIONS: &[&str] = &[
     r"what(?:'s|’s| is| does| do) (?:this|the|our|my) (?:project|repo|repository|codebase)(?: do| about| all about| for)?",
     r"what(?:'s|’s| is| does) this(?: app| application| crate| library| package| program| tool)?(?: do| about| all about| for)?",

@@ -265,8 +265,7 @@ impl<'a> Rarity<'a> {
         Self { query, ways, concepts, all }
     }
 
-    /// Returns the score of weighted occurrences in a text of `length` times the mean length, and the share of the
-    /// question that they cover.
+    /// Returns the score of `counts` in a text of `length` times the mean, and the share of the question covered.
     fn score(&self, counts: &[f32], bm25: Bm25, length: f32) -> (f32, f32) {
         let (mut score, mut covered) = (0.0, 0.0);
         let mut at = 0;

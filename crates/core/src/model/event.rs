@@ -23,26 +23,16 @@ pub enum ModelEvent {
 /// Activity of a model. Shown live, never stored.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[expect(missing_docs, reason = "the lines of the variants describe the fields")]
 pub enum Activity {
     /// Waiting for another request to end.
     Waiting,
-    /// Loading the model file into memory.
-    Loading {
-        /// 0.0 to 1.0.
-        progress: f32,
-    },
-    /// Processing the prompt.
-    ReadingPrompt {
-        /// 0.0 to 1.0; cached tokens count as processed.
-        progress: f32,
-    },
-    /// Generating tokens, visible or not.
-    Generating {
-        /// Number of tokens so far.
-        tokens: u32,
-        /// Mean over the whole answer.
-        tokens_per_second: f32,
-    },
+    /// Loading the model file into memory; from 0.0 to 1.0.
+    Loading { progress: f32 },
+    /// Processing the prompt, from 0.0 to 1.0; cached tokens count as processed.
+    ReadingPrompt { progress: f32 },
+    /// Generating tokens, visible or not: the number so far, and the mean rate over the whole answer.
+    Generating { tokens: u32, tokens_per_second: f32 },
 }
 
 /// Figures of one answer.

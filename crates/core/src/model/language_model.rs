@@ -75,12 +75,8 @@ pub enum ModelError {
     #[error(
         "the conversation has {needed} tokens and the model was loaded for {context}; start a new session or shorten the prompt"
     )]
-    ContextOverflow {
-        /// Number of prompt tokens.
-        needed: u32,
-        /// Context size in tokens.
-        context: u32,
-    },
+    #[expect(missing_docs, reason = "the message names them")]
+    ContextOverflow { needed: u32, context: u32 },
     /// The model's process exited; the next request starts a new one.
     #[error("the local model stopped unexpectedly ({0}); try again")]
     Crashed(String),

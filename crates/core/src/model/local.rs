@@ -27,12 +27,10 @@ pub trait LocalModels: Send + Sync + std::fmt::Debug {
     /// Returns the current state. Cheap: reads no files.
     fn snapshot(&self) -> ModelsSnapshot;
 
-    /// Calls `on_change` when the snapshot changes, from any thread, until the process ends. The callback must not
-    /// block.
+    /// Calls `on_change` on every change of the snapshot, from any thread, until the process ends; must not block.
     fn watch(&self, on_change: Arc<dyn Fn() + Send + Sync>);
 
-    /// Runs a command. Long operations (downloads, loads, verifications) continue in the background and report their
-    /// progress and result in the snapshot.
+    /// Runs a command. Long ones continue in the background and report to the snapshot.
     fn command(&self, command: ModelCommand) -> Result<(), LocalModelsError>;
 
     /// Stops downloads and the model's process. Partial downloads can be resumed. Blocks for at most 2 s.
@@ -148,46 +146,26 @@ pub struct DownloadOffer {
 /// Status of a model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[expect(missing_docs, reason = "the lines of the variants describe the fields")]
 pub enum ModelStatus {
     /// The file does not exist.
     NotDownloaded,
-    /// Downloading.
-    Downloading {
-        /// Bytes downloaded.
-        done: u64,
-        /// Total bytes; 0 until known.
-        total: u64,
-        /// Rate over the last seconds.
-        bytes_per_second: u64,
-    },
-    /// A download is paused.
-    Paused {
-        /// Bytes downloaded.
-        done: u64,
-        /// Total bytes.
-        total: u64,
-    },
-    /// Verifying the file against its manifest.
-    Verifying {
-        /// 0.0 to 1.0.
-        progress: f32,
-    },
+    /// Downloading, in bytes; the total is 0 until known, the rate that of the last seconds.
+    Downloading { done: u64, total: u64, bytes_per_second: u64 },
+    /// A download is paused, in bytes.
+    Paused { done: u64, total: u64 },
+    /// Verifying the file against its manifest, from 0.0 to 1.0.
+    Verifying { progress: f32 },
     /// The file exists; the model is not in memory.
     NotLoaded,
-    /// Loading the file into memory.
-    Loading {
-        /// 0.0 to 1.0.
-        progress: f32,
-    },
+    /// Loading the file into memory, from 0.0 to 1.0.
+    Loading { progress: f32 },
     /// In memory and idle.
     Ready,
     /// Answering a request.
     Generating,
-    /// The last operation failed; a retry may succeed.
-    Error {
-        /// What happened and what to do.
-        reason: String,
-    },
+    /// The last operation failed, with what happened and what to do; a retry may succeed.
+    Error { reason: String },
 }
 
 /// Why a command was refused.

@@ -24,12 +24,11 @@ pub struct PromptOptions {
 
 /// A model that is not in the settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum NamedModel {
     /// A GGUF file, absolute.
     File(PathBuf),
     /// A model behind an OpenAI-compatible address.
-    #[serde(rename_all = "camelCase")]
     Server {
         /// Its name on the server.
         name: String,

@@ -22,23 +22,14 @@ pub struct ModelRequest {
 /// A message of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the lines of the variants describe the fields")]
 pub enum Message {
-    /// A person's message.
-    User {
-        /// Text as typed.
-        text: String,
-    },
+    /// A person's message, as typed.
+    User { text: String },
     /// The model's message.
     Assistant(AssistantMessage),
-    /// A tool result.
-    Tool {
-        /// Id of the call.
-        call_id: String,
-        /// Name of the tool.
-        name: String,
-        /// JSON or plain text.
-        text: String,
-    },
+    /// The result of a tool's call: JSON or plain text.
+    Tool { call_id: String, name: String, text: String },
 }
 
 /// An answer of a model, possibly incomplete: reasoning, preambles, text and tool calls.

@@ -24,8 +24,7 @@ pub trait SettingsStore: Send + Sync + std::fmt::Debug {
 #[error("the settings cannot be kept: {0}")]
 pub struct SettingsError(pub String);
 
-/// Settings of the local model. Unknown fields are ignored and missing ones have defaults, for compatibility between
-/// versions.
+/// Settings of the local model. Versions ignore unknown fields and have defaults for missing ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ModelSettings {

@@ -15,8 +15,7 @@ const FAULTS: usize = 3;
 /// Maximum length of a fault in characters: it may quote the input.
 const FAULT: usize = 300;
 
-/// Parses the arguments of a tool. Missing arguments count as empty, and names may be in camel case or snake case. The
-/// error lists the faults by field.
+/// Parses arguments, with names in camel or snake case; none count as empty. The error lists faults by field.
 pub fn parse_arguments<T: DeserializeOwned + JsonSchema>(given: Value) -> Result<T, ToolError> {
     let schema = schemars::schema_for!(T).to_value();
     let arguments = Value::Object(with_our_names(members(given)?, &schema));

@@ -4,23 +4,20 @@ use crate::{budget::Cancelled, workspace::PathError};
 
 /// Why a tool failed. The texts are part of the interface: clients show them unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts say it")]
 pub enum ToolError {
-    /// The path leaves the workspace.
     #[error("Path outside workspace: {0}")]
     PathOutsideWorkspace(String),
-    /// The file, directory or session does not exist.
+    /// A file, directory or session.
     #[error("File not found: {0}")]
     FileNotFound(String),
-    /// The operating system denies access.
     #[error("Permission denied: {0}")]
     PermissionDenied(String),
     /// The arguments do not match the schema or are inconsistent.
     #[error("Invalid parameters: {0}")]
     InvalidParameters(String),
-    /// Any other error.
     #[error("Execution failed: {0}")]
     ExecutionFailed(String),
-    /// The call was cancelled.
     #[error("Cancelled")]
     Cancelled,
 }

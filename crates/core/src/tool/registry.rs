@@ -20,8 +20,7 @@ pub trait Tool: Send + Sync + std::fmt::Debug {
         true
     }
 
-    /// Runs the tool. Arguments are not validated; use [`parse_arguments`](super::parse_arguments). Blocks; must check
-    /// [`Budget::spent`](crate::budget::Budget::spent) often enough to return within 50 ms of a cancel.
+    /// Runs the tool with arguments that are not validated yet. Blocks; returns within 50 ms of a cancel.
     fn call(&self, context: &ToolContext<'_>, arguments: Value) -> Result<ToolOutput, ToolError>;
 }
 

@@ -31,8 +31,7 @@ impl Decision {
     }
 }
 
-/// Targets of prompts. The text form is `inline`, `gptoss`, `codex`, `claude`, `custom:<id>`, or the id of another
-/// known agent: `gemini`.
+/// Targets of prompts. As text: `inline`, `gptoss`, `codex`, `claude`, `custom:<id>`, or another agent's id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", from = "String")]
 pub enum Target {

@@ -43,19 +43,12 @@ pub enum FindingKind {
 /// Location of a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
+#[expect(missing_docs, reason = "the lines of the variants describe the fields")]
 pub enum Place {
-    /// In a file of the workspace.
-    File {
-        /// Relative to the workspace, with `/`.
-        path: String,
-    },
-    /// In a past session; lines refer to its log.
-    Session {
-        /// `codex`, `claude-code`.
-        provider: String,
-        /// Id given by its agent.
-        session_id: String,
-    },
+    /// In a file of the workspace; the path is relative to it, with `/`.
+    File { path: String },
+    /// In a past session of `codex` or `claude-code`, with the agent's id; lines refer to its log.
+    Session { provider: String, session_id: String },
 }
 
 /// Findings for a question.

@@ -81,8 +81,7 @@ pub struct UserMessage {
     /// Our id of the prompt, while queued and afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
-    /// The prompt with this id was removed before its turn started, so it is not answered or sent to a model. Recorded
-    /// by a separate message without text.
+    /// The prompt with this id was removed before its turn started; its own message, without text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removed: bool,
 }

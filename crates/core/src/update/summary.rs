@@ -87,25 +87,13 @@ pub struct RecentWork {
 /// Evidence for a claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[expect(
+    missing_docs,
+    reason = "the fields are those of a place, with the line from 1 and its text, truncated"
+)]
 pub enum Evidence {
     /// A line of a file in the workspace.
-    File {
-        /// Relative to the workspace.
-        path: String,
-        /// From 1.
-        line: u64,
-        /// The line, truncated.
-        text: String,
-    },
-    /// A line of a past session.
-    Session {
-        /// `codex`, `claude-code`.
-        provider: String,
-        /// Id given by its agent.
-        session_id: String,
-        /// From 1; 0 if the evidence is the session's title.
-        line: u64,
-        /// The line, truncated.
-        text: String,
-    },
+    File { path: String, line: u64, text: String },
+    /// A line of a past session; 0 if the evidence is the session's title.
+    Session { provider: String, session_id: String, line: u64, text: String },
 }

@@ -81,11 +81,9 @@ pub struct Location {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToolContent {
-    /// Markdown.
-    Text {
-        /// As written by the agent, truncated to 64 KiB.
-        text: String,
-    },
+    /// Markdown as written by the agent, truncated to 64 KiB.
+    #[expect(missing_docs, reason = "the line above describes it")]
+    Text { text: String },
     /// A change of a file.
     Diff {
         /// As named by the agent, usually absolute.
@@ -163,11 +161,9 @@ pub enum ToolCallStatus {
         #[serde(default)]
         cut: Cut,
     },
-    /// Failed.
-    Error {
-        /// One sentence that names the operand.
-        message: String,
-    },
+    /// Failed, with one sentence that names the operand.
+    #[expect(missing_docs, reason = "the line above describes it")]
+    Error { message: String },
 }
 
 /// Bounds that cut a result.

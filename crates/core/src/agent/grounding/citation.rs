@@ -57,8 +57,7 @@ pub(super) fn may_cite(text: &str) -> bool {
     LINES.as_ref().is_some_and(|lines| lines.is_match(text))
 }
 
-/// Returns the citations of a line in order. `known` are places that were found; `exists` tells whether a workspace
-/// path exists.
+/// Returns the citations of a line. `known` are places that were found; `exists` looks in the workspace.
 pub(super) fn citations(line: &str, known: &[Place], exists: &dyn Fn(&str) -> bool) -> Vec<Citation> {
     let Some(lines) = LINES.as_ref() else { return Vec::new() };
     let mut end_of_last = 0;
@@ -190,8 +189,7 @@ fn word_at_end(text: &str) -> &str {
     text.rsplit(begins).next().unwrap_or(text)
 }
 
-/// Returns the longest suffix of a text that can be a path. A bracket belongs to it if it encloses a whole folder:
-/// `app/(shop)/[id]/page.tsx`.
+/// Returns the longest suffix that can be a path, with brackets around whole folders: `app/(shop)/[id]/page.tsx`.
 fn path_at_end(text: &str) -> &str {
     let mut begin = text.len();
     while let Some(letter) = text[..begin].chars().next_back() {

@@ -1,5 +1,4 @@
-//! Filters a model's answer: text passes through as it arrives, citations once their line is complete and they are
-//! confirmed.
+//! Filters a model's answer: text passes as it arrives, citations once their line is complete and confirmed.
 
 use super::{
     checker::Grounding,

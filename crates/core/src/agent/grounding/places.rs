@@ -42,8 +42,7 @@ impl CitedPlaces {
         }
     }
 
-    /// Returns whether every cited line exists and one of the words is in it or near it. Blocks for at most
-    /// [`Limits::read_time`], unless the file system hangs.
+    /// Returns whether every cited line exists and has one of the words near it. Blocks for [`Limits::read_time`].
     pub(super) fn confirm(&self, citation: &Citation, words: &Words, cancel: &CancellationToken) -> bool {
         let budget = Budget::within(self.limits.read_time, cancel);
         let confirms = |&(start, end): &(u64, u64)| {

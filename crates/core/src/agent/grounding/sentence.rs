@@ -11,8 +11,7 @@ pub(super) fn without(line: &str, citations: &[Citation]) -> String {
     text
 }
 
-/// Appends a line to the preceding text. A line that starts an item, a heading or a paragraph ends the previous
-/// sentence.
+/// Appends a line. One that starts an item, a heading or a paragraph ends the previous sentence.
 pub(super) fn join(before: &mut String, line: &str) {
     let text = line.trim();
     let item = text.trim_start_matches(|c: char| c.is_ascii_digit());

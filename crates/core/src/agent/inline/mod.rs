@@ -1,5 +1,4 @@
-//! Answers that OpenAgents gives itself: identity, capabilities, agents, findings, installation. The facts are fixed
-//! texts and need no model.
+//! Answers that OpenAgents gives itself. The facts are fixed texts and need no model.
 
 mod spoken;
 mod texts;

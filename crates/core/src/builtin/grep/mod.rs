@@ -42,7 +42,6 @@ pub(crate) struct GrepOutput {
     pub(crate) total_matches: u64,
 }
 
-/// Returns the tool.
 pub(super) fn grep() -> impl Tool {
     TypedTool {
         name: "search.grep",
