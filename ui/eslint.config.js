@@ -10,7 +10,7 @@ const USES = {
   findings: ['connection', 'kit', 'words'],
   kit: [],
   words: ['connection'],
-  theme: ['kit'],
+  theme: ['backend/storage', 'kit'],
   json: ['kit'],
   phone: [],
   install: ['kit'],
@@ -26,12 +26,12 @@ const USES = {
   diff: ['kit'],
   terminal: ['kit'],
   timeline: ['agents/(?:agent-words|LocalBadge)', 'approval', 'connection', 'diff', 'findings', 'kit', 'models/model-words', 'terminal', 'words'],
-  session: ['agents/modes', 'connection', 'kit', 'plan', 'theme', 'timeline', 'words'],
-  workspace: ['agents', 'connection', 'kit', 'models', 'words'],
+  session: ['agents/modes', 'connection', 'kit', 'plan', 'timeline', 'words'],
+  workspace: ['agents', 'backend/storage', 'connection', 'kit', 'words'],
   composer: ['connection', 'kit'],
   settings: ['agents', 'connection', 'devices', 'editor', 'inspector/CopyButton', 'kit', 'models', 'words'],
   inspector: ['connection', 'json', 'kit', 'timeline', 'words'],
-  debug: ['agents/agent-words', 'connection', 'inspector/CopyButton', 'json', 'kit', 'timeline', 'words'],
+  debug: ['agents/agent-words', 'connection', 'kit', 'words'],
 };
 
 const walls = Object.entries(USES).map(([folder, uses]) => ({

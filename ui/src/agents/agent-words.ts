@@ -27,17 +27,9 @@ export function routedWords(decision: Decision, nameOf: (id: string) => string):
 }
 
 /** How prompts reach an agent, for display. */
-export function reachedWords(card: AgentCard): string {
-  switch (card.transport) {
-    case 'acp':
-      return card.adapter === null ? 'ACP' : `ACP through ${card.adapter}`;
-    case 'cli':
-      return 'Command line';
-    case 'openai':
-      return 'OpenAI-compatible API';
-    default:
-      return card.transport ?? '';
-  }
+export function reachedWords({ transport, adapter }: AgentCard): string {
+  if (transport === 'acp') return adapter === null ? 'ACP' : `ACP through ${adapter}`;
+  return { cli: 'Command line', openai: 'OpenAI-compatible API' }[transport ?? ''] ?? transport ?? '';
 }
 
 /** The command between backticks in a remedy; null if there is none to run. */

@@ -1,13 +1,11 @@
 import type { Address, Backend } from './backend';
 import { type Fragment, parseFragment, sessionFragment } from './fragment';
+import { browserStorage, tabStorage } from './storage';
 
 const TAB = 'openagents.token';
 const DEVICE = 'openagents.device';
 /** Stored with either of them. */
 const SCOPE = 'openagents.scope';
-/** Functions, because even naming the storage throws where it is disabled. */
-const local = (): Storage => localStorage;
-const session = (): Storage => sessionStorage;
 
 /** The content of a pairing QR code. */
 export interface Offer extends Pick<Fragment, 'fingerprint' | 'addresses'> {
@@ -30,15 +28,19 @@ export class BrowserBackend implements Backend {
 
   /** The token belongs to a paired device. */
   get paired(): boolean {
-    return this.#token === null && read(local, DEVICE) !== null;
+    return this.#token === null && browserStorage.read(DEVICE) !== null;
+  }
+
+  get #scopes(): typeof tabStorage {
+    return this.#token === null ? browserStorage : tabStorage;
   }
 
   get scope(): string | null {
-    return read(this.#token === null ? local : session, SCOPE);
+    return this.#scopes.read(SCOPE);
   }
 
   set scope(scope: string | null) {
-    write(this.#token === null ? local : session, SCOPE, scope);
+    this.#scopes.write(SCOPE, scope);
   }
 
   /** Returns true if the URL carried a token. Tokens and codes are removed from the address bar. */
@@ -47,10 +49,10 @@ export class BrowserBackend implements Backend {
     if (pair !== null) this.offer = { code: pair, fingerprint, addresses };
     if (token !== null) {
       this.#token = token;
-      write(session, TAB, token);
+      tabStorage.write(TAB, token);
       this.scope = null;
     } else {
-      this.#token ??= read(session, TAB);
+      this.#token ??= tabStorage.read(TAB);
     }
     if (token !== null || pair !== null) history.replaceState(history.state, '', `${location.pathname}${location.search}${sessionFragment(shown)}`);
     return token !== null;
@@ -59,17 +61,17 @@ export class BrowserBackend implements Backend {
   /** Stores the token that this device got by pairing. */
   pairedWith(token: string): void {
     this.#token = null;
-    write(session, TAB, null);
+    tabStorage.write(TAB, null);
     this.scope = null;
-    write(local, DEVICE, token);
+    browserStorage.write(DEVICE, token);
     // Without storage the device stays paired until the page is reloaded.
-    if (read(local, DEVICE) !== token) this.#token = token;
+    if (browserStorage.read(DEVICE) !== token) this.#token = token;
   }
 
   /** Forgets that this device was paired. */
   unpaired(): void {
-    write(local, DEVICE, null);
-    write(local, SCOPE, null);
+    browserStorage.write(DEVICE, null);
+    browserStorage.write(SCOPE, null);
   }
 
   openEditor(link: string): Promise<void> {
@@ -86,25 +88,7 @@ export class BrowserBackend implements Backend {
       socket: `${secure ? 'wss' : 'ws'}://${location.host}/acp`,
       events: `${location.origin}/acp`,
       port: Number(location.port) || (secure ? 443 : 80),
-      token: this.#token ?? read(local, DEVICE),
+      token: this.#token ?? browserStorage.read(DEVICE),
     });
-  }
-}
-
-function read(storage: () => Storage, key: string): string | null {
-  try {
-    return storage().getItem(key);
-  } catch {
-    // Storage is disabled.
-    return null;
-  }
-}
-
-function write(storage: () => Storage, key: string, value: string | null): void {
-  try {
-    if (value === null) storage().removeItem(key);
-    else storage().setItem(key, value);
-  } catch {
-    // Storage is disabled: kept until the page is reloaded.
   }
 }

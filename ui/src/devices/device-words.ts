@@ -1,12 +1,11 @@
 import type { Device, DeviceRequest, NetworkState } from '../connection/devices-wire';
-import { age } from '../words/age';
+import { ago } from '../words/age';
 
 /** `Connected`, `Seen 3h ago`, `Never seen` */
 export function seenWords(device: Pick<Device, 'connections' | 'lastSeen'>, now: number): string {
   if (device.connections > 0) return device.connections === 1 ? 'Connected' : `${device.connections} connections`;
   if (device.lastSeen === null) return 'Never seen';
-  const since = age(device.lastSeen, now);
-  return since === 'now' ? 'Seen just now' : `Seen ${since} ago`;
+  return `Seen ${ago(device.lastSeen, now)}`;
 }
 
 /** `just now`, `4 min ago`, `2 h ago` */
@@ -64,18 +63,15 @@ export function actionWords(action: string): string {
   return ACTIONS[action] ?? action;
 }
 
+const ENDPOINTS = {
+  loopback: { what: 'This computer', scheme: 'http' },
+  web: { what: 'Local network', scheme: 'https' },
+  app: { what: 'iOS app', scheme: 'ws' },
+};
+
 /** The URLs of the open network endpoints. */
 export function endpoints(network: NetworkState): { what: string; address: string }[] {
-  return network.listeners.map(({ kind, address }) => {
-    switch (kind) {
-      case 'loopback':
-        return { what: 'This computer', address: `http://${address}` };
-      case 'web':
-        return { what: 'Local network', address: `https://${address}` };
-      case 'app':
-        return { what: 'iOS app', address: `ws://${address}` };
-    }
-  });
+  return network.listeners.map(({ kind, address }) => ({ what: ENDPOINTS[kind].what, address: `${ENDPOINTS[kind].scheme}://${address}` }));
 }
 
 /** `31 March 2027`, in the user's locale. */

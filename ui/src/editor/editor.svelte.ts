@@ -1,4 +1,5 @@
 import type { Backend } from '../backend';
+import { browserStorage } from '../backend/storage';
 import { EDITORS, editorLink, type EditorId } from './link';
 
 const CHOICE = 'openagents.editor';
@@ -12,12 +13,12 @@ export class Editor {
   /** Null until chosen. */
   choice = $state<EditorChoice | null>(null);
   /** With `{path}` and `{line}`; empty for `$EDITOR {path}`. */
-  command = $state(read(COMMAND) ?? '');
+  command = $state(browserStorage.read(COMMAND) ?? '');
   #backend: Pick<Backend, 'openEditor' | 'runEditor'>;
 
   constructor(backend: Pick<Backend, 'openEditor' | 'runEditor'>) {
     this.#backend = backend;
-    const known = read(CHOICE);
+    const known = browserStorage.read(CHOICE);
     this.choice = known === 'command' && this.runs ? known : (EDITORS.find(({ id }) => id === known)?.id ?? null);
   }
 
@@ -34,12 +35,12 @@ export class Editor {
 
   choose(choice: EditorChoice | null): void {
     this.choice = choice;
-    write(CHOICE, choice);
+    browserStorage.write(CHOICE, choice);
   }
 
   setCommand(command: string): void {
     this.command = command;
-    write(COMMAND, command === '' ? null : command);
+    browserStorage.write(COMMAND, command === '' ? null : command);
   }
 
   /** Opens a line of a file. Rejects with the reason if that is not possible. */
@@ -48,23 +49,5 @@ export class Editor {
     const link = editorLink(EDITORS.find(({ id }) => id === this.choice)?.link ?? '', root, path, line);
     if (!link) throw new Error(`${path} is not a file in this workspace.`);
     await this.#backend.openEditor(link);
-  }
-}
-
-function read(key: string): string | null {
-  try {
-    return localStorage.getItem(key);
-  } catch {
-    // Storage is disabled.
-    return null;
-  }
-}
-
-function write(key: string, value: string | null): void {
-  try {
-    if (value === null) localStorage.removeItem(key);
-    else localStorage.setItem(key, value);
-  } catch {
-    // Storage is disabled: kept until the page is reloaded.
   }
 }

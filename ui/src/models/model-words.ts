@@ -2,59 +2,25 @@ import type { Activity, ModelStatus, Usage } from '../connection/wire';
 
 export const percent = (progress: number): string => `${Math.floor(Math.min(1, Math.max(0, progress)) * 100)}%`;
 
-/** The status of a model in one or two words. */
-export function statusWords(status: ModelStatus): string {
-  switch (status.state) {
-    case 'not_downloaded':
-      return 'Not downloaded';
-    case 'downloading':
-      return 'Downloading…';
-    case 'paused':
-      return 'Paused';
-    case 'verifying':
-      return 'Verifying…';
-    case 'not_loaded':
-      return 'Not loaded';
-    case 'loading':
-      return 'Loading…';
-    case 'ready':
-      return 'Ready';
-    case 'generating':
-      return 'Answering…';
-    case 'error':
-      return 'Needs attention';
-  }
-}
+const STATUSES: Record<ModelStatus['state'], { words: string; tone: 'ok' | 'busy' | 'off' | 'bad' }> = {
+  not_downloaded: { words: 'Not downloaded', tone: 'off' },
+  downloading: { words: 'Downloading…', tone: 'busy' },
+  paused: { words: 'Paused', tone: 'off' },
+  verifying: { words: 'Verifying…', tone: 'busy' },
+  not_loaded: { words: 'Not loaded', tone: 'off' },
+  loading: { words: 'Loading…', tone: 'busy' },
+  ready: { words: 'Ready', tone: 'ok' },
+  generating: { words: 'Answering…', tone: 'ok' },
+  error: { words: 'Needs attention', tone: 'bad' },
+};
+const ANSWERS = new Set<ModelStatus['state']>(['not_loaded', 'loading', 'ready', 'generating']);
 
-export function statusTone(status: ModelStatus): 'ok' | 'busy' | 'off' | 'bad' {
-  switch (status.state) {
-    case 'ready':
-    case 'generating':
-      return 'ok';
-    case 'downloading':
-    case 'verifying':
-    case 'loading':
-      return 'busy';
-    case 'error':
-      return 'bad';
-    default:
-      return 'off';
-  }
-}
+/** The status of a model in one or two words. */
+export const statusWords = ({ state }: ModelStatus): string => STATUSES[state].words;
+export const statusTone = ({ state }: ModelStatus): string => STATUSES[state].tone;
 
 /** Why a model cannot answer a prompt now; null if it can, loading included. */
-export function unavailable(status: ModelStatus): string | null {
-  switch (status.state) {
-    case 'not_downloaded':
-    case 'downloading':
-    case 'paused':
-    case 'verifying':
-    case 'error':
-      return statusWords(status).toLowerCase();
-    default:
-      return null;
-  }
-}
+export const unavailable = (status: ModelStatus): string | null => (ANSWERS.has(status.state) ? null : statusWords(status).toLowerCase());
 
 /** The line at the end of a timeline: `Loading GPTOSS 20B… 43%`. */
 export function activityWords(activity: Activity, model: string): string {

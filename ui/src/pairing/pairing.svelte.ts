@@ -1,6 +1,7 @@
 import { pause } from '../connection/backoff';
 import type { Offer } from '../backend/browser';
 import { pairingFragment } from '../backend/fragment';
+import { tabStorage } from '../backend/storage';
 import { asSentence } from '../connection/sentence';
 import { codeTyped } from './code';
 import { claim, outcome, Refusal, type Claim } from './pairing-wire';
@@ -134,19 +135,9 @@ export class Pairing {
 }
 
 function stored(): Claim | null {
-  try {
-    return JSON.parse(sessionStorage.getItem(KEY) ?? 'null') as Claim | null;
-  } catch {
-    // Storage is disabled.
-    return null;
-  }
+  return JSON.parse(tabStorage.read(KEY) ?? 'null') as Claim | null;
 }
 
 function store(claimed: Claim | null): void {
-  try {
-    if (claimed === null) sessionStorage.removeItem(KEY);
-    else sessionStorage.setItem(KEY, JSON.stringify(claimed));
-  } catch {
-    // Storage is disabled: a reload starts over.
-  }
+  tabStorage.write(KEY, claimed === null ? null : JSON.stringify(claimed));
 }

@@ -167,20 +167,9 @@ function fields(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }
 
-function toolState(status: string | null | undefined): ToolState | undefined {
-  switch (status) {
-    case 'pending':
-      return 'pending';
-    case 'in_progress':
-      return 'running';
-    case 'completed':
-      return 'done';
-    case 'failed':
-      return 'failed';
-    default:
-      return undefined;
-  }
-}
+const STATES: Partial<Record<string, ToolState>> = { pending: 'pending', in_progress: 'running', completed: 'done', failed: 'failed' };
+
+const toolState = (status: string | null | undefined): ToolState | undefined => STATES[status ?? ''];
 
 function errorText(output: unknown): string | undefined {
   if (typeof output === 'string') return output;

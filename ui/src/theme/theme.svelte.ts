@@ -1,3 +1,5 @@
+import { browserStorage } from '../backend/storage';
+
 /** The theme: the system's, or the one that was chosen. */
 export type Choice = 'system' | 'light' | 'dark';
 
@@ -8,13 +10,8 @@ const NEXT: Record<Choice, Choice> = { system: 'light', light: 'dark', dark: 'sy
 const GROUNDS = { light: '#ffffff', dark: '#08090a' } as const;
 
 function stored(): Choice {
-  try {
-    const value = localStorage.getItem(KEY);
-    return value === 'light' || value === 'dark' ? value : 'system';
-  } catch {
-    // Storage is disabled: the page follows the system.
-    return 'system';
-  }
+  const value = browserStorage.read(KEY);
+  return value === 'light' || value === 'dark' ? value : 'system';
 }
 
 export class Theme {
@@ -31,12 +28,7 @@ export class Theme {
   choose(choice: Choice): void {
     this.choice = choice;
     this.#show();
-    try {
-      if (this.choice === 'system') localStorage.removeItem(KEY);
-      else localStorage.setItem(KEY, this.choice);
-    } catch {
-      // Storage is disabled: kept until the page is reloaded.
-    }
+    browserStorage.write(KEY, choice === 'system' ? null : choice);
   }
 
   #show(): void {

@@ -8,3 +8,9 @@ export function age(then: number, now: number): string {
   const days = Math.floor(hours / 24);
   return days < 14 ? `${days}d` : `${Math.floor(days / 7)}w`;
 }
+
+/** `just now`, `4m ago` */
+export function ago(then: number, now: number): string {
+  const since = age(then, now);
+  return since === 'now' ? 'just now' : `${since} ago`;
+}

@@ -1,15 +1,7 @@
 import { EXPLORER_MODE } from '../agents/modes';
+import { browserStorage } from '../backend/storage';
 
 const KEY = 'openagents.mode';
-
-function stored(): string {
-  try {
-    return localStorage.getItem(KEY) ?? EXPLORER_MODE;
-  } catch {
-    // Storage is disabled.
-    return EXPLORER_MODE;
-  }
-}
 
 /** The input for the next session. It survives the form, which is replaced while a session starts. */
 export class Draft {
@@ -17,19 +9,11 @@ export class Draft {
   path = $state<string | null>(null);
   /** Goals of an exploration, or the prompt for a model. */
   text = $state('');
-  #mode = $state<string>(stored());
-
   /** The agent chosen last for new sessions. */
-  get mode(): string {
-    return this.#mode;
-  }
+  mode = $state<string>(browserStorage.read(KEY) ?? EXPLORER_MODE);
 
   choose(mode: string): void {
-    this.#mode = mode;
-    try {
-      localStorage.setItem(KEY, mode);
-    } catch {
-      // Storage is disabled: kept until the page is reloaded.
-    }
+    this.mode = mode;
+    browserStorage.write(KEY, mode);
   }
 }
