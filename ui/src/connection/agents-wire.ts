@@ -129,7 +129,5 @@ export interface DelegateReport {
   provider: string;
   /** The agent was started. */
   dispatched: boolean;
-  session_id?: string;
-  tool_call_id: string;
   notes: string;
 }

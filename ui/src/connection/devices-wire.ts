@@ -35,7 +35,6 @@ export interface Device {
   id: string;
   name: string;
   scope: Scope;
-  createdAt: number;
   lastSeen: number | null;
   address: string | null;
   /** The number of open connections. */

@@ -65,8 +65,6 @@ export interface Update {
 
 export interface ExploreResult {
   sessionId: string;
-  planId: string;
-  status: 'started';
 }
 
 export interface AttachResult {
@@ -109,8 +107,8 @@ export interface SessionsParams {
 export interface WorkspaceInfo {
   path: string;
   name: string;
-  /** Milliseconds since the epoch, or an ISO date. */
-  lastActive?: number | string | null;
+  /** Milliseconds since the epoch. */
+  lastActive: number;
   sessions?: number;
 }
 
@@ -122,9 +120,7 @@ export interface WorkspacesResult {
 /** Part of an update's JSON as it is stored. */
 export interface UpdatePage {
   text: string;
-  offset: number;
   nextOffset?: number | null;
-  total: number;
 }
 
 export interface Frame {
@@ -149,8 +145,6 @@ export interface SessionMeta {
 
 /** `_meta.openagents` of a plan entry. */
 export interface EntryMeta {
-  opId?: string;
-  opHash?: number;
   tool?: string;
   error?: string;
 }
@@ -168,7 +162,6 @@ export interface ToolMeta {
   note?: string;
   truncated?: boolean;
   timedOut?: boolean;
-  omitted?: number;
   error?: string;
   /** It arrived after its turn was cancelled. */
   late?: boolean;
@@ -178,7 +171,6 @@ export interface ToolMeta {
   pruned?: boolean;
   /** The log entry with the whole output, if the call is folded. */
   outputSeq?: number;
-  stage?: string;
 }
 
 export interface FileEvidence {
@@ -244,7 +236,8 @@ export interface RecentWork {
   title: string;
   provider: string;
   session_id: string;
-  updated_at: number | string;
+  /** Milliseconds since the epoch. */
+  updated_at: number;
 }
 
 /** What a model is doing; replaces the previous activity and is not logged. */
@@ -262,8 +255,6 @@ export interface ActivityParams {
 
 /** Statistics of a model's answer: `_meta.openagents.usage` of its last chunk. */
 export interface Usage {
-  promptTokens: number;
-  cachedTokens: number;
   tokens: number;
   tokensPerSecond: number;
   firstTokenMs: number;
@@ -331,7 +322,6 @@ export interface ModelSettings {
   preload: boolean;
   /** Id of the model in use; null for the default one. */
   model: string | null;
-  acceptedLicences: string[];
 }
 
 /** `_meta.openagents` of a message or a thought. */

@@ -17,13 +17,12 @@ export type Outcome =
 
 /** Why the bridge refused a code. */
 export class Refusal extends Error {
-  readonly code: string;
-  readonly retryAfterMs: number;
-
-  constructor(code: string, message: string, retryAfterMs: number) {
+  constructor(
+    readonly code: string,
+    message: string,
+    readonly retryAfterMs: number,
+  ) {
     super(message);
-    this.code = code;
-    this.retryAfterMs = retryAfterMs;
   }
 }
 

@@ -134,9 +134,7 @@ function shownFrom(before: readonly Piece[], after: Piece[]): Piece[] {
   return after.map((piece) => (piece.type === 'diff' && piece.before === piece.after ? (changes.find(({ path }) => path === piece.path) ?? piece) : piece));
 }
 
-function fileLocation({ path, line }: ToolCallLocation): FileLocation {
-  return typeof line === 'number' ? { path, line } : { path };
-}
+const fileLocation = ({ path, line }: ToolCallLocation): FileLocation => ({ path, line: line ?? undefined });
 
 function piece(content: ToolCallContent): Piece[] {
   switch (content.type) {

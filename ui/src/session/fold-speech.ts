@@ -4,7 +4,7 @@ import type { MessageRow, ThoughtRow } from '../timeline/rows';
 import type { Body, Fold } from './fold-state';
 
 export function prompt(fold: Fold, body: Body<'user_message_chunk'>, at: Update): void {
-  const { client, removed = false } = openagents<PromptMeta>(body._meta);
+  const { removed = false } = openagents<PromptMeta>(body._meta);
   const [messageId, said] = [idOf(body), text(body.content)];
   const index = removed && said === '' ? fold.rows.findLastIndex((row) => row.kind === 'user' && row.messageId === messageId) : -1;
   const row = fold.rows[index];
@@ -13,7 +13,7 @@ export function prompt(fold: Fold, body: Body<'user_message_chunk'>, at: Update)
     return;
   }
   endThought(fold, at);
-  fold.rows.push({ kind: 'user', key: `${fold.prefix}u${fold.updates}`, seqs: [at.seq], ts: at.ts, text: said, messageId, removed, ...(client === undefined ? {} : { by: client }) });
+  fold.rows.push({ kind: 'user', key: `${fold.prefix}u${fold.updates}`, seqs: [at.seq], ts: at.ts, text: said, messageId, removed });
   if (!removed) fold.working = true;
 }
 
@@ -27,16 +27,9 @@ export function message(fold: Fold, body: Body<'agent_message_chunk'>, at: Updat
   if (goesOn) {
     // Grown in place: a copy for each of many thousand chunks takes seconds.
     last.seqs.push(at.seq);
-    const joined: MessageRow = { ...last, text: last.text + said };
-    if (summary !== undefined) joined.summary = summary;
-    if (usage !== undefined) joined.usage = usage;
-    fold.rows[index] = joined;
+    fold.rows[index] = { ...last, text: last.text + said, summary, usage } satisfies MessageRow;
   } else if (said !== '' || summary !== undefined || findings !== undefined) {
-    const row: MessageRow = { kind: 'message', key: `${fold.prefix}m${fold.updates}`, seqs: [at.seq], ts: at.ts, text: said, messageId, late };
-    if (summary !== undefined) row.summary = summary;
-    if (findings !== undefined) row.findings = findings;
-    if (usage !== undefined) row.usage = usage;
-    fold.rows.push(row);
+    fold.rows.push({ kind: 'message', key: `${fold.prefix}m${fold.updates}`, seqs: [at.seq], ts: at.ts, text: said, messageId, late, summary, findings, usage });
   }
   const ends = ended === true || summary !== undefined || usage !== undefined;
   // An exploration ends with one final message, after the plan's last update.

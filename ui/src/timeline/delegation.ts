@@ -66,7 +66,7 @@ function asks(row: ToolRow): boolean {
   return row.approvals.some(({ state }) => state === 'pending') || (row.delegate?.rows.some((inner) => inner.kind === 'tool' && asks(inner)) ?? false);
 }
 
-export type Change = Extract<Piece, { type: 'diff' }> & { line?: number };
+export type Change = Extract<Piece, { type: 'diff' }> & { line?: number | undefined };
 
 /** The changes by file. Changes that continue each other are merged. */
 export function changes(rows: readonly Row[]): Change[] {
@@ -79,7 +79,7 @@ export function changes(rows: readonly Row[]): Change[] {
       const at = found.findLastIndex(({ path }) => path === piece.path);
       const last = found[at];
       if (last !== undefined && last.after === piece.before) found[at] = { ...last, after: piece.after, truncated: last.truncated || piece.truncated };
-      else if (last?.before !== piece.before || last?.after !== piece.after) found.push(line === undefined ? { ...piece } : { ...piece, line });
+      else if (last?.before !== piece.before || last?.after !== piece.after) found.push({ ...piece, line });
     }
   }
   return found.filter(({ before, after }) => before !== after);
@@ -100,7 +100,7 @@ function reportOf(output: unknown): DelegateReport | null {
   if (typeof output !== 'object' || output === null) return null;
   const { ok, provider, notes, dispatched } = output as Partial<DelegateReport>;
   if (typeof ok !== 'boolean') return null;
-  return { ok, provider: provider ?? '', notes: notes ?? '', dispatched: dispatched ?? true, tool_call_id: '' };
+  return { ok, provider: provider ?? '', notes: notes ?? '', dispatched: dispatched ?? true };
 }
 
 function budgetWords(ms: number): string {

@@ -5,13 +5,10 @@ const KEPT = 400;
 
 /** Renders Markdown to sanitised HTML, through the bridge. */
 export class Markdown {
-  readonly #ask: (text: string) => Promise<string>;
   readonly #done = new Map<string, string>();
   readonly #asked = new Map<string, Promise<string | null>>();
 
-  constructor(ask: (text: string) => Promise<string>) {
-    this.#ask = ask;
-  }
+  constructor(private readonly ask: (text: string) => Promise<string>) {}
 
   known(text: string): string | undefined {
     return this.#done.get(text);
@@ -21,7 +18,7 @@ export class Markdown {
   render(text: string): Promise<string | null> {
     const known = this.#asked.get(text);
     if (known !== undefined) return known;
-    const answer = this.#ask(text)
+    const answer = this.ask(text)
       .then((html) => {
         this.#done.set(text, html);
         for (const old of this.#done.keys()) {

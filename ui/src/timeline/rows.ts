@@ -17,7 +17,7 @@ export type WorkKind = 'read' | 'edit' | 'delete' | 'move' | 'search' | 'execute
 
 export interface FileLocation {
   path: string;
-  line?: number;
+  line?: number | undefined;
 }
 
 /** One piece of a tool call's content. */
@@ -66,11 +66,11 @@ export interface MessageRow extends RowBase {
   /** Markdown. */
   text: string;
   messageId: string | null;
-  summary?: Summary;
+  summary?: Summary | undefined;
   /** Drawn instead of the text. */
-  findings?: Findings;
+  findings?: Findings | undefined;
   /** Statistics of a model's answer; present once it is complete. */
-  usage?: Usage;
+  usage?: Usage | undefined;
   late: boolean;
 }
 
@@ -91,8 +91,6 @@ export interface UserRow extends RowBase {
   messageId: string | null;
   /** It was removed from the queue before its turn. */
   removed: boolean;
-  /** Name of the client that sent it. */
-  by?: string;
   /** The routing decision for it. */
   routing?: Decision;
 }

@@ -1,6 +1,6 @@
 import { createContext } from 'svelte';
 import type { Approval } from '../connection/agents-wire';
-import type { Finding } from '../connection/wire';
+import type { Evidence, Finding, Summary } from '../connection/wire';
 
 /** The session's data and actions for rows at any depth. */
 export interface SessionActions {
@@ -28,6 +28,13 @@ export interface SessionActions {
   editor(): FileOpener | null;
   /** Sends findings of the message `key` to an agent; null if that is not possible. */
   ask(): ((key: string, findings: readonly Finding[]) => void) | null;
+  /** Opens the inspector on a piece of evidence. */
+  cite(evidence: Evidence): void;
+  /** Prompts can be sent now. */
+  canPrompt(): boolean;
+  prompt(text: string): void;
+  /** Suggests a brief for another agent; null if nothing can be delegated. */
+  delegate(): ((summary: Summary) => void) | null;
   /** A prompt is queued behind the running turn. */
   queued(messageId: string): boolean;
   /** An approval scrolled into or out of view. */
