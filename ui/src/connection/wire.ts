@@ -126,14 +126,15 @@ export interface UpdatePage {
 export interface Frame {
   n: number;
   ts: number;
-  connection: string | number;
+  connection: string;
   door: string;
   client?: string | null;
   direction: 'in' | 'out';
   method?: string | null;
   id?: string | number | null;
   bytes: number;
-  json: unknown;
+  /** Cut if it is long. */
+  json: string;
 }
 
 /** `_meta.openagents` of a row of `session/list`. */

@@ -10,7 +10,6 @@ const texts = new WeakMap<Frame, string>();
 
 /** The frame's JSON as a value; truncated text stays text. */
 export function frameValue(frame: Frame): unknown {
-  if (typeof frame.json !== 'string') return frame.json;
   try {
     return JSON.parse(frame.json) as unknown;
   } catch {
@@ -38,7 +37,6 @@ function key(frame: Frame, direction: string): string {
 }
 
 function isError(frame: Frame): boolean {
-  if (typeof frame.json !== 'string') return typeof frame.json === 'object' && frame.json !== null && 'error' in frame.json;
   // Matched as text instead of parsed: there are up to 2,000.
   return /^\s*\{(?:"jsonrpc":"2\.0",|"id":[^,{}]*,|\s)*"error"/.test(frame.json.slice(0, 300));
 }
@@ -51,9 +49,8 @@ export function who(frame: Frame): string {
 function text(frame: NamedFrame): string {
   let known = texts.get(frame);
   if (known === undefined) {
-    const json = typeof frame.json === 'string' ? frame.json : JSON.stringify(frame.json);
     const columns = [frame.direction, frame.kind, frame.door, frame.client ?? '', frame.connection, frame.id ?? '', frame.name];
-    known = `${columns.join(' ')} ${json}`.toLowerCase();
+    known = `${columns.join(' ')} ${frame.json}`.toLowerCase();
     texts.set(frame, known);
   }
   return known;
