@@ -68,12 +68,10 @@ export class Page {
 
   now = $state(Date.now());
   drawer = $state(false);
-  /** The panel drawn over the sessions. */
   over = $state<'debug' | 'settings' | null>(null);
   settings = $state<SettingsPage>('models');
   /** Ids of the questions that were put off. */
   aside = $state.raw<ReadonlySet<string>>(new Set());
-  /** The user chose to pair this device. */
   pairingChosen = $state(false);
 
   readonly isMac = /Mac|iPhone|iPad/.test(navigator.platform);
@@ -172,7 +170,6 @@ export class Page {
     this.toggle('settings', true);
   }
 
-  /** Unpairs this device. */
   async leave(): Promise<void> {
     await this.link.request('_openagents/devices/leave', {});
     this.browser?.unpaired();

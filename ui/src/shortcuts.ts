@@ -10,7 +10,6 @@ export interface Shortcuts {
   write(): boolean;
 }
 
-/** Runs the action of a key. */
 export function pressed(event: KeyboardEvent, actions: Shortcuts): void {
   const command = event.metaKey || event.ctrlKey;
   // By position on the keyboard: with ⌥ held the letter changes.

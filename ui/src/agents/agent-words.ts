@@ -26,7 +26,6 @@ export function routedWords(decision: Decision, nameOf: (id: string) => string):
   return decision.insteadOf === undefined ? who : `${who} instead of ${nameOf(decision.insteadOf)}`;
 }
 
-/** How prompts reach an agent, for display. */
 export function reachedWords({ transport, adapter }: AgentCard): string {
   if (transport === 'acp') return adapter === null ? 'ACP' : `ACP through ${adapter}`;
   return { cli: 'Command line', openai: 'OpenAI-compatible API' }[transport ?? ''] ?? transport ?? '';

@@ -8,7 +8,6 @@ import { EXPLORER_MODE, LOCAL_MODE } from './modes';
 
 /** An agent that can answer prompts. */
 export interface Choice {
-  /** The mode. */
   id: string;
   name: string;
   local: boolean;

@@ -9,7 +9,6 @@ export interface Change {
   truncated: boolean;
 }
 
-/** An agent's question and its session. */
 export interface Question {
   approval: Approval;
   /** The session that receives the answer: the delegate's if a delegate asks. */
@@ -18,6 +17,5 @@ export interface Question {
   shownIn: string;
   title: string;
   workspace: string;
-  /** File changes that the agent proposes. */
   changes: readonly Change[];
 }

@@ -2,7 +2,6 @@ import type { Approval, ApprovalOption } from '../connection/agents-wire';
 
 /** "This is work for an agent", with the agents to choose from. */
 export interface WorkCard {
-  /** The prompt for the agent. */
   brief: string;
   agents: { name: string; once: string; always: string | undefined }[];
   refuse: ApprovalOption | undefined;

@@ -7,7 +7,6 @@ const DEVICE = 'openagents.device';
 /** Stored with either of them. */
 const SCOPE = 'openagents.scope';
 
-/** The content of a pairing QR code. */
 export interface Offer extends Pick<Fragment, 'fingerprint' | 'addresses'> {
   code: string | null;
 }
@@ -68,7 +67,6 @@ export class BrowserBackend implements Backend {
     if (browserStorage.read(DEVICE) !== token) this.#token = token;
   }
 
-  /** Forgets that this device was paired. */
   unpaired(): void {
     browserStorage.write(DEVICE, null);
     browserStorage.write(SCOPE, null);

@@ -5,7 +5,6 @@ export type OptionKind = 'allow_once' | 'allow_always' | 'reject_once' | 'reject
 
 export interface ApprovalOption {
   id: string;
-  /** The label of the button. */
   name: string;
   kind: OptionKind;
 }
@@ -23,7 +22,6 @@ export interface FrozenCommand {
 export interface Approval {
   id: string;
   callId: string;
-  /** The agent's display name. */
   agent: string;
   title: string;
   /** The agent's raw input, verbatim. */
@@ -48,7 +46,6 @@ export interface Approval {
   resumed?: boolean;
 }
 
-/** A routing decision and its reason. */
 export interface Decision {
   /** `inline`, `gptoss`, `codex`, `claude`, `custom:<id>`. */
   target: string;
@@ -76,7 +73,6 @@ export interface TerminalMeta {
   signal?: string | null;
 }
 
-/** The agents of this machine. */
 export interface AgentsSnapshot {
   agents: AgentCard[];
   settings: AgentSettings;

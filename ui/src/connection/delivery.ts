@@ -59,7 +59,6 @@ export class Delivery {
     this.#flusher.port1.onmessage = () => this.#flush();
   }
 
-  /** Takes one raw message. */
   take(text: string): void {
     let message: Record<string, unknown>;
     try {

@@ -4,7 +4,6 @@
 export const SCOPES = ['view', 'prompt', 'approve', 'admin'] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** The scope and identity of this connection. */
 export interface Access {
   /** Identifies this page's own prompts in the log. */
   connection: string | null;
@@ -20,7 +19,6 @@ export interface Access {
 /** Params of `_openagents/access`. */
 export type AccessParams = Pick<Access, 'scope' | 'device'>;
 
-/** All devices, access requests and network endpoints. */
 export interface DevicesSnapshot {
   devices: Device[];
   requests: DeviceRequest[];
@@ -37,11 +35,9 @@ export interface Device {
   scope: Scope;
   lastSeen: number | null;
   address: string | null;
-  /** The number of open connections. */
   connections: number;
 }
 
-/** An access request that waits for an answer. */
 export interface DeviceRequest {
   id: string;
   kind: 'pair' | 'ios';
@@ -84,7 +80,6 @@ export interface NetworkState {
   fixed: boolean;
 }
 
-/** An entry of the audit log. */
 export interface RemoteAction {
   id: number | string;
   ts: number;

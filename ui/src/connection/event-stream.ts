@@ -115,7 +115,6 @@ export const openEvents: Open = ({ events: url = '', token }, firehose, events) 
   return { stream: { readable, writable }, close };
 };
 
-/** An HTTP response that is not a success. */
 class Refusal extends Error {
   constructor(
     readonly status: number,

@@ -29,7 +29,6 @@ export function linkTone(shown: Shown): 'live' | 'busy' | 'off' {
   return shown.name === 'connecting' || shown.name === 'catching-up' ? 'busy' : 'off';
 }
 
-/** The transport of a live connection, for a tooltip. */
 export function linkDetail(transport: TransportName): string {
   return transport === 'websocket' ? 'Connected' : 'Connected in compatibility mode';
 }

@@ -32,7 +32,6 @@ const UNOPENED = 2;
 export class Link {
   state = $state<LinkState>({ name: 'connecting' });
   port = $state<number | null>(null);
-  /** The folder that the bridge was started on. */
   root = $state<string | null>(null);
   /** The scope of this page: the last known one until the bridge confirms it. */
   access = $state.raw<Access>({ connection: null, computer: null, scope: 'view', device: null, known: false });
@@ -73,7 +72,6 @@ export class Link {
     }, QUIET / 2);
   }
 
-  /** Takes the scope that the bridge granted. */
   allowed(change: Partial<Access>): void {
     this.access = { ...this.access, ...change, known: true };
     this.#backend.scope = this.access.scope;

@@ -15,7 +15,6 @@ export class SnapshotClient<Snapshot> {
 
   readonly #link: Link;
   readonly #method: string;
-  /** The number of snapshots received. */
   #told = 0;
 
   /** Requests go to `method` plus `/list` and the like. */
@@ -24,7 +23,6 @@ export class SnapshotClient<Snapshot> {
     this.#method = method;
   }
 
-  /** Subscribes on a new connection. */
   connected(): void {
     const told = this.#told;
     void this.ask<Snapshot>('list', { watch: true }).then(
@@ -36,7 +34,6 @@ export class SnapshotClient<Snapshot> {
     );
   }
 
-  /** Takes a snapshot from the bridge. */
   take(snapshot: Snapshot): void {
     this.#told += 1;
     this.absent = false;

@@ -13,7 +13,6 @@ export interface Transport {
 }
 
 export interface TransportEvents {
-  /** Messages can be sent. */
   opened(): void;
   /** A message or a keep-alive arrived. */
   heard(): void;

@@ -26,7 +26,6 @@ export const METHODS = {
   queue: '_openagents/queue',
 } as const;
 
-/** One numbered entry of a session's log. */
 export interface UpdateParams {
   sessionId: string;
   update: SessionUpdate;
@@ -72,7 +71,6 @@ export interface AttachResult {
   /** The newest entry of the log at this moment. */
   seq: number;
   running: boolean;
-  /** The agent that answers prompts. */
   mode: string;
   title?: string | null;
   /** Pending approvals; a log that is sent as a snapshot may lack them. */
@@ -92,7 +90,6 @@ export interface SnapshotParams {
 export interface QueueParams {
   sessionId: string;
   queued: QueuedPrompt[];
-  /** A turn is running. */
   running: boolean;
 }
 
@@ -140,7 +137,6 @@ export interface Frame {
 /** `_meta.openagents` of a row of `session/list`. */
 export interface SessionMeta {
   running?: boolean;
-  /** The number of pending questions. */
   waiting?: number;
 }
 
@@ -262,12 +258,10 @@ export interface Usage {
   memoryBytes: number;
 }
 
-/** The local models. */
 export interface ModelsSnapshot {
   models: ModelCard[];
   settings: ModelSettings;
   machine: { memoryBytes: number; freeMemoryBytes: number; freeDiskBytes: number };
-  /** The download folder. */
   folder: string;
 }
 

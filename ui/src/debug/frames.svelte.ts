@@ -61,7 +61,6 @@ export class Frames {
     this.#publish();
   }
 
-  /** Number of the newest cleared frame. */
   #cleared = 0;
 
   #publish(): void {

@@ -45,7 +45,6 @@ function evidenceOf(finding: Finding): string {
   return `${locationOf(finding)} ${symbol.replace(/\s+/g, ' ')}`.trim();
 }
 
-/** The arguments of `delegate.run`. */
 export function argumentsOf(brief: Brief): Record<string, unknown> {
   const minutes = Number(brief.minutes.replace(',', '.'));
   const files = linesOf(brief.files);

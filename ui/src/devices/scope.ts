@@ -1,6 +1,5 @@
 import { SCOPES, type Scope } from '../connection/devices-wire';
 
-/** The name and description of each scope. */
 export const SCOPE_WORDS: Readonly<Record<Scope, { name: string; does: string }>> = {
   view: { name: 'View', does: 'Sees every session. Changes nothing.' },
   prompt: { name: 'Prompt', does: 'Also starts, prompts and stops sessions.' },

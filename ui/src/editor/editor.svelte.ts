@@ -22,7 +22,6 @@ export class Editor {
     this.choice = known === 'command' && this.runs ? known : (EDITORS.find(({ id }) => id === known)?.id ?? null);
   }
 
-  /** This page can run commands. */
   get runs(): boolean {
     return this.#backend.runEditor !== undefined;
   }

@@ -2,7 +2,6 @@ import { openagents, type Evidence, type Finding, type ToolMeta, type Update } f
 import { citation, locationOf } from '../words/evidence';
 import type { Row } from '../timeline/rows';
 
-/** The object that the inspector shows. */
 export type Target =
   | { kind: 'row'; sessionId: string; key: string; row: Row; updates: Update[] }
   | { kind: 'location'; location: Evidence | Finding };
@@ -38,7 +37,6 @@ export function step(update: Update): string {
   return (body.status ?? 'update').replaceAll('_', ' ');
 }
 
-/** The whole notification as received. */
 export function notification(update: Update): object {
   return { jsonrpc: '2.0', method: 'session/update', params: update.params };
 }

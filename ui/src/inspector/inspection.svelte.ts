@@ -2,7 +2,6 @@ import type { Evidence, Update } from '../connection/wire';
 import { findingKey, type Row } from '../timeline/rows';
 import type { Target } from './inspected';
 
-/** What the inspector needs of the open session. */
 interface Inspected {
   readonly id: string;
   row(key: string): Row | undefined;

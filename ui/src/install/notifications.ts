@@ -3,7 +3,6 @@
 export interface WaitingApproval {
   id: string;
   sessionId: string;
-  /** The title of the approval. */
   title: string;
   /** The agent's display name. */
   agent: string;

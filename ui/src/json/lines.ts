@@ -82,7 +82,6 @@ export function unfolded(all: readonly Line[], folded: ReadonlySet<number>): Lin
   return shown;
 }
 
-/** Finds text, ignoring case. */
 export function find(all: readonly Line[], query: string): Match[] {
   const wanted = query.toLowerCase();
   const found: Match[] = [];

@@ -10,7 +10,6 @@ export interface KeptItem {
   /** When it last changed and when this page last saw it, in milliseconds since the epoch. */
   updatedAt: number;
   seenAt: number;
-  /** The approximate size of its rows. */
   bytes: number;
   /** Only its end is stored. */
   cut: boolean;

@@ -13,7 +13,6 @@ export function codeTyped(text: string): string {
   return signs.length > 4 ? `${signs.slice(0, 4)}-${signs.slice(4)}` : signs;
 }
 
-/** Whether the code is complete. */
 export function isWhole(code: string): boolean {
   return codeTyped(code).length === CODE_LENGTH + 1;
 }

@@ -15,7 +15,6 @@ export type Outcome =
   | { state: 'allowed'; token: string; device: { id: string; name: string }; scope: string }
   | { state: 'declined' | 'expired'; message?: string };
 
-/** Why the bridge refused a code. */
 export class Refusal extends Error {
   constructor(
     readonly code: string,

@@ -13,9 +13,7 @@ const AT_ONCE = 1_500;
 
 /** Pairs this device: enter a code, compare both screens, wait until it is allowed. */
 export class Pairing {
-  /** The code as typed so far. */
   code = $state('');
-  /** The URL contained a code. */
   given = $state(false);
   /** The certificate to trust, from the QR code. */
   fingerprint = $state<string | null>(null);
@@ -25,7 +23,6 @@ export class Pairing {
   claimed = $state.raw<Claim | null>(null);
   sending = $state(false);
   problem = $state<string | null>(null);
-  /** The bridge is not reachable at the moment. */
   away = $state(false);
   /** The earliest time of the next attempt, by this page's clock. */
   notBefore = $state(0);

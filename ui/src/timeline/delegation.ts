@@ -14,7 +14,6 @@ export interface Delegation {
   provider: string;
   state: 'starting' | 'working' | 'waiting' | 'done' | 'dry-run' | 'failed' | 'cancelled' | 'unfinished';
   description: string | null;
-  /** The agent's prompt. */
   prompt: string;
   /** The limits of the task, for display. */
   limits: string[];

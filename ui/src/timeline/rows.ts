@@ -12,7 +12,6 @@ interface RowBase {
 /** `unfinished`: its turn is over and its end was never reported. */
 export type ToolState = 'pending' | 'running' | 'done' | 'failed' | 'unfinished';
 
-/** The protocol's kinds of tool calls. */
 export type WorkKind = 'read' | 'edit' | 'delete' | 'move' | 'search' | 'execute' | 'think' | 'fetch' | 'switch_mode' | 'other';
 
 export interface FileLocation {
@@ -20,14 +19,12 @@ export interface FileLocation {
   line?: number | undefined;
 }
 
-/** One piece of a tool call's content. */
 export type Piece =
   /** Markdown. */
   | { type: 'text'; text: string }
   | { type: 'diff'; path: string; before: string | null; after: string; truncated: boolean }
   | { type: 'terminal'; id: string; command: string | null; output: string; truncated: boolean; exitCode: number | null; signal: string | null };
 
-/** The session of a delegate. */
 export interface Delegate {
   sessionId: string;
   rows: readonly Row[];
@@ -91,13 +88,11 @@ export interface UserRow extends RowBase {
   messageId: string | null;
   /** It was removed from the queue before its turn. */
   removed: boolean;
-  /** The routing decision for it. */
   routing?: Decision;
 }
 
 export type Row = ToolRow | MessageRow | ThoughtRow | UserRow;
 
-/** The key of one finding of a message. */
 export function findingKey(row: string, at: number): string {
   return `${row}#${at}`;
 }

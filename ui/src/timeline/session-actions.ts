@@ -6,10 +6,8 @@ import type { Evidence, Finding, Summary } from '../connection/wire';
 export interface SessionActions {
   /** The session of the timeline. */
   sessionId(): string;
-  /** Its workspace. */
   root(): string;
   now(): number;
-  /** The connection is up. */
   live(): boolean;
   /** Why this device may not answer approvals; null if it may. */
   limit(): string | null;
@@ -17,9 +15,7 @@ export interface SessionActions {
   isLocal(id: string): boolean;
   /** Resolves with the approval's state: another device may have been first. */
   answer(sessionId: string, approvalId: string, optionId: string): Promise<Approval>;
-  /** Resumes the agent, so that it asks again. */
   resume(sessionId: string, approvalId: string): Promise<void>;
-  /** Ends the turn of a session. */
   stop(sessionId: string): void;
   show(sessionId: string): void;
   /** Opens the inspector on a finding of the message `key`. */
