@@ -3,7 +3,7 @@
 //! Frames pass through unparsed, in lines, between the editor and the bridge. An editor therefore sees what every other
 //! client sees.
 
-use crate::{bridge::reach_socket, signals::Interrupts, surroundings};
+use crate::{bridge::reach_socket, runtime, signals::Interrupts, surroundings};
 use anyhow::Context;
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
@@ -21,21 +21,15 @@ type Socket = WebSocketStream<TcpStream>;
 const LINE: usize = 16 << 20;
 
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let code = runtime.block_on(serve());
-    // The thread that reads standard input may never come back.
-    runtime.shutdown_background();
-    code
-}
-
-async fn serve() -> anyhow::Result<ExitCode> {
     let home = surroundings::data_folder()?;
-    let mut signals = Interrupts::listen()?;
-    let relayed = tokio::select! {
-        relayed = relay(&home) => relayed,
-        () = signals.next() => Ok(()),
-    };
-    relayed.map(|()| ExitCode::SUCCESS)
+    runtime::run(async {
+        let mut signals = Interrupts::listen()?;
+        let relayed = tokio::select! {
+            relayed = relay(&home) => relayed,
+            () = signals.next() => Ok(()),
+        };
+        relayed.map(|()| ExitCode::SUCCESS)
+    })
 }
 
 /// Carries frames both ways until the editor ends. If the bridge ends, because the app takes its place or is restarted,

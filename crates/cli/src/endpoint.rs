@@ -6,46 +6,36 @@ use crate::{
     surroundings,
 };
 use anyhow::Context;
-use openagents_core::{agent::AgentCommand, model::ModelCommand};
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::{marker::PhantomData, time::Duration};
+use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// A command that changes what the bridge manages. On the wire, its variant is the last segment of the method and its
-/// fields are the params.
-pub(crate) trait Managed: Serialize {
-    /// Prefix of the methods.
-    const METHODS: &'static str;
-}
+/// Prefixes of the methods.
+pub(crate) const MODELS: &str = "_openagents/models";
+pub(crate) const AGENTS: &str = "_openagents/agents";
 
-impl Managed for ModelCommand {
-    const METHODS: &'static str = "_openagents/models";
-}
-
-impl Managed for AgentCommand {
-    const METHODS: &'static str = "_openagents/agents";
-}
-
-pub(crate) struct Endpoint<C> {
+pub(crate) struct Endpoint {
     runtime: Runtime,
     connection: Connection,
-    commands: PhantomData<C>,
+    methods: &'static str,
 }
 
-impl<C: Managed> Endpoint<C> {
-    pub(crate) fn open() -> anyhow::Result<Self> {
+impl Endpoint {
+    /// Connects for the methods with the prefix `methods`.
+    pub(crate) fn open(methods: &'static str) -> anyhow::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let connection = runtime.block_on(reach(&surroundings::data_folder()?))?;
-        Ok(Self { runtime, connection, commands: PhantomData })
+        Ok(Self { runtime, connection, methods })
     }
 
     pub(crate) fn snapshot(&mut self) -> anyhow::Result<Value> {
         self.request("list", json!({}))
     }
 
-    /// Runs a command and returns the snapshot afterwards.
-    pub(crate) fn command(&mut self, command: C) -> anyhow::Result<Value> {
+    /// Runs a command and returns the snapshot afterwards. On the wire, its variant is the last segment of the method and
+    /// its fields are the params.
+    pub(crate) fn command(&mut self, command: impl Serialize) -> anyhow::Result<Value> {
         let (verb, params) = match serde_json::to_value(command)? {
             Value::Object(command) => command.into_iter().next().context("a command has one variant")?,
             verb => (verb.as_str().unwrap_or_default().to_owned(), json!({})),
@@ -54,7 +44,7 @@ impl<C: Managed> Endpoint<C> {
     }
 
     fn request(&mut self, verb: &str, params: Value) -> anyhow::Result<Value> {
-        self.runtime.block_on(self.connection.request(&format!("{}/{verb}", C::METHODS), params))
+        self.runtime.block_on(self.connection.request(&format!("{}/{verb}", self.methods), params))
     }
 
     /// Waits, and returns whether Ctrl-C was pressed.

@@ -1,6 +1,10 @@
 //! `openagents find`: the places that answer a question, without a model.
 
-use crate::{args, output, surroundings};
+use crate::{
+    args,
+    output::{self, FAINT, STRONG},
+    surroundings,
+};
 use anyhow::Context;
 use openagents_core::{
     CancellationToken,
@@ -10,9 +14,6 @@ use openagents_core::{
     workspace::Workspace,
 };
 use std::process::ExitCode;
-
-const STRONG: anstyle::Style = anstyle::Style::new().bold();
-const FAINT: anstyle::Style = anstyle::Style::new().dimmed();
 
 /// Shown lines of each excerpt.
 const LINES: usize = 8;

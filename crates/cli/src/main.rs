@@ -11,6 +11,7 @@
 //! | 1 | `args` | the arguments |
 //! | 1 | `local` | the models of this machine |
 //! | 1 | `output` | tables, colours, errors |
+//! | 1 | `runtime` | the runtime of a command |
 //! | 1 | `signals` | Ctrl-C |
 //! | 1 | `words` | the result of a tool in a few words |
 //! | 2 | `bridge` | the bridge of the data folder, as its client |
@@ -47,6 +48,7 @@ mod models;
 mod output;
 mod pair;
 mod question;
+mod runtime;
 mod serve;
 mod sessions;
 mod signals;

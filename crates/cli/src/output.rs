@@ -1,19 +1,20 @@
 //! Printing, and the usage error.
 
+use anstyle::{AnsiColor, Style};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
-use std::io::Write;
+use serde_json::Value;
+use std::{io::Write, time::Duration};
+
+pub(crate) const OK: Style = AnsiColor::Green.on_default();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default();
+pub(crate) const FAINT: Style = Style::new().dimmed();
+pub(crate) const STRONG: Style = Style::new().bold();
 
 /// Bad usage: exit code 2.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub(crate) struct Usage(pub(crate) String);
-
-impl std::fmt::Display for Usage {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Usage {}
 
 /// Prints one line of text; colours are dropped where unsupported.
 pub(crate) fn line(text: impl std::fmt::Display) -> std::io::Result<()> {
@@ -62,12 +63,48 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
+/// Returns the text of a field without terminal control characters; empty if there is none.
+pub(crate) fn said(value: &Value, key: &str) -> String {
+    printable(value[key].as_str().unwrap_or_default())
+}
+
+/// Returns the items of a list field; none if it is not a list.
+pub(crate) fn rows<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value[key].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// Aligns the columns.
+pub(crate) fn columns(rows: &[Vec<String>]) -> Vec<String> {
+    let width = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max();
+    let line = |row: &Vec<String>| {
+        let cell =
+            |(at, cell): (usize, &String)| format!("{cell:<width$}", width = width(at).unwrap_or_default());
+        row.iter().enumerate().map(cell).collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}
+
+/// Returns a line with a spinner on stderr; nothing is drawn if that is not a terminal.
+pub(crate) fn spinner() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
+}
+
 /// Returns the first words, at most `characters` long.
 pub(crate) fn first_words(text: &str, characters: usize) -> String {
     match text.char_indices().nth(characters) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
+}
+
+/// Returns the beginning of an id, long enough to type: 8 characters.
+pub(crate) fn short(id: &str) -> &str {
+    id.char_indices().nth(8).map_or(id, |(end, _)| &id[..end])
 }
 
 /// Returns how long ago something was: `now`, `5m`, `3h`, `2d`, `6w`.

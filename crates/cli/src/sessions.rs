@@ -44,7 +44,7 @@ fn list(filter: &Filter) -> anyhow::Result<ExitCode> {
     }
     let now = output::now_ms();
     for row in &rows {
-        let id: String = row.id.chars().take(8).collect();
+        let id = output::short(&row.id);
         let title = output::printable(row.title.as_deref().unwrap_or("(no title)"));
         let agent = row.provider.display_name();
         let place =
@@ -58,12 +58,8 @@ fn list(filter: &Filter) -> anyhow::Result<ExitCode> {
 }
 
 fn rows(filter: &Filter) -> anyhow::Result<Vec<Transcript>> {
-    let workspace = match &filter.workspace {
-        Some(path) => Some(std::fs::canonicalize(path).with_context(|| path.display().to_string())?),
-        None => None,
-    };
-    let query =
-        Query { provider: filter.provider, workspace, since: None, all: filter.all, limit: filter.limit };
+    let (provider, workspace) = (filter.provider, workspace(filter)?);
+    let query = Query { provider, workspace, since: None, all: filter.all, limit: filter.limit };
     Ok(surroundings::history().list(&query, &patience()).rows)
 }
 
@@ -150,7 +146,7 @@ fn search(pattern: &str, filter: &Filter) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     for hit in &found.matches {
-        let id: String = hit.session_id.chars().take(8).collect();
+        let id = output::short(&hit.session_id);
         let line = output::printable(&hit.line);
         output::line(format_args!("{} {id}:{}  {line}", hit.provider.as_str(), hit.line_number))?;
     }

@@ -1,12 +1,16 @@
 //! `openagents tools` and `openagents tool`.
 
-use crate::{args, endpoint::Endpoint, local, output, surroundings, words};
+use crate::{
+    args,
+    endpoint::{Endpoint, MODELS},
+    local, output, surroundings, words,
+};
 use anyhow::Context;
 use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, GENERATE, Generate, SessionContext, SessionTool},
     builtin,
-    model::{LocalModels, ModelCommand},
+    model::LocalModels,
     tool::ToolError,
     update::{SessionUpdate, ToolCallStatus},
     workspace::Workspace,
@@ -83,7 +87,7 @@ pub(crate) fn call(arguments: &args::Tool) -> anyhow::Result<ExitCode> {
 /// `gptoss.generate` without a session: the text is the result, shown as it comes.
 fn generate(arguments: &args::Tool, given: Value) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::open(&arguments.root).with_context(|| arguments.root.display().to_string())?;
-    let models = local::like_the_bridge(&Endpoint::<ModelCommand>::open()?.snapshot()?)?;
+    let models = local::like_the_bridge(&Endpoint::open(MODELS)?.snapshot()?)?;
     let tool = Generate { model: models.model(), options: models.snapshot().settings.options() };
     let call_id = uuid::Uuid::new_v4().to_string();
     let failed = AtomicBool::new(false);

@@ -167,3 +167,23 @@ fn a_question_is_answered_by_what_is_found() {
     assert_eq!(last["final"]["status"], "complete");
     assert!(last["final"]["message"].as_str().unwrap().starts_with("**Found:** nothing"), "{said}");
 }
+
+#[test]
+fn a_data_folder_that_cannot_be_written_is_named_with_the_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    // Below a file nothing can be written, not even by root.
+    let home = folder.path().join("file").join("data");
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    for arguments in
+        [&["explore", "."][..], &["explore", ".", "--json"], &["ask", "why?"], &["agent", "hello"]]
+    {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_openagents"));
+        command.args(arguments).current_dir(&folder).env("OPENAGENTS_HOME", &home);
+        let told = command.output().unwrap();
+        assert_eq!((told.status.code(), told.stdout.as_slice()), (Some(1), b"".as_slice()), "{arguments:?}");
+        let said = String::from_utf8(told.stderr).unwrap();
+        let named = format!("openagents: cannot write to the data folder {}", home.display());
+        assert!(said.starts_with(&named) && said.contains("Set OPENAGENTS_HOME to a folder"), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}

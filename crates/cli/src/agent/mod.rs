@@ -1,26 +1,21 @@
 //! `openagents agent`: a model answers a prompt, with the tools of an exploration.
 
 mod choice;
-mod remote;
 mod screen;
+mod turn;
 
 pub(crate) use screen::TurnScreen;
 
-use crate::{args, output, signals::Interrupts, surroundings};
+use crate::{args, output, runtime, signals::Interrupts, surroundings};
 use anyhow::Context;
 use openagents_core::{
-    CancellationToken,
     agent::{CANCELLED, PromptOutcome},
     model::PromptOptions,
     update::RunState,
 };
-use remote::{AskedPrompt, TurnNews};
 use serde_json::json;
 use std::{io::Read, process::ExitCode};
-use tokio::sync::mpsc;
-
-/// Capacity of the update queue. A slow terminal blocks the model.
-const QUEUE: usize = 256;
+use turn::{AskedPrompt, Turn, TurnNews};
 
 /// Longest prompt in bytes. Longer text belongs in a file of the workspace.
 const PROMPT: u64 = 1 << 20;
@@ -37,7 +32,7 @@ pub(crate) fn run(arguments: &args::Agent) -> anyhow::Result<ExitCode> {
         },
     };
     asked.options.check().map_err(output::Usage)?;
-    answer(asked, arguments.json)
+    runtime::run(ask(asked, arguments.json))
 }
 
 /// `openagents ask`: answers a question with search findings, worded by a model if one is ready.
@@ -47,15 +42,7 @@ pub(crate) fn ask_question(arguments: &args::Ask) -> anyhow::Result<ExitCode> {
         root: std::path::absolute(&arguments.path).unwrap_or_else(|_| arguments.path.clone()),
         options: PromptOptions { question: true, ..PromptOptions::default() },
     };
-    answer(asked, arguments.json)
-}
-
-fn answer(asked: AskedPrompt, json: bool) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let code = runtime.block_on(ask(asked, json));
-    // A tool stuck on a dead file system must not block the exit.
-    runtime.shutdown_background();
-    code
+    runtime::run(ask(asked, arguments.json))
 }
 
 /// Returns the prompt; `-` reads standard input.
@@ -78,45 +65,55 @@ fn prompt(given: &str) -> anyhow::Result<String> {
 }
 
 async fn ask(asked: AskedPrompt, json: bool) -> anyhow::Result<ExitCode> {
-    let cancel = CancellationToken::new();
-    let (sender, mut news) = mpsc::channel(QUEUE);
-    remote::start(surroundings::data_folder()?, asked, cancel.clone(), sender);
-    let mut screen = (!json).then(TurnScreen::new);
-    let (mut interrupts, mut session_id, mut ended) = (0, None, None);
     let mut signals = Interrupts::listen()?;
-    while ended.is_none() && interrupts < 2 {
+    let home = surroundings::data_folder()?;
+    let mut screen = (!json).then(TurnScreen::new);
+    let mut turn = tokio::select! {
+        begun = Turn::begin(&home, asked) => begun?,
+        () = signals.next() => return finish(screen, None, &interrupted(), true),
+    };
+    let mut is_interrupted = false;
+    let outcome = loop {
         tokio::select! {
-            heard = news.recv() => match (heard, &mut screen) {
-                (None, _) => break,
-                (Some(TurnNews::Notice(text)), _) => output::warn(&text),
-                (Some(TurnNews::Started(id)), _) => session_id = Some(id),
-                (Some(TurnNews::Ended(outcome)), _) => ended = Some(outcome),
-                (Some(TurnNews::Update(params)), Some(screen)) => screen.show(&params)?,
-                (Some(TurnNews::Update(params)), None) => output::json_line(&params)?,
-                (Some(TurnNews::Activity(activity)), Some(screen)) => screen.activity(activity),
-                (Some(TurnNews::Activity(_)), None) => {}
+            news = turn.next() => match (news, &mut screen) {
+                (Ok(TurnNews::Update(params)), Some(screen)) => screen.show(&params)?,
+                (Ok(TurnNews::Update(params)), None) => output::json_line(&params)?,
+                (Ok(TurnNews::Activity(activity)), Some(screen)) => screen.activity(activity),
+                (Ok(TurnNews::Activity(_)), None) => {}
+                (Ok(TurnNews::Ended(state)), _) => break turn.outcome(state),
+                (Err(error), _) => {
+                    output::warn(&format!("{error:#}"));
+                    break turn.outcome(RunState::Failed);
+                }
             },
-            () = signals.next() => {
-                interrupts += 1;
-                cancel.cancel();
-            }
+            // The second Ctrl-C does not wait for the end of the turn.
+            () = signals.next() => match std::mem::replace(&mut is_interrupted, true) {
+                true => break interrupted(),
+                false => turn.cancel().await?,
+            },
         }
-    }
-    // The second Ctrl-C does not wait for the end of the turn.
-    let outcome = ended.map_or_else(interrupted, |outcome| *outcome);
-    let state = outcome.state;
-    match &mut screen {
-        Some(screen) => screen.end(&outcome)?,
+    };
+    finish(screen, turn.session_id(), &outcome, is_interrupted)
+}
+
+fn finish(
+    screen: Option<TurnScreen>,
+    session_id: Option<&str>,
+    outcome: &PromptOutcome,
+    is_interrupted: bool,
+) -> anyhow::Result<ExitCode> {
+    match screen {
+        Some(mut screen) => screen.end(outcome)?,
         None => output::json_line(&json!({"final": {
-            "status": state.as_str(),
+            "status": outcome.state.as_str(),
             "session_id": session_id,
             "message": outcome.text,
             "usage": outcome.usage,
         }}))?,
     }
-    Ok(match state {
+    Ok(match outcome.state {
         RunState::Complete => ExitCode::SUCCESS,
-        _ if interrupts > 0 => ExitCode::from(130),
+        _ if is_interrupted => ExitCode::from(130),
         _ => ExitCode::FAILURE,
     })
 }

@@ -1,8 +1,10 @@
 //! A turn in a terminal: the answer goes to standard output as it arrives, everything else to standard error.
 
-use crate::{output, words};
-use anstyle::{AnsiColor, Effects, Style};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::{
+    output::{self, BAD, FAINT, said},
+    words,
+};
+use indicatif::ProgressBar;
 use openagents_core::{
     agent::{CANCELLED, PromptOutcome},
     model::{Activity, Usage},
@@ -12,11 +14,7 @@ use serde_json::Value;
 use std::{
     collections::HashMap,
     io::{IsTerminal, Write},
-    time::Duration,
 };
-
-const BAD: Style = AnsiColor::Red.on_default();
-const FAINT: Style = Style::new().effects(Effects::DIMMED);
 
 /// Shown characters of a call's arguments.
 const ARGUMENTS: usize = 100;
@@ -74,15 +72,7 @@ impl TurnScreen {
         if !self.watched || self.inside_a_line || self.inside_a_thought {
             return;
         }
-        let bar = self.bar.get_or_insert_with(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
-                bar.set_style(style);
-            }
-            bar.enable_steady_tick(Duration::from_millis(100));
-            bar
-        });
-        bar.set_message(text);
+        self.bar.get_or_insert_with(output::spinner).set_message(text);
     }
 
     pub(crate) fn show(&mut self, params: &Value) -> anyhow::Result<()> {
@@ -93,7 +83,7 @@ impl TurnScreen {
             Some("agent_message_chunk") => self.hear(update["messageId"].as_str(), text)?,
             Some("agent_thought_chunk") => self.think(text),
             Some("tool_call") => {
-                let name = output::printable(update["title"].as_str().unwrap_or_default());
+                let name = said(update, "title");
                 let arguments = output::printable(&update["rawInput"].to_string());
                 let arguments = output::first_words(&arguments, ARGUMENTS);
                 self.note(&format!("→ {name} {FAINT}{arguments}{FAINT:#}"));

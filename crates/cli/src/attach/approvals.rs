@@ -1,11 +1,10 @@
 //! Approvals of the session, at the terminal.
 
-use crate::output;
+use crate::output::{self, FAINT, rows, said};
 use anstyle::{AnsiColor, Effects, Style};
 use serde_json::{Value, json};
 
 const ASKS: Style = AnsiColor::Yellow.on_default().effects(Effects::BOLD);
-const FAINT: Style = Style::new().effects(Effects::DIMMED);
 
 /// Shown characters of an agent's statement.
 const STATED: usize = 1_000;
@@ -22,8 +21,8 @@ pub(super) struct Approvals {
 impl Approvals {
     /// Replaces the pending approvals with those of `_openagents/attach`.
     pub(super) fn replace(&mut self, approvals: &Value) {
-        let pending = approvals.as_array().cloned().unwrap_or_default();
-        self.pending = pending.into_iter().filter(|approval| approval["state"] == "pending").collect();
+        let approvals = approvals.as_array().into_iter().flatten();
+        self.pending = approvals.filter(|approval| approval["state"] == "pending").cloned().collect();
     }
 
     /// Updates one approval; returns its outcome in one line when it is no longer pending.
@@ -40,7 +39,8 @@ impl Approvals {
         let title = said(approval, "title");
         Some(match approval["state"].as_str() {
             Some("answered") => {
-                let chosen = options(approval).iter().find(|option| option["id"] == approval["optionId"]);
+                let chosen =
+                    rows(approval, "options").iter().find(|option| option["id"] == approval["optionId"]);
                 let chosen = chosen.map(|option| said(option, "name")).unwrap_or_default();
                 format!("{title}: {chosen}, answered on {}", said(approval, "by"))
             }
@@ -56,7 +56,7 @@ impl Approvals {
     /// Returns the question of an approval, with its options by number.
     pub(super) fn put(&mut self, approval: &Value) -> Vec<String> {
         let mut lines = question(approval);
-        for option in options(approval) {
+        for option in rows(approval, "options") {
             self.numbers.push((approval["id"].clone(), option["id"].clone()));
             lines.push(format!("  {}  {}", self.numbers.len(), said(option, "name")));
         }
@@ -96,14 +96,6 @@ fn question(approval: &Value) -> Vec<String> {
         lines.push(format!("  {FAINT}{}{FAINT:#}", output::first_words(&stated, STATED)));
     }
     lines
-}
-
-fn options(approval: &Value) -> &[Value] {
-    approval["options"].as_array().map(Vec::as_slice).unwrap_or_default()
-}
-
-fn said(value: &Value, key: &str) -> String {
-    output::printable(value[key].as_str().unwrap_or_default())
 }
 
 #[cfg(test)]

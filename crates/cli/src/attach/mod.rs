@@ -5,7 +5,7 @@ mod link;
 mod position;
 mod screen;
 
-use crate::{args, bridge::Connection, output, signals::Interrupts, surroundings};
+use crate::{args, bridge::Connection, output, runtime, signals::Interrupts, surroundings};
 use anyhow::Context;
 use link::{Followed, LinkNews, Wish, follow};
 use screen::SessionScreen;
@@ -23,11 +23,7 @@ const QUEUE: usize = 256;
 const WHOLE_ID: usize = 36;
 
 pub(crate) fn run(arguments: &args::Attach) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let code = runtime.block_on(attach(arguments));
-    // The thread that reads standard input may block forever.
-    runtime.shutdown_background();
-    code
+    runtime::run(attach(arguments))
 }
 
 async fn attach(arguments: &args::Attach) -> anyhow::Result<ExitCode> {

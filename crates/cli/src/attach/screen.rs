@@ -1,16 +1,14 @@
 //! A session in a terminal: explorations are shown as by `explore`, turns as by `agent`, and prompts with their sender.
 
 use super::{approvals::Approvals, link::Link};
-use crate::{agent, explore, output};
-use anstyle::{AnsiColor, Effects, Style};
+use crate::{
+    agent, explore,
+    output::{self, BAD, FAINT, STRONG, rows, said},
+};
 use indicatif::{ProgressBar, ProgressStyle};
 use openagents_core::model::Activity;
 use serde_json::Value;
 use std::{collections::HashSet, io::IsTerminal, mem::discriminant};
-
-const BAD: Style = AnsiColor::Red.on_default();
-const FAINT: Style = Style::new().effects(Effects::DIMMED);
-const STRONG: Style = Style::new().effects(Effects::BOLD);
 
 pub(super) struct SessionScreen {
     turn: agent::TurnScreen,
@@ -101,7 +99,7 @@ impl SessionScreen {
         }
         match kind {
             "user_message_chunk" => {
-                let said = output::printable(update["content"]["text"].as_str().unwrap_or_default());
+                let said = said(&update["content"], "text");
                 self.prompt.clone_from(&said);
                 if self.is_ours(meta) {
                     return Ok(());
@@ -110,7 +108,7 @@ impl SessionScreen {
             }
             "plan" => self.plan(params),
             "session_info_update" if update["title"].is_string() && !of_a_delegate => {
-                let title = output::printable(update["title"].as_str().unwrap_or_default());
+                let title = said(update, "title");
                 // A title that repeats the beginning of the prompt adds nothing.
                 match self.prompt.starts_with(title.trim_end_matches('…')) {
                     true => Ok(()),
@@ -118,7 +116,7 @@ impl SessionScreen {
                 }
             }
             "current_mode_update" if !of_a_delegate => {
-                let mode = output::printable(update["currentModeId"].as_str().unwrap_or_default());
+                let mode = said(update, "currentModeId");
                 self.aside(&format!("{FAINT}{mode} answers{FAINT:#}"))
             }
             // The summary repeats the findings.
@@ -165,7 +163,7 @@ impl SessionScreen {
     fn plan(&mut self, params: &Value) -> anyhow::Result<()> {
         let update = &params["update"];
         let meta = &update["_meta"]["openagents"];
-        let entries = update["entries"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let entries = rows(update, "entries");
         let explores = entries
             .iter()
             .any(|entry| entry["_meta"]["openagents"]["tool"].as_str().is_some_and(|tool| !tool.is_empty()));

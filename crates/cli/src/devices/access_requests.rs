@@ -1,7 +1,6 @@
 //! Announces each access request once.
 
-use super::pick::short;
-use crate::output;
+use crate::output::{self, short};
 use serde_json::Value;
 use std::collections::HashSet;
 
@@ -13,7 +12,7 @@ pub(crate) struct AccessRequests {
 impl AccessRequests {
     /// Returns a line for each request that was not announced before.
     pub(crate) fn news(&mut self, devices: &Value) -> Vec<String> {
-        let requests = devices["requests"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let requests = output::rows(devices, "requests");
         let ids = requests.iter().filter_map(|request| request["id"].as_str());
         self.told.retain(|told| ids.clone().any(|id| id == told));
         let mut news = Vec::new();
@@ -29,7 +28,7 @@ impl AccessRequests {
 
 /// Describes a request: `Pixel 9 at 192.168.1.7 asks to pair, compare-code 482 913`.
 pub(crate) fn who(request: &Value) -> String {
-    let said = |key: &str| output::printable(request[key].as_str().unwrap_or_default());
+    let said = |key: &str| output::said(request, key);
     let address = said("address");
     match (request["kind"].as_str(), request["compare"].as_str()) {
         (Some("ios"), _) if said("name").is_empty() => {

@@ -9,14 +9,18 @@ pub(crate) use access_requests::{AccessRequests, who};
 pub(crate) use client::{DevicesClient, nothing_runs};
 pub(crate) use table::left;
 
-use crate::{args, output, question::ask};
-use pick::{pick, short};
+use crate::{
+    args,
+    output::{self, rows, said, short},
+    question::ask,
+    runtime,
+};
+use pick::pick;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
 pub(crate) fn run(command: &args::Devices) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(act(command))
+    runtime::run(act(command))
 }
 
 async fn act(command: &args::Devices) -> anyhow::Result<ExitCode> {
@@ -54,7 +58,7 @@ async fn act(command: &args::Devices) -> anyhow::Result<ExitCode> {
         args::Devices::Revoke { id, yes, output } => return revoke(&mut client, id, *yes, output.json).await,
         args::Devices::Audit { limit, json } => {
             let audit = client.call("audit", json!({"limit": limit})).await?;
-            show(&audit, *json, || table::audit(&audit["entries"], output::now_ms()))?;
+            show(&audit, *json, || table::audit(&audit, output::now_ms()))?;
         }
         args::Devices::Network(network) => {
             let snapshot = match switched(network) {
@@ -88,8 +92,8 @@ pub(crate) fn allowance(request: &Value, scope: Option<args::Scope>, name: Optio
 
 /// Describes a granted request and how to revoke it.
 pub(crate) fn allowed(before: &Value, after: &Value, request: &Value) -> String {
-    let is_new = |device: &&Value| of(before).iter().all(|known| known["id"] != device["id"]);
-    match of(after).iter().find(is_new) {
+    let is_new = |device: &&Value| rows(before, "devices").iter().all(|known| known["id"] != device["id"]);
+    match rows(after, "devices").iter().find(is_new) {
         Some(device) => {
             let (id, scope) = (device["id"].as_str().unwrap_or_default(), device["scope"].as_str());
             let (name, may) = (name(device), may(scope.unwrap_or_default()));
@@ -100,12 +104,8 @@ pub(crate) fn allowed(before: &Value, after: &Value, request: &Value) -> String 
     }
 }
 
-fn of(snapshot: &Value) -> &[Value] {
-    snapshot["devices"].as_array().map(Vec::as_slice).unwrap_or_default()
-}
-
 fn same(snapshot: &Value, device: &Value) -> Value {
-    of(snapshot).iter().find(|row| row["id"] == device["id"]).unwrap_or(device).clone()
+    rows(snapshot, "devices").iter().find(|row| row["id"] == device["id"]).unwrap_or(device).clone()
 }
 
 /// Describes a scope.
@@ -119,16 +119,15 @@ fn may(scope: &str) -> &'static str {
 }
 
 fn name(row: &Value) -> String {
-    let said = |key: &str| output::printable(row[key].as_str().unwrap_or_default());
-    match said("name") {
-        name if name.is_empty() => said("address"),
+    match said(row, "name") {
+        name if name.is_empty() => said(row, "address"),
         name => name,
     }
 }
 
 async fn revoke(client: &mut DevicesClient, id: &str, yes: bool, json: bool) -> anyhow::Result<ExitCode> {
     let before = client.snapshot().await?;
-    let app = before["apps"].as_array().into_iter().flatten().find(|app| app["address"] == id);
+    let app = rows(&before, "apps").iter().find(|app| app["address"] == id);
     let (gone, params) = match app {
         Some(app) => (app, json!({"address": id})),
         None => {

@@ -2,9 +2,6 @@
 
 use serde_json::Value;
 
-/// Shown characters of an id.
-const SHOWN: usize = 8;
-
 /// Returns the only row whose id begins with `typed`. `what` names the rows in the error.
 pub(super) fn pick<'a>(rows: &'a Value, typed: &str, what: &str) -> anyhow::Result<&'a Value> {
     let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
@@ -21,14 +18,10 @@ pub(super) fn pick<'a>(rows: &'a Value, typed: &str, what: &str) -> anyhow::Resu
     }
 }
 
-/// Returns the beginning of an id, long enough to type.
-pub(crate) fn short(id: &str) -> &str {
-    id.char_indices().nth(SHOWN).map_or(id, |(end, _)| &id[..end])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::short;
     use serde_json::json;
 
     #[test]

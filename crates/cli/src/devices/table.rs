@@ -1,21 +1,17 @@
 //! Devices, requests, the network and the audit log, in a terminal.
 
-use super::{access_requests::who, pick::short};
-use crate::output;
-use anstyle::{Effects, Style};
+use super::access_requests::who;
+use crate::output::{self, FAINT, columns, rows, said, short};
 use serde_json::Value;
-
-const FAINT: Style = Style::new().effects(Effects::DIMMED);
 
 /// Returns the lines of `openagents devices list`.
 pub(super) fn devices(snapshot: &Value, now: i64) -> Vec<String> {
-    let rows = of(snapshot, "devices");
-    let mut lines: Vec<String> = if rows.is_empty() {
-        vec!["No paired devices. Run `openagents pair` to add one.".to_owned()]
-    } else {
-        columns(rows.iter().map(|row| device(row, now)).collect())
-    };
-    let requests = of(snapshot, "requests");
+    let devices: Vec<_> = rows(snapshot, "devices").iter().map(|row| device(row, now)).collect();
+    let mut lines = columns(&devices);
+    if lines.is_empty() {
+        lines.push("No paired devices. Run `openagents pair` to add one.".to_owned());
+    }
+    let requests = rows(snapshot, "requests");
     if !requests.is_empty() {
         lines.push(format!("\n{FAINT}Pending requests{FAINT:#}"));
     }
@@ -24,7 +20,7 @@ pub(super) fn devices(snapshot: &Value, now: i64) -> Vec<String> {
         let left = left(request["expiresAt"].as_i64().unwrap_or_default(), now);
         lines.push(format!("{}  {}, {left} left", output::printable(short(id)), who(request)));
     }
-    let apps = of(snapshot, "apps");
+    let apps = rows(snapshot, "apps");
     if !apps.is_empty() {
         lines.push(format!("\n{FAINT}OpenAgents iOS apps{FAINT:#}"));
     }
@@ -53,32 +49,32 @@ pub(super) fn network(snapshot: &Value) -> Vec<String> {
     let network = &snapshot["network"];
     let on = |on: bool| if on { "on" } else { "off" };
     let fixed = if network["fixed"] == true { " (set on the command line)" } else { "" };
-    let mut rows = vec![
+    let mut facts = vec![
         vec!["Network".to_owned(), format!("{}{fixed}", on(network["lan"] == true))],
         vec!["iOS app".to_owned(), said(network, "ios")],
     ];
-    for listener in of(network, "listeners") {
+    for listener in rows(network, "listeners") {
         let address = said(listener, "address");
         let what = match listener["kind"].as_str() {
             Some("web") => format!("https://{address}  page and ACP"),
             Some("app") => format!("ws://{address}  the iOS app, unencrypted"),
             _ => format!("http://{address}  this computer only"),
         };
-        rows.push(vec!["Listens".to_owned(), what]);
+        facts.push(vec!["Listens".to_owned(), what]);
     }
     if let Some(fingerprint) = network["fingerprint"].as_str() {
-        rows.push(vec!["Certificate".to_owned(), output::printable(fingerprint)]);
+        facts.push(vec!["Certificate".to_owned(), output::printable(fingerprint)]);
     }
     if let Some(problem) = network["problem"].as_str() {
-        rows.push(vec!["Problem".to_owned(), output::printable(problem)]);
+        facts.push(vec!["Problem".to_owned(), output::printable(problem)]);
     }
-    columns(rows)
+    columns(&facts)
 }
 
 /// Returns the lines of `openagents devices audit`.
-pub(super) fn audit(entries: &Value, now: i64) -> Vec<String> {
-    let rows = entries.as_array().map(Vec::as_slice).unwrap_or_default();
-    if rows.is_empty() {
+pub(super) fn audit(audit: &Value, now: i64) -> Vec<String> {
+    let entries = rows(audit, "entries");
+    if entries.is_empty() {
         return vec!["No audit entries.".to_owned()];
     }
     let row = |row: &Value| {
@@ -90,7 +86,7 @@ pub(super) fn audit(entries: &Value, now: i64) -> Vec<String> {
         let ago = output::age(row["ts"].as_i64().unwrap_or_default(), now);
         vec![ago, said(row, "name"), said(row, "address"), said(row, "action"), detail]
     };
-    columns(rows.iter().map(row).collect())
+    columns(&entries.iter().map(row).collect::<Vec<_>>())
 }
 
 /// Returns the remaining time: `4 min`, `30 s`, `11 h`.
@@ -108,27 +104,6 @@ fn ago(then: i64, now: i64) -> String {
         "now" => "now".to_owned(),
         age => format!("{age} ago"),
     }
-}
-
-fn of<'a>(value: &'a Value, key: &str) -> &'a [Value] {
-    value[key].as_array().map(Vec::as_slice).unwrap_or_default()
-}
-
-fn said(value: &Value, key: &str) -> String {
-    output::printable(value[key].as_str().unwrap_or_default())
-}
-
-/// Aligns the columns.
-fn columns(rows: Vec<Vec<String>>) -> Vec<String> {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
-    let width = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max();
-    let widths: Vec<usize> = (0..columns).map(|at| width(at).unwrap_or_default()).collect();
-    let line = |row: &Vec<String>| {
-        let cells: Vec<String> =
-            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-        cells.join("  ").trim_end().to_owned()
-    };
-    rows.iter().map(line).collect()
 }
 
 #[cfg(test)]
@@ -186,12 +161,12 @@ mod tests {
 
     #[test]
     fn audit_entries_are_shown_in_columns() {
-        let entries = json!([
+        let entries = json!({"entries": [
             {"id": 2, "ts": NOW - 60_000, "device": "a", "name": "Pixel 9", "address": "192.0.2.7",
                 "action": "session/prompt", "detail": {"sessionId": "s"}},
             {"id": 1, "ts": NOW - 90_000_000, "device": null, "name": "", "address": "192.0.2.7",
                 "action": "wrong_code", "detail": null},
-        ]);
+        ]});
         insta::assert_snapshot!(plain(&audit(&entries, NOW)), @r#"
         1m  Pixel 9  192.0.2.7  session/prompt  {"sessionId":"s"}
         1d           192.0.2.7  wrong_code

@@ -29,7 +29,7 @@ fn commands_with(
     ours: &Path,
     on_path: &dyn Fn(&str) -> Option<PathBuf>,
 ) -> Vec<McpCommand> {
-    let cards = snapshot["agents"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let cards = output::rows(snapshot, "agents");
     let installed =
         |id: &str| cards.iter().find(|card| card["id"] == id)?["program"].as_str().map(PathBuf::from);
     let command = |(agent, name): (&'static str, &str)| {

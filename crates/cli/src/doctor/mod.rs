@@ -5,14 +5,15 @@
 mod mcp;
 mod table;
 
-use crate::{args, endpoint, output};
+use crate::{
+    args,
+    endpoint::{AGENTS, Endpoint},
+    output,
+};
 use anyhow::Context;
-use indicatif::{ProgressBar, ProgressDrawTarget};
 use openagents_core::agent::{AgentCommand, CustomAgent, CustomKind};
 use serde_json::Value;
 use std::{path::Path, process::ExitCode, time::Duration};
-
-type Endpoint = endpoint::Endpoint<AgentCommand>;
 
 /// Polling interval of a check.
 const LOOK: Duration = Duration::from_millis(100);
@@ -22,7 +23,7 @@ const GIVE_UP: Duration = Duration::from_secs(180);
 
 /// `openagents doctor`.
 pub(crate) fn run(arguments: &args::Doctor) -> anyhow::Result<ExitCode> {
-    let mut endpoint = Endpoint::open()?;
+    let mut endpoint = endpoint()?;
     let checked = endpoint.command(AgentCommand::Check).and_then(|_| follow(&mut endpoint));
     let Some(mut snapshot) = checked? else { return Ok(ExitCode::from(130)) };
     let commands = mcp::commands(&snapshot);
@@ -38,37 +39,28 @@ pub(crate) fn run(arguments: &args::Doctor) -> anyhow::Result<ExitCode> {
 
 /// `openagents agents …`.
 pub(crate) fn agents(command: &args::Agents) -> anyhow::Result<ExitCode> {
-    // Usage errors need no bridge.
-    let added = match command {
-        args::Agents::Add(add) => Some(custom(add)?),
-        args::Agents::List { .. } | args::Agents::Remove { .. } => None,
-    };
-    let mut endpoint = Endpoint::open()?;
-    act(&mut endpoint, command, added)
-}
-
-fn act(
-    endpoint: &mut Endpoint,
-    command: &args::Agents,
-    added: Option<CustomAgent>,
-) -> anyhow::Result<ExitCode> {
-    match (command, added) {
-        (args::Agents::Remove { id }, _) => {
-            endpoint.command(AgentCommand::Remove { id: id.clone() })?;
+    match command {
+        args::Agents::List { json } => return show(follow(&mut endpoint()?)?, *json),
+        args::Agents::Remove { id } => {
+            endpoint()?.command(AgentCommand::Remove { id: id.clone() })?;
             output::line(format_args!("Removed  {}", output::printable(id)))?;
-            Ok(ExitCode::SUCCESS)
         }
-        (args::Agents::List { json }, _) => show(follow(endpoint)?, *json),
-        (args::Agents::Add(_), None) => Ok(ExitCode::SUCCESS),
-        (args::Agents::Add(_), Some(agent)) => {
+        args::Agents::Add(add) => {
+            // Usage errors need no bridge.
+            let agent = custom(add)?;
             let id = format!("{}{}", openagents_core::agent_ids::CUSTOM_PREFIX, agent.id);
+            let mut endpoint = endpoint()?;
             endpoint.command(AgentCommand::Add { agent })?;
-            let Some(snapshot) = follow(endpoint)? else { return Ok(ExitCode::from(130)) };
+            let Some(snapshot) = follow(&mut endpoint)? else { return Ok(ExitCode::from(130)) };
             output::line(format_args!("Added    {id}"))?;
             table::print(&snapshot, Some(&id))?;
-            Ok(ExitCode::SUCCESS)
         }
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn endpoint() -> anyhow::Result<Endpoint> {
+    Endpoint::open(AGENTS)
 }
 
 fn show(snapshot: Option<Value>, json: bool) -> anyhow::Result<ExitCode> {
@@ -84,8 +76,7 @@ fn show(snapshot: Option<Value>, json: bool) -> anyhow::Result<ExitCode> {
 /// Waits for the end of a check; `None` after Ctrl-C.
 fn follow(endpoint: &mut Endpoint) -> anyhow::Result<Option<Value>> {
     let mut signals = endpoint.signals()?;
-    // Nothing is drawn if stderr is not a terminal.
-    let wheel = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    let wheel = output::spinner();
     wheel.set_message("Checking agents…");
     let mut waited = Duration::ZERO;
     let ended = loop {
@@ -96,7 +87,6 @@ fn follow(endpoint: &mut Endpoint) -> anyhow::Result<Option<Value>> {
         if waited > GIVE_UP {
             anyhow::bail!("the check did not end within {} s; try again", GIVE_UP.as_secs());
         }
-        wheel.tick();
         if endpoint.wait(&mut signals, LOOK) {
             break None;
         }

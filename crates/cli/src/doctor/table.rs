@@ -1,6 +1,6 @@
 //! The agents in a terminal.
 
-use crate::output;
+use crate::output::{self, columns, rows, said};
 use serde_json::Value;
 
 /// Prints every agent, or one.
@@ -10,22 +10,16 @@ pub(super) fn print(snapshot: &Value, only: Option<&str>) -> std::io::Result<()>
 
 /// One line per agent, followed by its problem and remedy.
 fn lines(snapshot: &Value, only: Option<&str>) -> Vec<String> {
-    let agents = snapshot["agents"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let shown = agents.iter().filter(|card| only.is_none_or(|id| card["id"] == id));
-    let rows: Vec<_> = shown.map(|card| (card, [said(card, "name"), version(card), reached(card)])).collect();
-    let widest = |column: usize| rows.iter().map(|(_, row)| row[column].chars().count()).max().unwrap_or(0);
-    let (names, versions) = (widest(0), widest(1));
+    let cards = || rows(snapshot, "agents").iter().filter(|card| only.is_none_or(|id| card["id"] == id));
+    let row = |card| vec![format!("{} {}", mark(card), said(card, "name")), version(card), reached(card)];
     let mut lines = Vec::new();
-    for (card, [name, version, reached]) in &rows {
-        lines.push(
-            format!("{} {name:<names$}  {version:<versions$}  {reached}", mark(card)).trim_end().to_owned(),
-        );
+    for (card, line) in cards().zip(columns(&cards().map(row).collect::<Vec<_>>())) {
+        lines.push(line);
         let facts = [said(card, "problem"), said(card, "remedy")].join(" ");
         if !facts.trim().is_empty() {
             lines.push(format!("    {}", facts.trim()));
         }
-        let supports: Vec<_> =
-            card["supports"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let supports: Vec<_> = rows(card, "supports").iter().filter_map(Value::as_str).collect();
         if !supports.is_empty() {
             lines.push(format!("    supports {}", output::printable(&supports.join(", "))));
         }
@@ -63,10 +57,6 @@ fn reached(card: &Value) -> String {
         None if said(card, "program").is_empty() && adapter.is_empty() => "not found".to_owned(),
         None => "found, not usable".to_owned(),
     }
-}
-
-fn said(card: &Value, key: &str) -> String {
-    output::printable(card[key].as_str().unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -16,13 +16,13 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    pub(super) fn begin(&mut self, session_id: String, plan_id: String) {
-        self.session_id = session_id;
-        self.plan_id = plan_id;
+    pub(super) fn of(session_id: String, plan_id: String) -> Self {
+        Self { session_id, plan_id, ..Self::default() }
     }
 
-    pub(super) fn refuse(&mut self, reason: &str) {
-        self.message = Some(format!("❌ {reason}"));
+    /// Returns the outcome of a run that did not start.
+    pub(super) fn refused(message: String) -> Self {
+        Self { message: Some(message), ..Self::default() }
     }
 
     pub(super) fn session_id(&self) -> &str {
@@ -35,7 +35,7 @@ impl Outcome {
         match update["sessionUpdate"].as_str() {
             Some("plan") => {
                 self.plan_state = meta["state"].as_str().map(str::to_owned);
-                let entries = update["entries"].as_array().into_iter().flatten();
+                let entries = crate::output::rows(update, "entries").iter();
                 let ran = |entry: &&Value| {
                     entry["status"] == "completed" && entry["_meta"]["openagents"]["error"] != "not run"
                 };

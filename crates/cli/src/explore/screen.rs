@@ -2,16 +2,13 @@
 //! line is printed when its step is over.
 
 use super::outcome::Outcome;
-use crate::{output, words};
-use anstyle::{AnsiColor, Effects, Style};
+use crate::{
+    output::{self, BAD, FAINT, OK, STRONG, rows, said},
+    words,
+};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::Value;
 use std::{collections::HashMap, io::IsTerminal, time::Duration};
-
-const OK: Style = AnsiColor::Green.on_default();
-const BAD: Style = AnsiColor::Red.on_default();
-const FAINT: Style = Style::new().effects(Effects::DIMMED);
-const STRONG: Style = Style::new().effects(Effects::BOLD);
 
 pub(crate) struct RunScreen {
     bars: Option<MultiProgress>,
@@ -24,6 +21,13 @@ struct Row {
     tool: String,
     /// In milliseconds since the epoch, from the log, so that a late viewer sees the real duration.
     begun: i64,
+}
+
+impl Row {
+    fn new(bars: Option<&MultiProgress>, text: String, tool: &str) -> Self {
+        let bar = bars.map_or_else(ProgressBar::hidden, |bars| bars.add(ProgressBar::new_spinner()));
+        Self { bar, text, tool: tool.to_owned(), begun: 0 }
+    }
 }
 
 impl RunScreen {
@@ -48,19 +52,10 @@ impl RunScreen {
 
     /// Draws the plan with all steps pending.
     fn lay_out(&mut self, plan: &Value) -> anyhow::Result<()> {
-        let entries = plan["entries"].as_array().map(Vec::as_slice).unwrap_or_default();
-        for (number, entry) in (1..).zip(entries) {
+        for (number, entry) in (1..).zip(rows(plan, "entries")) {
             let meta = &entry["_meta"]["openagents"];
-            let text = output::printable(entry["content"].as_str().unwrap_or_default());
-            let row = Row {
-                bar: self
-                    .bars
-                    .as_ref()
-                    .map_or_else(ProgressBar::hidden, |bars| bars.add(ProgressBar::new_spinner())),
-                text: format!("{number}. {text}"),
-                tool: meta["tool"].as_str().unwrap_or_default().to_owned(),
-                begun: 0,
-            };
+            let text = format!("{number}. {}", said(entry, "content"));
+            let row = Row::new(self.bars.as_ref(), text, meta["tool"].as_str().unwrap_or_default());
             row.bar.set_style(ProgressStyle::with_template("{msg}")?);
             row.bar.set_message(format!("{FAINT}○ {}{FAINT:#}", row.text));
             self.rows.insert(meta["opId"].as_str().unwrap_or_default().to_owned(), row);
@@ -70,15 +65,8 @@ impl RunScreen {
 
     fn begin(&mut self, id: &str, params: &Value) {
         let tool = params["update"]["title"].as_str().unwrap_or_default();
-        let row = self.rows.entry(id.to_owned()).or_insert_with(|| Row {
-            bar: self
-                .bars
-                .as_ref()
-                .map_or_else(ProgressBar::hidden, |bars| bars.add(ProgressBar::new_spinner())),
-            text: tool.to_owned(),
-            tool: tool.to_owned(),
-            begun: 0,
-        });
+        let new = || Row::new(self.bars.as_ref(), tool.to_owned(), tool);
+        let row = self.rows.entry(id.to_owned()).or_insert_with(new);
         row.begun = ts(params);
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
             row.bar.set_style(style.tick_chars("◐◓◑◒✓"));
@@ -143,7 +131,6 @@ impl RunScreen {
             let message = outcome.message().unwrap_or("❌ The exploration ended without an answer");
             return Ok(output::line(output::printable(message))?);
         }
-        let text = |key: &str| output::printable(summary[key].as_str().unwrap_or_default());
         for line in outcome.message().unwrap_or_default().lines() {
             let line = output::printable(line);
             let bold = line.strip_prefix("**").and_then(|rest| rest.split_once("**"));
@@ -153,32 +140,22 @@ impl RunScreen {
             }
         }
         if summary["intent"].is_null() {
-            output::line(format_args!("{FAINT}No clear intent found in {}.{FAINT:#}", text("repository")))?;
+            output::line(format_args!(
+                "{FAINT}No clear intent found in {}.{FAINT:#}",
+                said(summary, "repository")
+            ))?;
         }
         self.section("Found", summary, "findings", |item| {
-            let text = |key: &str| item[key].as_str().unwrap_or_default();
-            let place = match item["path"].as_str() {
-                Some(path) => path.to_owned(),
-                None => format!("{} {}", text("provider"), text("session_id").get(..8).unwrap_or_default()),
-            };
-            format!("{place}:{}-{}  {}  {}", item["start"], item["end"], text("symbol"), text("why"))
+            let lines = format!("{}-{}", item["start"], item["end"]);
+            format!("{}:{lines}  {}  {}", place(item), said(item, "symbol"), said(item, "why"))
         })?;
         self.section("Evidence", summary, "evidence", |item| {
-            let place = match item["kind"].as_str() {
-                Some("file") => format!("{}:{}", item["path"].as_str().unwrap_or_default(), item["line"]),
-                _ => {
-                    let id: String =
-                        item["session_id"].as_str().unwrap_or_default().chars().take(8).collect();
-                    format!("{} {id}:{}", item["provider"].as_str().unwrap_or_default(), item["line"])
-                }
-            };
-            format!("{place}  {}", item["text"].as_str().unwrap_or_default())
+            format!("{}:{}  {}", place(item), item["line"], said(item, "text"))
         })?;
         let now = output::now_ms();
         self.section("Recent work", summary, "recent_work", |item| {
             let age = output::age(item["updated_at"].as_i64().unwrap_or_default(), now);
-            let (title, agent) = (item["title"].as_str(), item["provider"].as_str());
-            format!("{} ({}, {age})", title.unwrap_or_default(), agent.unwrap_or_default())
+            format!("{} ({}, {age})", said(item, "title"), said(item, "provider"))
         })?;
         self.section("Most edited in past sessions", summary, "top_files", |item| {
             item.as_str().unwrap_or_default().to_owned()
@@ -193,7 +170,7 @@ impl RunScreen {
         key: &str,
         show: impl Fn(&Value) -> String,
     ) -> anyhow::Result<()> {
-        let items = summary[key].as_array().map(Vec::as_slice).unwrap_or_default();
+        let items = rows(summary, key);
         if items.is_empty() {
             return Ok(());
         }
@@ -202,6 +179,14 @@ impl RunScreen {
             output::line(format_args!("  {}", output::printable(&show(item))))?;
         }
         Ok(())
+    }
+}
+
+/// Returns the file of a finding or of evidence, or the agent and the beginning of its session's id.
+fn place(item: &Value) -> String {
+    match item["path"].as_str() {
+        Some(path) => path.to_owned(),
+        None => format!("{} {}", said(item, "provider"), output::short(&said(item, "session_id"))),
     }
 }
 

@@ -28,16 +28,6 @@ pub(super) fn findings(findings: &Findings, question: &str) -> Result<CallToolRe
     Ok(result)
 }
 
-/// Returns a result whose text is its JSON.
-pub(super) fn data(value: Value) -> CallToolResult {
-    CallToolResult::structured(value)
-}
-
-/// Returns an error for the model, which may correct its call.
-pub(super) fn failure(error: &ToolError) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(error.to_string())])
-}
-
 /// Returns the error for a tool that is not offered.
 pub(super) fn no_such_tool(name: &str, offered: &[&str]) -> String {
     format!("no such tool: {} (there are: {})", shown(name), offered.join(", "))

@@ -6,7 +6,7 @@ mod answer;
 mod server;
 mod tools;
 
-use crate::{args, signals::Interrupts};
+use crate::{args, runtime, signals::Interrupts};
 use anyhow::Context;
 use openagents_core::workspace::Workspace;
 use rmcp::{ServiceExt, service::ServerInitializeError, transport::stdio};
@@ -16,11 +16,7 @@ use std::{process::ExitCode, sync::Arc};
 pub(crate) fn run(arguments: &args::Mcp) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::open(&arguments.path).with_context(|| arguments.path.display().to_string())?;
     let server = Server::new(Arc::new(workspace), arguments.history);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let served = runtime.block_on(serve(server));
-    // The thread that reads standard input cannot be interrupted.
-    runtime.shutdown_background();
-    served.map(|()| ExitCode::SUCCESS)
+    runtime::run(serve(server)).map(|()| ExitCode::SUCCESS)
 }
 
 /// Serves until the client closes standard input, or a signal.

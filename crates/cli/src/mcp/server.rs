@@ -5,8 +5,8 @@ use openagents_core::{CancellationToken, tool::ToolError, workspace::Workspace};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult, ErrorCode,
-        Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
+        ErrorCode, Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
     },
     service::RequestContext,
 };
@@ -89,7 +89,9 @@ impl ServerHandler for Server {
         };
         let arguments = request.arguments.map_or(Value::Null, Value::Object);
         let called = self.run(tool, arguments, context.ct).await;
-        Ok(called.unwrap_or_else(|error| answer::failure(&error)).into())
+        // The model may correct its call.
+        let failure = |error: ToolError| CallToolResult::error(vec![ContentBlock::text(error.to_string())]);
+        Ok(called.unwrap_or_else(failure).into())
     }
 
     /// Handles requests that the library does not know, and those with unreadable parameters.

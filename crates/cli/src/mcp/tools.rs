@@ -130,7 +130,7 @@ impl McpTool {
             Self::SessionRead => session_read().call(&context, arguments),
             _ => session_search().call(&context, arguments),
         }?;
-        Ok(answer::data(output.to_json()))
+        Ok(CallToolResult::structured(output.to_json()))
     }
 }
 

@@ -1,14 +1,11 @@
 //! One model in the snapshot of a bridge.
 
-use crate::{endpoint, output};
+use crate::output;
 use anyhow::Context;
-use openagents_core::model::ModelCommand;
 use serde_json::Value;
 
-pub(super) type ModelsEndpoint = endpoint::Endpoint<ModelCommand>;
-
 pub(super) fn cards(snapshot: &Value) -> &[Value] {
-    snapshot["models"].as_array().map(Vec::as_slice).unwrap_or_default()
+    output::rows(snapshot, "models")
 }
 
 pub(super) fn card(snapshot: &Value, id: &str) -> anyhow::Result<Value> {
@@ -17,5 +14,5 @@ pub(super) fn card(snapshot: &Value, id: &str) -> anyhow::Result<Value> {
 }
 
 pub(super) fn name(card: &Value) -> String {
-    output::printable(card["name"].as_str().unwrap_or_default())
+    output::said(card, "name")
 }

@@ -6,9 +6,14 @@ mod card;
 mod progress;
 mod table;
 
-use crate::{args, output, question::ask};
+use crate::{
+    args,
+    endpoint::{Endpoint, MODELS},
+    output,
+    question::ask,
+};
 use anyhow::Context;
-use card::{ModelsEndpoint, card, cards, name};
+use card::{card, cards, name};
 use openagents_core::model::ModelCommand;
 use progress::End;
 use serde_json::Value;
@@ -17,11 +22,7 @@ use std::{path::Path, process::ExitCode};
 const DEFAULT: &str = "gpt-oss-20b";
 
 pub(crate) fn run(command: &args::Models) -> anyhow::Result<ExitCode> {
-    let mut endpoint = ModelsEndpoint::open()?;
-    act(&mut endpoint, command)
-}
-
-fn act(endpoint: &mut ModelsEndpoint, command: &args::Models) -> anyhow::Result<ExitCode> {
+    let endpoint = &mut Endpoint::open(MODELS)?;
     match command {
         args::Models::List { json } => {
             let snapshot = endpoint.snapshot()?;
@@ -41,7 +42,7 @@ fn act(endpoint: &mut ModelsEndpoint, command: &args::Models) -> anyhow::Result<
     Ok(ExitCode::SUCCESS)
 }
 
-fn add(endpoint: &mut ModelsEndpoint, file: &Path) -> anyhow::Result<()> {
+fn add(endpoint: &mut Endpoint, file: &Path) -> anyhow::Result<()> {
     // The bridge resolves paths in its own directory.
     let path = std::fs::canonicalize(file).with_context(|| file.display().to_string())?;
     anyhow::ensure!(path.to_str().is_some(), "{}: give the file a name in UTF-8 first", path.display());
@@ -58,7 +59,7 @@ fn add(endpoint: &mut ModelsEndpoint, file: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn download(endpoint: &mut ModelsEndpoint, id: Option<&str>, accept: bool) -> anyhow::Result<ExitCode> {
+fn download(endpoint: &mut Endpoint, id: Option<&str>, accept: bool) -> anyhow::Result<ExitCode> {
     let id = id.unwrap_or(DEFAULT);
     let model = card(&endpoint.snapshot()?, id)?;
     let offer = &model["offer"];
@@ -84,7 +85,7 @@ fn download(endpoint: &mut ModelsEndpoint, id: Option<&str>, accept: bool) -> an
 }
 
 /// Pauses a download that is running; returns the card afterwards.
-fn pause(endpoint: &mut ModelsEndpoint, id: &str) -> anyhow::Result<Value> {
+fn pause(endpoint: &mut Endpoint, id: &str) -> anyhow::Result<Value> {
     let model = card(&endpoint.snapshot()?, id)?;
     match model["status"]["state"].as_str() {
         Some("downloading" | "verifying") => {
@@ -94,7 +95,7 @@ fn pause(endpoint: &mut ModelsEndpoint, id: &str) -> anyhow::Result<Value> {
     }
 }
 
-fn verify(endpoint: &mut ModelsEndpoint, id: Option<&str>) -> anyhow::Result<ExitCode> {
+fn verify(endpoint: &mut Endpoint, id: Option<&str>) -> anyhow::Result<ExitCode> {
     let id = id.unwrap_or(DEFAULT);
     endpoint.command(ModelCommand::Verify { id: id.to_owned() })?;
     match progress::follow(endpoint, id, false)? {
@@ -106,7 +107,7 @@ fn verify(endpoint: &mut ModelsEndpoint, id: Option<&str>) -> anyhow::Result<Exi
     }
 }
 
-fn remove(endpoint: &mut ModelsEndpoint, id: &str, yes: bool) -> anyhow::Result<ExitCode> {
+fn remove(endpoint: &mut Endpoint, id: &str, yes: bool) -> anyhow::Result<ExitCode> {
     let model = card(&endpoint.snapshot()?, id)?;
     if !yes {
         let path = output::printable(model["path"].as_str().unwrap_or("what was downloaded of it"));

@@ -1,6 +1,7 @@
 //! Progress of a download or a verification in the terminal, until its end or Ctrl-C.
 
-use super::card::{ModelsEndpoint, card};
+use super::card::card;
+use crate::endpoint::Endpoint;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 use std::time::Duration;
@@ -16,7 +17,7 @@ pub(super) enum End {
 }
 
 /// Shows the progress of a model's file. `download` is false for a verification.
-pub(super) fn follow(endpoint: &mut ModelsEndpoint, id: &str, download: bool) -> anyhow::Result<End> {
+pub(super) fn follow(endpoint: &mut Endpoint, id: &str, download: bool) -> anyhow::Result<End> {
     let mut signals = endpoint.signals()?;
     // Nothing is drawn if stderr is not a terminal.
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());

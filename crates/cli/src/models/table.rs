@@ -1,7 +1,7 @@
 //! The models in a terminal.
 
 use super::card::cards;
-use crate::output;
+use crate::output::{self, columns, said};
 use serde_json::Value;
 
 pub(super) fn print(snapshot: &Value) -> std::io::Result<()> {
@@ -10,15 +10,15 @@ pub(super) fn print(snapshot: &Value) -> std::io::Result<()> {
 
 /// One line per model, with a star before the one in use, followed by its warnings.
 fn lines(snapshot: &Value) -> Vec<String> {
-    let said = |card: &Value, key: &str| output::printable(card[key].as_str().unwrap_or_default());
-    let widest =
-        |key: &str| cards(snapshot).iter().map(|card| said(card, key).chars().count()).max().unwrap_or(0);
-    let (ids, names) = (widest("id"), widest("name"));
-    let mut lines = Vec::new();
-    for card in cards(snapshot) {
+    let row = |card: &Value| {
         let star = if card["inUse"] == true { '*' } else { ' ' };
-        let (id, name, size) = (said(card, "id"), said(card, "name"), size(card["sizeBytes"].as_u64()));
-        lines.push(format!("{star} {id:<ids$}  {name:<names$}  {size:>8}  {}", status(&card["status"])));
+        let size = format!("{:>8}", size(card["sizeBytes"].as_u64()));
+        vec![format!("{star} {}", said(card, "id")), said(card, "name"), size, status(&card["status"])]
+    };
+    let rows: Vec<_> = cards(snapshot).iter().map(row).collect();
+    let mut lines = Vec::new();
+    for (card, line) in cards(snapshot).iter().zip(columns(&rows)) {
+        lines.push(line);
         let warnings = card["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str);
         lines.extend(warnings.map(|warning| format!("    {}", output::printable(warning))));
     }

@@ -5,12 +5,12 @@ mod qr;
 use crate::{
     args,
     devices::{DevicesClient, allowance, allowed, left, nothing_runs, who},
-    output, question,
+    output::{self, FAINT, STRONG, rows},
+    question, runtime,
     signals::Interrupts,
 };
-use anstyle::{Effects, Style};
 use anyhow::Context;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use std::{
     collections::HashSet,
@@ -20,15 +20,8 @@ use std::{
 };
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-const FAINT: Style = Style::new().effects(Effects::DIMMED);
-const STRONG: Style = Style::new().effects(Effects::BOLD);
-
 pub(crate) fn run(arguments: &args::Pair) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let code = runtime.block_on(pair(arguments));
-    // The thread that reads standard input may block forever.
-    runtime.shutdown_background();
-    code
+    runtime::run(pair(arguments))
 }
 
 async fn pair(arguments: &args::Pair) -> anyhow::Result<ExitCode> {
@@ -90,7 +83,7 @@ impl Code {
     }
 
     fn print(&self) -> anyhow::Result<()> {
-        let said = |key: &str| output::printable(self.0[key].as_str().unwrap_or_default());
+        let said = |key: &str| output::said(&self.0, key);
         for line in qr::lines(&said("url")).unwrap_or_default() {
             output::line(line)?;
         }
@@ -98,7 +91,7 @@ impl Code {
             "\nScan it, or open an address and type the code. It can be used once.\n"
         ))?;
         output::line(format_args!("Code         {STRONG}{}{STRONG:#}", said("code")))?;
-        let addresses = self.0["addresses"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let addresses = output::rows(&self.0, "addresses").iter().filter_map(Value::as_str);
         let headings = std::iter::once("Address    ").chain(std::iter::repeat("           "));
         for (heading, address) in headings.zip(addresses) {
             output::line(format_args!("{heading}  {}", output::printable(address)))?;
@@ -134,20 +127,18 @@ impl<'a> Pairing<'a> {
 
     /// Handles a new snapshot; returns the exit code when pairing is over.
     fn hear(&mut self, now: &Value) -> anyhow::Result<Option<ExitCode>> {
-        let rows = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
         let known = rows(&self.before, "devices");
-        let device =
-            rows(now, "devices").into_iter().find(|row| known.iter().all(|old| old["id"] != row["id"]));
-        if let Some(device) = device {
+        let is_new = |row: &&Value| known.iter().all(|old| old["id"] != row["id"]);
+        if let Some(device) = rows(now, "devices").iter().find(is_new) {
             self.quiet();
             match self.arguments.json {
                 true => output::json_line(&json!({"device": device}))?,
-                false => output::line(allowed(&self.before, now, &device))?,
+                false => output::line(allowed(&self.before, now, device))?,
             }
             return Ok(Some(ExitCode::SUCCESS));
         }
-        let requests: Vec<Value> =
-            rows(now, "requests").into_iter().filter(|request| request["kind"] == "pair").collect();
+        let requests: Vec<&Value> =
+            rows(now, "requests").iter().filter(|request| request["kind"] == "pair").collect();
         if let Some(gone) = self.asked.take_if(|asked| requests.iter().all(|row| row["id"] != asked["id"])) {
             let name = name(&gone);
             output::line(format_args!("\n{name} is no longer pending: answered elsewhere, or expired"))?;
@@ -216,14 +207,7 @@ impl<'a> Pairing<'a> {
         if !self.asks || self.asked.is_some() {
             return;
         }
-        let bar = self.bar.get_or_insert_with(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
-                bar.set_style(style);
-            }
-            bar.enable_steady_tick(Duration::from_millis(100));
-            bar
-        });
+        let bar = self.bar.get_or_insert_with(output::spinner);
         let left = left(self.code.expires_at(), output::now_ms());
         bar.set_message(format!("Waiting for a device… · {left} left · Ctrl-C cancels"));
     }

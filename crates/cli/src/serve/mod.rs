@@ -6,28 +6,23 @@ mod temporary;
 use crate::{
     args::{self, Ios},
     devices::{AccessRequests, DevicesClient},
-    explore::Watch,
-    output,
+    explore::Run,
+    output, runtime,
     signals::Interrupts,
     surroundings,
 };
 use anyhow::Context;
 use openagents_bridge::{BridgeConfig, IosAccess, NetworkConfig};
-use openagents_core::{history::HistoryRoots, workspace::Workspace};
+use openagents_core::{explore::PlannerChoice, history::HistoryRoots, workspace::Workspace};
 use serde_json::{Value, json};
 use start::start;
 use std::process::ExitCode;
 
 pub(crate) fn run(arguments: &args::Serve) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let served = runtime.block_on(async {
-        match arguments.until_idle {
-            true => temporary::serve().await,
-            false => serve(arguments, config(arguments)?).await,
-        }
-    });
-    runtime.shutdown_background();
-    served
+    match arguments.until_idle {
+        true => runtime::run(temporary::serve()),
+        false => runtime::run(serve(arguments, config(arguments)?)),
+    }
 }
 
 fn config(arguments: &args::Serve) -> anyhow::Result<BridgeConfig> {
@@ -70,15 +65,15 @@ async fn serve(arguments: &args::Serve, config: BridgeConfig) -> anyhow::Result<
     for notice in bridge.notices() {
         output::warn(notice);
     }
-    let mut watch = None;
+    let mut run = None;
     if arguments.explore {
-        match Watch::begin(&home, root.clone()).await {
-            Ok(begun) => watch = Some(begun),
+        match Run::begin(&home, root.clone(), &[], PlannerChoice::default()).await {
+            Ok(begun) => run = Some(begun),
             Err(error) => output::warn(&format!("{error:#}")),
         }
     }
     // The page opens the session that the fragment names.
-    let session = watch.as_ref().map(|watch| format!("&session={}", watch.session_id()));
+    let session = run.as_ref().map(|run| format!("&session={}", run.session_id()));
     let url = format!("{}{}", bridge.page_url(), session.unwrap_or_default());
     let mut client = DevicesClient::at(bridge.address(), &home).await?;
     let devices = client.watch().await.unwrap_or_else(|error| {
@@ -87,7 +82,7 @@ async fn serve(arguments: &args::Serve, config: BridgeConfig) -> anyhow::Result<
     });
     let lan = lan(&devices);
     if arguments.json {
-        watch = None;
+        run = None;
         output::json_line(&json!({
             "url": url,
             "token_file": bridge.token_file(),
@@ -109,8 +104,8 @@ async fn serve(arguments: &args::Serve, config: BridgeConfig) -> anyhow::Result<
         output::warn(&output::printable(problem));
     }
     let watching = async {
-        if let Some(watch) = watch
-            && let Err(error) = watch.show().await
+        if let Some(run) = run
+            && let Err(error) = run.show().await
         {
             output::warn(&format!("{error:#}"));
         }
