@@ -143,7 +143,8 @@ pub(crate) struct Agent {
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
     /// The environment variable that holds the key for openai:NAME. Defaults to OPENAI_API_KEY for OpenAI and for https
-    /// addresses on other machines; no key is sent to any other server
+    /// addresses on other machines; no key is sent to any other server. A running app or `openagents serve` reads it
+    /// from its own environment, not from this command's
     #[arg(long, value_name = "VARIABLE")]
     pub(crate) key_variable: Option<String>,
     /// The workspace
