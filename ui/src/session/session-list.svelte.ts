@@ -32,7 +32,7 @@ export class SessionList {
     this.#link = link;
   }
 
-  find(id: string | undefined): SessionItem | undefined {
+  find(id: string): SessionItem | undefined {
     return this.items.find((known) => known.id === id);
   }
 

@@ -186,12 +186,9 @@ export class Sessions {
   #followBusy(): void {
     const asking = this.list.items.filter((known) => known.waiting > 0);
     const running = this.list.items.filter((known) => known.running && known.waiting === 0).slice(0, KEPT);
-    for (const { id, cwd, title } of [...asking, ...running]) {
-      const session = this.#known.get(id) ?? this.#keep(new Session(id));
-      if (session.attachedOn === this.#connection) continue;
-      session.cwd = cwd;
-      session.title ??= title;
-      void this.#attach(session);
+    for (const { id } of [...asking, ...running]) {
+      const session = this.#listed(id);
+      if (session.attachedOn !== this.#connection) void this.#attach(session);
     }
   }
 
@@ -214,18 +211,8 @@ export class Sessions {
 
   show(id: string | null): void {
     this.problem = null;
-    if (id === null) {
-      this.open = null;
-      return;
-    }
-    const session = this.#known.get(id) ?? this.#keep(new Session(id));
-    const item = this.list.find(id);
-    if (item !== undefined) {
-      session.cwd = item.cwd;
-      session.title ??= item.title;
-    }
-    this.open = session;
-    if (session.attachedOn !== this.#connection) void this.#attach(session);
+    this.open = id === null ? null : this.#listed(id);
+    if (this.open !== null && this.open.attachedOn !== this.#connection) void this.#attach(this.open);
   }
 
   /** Explores a folder. Resolves with false if that could not start; `problem` says why. */
@@ -325,12 +312,18 @@ export class Sessions {
     if (connection !== this.#connection) return;
     if (whole) this.keeper?.keepOnly(new Set(this.list.items.map(({ id }) => id)));
     this.#followBusy();
-    const { open } = this;
-    const shown = this.list.find(open?.id);
-    if (open !== null && shown !== undefined) {
-      open.cwd = shown.cwd;
-      open.title ??= shown.title;
+    if (this.open !== null) this.#listed(this.open.id);
+  }
+
+  /** The session with this id, with its folder and title in the list. */
+  #listed(id: string): Session {
+    const session = this.#known.get(id) ?? this.#keep(new Session(id));
+    const item = this.list.find(id);
+    if (item !== undefined) {
+      session.cwd = item.cwd;
+      session.title ??= item.title;
     }
+    return session;
   }
 
   async #attach(session: Session): Promise<void> {
