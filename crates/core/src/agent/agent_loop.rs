@@ -1,18 +1,16 @@
 //! The parts of the agent loop and of one turn.
 
-use super::{conversation::Conversation, session_tool::SessionTool};
+use super::{
+    conversation::Conversation,
+    limits::{CONVERSATION_CHARS, TOKEN_CHARS},
+    session_tool::SessionTool,
+};
 use crate::{
     model::{LanguageModel, ModelOptions},
     tool::Toolbox,
     update::Findings,
 };
 use std::{path::PathBuf, sync::Arc};
-
-/// Length of a conversation in characters if the model's context size is unknown.
-const CONVERSATION: usize = 60_000;
-
-/// Characters per token, a conservative estimate: code and languages other than English have fewer than prose.
-const TOKEN_CHARS: usize = 3;
 
 /// A model with tools that answers prompts.
 #[derive(Debug, Clone)]
@@ -47,6 +45,6 @@ pub struct PromptRequest {
 impl AgentLoop {
     /// Returns the maximum length of a conversation with this model, in characters.
     pub(super) fn conversation_chars(&self) -> usize {
-        self.model.context_tokens().map_or(CONVERSATION, |tokens| tokens as usize * TOKEN_CHARS)
+        self.model.context_tokens().map_or(CONVERSATION_CHARS, |tokens| tokens as usize * TOKEN_CHARS)
     }
 }

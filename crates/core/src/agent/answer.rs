@@ -4,6 +4,7 @@ use super::{
     coalescer::{Coalescer, Piece, TextRole},
     event::AgentEvent,
     grounding::{Filter, Grounding},
+    limits::{ACTIVITY_EVERY, ANSWER_BYTES, CANCEL_POLL, EVENTS_AHEAD},
 };
 use crate::{
     CancellationToken,
@@ -17,20 +18,8 @@ use std::{
         Arc,
         mpsc::{self, RecvTimeoutError},
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
-
-/// Polling interval for cancellation.
-const POLL: Duration = Duration::from_millis(10);
-
-/// Capacity of the event channel; a model faster than its reader blocks.
-const AHEAD: usize = 32;
-
-/// Longest answer in bytes, including reasoning; the model is stopped beyond it.
-const ANSWER_BYTES: usize = 1 << 20;
-
-/// Minimum interval between reports of the same activity.
-const ACTIVITY_EVERY: Duration = Duration::from_millis(100);
 
 /// A complete answer.
 #[derive(Debug)]
@@ -80,7 +69,8 @@ pub(super) fn ask(
         if now >= deadline {
             return Err(reader.broken(Broken::OutOfTime));
         }
-        let wait = reader.coalescer.due().map_or(POLL, |due| due.saturating_duration_since(now).min(POLL));
+        let due = reader.coalescer.due().map(|due| due.saturating_duration_since(now));
+        let wait = due.map_or(CANCEL_POLL, |due| due.min(CANCEL_POLL));
         match messages.recv_timeout(wait) {
             Ok(WorkerMessage::Event(event)) => reader.hear(event),
             Ok(WorkerMessage::Done(Ok(stop))) => return Ok(reader.end(stop)),
@@ -102,7 +92,7 @@ fn spawn(
     request: ModelRequest,
     cancel: CancellationToken,
 ) -> Result<mpsc::Receiver<WorkerMessage>, Broken> {
-    let (sender, messages) = mpsc::sync_channel(AHEAD);
+    let (sender, messages) = mpsc::sync_channel(EVENTS_AHEAD);
     let model = Arc::clone(model);
     let answer = move || {
         // The receiver is dropped only after a cancel.

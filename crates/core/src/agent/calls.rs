@@ -3,6 +3,7 @@
 use super::{
     agent_loop::AgentLoop,
     event::{AgentEvent, end_call},
+    limits::{CALLS, RESULT_CHARS},
     session_tool::{SessionContext, SessionTool},
     shown::Row,
     tools,
@@ -22,12 +23,6 @@ use std::{
     sync::Arc,
 };
 
-/// Maximum number of calls per answer.
-const CALLS: usize = 16;
-
-/// Length of one result in characters.
-const RESULT: std::ops::RangeInclusive<usize> = 1_000..=16_000;
-
 /// Runs the calls of one turn.
 pub(super) struct CallRunner<'a> {
     pub(super) agent: &'a AgentLoop,
@@ -46,7 +41,7 @@ impl CallRunner<'_> {
         if self.cancel.is_cancelled() {
             return Err(Cancelled);
         }
-        let room = (self.agent.conversation_chars() / 4).clamp(*RESULT.start(), *RESULT.end());
+        let room = (self.agent.conversation_chars() / 4).clamp(*RESULT_CHARS.start(), *RESULT_CHARS.end());
         let answered = calls.into_iter().zip(results).map(|(call, result)| Message::Tool {
             call_id: call.id,
             name: call.name,

@@ -1,9 +1,7 @@
 //! Joins the deltas of a stream: the first is emitted at once, those within 25 ms are joined.
 
-use std::time::{Duration, Instant};
-
-/// Deltas within this time of the last emitted one are joined.
-const TOGETHER: Duration = Duration::from_millis(25);
+use super::limits::DELTAS_JOINED;
+use std::time::Instant;
 
 /// TextRole of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +46,7 @@ impl<V: PartialEq> Coalescer<V> {
         }
         let waiting = self.waiting.get_or_insert_with(|| Piece { role, text: String::new() });
         waiting.text.push_str(text);
-        if self.told.is_none_or(|told| now >= told + TOGETHER) {
+        if self.told.is_none_or(|told| now >= told + DELTAS_JOINED) {
             ready.extend(self.waiting.take());
         }
         if !ready.is_empty() {
@@ -59,7 +57,7 @@ impl<V: PartialEq> Coalescer<V> {
 
     /// Returns when the buffered text is due.
     pub fn due(&self) -> Option<Instant> {
-        self.waiting.as_ref().and(self.told).map(|told| told + TOGETHER)
+        self.waiting.as_ref().and(self.told).map(|told| told + DELTAS_JOINED)
     }
 
     /// Returns the buffered text if it is due.
@@ -78,6 +76,7 @@ impl<V: PartialEq> Coalescer<V> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     /// Feeds pieces at the given milliseconds with a ticking clock, and records the output with its time.
     fn play(pieces: &[(u64, TextRole, &str)]) -> Vec<String> {

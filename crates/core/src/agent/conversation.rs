@@ -1,6 +1,9 @@
 //! Converts the log of a session to model messages, so that a session can continue in another mode.
 
-use super::generate::GENERATE;
+use super::{
+    generate::GENERATE,
+    limits::{EARLIER_RESULT_CHARS, KEPT_CHARS},
+};
 use crate::{
     model::{AssistantMessage, CallRequest, Message},
     text::{cut_with_note, plain},
@@ -8,12 +11,6 @@ use crate::{
 };
 use serde_json::Value;
 use std::collections::VecDeque;
-
-/// Maximum length of an earlier turn's result in characters; a model can repeat the call.
-const RESULT: usize = 2_000;
-
-/// Maximum length of the kept turns in characters; the oldest are dropped first.
-const KEPT: usize = 2_000_000;
 
 /// The history of a session. Reads the log in order; an incomplete log is fine.
 ///
@@ -107,7 +104,7 @@ impl Conversation {
         self.turns.push_back(Turn { prompt, chars, ..Turn::default() });
         self.over = false;
         let mut all: usize = self.turns.iter().map(|turn| turn.chars).sum();
-        while all > KEPT && self.turns.len() > 1 {
+        while all > KEPT_CHARS && self.turns.len() > 1 {
             let oldest = self.turns.pop_front().map_or(0, |turn| turn.chars);
             all -= oldest;
             self.dropped += oldest;
@@ -165,8 +162,8 @@ impl Conversation {
     fn end_call(&mut self, id: &str, status: &ToolCallStatus) {
         let text = match status {
             ToolCallStatus::Started { .. } | ToolCallStatus::Unchanged => return,
-            ToolCallStatus::Completed { output, .. } => cut_with_note(&plain(output), RESULT),
-            ToolCallStatus::Error { message } => cut_with_note(message, RESULT),
+            ToolCallStatus::Completed { output, .. } => cut_with_note(&plain(output), EARLIER_RESULT_CHARS),
+            ToolCallStatus::Error { message } => cut_with_note(message, EARLIER_RESULT_CHARS),
         };
         for turn in self.turns.iter_mut().rev() {
             let open = turn.parts.iter_mut().find_map(|part| match part {

@@ -5,6 +5,7 @@ use super::{
     event::{AgentEvent, end_call},
     grounding,
     instructions::quotable,
+    limits::{GENERATE_FINDINGS_CHARS, GENERATE_TIME},
     session_tool::{SessionContext, SessionTool},
 };
 use crate::{
@@ -19,19 +20,10 @@ use crate::{
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Instant};
 
 /// Name of the tool.
 pub const GENERATE: &str = "gptoss.generate";
-
-/// Time limit of an answer.
-const TIME: Duration = Duration::from_secs(30 * 60);
-
-/// Maximum length of the findings for the task, in characters.
-const FINDINGS: usize = 8_000;
 
 /// Runs the local model on a task, without tools and without the session's history.
 #[derive(Debug, Clone)]
@@ -149,7 +141,7 @@ impl Generate {
             let found =
                 find::find_in(context.workspace.root(), None, text, context.cancel).unwrap_or_default();
             if !found.findings.is_empty() {
-                *text = grounding::question(text, &found, FINDINGS, grounding::USE);
+                *text = grounding::question(text, &found, GENERATE_FINDINGS_CHARS, grounding::USE);
             }
         }
         // The figures are in the row.
@@ -164,7 +156,7 @@ impl Generate {
             other => (context.emit)(other),
         };
         let answered =
-            answer::ask(&self.model, request, None, Instant::now() + TIME, context.cancel, &stream);
+            answer::ask(&self.model, request, None, Instant::now() + GENERATE_TIME, context.cancel, &stream);
         let Answer { message, stop, usage, .. } = answered.map_err(|broken| match broken {
             Broken::Model(ModelError::Cancelled) => Stop::Failed(ToolError::Cancelled),
             Broken::Model(ModelError::Unavailable(reason) | ModelError::Load(reason)) => {
@@ -172,7 +164,7 @@ impl Generate {
             }
             Broken::Model(error) => Stop::Failed(ToolError::ExecutionFailed(error.to_string())),
             Broken::OutOfTime => {
-                let minutes = TIME.as_secs() / 60;
+                let minutes = GENERATE_TIME.as_secs() / 60;
                 Stop::Failed(ToolError::ExecutionFailed(format!("no answer within {minutes} minutes")))
             }
         })?;

@@ -1,9 +1,7 @@
 //! The system instructions of a model.
 
+use super::limits::FOLDER_NAME_CHARS;
 use crate::text::{cut_at_word, one_line};
-
-/// Maximum length of a folder name in the instructions, in characters.
-const NAME: usize = 100;
 
 /// Returns the instructions for a turn in the workspace `name`; short, because small models read slowly.
 pub fn instructions(name: &str, tools: bool) -> String {
@@ -24,7 +22,7 @@ pub fn instructions(name: &str, tools: bool) -> String {
 
 /// Returns a folder's name without quotes and line breaks, so that it cannot inject instructions.
 pub(super) fn quotable(name: &str) -> String {
-    cut_at_word(&one_line(name).replace(['"', '“', '”', '`'], "'"), NAME)
+    cut_at_word(&one_line(name).replace(['"', '“', '”', '`'], "'"), FOLDER_NAME_CHARS)
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod generate;
 mod grounding;
 pub mod inline;
 mod instructions;
+mod limits;
 mod model_agent;
 mod provider;
 mod run;

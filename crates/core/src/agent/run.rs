@@ -6,7 +6,9 @@ use super::{
     calls::CallRunner,
     event::{AgentEvent, CANCELLED, CUT_OFF, PromptOutcome, say_last},
     grounding::{self, Grounding},
-    instructions, tools,
+    instructions,
+    limits::{ROUNDS, SHORTENED_CHARS, SMALL_CONTEXT, TURN_TIME, WORDING_TOKENS},
+    tools,
 };
 use crate::{
     CancellationToken, isolated,
@@ -18,25 +20,7 @@ use crate::{
     workspace::Workspace,
 };
 use parking_lot::Mutex;
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
-
-/// Maximum number of answers per turn; stops a model that loops.
-const ROUNDS: usize = 12;
-
-/// Time limit of a turn. A slow machine needs minutes for a long answer.
-const TURN: Duration = Duration::from_secs(30 * 60);
-
-/// Characters kept of an older result when the conversation no longer fits.
-const SHORTENED: usize = 500;
-
-/// Smallest context in tokens for a model that may search beyond the findings.
-const SMALL: u32 = 8_192;
-
-/// Token limit for a model that only words the findings.
-const WORDING: u32 = 240;
+use std::{sync::Arc, time::Instant};
 
 impl AgentLoop {
     /// Runs a turn on this thread and emits every step. Returns within 100 ms of a cancel.
@@ -99,7 +83,7 @@ impl<'a> Run<'a> {
             request,
             cancel,
             emit,
-            deadline: Instant::now() + TURN,
+            deadline: Instant::now() + TURN_TIME,
             earlier: request.transcript.messages(room),
             turn: vec![Message::User { text: prompt }],
             usage: None,
@@ -198,7 +182,8 @@ impl<'a> Run<'a> {
             }
             let mut options = self.agent.options;
             if only_words {
-                options.max_tokens = Some(options.max_tokens.map_or(WORDING, |most| most.min(WORDING)));
+                options.max_tokens =
+                    Some(options.max_tokens.map_or(WORDING_TOKENS, |most| most.min(WORDING_TOKENS)));
             }
             let request = ModelRequest {
                 instructions: instructions(workspace.name(), !tools.is_empty()),
@@ -236,7 +221,7 @@ impl<'a> Run<'a> {
                 Err(Broken::Model(ModelError::Cancelled)) => return Err(Stop::Cancelled),
                 Err(Broken::Model(error)) => return Err(self.without_answer(error.to_string())),
                 Err(Broken::OutOfTime) => {
-                    let minutes = TURN.as_secs() / 60;
+                    let minutes = TURN_TIME.as_secs() / 60;
                     let reason = format!("the turn was stopped after {minutes} minutes");
                     return Err(self.without_answer(reason));
                 }
@@ -256,12 +241,12 @@ impl<'a> Run<'a> {
 
     /// Shortens the oldest long result of this turn. Returns whether there was one.
     fn shorten_a_result(&mut self) -> bool {
-        let is_long = |text: &str| text.chars().nth(2 * SHORTENED).is_some();
+        let is_long = |text: &str| text.chars().nth(2 * SHORTENED_CHARS).is_some();
         let oldest = self.turn.iter_mut().find_map(|message| match message {
             Message::Tool { text, .. } if is_long(text) => Some(text),
             _ => None,
         });
-        oldest.map(|text| *text = cut_with_note(text, SHORTENED)).is_some()
+        oldest.map(|text| *text = cut_with_note(text, SHORTENED_CHARS)).is_some()
     }
 
     /// Halves the room of the findings. Returns whether the model still gets any.
@@ -287,7 +272,7 @@ fn found(request: &PromptRequest) -> Option<&Findings> {
 
 /// Returns whether a model only words the findings: it has no tools or too small a context.
 fn is_small(model: &dyn LanguageModel) -> bool {
-    !model.capabilities().tools || model.context_tokens().is_some_and(|tokens| tokens < SMALL)
+    !model.capabilities().tools || model.context_tokens().is_some_and(|tokens| tokens < SMALL_CONTEXT)
 }
 
 fn prompt(request: &PromptRequest, room: usize, is_small: bool) -> String {

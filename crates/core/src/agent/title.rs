@@ -1,26 +1,14 @@
 //! Generates the title of a session.
 
+use super::limits::{
+    TITLE_CHARS, TITLE_PROMPT_CHARS, TITLE_TEMPERATURE, TITLE_TIME, TITLE_TOKENS, TITLE_WORDS,
+};
 use crate::{
     CancellationToken, isolated,
     model::{Availability, LanguageModel, complete_within},
     text::{cut_at_word, one_line},
 };
-use std::{sync::Arc, time::Duration};
-
-/// Time limit of the model.
-const TIME: Duration = Duration::from_secs(10);
-
-/// Token limit, including reasoning.
-const TOKENS: u32 = 160;
-
-const TEMPERATURE: f32 = 0.1;
-
-/// Maximum length of the prompt in the request, and of a title, in characters.
-const PROMPT: usize = 1_000;
-const TITLE: usize = 60;
-
-/// Number of words in a model's title.
-const WORDS: std::ops::RangeInclusive<usize> = 1..=8;
+use std::sync::Arc;
 
 const INSTRUCTIONS: &str = "Give a title of three to five words to the conversation that begins with the person's message. \
     Reply with the title alone: no quotation marks, no full stop.";
@@ -36,16 +24,17 @@ pub fn title(prompt: &str, model: Option<&Arc<dyn LanguageModel>>, cancel: &Canc
 
 /// Returns the first words.
 pub(super) fn of(prompt: &str) -> String {
-    cut_at_word(&one_line(prompt), TITLE)
+    cut_at_word(&one_line(prompt), TITLE_CHARS)
 }
 
 fn ask(prompt: &str, model: &Arc<dyn LanguageModel>, cancel: &CancellationToken) -> Option<String> {
     let given_up = cancel.child_token();
     let _stops_it = given_up.clone().drop_guard();
-    let (model, prompt) = (Arc::clone(model), cut_at_word(prompt, PROMPT));
-    let work =
-        move |_: &_| complete_within(model.as_ref(), INSTRUCTIONS, prompt, (TEMPERATURE, TOKENS), &given_up);
-    let said = isolated::run("title", TIME, cancel, work, |(): ()| ()).ok()?.ok()?;
+    let (model, prompt) = (Arc::clone(model), cut_at_word(prompt, TITLE_PROMPT_CHARS));
+    let work = move |_: &_| {
+        complete_within(model.as_ref(), INSTRUCTIONS, prompt, (TITLE_TEMPERATURE, TITLE_TOKENS), &given_up)
+    };
+    let said = isolated::run("title", TITLE_TIME, cancel, work, |(): ()| ()).ok()?.ok()?;
     read(&said)
 }
 
@@ -55,9 +44,9 @@ fn read(said: &str) -> Option<String> {
     let line = line.strip_prefix("Title:").unwrap_or(line);
     let decoration = |c: char| c.is_whitespace() || "\"'“”‘’`*#_.:".contains(c);
     let title = one_line(line.trim_matches(decoration));
-    WORDS
+    TITLE_WORDS
         .contains(&title.split(' ').filter(|word| !word.is_empty()).count())
-        .then(|| cut_at_word(&title, TITLE))
+        .then(|| cut_at_word(&title, TITLE_CHARS))
 }
 
 #[cfg(test)]

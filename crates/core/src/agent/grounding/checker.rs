@@ -6,7 +6,9 @@ use super::{
     sentence,
 };
 use crate::{
-    CancellationToken, isolated,
+    CancellationToken,
+    agent::limits::{CITATION_WORDS, CITATIONS_TIME},
+    isolated,
     tool::Toolbox,
     update::{Findings, Place},
     workspace::Workspace,
@@ -16,12 +18,6 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-
-/// Time limit for opening the citations of a turn; later ones are struck.
-const TIME: Duration = Duration::from_secs(15);
-
-/// Maximum number of words in a citation before its line numbers: `claude code session`.
-const WORDS: usize = 3;
 
 /// The citations of one turn.
 #[derive(Debug)]
@@ -64,7 +60,7 @@ impl Grounding {
     /// Opens and counts the citations of a line. `before` is the text before it, without citations.
     pub(super) fn check(&self, before: &str, line: &str) -> Vec<(Citation, bool)> {
         let begun = Instant::now();
-        let deadline = begun + TIME.saturating_sub(self.taken.get());
+        let deadline = begun + CITATIONS_TIME.saturating_sub(self.taken.get());
         let job = {
             let (places, found, cancel) =
                 (self.places.clone(), self.found.clone(), self.cancel.child_token());
@@ -99,7 +95,7 @@ impl Grounding {
             Place::File { path } => path.split_whitespace().count(),
             Place::Session { .. } => 0,
         });
-        words.max().unwrap_or_default().max(WORDS)
+        words.max().unwrap_or_default().max(CITATION_WORDS)
     }
 
     /// Returns the notes about citations for the end of the answer.

@@ -1,15 +1,10 @@
 //! Formats findings for a model: a block after the question.
 
 use crate::{
+    agent::limits::{EXCERPT_CHARS, REASON_CHARS},
     text::{cut_at_word, one_line},
     update::{Finding, Findings},
 };
-
-/// Maximum length of a finding's reason, in characters.
-const WHY: usize = 160;
-
-/// Minimum length of an excerpt worth including, in characters.
-const EXCERPT: usize = 240;
 
 /// Instruction for a model with tools.
 pub(crate) const CITE: &str = "These places were found for the question; look further where they are not enough. Cite each place that the answer rests on as `path:line` or `session:line`, written as above.";
@@ -43,7 +38,7 @@ pub(crate) fn question(text: &str, findings: &Findings, room: usize, task: &str)
         return text.to_owned();
     }
     // A single long excerpt must not use up the room.
-    let share = (left / 3).max(EXCERPT);
+    let share = (left / 3).max(EXCERPT_CHARS);
     for (place, finding) in places.iter_mut().zip(&findings.findings) {
         let Some(excerpt) = excerpt(&finding.excerpt, share.min(left)) else { break };
         left -= chars(&excerpt);
@@ -54,7 +49,7 @@ pub(crate) fn question(text: &str, findings: &Findings, room: usize, task: &str)
 
 fn head(number: usize, finding: &Finding) -> String {
     let symbol = finding.symbol.as_deref().map(|symbol| format!(" {}", one_line(symbol))).unwrap_or_default();
-    let why = cut_at_word(&one_line(&finding.why), WHY);
+    let why = cut_at_word(&one_line(&finding.why), REASON_CHARS);
     format!("{number}. `{}`{symbol}: {why}\n", finding.citation())
 }
 
@@ -69,7 +64,7 @@ fn excerpt(text: &str, room: usize) -> Option<String> {
     let inner = room.checked_sub(frame)?;
     let kept = match text.char_indices().nth(inner) {
         None => text,
-        Some(_) if room < EXCERPT => return None,
+        Some(_) if room < EXCERPT_CHARS => return None,
         Some((end, _)) => text[..end].rsplit_once('\n').map_or(&text[..end], |(whole, _)| whole),
     };
     (!kept.trim().is_empty()).then(|| format!("{fence}\n{kept}\n{fence}\n"))

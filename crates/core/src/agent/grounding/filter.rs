@@ -5,9 +5,7 @@ use super::{
     citation::{Citation, may_cite},
     sentence, strike,
 };
-
-/// Bytes of a paragraph kept as context for its next citation.
-const PARAGRAPH: usize = 2_000;
+use crate::agent::limits::PARAGRAPH_BYTES;
 
 /// Processes one answer in pieces of any size. Text without citations passes unchanged.
 #[derive(Debug)]
@@ -111,7 +109,7 @@ impl<'a> Filter<'a> {
 
     fn remember(&mut self, line: &str, citations: &[Citation]) {
         sentence::join(&mut self.before, &sentence::without(line, citations));
-        let too_much = self.before.len().saturating_sub(PARAGRAPH);
+        let too_much = self.before.len().saturating_sub(PARAGRAPH_BYTES);
         let cut = (too_much..self.before.len()).find(|at| self.before.is_char_boundary(*at));
         self.before.drain(..cut.unwrap_or_default());
     }

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     CancellationToken,
+    agent::limits::LINES_AROUND,
     budget::Budget,
     history::{History, Provider, Span},
     tool::{Limits, Toolbox},
@@ -17,9 +18,6 @@ use std::{
     path::Path,
     sync::Arc,
 };
-
-/// Lines around a cited span that also count.
-const AROUND: u64 = 5;
 
 /// The files of a workspace and the past sessions.
 #[derive(Debug, Clone)]
@@ -68,13 +66,13 @@ impl CitedPlaces {
         let mut reader = BufReader::new(opened.file.take(self.limits.span_file_bytes));
         let (mut line, mut last, mut tells) = (Vec::new(), 0, false);
         // Reads to the end of the span even after a match, because every line must exist.
-        while last < end.saturating_add(AROUND) && !budget.spent() {
+        while last < end.saturating_add(LINES_AROUND) && !budget.spent() {
             line.clear();
             if reader.read_until(b'\n', &mut line).ok()? == 0 {
                 break;
             }
             last += 1;
-            let counts = last.saturating_add(AROUND) >= start;
+            let counts = last.saturating_add(LINES_AROUND) >= start;
             tells = tells || counts && words.occur_in(&String::from_utf8_lossy(&line));
         }
         Some(last >= end && tells)
@@ -92,8 +90,8 @@ impl CitedPlaces {
         let provider = provider.and_then(Provider::parse);
         let transcript = self.history.find(id, provider, budget)?;
         let span = Span {
-            from_line: start.saturating_sub(AROUND).max(1),
-            to_line: end.saturating_add(AROUND),
+            from_line: start.saturating_sub(LINES_AROUND).max(1),
+            to_line: end.saturating_add(LINES_AROUND),
             bytes: self.limits.read_bytes,
             tail_bytes: 0,
             line_bytes: self.limits.read_line_bytes,

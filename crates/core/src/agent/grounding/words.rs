@@ -1,10 +1,8 @@
 //! Tests whether cited lines relate to the citing sentence.
 
+use crate::agent::limits::SHARED_PREFIX;
 use crate::terms::{Language, is_unspaced, subwords, translations, translations_within};
 use std::collections::HashSet;
-
-/// Shortest shared prefix of two related words, in characters: `config` and `configuration`.
-const BEGINNING: usize = 4;
 
 /// Stems of the significant words of a text; words of other languages also in English.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -60,7 +58,7 @@ fn add_english(words: &mut HashSet<String>, found: Vec<(String, &'static [&'stat
 
 fn begins_alike(one: &str, other: &str) -> bool {
     let shorter = one.len().min(other.len());
-    shorter >= BEGINNING && (one.starts_with(other) || other.starts_with(one))
+    shorter >= SHARED_PREFIX && (one.starts_with(other) || other.starts_with(one))
 }
 
 /// The character pairs of a word in a language without spaces.

@@ -2,6 +2,7 @@
 
 use crate::{
     CancellationToken,
+    agent::limits::{SPOKEN_HISTORY_CHARS, SPOKEN_TIME, SPOKEN_TOKENS},
     agent::{
         answer::{self, Broken},
         conversation::Conversation,
@@ -18,17 +19,8 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
-
-/// Token limit of a short answer.
-const TOKENS: u32 = 200;
-
-/// Time limit of a short answer.
-const TIME: Duration = Duration::from_secs(60);
-
-/// Characters of session history in the request.
-const BEFORE: usize = 6_000;
 
 const INSTRUCTIONS: &str = "You speak for OpenAgents, a companion of coding agents, in the first person plural (\"we\"). \
     Answer in Markdown, in a few plain sentences, at most a hundred words. You cannot see files here and you call nothing: \
@@ -45,10 +37,10 @@ pub(super) fn speak(
     if !model.capabilities().local || model.availability() != Availability::Ready {
         return None;
     }
-    let mut messages = transcript.messages(BEFORE);
+    let mut messages = transcript.messages(SPOKEN_HISTORY_CHARS);
     messages.push(Message::User { text: prompt.to_owned() });
-    let options =
-        ModelOptions { max_tokens: Some(TOKENS), effort: ReasoningEffort::Low, ..ModelOptions::default() };
+    let (max_tokens, effort) = (Some(SPOKEN_TOKENS), ReasoningEffort::Low);
+    let options = ModelOptions { max_tokens, effort, ..ModelOptions::default() };
     let request =
         ModelRequest { instructions: INSTRUCTIONS.to_owned(), messages, tools: Vec::new(), options };
     let said_something = AtomicBool::new(false);
@@ -58,7 +50,7 @@ pub(super) fn speak(
         }
         emit(event);
     };
-    let answered = answer::ask(model, request, None, Instant::now() + TIME, cancel, &listen);
+    let answered = answer::ask(model, request, None, Instant::now() + SPOKEN_TIME, cancel, &listen);
     emit(AgentEvent::Activity(None));
     let end = |state, text| Some(end_turn(emit, state, text));
     match answered {
@@ -66,7 +58,7 @@ pub(super) fn speak(
             let (text, usage, cut_off) =
                 (answer.message.text, answer.usage, answer.stop == StopReason::MaxTokens);
             if cut_off {
-                let postscript = format!("{CUT_OFF}: the limit of {TOKENS} tokens was reached.");
+                let postscript = format!("{CUT_OFF}: the limit of {SPOKEN_TOKENS} tokens was reached.");
                 say_last(emit, &postscript, usage);
             } else if !answer.message.calls.is_empty() || text.trim().is_empty() {
                 return None;
@@ -77,7 +69,7 @@ pub(super) fn speak(
         Err(_) if !said_something.load(Ordering::SeqCst) => None,
         Err(Broken::Model(error)) => end(RunState::Failed, format!("❌ {error}")),
         Err(Broken::OutOfTime) => {
-            let seconds = TIME.as_secs();
+            let seconds = SPOKEN_TIME.as_secs();
             end(RunState::Failed, format!("❌ no whole answer within {seconds} seconds"))
         }
     }

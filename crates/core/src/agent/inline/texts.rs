@@ -1,14 +1,11 @@
 //! Fixed texts. First person plural: several agents stand behind every answer.
 
 use crate::{
-    agent::{conversation::Conversation, title::of as first_words},
+    agent::{conversation::Conversation, limits::TITLE_SOURCE_CHARS, title::of as first_words},
     model::Message,
     route::{Candidate, Situation},
     update::{Decision, Target},
 };
-
-/// Characters of a session's beginning that a title is made from.
-const BEGINNING: usize = 100_000;
 
 pub(super) const GREETING: &str =
     "Hello! We are OpenAgents. Ask where something is, what was worked on here, or what we can do.";
@@ -88,7 +85,7 @@ fn ready_names(situation: &Situation) -> Option<String> {
 }
 
 pub(super) fn title(transcript: &Conversation) -> String {
-    let messages = transcript.messages(BEGINNING);
+    let messages = transcript.messages(TITLE_SOURCE_CHARS);
     let first = messages.iter().find_map(|message| match message {
         Message::User { text } => Some(text.as_str()),
         _ => None,
