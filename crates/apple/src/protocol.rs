@@ -7,10 +7,13 @@
 use crate::availability::Unavailability;
 pub use crate::limits::MAX_LINE;
 use openagents_core::{
-    helper::{HelperCommand, HelperReport},
+    helper::{HelperClient, HelperCommand, HelperReport},
     model::{CallRequest, ModelError, ModelRequest, StopReason, Usage},
 };
 use serde::{Deserialize, Serialize};
+
+/// A running helper.
+pub type Client = HelperClient<Command, Report>;
 
 /// A command of the client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -52,7 +52,6 @@ impl Handle {
         }
     }
 
-    /// Sends the last report, once.
     fn end(&self, report: &Report, tell: &Tell) {
         if !self.ended.swap(true, Ordering::AcqRel) {
             // Fails only if the client has exited.
@@ -129,7 +128,6 @@ impl Answering {
         count(&*self.backend, text)
     }
 
-    /// Returns the usage and the stop reason.
     fn end(&self, started: Instant) -> (Usage, StopReason) {
         let progress = self.progress.lock();
         let tokens = self.count(&progress.text);

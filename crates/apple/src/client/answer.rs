@@ -1,7 +1,9 @@
 //! Running answers, and those waiting for the result of a tool.
 
-use super::helper::Client;
-use crate::protocol::{Command, Report};
+use crate::{
+    limits::WAITING,
+    protocol::{Client, Command, Report},
+};
 use openagents_core::{
     CancellationToken,
     helper::next_report,
@@ -17,7 +19,6 @@ pub(super) struct Answer {
     reports: Receiver<Report>,
 }
 
-/// The state after listening to an answer.
 pub(super) enum End {
     /// It is complete.
     Done(StopReason),
@@ -31,7 +32,6 @@ impl Answer {
         Ok(Self { id, client, reports })
     }
 
-    /// Sends the result it waits for.
     pub(super) fn give(&self, call_id: String, text: String) -> Result<(), ModelError> {
         self.client.send(&Command::ToolResult { id: self.id, call_id, text })
     }
@@ -67,22 +67,16 @@ impl Drop for Answer {
     }
 }
 
-/// The waiting answers, oldest first.
-pub(super) struct Waiting {
-    answers: VecDeque<(String, Answer)>,
-    limit: usize,
-}
+/// The answers that wait for the result of a call, oldest first.
+#[derive(Default)]
+pub(super) struct Waiting(VecDeque<(String, Answer)>);
 
 impl Waiting {
-    pub(super) fn new(limit: usize) -> Self {
-        Self { answers: VecDeque::new(), limit }
-    }
-
     /// Keeps an answer until the result of its call arrives; drops the oldest if there are too many.
     pub(super) fn keep(&mut self, call_id: String, answer: Answer) {
-        self.answers.push_back((call_id, answer));
-        if self.answers.len() > self.limit {
-            self.answers.pop_front();
+        self.0.push_back((call_id, answer));
+        if self.0.len() > WAITING {
+            self.0.pop_front();
         }
     }
 
@@ -93,8 +87,8 @@ impl Waiting {
             _ => None,
         });
         for (call_id, text) in results {
-            if let Some(place) = self.answers.iter().position(|(waiting, _)| waiting == call_id) {
-                let (call_id, answer) = self.answers.remove(place)?;
+            if let Some(place) = self.0.iter().position(|(waiting, _)| waiting == call_id) {
+                let (call_id, answer) = self.0.remove(place)?;
                 return Some((answer, call_id, text.clone()));
             }
         }

@@ -5,14 +5,11 @@
 //! by the request with the result. Several may wait at once: a tool may itself request an answer.
 
 mod answer;
-mod helper;
-
-pub use helper::{Client, over};
 
 use crate::{
     availability::{Facts, Unavailability},
-    limits::{ASK_AGAIN, CANCEL_CHECK, CONTEXT, WAITING},
-    protocol::{Command, Report},
+    limits::{ASK_AGAIN, CANCEL_CHECK, CONTEXT, HELPER},
+    protocol::{Client, Command, Report},
 };
 use answer::{Answer, Waiting};
 use openagents_core::{
@@ -22,12 +19,32 @@ use openagents_core::{
     model::{Availability, Capabilities, LanguageModel, ModelError, ModelEvent, ModelRequest, StopReason},
 };
 use parking_lot::{Mutex, MutexGuard};
-use std::{fmt, path::PathBuf, sync::Arc, thread, time::Instant};
+use std::{
+    fmt,
+    io::{Read, Write},
+    path::{Path, PathBuf},
+    process,
+    sync::Arc,
+    thread,
+    time::Instant,
+};
 
 /// Environment variable with the path of the helper program.
 pub const HELPER_VARIABLE: &str = "OPENAGENTS_APPLE_HELPER";
 
 type Connect = Box<dyn Fn() -> Result<Client, ModelError> + Send + Sync>;
+
+/// Connects to a helper at the other end of these streams.
+pub fn over(
+    output: impl Read + Send + 'static,
+    input: impl Write + Send + 'static,
+) -> Result<Client, ModelError> {
+    Client::over("for Foundation Models", HELPER, (output, input))
+}
+
+fn start(program: &Path) -> Result<Client, ModelError> {
+    Client::start(process::Command::new(program), HELPER, || ())
+}
 
 /// Apple's Foundation Models. Clones share the same state.
 #[derive(Debug, Clone)]
@@ -58,7 +75,7 @@ impl FoundationModels {
     pub fn start() -> Arc<dyn LanguageModel> {
         let connect = || {
             let program = find("openagents-apple", HELPER_VARIABLE).map_err(ModelError::Unavailable)?;
-            helper::start(&program)
+            start(&program)
         };
         let models = Self::new(Facts::of_this_machine().unavailability(), connect);
         models.ask_in_background();
@@ -73,7 +90,7 @@ impl FoundationModels {
     /// Uses this helper program, on any machine. Starts nothing.
     pub fn at(program: impl Into<PathBuf>) -> Self {
         let program = program.into();
-        Self::connecting(move || helper::start(&program))
+        Self::connecting(move || start(&program))
     }
 
     fn new(
@@ -85,7 +102,7 @@ impl FoundationModels {
             connect: Box::new(connect),
             client: Mutex::default(),
             known: Mutex::default(),
-            waiting: Mutex::new(Waiting::new(WAITING)),
+            waiting: Mutex::default(),
         }))
     }
 

@@ -42,10 +42,7 @@ impl OfferedTool {
         let name = format!("{}_arguments", spec.name);
         let (arguments, description) = match DynamicSchema::from_json(&spec.parameters, &name) {
             Ok(dynamic) => (Arguments::Dynamic(dynamic), spec.description.clone()),
-            Err(reason) => (
-                Arguments::Proxy(reason),
-                format!("{} {PROXY_NOTE}", spec.description).trim_start().to_owned(),
-            ),
+            Err(reason) => (Arguments::Proxy(reason), noted(&spec.description)),
         };
         Self { name: spec.name.clone(), description, arguments, schema: spec.parameters.clone() }
     }
@@ -56,8 +53,7 @@ impl OfferedTool {
             return self.clone();
         }
         let reason = Inexpressible { at: "#".to_owned(), reason: Reason::Refused };
-        let description = format!("{} {PROXY_NOTE}", self.description).trim_start().to_owned();
-        Self { description, arguments: Arguments::Proxy(reason), ..self.clone() }
+        Self { description: noted(&self.description), arguments: Arguments::Proxy(reason), ..self.clone() }
     }
 
     /// Returns a shorter version: the first sentence of the description, and no descriptions of the arguments.
@@ -67,12 +63,8 @@ impl OfferedTool {
             Arguments::Dynamic(dynamic) => {
                 (Arguments::Dynamic(dynamic.without_descriptions()), sentence.to_owned())
             }
-            Arguments::Proxy(reason) if sentence.contains(PROXY_NOTE) => {
-                (Arguments::Proxy(reason.clone()), sentence.to_owned())
-            }
-            Arguments::Proxy(reason) => {
-                (Arguments::Proxy(reason.clone()), format!("{sentence} {PROXY_NOTE}"))
-            }
+            proxy if sentence.contains(PROXY_NOTE) => (proxy.clone(), sentence.to_owned()),
+            proxy => (proxy.clone(), noted(sentence)),
         };
         Self { arguments, description, ..self.clone() }
     }
@@ -134,6 +126,10 @@ impl OfferedTool {
             Err(format!("Invalid parameters: {}", violations.join("; ")))
         }
     }
+}
+
+fn noted(description: &str) -> String {
+    format!("{description} {PROXY_NOTE}").trim_start().to_owned()
 }
 
 /// Extracts the arguments from the proxy.

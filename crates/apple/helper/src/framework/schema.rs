@@ -8,12 +8,10 @@ use openagents_apple::{
     schema::{DynamicSchema, Node, Presence},
 };
 
-/// Compiles a schema with the framework.
 pub(super) fn to_framework(schema: &DynamicSchema) -> Result<GenerationSchema, FMError> {
     GenerationSchema::from_dynamic(node(&schema.root), schema.definitions.iter().map(node))
 }
 
-/// Returns the parameters of a framework tool.
 pub(super) fn from_framework(schema: &GenerationSchema) -> Parameters {
     // An unparseable schema of the framework allows any arguments.
     Parameters::Guided(serde_json::from_str(schema.json_schema()).unwrap_or_default())

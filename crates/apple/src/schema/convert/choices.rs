@@ -1,7 +1,7 @@
 //! Alternatives: `anyOf`, `oneOf`, `enum`, `const`, and several types.
 
 use super::{
-    Conversion, Converter, Found, found,
+    Conversion, Converter, Found, fail, found,
     keywords::{titled, whole},
 };
 use crate::schema::{Inexpressible, Node, Reason};
@@ -17,7 +17,6 @@ impl Converter<'_> {
         name: &str,
         depth: usize,
     ) -> Result<Option<Found>, Inexpressible> {
-        let fail = |reason| Err(Inexpressible { at: at.to_owned(), reason });
         let Some((key, variants)) =
             ["anyOf", "oneOf"].iter().find_map(|key| Some((*key, members.get(*key)?.as_array()?)))
         else {
@@ -29,7 +28,7 @@ impl Converter<'_> {
             })
         };
         if members.contains_key("properties") {
-            return if variants.iter().all(narrows) { Ok(None) } else { fail(Reason::Combined) };
+            return if variants.iter().all(narrows) { Ok(None) } else { fail(at, Reason::Combined) };
         }
         let is_null = |variant: &Value| variant.get("type").and_then(Value::as_str) == Some("null");
         let kept: Vec<_> = variants.iter().enumerate().filter(|(_, variant)| !is_null(variant)).collect();
@@ -42,31 +41,31 @@ impl Converter<'_> {
             return Ok(Some(Found { nullable, ..found }));
         }
         // Its name is taken before those of its parts.
-        let own = if kept.len() > 1 { self.name(&titled(members, name)) } else { name.to_owned() };
-        let mut choices = Vec::new();
-        let mut only = None;
         let several = kept.len() > 1;
+        let own = if several { self.name(&titled(members, name)) } else { name.to_owned() };
+        let mut parts = Vec::new();
         for (number, variant) in kept {
             let part = if several { format!("{own}_{}", number + 1) } else { own.clone() };
             let found = self.node(variant, &format!("{at}/{key}/{number}"), &part, depth + 1)?;
             nullable |= found.nullable;
-            choices.push(found.node.clone());
-            only = Some(found);
+            parts.push(found);
         }
-        match (choices.len(), only) {
-            (0, _) => fail(if nullable { Reason::OnlyNull } else { Reason::Nothing }),
-            (1, Some(only)) => Ok(Some(Found { nullable, ..only })),
-            _ => Ok(Some(Found { nullable, ..found(Node::AnyOf { name: own, description: None, choices }) })),
-        }
+        let all = match parts.pop() {
+            None => return fail(at, if nullable { Reason::OnlyNull } else { Reason::Nothing }),
+            Some(only) if parts.is_empty() => only,
+            Some(last) => {
+                let choices = parts.into_iter().chain([last]).map(|part| part.node).collect();
+                found(Node::AnyOf { name: own, description: None, choices })
+            }
+        };
+        Ok(Some(Found { nullable, ..all }))
     }
 
-    /// `enum` and `const`.
     pub(super) fn constants(&mut self, constants: &[Value], at: &str, name: &str) -> Conversion {
-        let fail = |reason| Err(Inexpressible { at: at.to_owned(), reason });
         let said: Vec<_> = constants.iter().filter(|value| !value.is_null()).collect();
         let nullable = said.len() < constants.len();
         if said.is_empty() {
-            return fail(if nullable { Reason::OnlyNull } else { Reason::Nothing });
+            return fail(at, if nullable { Reason::OnlyNull } else { Reason::Nothing });
         }
         let list = said.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let note = if said.len() == 1 { format!("always {list}") } else { format!("one of {list}") };
@@ -83,7 +82,7 @@ impl Converter<'_> {
         } else if said.iter().all(|value| value.is_boolean()) {
             (Node::Boolean, (said.len() == 1).then_some(note))
         } else {
-            return fail(Reason::MixedConstants);
+            return fail(at, Reason::MixedConstants);
         };
         Ok(Found { nullable, note, ..found(node) })
     }
@@ -97,35 +96,28 @@ impl Converter<'_> {
         name: &str,
         depth: usize,
     ) -> Conversion {
-        let fail = |reason| Err(Inexpressible { at: at.to_owned(), reason });
         let said: Vec<_> = kinds.iter().filter(|kind| kind.as_str() != Some("null")).collect();
         let nullable = said.len() < kinds.len();
         // Integers are numbers.
         let has_number = said.iter().any(|kind| kind.as_str() == Some("number"));
         let said: Vec<_> =
             said.into_iter().filter(|kind| !has_number || kind.as_str() != Some("integer")).collect();
+        if kinds.iter().any(Value::is_array) {
+            return fail(at, Reason::NoSchema);
+        }
         let mut as_type = |kind: &Value, part: &str| {
             let mut one = members.clone();
             one.insert("type".to_owned(), kind.clone());
-            if one.get("type").is_some_and(Value::is_array) {
-                None
-            } else {
-                Some(self.typed(&one, at, part, depth + 1))
-            }
+            self.typed(&one, at, part, depth + 1)
         };
         match said.as_slice() {
-            [] => fail(if nullable { Reason::OnlyNull } else { Reason::NoSchema }),
-            [one] => match as_type(one, name) {
-                Some(found) => Ok(Found { nullable, ..found? }),
-                None => fail(Reason::NoSchema),
-            },
+            [] => fail(at, if nullable { Reason::OnlyNull } else { Reason::NoSchema }),
+            [one] => Ok(Found { nullable, ..as_type(one, name)? }),
             several => {
                 let mut choices = Vec::new();
                 let mut note = None;
                 for kind in several {
-                    let part = format!("{name}_{}", kind.as_str().unwrap_or_default());
-                    let Some(found) = as_type(kind, &part) else { return fail(Reason::NoSchema) };
-                    let found = found?;
+                    let found = as_type(kind, &format!("{name}_{}", kind.as_str().unwrap_or_default()))?;
                     note = note.or(found.note);
                     choices.push(found.node);
                 }

@@ -23,8 +23,7 @@ impl DynamicSchema {
             definitions: Vec::new(),
             nodes: 0,
         };
-        let members =
-            schema.as_object().ok_or_else(|| Inexpressible { at: "#".into(), reason: Reason::NoObject })?;
+        let Some(members) = schema.as_object() else { return fail("#", Reason::NoObject) };
         // By default, a tool without parameters takes none.
         let nothing = members.get("properties").is_none_or(|given| *given == Value::Object(Map::new()))
             && !["$ref", "anyOf", "oneOf", "allOf", "enum", "const", "patternProperties", "required"]
@@ -45,10 +44,10 @@ impl DynamicSchema {
                     Some(root @ Node::Object { .. }) if !mentions(&converter.definitions, &root, &name) => {
                         Ok(Self { root, definitions: converter.definitions })
                     }
-                    _ => Err(Inexpressible { at: "#".into(), reason: Reason::Recursion }),
+                    _ => fail("#", Reason::Recursion),
                 }
             }
-            _ => Err(Inexpressible { at: "#".into(), reason: Reason::NoObject }),
+            _ => fail("#", Reason::NoObject),
         }
     }
 }
@@ -89,22 +88,21 @@ type Conversion = Result<Found, Inexpressible>;
 
 impl Converter<'_> {
     fn node(&mut self, schema: &Value, at: &str, name: &str, depth: usize) -> Conversion {
-        let fail = |reason| Err(Inexpressible { at: at.to_owned(), reason });
         self.nodes += 1;
         if depth > SCHEMA_DEPTH || self.nodes > SCHEMA_NODES {
-            return fail(Reason::TooLarge);
+            return fail(at, Reason::TooLarge);
         }
         let members = match schema {
             Value::Object(members) => members,
-            Value::Bool(true) => return fail(Reason::AnyJson),
-            Value::Bool(false) => return fail(Reason::Nothing),
-            _ => return fail(Reason::NoSchema),
+            Value::Bool(true) => return fail(at, Reason::AnyJson),
+            Value::Bool(false) => return fail(at, Reason::Nothing),
+            _ => return fail(at, Reason::NoSchema),
         };
         if ["if", "dependentSchemas", "$dynamicRef", "$recursiveRef"]
             .iter()
             .any(|key| members.contains_key(*key))
         {
-            return fail(Reason::Conditional);
+            return fail(at, Reason::Conditional);
         }
         let mut found = if let Some(reference) = members.get("$ref") {
             self.reference(reference, at, depth)?
@@ -113,7 +111,7 @@ impl Converter<'_> {
                 Some([one]) if !is_structural(members) => {
                     self.node(one, &format!("{at}/allOf/0"), name, depth + 1)?
                 }
-                _ => return fail(Reason::Combined),
+                _ => return fail(at, Reason::Combined),
             }
         } else if let Some(found) = self.choices(members, at, name, depth)? {
             found
@@ -132,12 +130,11 @@ impl Converter<'_> {
     }
 
     fn reference(&mut self, reference: &Value, at: &str, depth: usize) -> Conversion {
-        let fail = |reason| Err(Inexpressible { at: at.to_owned(), reason });
         let Some(pointer) = reference.as_str().and_then(|text| text.strip_prefix('#')) else {
-            return fail(Reason::Reference);
+            return fail(at, Reason::Reference);
         };
         if pointer.is_empty() {
-            return fail(Reason::Recursion);
+            return fail(at, Reason::Recursion);
         }
         match self.references.get_mut(pointer) {
             Some(Target::Done(found)) => return Ok(found.clone()),
@@ -147,7 +144,7 @@ impl Converter<'_> {
             }
             None => {}
         }
-        let Some(target) = self.document.pointer(pointer) else { return fail(Reason::Reference) };
+        let Some(target) = self.document.pointer(pointer) else { return fail(at, Reason::Reference) };
         let target = target.clone();
         let last = pointer.rsplit('/').next().unwrap_or_default();
         let name =
@@ -168,7 +165,7 @@ impl Converter<'_> {
             converted.description = None;
         }
         if met_again && (!named || converted.nullable) {
-            return fail(Reason::Recursion);
+            return fail(at, Reason::Recursion);
         }
         self.references.insert(pointer.to_owned(), Target::Done(converted.clone()));
         Ok(converted)
@@ -192,6 +189,10 @@ impl Converter<'_> {
         }
         name
     }
+}
+
+fn fail<T>(at: &str, reason: Reason) -> Result<T, Inexpressible> {
+    Err(Inexpressible { at: at.to_owned(), reason })
 }
 
 fn found(node: Node) -> Found {

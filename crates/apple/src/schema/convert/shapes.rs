@@ -1,7 +1,7 @@
 //! Schemas of a single type: objects, lists, texts, numbers.
 
 use super::{
-    Conversion, Converter, Found, found,
+    Conversion, Converter, Found, fail, found,
     keywords::{bounds, kind_of, noted, text_of, titled, whole},
 };
 use crate::{
@@ -19,7 +19,6 @@ impl Converter<'_> {
         name: &str,
         depth: usize,
     ) -> Conversion {
-        let fail = |reason| Err(Inexpressible { at: at.to_owned(), reason });
         if let Some(Value::Array(kinds)) = members.get("type") {
             return self.one_of_types(members, kinds, at, name, depth);
         }
@@ -38,9 +37,9 @@ impl Converter<'_> {
                 Node::Number { minimum, maximum }
             }
             Some("boolean") => Node::Boolean,
-            Some("null") => return fail(Reason::OnlyNull),
-            Some(_) => return fail(Reason::NoSchema),
-            None => return fail(Reason::AnyJson),
+            Some("null") => return fail(at, Reason::OnlyNull),
+            Some(_) => return fail(at, Reason::NoSchema),
+            None => return fail(at, Reason::AnyJson),
         };
         Ok(Found { note, ..found(node) })
     }
@@ -52,7 +51,6 @@ impl Converter<'_> {
         name: &str,
         depth: usize,
     ) -> Result<Node, Inexpressible> {
-        let fail = |at: &str, reason| Err(Inexpressible { at: at.to_owned(), reason });
         let none = Map::new();
         let given = members.get("properties").and_then(Value::as_object).unwrap_or(&none);
         let is_map = |key: &str| {
@@ -101,16 +99,15 @@ impl Converter<'_> {
     }
 
     fn array(&mut self, members: &Map<String, Value>, at: &str, name: &str, depth: usize) -> Conversion {
-        let fail = |reason| Err(Inexpressible { at: at.to_owned(), reason });
         let items = match members.get("items") {
-            _ if members.contains_key("prefixItems") => return fail(Reason::Tuple),
-            Some(Value::Array(_)) => return fail(Reason::Tuple),
+            _ if members.contains_key("prefixItems") => return fail(at, Reason::Tuple),
+            Some(Value::Array(_)) => return fail(at, Reason::Tuple),
             Some(items) => items,
-            None => return fail(Reason::AnyJson),
+            None => return fail(at, Reason::AnyJson),
         };
         let item = self.node(items, &format!("{at}/items"), &format!("{name}_item"), depth + 1)?;
         if item.nullable {
-            return fail(Reason::NullElement);
+            return fail(at, Reason::NullElement);
         }
         let bound =
             |key: &str| members.get(key).and_then(whole).and_then(|bound| usize::try_from(bound).ok());
