@@ -1,25 +1,20 @@
-//! Runs a program and captures its output. The program gets no input, its output is bounded, and its whole group is
-//! stopped at the end.
+//! Runs a program without input, captures its output up to a limit, and stops its whole group at the end.
 
-use crate::process::Group;
+use crate::process::{Collected, Group};
 use openagents_core::CancellationToken;
-use parking_lot::{Condvar, Mutex};
 use std::{
-    io::{self, Read},
+    io,
     process::{Command, ExitStatus, Stdio},
     sync::Arc,
-    thread,
     time::{Duration, Instant},
 };
 
 /// Interval of checks for exit and cancel.
 const POLL: Duration = Duration::from_millis(20);
 
-/// Time to read the rest of the output of a program that has exited: a process it left behind may hold its streams
-/// open.
+/// Time to read the rest of the output after the exit: a process that was left behind may hold the streams open.
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
-/// Limits of a captured program.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     /// Run time; then it is stopped.
@@ -28,7 +23,6 @@ pub(crate) struct Bounds {
     pub(crate) bytes: usize,
 }
 
-/// The output and exit status of a program.
 #[derive(Debug)]
 pub(crate) struct Captured {
     pub(crate) stdout: Vec<u8>,
@@ -38,7 +32,6 @@ pub(crate) struct Captured {
 }
 
 impl Captured {
-    /// Returns whether it exited by itself with success.
     pub(crate) fn succeeded(&self) -> bool {
         self.status.is_some_and(|status| status.success())
     }
@@ -52,15 +45,14 @@ pub(crate) fn capture(
 ) -> io::Result<Captured> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let (program, streams) = Group::start(command)?;
-    let stdout = streams.stdout.map(|stream| Gathered::from(stream, bounds.bytes));
-    let stderr = streams.stderr.map(|stream| Gathered::from(stream, bounds.bytes));
-    let status = wait(&program, bounds.time, cancel);
+    let stdout = streams.stdout.map(|stream| Collected::first(stream, bounds.bytes)).transpose();
+    let stderr = streams.stderr.map(|stream| Collected::first(stream, bounds.bytes)).transpose();
+    let status = if stdout.is_ok() && stderr.is_ok() { wait(&program, bounds.time, cancel) } else { None };
     end(&program);
-    let text = |gathered: Option<Arc<Gathered>>| gathered.map(|all| all.take(LAST_WORDS)).unwrap_or_default();
-    Ok(Captured { stdout: text(stdout), stderr: text(stderr), status })
+    let bytes = |all: Option<Arc<Collected>>| all.map(|all| all.bytes(LAST_WORDS)).unwrap_or_default();
+    Ok(Captured { stdout: bytes(stdout?), stderr: bytes(stderr?), status })
 }
 
-/// Waits for a program to exit.
 pub(crate) fn wait(program: &Group, time: Duration, cancel: &CancellationToken) -> Option<ExitStatus> {
     let until = Instant::now() + time;
     while !cancel.is_cancelled() {
@@ -73,56 +65,9 @@ pub(crate) fn wait(program: &Group, time: Duration, cancel: &CancellationToken) 
     None
 }
 
-/// Stops a program and its children.
 pub(crate) fn end(program: &Group) {
     program.kill();
     program.wait(LAST_WORDS);
-}
-
-/// Output of a stream so far.
-#[derive(Debug, Default)]
-pub(crate) struct Gathered {
-    state: Mutex<Bytes>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct Bytes {
-    read: Vec<u8>,
-    ended: bool,
-}
-
-impl Gathered {
-    /// Reads up to `limit` bytes of a stream on a separate thread.
-    pub(crate) fn from(mut stream: impl Read + Send + 'static, limit: usize) -> Arc<Self> {
-        let gathered = Arc::new(Self::default());
-        let reader = gathered.clone();
-        let started = thread::Builder::new().name("program-output".to_owned()).spawn(move || {
-            let mut piece = [0; 4096];
-            loop {
-                let read = stream.read(&mut piece).unwrap_or_default();
-                let mut state = reader.state.lock();
-                let room = limit - state.read.len();
-                state.read.extend_from_slice(&piece[..read.min(room)]);
-                state.ended = read == 0 || read >= room;
-                reader.changed.notify_all();
-                if state.ended {
-                    return;
-                }
-            }
-        });
-        if started.is_err() {
-            gathered.state.lock().ended = true;
-        }
-        gathered
-    }
-
-    /// Returns the output once the stream has ended or the time is over.
-    pub(crate) fn take(&self, time: Duration) -> Vec<u8> {
-        let mut state = self.state.lock();
-        self.changed.wait_while_for(&mut state, |state| !state.ended, time);
-        std::mem::take(&mut state.read)
-    }
 }
 
 #[cfg(test)]
@@ -174,7 +119,7 @@ mod tests {
         };
         while runs() {
             assert!(started.elapsed() < Duration::from_secs(60), "{id} still runs");
-            thread::sleep(POLL);
+            std::thread::sleep(POLL);
         }
     }
 

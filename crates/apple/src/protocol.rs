@@ -1,8 +1,7 @@
 //! The protocol between the helper program and its client: one JSON object per line, commands in, reports out.
 //!
 //! Unknown fields are ignored. An invalid line is answered with [`Report::Failed`] and does not end the process.
-//! Answers run concurrently: one that waits for a tool does not block others, and the tool may itself request an
-//! answer.
+//! Answers run concurrently: while one waits for a tool, the tool may itself request an answer.
 
 use crate::availability::Unavailability;
 pub use crate::limits::MAX_LINE;

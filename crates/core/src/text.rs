@@ -18,6 +18,13 @@ pub(crate) fn cut_at_word(text: &str, characters: usize) -> String {
     format!("{}…", kept.trim_end_matches(|c: char| c.is_whitespace() || ",;:-–".contains(c)))
 }
 
+/// Makes a clause a sentence, with an initial capital and a full stop.
+pub fn sentence(clause: &str) -> String {
+    let mut letters = clause.chars();
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    format!("{first}{}.", letters.as_str())
+}
+
 /// Joins the lines of a text, so that a name with a line break stays on one line.
 pub fn one_line(text: &str) -> String {
     line(text, usize::MAX)

@@ -32,8 +32,8 @@ pub mod gguf;
 pub mod harmony;
 mod limits;
 pub mod local;
-pub mod machine;
-pub mod models;
+mod machine;
+mod models;
 pub mod protocol;
 
 pub use engine::{Engine, LoadRequest, Loaded};

@@ -37,8 +37,7 @@ pub(crate) const TEMPLATE_STEPS: u64 = 5_000_000;
 pub(crate) const TEMPLATE_DEPTH: usize = 64;
 /// Maximum bytes of a template; those in use have up to 20 KB.
 pub(crate) const TEMPLATE_BYTES: usize = 256 << 10;
-/// Maximum bytes of a prompt with its placeholders. Memory used inside of a template is bounded by the process that
-/// runs it.
+/// Maximum bytes of a prompt with its placeholders; memory used by a template is bounded by its process.
 pub(crate) const PROMPT_BYTES: usize = 16 << 20;
 
 /// Maximum bytes of a call or its arguments in an answer.
@@ -47,15 +46,13 @@ pub(crate) const CALL_BYTES: usize = 1 << 20;
 pub(crate) const ARGUMENTS_DEPTH: usize = 64;
 /// Maximum bytes held back until it is clear whether they are reasoning.
 pub(crate) const UNDECIDED_BYTES: usize = 32 << 10;
-/// Maximum bytes of a part of a message's header. A longer header lacks its end; the text is kept, as it may be the
-/// answer.
+/// Maximum bytes of a part of a message's header; the rest of it is dropped.
 pub(crate) const MESSAGE_HEADER_BYTES: usize = 64 << 10;
 /// Maximum nesting of a type in the prompt; deeper types and circular references are `any`.
 pub(crate) const TYPE_DEPTH: usize = 16;
 /// Maximum bytes of a type; the rest is `any`.
 pub(crate) const TYPE_BYTES: usize = 64 << 10;
-/// Maximum bytes tokenized at once: on a long run of one class of characters the tokenizer takes quadratic time or
-/// panics.
+/// Maximum bytes tokenized at once: a long run of one class of characters takes quadratic time or panics.
 pub(crate) const TOKENIZED_BYTES: usize = 4 << 10;
 
 /// Percent of memory in use above which an idle model is unloaded.

@@ -1,6 +1,5 @@
 //! Configuration of an agent, known before it is started.
 
-use openagents_core::model::Availability;
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 /// Configuration of an [`AcpAgent`](super::AcpAgent).
@@ -12,10 +11,8 @@ pub struct AcpAgentConfig {
     pub name: String,
     /// Whether all data stays on this machine.
     pub local: bool,
-    /// The command to start. Called whenever a process is needed; `Err` with one sentence if there is none.
-    pub command: Arc<dyn Fn() -> Result<AcpCommand, String> + Send + Sync>,
-    /// Whether a prompt could be answered, as far as is known. Must not block.
-    pub availability: Arc<dyn Fn() -> Availability + Send + Sync>,
+    /// The command to start. Called whenever a process is needed.
+    pub command: Arc<dyn Fn() -> AcpCommand + Send + Sync>,
     /// The command to log in with, such as `codex login`.
     pub login: Option<String>,
     /// Timeouts.

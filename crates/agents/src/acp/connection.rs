@@ -4,14 +4,14 @@ use super::{
     config::AcpCommand,
     frame::{self, Incoming, RpcError},
 };
-use crate::process::{Group, Groups, LastWords, Line, Pipe, exit_in_words, filtered, next_line};
+use crate::process::{Collected, Group, Groups, Line, Pipe, exit_in_words, filtered, read_lines};
 use parking_lot::Mutex;
 use serde_json::Value;
 use std::{
     collections::HashMap,
-    io::{BufReader, Write as _},
+    io::{self, Write as _},
     path::Path,
-    process::{ChildStdin, ChildStdout, Command, Stdio},
+    process::{ChildStdin, Command, Stdio},
     sync::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -33,10 +33,8 @@ const BAD_LINES: u64 = 1_000;
 /// Time for an agent to exit after its output ended, and time to read the rest of the output after it exited.
 const LINGER: Duration = Duration::from_millis(500);
 
-/// The result of a request.
 pub(super) type Reply = Result<Value, RpcError>;
 
-/// See the module documentation.
 #[derive(Debug)]
 pub(super) struct Connection {
     name: String,
@@ -45,21 +43,19 @@ pub(super) struct Connection {
     unread: Arc<AtomicUsize>,
     waiting: Mutex<HashMap<u64, mpsc::Sender<Reply>>>,
     last_id: AtomicU64,
-    last_words: Option<Arc<LastWords>>,
+    last_words: Arc<Collected>,
     /// The reason we stopped it; `None` if it exited by itself.
     stop_reason: Mutex<Option<String>>,
     /// Lines that are not messages, and responses without a request.
     passed_over: AtomicU64,
 }
 
-/// The lines read from an agent.
 #[derive(Debug)]
 pub(super) struct Lines {
     lines: mpsc::Receiver<Line>,
     bad_in_a_row: u64,
 }
 
-/// The next item from an agent.
 #[derive(Debug)]
 pub(super) enum Next {
     Frame(Incoming),
@@ -69,18 +65,13 @@ pub(super) enum Next {
     End,
 }
 
-fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    std::thread::Builder::new().name(name.to_owned()).spawn(work).map(drop)
-}
-
 impl Connection {
-    /// Starts an agent in a folder.
     pub(super) fn start(
         name: &str,
         command: &AcpCommand,
         folder: &Path,
         groups: &Groups,
-    ) -> std::io::Result<(Arc<Self>, Lines)> {
+    ) -> io::Result<(Arc<Self>, Lines)> {
         let mut process = Command::new(&command.program);
         process
             .args(&command.args)
@@ -93,23 +84,19 @@ impl Connection {
             .stderr(Stdio::piped());
         let (group, streams) = groups.start(&mut process)?;
         let (outgoing, frames) = mpsc::channel();
-        let (sender, lines) = mpsc::sync_channel(AHEAD);
         let unread = Arc::new(AtomicUsize::new(0));
-        let last_words =
-            streams.stderr.map(|pipe| LastWords::of(Pipe::new(pipe, group.clone()), LAST_WORDS)).transpose();
-        let started = [
-            streams.stdin.map(|pipe| {
-                let stdin = Pipe::new(pipe, group.clone());
-                let unread = unread.clone();
-                thread("agent stdin", move || write(stdin, &frames, &unread))
-            }),
-            streams.stdout.map(|pipe| {
-                let stdout = Pipe::new(pipe, group.clone());
-                thread("agent stdout", move || read(stdout, &sender))
-            }),
-        ];
-        let started = started.into_iter().flatten().collect::<std::io::Result<()>>();
-        let last_words = started.and(last_words).inspect_err(|_| group.kill())?;
+        let connect = || {
+            let (Some(stdin), Some(stdout), Some(stderr)) = (streams.stdin, streams.stdout, streams.stderr)
+            else {
+                return Err(io::Error::other("it has no streams"));
+            };
+            let (stdin, unread) = (Pipe::new(stdin, group.clone()), unread.clone());
+            let work = move || write(stdin, &frames, &unread);
+            std::thread::Builder::new().name("agent stdin".to_owned()).spawn(work)?;
+            let lines = read_lines(Pipe::new(stdout, group.clone()), LINE, AHEAD)?;
+            Ok((lines, Collected::of(Pipe::new(stderr, group.clone()), LAST_WORDS)?))
+        };
+        let (lines, last_words) = connect().inspect_err(|_| group.kill())?;
         let connection = Self {
             name: name.to_owned(),
             group,
@@ -177,7 +164,6 @@ impl Connection {
         tracing::debug!(agent = self.name, count, "passed over {what}");
     }
 
-    /// Waits for the next message.
     pub(super) fn next(&self, lines: &mut Lines, limit: Duration) -> Next {
         match lines.lines.recv_timeout(limit) {
             Ok(Line::Whole(line)) => match frame::parse(&line) {
@@ -259,8 +245,7 @@ impl Connection {
     /// The end of its standard error, as a separate paragraph. Waits for the rest if the agent has exited.
     pub(super) fn said_last(&self) -> String {
         let limit = if self.group.ended().is_some() { LINGER } else { Duration::ZERO };
-        let tail = self.last_words.as_ref().map(|words| words.text(limit)).unwrap_or_default();
-        let plain = anstream::adapter::strip_str(&tail).to_string();
+        let plain = anstream::adapter::strip_str(&self.last_words.text(limit)).to_string();
         let plain: String = plain.chars().filter(|c| !c.is_control() || *c == '\n' || *c == '\t').collect();
         match plain.trim() {
             "" => String::new(),
@@ -283,16 +268,5 @@ fn write(mut stdin: Pipe<ChildStdin>, frames: &mpsc::Receiver<Vec<u8>>, unread: 
             break;
         }
         unread.fetch_sub(frame.len(), Ordering::SeqCst);
-    }
-}
-
-fn read(stdout: Pipe<ChildStdout>, lines: &mpsc::SyncSender<Line>) {
-    let mut input = BufReader::with_capacity(64 << 10, stdout);
-    loop {
-        let line = next_line(&mut input, LINE);
-        let is_last = !matches!(line, Line::Whole(_));
-        if lines.send(line).is_err() || is_last {
-            break;
-        }
     }
 }

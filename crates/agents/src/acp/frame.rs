@@ -3,7 +3,6 @@
 use openagents_core::text::clip_bytes;
 use serde_json::{Value, json};
 
-/// A parsed message.
 #[derive(Debug, PartialEq)]
 pub(super) enum Incoming {
     /// Expects a response.
@@ -19,7 +18,6 @@ pub(super) enum Incoming {
     Response { id: Value, result: Result<Value, RpcError> },
 }
 
-/// A JSON-RPC error.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RpcError {
     pub(super) code: i64,

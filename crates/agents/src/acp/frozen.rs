@@ -25,11 +25,9 @@ const ADDED: usize = 64 << 10;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Frozen {
     pub(super) command: FrozenCommand,
-    /// Display text.
     pub(super) shown: String,
     /// `argv[0]`: some programs depend on the name they are called by.
     pub(super) called: OsString,
-    /// Bytes of output to keep.
     pub(super) limit: usize,
     /// The program is in the workspace, where the agent may change it at any time.
     pub(super) is_in_workspace: bool,
@@ -71,7 +69,6 @@ impl Identity {
     }
 }
 
-/// Resolves a command here and now.
 pub(super) fn freeze(
     request: &CreateTerminalRequest,
     workspace: &Workspace,
@@ -158,12 +155,10 @@ impl Frozen {
         format!("{title} (without {names}, which may not be set)")
     }
 
-    /// Returns whether it is the same command and the same program.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.command == other.command && self.called == other.called && self.file == other.file
     }
 
-    /// Returns whether its program and its folder are unchanged.
     pub(super) fn is_unchanged(&self) -> bool {
         let is_there = |path: &Path| std::fs::canonicalize(path).is_ok_and(|now| now == *path);
         let FrozenCommand { program, cwd, .. } = &self.command;

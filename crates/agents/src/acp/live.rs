@@ -305,8 +305,7 @@ impl Live {
         })
     }
 
-    /// Ends the turn, whatever the agent does: now, or before its next message while one is being handled. Never blocks
-    /// for long.
+    /// Ends the turn, whatever the agent does: now, or before its next message while one is being handled.
     pub(super) fn cancel(&self, session: &str) {
         if !self.cancelled.swap(true, Ordering::SeqCst) {
             self.connection.notify("session/cancel", &json!({"sessionId": session}));

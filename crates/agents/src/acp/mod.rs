@@ -4,8 +4,7 @@
 //! that sent the prompt only waits for the end, which is reported exactly once, whether the agent, a person or a crash
 //! ends the turn. Later output of the turn is marked as late.
 //!
-//! Lines are not read by the crate `agent-client-protocol`, whose lines and queues are unbounded; only its types are
-//! used.
+//! Only the types of the crate `agent-client-protocol` are used: its lines and queues are unbounded.
 
 mod config;
 mod connection;
@@ -75,17 +74,20 @@ impl AcpAgent {
         Self { config, slots: Mutex::default(), closed: AtomicBool::new(false), groups: Arc::default() }
     }
 
-    /// Stops all of its processes with their process groups. Blocks for little more than 2 s.
-    pub fn shut_down(&self) {
-        self.closed.store(true, Ordering::SeqCst);
+    fn close_all(&self) {
         let slots: Vec<_> = self.slots.lock().drain().map(|(_, slot)| slot).collect();
-        for slot in slots {
-            slot.closed.store(true, Ordering::SeqCst);
-            if let Some(live) = slot.live.lock().take() {
-                live.connection.stop(format!("{} was closed", self.config.name));
-            }
+        slots.iter().for_each(|slot| self.close_slot(slot));
+    }
+
+    fn close_slot(&self, slot: &Slot) {
+        slot.closed.store(true, Ordering::SeqCst);
+        if let Some(live) = slot.live.lock().take() {
+            live.connection.stop(self.closed_reason());
         }
-        self.groups.end();
+    }
+
+    fn closed_reason(&self) -> String {
+        format!("{} was closed", self.config.name)
     }
 
     fn run(
@@ -94,9 +96,6 @@ impl AcpAgent {
         host: &Arc<dyn AgentHost>,
         cancel: &CancellationToken,
     ) -> Result<PromptOutcome, Stop> {
-        if let Availability::Unavailable(why) = self.availability() {
-            return Err(Stop::Failed(why));
-        }
         let workspace = Workspace::open(&request.root).map_err(|error| Stop::Failed(error.to_string()))?;
         let access = Access::new(Arc::new(workspace), &request.limits).map_err(Stop::Failed)?;
         let access = Arc::new(access);
@@ -163,12 +162,11 @@ impl AcpAgent {
             }
         }
         let is_closed = || self.closed.load(Ordering::SeqCst) || slot.closed.load(Ordering::SeqCst);
-        let closed = || Stop::Failed(format!("{} was closed", self.config.name));
         if is_closed() {
-            return Err(closed());
+            return Err(Stop::Failed(self.closed_reason()));
         }
         let timeouts = self.config.timeouts;
-        let command = (self.config.command)().map_err(Stop::Failed)?;
+        let command = (self.config.command)();
         let started = Live::start(&self.config.name, &command, root, timeouts, &self.groups);
         let live = started.map_err(|error| {
             let (name, program) = (&self.config.name, command.program.display());
@@ -178,26 +176,20 @@ impl AcpAgent {
         })?;
         *slot.live.lock() = Some(live.clone());
         if is_closed() {
-            live.connection.stop(format!("{} was closed", self.config.name));
+            live.connection.stop(self.closed_reason());
         }
         let deadline = Instant::now() + timeouts.start;
         let opening = Opening { config: &self.config, live: &live, host: host.as_ref(), cancel, deadline };
         let opened = opening.open(known.or_else(|| request.resume.clone()));
-        match opened {
-            Ok(session) => {
-                *slot.session.lock() = Some(session.clone());
-                Ok((live, session))
-            }
-            Err(stop) => {
-                live.connection.stop(format!("{} was closed", self.config.name));
-                slot.live.lock().take();
-                Err(stop)
-            }
-        }
+        let session = opened.inspect_err(|_| {
+            live.connection.stop(self.closed_reason());
+            slot.live.lock().take();
+        })?;
+        *slot.session.lock() = Some(session.clone());
+        Ok((live, session))
     }
 }
 
-/// Waits a moment, unless cancelled.
 fn pause(cancel: &CancellationToken) -> Result<(), Stop> {
     std::thread::sleep(POLL);
     if cancel.is_cancelled() { Err(Stop::Cancelled) } else { Ok(()) }
@@ -216,8 +208,9 @@ impl AgentProvider for AcpAgent {
         self.config.local
     }
 
+    /// Availability was checked before this was created.
     fn availability(&self) -> Availability {
-        (self.config.availability)()
+        Availability::Ready
     }
 
     fn prompt(
@@ -236,21 +229,19 @@ impl AgentProvider for AcpAgent {
     }
 
     fn close(&self, session_id: &str) {
-        let Some(slot) = self.slots.lock().remove(session_id) else { return };
-        slot.closed.store(true, Ordering::SeqCst);
-        if let Some(live) = slot.live.lock().take() {
-            live.connection.stop(format!("{} was closed", self.config.name));
-        }
+        let slot = self.slots.lock().remove(session_id);
+        slot.iter().for_each(|slot| self.close_slot(slot));
+    }
+
+    fn shut_down(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+        self.close_all();
+        self.groups.end();
     }
 }
 
 impl Drop for AcpAgent {
     fn drop(&mut self) {
-        for (_, slot) in self.slots.lock().drain() {
-            slot.closed.store(true, Ordering::SeqCst);
-            if let Some(live) = slot.live.lock().take() {
-                live.connection.stop(format!("{} was closed", self.config.name));
-            }
-        }
+        self.close_all();
     }
 }

@@ -25,7 +25,6 @@ pub(super) enum Stop {
     Failed(String),
 }
 
-/// Opens the session of an agent that was just started.
 pub(super) struct Opening<'a> {
     pub(super) config: &'a AcpAgentConfig,
     pub(super) live: &'a Arc<Live>,

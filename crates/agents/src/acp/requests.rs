@@ -31,7 +31,6 @@ const ENDED: &str = "the turn has ended";
 
 type Answer = Result<Value, RpcError>;
 
-/// The host to ask, and the end of the request.
 struct ApprovalContext {
     host: Arc<dyn AgentHost>,
     until: CancellationToken,
@@ -96,8 +95,7 @@ impl Live {
         Ok(ApprovalContext { host, until, access: turn.access.clone() })
     }
 
-    /// Reserves a slot among the pending requests. The agent may cancel the request through `until`. Fails if there is
-    /// none.
+    /// Reserves a slot among the pending requests, if there is one. The agent may cancel the request through `until`.
     fn reserve(&self, id: &Value, until: &CancellationToken) -> Result<(), RpcError> {
         let mut asks = self.asks.lock();
         if asks.contains_key(&id.to_string()) {

@@ -27,7 +27,6 @@ pub(super) struct Stage {
     /// When the agent must have reacted to a cancel.
     pub(super) cancel_deadline: Option<Instant>,
     pub(super) idle_since: Instant,
-    /// The agent has exited and its session is closed.
     pub(super) closed: bool,
     /// Sent after all updates before it.
     pub(super) finished: Option<(mpsc::Sender<PromptOutcome>, PromptOutcome)>,

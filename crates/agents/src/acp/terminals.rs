@@ -19,7 +19,6 @@ const AT_ONCE: usize = 32;
 /// Time to read the rest of the output after the command has exited.
 const REST: Duration = Duration::from_millis(300);
 
-/// The terminals of one session.
 #[derive(Debug, Default)]
 pub(super) struct Terminals {
     groups: Arc<Groups>,
@@ -126,14 +125,12 @@ impl Terminals {
         Ok(json!({}))
     }
 
-    /// Stops all running commands.
     pub(super) fn stop_all(&self) {
         for terminal in self.running.lock().values() {
             terminal.group.stop_soon();
         }
     }
 
-    /// Stops all running commands and forgets the terminals.
     pub(super) fn release_all(&self) {
         self.stop_all();
         self.running.lock().clear();

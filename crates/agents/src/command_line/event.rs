@@ -3,7 +3,6 @@
 use crate::output::CallNews;
 use openagents_core::update::Location;
 
-/// An event of a program.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "most events are calls, and none is kept")]
 pub(super) enum Event {
@@ -21,7 +20,6 @@ pub(super) enum Event {
     Failed(String),
 }
 
-/// A location without a line.
 pub(super) fn location(path: &str) -> Location {
     Location { path: path.to_owned(), line: None }
 }

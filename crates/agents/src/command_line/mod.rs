@@ -15,7 +15,7 @@ mod recorder;
 mod tests;
 
 use crate::{
-    process::{Group, LastWords, Line, exit_in_words, next_line},
+    process::{Collected, Group, Line, exit_in_words, read_lines},
     shell::Environment,
 };
 use event::Event;
@@ -26,16 +26,16 @@ use openagents_core::{
     model::Availability,
     update::RunState,
 };
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use recorder::Recorder;
 use std::{
     collections::HashMap,
-    io::{self, BufReader, Read, Write as _},
+    io::Write as _,
     path::PathBuf,
     process::{ChildStdin, Command, Stdio},
     sync::{
         Arc,
-        mpsc::{self, Receiver, RecvTimeoutError},
+        mpsc::{Receiver, RecvTimeoutError},
     },
     thread,
     time::Duration,
@@ -72,19 +72,8 @@ enum Stop {
 }
 
 impl CommandLine {
-    /// Creates an agent; starts nothing.
     pub(crate) fn new(id: String, name: String, program: PathBuf, environment: Arc<Environment>) -> Self {
         Self { id, name, program, environment, running: Mutex::default() }
-    }
-
-    /// Stops all running programs with their process groups. Blocks for 2 s at most.
-    pub(crate) fn shut_down(&self) {
-        let groups: Vec<_> = self.running().drain().map(|(_, group)| group).collect();
-        Group::stop_all(&groups);
-    }
-
-    fn running(&self) -> MutexGuard<'_, HashMap<String, Arc<Group>>> {
-        self.running.lock()
     }
 
     fn command(&self, request: &AgentRequest) -> Command {
@@ -114,21 +103,24 @@ impl CommandLine {
                 self.name
             ))
         })?;
-        self.running().insert(request.session_id.clone(), group.clone());
+        self.running.lock().insert(request.session_id.clone(), group.clone());
         let errors = streams.stderr.and_then(|stream| {
-            let words = LastWords::of(stream, ERRORS);
+            let words = Collected::of(stream, ERRORS);
             words.inspect_err(|error| tracing::warn!("an agent's errors cannot be read: {error}")).ok()
         });
         if let Some(stdin) = streams.stdin {
             write(stdin, request.text.clone());
         }
-        let lines = streams.stdout.map(read_lines);
+        let lines = streams.stdout.and_then(|stream| {
+            let lines = read_lines(stream, LINE, WAITING);
+            lines.inspect_err(|error| tracing::warn!("an agent's output cannot be read: {error}")).ok()
+        });
         let heard = match &lines {
             Some(lines) => self.hear(lines, host, recorder, cancel),
             None => Ok(false),
         };
         let ended = if matches!(heard, Err(Stop::Cancelled)) { None } else { group.wait(END) };
-        self.running().retain(|_, running| !Arc::ptr_eq(running, &group));
+        self.running.lock().retain(|_, running| !Arc::ptr_eq(running, &group));
         group.stop_soon();
         if heard? {
             return Ok(());
@@ -217,15 +209,20 @@ impl AgentProvider for CommandLine {
     }
 
     fn close(&self, session_id: &str) {
-        if let Some(group) = self.running().remove(session_id) {
+        if let Some(group) = self.running.lock().remove(session_id) {
             group.stop_soon();
         }
+    }
+
+    fn shut_down(&self) {
+        let groups: Vec<_> = self.running.lock().drain().map(|(_, group)| group).collect();
+        Group::stop_all(&groups);
     }
 }
 
 impl Drop for CommandLine {
     fn drop(&mut self) {
-        self.running().drain().for_each(|(_, group)| group.stop_soon());
+        self.running.lock().drain().for_each(|(_, group)| group.stop_soon());
     }
 }
 
@@ -233,30 +230,7 @@ impl Drop for CommandLine {
 fn write(mut stdin: ChildStdin, text: String) {
     // A program that exits early reports the reason on standard error.
     let work = move || drop(stdin.write_all(text.as_bytes()).and_then(|()| stdin.flush()));
-    if let Err(error) = spawn("agent-prompt", work) {
+    if let Err(error) = thread::Builder::new().name("agent-prompt".to_owned()).spawn(work) {
         tracing::warn!("cannot write a prompt: {error}");
     }
-}
-
-fn read_lines(output: impl Read + Send + 'static) -> Receiver<Line> {
-    let (sender, lines) = mpsc::sync_channel(WAITING);
-    let mut output = BufReader::new(output);
-    let work = move || {
-        loop {
-            let line = next_line(&mut output, LINE);
-            let is_last = !matches!(line, Line::Whole(_));
-            if sender.send(line).is_err() || is_last {
-                return;
-            }
-        }
-    };
-    // Without the thread the sender is dropped and the receiver ends.
-    if let Err(error) = spawn("agent-output", work) {
-        tracing::warn!("cannot read an agent's output: {error}");
-    }
-    lines
-}
-
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    thread::Builder::new().name(name.to_owned()).spawn(work).map(drop)
 }

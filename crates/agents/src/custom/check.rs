@@ -14,8 +14,7 @@ const TEXT: usize = 8 << 10;
 /// Maximum number of arguments, variables or headers.
 const ENTRIES: usize = 100;
 
-/// Words in the names of headers that hold secrets, such as `X-Api-Key` or `Cookie`. Secrets do not belong into the
-/// settings.
+/// Words in the names of headers that hold secrets, which do not belong in the settings: `X-Api-Key`, `Cookie`.
 const SECRETS: [&str; 11] = [
     "key",
     "apikey",

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 /// Placeholder of a hidden value. Sent back by a client, it stands for the stored value.
 const HIDDEN: &str = "…";
 
-/// Returns an agent as clients may see it.
 pub(crate) fn hidden(agent: &CustomAgent) -> CustomAgent {
     let mut agent = agent.clone();
     values(&mut agent.kind).values_mut().for_each(|value| HIDDEN.clone_into(value));

@@ -62,39 +62,28 @@ pub fn from_registry(entry: &str) -> Result<CustomAgent, RegistryError> {
     let Entry { id, name, distribution } = serde_json::from_str(entry)?;
     let platform = platform();
     let program = distribution.binary.into_iter().find(|(name, _)| *name == platform);
-    let kind = match (program, distribution.npx, distribution.uvx) {
-        (_, Some(package), _) => npx(package),
-        (_, None, Some(package)) => uvx(package),
-        (Some((_, program)), None, None) => binary(program),
+    let kind = match (distribution.npx, distribution.uvx, program) {
+        (Some(package), ..) => package.fetched_by("npx", "--package", &["--yes"]),
+        (None, Some(package), _) => package.fetched_by("uvx", "--from", &[]),
+        (None, None, Some((_, Program { cmd, args, env }))) => {
+            let command = cmd.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
+            CustomKind::Acp { command, args, env, cwd: None }
+        }
         (None, None, None) => return Err(RegistryError::NoDistribution(id, platform)),
     };
     Ok(CustomAgent { id, name, kind })
 }
 
-fn npx(Package { package, cmd, args, env }: Package) -> CustomKind {
-    let before = match cmd {
-        Some(cmd) => vec!["--yes".to_owned(), "--package".to_owned(), package, cmd],
-        None => vec!["--yes".to_owned(), package],
-    };
-    acp("npx", before, args, env)
-}
-
-fn uvx(Package { package, cmd, args, env }: Package) -> CustomKind {
-    let before = match cmd {
-        Some(cmd) => vec!["--from".to_owned(), package, cmd],
-        None => vec![package],
-    };
-    acp("uvx", before, args, env)
-}
-
-fn binary(Program { cmd, args, env }: Program) -> CustomKind {
-    let name = cmd.rsplit(['/', '\\']).next().unwrap_or_default();
-    acp(name, Vec::new(), args, env)
-}
-
-fn acp(command: &str, mut args: Vec<String>, more: Vec<String>, env: BTreeMap<String, String>) -> CustomKind {
-    args.extend(more);
-    CustomKind::Acp { command: command.to_owned(), args, env, cwd: None }
+impl Package {
+    /// Returns the command that fetches and starts it. `option` names the package if its program is named differently.
+    fn fetched_by(self, command: &str, option: &str, before: &[&str]) -> CustomKind {
+        let mut args: Vec<_> = before.iter().map(|argument| (*argument).to_owned()).collect();
+        args.extend(self.cmd.is_some().then(|| option.to_owned()));
+        args.push(self.package);
+        args.extend(self.cmd);
+        args.extend(self.args);
+        CustomKind::Acp { command: command.to_owned(), args, env: self.env, cwd: None }
+    }
 }
 
 /// `darwin-aarch64`, `linux-x86_64`.

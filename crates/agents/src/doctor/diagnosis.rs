@@ -9,14 +9,12 @@ use openagents_core::{
 };
 use std::{collections::BTreeMap, path::PathBuf};
 
-/// A known or a custom agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Subject {
     Known(&'static KnownAgent),
     Custom(CustomAgent),
 }
 
-/// The way prompts reach an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// A program that speaks ACP.
@@ -27,7 +25,6 @@ pub(crate) enum Reach {
     Model(CustomAgent),
 }
 
-/// The state of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Diagnosis {
     pub(crate) card: AgentCard,
@@ -60,7 +57,6 @@ impl Subject {
         }
     }
 
-    /// Returns its row in the table of known agents.
     pub(crate) fn known(&self) -> Option<&'static KnownAgent> {
         match self {
             Self::Known(known) => Some(known),
@@ -68,17 +64,11 @@ impl Subject {
         }
     }
 
-    /// Returns the command to log in.
-    pub(crate) fn log_in(&self) -> Option<&'static str> {
-        Some(self.known()?.log_in)
-    }
-
     /// Returns whether it is a model, which has no agent loop of its own.
     pub(crate) fn is_model(&self) -> bool {
         matches!(self, Self::Custom(CustomAgent { kind: CustomKind::Openai { .. }, .. }))
     }
 
-    /// Returns the card before any check.
     pub(crate) fn card(&self) -> AgentCard {
         AgentCard {
             id: self.id(),

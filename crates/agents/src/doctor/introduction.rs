@@ -2,16 +2,15 @@
 
 use super::version::last_line;
 use crate::{
-    capture::{Gathered, end, wait},
-    process::{Group, exit_in_words},
+    capture::{end, wait},
+    process::{Collected, Group, Line, exit_in_words, read_lines},
 };
 use openagents_core::CancellationToken;
 use serde_json::{Value, json};
 use std::{
-    io::{self, BufRead as _, BufReader, Read, Write as _},
+    io::{Read as _, Write as _},
     process::{Command, Stdio},
-    sync::mpsc::{self, Receiver, RecvTimeoutError},
-    thread,
+    sync::mpsc::{Receiver, RecvTimeoutError},
     time::{Duration, Instant},
 };
 
@@ -22,8 +21,10 @@ const LOGIN: Duration = Duration::from_secs(3);
 /// Interval of checks for a cancel.
 const POLL: Duration = Duration::from_millis(50);
 /// Maximum bytes of output until then.
-const OUTPUT: u64 = 1 << 20;
+const OUTPUT: usize = 1 << 20;
 const ERRORS: usize = 64 << 10;
+/// Lines read ahead.
+const AHEAD: usize = 256;
 
 /// What the agent reported.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -40,19 +41,19 @@ pub(super) struct Introduction {
 pub(super) fn introduce(command: &mut Command, cancel: &CancellationToken) -> Result<Introduction, String> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let (agent, streams) = Group::start(command).map_err(|error| format!("it does not start: {error}"))?;
-    let errors = streams.stderr.map(|stream| Gathered::from(stream, ERRORS));
+    let errors = streams.stderr.and_then(|stream| Collected::first(stream, ERRORS).ok());
     let mut input = streams.stdin;
     let request = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": 1, "clientCapabilities": {},
         "clientInfo": {"name": "openagents", "title": "OpenAgents", "version": env!("CARGO_PKG_VERSION")}}});
-    // An agent that has exited gives the reason on standard error. Its input stays open, since closing it ends an
-    // agent.
+    // An agent that has exited says why on standard error. Its input stays open: closing it ends an agent.
     let _ = input.as_mut().map(|input| writeln!(input, "{request}"));
-    let heard = streams.stdout.map(read).map_or(Err(Silence::Ended), |answers| hear(&answers, cancel));
+    let lines = streams.stdout.and_then(|output| read_lines(output.take(OUTPUT as u64), OUTPUT, AHEAD).ok());
+    let heard = lines.map_or(Err(Silence::Ended), |lines| hear(&lines, cancel));
     let ended = heard.is_err().then(|| wait(&agent, POLL, cancel)).flatten();
     end(&agent);
     heard.map_err(|why| {
-        let last = errors.and_then(|errors| last_line(&errors.take(POLL)));
+        let last = errors.and_then(|errors| last_line(&errors.bytes(POLL)));
         let how = match (why, ended) {
             (Silence::Ended, Some(status)) => {
                 format!("it ended ({}) before it answered initialize", exit_in_words(status))
@@ -75,7 +76,7 @@ enum Silence {
     Refused(String),
 }
 
-fn hear(answers: &Receiver<Value>, cancel: &CancellationToken) -> Result<Introduction, Silence> {
+fn hear(answers: &Receiver<Line>, cancel: &CancellationToken) -> Result<Introduction, Silence> {
     let until = Instant::now() + ANSWER;
     let answer = loop {
         let message = next(answers, until, cancel)?;
@@ -104,7 +105,7 @@ fn hear(answers: &Receiver<Value>, cancel: &CancellationToken) -> Result<Introdu
 }
 
 /// The adapters of Codex and Claude Code send it right after the answer.
-fn hear_login(answers: &Receiver<Value>, cancel: &CancellationToken) -> Option<bool> {
+fn hear_login(answers: &Receiver<Line>, cancel: &CancellationToken) -> Option<bool> {
     let until = Instant::now() + LOGIN;
     loop {
         let message = next(answers, until, cancel).ok()?;
@@ -114,37 +115,26 @@ fn hear_login(answers: &Receiver<Value>, cancel: &CancellationToken) -> Option<b
     }
 }
 
-fn next(answers: &Receiver<Value>, until: Instant, cancel: &CancellationToken) -> Result<Value, Silence> {
+fn next(answers: &Receiver<Line>, until: Instant, cancel: &CancellationToken) -> Result<Value, Silence> {
     loop {
         if cancel.is_cancelled() {
             return Err(Silence::Cancelled);
         }
         let left = until.saturating_duration_since(Instant::now());
         match answers.recv_timeout(left.min(POLL)) {
-            Ok(message) => return Ok(message),
-            Err(RecvTimeoutError::Disconnected) => return Err(Silence::Ended),
+            // Other lines are skipped.
+            Ok(Line::Whole(line)) => {
+                if let Ok(message @ Value::Object(_)) = serde_json::from_slice(&line) {
+                    return Ok(message);
+                }
+            }
+            Ok(Line::TooLong | Line::End) | Err(RecvTimeoutError::Disconnected) => {
+                return Err(Silence::Ended);
+            }
             Err(RecvTimeoutError::Timeout) if left.is_zero() => return Err(Silence::Nothing),
             Err(RecvTimeoutError::Timeout) => {}
         }
     }
-}
-
-/// Reads messages, one per line, on a separate thread. Other lines are skipped.
-fn read(output: impl Read + Send + 'static) -> Receiver<Value> {
-    let (sender, answers) = mpsc::channel();
-    let started = thread::Builder::new().name("agent-introduction".to_owned()).spawn(move || {
-        for line in BufReader::new(output.take(OUTPUT)).split(b'\n') {
-            let Ok(line) = line else { return };
-            if let Ok(message @ Value::Object(_)) = serde_json::from_slice(&line)
-                && sender.send(message).is_err()
-            {
-                return;
-            }
-        }
-    });
-    // Without the thread the sender is dropped and the receiver ends.
-    drop::<io::Result<_>>(started);
-    answers
 }
 
 fn read_answer(result: &Value) -> Introduction {
@@ -219,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_cancelled_check_does_not_wait() {
-        let (sender, answers) = mpsc::channel();
+        let (sender, answers) = std::sync::mpsc::channel();
         let cancel = CancellationToken::new();
         cancel.cancel();
         assert_eq!(hear(&answers, &cancel), Err(Silence::Cancelled));

@@ -37,7 +37,6 @@ pub(crate) struct Doctor<'a> {
 }
 
 impl Doctor<'_> {
-    /// Looks for the program and its adapter.
     pub(crate) fn look(&self, subject: &Subject) -> Diagnosis {
         let mut diagnosis = Diagnosis::new(subject);
         match subject {
@@ -160,7 +159,6 @@ impl Doctor<'_> {
         }
     }
 
-    /// Asks the program for its version.
     pub(crate) fn ask_version(&self, subject: &Subject, diagnosis: &mut Diagnosis) {
         let (Subject::Known(known), Some(program)) = (subject, diagnosis.card.program.clone()) else {
             // Custom programs may not support `--version`.
@@ -199,7 +197,7 @@ impl Doctor<'_> {
                 if !diagnosis.card.usable {
                     // It answers, whatever its version check reported.
                     diagnosis.trouble = None;
-                    Trouble::clear(&mut diagnosis.card);
+                    (diagnosis.card.problem, diagnosis.card.remedy) = (None, None);
                 }
                 diagnosis.reached_by(Reach::Acp { program, args, env, cwd });
                 if introduction.logged_in == Some(false) {

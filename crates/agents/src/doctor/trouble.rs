@@ -1,6 +1,6 @@
 //! A problem of an agent and its remedy.
 
-use openagents_core::agent::AgentCard;
+use openagents_core::{agent::AgentCard, text::sentence};
 
 /// Two clauses without an initial capital or a full stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,22 +19,10 @@ impl Trouble {
         card.problem = Some(sentence(&self.problem));
         card.remedy = Some(sentence(&self.remedy));
     }
-
-    /// Takes it off a card.
-    pub(crate) fn clear(card: &mut AgentCard) {
-        card.problem = None;
-        card.remedy = None;
-    }
 }
 
 impl std::fmt::Display for Trouble {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{}; {}", self.problem, self.remedy)
     }
-}
-
-fn sentence(clause: &str) -> String {
-    let mut letters = clause.chars();
-    let first = letters.next().map(char::to_uppercase);
-    format!("{}{}.", first.into_iter().flatten().collect::<String>(), letters.as_str())
 }

@@ -1,30 +1,23 @@
 //! The agents that are supported without being added.
 //!
-//! Each row was checked against the page it names, Codex and Claude Code against the programs themselves (codex 0.169,
+//! Each row was checked against the page above it, Codex and Claude Code against the programs themselves (codex 0.169,
 //! codex-acp 2.6, claude 2.1.330, claude-agent-acp 0.100).
 
 use openagents_core::agent_ids::{CLAUDE_CODE, CODEX};
 use std::collections::BTreeMap;
 
-/// A well-known agent.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct KnownAgent {
     /// Its provider id and mode.
     pub(crate) id: &'static str,
-    /// Display name.
     pub(crate) name: &'static str,
     /// The program, which says its version with `--version`.
     pub(crate) program: &'static str,
-    /// Its ACP support.
     pub(crate) speaks: Speaks,
     /// Variables it is started with unless the environment sets them.
     pub(crate) variables: &'static [(&'static str, &'static str)],
-    /// The command that installs it.
     pub(crate) install: &'static str,
-    /// The command to log in.
     pub(crate) log_in: &'static str,
-    /// Documentation of these facts.
-    pub(crate) source: &'static str,
 }
 
 /// The way an agent speaks ACP over standard input and output.
@@ -43,6 +36,7 @@ pub(crate) enum Speaks {
 
 /// Codex and Claude Code, then the others by name.
 pub(crate) const KNOWN: [KnownAgent; 7] = [
+    // https://github.com/agentclientprotocol/codex-acp#readme
     KnownAgent {
         id: CODEX,
         name: "Codex",
@@ -52,8 +46,8 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         variables: &[("INITIAL_AGENT_MODE", "read-only")],
         install: "npm install -g @openai/codex",
         log_in: "codex login",
-        source: "https://github.com/agentclientprotocol/codex-acp#readme",
     },
+    // https://github.com/agentclientprotocol/claude-agent-acp#readme
     KnownAgent {
         id: CLAUDE_CODE,
         name: "Claude Code",
@@ -65,8 +59,8 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         variables: &[],
         install: "npm install -g @anthropic-ai/claude-code",
         log_in: "claude auth login",
-        source: "https://github.com/agentclientprotocol/claude-agent-acp#readme",
     },
+    // https://geminicli.com/docs/cli/acp-mode/
     KnownAgent {
         id: "gemini",
         name: "Gemini CLI",
@@ -75,8 +69,8 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         variables: &[],
         install: "npm install -g @google/gemini-cli",
         log_in: "gemini",
-        source: "https://geminicli.com/docs/cli/acp-mode/",
     },
+    // https://docs.github.com/en/copilot/reference/copilot-cli-reference/acp-server
     KnownAgent {
         id: "copilot",
         name: "GitHub Copilot",
@@ -85,8 +79,8 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         variables: &[],
         install: "npm install -g @github/copilot",
         log_in: "copilot login",
-        source: "https://docs.github.com/en/copilot/reference/copilot-cli-reference/acp-server",
     },
+    // https://block.github.io/goose/docs/guides/acp-clients
     KnownAgent {
         id: "goose",
         name: "goose",
@@ -95,8 +89,8 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         variables: &[],
         install: "brew install block-goose-cli",
         log_in: "goose configure",
-        source: "https://block.github.io/goose/docs/guides/acp-clients",
     },
+    // https://opencode.ai/docs/cli/acp/
     KnownAgent {
         id: "opencode",
         name: "opencode",
@@ -105,8 +99,8 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         variables: &[],
         install: "npm install -g opencode-ai",
         log_in: "opencode auth login",
-        source: "https://opencode.ai/docs/cli/acp/",
     },
+    // https://github.com/agentclientprotocol/registry/blob/main/qwen-code/agent.json
     KnownAgent {
         id: "qwen",
         name: "Qwen Code",
@@ -115,12 +109,10 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         variables: &[],
         install: "npm install -g @qwen-code/qwen-code",
         log_in: "qwen auth",
-        source: "https://github.com/agentclientprotocol/registry/blob/main/qwen-code/agent.json",
     },
 ];
 
 impl KnownAgent {
-    /// Returns the variables to add to an environment.
     pub(crate) fn added(&self, has: impl Fn(&str) -> bool) -> BTreeMap<String, String> {
         let missing = self.variables.iter().filter(|(name, _)| !has(name));
         missing.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
@@ -144,7 +136,6 @@ mod tests {
         assert_eq!(ids.len(), KNOWN.len());
         for known in &KNOWN {
             assert!(!known.id.starts_with(CUSTOM_PREFIX), "{}", known.id);
-            assert!(known.source.starts_with("https://"), "{}", known.id);
             for text in [known.name, known.program, known.install, known.log_in] {
                 assert!(!text.is_empty(), "{}", known.id);
             }

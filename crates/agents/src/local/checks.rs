@@ -14,11 +14,10 @@ const AT_A_TIME: usize = 3;
 impl Inner {
     /// Starts to check every agent, in a fresh environment.
     pub(super) fn check_all(self: &Arc<Self>, depth: Depth) {
-        let ids: Vec<_> = self.table().entries().iter().map(|entry| entry.subject.id()).collect();
+        let ids: Vec<_> = self.table.lock().entries().iter().map(|entry| entry.subject.id()).collect();
         self.check(ids, depth, true);
     }
 
-    /// Starts to check one agent.
     pub(super) fn check_one(self: &Arc<Self>, id: String) {
         self.check(vec![id], Depth::Introduction, false);
     }
@@ -86,25 +85,21 @@ impl Inner {
     /// Returns the environment to look for agents in; asks the shell if it is unknown.
     fn current_environment(&self) -> Arc<Environment> {
         let known = {
-            let mut table = self.table();
+            let mut table = self.table.lock();
             let afresh = std::mem::take(&mut table.look_afresh);
             table.environment.clone().filter(|_| !afresh)
         };
         known.unwrap_or_else(|| {
             let environment = Arc::new((self.environment)(&self.closing));
-            if let Some(note) = environment.note() {
-                tracing::warn!("{note}");
-            }
             self.look_at_once(&environment);
             environment
         })
     }
 
-    /// Sets the environment and checks unknown agents as far as that needs no process: a prompt to an agent that is not
-    /// installed fails at once.
+    /// Sets the environment and finds agents that are not installed, so that prompts to them fail at once.
     pub(super) fn look_at_once(&self, environment: &Arc<Environment>) {
         let doctor = Doctor { environment, cancel: &self.closing };
-        let unknown = self.table().unknown();
+        let unknown = self.table.lock().unknown();
         let looked = unknown.into_iter().filter_map(|subject| {
             let diagnosis = doctor.look_at_once(&subject)?;
             Some((subject, diagnosis))
@@ -125,7 +120,7 @@ impl Inner {
         let doctor = Doctor { environment, cancel: &self.closing };
         let mut diagnosis = doctor.look(subject);
         // Waiting prompts can start; earlier results stay until the check is complete.
-        if self.table().is_unknown(subject) {
+        if self.table.lock().is_unknown(subject) {
             self.change(|table| table.found(subject, diagnosis.clone(), environment));
         }
         doctor.ask_version(subject, &mut diagnosis);

@@ -67,7 +67,7 @@ impl Inner {
             }
             Ok(())
         })?;
-        let environment = self.table().environment.clone();
+        let environment = self.table.lock().environment.clone();
         environment.iter().for_each(|environment| self.look_at_once(environment));
         self.check_one(id);
         Ok(())
@@ -91,7 +91,7 @@ impl Inner {
             Ok(saved) => self.change(|table| table.set(saved.settings)),
             Err(error) => {
                 tracing::warn!("{error}");
-                let settings = self.table().settings.clone();
+                let settings = self.table.lock().settings.clone();
                 self.change(|table| table.set(settings));
             }
         }

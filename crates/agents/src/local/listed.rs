@@ -35,7 +35,7 @@ impl Listed {
 
     /// Returns the provider, or the reason there is none; `None` before the first check.
     fn provider(&self) -> Option<Result<Arc<dyn AgentProvider>, String>> {
-        match self.inner.table().entry(&self.id) {
+        match self.inner.table.lock().entry(&self.id) {
             Some(entry) => entry.provider(),
             None => Some(Err(format!("the agent {} has been removed; choose another one", self.name))),
         }
@@ -44,7 +44,7 @@ impl Listed {
     /// Returns a model before its first check: its address is enough.
     fn unseen_model(&self) -> Option<Arc<dyn LanguageModel>> {
         let (subject, environment) = {
-            let table = self.inner.table();
+            let table = self.inner.table.lock();
             (table.entry(&self.id)?.subject.clone(), table.environment.clone())
         };
         let Subject::Custom(agent) = subject else { return None };
@@ -62,7 +62,7 @@ impl Listed {
             if Instant::now() > until {
                 return Some(Err(format!("{} has not been found yet; try again", self.name)));
             }
-            self.inner.changed.wait_for(&mut self.inner.table(), POLL);
+            self.inner.changed.wait_for(&mut self.inner.table.lock(), POLL);
         }
         None
     }
@@ -122,7 +122,7 @@ impl AgentProvider for Listed {
     }
 
     fn close(&self, session_id: &str) {
-        let running = self.inner.table().running(&self.id);
+        let running = self.inner.table.lock().running(&self.id);
         running.iter().for_each(|provider| provider.close(session_id));
     }
 }

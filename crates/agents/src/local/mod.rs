@@ -61,14 +61,14 @@ impl LocalAgents {
 
 impl Agents for LocalAgents {
     fn providers(&self) -> Vec<Arc<dyn AgentProvider>> {
-        let table = self.inner.table();
+        let table = self.inner.table.lock();
         let offered = table.entries().iter().filter(|entry| entry.is_offered());
         offered.map(|entry| Listed::new(&self.inner, &entry.subject) as Arc<dyn AgentProvider>).collect()
     }
 
     /// Also finds agents that are not offered: a session may use one that was removed or not checked yet.
     fn provider(&self, id: &str) -> Option<Arc<dyn AgentProvider>> {
-        let table = self.inner.table();
+        let table = self.inner.table.lock();
         Some(Listed::new(&self.inner, &table.entry(id)?.subject) as Arc<dyn AgentProvider>)
     }
 
@@ -83,7 +83,7 @@ impl Agents for LocalAgents {
     }
 
     fn snapshot(&self) -> AgentsSnapshot {
-        self.inner.table().snapshot()
+        self.inner.table.lock().snapshot()
     }
 
     fn watch(&self, on_change: Arc<dyn Fn() + Send + Sync>) {

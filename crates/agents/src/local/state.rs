@@ -3,7 +3,7 @@
 use super::table::Table;
 use crate::shell::Environment;
 use openagents_core::{CancellationToken, history::History, model::SettingsStore};
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 use std::{sync::Arc, time::Duration};
 
 /// Time to wait for a running check on shutdown.
@@ -20,7 +20,6 @@ pub struct AgentsConfig {
 
 pub(super) struct Inner {
     pub(super) config: AgentsConfig,
-    /// Returns the person's environment.
     pub(super) environment: fn(&CancellationToken) -> Environment,
     pub(super) table: Mutex<Table>,
     /// Notified when the table has changed.
@@ -28,18 +27,12 @@ pub(super) struct Inner {
     /// Held while settings are changed.
     pub(super) saving: Mutex<()>,
     pub(super) watchers: Mutex<Vec<Arc<dyn Fn() + Send + Sync>>>,
-    /// Cancels checks.
     pub(super) closing: CancellationToken,
 }
 
 impl Inner {
-    pub(super) fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock()
-    }
-
-    /// Changes the table and notifies observers.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut Table) -> T) -> T {
-        let result = change(&mut self.table());
+        let result = change(&mut self.table.lock());
         self.drop_idle();
         self.changed.notify_all();
         let watchers = self.watchers.lock().clone();
@@ -49,20 +42,20 @@ impl Inner {
 
     /// Shuts down replaced providers without a running turn. Not under the lock, since it takes a moment.
     pub(super) fn drop_idle(&self) {
-        let idle = self.table().take_idle();
+        let idle = self.table.lock().take_idle();
         drop(idle);
     }
 
     /// Stops all of them in parallel, 2 s each. Checks are stopped too, so that their programs don't keep running.
     pub(super) fn shut_down(&self) {
         self.closing.cancel();
-        let running = self.table().take_running();
+        let running = self.table.lock().take_running();
         std::thread::scope(|scope| {
             for agent in &running {
                 scope.spawn(|| agent.shut_down());
             }
         });
-        self.changed.wait_while_for(&mut self.table(), |table| table.checking, END);
+        self.changed.wait_while_for(&mut self.table.lock(), |table| table.checking, END);
     }
 }
 

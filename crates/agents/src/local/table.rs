@@ -1,6 +1,6 @@
 //! The state of all agents.
 
-use super::reach::{self, Newest, Provider};
+use super::reach::{self, Newest};
 use crate::{
     custom::hidden,
     doctor::{Diagnosis, Reach, Subject},
@@ -23,26 +23,22 @@ pub(super) enum Depth {
     Introduction,
 }
 
-/// The agents and their checks.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     entries: Vec<Entry>,
     pub(super) settings: AgentSettings,
     /// The environment to look for agents in; absent until the shell has answered.
     pub(super) environment: Option<Arc<Environment>>,
-    /// Pending checks and their depth.
     pub(super) wanted: BTreeMap<String, Depth>,
     /// Replaced or removed providers that may still run turns.
-    replaced: Vec<Provider>,
+    replaced: Vec<Arc<dyn AgentProvider>>,
     /// Whether to ask the shell again before the next check.
     pub(super) look_afresh: bool,
-    /// Whether a check is running.
     pub(super) checking: bool,
     /// Milliseconds since the epoch.
     pub(super) checked_at: Option<i64>,
 }
 
-/// One agent.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) subject: Subject,
@@ -56,7 +52,7 @@ pub(super) struct Entry {
 struct Running {
     reach: Reach,
     environment: Newest,
-    provider: Result<Provider, String>,
+    provider: Result<Arc<dyn AgentProvider>, String>,
 }
 
 impl Table {
@@ -68,18 +64,15 @@ impl Table {
         self.entries.iter().find(|entry| entry.subject.id() == id)
     }
 
-    /// Returns its position in the snapshot.
     pub(super) fn position(&self, subject: &Subject) -> Option<usize> {
         self.entries.iter().position(|entry| entry.subject == *subject)
     }
 
-    /// Returns the agents without a diagnosis.
     pub(super) fn unknown(&self) -> Vec<Subject> {
         let unknown = self.entries.iter().filter(|entry| entry.diagnosis.is_none());
         unknown.map(|entry| entry.subject.clone()).collect()
     }
 
-    /// Returns whether it has no diagnosis.
     pub(super) fn is_unknown(&self, subject: &Subject) -> bool {
         self.entries.iter().any(|entry| entry.subject == *subject && entry.diagnosis.is_none())
     }
@@ -112,17 +105,17 @@ impl Table {
     /// Returns the providers of an agent that may run turns.
     pub(super) fn running(&self, id: &str) -> Vec<Arc<dyn AgentProvider>> {
         let now = self.entry(id).and_then(|entry| entry.running.as_ref()?.provider.clone().ok());
-        let all = self.replaced.iter().cloned().chain(now).map(Provider::shared);
+        let all = self.replaced.iter().cloned().chain(now);
         all.filter(|provider| provider.id() == id).collect()
     }
 
     /// Returns the replaced providers without a running turn; the caller shuts them down.
-    pub(super) fn take_idle(&mut self) -> Vec<Provider> {
-        self.replaced.extract_if(.., |provider| provider.is_idle()).collect()
+    pub(super) fn take_idle(&mut self) -> Vec<Arc<dyn AgentProvider>> {
+        // A turn holds its provider.
+        self.replaced.extract_if(.., |provider| Arc::strong_count(provider) == 1).collect()
     }
 
-    /// Removes all providers and returns them for shutdown.
-    pub(super) fn take_running(&mut self) -> Vec<Provider> {
+    pub(super) fn take_running(&mut self) -> Vec<Arc<dyn AgentProvider>> {
         self.wanted.clear();
         let running = self.entries.iter_mut().filter_map(|entry| entry.running.take());
         running.filter_map(|running| running.provider.ok()).chain(self.replaced.drain(..)).collect()
@@ -159,14 +152,18 @@ impl Entry {
     pub(super) fn provider(&self) -> Option<Result<Arc<dyn AgentProvider>, String>> {
         let diagnosis = self.diagnosis.as_ref()?;
         Some(match (&self.running, diagnosis.availability()) {
-            (Some(running), Availability::Ready) => running.provider.clone().map(Provider::shared),
+            (Some(running), Availability::Ready) => running.provider.clone(),
             (_, Availability::Unavailable(reason)) => Err(reason),
             (None, Availability::Ready) => Err(format!("{} was stopped", self.subject.name())),
         })
     }
 
     /// Keeps the provider if it would be created in the same way. Returns it otherwise.
-    fn run(&mut self, diagnosis: &Diagnosis, environment: &Arc<Environment>) -> Option<Provider> {
+    fn run(
+        &mut self,
+        diagnosis: &Diagnosis,
+        environment: &Arc<Environment>,
+    ) -> Option<Arc<dyn AgentProvider>> {
         if let Some(running) = &self.running {
             let mut newest = running.environment.lock();
             if Some(&running.reach) == diagnosis.reach.as_ref()

@@ -191,11 +191,11 @@ fn a_check_keeps_agents_that_would_be_started_in_the_same_way() {
     let found = |variables: &[(&str, &str)]| {
         let variables = variables.iter().map(|(name, value)| ((*name).into(), (*value).into()));
         let environment: Arc<Environment> = Arc::new(variables.collect());
-        let entry = agents.inner.table().entry("custom:mine").unwrap().subject.clone();
+        let entry = agents.inner.table.lock().entry("custom:mine").unwrap().subject.clone();
         let cancel = CancellationToken::new();
         let diagnosis = crate::doctor::Doctor { environment: &environment, cancel: &cancel }.look(&entry);
         agents.inner.change(|table| table.found(&entry, diagnosis, &environment));
-        agents.inner.table().running("custom:mine")
+        agents.inner.table.lock().running("custom:mine")
     };
     let first = found(&[("PATH", "/bin"), ("STARSHIP_SESSION_KEY", "1")]);
     let second = found(&[("PATH", "/bin"), ("STARSHIP_SESSION_KEY", "2")]);
@@ -206,7 +206,7 @@ fn a_check_keeps_agents_that_would_be_started_in_the_same_way() {
     assert!(third.len() == 2 && Arc::ptr_eq(&first[0], &third[0]));
     drop((first, third));
     agents.inner.drop_idle();
-    assert_eq!(agents.inner.table().running("custom:mine").len(), 1);
+    assert_eq!(agents.inner.table.lock().running("custom:mine").len(), 1);
 }
 
 #[test]

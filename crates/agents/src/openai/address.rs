@@ -44,7 +44,6 @@ pub(super) fn is_sent_on(model: &str) -> bool {
     name.ends_with("-cloud") || name.ends_with(":cloud")
 }
 
-/// Returns whether it is an address of this machine.
 pub(super) fn is_loopback(url: &Url) -> bool {
     let Some(host) = url.host_str() else { return false };
     let literal = host.trim_start_matches('[').trim_end_matches(']');

@@ -1,11 +1,6 @@
 //! Converts the frames of an answer into model events.
 
-use super::{
-    calls::PartialCalls,
-    content::{Content, Piece},
-    names::Names,
-    parameters::Refused,
-};
+use super::{calls::PartialCalls, content::Content, names::Names, parameters::Refused};
 use openagents_core::model::{Activity, ModelEvent, Reasoning, StopReason, Usage};
 use serde_json::Value;
 use std::time::Instant;
@@ -31,11 +26,12 @@ pub(super) enum Flaw {
     BrokenOff,
     /// Withheld by the server's content filter.
     Filtered,
-    /// None of its frames is valid.
+    /// Not in the format of the API.
     Unreadable,
+    /// Longer than any answer.
+    Endless,
 }
 
-/// An answer being received.
 #[derive(Debug)]
 pub(super) struct Answer<'a> {
     names: Names,
@@ -72,7 +68,6 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Handles the data of a frame.
     pub(super) fn push(&mut self, data: &str, on_event: &mut dyn FnMut(ModelEvent)) -> Frame {
         let data = data.trim();
         if data == "[DONE]" {
@@ -100,8 +95,7 @@ impl<'a> Answer<'a> {
     }
 
     fn frame(&mut self, frame: &Value, on_event: &mut dyn FnMut(ModelEvent)) -> Frame {
-        let is_error = frame["object"] == "error" || frame["type"] == "error";
-        if is_error || frame.get("error").is_some_and(|error| !error.is_null()) {
+        if is_error(frame) {
             return Frame::Error(frame.clone());
         }
         if !frame.is_object() {
@@ -164,27 +158,13 @@ impl<'a> Answer<'a> {
     }
 
     fn content(&mut self, text: &str, on_event: &mut dyn FnMut(ModelEvent)) {
-        if text.is_empty() {
-            return;
-        }
         for piece in self.content.push(text) {
-            self.piece(piece, on_event);
+            self.tell(piece, on_event);
         }
-    }
-
-    fn piece(&mut self, piece: Piece, on_event: &mut dyn FnMut(ModelEvent)) {
-        let event = match piece {
-            Piece::Text(text) => {
-                self.spoke |= !text.trim().is_empty();
-                ModelEvent::Text(text)
-            }
-            Piece::Preamble(text) => ModelEvent::Preamble(text),
-            Piece::Thought(text) => ModelEvent::Reasoning(Reasoning::new(text)),
-        };
-        self.tell(event, on_event);
     }
 
     fn tell(&mut self, event: ModelEvent, on_event: &mut dyn FnMut(ModelEvent)) {
+        self.spoke |= matches!(&event, ModelEvent::Text(text) if !text.trim().is_empty());
         on_event(event);
         self.count(on_event);
     }
@@ -220,7 +200,7 @@ impl<'a> Answer<'a> {
         on_event: &mut dyn FnMut(ModelEvent),
     ) -> Result<StopReason, Flaw> {
         for piece in self.content.finish() {
-            self.piece(piece, on_event);
+            self.tell(piece, on_event);
         }
         let is_cut = self.finish.as_deref() == Some("length");
         let is_over = self.finish.is_some() || self.done;
@@ -256,6 +236,10 @@ impl<'a> Answer<'a> {
         let tokens_per_second = measured.unwrap_or_else(|| per_second(usage.tokens, first));
         on_event(ModelEvent::Usage(Usage { tokens_per_second, first_token_ms, ..usage }));
     }
+}
+
+pub(super) fn is_error(frame: &Value) -> bool {
+    frame["object"] == "error" || frame["type"] == "error" || !frame["error"].is_null()
 }
 
 /// Tokens per second since the first one.

@@ -10,7 +10,6 @@ const BYTES: usize = 1 << 20;
 /// Maximum number of calls kept per answer; the loop runs fewer.
 const CALLS: usize = 64;
 
-/// The calls of one answer.
 #[derive(Debug, Default)]
 pub(super) struct PartialCalls {
     calls: Vec<Call>,
@@ -53,8 +52,7 @@ impl PartialCalls {
         self.bytes += call.arguments.len().saturating_sub(before).min(room);
     }
 
-    /// Finds or creates the call that a delta belongs to. Indices may have gaps or all be 0; ids may come once, never,
-    /// or with every delta.
+    /// Finds or creates the call of a delta. Indices may have gaps or all be 0; ids may come once, never, or always.
     fn place(&mut self, index: Option<u64>, id: &str, name: &str) -> usize {
         let known_id = |call: &Call| !id.is_empty() && call.id == id;
         let known = match index {
@@ -82,7 +80,6 @@ impl PartialCalls {
         self.calls.is_empty()
     }
 
-    /// Returns whether the arguments of every call are valid JSON.
     pub(super) fn are_whole(&self) -> bool {
         self.calls.iter().all(|call| call.arguments.trim().is_empty() || call.is_whole())
     }

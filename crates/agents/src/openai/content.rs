@@ -3,16 +3,7 @@
 //! Handles reasoning in tags at the beginning, and gpt-oss behind servers that parse Harmony badly or not at all. The
 //! `analysis` channel is never shown, with or without its markers.
 
-/// Opening and closing tags of reasoning. Only recognized before the answer, which may mention tags.
-const TAGS: [(&str, &str); 7] = [
-    ("<think>", "</think>"),
-    ("<thinking>", "</thinking>"),
-    ("<thought>", "</thought>"),
-    ("<reasoning>", "</reasoning>"),
-    ("<seed:think>", "</seed:think>"),
-    ("[THINK]", "[/THINK]"),
-    ("◁think▷", "◁/think▷"),
-];
+use openagents_core::model::{ModelEvent, Reasoning, THOUGHT_TAGS, tag_begun};
 
 /// The markers of Harmony, the format of gpt-oss.
 const MARKERS: [&str; 7] =
@@ -23,17 +14,6 @@ const ANALYSIS: &str = "analysis";
 
 /// The beginning of the answer if markers were removed.
 const GLUED_FINAL: &str = "assistantfinal";
-
-/// A classified piece of content.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece {
-    /// Part of the answer.
-    Text(String),
-    /// Part of a preamble to a call.
-    Preamble(String),
-    /// Part of the reasoning.
-    Thought(String),
-}
 
 /// Classifies content as it arrives.
 #[derive(Debug)]
@@ -75,16 +55,14 @@ impl Content {
         Self { gpt_oss, mode: Mode::Begin, held: String::new() }
     }
 
-    /// Adds content and returns the classified pieces.
-    pub(super) fn push(&mut self, text: &str) -> Vec<Piece> {
+    pub(super) fn push(&mut self, text: &str) -> Vec<ModelEvent> {
         self.held.push_str(text);
         let mut out = Vec::new();
         while self.step(&mut out) {}
         out
     }
 
-    /// Returns the rest.
-    pub(super) fn finish(&mut self) -> Vec<Piece> {
+    pub(super) fn finish(&mut self) -> Vec<ModelEvent> {
         let mut out = Vec::new();
         if self.mode == Mode::Begin {
             self.held = self.held.trim_start().to_owned();
@@ -96,7 +74,7 @@ impl Content {
     }
 
     /// Processes the next piece; returns whether more may follow.
-    fn step(&mut self, out: &mut Vec<Piece>) -> bool {
+    fn step(&mut self, out: &mut Vec<ModelEvent>) -> bool {
         match self.mode.clone() {
             Mode::Begin => self.begin(),
             Mode::Text if !self.gpt_oss => {
@@ -114,7 +92,7 @@ impl Content {
 
     fn begin(&mut self) -> bool {
         let text = self.held.trim_start();
-        let tag = TAGS.into_iter().find(|(opening, _)| text.starts_with(opening));
+        let tag = THOUGHT_TAGS.into_iter().find(|(opening, _)| text.starts_with(opening));
         let glued = self.gpt_oss && text.starts_with(ANALYSIS);
         let (length, mode) = if let Some((opening, closing)) = tag {
             (opening.len(), Mode::Tagged(closing))
@@ -127,7 +105,7 @@ impl Content {
         } else if self.gpt_oss && text.starts_with(GLUED_FINAL) {
             (GLUED_FINAL.len(), Mode::Begin)
         } else {
-            let openings = TAGS.iter().map(|(opening, _)| *opening).chain(MARKERS);
+            let openings = THOUGHT_TAGS.iter().map(|(opening, _)| *opening).chain(MARKERS);
             let glued: &[&str] = if self.gpt_oss { &[ANALYSIS, GLUED_FINAL] } else { &[] };
             if openings.chain(glued.iter().copied()).any(|opening| opening.starts_with(text)) {
                 return false;
@@ -143,7 +121,6 @@ impl Content {
         true
     }
 
-    /// Handles a Harmony marker.
     fn mark(&mut self, marker: &str) -> bool {
         self.mode = match (marker, &self.mode) {
             ("<|message|>", Mode::Header(header)) => Mode::Body(Channel::of(header)),
@@ -157,11 +134,10 @@ impl Content {
         true
     }
 
-    /// Emits the text before the first of `ends` and removes both; if none is found, emits everything that can't be the
-    /// beginning of one.
-    fn until(&mut self, ends: &[&'static str], out: &mut Vec<Piece>) -> Option<&'static str> {
+    /// Emits the text before the first of `ends` and removes both. Without one, emits what can't be its beginning.
+    fn until(&mut self, ends: &[&'static str], out: &mut Vec<ModelEvent>) -> Option<&'static str> {
         let found = ends.iter().filter_map(|end| Some((self.held.find(end)?, *end))).min();
-        let at = found.map_or_else(|| self.held.len() - begun(&self.held, ends), |(at, _)| at);
+        let at = found.map_or_else(|| self.held.len() - tag_begun(&self.held, ends), |(at, _)| at);
         let rest = self.held.split_off(at);
         let said = std::mem::replace(&mut self.held, rest);
         self.say(said, out);
@@ -170,14 +146,16 @@ impl Content {
         Some(end)
     }
 
-    fn say(&mut self, text: String, out: &mut Vec<Piece>) {
+    fn say(&mut self, text: String, out: &mut Vec<ModelEvent>) {
         if let Mode::Header(header) = &mut self.mode {
             header.push_str(&text);
         } else if !text.is_empty() {
             out.push(match self.mode {
-                Mode::Tagged(_) | Mode::Glued | Mode::Body(Channel::Hidden) => Piece::Thought(text),
-                Mode::Body(Channel::Commentary) => Piece::Preamble(text),
-                _ => Piece::Text(text),
+                Mode::Tagged(_) | Mode::Glued | Mode::Body(Channel::Hidden) => {
+                    ModelEvent::Reasoning(Reasoning::new(text))
+                }
+                Mode::Body(Channel::Commentary) => ModelEvent::Preamble(text),
+                _ => ModelEvent::Text(text),
             });
         }
     }
@@ -195,14 +173,6 @@ impl Channel {
     }
 }
 
-/// Returns the length of a suffix that may be the beginning of one of `ends`.
-fn begun(text: &str, ends: &[&str]) -> usize {
-    let longest = |end: &&str| {
-        (1..end.len()).rev().find(|length| text.as_bytes().ends_with(&end.as_bytes()[..*length])).unwrap_or(0)
-    };
-    ends.iter().map(longest).max().unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,14 +180,15 @@ mod tests {
 
     fn read<'a>(model: &str, pieces: impl IntoIterator<Item = &'a str>) -> [String; 3] {
         let mut content = Content::new(model);
-        let mut out: Vec<Piece> = pieces.into_iter().flat_map(|piece| content.push(piece)).collect();
+        let mut out: Vec<ModelEvent> = pieces.into_iter().flat_map(|piece| content.push(piece)).collect();
         out.extend(content.finish());
         let mut said = [String::new(), String::new(), String::new()];
         for piece in out {
             match piece {
-                Piece::Text(text) => said[0].push_str(&text),
-                Piece::Preamble(text) => said[1].push_str(&text),
-                Piece::Thought(text) => said[2].push_str(&text),
+                ModelEvent::Text(text) => said[0].push_str(&text),
+                ModelEvent::Preamble(text) => said[1].push_str(&text),
+                ModelEvent::Reasoning(text) => said[2].push_str(text.for_template()),
+                other => panic!("{other:?}"),
             }
         }
         said

@@ -11,7 +11,7 @@ use openagents_core::{
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use std::collections::BTreeMap;
 
-/// The provider id of a model named on the command line.
+/// OpenAI as a server, and the provider id of every model named on the command line.
 const OPENAI: &str = "openai";
 
 /// The variable read by OpenAI's own clients.
@@ -51,108 +51,47 @@ pub enum EndpointError {
     Client(String, String),
 }
 
-/// Well-known servers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Preset {
-    /// <https://platform.openai.com/docs/api-reference/introduction>
-    OpenAi,
-    /// Port 11434: <https://docs.ollama.com/api/openai-compatibility>
-    Ollama,
-    /// Port 1234: <https://lmstudio.ai/docs/developer/openai-compat>
-    LmStudio,
-    /// Port 8080: `--port` in <https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md>
-    LlamaServer,
-    /// Port 8000: <https://docs.vllm.ai/en/latest/serving/openai_compatible_server/>
-    Vllm,
+struct Preset {
+    /// Its name on command lines.
+    id: &'static str,
+    name: &'static str,
+    base_url: &'static str,
 }
 
-impl Preset {
-    /// All presets.
-    pub const ALL: [Self; 5] = [Self::OpenAi, Self::Ollama, Self::LmStudio, Self::LlamaServer, Self::Vllm];
-
-    /// Returns the display name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::OpenAi => "OpenAI",
-            Self::Ollama => "Ollama",
-            Self::LmStudio => "LM Studio",
-            Self::LlamaServer => "llama-server",
-            Self::Vllm => "vLLM",
-        }
-    }
-
-    /// Returns the name used on command lines: `lm-studio`.
-    pub fn id(self) -> &'static str {
-        match self {
-            Self::OpenAi => "openai",
-            Self::Ollama => "ollama",
-            Self::LmStudio => "lm-studio",
-            Self::LlamaServer => "llama-server",
-            Self::Vllm => "vllm",
-        }
-    }
-
-    /// Returns the default base URL.
-    pub fn base_url(self) -> &'static str {
-        match self {
-            Self::OpenAi => "https://api.openai.com/v1",
-            Self::Ollama => "http://127.0.0.1:11434/v1",
-            Self::LmStudio => "http://127.0.0.1:1234/v1",
-            Self::LlamaServer => "http://127.0.0.1:8080/v1",
-            Self::Vllm => "http://127.0.0.1:8000/v1",
-        }
-    }
-
-    /// Returns the endpoint of one of its models.
-    pub fn endpoint(self, model: &str) -> Endpoint {
-        Endpoint {
-            id: OPENAI.to_owned(),
-            name: self.name().to_owned(),
-            base_url: self.base_url().to_owned(),
-            model: model.to_owned(),
-            key: match self {
-                Self::OpenAi => KeySource::Variable(OPENAI_KEY.to_owned()),
-                // These need no key, or use a custom one.
-                Self::Ollama | Self::LmStudio | Self::LlamaServer | Self::Vllm => KeySource::None,
-            },
-            headers: BTreeMap::new(),
-        }
-    }
-
-    /// Finds the preset with this host and port.
-    fn at(base_url: &str) -> Option<Self> {
-        let asked = address::completions(base_url).ok()?;
-        Self::ALL.into_iter().find(|preset| {
-            address::completions(preset.base_url()).is_ok_and(|own| {
-                let same_host = own.host_str() == asked.host_str()
-                    || address::is_loopback(&own) && address::is_loopback(&asked);
-                same_host && own.port_or_known_default() == asked.port_or_known_default()
-            })
-        })
-    }
-}
+/// The first is the default. Addresses:
+/// <https://platform.openai.com/docs/api-reference/introduction>,
+/// <https://docs.ollama.com/api/openai-compatibility>, <https://lmstudio.ai/docs/developer/openai-compat>,
+/// `--port` in <https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md>,
+/// <https://docs.vllm.ai/en/latest/serving/openai_compatible_server/>.
+const PRESETS: [Preset; 5] = [
+    Preset { id: OPENAI, name: "OpenAI", base_url: "https://api.openai.com/v1" },
+    Preset { id: "ollama", name: "Ollama", base_url: "http://127.0.0.1:11434/v1" },
+    Preset { id: "lm-studio", name: "LM Studio", base_url: "http://127.0.0.1:1234/v1" },
+    Preset { id: "llama-server", name: "llama-server", base_url: "http://127.0.0.1:8080/v1" },
+    Preset { id: "vllm", name: "vLLM", base_url: "http://127.0.0.1:8000/v1" },
+];
 
 impl Endpoint {
-    /// Returns the model named on the command line: at OpenAI unless there is a base URL or the [id](Preset::id) of a
-    /// preset.
+    /// Returns the model named on the command line. `server` is a base URL or the name of a well-known server; OpenAI
+    /// without one.
     ///
-    /// The key is read from `key_variable`. Without one, it is `OPENAI_API_KEY` for OpenAI and for other base URLs with
-    /// `https`, as it was set for the address named along with it. No other server gets it.
-    pub fn named(model: &str, base_url: Option<&str>, key_variable: Option<&str>) -> Self {
-        let preset = base_url.and_then(|named| Preset::ALL.into_iter().find(|preset| preset.id() == named));
-        let mut endpoint = preset.unwrap_or(Preset::OpenAi).endpoint(model);
-        if let (None, Some(base_url)) = (preset, base_url) {
-            endpoint.name = server_name(base_url);
-            base_url.clone_into(&mut endpoint.base_url);
-            let url = address::completions(base_url).ok();
-            if !url.is_some_and(|url| url.scheme() == "https" && !address::is_loopback(&url)) {
-                endpoint.key = KeySource::None;
-            }
+    /// The key is read from `key_variable`. Without one, it is `OPENAI_API_KEY` for servers with `https` on another
+    /// machine, as it was set for the address named along with it. No other server gets it.
+    pub fn named(model: &str, server: Option<&str>, key_variable: Option<&str>) -> Self {
+        let server = server.unwrap_or(OPENAI);
+        let preset = PRESETS.iter().find(|preset| preset.id == server);
+        let base_url = preset.map_or(server, |preset| preset.base_url);
+        let url = address::completions(base_url).ok();
+        let is_public = url.is_some_and(|url| url.scheme() == "https" && !address::is_loopback(&url));
+        let variable = key_variable.or(is_public.then_some(OPENAI_KEY));
+        Self {
+            id: OPENAI.to_owned(),
+            name: server_name(base_url),
+            base_url: base_url.to_owned(),
+            model: model.to_owned(),
+            key: variable.map_or(KeySource::None, |variable| KeySource::Variable(variable.to_owned())),
+            headers: BTreeMap::new(),
         }
-        if let Some(variable) = key_variable {
-            endpoint.key = KeySource::Variable(variable.to_owned());
-        }
-        endpoint
     }
 
     /// Returns the model of a custom agent; `None` if the agent is not a model.
@@ -201,8 +140,18 @@ impl std::fmt::Debug for Endpoint {
     }
 }
 
+/// Finds the name of a well-known server by host and port.
 fn server_name(base_url: &str) -> String {
-    Preset::at(base_url).map_or("the server", Preset::name).to_owned()
+    let asked = address::completions(base_url).ok();
+    let is_it = |preset: &&Preset| {
+        let Some((asked, own)) = asked.as_ref().zip(address::completions(preset.base_url).ok()) else {
+            return false;
+        };
+        let same_host =
+            own.host_str() == asked.host_str() || address::is_loopback(&own) && address::is_loopback(asked);
+        same_host && own.port_or_known_default() == asked.port_or_known_default()
+    };
+    PRESETS.iter().find(is_it).map_or("the server", |preset| preset.name).to_owned()
 }
 
 #[cfg(test)]
@@ -223,13 +172,10 @@ mod tests {
         for (base_url, expected) in rows {
             assert_eq!(Endpoint::named("m", Some(base_url), None).name, expected, "{base_url}");
         }
-        for preset in Preset::ALL {
-            let endpoint = Endpoint::named("m", Some(preset.id()), None);
-            assert_eq!(
-                (endpoint.name.as_str(), endpoint.base_url.as_str()),
-                (preset.name(), preset.base_url())
-            );
-            assert_eq!(server_name(preset.base_url()), preset.name());
+        for preset in PRESETS {
+            let endpoint = Endpoint::named("m", Some(preset.id), None);
+            assert_eq!((endpoint.name.as_str(), endpoint.base_url.as_str()), (preset.name, preset.base_url));
+            assert_eq!(server_name(preset.base_url), preset.name);
         }
         assert_eq!(Endpoint::named("gpt-5", None, None).base_url, "https://api.openai.com/v1");
     }
@@ -284,7 +230,7 @@ mod tests {
         for (name, value) in
             [("a b", "x"), ("", "x"), ("x", "a\r\nb: c"), ("Content-Length", "3"), ("Host", "h")]
         {
-            let mut endpoint = Preset::Vllm.endpoint("m");
+            let mut endpoint = Endpoint::named("m", Some("vllm"), None);
             endpoint.headers.insert(name.to_owned(), value.to_owned());
             assert_eq!(endpoint.header_map().err(), Some(EndpointError::Header(name.to_owned())), "{name}");
         }

@@ -2,7 +2,7 @@
 
 use super::{
     address,
-    answer::{Answer, Flaw, Frame},
+    answer::{Answer, Flaw, Frame, is_error},
     endpoint::{Endpoint, EndpointError},
     frames::{Frames, Lost},
     key::{KeySource, Secret},
@@ -28,13 +28,11 @@ const DRAIN: Duration = Duration::from_millis(20);
 /// Timeouts and retries.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RequestTimeouts {
-    /// Connect timeout.
     pub(super) connect: Duration,
     /// From the request to the first frame: the server may have to load the model and process the prompt.
     pub(super) first: Duration,
     /// Between two chunks of an answer.
     pub(super) idle: Duration,
-    /// Attempts after the first one.
     pub(super) retries: usize,
     /// Pause before the second attempt, doubled for each further one, with up to 100 % jitter.
     pub(super) pause: Duration,
@@ -161,12 +159,12 @@ impl Exchange {
         let frames = Frames::open(pieces(response, Rc::clone(&wait))).await;
         let mut frames = frames.map_err(|lost| self.lost(lost, &wait))?;
         let first = match frames.next().await {
-            None => return Err(self.sentences.nonsense()),
+            None => return Err(self.sentences.flawed(Flaw::Unreadable)),
             Some(Err(lost)) => return Err(self.lost(lost, &wait)),
             Some(Ok(first)) => first,
         };
         // Before the first token, an error may be about a parameter.
-        if let Some(error) = error_in(&first) {
+        if let Some(error) = serde_json::from_str(&first).ok().filter(is_error) {
             return Err(self.sentences.frame(&error, key));
         }
         wait.set(self.timeouts.idle);
@@ -203,13 +201,12 @@ impl Exchange {
         match lost {
             Lost::Network(Break::Silence) => self.sentences.silent(wait.get()),
             Lost::Network(Break::Network(error)) => self.sentences.network(&error),
-            Lost::TooLong => self.sentences.too_long(),
-            Lost::NoText => self.sentences.nonsense(),
+            Lost::TooLong => self.sentences.flawed(Flaw::Endless),
+            Lost::NoText => self.sentences.flawed(Flaw::Unreadable),
         }
     }
 }
 
-/// An answer whose first frame has arrived.
 pub(super) struct Opened<'a> {
     exchange: &'a Exchange,
     frames: Frames<Break>,
@@ -219,7 +216,6 @@ pub(super) struct Opened<'a> {
 }
 
 impl Opened<'_> {
-    /// Reads the answer to its end.
     pub(super) async fn read(
         mut self,
         mut answer: Answer<'_>,
@@ -249,18 +245,9 @@ impl Opened<'_> {
             }
             frame = self.frames.next().await;
         }
-        answer.finish(is_lost, on_event).map_err(|flaw| {
-            let trouble = match flaw {
-                Flaw::BrokenOff => sentences.broken_off(),
-                Flaw::Filtered => sentences.filtered(),
-                Flaw::Unreadable => sentences.nonsense(),
-            };
-            trouble.error
-        })
+        answer.finish(is_lost, on_event).map_err(|flaw| sentences.flawed(flaw).error)
     }
-}
 
-impl Opened<'_> {
     /// Reads past the end, usually one empty chunk: only then can the connection be reused.
     async fn drain(&mut self) {
         let rest = async { while self.frames.next().await.is_some_and(|frame| frame.is_ok()) {} };
@@ -289,10 +276,4 @@ fn pieces(
             Err(_) => Some((Err(Break::Silence), None)),
         }
     })
-}
-
-fn error_in(frame: &str) -> Option<Value> {
-    let frame: Value = serde_json::from_str(frame).ok()?;
-    let is_error = frame["object"] == "error" || frame["type"] == "error" || !frame["error"].is_null();
-    is_error.then_some(frame)
 }

@@ -1,5 +1,4 @@
-//! Splits a response into frames: the data of server-sent events, or the single JSON object of a server that does not
-//! stream.
+//! Splits a response into frames: server-sent events, or the single JSON object of a server that does not stream.
 
 use eventsource_stream::{EventStreamError, Eventsource};
 use futures::{
@@ -20,7 +19,6 @@ const WHOLE: usize = 8 << 20;
 /// The UTF-8 byte order mark.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The reason there is no next frame.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Lost<E> {
     /// A network error.
@@ -33,7 +31,6 @@ pub(super) enum Lost<E> {
 
 type Chunk<E> = Result<Vec<u8>, Lost<E>>;
 
-/// The frames of one answer.
 pub(super) struct Frames<E> {
     frames: LocalBoxStream<'static, Result<String, Lost<E>>>,
     /// Bytes since the last frame.

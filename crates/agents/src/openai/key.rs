@@ -31,12 +31,10 @@ impl Secret {
         (!text.is_empty()).then(|| Self(text.to_owned()))
     }
 
-    /// Returns the key, for use in a header.
     pub(super) fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Replaces the key in a text.
     pub(super) fn hide_in(&self, text: &str) -> String {
         text.replace(&self.0, "…")
     }

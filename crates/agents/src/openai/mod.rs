@@ -25,7 +25,7 @@ mod said;
 
 pub use address::AddressError;
 pub(crate) use address::is_local;
-pub use endpoint::{Endpoint, EndpointError, Preset};
+pub use endpoint::{Endpoint, EndpointError};
 pub use key::{KeySource, Secret};
 
 use answer::Answer;
@@ -46,8 +46,7 @@ use std::{
 };
 use tokio::runtime::Runtime;
 
-/// Connections are kept between requests, so that the next round of a loop needs no handshake; the runtime must live as
-/// long.
+/// Lives as long as the connections, which are kept so that the next round of a loop needs no handshake.
 static NETWORK: LazyLock<std::io::Result<Runtime>> = LazyLock::new(|| {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).thread_name("openai").enable_all().build()
 });

@@ -5,7 +5,6 @@ use openagents_core::model::{ToolSpec, WireNames};
 /// Maximum characters of a name on the wire.
 const LENGTH: usize = 64;
 
-/// The tool names of one request.
 #[derive(Debug)]
 pub(super) struct Names(WireNames);
 
@@ -18,8 +17,7 @@ impl Names {
         self.0.wire(name)
     }
 
-    /// Returns our name of an offered tool, or else the name as written. Servers of gpt-oss leave a namespace before a
-    /// name and markers behind it.
+    /// Returns our name of an offered tool, or else the written one. Servers of gpt-oss leave a namespace and markers.
     pub(super) fn ours(&self, written: &str) -> String {
         let bare = written.split("<|").next().unwrap_or(written).trim();
         let bare = bare.strip_prefix("functions.").unwrap_or(bare);

@@ -74,7 +74,6 @@ pub(super) struct Refused {
 }
 
 impl Refused {
-    /// Returns whether this is new.
     pub(super) fn add(&self, parameter: Parameter) -> bool {
         self.parameters.lock().insert(parameter)
     }

@@ -1,6 +1,7 @@
 //! Errors as one sentence that names the endpoint and the remedy.
 
 use super::{
+    answer::Flaw,
     endpoint::Endpoint,
     key::Secret,
     parameters::Parameter,
@@ -14,11 +15,9 @@ use std::time::Duration;
 /// The reason there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RequestFailure {
-    /// The error with its sentence.
     pub(super) error: ModelError,
     /// Set if a retry may succeed, with the pause requested by the server.
     pub(super) passes: Option<Option<Duration>>,
-    /// The refused parameter.
     pub(super) parameter: Option<Parameter>,
 }
 
@@ -116,29 +115,18 @@ impl Sentences {
         )
     }
 
-    pub(super) fn too_long(&self) -> RequestFailure {
-        RequestFailure::failed(format!(
-            "{} sends an endless answer; is {} an OpenAI-compatible address?",
-            self.server, self.base_url
-        ))
-    }
-
-    pub(super) fn nonsense(&self) -> RequestFailure {
-        RequestFailure::failed(format!(
-            "{} did not send an answer; is {} an OpenAI-compatible address?",
-            self.server, self.base_url
-        ))
-    }
-
-    pub(super) fn broken_off(&self) -> RequestFailure {
-        RequestFailure::failed(format!("{} broke off in the middle of its answer; try again", self.server))
-    }
-
-    pub(super) fn filtered(&self) -> RequestFailure {
-        RequestFailure::failed(format!(
-            "{} withheld the answer (content filter); rephrase the prompt",
-            self.server
-        ))
+    pub(super) fn flawed(&self, flaw: Flaw) -> RequestFailure {
+        let (server, base_url) = (&self.server, &self.base_url);
+        RequestFailure::failed(match flaw {
+            Flaw::BrokenOff => format!("{server} broke off in the middle of its answer; try again"),
+            Flaw::Filtered => format!("{server} withheld the answer (content filter); rephrase the prompt"),
+            Flaw::Unreadable => {
+                format!("{server} did not send an answer; is {base_url} an OpenAI-compatible address?")
+            }
+            Flaw::Endless => {
+                format!("{server} sends an endless answer; is {base_url} an OpenAI-compatible address?")
+            }
+        })
     }
 
     /// The error of a response with an error status.

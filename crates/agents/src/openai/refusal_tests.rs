@@ -1,12 +1,11 @@
 //! Error sentences.
 
 use super::*;
-use crate::openai::{KeySource, Preset};
 
-fn sentences(preset: Preset) -> Sentences {
-    let endpoint = Endpoint { key: KeySource::Variable("A_KEY".to_owned()), ..preset.endpoint("some-model") };
-    let local = preset != Preset::OpenAi;
-    let origin = preset.base_url().trim_end_matches("/v1").to_owned();
+fn sentences(server: &str) -> Sentences {
+    let endpoint = Endpoint::named("some-model", Some(server), Some("A_KEY"));
+    let local = server != "openai";
+    let origin = endpoint.base_url.trim_end_matches("/v1").to_owned();
     Sentences::new(&endpoint, &origin, local)
 }
 
@@ -44,7 +43,7 @@ fn every_status_has_a_sentence_with_a_remedy() {
         .iter()
         .map(|(status, body)| {
             let status = StatusCode::from_u16(*status).unwrap();
-            let trouble = sentences(Preset::OpenAi).status(status, &HeaderMap::new(), body, key().as_ref());
+            let trouble = sentences("openai").status(status, &HeaderMap::new(), body, key().as_ref());
             assert!(!format!("{trouble:?}").contains("sk-123"), "{trouble:?}");
             assert_eq!(
                 trouble.passes.is_some(),
@@ -55,7 +54,7 @@ fn every_status_has_a_sentence_with_a_remedy() {
         })
         .collect();
     insta::assert_snapshot!(told.join("\n"));
-    let without = sentences(Preset::Vllm).status(StatusCode::UNAUTHORIZED, &HeaderMap::new(), "", None);
+    let without = sentences("vllm").status(StatusCode::UNAUTHORIZED, &HeaderMap::new(), "", None);
     assert_eq!(
         without.error.to_string(),
         "vLLM at http://127.0.0.1:8000 asks for a key (401); set A_KEY to its key"
@@ -88,7 +87,7 @@ fn context_overflows_are_recognized() {
         (r#"{"error":{"message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#, (210_000, 200_000)),
     ];
     for (body, (needed, context)) in rows {
-        let trouble = sentences(Preset::Vllm).status(StatusCode::BAD_REQUEST, &HeaderMap::new(), body, None);
+        let trouble = sentences("vllm").status(StatusCode::BAD_REQUEST, &HeaderMap::new(), body, None);
         assert_eq!(trouble, RequestFailure::of(ModelError::ContextOverflow { needed, context }), "{body}");
     }
 }

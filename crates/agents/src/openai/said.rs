@@ -7,7 +7,6 @@ use serde_json::Value;
 /// Maximum characters shown of a server's message.
 const SAID: usize = 200;
 
-/// The error message of a server.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     pub(super) message: String,
@@ -92,7 +91,6 @@ impl Said {
     }
 }
 
-/// Redacts the key in a foreign text.
 fn hidden(text: &str, key: Option<&Secret>) -> String {
     key.map_or_else(|| text.to_owned(), |key| key.hide_in(text))
 }

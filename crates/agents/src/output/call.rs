@@ -54,7 +54,6 @@ pub(crate) struct TerminalNews {
 
 #[derive(Debug)]
 pub(super) struct Call {
-    /// Our id of the call.
     pub(super) id: String,
     pub(super) turn: u64,
     pub(super) open: bool,
@@ -91,14 +90,12 @@ impl Default for ShownTerminal {
 }
 
 impl ShownTerminal {
-    /// Returns whether its command has ended.
     pub(super) fn has_ended(&self) -> bool {
         self.exit_code.is_some() || self.signal.is_some()
     }
 }
 
 impl Call {
-    /// The terminals shown by this call.
     pub(super) fn terminals(&self) -> impl Iterator<Item = &str> {
         self.shown.iter().filter_map(|piece| match piece {
             Shown::Terminal(id) => Some(id.as_str()),

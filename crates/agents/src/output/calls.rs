@@ -20,14 +20,13 @@ const AGAIN: Duration = Duration::from_millis(250);
 const REMEMBERED: usize = 10_000;
 /// Calls, newest first, whose terminals are updated while they grow.
 const RECENT: usize = 100;
-/// A call with more bytes of text and diffs than this updates its terminals only when it ends, since every update logs
-/// all of its content.
+/// Bytes of text and diffs above which a call updates its terminals only when it ends: every update logs all content.
 const FIXED: usize = 64 << 10;
 
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     pub(super) turn: u64,
-    running: bool,
+    pub(super) running: bool,
     pub(super) calls: Vec<Call>,
     pub(super) by_their_id: HashMap<String, usize>,
     pub(super) terminals: HashMap<String, ShownTerminal>,
@@ -50,13 +49,11 @@ impl Calls {
         }
     }
 
-    /// Returns whether this call has ended.
     pub(super) fn is_over(&self, their_id: &str) -> bool {
         self.by_their_id.get(their_id).is_some_and(|at| !self.calls[*at].open)
     }
 
-    /// Applies an update of a call and returns our id of it; `None` over the limit. `announces` is true for a
-    /// `tool_call`.
+    /// Applies an update of a call, or a `tool_call` that `announces` one. Returns our id of it; `None` over the limit.
     pub(super) fn news(
         &mut self,
         now: Instant,
@@ -284,7 +281,6 @@ impl Calls {
         self.running = false;
     }
 
-    /// Closes the open calls.
     pub(super) fn close_open(&mut self, why: &str, ready: &mut Ready) {
         for at in 0..self.calls.len() {
             if self.calls[at].open {

@@ -22,7 +22,6 @@ const OUTCOME: usize = 1 << 20;
 /// Maximum number of steps of a plan.
 const STEPS: usize = 200;
 
-/// The role of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Message,
@@ -42,7 +41,6 @@ struct Source {
 
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
-    running: bool,
     coalescer: Coalescer<Source>,
     /// The source of the last text in time, and of the last late text: neither interrupts the other.
     source: Option<Source>,
@@ -79,7 +77,6 @@ impl Timeline {
 
     pub(crate) fn begin_turn(&mut self, now: Instant) {
         self.flush(now);
-        self.running = true;
         (self.source, self.late_source) = (None, None);
         self.plan = None;
         self.said.clear();
@@ -93,7 +90,7 @@ impl Timeline {
     /// Adds text. `theirs` is the agent's own id of the message, if it sends one.
     pub(crate) fn text(&mut self, now: Instant, role: Role, text: &str, theirs: Option<String>) {
         let is_earlier = theirs.as_ref().is_some_and(|id| self.earlier_ids.contains(id));
-        let late = !self.running || is_earlier;
+        let late = !self.calls.running || is_earlier;
         let same = |source: &Source| source.role == role && source.late == late && source.theirs == theirs;
         let last = if late { &mut self.late_source } else { &mut self.source };
         let known = last.take_if(|source| same(source));
@@ -134,7 +131,7 @@ impl Timeline {
             self.ready[before..].iter().any(|update| matches!(update, SessionUpdate::ToolCall(_)));
         if announced {
             (self.source, self.late_source) = (None, None);
-            self.told |= self.running;
+            self.told |= self.calls.running;
         }
         call_id
     }
@@ -146,13 +143,11 @@ impl Timeline {
         self.call(now, news, is_over)
     }
 
-    /// The content of an open call.
     pub(crate) fn shown(&self, their_id: &str) -> Vec<ToolContent> {
         self.calls.shown(their_id)
     }
 
-    /// Shows one of our terminals: in the call that waits for this command, or else in a new row. `None` over the
-    /// limit.
+    /// Shows one of our terminals in the call that waits for its command, or in a new row. `None` over the limit.
     pub(crate) fn terminal_row(
         &mut self,
         now: Instant,
@@ -181,7 +176,7 @@ impl Timeline {
 
     /// Replaces the plan with steps and their statuses.
     pub(crate) fn plan(&mut self, now: Instant, steps: impl Iterator<Item = (String, EntryStatus)>) {
-        if !self.running {
+        if !self.calls.running {
             return;
         }
         self.flush(now);
@@ -206,12 +201,10 @@ impl Timeline {
         self.plan = Some(snapshot);
     }
 
-    /// Returns whether the agent has sent any output in this turn.
     pub(crate) fn has_told(&self) -> bool {
         self.told
     }
 
-    /// Returns the last message of the turn.
     pub(crate) fn said(&self) -> &str {
         &self.said
     }
@@ -239,7 +232,6 @@ impl Timeline {
             ended: true,
             ..AgentMessage::default()
         }));
-        self.running = false;
     }
 
     /// Closes the open calls of an agent that has exited.

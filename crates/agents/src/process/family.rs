@@ -31,7 +31,6 @@ impl Family {
         Self { members }
     }
 
-    /// Adds descendants that were seen before.
     pub(super) fn extend(&mut self, other: Self) {
         self.members.extend(other.members);
     }

@@ -1,6 +1,7 @@
 //! A child process and its descendants.
 
 use super::family::Family;
+use openagents_core::helper;
 use parking_lot::{Condvar, Mutex};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::{
@@ -39,7 +40,6 @@ struct State {
     family: Family,
 }
 
-/// The piped streams.
 #[derive(Debug)]
 pub(crate) struct Streams {
     pub(crate) stdin: Option<ChildStdin>,
@@ -115,12 +115,10 @@ impl Group {
         Instant::now()
     }
 
-    /// Returns the exit status of the leader.
     pub(crate) fn ended(&self) -> Option<ExitStatus> {
         self.state.lock().ended
     }
 
-    /// Waits for the leader to exit.
     pub(crate) fn wait(&self, limit: Duration) -> Option<ExitStatus> {
         let mut state = self.state.lock();
         self.changed.wait_while_for(&mut state, |state| state.ended.is_none(), limit);
@@ -181,7 +179,6 @@ impl Group {
         wait(PAUSE).for_each(|group| tracing::warn!(group = group.id.as_raw_nonzero(), "cannot be killed"));
     }
 
-    /// Kills the whole group.
     pub(crate) fn kill(&self) {
         self.signal(Signal::KILL);
     }
@@ -196,24 +193,8 @@ pub(crate) fn exit_in_words(status: ExitStatus) -> String {
     }
 }
 
-/// Returns the name of a signal, such as `SIGKILL`.
 pub(crate) fn signal_name(number: i32) -> String {
-    const NAMES: [(Signal, &str); 12] = [
-        (Signal::HUP, "SIGHUP"),
-        (Signal::INT, "SIGINT"),
-        (Signal::QUIT, "SIGQUIT"),
-        (Signal::ILL, "SIGILL"),
-        (Signal::TRAP, "SIGTRAP"),
-        (Signal::ABORT, "SIGABRT"),
-        (Signal::BUS, "SIGBUS"),
-        (Signal::FPE, "SIGFPE"),
-        (Signal::KILL, "SIGKILL"),
-        (Signal::SEGV, "SIGSEGV"),
-        (Signal::PIPE, "SIGPIPE"),
-        (Signal::TERM, "SIGTERM"),
-    ];
-    let known = NAMES.iter().find(|(signal, _)| signal.as_raw() == number);
-    known.map_or_else(|| format!("signal {number}"), |(_, name)| (*name).to_owned())
+    helper::signal_name(number).map_or_else(|| format!("signal {number}"), str::to_owned)
 }
 
 #[cfg(test)]

@@ -1,6 +1,10 @@
 //! Lines of a stream, up to a maximum length.
 
-use std::io::{BufRead, Read as _};
+use std::{
+    io::{self, BufRead, BufReader, Read},
+    sync::mpsc::{self, Receiver},
+    thread,
+};
 
 /// The next item of a stream.
 #[derive(Debug, PartialEq, Eq)]
@@ -13,8 +17,28 @@ pub(crate) enum Line {
     End,
 }
 
-/// Reads up to the next `\n`.
-pub(crate) fn next_line(input: &mut impl BufRead, limit: usize) -> Line {
+/// Reads lines of at most `limit` bytes on a separate thread, up to `ahead` in advance. The last item is not a whole line.
+pub(crate) fn read_lines(
+    output: impl Read + Send + 'static,
+    limit: usize,
+    ahead: usize,
+) -> io::Result<Receiver<Line>> {
+    let (sender, lines) = mpsc::sync_channel(ahead);
+    let mut output = BufReader::with_capacity(64 << 10, output);
+    let read = move || {
+        loop {
+            let line = next_line(&mut output, limit);
+            let is_last = !matches!(line, Line::Whole(_));
+            if sender.send(line).is_err() || is_last {
+                return;
+            }
+        }
+    };
+    thread::Builder::new().name("agent stdout".to_owned()).spawn(read)?;
+    Ok(lines)
+}
+
+fn next_line(input: &mut impl BufRead, limit: usize) -> Line {
     let mut line = Vec::new();
     match input.take(limit as u64 + 1).read_until(b'\n', &mut line) {
         Ok(_) if line.pop_if(|last| *last == b'\n').is_some() => Line::Whole(line),

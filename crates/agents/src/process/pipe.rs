@@ -16,8 +16,7 @@ const REST: Duration = Duration::from_secs(30);
 /// Bytes of one write: a writable pipe has room for this many.
 const ATOMIC: usize = 512;
 
-/// An end of a pipe to or from a process group. It ends soon after the group does, even if a process that left the
-/// group holds the other end.
+/// An end of a pipe to a process group. Ends soon after the group, even if another process holds the other end.
 #[derive(Debug)]
 pub(crate) struct Pipe<T> {
     end: T,

@@ -23,7 +23,6 @@ impl Tail {
         self.bytes.drain(..over);
     }
 
-    /// Returns whether earlier bytes were dropped.
     pub(crate) fn is_truncated(&self) -> bool {
         self.truncated
     }
@@ -32,10 +31,14 @@ impl Tail {
         self.bytes.len()
     }
 
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let (front, back) = self.bytes.as_slices();
+        [front, back].concat()
+    }
+
     /// Returns the text from a character boundary on, never longer than the limit.
     pub(crate) fn text(&self) -> String {
-        let (front, back) = self.bytes.as_slices();
-        let mut bytes = [front, back].concat();
+        let mut bytes = self.bytes();
         if self.truncated {
             let cut = bytes.iter().take(3).take_while(|byte| **byte & 0xC0 == 0x80).count();
             bytes.drain(..cut);
@@ -43,10 +46,7 @@ impl Tail {
         let mut text = String::from_utf8_lossy(&bytes).into_owned();
         // Replacement characters take more room than the invalid bytes.
         if text.len() > self.limit {
-            let mut from = text.len() - self.limit;
-            while !text.is_char_boundary(from) {
-                from += 1;
-            }
+            let from = text.ceil_char_boundary(text.len() - self.limit);
             text.drain(..from);
         }
         text

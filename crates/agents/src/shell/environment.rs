@@ -15,11 +15,7 @@ const OF_THE_SHELL: [&str; 4] = ["SHLVL", "PWD", "OLDPWD", "_"];
 
 /// Environment variables. `Debug` shows only their count: some hold keys.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub(crate) struct Environment {
-    variables: BTreeMap<OsString, OsString>,
-    /// A note for the person, one sentence.
-    note: Option<String>,
-}
+pub(crate) struct Environment(BTreeMap<OsString, OsString>);
 
 impl Environment {
     pub(crate) fn of_this_process() -> Self {
@@ -27,36 +23,27 @@ impl Environment {
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
-        self.variables.get(OsStr::new(name)).map(OsString::as_os_str)
+        self.0.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
     pub(crate) fn into_variables(self) -> Vec<(OsString, OsString)> {
-        self.variables.into_iter().collect()
+        self.0.into_iter().collect()
     }
 
     pub(crate) fn path(&self) -> &OsStr {
         self.get(PATH).unwrap_or_default()
     }
 
-    pub(crate) fn note(&self) -> Option<&str> {
-        self.note.as_deref()
-    }
-
     /// Returns the variables for agents: everything that is text and not ours.
     pub(crate) fn for_agents(&self) -> BTreeMap<String, String> {
         let text = |text: &OsString| text.to_str().map(str::to_owned);
-        let pairs = self.variables.iter().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
+        let pairs = self.0.iter().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
         let all: BTreeMap<_, _> = pairs.collect();
         filtered(&all).map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
     pub(crate) fn with_path(mut self, path: impl Into<OsString>) -> Self {
-        self.variables.insert(PATH.into(), path.into());
-        self
-    }
-
-    pub(crate) fn with_note(mut self, note: String) -> Self {
-        self.note = Some(note);
+        self.0.insert(PATH.into(), path.into());
         self
     }
 
@@ -74,10 +61,10 @@ impl Environment {
             }
         }
         let path = std::env::join_paths(first).unwrap_or_else(|_| login.path().to_owned());
-        let mut variables = login.variables;
+        let mut variables = login.0;
         variables.retain(|name, _| OF_THE_SHELL.iter().all(|of_the_shell| *of_the_shell != name));
-        variables.extend(self.variables);
-        Self { variables, note: self.note }.with_path(path)
+        variables.extend(self.0);
+        Self(variables).with_path(path)
     }
 
     /// Finds a program by name or absolute path.
@@ -101,13 +88,13 @@ impl Environment {
 
 impl FromIterator<(OsString, OsString)> for Environment {
     fn from_iter<T: IntoIterator<Item = (OsString, OsString)>>(variables: T) -> Self {
-        Self { variables: variables.into_iter().collect(), note: None }
+        Self(variables.into_iter().collect())
     }
 }
 
 impl std::fmt::Debug for Environment {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Environment({} variables)", self.variables.len())
+        write!(formatter, "Environment({} variables)", self.0.len())
     }
 }
 

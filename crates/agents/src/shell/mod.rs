@@ -22,14 +22,12 @@ pub(crate) fn known_environment() -> Option<Environment> {
     File::open("/dev/tty").is_ok().then_some(own)
 }
 
-/// Returns our variables completed by those of the login shell. Blocks for 6 s at most, since an app started from the
-/// Dock has to run the shell.
+/// Returns our variables completed by those of the login shell. Blocks for 6 s at most, if the shell has to run.
 pub fn login_variables() -> Vec<(OsString, OsString)> {
     environment(&CancellationToken::new()).into_variables()
 }
 
-/// Returns the person's environment. Blocks for 6 s at most: the login shell runs if needed, and its variables complete
-/// ours.
+/// Returns the person's environment: ours, completed by the login shell's if needed. Blocks for 6 s at most.
 pub(crate) fn environment(cancel: &CancellationToken) -> Environment {
     if let Some(known) = known_environment() {
         return known;
@@ -37,8 +35,11 @@ pub(crate) fn environment(cancel: &CancellationToken) -> Environment {
     let own = Environment::of_this_process();
     match login::ask(&own, cancel) {
         Ok(login) => own.completed_by(login),
-        Err(why) => own.with_note(format!(
-            "Agents are searched in the PATH of this program, because the login shell failed: {why}."
-        )),
+        Err(why) => {
+            tracing::warn!(
+                "Agents are searched in the PATH of this program, because the login shell failed: {why}."
+            );
+            own
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Parses the output of `env` between two marker lines.
 
+use memchr::memmem;
 use std::{
     ffi::{OsStr, OsString},
     os::unix::ffi::OsStrExt as _,
@@ -9,8 +10,8 @@ use std::{
 /// there is nothing in between. Invalid pairs are skipped.
 pub(super) fn variables(output: &[u8], marker: &str) -> Option<Vec<(OsString, OsString)>> {
     let line = format!("\n{marker}\n");
-    let start = find(output, line.as_bytes())? + line.len();
-    let length = find(&output[start..], line.as_bytes())?;
+    let start = memmem::find(output, line.as_bytes())? + line.len();
+    let length = memmem::find(&output[start..], line.as_bytes())?;
     let printed = &output[start..start + length];
     let end = if printed.contains(&0) { 0 } else { b'\n' };
     let pairs: Vec<_> = printed.split(|byte| *byte == end).filter_map(pair).collect();
@@ -24,10 +25,6 @@ fn pair(text: &[u8]) -> Option<(OsString, OsString)> {
         && !name[0].is_ascii_digit()
         && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     is_name.then(|| (OsStr::from_bytes(name).to_owned(), OsStr::from_bytes(value).to_owned()))
-}
-
-fn find(text: &[u8], sought: &[u8]) -> Option<usize> {
-    text.windows(sought.len()).position(|window| window == sought)
 }
 
 #[cfg(test)]

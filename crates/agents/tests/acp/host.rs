@@ -5,7 +5,6 @@ use openagents_core::{
     CancellationToken,
     agent::{AccessLimits, AgentEvent, AgentHost, AgentProvider, AgentRequest, Conversation, PromptOutcome},
     approval::{ApprovalOutcome, ApprovalRequest, Approvals, OptionKind},
-    model::Availability,
     update::{SessionUpdate, ToolCallStatus, ToolContent},
 };
 use std::{
@@ -155,8 +154,7 @@ impl Setup<'_> {
             id: "custom:fake".to_owned(),
             name: "Fake".to_owned(),
             local: true,
-            command: Arc::new(move || Ok(command.clone())),
-            availability: Arc::new(|| Availability::Ready),
+            command: Arc::new(move || command.clone()),
             login: self.login,
             timeouts: self.timeouts,
         });

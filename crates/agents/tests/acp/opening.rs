@@ -2,7 +2,7 @@
 
 use super::host::{Host, Scene, Setup};
 use openagents_agents::acp::{AcpAgent, AcpAgentConfig, AcpTimeouts};
-use openagents_core::{CancellationToken, agent::AgentProvider as _, model::Availability, update::RunState};
+use openagents_core::{CancellationToken, agent::AgentProvider as _, update::RunState};
 use std::{sync::Arc, time::Duration};
 
 fn scene(environment: &[(&str, &str)]) -> Scene {
@@ -56,21 +56,18 @@ fn agents_that_fail_to_open() {
 #[test]
 fn missing_programs_are_reported() {
     let scene = Scene::new();
-    let agent = |availability: Availability| {
+    let agent = || {
         AcpAgent::new(AcpAgentConfig {
             id: "custom:none".to_owned(),
             name: "None".to_owned(),
             local: false,
-            command: Arc::new(|| {
-                Ok(openagents_agents::acp::AcpCommand {
-                    program: "/nowhere/none".into(),
-                    args: Vec::new(),
-                    environment: Default::default(),
-                    added: Default::default(),
-                    cwd: None,
-                })
+            command: Arc::new(|| openagents_agents::acp::AcpCommand {
+                program: "/nowhere/none".into(),
+                args: Vec::new(),
+                environment: Default::default(),
+                added: Default::default(),
+                cwd: None,
             }),
-            availability: Arc::new(move || availability.clone()),
             login: None,
             timeouts: AcpTimeouts::default(),
         })
@@ -78,10 +75,8 @@ fn missing_programs_are_reported() {
     let prompt = |agent: AcpAgent| {
         agent.prompt(&scene.request("hello"), scene.host.clone(), &CancellationToken::new()).text
     };
-    let missing = prompt(agent(Availability::Ready));
+    let missing = prompt(agent());
     assert!(missing.starts_with("❌ None: cannot start /nowhere/none: No such file"), "{missing}");
-    let unavailable = prompt(agent(Availability::Unavailable("none is not installed".to_owned())));
-    assert_eq!(unavailable, "❌ none is not installed");
 }
 
 #[test]

@@ -70,8 +70,7 @@ struct Known {
 }
 
 impl FoundationModels {
-    /// Returns Apple's Foundation Models, available or not. Starts the helper program in the background if the machine
-    /// may support it.
+    /// Returns Foundation Models, available or not. Starts the helper in the background if the machine may support it.
     pub fn start() -> Arc<dyn LanguageModel> {
         let connect = || {
             let program = find("openagents-apple", HELPER_VARIABLE).map_err(ModelError::Unavailable)?;

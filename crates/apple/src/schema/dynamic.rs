@@ -88,8 +88,7 @@ pub enum Presence {
     Required,
     /// May be omitted.
     Optional,
-    /// The tool requires the key and accepts `null`. The model omits it, and `null` is inserted on arrival: the
-    /// framework has no `null` before macOS 26.4.
+    /// Required, but may be `null`, which the framework lacks before macOS 26.4: it is omitted and then inserted.
     Nullable,
 }
 

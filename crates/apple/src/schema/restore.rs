@@ -4,8 +4,7 @@ use super::dynamic::{DynamicSchema, Node, Presence};
 use serde_json::{Number, Value};
 
 impl DynamicSchema {
-    /// Inserts the `null`s that the model can't write, removes those of omitted properties, and writes integers as
-    /// such.
+    /// Inserts the `null`s that the model can't write, removes those of omitted properties, and restores integers.
     pub fn restore(&self, mut arguments: Value) -> Value {
         self.visit(&self.root, &mut arguments);
         arguments

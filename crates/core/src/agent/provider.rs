@@ -44,6 +44,9 @@ pub trait AgentProvider: Send + Sync + std::fmt::Debug {
 
     /// Stops what it keeps running for a session. Returns immediately.
     fn close(&self, session_id: &str);
+
+    /// Stops all of its processes with their process groups. Blocks for little more than 2 s.
+    fn shut_down(&self) {}
 }
 
 /// One turn for an agent.

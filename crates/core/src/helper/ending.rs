@@ -43,7 +43,7 @@ pub(super) fn describe(status: Option<ExitStatus>, log: &Log) -> String {
 fn exit(status: ExitStatus) -> String {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
-        return match name(signal) {
+        return match signal_name(signal) {
             // Not sent by us: out of memory, the system kills the largest process.
             Some(name) if signal == libc::SIGKILL => {
                 format!("signal {signal} ({name}), perhaps because memory ran out")
@@ -55,17 +55,22 @@ fn exit(status: ExitStatus) -> String {
     status.code().map_or_else(|| "it ended".to_owned(), |code| format!("exit code {code}"))
 }
 
+/// Returns the name of a common signal: `SIGKILL`.
 #[cfg(unix)]
-fn name(signal: i32) -> Option<&'static str> {
+pub fn signal_name(signal: i32) -> Option<&'static str> {
     Some(match signal {
         libc::SIGABRT => "SIGABRT",
         libc::SIGBUS => "SIGBUS",
         libc::SIGFPE => "SIGFPE",
+        libc::SIGHUP => "SIGHUP",
         libc::SIGILL => "SIGILL",
         libc::SIGINT => "SIGINT",
         libc::SIGKILL => "SIGKILL",
+        libc::SIGPIPE => "SIGPIPE",
+        libc::SIGQUIT => "SIGQUIT",
         libc::SIGSEGV => "SIGSEGV",
         libc::SIGTERM => "SIGTERM",
+        libc::SIGTRAP => "SIGTRAP",
         _ => return None,
     })
 }

@@ -11,6 +11,8 @@ mod peer;
 mod program;
 
 pub use client::HelperClient;
+#[cfg(unix)]
+pub use ending::signal_name;
 pub use limits::HelperLimits;
 pub use lines::{InvalidLine, read_messages, write_line};
 pub use messages::{HelperCommand, HelperReport, VERSION, next_report};

@@ -21,7 +21,7 @@ pub use local::{
     ModelsSnapshot,
 };
 pub use prompt_options::{NamedModel, PromptOptions};
-pub use reasoning::Reasoning;
+pub use reasoning::{Reasoning, THOUGHT_TAGS, tag_begun};
 pub use request::{
     AssistantMessage, CallRequest, Message, ModelOptions, ModelRequest, ReasoningEffort, ToolSpec,
 };

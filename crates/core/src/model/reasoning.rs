@@ -2,6 +2,31 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Opening and closing tags that models put around their reasoning. An answer may mention them, so they only count before
+/// it.
+pub const THOUGHT_TAGS: [(&str, &str); 11] = [
+    ("<think>", "</think>"),
+    ("[THINK]", "[/THINK]"),
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),
+    ("<reasoning>", "</reasoning>"),
+    ("<seed:think>", "</seed:think>"),
+    ("<longcat_think>", "</longcat_think>"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("◁think▷", "◁/think▷"),
+    ("<unused94>", "<unused95>"),
+];
+
+/// Returns the length of a suffix that may be the beginning of one of `tags`, in bytes.
+pub fn tag_begun(text: &str, tags: &[&str]) -> usize {
+    let longest = |tag: &&str| {
+        let begun = |length: &usize| text.as_bytes().ends_with(&tag.as_bytes()[..*length]);
+        (1..tag.len()).rev().find(begun).unwrap_or(0)
+    };
+    tags.iter().map(longest).max().unwrap_or(0)
+}
+
 /// A chain of thought. It is sent only to the model: it has no `Display`, and `Debug` shows only its length.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -11,7 +11,7 @@ use openagents_core::{
     model::{Activity, ModelError, ModelEvent, ModelRequest, StopReason, Usage},
 };
 use openagents_llama::{
-    chat::{ChatFormat, Ending, Parsed, Vocabulary},
+    chat::{ChatFormat, Ending, Vocabulary},
     engine::memory::resident_bytes,
 };
 use std::time::{Duration, Instant};
@@ -28,7 +28,6 @@ pub(crate) struct Generator<'m> {
 /// Receives events. Fails if the receiver is gone; blocks while its queue is full.
 pub(crate) type Emit<'a> = &'a mut dyn FnMut(ModelEvent) -> Result<(), ModelError>;
 
-/// The request shared by all attempts.
 struct Question<'a> {
     request: &'a ModelRequest,
     prompt: Vec<LlamaToken>,
@@ -37,7 +36,6 @@ struct Question<'a> {
     cancel: &'a CancellationToken,
 }
 
-/// The result of an attempt.
 struct Attempt {
     stop: StopReason,
     malformed: bool,
@@ -186,16 +184,11 @@ impl<'a> Said<'a> {
         Self { emit, waiting: Vec::new(), accepted: false, called: false }
     }
 
-    fn all(&mut self, parsed: &mut Vec<Parsed>) -> Result<(), ModelError> {
-        for parsed in parsed.drain(..) {
-            let sure = matches!(parsed, Parsed::Text(_) | Parsed::Call(_));
-            self.called |= matches!(parsed, Parsed::Call(_));
-            self.waiting.push(match parsed {
-                Parsed::Text(text) => ModelEvent::Text(text),
-                Parsed::Preamble(text) => ModelEvent::Preamble(text),
-                Parsed::Reasoning(reasoning) => ModelEvent::Reasoning(reasoning),
-                Parsed::Call(call) => ModelEvent::ToolCall(call),
-            });
+    fn all(&mut self, parsed: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
+        for event in parsed.drain(..) {
+            let sure = matches!(event, ModelEvent::Text(_) | ModelEvent::ToolCall(_));
+            self.called |= matches!(event, ModelEvent::ToolCall(_));
+            self.waiting.push(event);
             if sure || self.accepted {
                 self.accept()?;
             }
@@ -230,7 +223,7 @@ mod tests {
     use openagents_core::model::{CallRequest, Reasoning};
 
     /// Counts the emitted events.
-    fn told(pieces: Vec<Parsed>, accepted: bool) -> usize {
+    fn told(pieces: Vec<ModelEvent>, accepted: bool) -> usize {
         let mut events = 0;
         let mut emit = |_| {
             events += 1;
@@ -248,13 +241,13 @@ mod tests {
 
     #[test]
     fn a_malformed_attempt_left_its_reasoning_and_preamble_behind() {
-        let thought = || Parsed::Reasoning(Reasoning::new("Hm"));
-        let preamble = || Parsed::Preamble("I look.".to_owned());
-        let text = || Parsed::Text("Hi".to_owned());
+        let thought = || ModelEvent::Reasoning(Reasoning::new("Hm"));
+        let preamble = || ModelEvent::Preamble("I look.".to_owned());
+        let text = || ModelEvent::Text("Hi".to_owned());
         let call = CallRequest { id: "1".into(), name: "x".into(), arguments: serde_json::json!({}) };
         assert_eq!(told(vec![thought(), preamble()], false), 0);
         assert_eq!(told(vec![thought(), preamble()], true), 2);
-        assert_eq!(told(vec![thought(), preamble(), Parsed::Call(call)], false), 3);
+        assert_eq!(told(vec![thought(), preamble(), ModelEvent::ToolCall(call)], false), 3);
         assert_eq!(told(vec![thought(), text(), thought(), text()], false), 4);
     }
 }

@@ -1,29 +1,22 @@
 //! The llama.cpp backend, one per process.
 
 use llama_cpp_2::{
-    LlamaBackendDevice, LlamaBackendDeviceType, LogOptions, list_llama_ggml_backend_devices,
+    LlamaBackendDevice, LlamaBackendDeviceType, LlamaCppError, LogOptions, list_llama_ggml_backend_devices,
     llama_backend::LlamaBackend, send_logs_to_tracing,
 };
 use openagents_core::model::ModelError;
 use openagents_llama::engine::Device;
-use parking_lot::Mutex;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 /// Returns the backend; the first call initializes it and sends its log to `tracing`.
 pub(crate) fn backend() -> Result<&'static LlamaBackend, ModelError> {
-    static BACKEND: OnceLock<LlamaBackend> = OnceLock::new();
-    static STARTING: Mutex<()> = Mutex::new(());
-    let _starting = STARTING.lock();
-    if let Some(backend) = BACKEND.get() {
-        return Ok(backend);
-    }
-    send_logs_to_tracing(LogOptions::default());
-    let backend = LlamaBackend::init()
-        .map_err(|error| ModelError::Unavailable(format!("cannot start llama.cpp: {error}")))?;
-    Ok(BACKEND.get_or_init(|| backend))
+    static BACKEND: LazyLock<Result<LlamaBackend, LlamaCppError>> = LazyLock::new(|| {
+        send_logs_to_tracing(LogOptions::default());
+        LlamaBackend::init()
+    });
+    BACKEND.as_ref().map_err(|error| ModelError::Unavailable(format!("cannot start llama.cpp: {error}")))
 }
 
-/// Returns the compute devices of llama.cpp.
 pub(crate) fn devices() -> Vec<Device> {
     list_llama_ggml_backend_devices().into_iter().map(device).collect()
 }

@@ -4,8 +4,7 @@ use parking_lot::Mutex;
 use std::{io, sync::Arc};
 use tracing::Level;
 
-/// Runs `load` and returns the first error that it logged on this thread, if any. All its events are forwarded to the
-/// log of the process afterwards.
+/// Runs `load` and returns the first error that it logged. All its events go to the log of the process afterwards.
 pub(crate) fn with_log<T>(load: impl FnOnce() -> T) -> (T, Option<String>) {
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt()

@@ -51,7 +51,6 @@ pub(crate) fn load(
     }
 }
 
-/// Creates the context of a model.
 pub(crate) fn open<'m>(model: &'m LlamaModel, load: &LoadRequest) -> Result<Session<'m>, ModelError> {
     let backend = backend()?;
     let tokens = load.context_tokens.clamp(1, model.n_ctx_train().max(1));
@@ -90,7 +89,7 @@ pub(crate) fn generator<'m>(
         vocabulary = Box::new(vocabulary::harmony(&model.vocab()).map_err(not_loaded)?);
         format = Box::new(Harmony::new());
     } else {
-        vocabulary = Box::new(vocabulary::FileVocabulary::of(model.vocab()));
+        vocabulary = Box::new(vocabulary::FileVocabulary { file: model.vocab() });
         format = template(model)?;
     }
     let name = model.meta_val_str("general.name").ok().filter(|name| !name.trim().is_empty());

@@ -3,7 +3,6 @@
 use crate::limits::{FIRST_CHUNK, LEAST_CHUNK, LONG_CHUNK, MOST_CHUNK, SHORT_CHUNK};
 use std::time::Duration;
 
-/// See the module documentation.
 #[derive(Debug)]
 pub(crate) struct PrefillChunk {
     size: usize,
@@ -17,12 +16,10 @@ impl PrefillChunk {
         Self { size: FIRST_CHUNK.min(max), max }
     }
 
-    /// Returns the size of the next chunk in tokens.
     pub(crate) fn size(&self) -> usize {
         self.size
     }
 
-    /// Returns the maximum size in tokens.
     pub(crate) fn max(&self) -> usize {
         self.max
     }

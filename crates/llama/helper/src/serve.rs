@@ -96,8 +96,7 @@ impl Reader {
         let _ = self.jobs.send(Job { id, work, cancel, reports, asked: Instant::now() });
     }
 
-    /// Never blocks: a client that sends without reading must still be able to cancel. It only loses answers to
-    /// invalid lines.
+    /// Never blocks: a client that does not read can still cancel, and only loses answers to invalid lines.
     fn report(&self, report: Report) {
         if self.reports.try_send(report).is_err() {
             tracing::warn!("the client does not read; a report is dropped");

@@ -10,7 +10,6 @@ use std::time::Instant;
 /// The id of the only sequence.
 const SEQUENCE: i32 = 0;
 
-/// See the module documentation.
 #[derive(Debug)]
 pub(crate) struct Session<'m> {
     context: LlamaContext<'m>,
@@ -21,7 +20,6 @@ pub(crate) struct Session<'m> {
 }
 
 impl<'m> Session<'m> {
-    /// Takes a new context.
     pub(crate) fn new(context: LlamaContext<'m>) -> Self {
         // A batch larger than the context's is an assertion, which ends the process.
         let chunk = PrefillChunk::new(context.n_batch() as usize);
@@ -39,13 +37,11 @@ impl<'m> Session<'m> {
         self.context.n_ctx()
     }
 
-    /// Returns the free tokens of the context.
     pub(crate) fn room(&self) -> u32 {
         self.context_tokens().saturating_sub(u32::try_from(self.computed.len()).unwrap_or(u32::MAX))
     }
 
-    /// Computes a prompt and returns how many of its tokens were cached. Reports the progress from 0.0 to 1.0 before
-    /// each chunk if there are several.
+    /// Computes a prompt; returns how many of its tokens were cached. Reports progress (0.0 to 1.0) before each chunk.
     pub(crate) fn read(
         &mut self,
         prompt: &[LlamaToken],
@@ -80,12 +76,10 @@ impl<'m> Session<'m> {
         self.context.get_logits_ith(-1)
     }
 
-    /// Samples the token after the last computed one.
     pub(crate) fn sample(&self, sampler: &mut LlamaSampler) -> LlamaToken {
         sampler.sample(&self.context, -1)
     }
 
-    /// Computes one more token of the answer.
     pub(crate) fn append(&mut self, token: LlamaToken) -> Result<(), ModelError> {
         self.compute(&[token], true)
     }
@@ -111,28 +105,21 @@ impl<'m> Session<'m> {
 
     /// Computes tokens; requests the logits of the last one if `ask` is true.
     fn compute(&mut self, tokens: &[LlamaToken], ask: bool) -> Result<(), ModelError> {
-        let from = self.computed.len();
+        // After a failure an unknown part of them is in the cache.
+        self.decode(tokens, ask).inspect_err(|_| self.forget())?;
+        self.computed.extend_from_slice(tokens);
+        Ok(())
+    }
+
+    fn decode(&mut self, tokens: &[LlamaToken], ask: bool) -> Result<(), ModelError> {
         self.batch.clear();
-        let mut computed = Ok(());
         for (index, token) in tokens.iter().enumerate() {
             let last = index + 1 == tokens.len();
-            let position = i32::try_from(from + index).unwrap_or(i32::MAX);
-            computed = computed.and_then(|()| {
-                self.batch
-                    .add(*token, position, &[SEQUENCE], ask && last)
-                    .map_err(|error| ModelError::Failed(format!("cannot create a batch: {error}")))
-            });
+            let position = i32::try_from(self.computed.len() + index).unwrap_or(i32::MAX);
+            let added = self.batch.add(*token, position, &[SEQUENCE], ask && last);
+            added.map_err(|error| ModelError::Failed(format!("cannot create a batch: {error}")))?;
         }
-        computed = computed.and_then(|()| {
-            self.context
-                .decode(&mut self.batch)
-                .map_err(|error| ModelError::Failed(format!("the computation failed: {error}; try again")))
-        });
-        match computed {
-            Ok(()) => self.computed.extend_from_slice(tokens),
-            // An unknown part of it is in the cache.
-            Err(_) => self.forget(),
-        }
-        computed
+        let computed = self.context.decode(&mut self.batch);
+        computed.map_err(|error| ModelError::Failed(format!("the computation failed: {error}; try again")))
     }
 }

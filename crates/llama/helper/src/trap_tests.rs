@@ -62,7 +62,7 @@ fn trap_special_tokens_typed_by_a_person_stay_text() {
     let typed = model.vocab().tokenize(text.as_bytes(), false, false);
     assert!(typed.iter().any(|token| specials.contains(&token.0)), "llama.cpp has become safe: simplify");
 
-    let file = FileVocabulary::of(model.vocab());
+    let file = FileVocabulary { file: model.vocab() };
     let harmony = vocabulary::harmony(&model.vocab()).unwrap();
     for vocabulary in [&file as &dyn Vocabulary, &harmony] {
         let tokens = vocabulary.text(text);
@@ -85,7 +85,7 @@ fn trap_hindi_thai_and_khmer_are_split_as_in_training() {
         let expected: Vec<i32> =
             reference.encode_ordinary(text).into_iter().map(|token| token.try_into().unwrap()).collect();
         assert_eq!(harmony.text(text), expected, "{text}");
-        differ += usize::from(FileVocabulary::of(model.vocab()).text(text) != expected);
+        differ += usize::from(FileVocabulary { file: model.vocab() }.text(text) != expected);
     }
     assert!(differ > 0, "llama.cpp splits them alike now: simplify");
 }

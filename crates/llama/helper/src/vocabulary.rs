@@ -37,15 +37,10 @@ pub(crate) fn harmony(file: &LlamaVocab<'_>) -> Result<HarmonyVocabulary, ChatEr
 /// The vocabulary of any other file.
 #[derive(Debug)]
 pub(crate) struct FileVocabulary<'m> {
-    file: LlamaVocab<'m>,
+    pub(crate) file: LlamaVocab<'m>,
 }
 
-impl<'m> FileVocabulary<'m> {
-    /// Takes the vocabulary of a model.
-    pub(crate) fn of(file: LlamaVocab<'m>) -> Self {
-        Self { file }
-    }
-
+impl FileVocabulary<'_> {
     fn tokens(&self, text: &str, markup: bool) -> Vec<LlamaToken> {
         self.file.tokenize(text.as_bytes(), false, markup)
     }
@@ -193,7 +188,7 @@ mod tests {
         let path = folder.join("SmolLM2-135M-Instruct.gguf");
         let request = LoadRequest { path, context_tokens: 64, threads: Some(1) };
         let model = model::load(&request, &CancellationToken::new(), |_| ()).unwrap();
-        let vocabulary = FileVocabulary::of(model.vocab());
+        let vocabulary = FileVocabulary { file: model.vocab() };
         let special: BTreeMap<i32, String> = (0..model.vocab().n_tokens())
             .filter_map(|token| Some((token, vocabulary.marker(LlamaToken(token))?)))
             .collect();

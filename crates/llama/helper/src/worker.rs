@@ -10,20 +10,16 @@ use openagents_llama::{LoadRequest, protocol::Report};
 use std::{sync::mpsc::Receiver, time::Instant};
 use tokio::sync::mpsc;
 
-/// A job of the worker.
 #[derive(Debug)]
 pub(crate) struct Job {
-    /// The id for its reports.
     pub(crate) id: u64,
     pub(crate) work: Work,
     pub(crate) cancel: CancellationToken,
     /// Bounded: see [`QUEUED_REPORTS`](crate::limits::QUEUED_REPORTS).
     pub(crate) reports: mpsc::Sender<Report>,
-    /// When the command arrived.
     pub(crate) asked: Instant,
 }
 
-/// The kind of job.
 #[derive(Debug)]
 pub(crate) enum Work {
     Load(LoadRequest),
@@ -46,7 +42,6 @@ impl Job {
     }
 }
 
-/// Runs jobs until the channel closes.
 pub(crate) fn run(jobs: &Receiver<Job>) {
     let mut next = None;
     while let Some(job) = next.take().or_else(|| jobs.recv().ok()) {

@@ -1,5 +1,4 @@
-//! Renders `../src/harmony/goldens/cases.json` with the official renderer, one text per case. With `--check` it only
-//! compares, and fails if a text differs.
+//! Renders `../src/harmony/goldens/cases.json` with the official renderer; `--check` only compares the texts.
 
 use anyhow::{Context, Result, bail};
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -117,7 +116,6 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// Converts the name of a tool into an identifier.
 fn wire(name: &Value) -> String {
     text(name).replace('.', "_")
 }

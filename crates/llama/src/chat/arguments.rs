@@ -42,7 +42,6 @@ fn unwrap(text: &str) -> &str {
     text.strip_prefix("json").map_or(text, str::trim_start)
 }
 
-/// Parses an object with trailing text.
 fn first_object(text: &str) -> Option<Map<String, Value>> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Map<String, Value>>();
     let object = values.next()?.ok()?;
@@ -50,8 +49,7 @@ fn first_object(text: &str) -> Option<Map<String, Value>> {
     (!rest.contains('{')).then_some(object)
 }
 
-/// Parses an object whose closing brackets are missing. A text that ends within a string or before a value is
-/// ambiguous.
+/// Parses an object without its closing brackets, unless the text ends within a string or before a value.
 fn closed(text: &str) -> Option<Map<String, Value>> {
     let mut open = Vec::new();
     let (mut in_string, mut escaped) = (false, false);

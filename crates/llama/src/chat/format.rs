@@ -1,6 +1,6 @@
 //! What a chat format is: it renders messages into tokens, and parses tokens into text, calls and reasoning.
 
-use openagents_core::model::{CallRequest, ModelRequest, Reasoning};
+use openagents_core::model::{ModelEvent, ModelRequest};
 
 /// Converts text into the tokens of one vocabulary and back.
 pub trait Vocabulary {
@@ -34,25 +34,12 @@ pub trait ChatFormat: Send + Sync + std::fmt::Debug {
 
 /// Parses one answer, token by token. The concatenated output does not depend on the split into tokens.
 pub trait AnswerParser: Send {
-    /// Parses the next token; never one that ends the answer.
-    fn push(&mut self, token: i32, bytes: &[u8], out: &mut Vec<Parsed>);
+    /// Parses the next token; never one that ends the answer. Adds text, preambles, reasoning and calls.
+    fn push(&mut self, token: i32, bytes: &[u8], out: &mut Vec<ModelEvent>);
 
     /// Ends the input and returns how the answer ended. `end` is the token that ended it, see
     /// [`Vocabulary::ends_answer`], or `None` if it was cut off.
-    fn finish(&mut self, end: Option<i32>, out: &mut Vec<Parsed>) -> Ending;
-}
-
-/// A parsed piece of an answer.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Parsed {
-    /// Text for the person.
-    Text(String),
-    /// Text of a preamble before a call.
-    Preamble(String),
-    /// Reasoning.
-    Reasoning(Reasoning),
-    /// A complete call; its arguments are an object.
-    Call(CallRequest),
+    fn finish(&mut self, end: Option<i32>, out: &mut Vec<ModelEvent>) -> Ending;
 }
 
 /// The end of an answer.

@@ -52,7 +52,6 @@ impl io::Write for Prompt {
     }
 }
 
-/// Formats the error and its line.
 fn refused(error: Error) -> ChatError {
     let what = match std::error::Error::source(&error) {
         Some(source) if error.kind() == ErrorKind::WriteFailure => source.to_string(),
@@ -80,7 +79,6 @@ fn write(value: &serde_json::Value, formatter: impl Formatter) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Adds a space after every comma and colon.
 struct Python;
 
 impl Formatter for Python {

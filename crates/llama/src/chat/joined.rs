@@ -25,7 +25,6 @@ impl Joined {
         }
     }
 
-    /// Returns the rest at the end of the input.
     pub(crate) fn finish(&mut self) -> String {
         String::from_utf8_lossy(&std::mem::take(&mut self.pending)).into_owned()
     }

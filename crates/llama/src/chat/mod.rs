@@ -16,6 +16,6 @@ mod template;
 mod template_tests;
 mod thoughts;
 
-pub use format::{AnswerParser, ChatError, ChatFormat, Ending, Parsed, Vocabulary};
+pub use format::{AnswerParser, ChatError, ChatFormat, Ending, Vocabulary};
 pub(crate) use joined::Joined;
 pub use template::{TemplateFormat, chatml};

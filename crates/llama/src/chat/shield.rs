@@ -1,9 +1,8 @@
-//! Hides the text of people, tools and models from templates: a template sees an unguessable placeholder, which is
-//! replaced by the text after rendering.
+//! Hides text from templates behind unguessable placeholders, which are replaced after rendering.
 
 use super::format::ChatError;
 use parking_lot::Mutex;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The placeholders of one rendering and their texts.
@@ -60,16 +59,7 @@ impl Shield {
 
     /// Replaces the strings of a value that could be markup; names and numbers are kept for the template.
     pub(super) fn value(&self, value: &Value) -> Value {
-        match value {
-            Value::String(text) => Value::String(self.unless_harmless(text)),
-            Value::Array(values) => values.iter().map(|value| self.value(value)).collect(),
-            Value::Object(object) => {
-                let shielded =
-                    object.iter().map(|(key, value)| (self.unless_harmless(key), self.value(value)));
-                Value::Object(shielded.collect())
-            }
-            other => other.clone(),
-        }
+        with_texts(value, &mut |text| self.unless_harmless(text))
     }
 
     fn unless_harmless(&self, text: &str) -> String {
@@ -80,29 +70,12 @@ impl Shield {
     /// Formats a value with placeholders as JSON, using `to_json`, and returns the placeholder of the result.
     pub(super) fn json(&self, value: &Value, to_json: impl FnOnce(&Value) -> String) -> String {
         let mut messages = Vec::new();
-        let open = self.open_value(value, &mut messages);
+        let open = with_texts(value, &mut |text| {
+            let (pieces, found) = self.split(text);
+            messages.extend(found);
+            pieces.iter().map(Piece::as_str).collect()
+        });
         self.add(to_json(&open), messages)
-    }
-
-    fn open_value(&self, value: &Value, messages: &mut Vec<usize>) -> Value {
-        match value {
-            Value::String(text) => Value::String(self.open_text(text, messages)),
-            Value::Array(values) => values.iter().map(|value| self.open_value(value, messages)).collect(),
-            Value::Object(object) => {
-                let mut open = Map::new();
-                for (key, value) in object {
-                    open.insert(self.open_text(key, messages), self.open_value(value, messages));
-                }
-                Value::Object(open)
-            }
-            other => other.clone(),
-        }
-    }
-
-    fn open_text(&self, text: &str, messages: &mut Vec<usize>) -> String {
-        let (pieces, found) = self.split(text);
-        messages.extend(found);
-        pieces.iter().map(Piece::as_str).collect()
     }
 
     /// Replaces the placeholders. Fails unless every message occurs once and in order.
@@ -144,6 +117,18 @@ impl Shield {
         }
         push(&mut pieces, rest);
         (pieces, messages)
+    }
+}
+
+/// Replaces all strings of a value, keys included.
+fn with_texts(value: &Value, replace: &mut dyn FnMut(&str) -> String) -> Value {
+    match value {
+        Value::String(text) => Value::String(replace(text)),
+        Value::Array(values) => values.iter().map(|value| with_texts(value, replace)).collect(),
+        Value::Object(members) => {
+            members.iter().map(|(key, value)| (replace(key), with_texts(value, replace))).collect()
+        }
+        other => other.clone(),
     }
 }
 

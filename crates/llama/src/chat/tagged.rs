@@ -5,12 +5,12 @@
 
 use super::{
     arguments,
-    format::{AnswerParser, Ending, Parsed},
+    format::{AnswerParser, Ending},
     joined::Joined,
     thoughts,
 };
 use crate::limits::{CALL_BYTES, UNDECIDED_BYTES};
-use openagents_core::model::{CallRequest, Reasoning, ToolSpec};
+use openagents_core::model::{CallRequest, ModelEvent, Reasoning, THOUGHT_TAGS, ToolSpec, tag_begun};
 use serde_json::Value;
 
 const CALL: &str = "<tool_call>";
@@ -32,7 +32,6 @@ const MARKERS: [&str; 12] = [
     "<|>",
 ];
 
-/// See the module documentation.
 pub(super) struct TaggedParser {
     /// Whether to parse calls.
     tools: bool,
@@ -93,13 +92,13 @@ impl TaggedParser {
             || !text.is_empty() && self.ends.iter().any(|end| end == text)
     }
 
-    fn read(&mut self, text: &str, out: &mut Vec<Parsed>) {
+    fn read(&mut self, text: &str, out: &mut Vec<ModelEvent>) {
         self.held.push_str(text);
         while self.step(out) {}
     }
 
     /// Processes input up to the next tag; returns whether there may be more.
-    fn step(&mut self, out: &mut Vec<Parsed>) -> bool {
+    fn step(&mut self, out: &mut Vec<ModelEvent>) -> bool {
         match self.mode {
             Mode::Begin => self.begin(),
             Mode::Undecided => self.decide(out),
@@ -127,13 +126,13 @@ impl TaggedParser {
             self.held.clear();
             return false;
         }
-        let begun = thoughts::PAIRS.into_iter().find(|(opening, _)| text.starts_with(opening));
+        let begun = THOUGHT_TAGS.into_iter().find(|(opening, _)| text.starts_with(opening));
         let ended = self.closings.iter().find(|closing| text.starts_with(**closing));
         let (tag, mode) = match (begun, ended) {
             (Some((opening, closing)), _) => (opening, Mode::Think(closing)),
             (None, Some(closing)) => (*closing, Mode::Begin),
             (None, None) => {
-                let openings = thoughts::PAIRS.iter().map(|(opening, _)| opening);
+                let openings = THOUGHT_TAGS.iter().map(|(opening, _)| opening);
                 if openings.chain(&self.closings).any(|tag| tag.starts_with(text)) {
                     return false;
                 }
@@ -145,7 +144,7 @@ impl TaggedParser {
         true
     }
 
-    fn decide(&mut self, out: &mut Vec<Parsed>) -> bool {
+    fn decide(&mut self, out: &mut Vec<ModelEvent>) -> bool {
         let found = self.closings.iter().filter_map(|closing| Some((self.held.find(closing)?, *closing)));
         let found = found.min().filter(|(at, _)| *at <= UNDECIDED_BYTES);
         if let Some((at, closing)) = found {
@@ -169,13 +168,12 @@ impl TaggedParser {
         self.mode = Mode::Begin;
     }
 
-    /// Emits the text before a tag and removes both. Without the tag, emits everything that can't be the beginning of
-    /// one.
-    fn say_until(&mut self, tag: &str, out: &mut Vec<Parsed>) -> bool {
+    /// Emits the text before a tag and removes both. Without the tag, emits what can't be its beginning.
+    fn say_until(&mut self, tag: &str, out: &mut Vec<ModelEvent>) -> bool {
         let found = self.held.find(tag).filter(|_| !tag.is_empty());
         let sure = match found {
             Some(at) => self.cut(at, tag),
-            None => self.cut(self.held.len() - tag_begun(&self.held, tag), ""),
+            None => self.cut(self.held.len() - tag_begun(&self.held, &[tag]), ""),
         };
         self.say(sure, out);
         found.is_some()
@@ -189,7 +187,7 @@ impl TaggedParser {
         before
     }
 
-    fn read_call(&mut self, out: &mut Vec<Parsed>) -> bool {
+    fn read_call(&mut self, out: &mut Vec<ModelEvent>) -> bool {
         // Text that only mentions a call.
         if self.spoke && !may_be_call(&self.held) {
             self.mode = Mode::Text;
@@ -206,12 +204,12 @@ impl TaggedParser {
         true
     }
 
-    fn say(&mut self, text: String, out: &mut Vec<Parsed>) {
+    fn say(&mut self, text: String, out: &mut Vec<ModelEvent>) {
         if text.is_empty() {
             return;
         }
         if let Mode::Think(_) = self.mode {
-            out.push(Parsed::Reasoning(Reasoning::new(text)));
+            out.push(ModelEvent::Reasoning(Reasoning::new(text)));
             return;
         }
         if !self.spoke && text.trim().is_empty() {
@@ -227,11 +225,10 @@ impl TaggedParser {
             _ => text.trim_start().to_owned(),
         };
         self.spoke = true;
-        out.push(Parsed::Text(text));
+        out.push(ModelEvent::Text(text));
     }
 
-    /// Ends a call that is followed by this tag.
-    fn call(&mut self, text: &str, tag: &str, out: &mut Vec<Parsed>) {
+    fn call(&mut self, text: &str, tag: &str, out: &mut Vec<ModelEvent>) {
         self.mode = Mode::Text;
         let Some((name, arguments)) = parse(text) else {
             let unread = format!("{CALL}{text}{tag}");
@@ -244,19 +241,19 @@ impl TaggedParser {
         };
         self.called = true;
         let id = uuid::Uuid::new_v4().to_string();
-        out.push(Parsed::Call(CallRequest { id, name, arguments }));
+        out.push(ModelEvent::ToolCall(CallRequest { id, name, arguments }));
     }
 }
 
 impl AnswerParser for TaggedParser {
-    fn push(&mut self, _token: i32, bytes: &[u8], out: &mut Vec<Parsed>) {
+    fn push(&mut self, _token: i32, bytes: &[u8], out: &mut Vec<ModelEvent>) {
         if !self.is_marker(bytes) {
             let text = self.joined.push(bytes);
             self.read(&text, out);
         }
     }
 
-    fn finish(&mut self, end: Option<i32>, out: &mut Vec<Parsed>) -> Ending {
+    fn finish(&mut self, end: Option<i32>, out: &mut Vec<ModelEvent>) -> Ending {
         let rest = self.joined.finish();
         self.read(&rest, out);
         if matches!(self.mode, Mode::Begin | Mode::Undecided) {
@@ -298,10 +295,4 @@ fn parse(text: &str) -> Option<(String, Value)> {
         None => serde_json::Map::new(),
     };
     Some((name, Value::Object(arguments)))
-}
-
-/// Returns the length of a suffix that may be the beginning of a tag.
-fn tag_begun(text: &str, tag: &str) -> usize {
-    let begun = |length: &usize| text.as_bytes().ends_with(&tag.as_bytes()[..*length]);
-    (1..tag.len()).rev().find(begun).unwrap_or(0)
 }

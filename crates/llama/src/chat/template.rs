@@ -43,8 +43,7 @@ pub fn chatml() -> TemplateFormat {
 }
 
 impl TemplateFormat {
-    /// Tests the template of a file. `begin` and `end` are the vocabulary's markers for the beginning and the end of a
-    /// text.
+    /// Tests the template of a file. `begin` and `end` are the vocabulary's markers around a text.
     pub fn new(source: &str, begin: &str, end: &str) -> Result<Self, ChatError> {
         let mut format = Self {
             source: source.to_owned(),
@@ -75,8 +74,7 @@ impl TemplateFormat {
             .all(|word| whole.contains(word))
     }
 
-    /// Renders the whole conversation; many templates refuse parts of it, so falls back to what every template
-    /// supports.
+    /// Renders the conversation; falls back to what every template supports, as many refuse parts of it.
     fn pieces(&self, request: &ModelRequest) -> Result<Vec<Piece>, ChatError> {
         let mentions_tools =
             |message: &Message| matches!(message, Message::Tool { .. }) || !calls_of(message).is_empty();

@@ -1,10 +1,10 @@
 use super::{
-    AnswerParser, ChatError, ChatFormat, Ending, Parsed, TemplateFormat, Vocabulary, arguments, chatml,
-    nasty::NASTY,
-    tagged::TaggedParser,
-    thoughts::{PAIRS, Thoughts},
+    AnswerParser, ChatError, ChatFormat, Ending, TemplateFormat, Vocabulary, arguments, chatml, nasty::NASTY,
+    tagged::TaggedParser, thoughts::Thoughts,
 };
-use openagents_core::model::{AssistantMessage, CallRequest, Message, ModelRequest, Reasoning, ToolSpec};
+use openagents_core::model::{
+    AssistantMessage, CallRequest, Message, ModelEvent, ModelRequest, Reasoning, THOUGHT_TAGS, ToolSpec,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -197,19 +197,20 @@ fn read_slowly(format: &TemplateFormat, answer: &str) -> String {
     read(format, &tokens)
 }
 
-fn told(out: &[Parsed], ending: Ending) -> String {
+fn told(out: &[ModelEvent], ending: Ending) -> String {
     let mut told = String::new();
     let mut thinking = false;
     for piece in out {
-        let thinks = matches!(piece, Parsed::Reasoning(_));
+        let thinks = matches!(piece, ModelEvent::Reasoning(_));
         if thinks != thinking {
             told.push(if thinks { '[' } else { ']' });
             thinking = thinks;
         }
         match piece {
-            Parsed::Text(text) | Parsed::Preamble(text) => told.push_str(text),
-            Parsed::Reasoning(text) => told.push_str(text.for_template()),
-            Parsed::Call(call) => told.push_str(&format!(" {}{}", call.name, call.arguments)),
+            ModelEvent::Text(text) | ModelEvent::Preamble(text) => told.push_str(text),
+            ModelEvent::Reasoning(text) => told.push_str(text.for_template()),
+            ModelEvent::ToolCall(call) => told.push_str(&format!(" {}{}", call.name, call.arguments)),
+            other => panic!("{other:?}"),
         }
     }
     format!("{told} {ending:?}")
@@ -246,7 +247,7 @@ fn answers_are_parsed() {
 #[test]
 fn thoughts_in_other_tags_than_think_were_shown() {
     let format = TemplateFormat::new(TOOLS, "", "<|im_end|>").unwrap();
-    for (opening, closing) in PAIRS {
+    for (opening, closing) in THOUGHT_TAGS {
         let answer = format!("\n{opening}Hm{closing}\n\nHi");
         assert_eq!(read_slowly(&format, &answer), "[Hm]Hi Whole", "{answer}");
         let tokens: [&[u8]; 5] = [opening.as_bytes(), b"Hm", closing.as_bytes(), b"Hi", b"<|im_end|>"];
@@ -260,7 +261,7 @@ fn thoughts_in_other_tags_than_think_were_shown() {
 fn a_thought_without_its_beginning_was_shown() {
     let mentions =
         |closing: &str| TemplateFormat::new(&format!("{TOOLS}{{# {closing} #}}"), "", "<|im_end|>").unwrap();
-    for (_, closing) in PAIRS {
+    for (_, closing) in THOUGHT_TAGS {
         let answer = format!("Hm, <tool_call> perhaps?{closing}\n\nHi");
         assert_eq!(read_slowly(&mentions(closing), &answer), "[Hm, <tool_call> perhaps?]Hi Whole");
     }
@@ -279,13 +280,13 @@ fn a_thought_without_its_beginning_was_shown() {
     let mut parser = format.parser(&request("x"));
     let mut out = Vec::new();
     parser.push(0, "Long. ".repeat(10_000).as_bytes(), &mut out);
-    assert!(matches!(&out[..], [Parsed::Text(_)]), "{out:?}");
+    assert!(matches!(&out[..], [ModelEvent::Text(_)]), "{out:?}");
     // Text after reasoning that is already in the prompt is emitted at once.
     let over = format!("{TOOLS}{{{{- '<think>\n\n</think>\n\n' }}}}");
     let mut parser = TemplateFormat::new(&over, "", "").unwrap().parser(&request("x"));
     let mut out = Vec::new();
     parser.push(0, b"Hi", &mut out);
-    assert_eq!(out, [Parsed::Text("Hi".to_owned())]);
+    assert_eq!(out, [ModelEvent::Text("Hi".to_owned())]);
 }
 
 #[test]
@@ -321,7 +322,7 @@ fn an_ending_token_in_no_list_was_shown() {
     parser.push(0, b"Hi", &mut out);
     // The text of this token is irrelevant.
     assert_eq!(parser.finish(Some(7), &mut out), Ending::Whole);
-    assert_eq!(out, [Parsed::Text("Hi".to_owned())]);
+    assert_eq!(out, [ModelEvent::Text("Hi".to_owned())]);
 }
 
 proptest! {

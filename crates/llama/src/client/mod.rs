@@ -1,7 +1,6 @@
 //! The engine in a separate process: an assertion in C++ or a lost GPU is an error followed by a restart.
 //!
-//! The helper program is started when needed and exits when its standard input closes, so it never survives this
-//! process, even after a crash.
+//! The helper is started when needed and exits when its input closes, so it never survives this process.
 
 use crate::{
     engine::{Device, Engine, LoadRequest, Loaded, memory::resident_bytes},

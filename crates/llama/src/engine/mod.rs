@@ -36,14 +36,12 @@ pub trait Engine: Send + Sync + std::fmt::Debug {
     /// Returns the resident memory of the process that holds the model, in bytes.
     fn memory_bytes(&self) -> Option<u64>;
 
-    /// Waits until a cancelled command or the engine has ended: after that, [`Engine::loaded`] is up to date for the
-    /// next request.
+    /// Waits until a cancelled command or the engine has ended, so that [`Engine::loaded`] is up to date.
     fn settle(&self, _cancel: &CancellationToken) -> Result<(), ModelError> {
         Ok(())
     }
 
-    /// Returns the compute devices of llama.cpp, with their free memory at the start of the process; starts it if
-    /// needed.
+    /// Returns the compute devices, with their free memory at the start of the process; starts it if needed.
     fn devices(&self, _cancel: &CancellationToken) -> Result<Vec<Device>, ModelError> {
         Ok(Vec::new())
     }

@@ -14,7 +14,6 @@ impl<R: Read> Bounded<R> {
         Self { input: input.take(limit), file_bytes, limit }
     }
 
-    /// Bytes read so far.
     pub(super) fn position(&self) -> u64 {
         self.limit - self.input.limit()
     }

@@ -47,8 +47,7 @@ impl Metadata {
         }
     }
 
-    /// As in llama.cpp: KV heads × (key size + value size), summed over all layers; missing sizes are the embedding
-    /// divided by the heads.
+    /// KV heads × (key size + value size) over all layers; missing sizes are the embedding divided by the heads.
     pub(super) fn cached_values(&self, architecture: &str, layers: u64) -> u64 {
         let own = |key: &str| format!("{architecture}.{key}");
         let heads = self.per_layer(&own("attention.head_count"), layers).unwrap_or_default();
@@ -60,7 +59,6 @@ impl Metadata {
         cached.iter().fold(0_u64, |sum, heads| sum.saturating_add(heads.saturating_mul(both)))
     }
 
-    /// A number per layer, from a scalar or an array.
     fn per_layer(&self, key: &str, layers: u64) -> Option<Vec<u64>> {
         match self.kept.get(key)? {
             Value::Number(number) => Some(vec![*number; usize::try_from(layers.min(HEADER_NUMBERS)).ok()?]),

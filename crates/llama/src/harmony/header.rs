@@ -20,7 +20,6 @@ pub(super) struct Address {
     pub(super) channel: Channel,
     /// As written by the model: `functions.fs_list_dir`.
     pub(super) recipient: Option<String>,
-    /// Whether the body is declared as JSON.
     pub(super) json: bool,
 }
 
@@ -76,7 +75,6 @@ impl MessageHeader {
         self.constrain.get_or_insert_default();
     }
 
-    /// Returns text without any marker.
     pub(super) fn unaddressed(&self) -> String {
         if self.channel.is_some() || self.constrain.is_some() {
             return String::new();

@@ -14,7 +14,6 @@ pub(super) const CALL: i32 = 200_012;
 /// Text tokens come first, followed by special and reserved ones.
 pub(super) const TEXT_TOKENS: i32 = 199_998;
 
-/// The special tokens by their text.
 pub(super) const MARKERS: [(&str, i32); 8] = [
     ("<|endoftext|>", END_OF_TEXT),
     ("<|return|>", RETURN),

@@ -8,7 +8,6 @@ const NAMESPACE: &str = "functions.";
 /// Words that models append to a recipient, sometimes without a space.
 const GLUED: [&str; 5] = ["<|constrain|>", "commentary", "analysis", "json", "code"];
 
-/// The tool names of one request.
 #[derive(Debug)]
 pub(super) struct Names(WireNames);
 
@@ -27,7 +26,6 @@ impl Names {
         self.known(recipient).unwrap_or_else(|| bare.to_owned())
     }
 
-    /// Returns our name, if the tool is offered.
     pub(super) fn known(&self, recipient: &str) -> Option<String> {
         let bare = recipient.strip_prefix(NAMESPACE).unwrap_or(recipient);
         let unglued = || GLUED.iter().find_map(|end| self.0.ours(bare.strip_suffix(end)?));
@@ -35,7 +33,6 @@ impl Names {
     }
 }
 
-/// Converts a name into an identifier.
 fn identifier(name: &str) -> String {
     let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
     let mut identifier: String = name.chars().map(letter).collect();

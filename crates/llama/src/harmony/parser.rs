@@ -1,7 +1,6 @@
 //! Parses an answer, token by token, and repairs unambiguous mistakes.
 //!
-//! When in doubt, a message is reasoning, which is not shown; an answer with nothing to show or run is malformed and
-//! may be retried.
+//! When in doubt, a message is reasoning, which is not shown; an answer with nothing to show or run is malformed.
 
 use super::{
     header::{Address, Channel, MessageHeader},
@@ -10,13 +9,12 @@ use super::{
     unaddressed::{self, Evidence},
 };
 use crate::{
-    chat::{AnswerParser, Ending, Joined, Parsed, arguments},
+    chat::{AnswerParser, Ending, Joined, arguments},
     limits::CALL_BYTES,
 };
-use openagents_core::model::{CallRequest, Reasoning, ToolSpec};
+use openagents_core::model::{CallRequest, ModelEvent, Reasoning, ToolSpec};
 use serde_json::Value;
 
-/// See the module documentation.
 pub(super) struct Parser {
     tools: Vec<ToolSpec>,
     names: Names,
@@ -83,7 +81,7 @@ impl Parser {
         };
     }
 
-    fn body(&mut self, piece: String, out: &mut Vec<Parsed>) {
+    fn body(&mut self, piece: String, out: &mut Vec<ModelEvent>) {
         match &mut self.state {
             State::Header(_) | State::Skip => {}
             State::Stream(stream) => {
@@ -108,26 +106,26 @@ impl Parser {
     }
 
     /// Separates a message from the previous one in the same stream.
-    fn begin(&mut self, stream: Stream, out: &mut Vec<Parsed>) {
+    fn begin(&mut self, stream: Stream, out: &mut Vec<ModelEvent>) {
         if self.spoke[stream as usize] {
             self.say(stream, "\n\n".to_owned(), out);
         }
     }
 
-    fn say(&mut self, stream: Stream, piece: String, out: &mut Vec<Parsed>) {
+    fn say(&mut self, stream: Stream, piece: String, out: &mut Vec<ModelEvent>) {
         if piece.is_empty() {
             return;
         }
         self.spoke[stream as usize] = true;
         out.push(match stream {
-            Stream::Text => Parsed::Text(piece),
-            Stream::Preamble => Parsed::Preamble(piece),
-            Stream::Reasoning => Parsed::Reasoning(Reasoning::new(piece)),
+            Stream::Text => ModelEvent::Text(piece),
+            Stream::Preamble => ModelEvent::Preamble(piece),
+            Stream::Reasoning => ModelEvent::Reasoning(Reasoning::new(piece)),
         });
     }
 
     /// Ends the open message, with this marker.
-    fn close(&mut self, marker: i32, out: &mut Vec<Parsed>) {
+    fn close(&mut self, marker: i32, out: &mut Vec<ModelEvent>) {
         let rest = self.joined.finish();
         self.body(rest, out);
         match std::mem::replace(&mut self.state, State::Header(MessageHeader::default())) {
@@ -165,28 +163,28 @@ impl Parser {
     }
 
     /// Ends the answer; later tokens are ignored.
-    fn end(&mut self, token: i32, out: &mut Vec<Parsed>) {
+    fn end(&mut self, token: i32, out: &mut Vec<ModelEvent>) {
         if !self.ended {
             self.close(token, out);
             self.ended = true;
         }
     }
 
-    fn guess(&mut self, text: &str, evidence: Evidence, out: &mut Vec<Parsed>) {
+    fn guess(&mut self, text: &str, evidence: Evidence, out: &mut Vec<ModelEvent>) {
         if let Some((name, arguments)) = unaddressed::call(text, evidence, &self.tools, &self.names) {
             self.call(name, arguments, out);
         }
     }
 
-    fn call(&mut self, name: String, arguments: Value, out: &mut Vec<Parsed>) {
+    fn call(&mut self, name: String, arguments: Value, out: &mut Vec<ModelEvent>) {
         self.called = true;
         let id = uuid::Uuid::new_v4().to_string();
-        out.push(Parsed::Call(CallRequest { id, name, arguments }));
+        out.push(ModelEvent::ToolCall(CallRequest { id, name, arguments }));
     }
 }
 
 impl AnswerParser for Parser {
-    fn push(&mut self, token: i32, bytes: &[u8], out: &mut Vec<Parsed>) {
+    fn push(&mut self, token: i32, bytes: &[u8], out: &mut Vec<ModelEvent>) {
         if self.ended {
             return;
         }
@@ -223,7 +221,7 @@ impl AnswerParser for Parser {
         }
     }
 
-    fn finish(&mut self, end: Option<i32>, out: &mut Vec<Parsed>) -> Ending {
+    fn finish(&mut self, end: Option<i32>, out: &mut Vec<ModelEvent>) -> Ending {
         if let Some(token) = end {
             self.end(token, out);
         }

@@ -1,6 +1,6 @@
 use super::{HarmonyVocabulary, markers::MARKERS, parser::Parser};
-use crate::chat::{AnswerParser, Ending, Parsed, Vocabulary};
-use openagents_core::model::ToolSpec;
+use crate::chat::{AnswerParser, Ending, Vocabulary};
+use openagents_core::model::{ModelEvent, ToolSpec};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -17,14 +17,15 @@ fn tools() -> Vec<ToolSpec> {
 }
 
 /// The parsed answer on one line: `text`, `(preamble)`, `[reasoning]`, `name{arguments}`, and the ending.
-fn told(pieces: &[Parsed], ending: Ending) -> String {
+fn told(pieces: &[ModelEvent], ending: Ending) -> String {
     let [mut text, mut preamble, mut reasoning, mut calls] = [const { String::new() }; 4];
     for piece in pieces {
         match piece {
-            Parsed::Text(piece) => text.push_str(piece),
-            Parsed::Preamble(piece) => preamble.push_str(piece),
-            Parsed::Reasoning(piece) => reasoning.push_str(piece.for_template()),
-            Parsed::Call(call) => calls.push_str(&format!(" {}{}", call.name, call.arguments)),
+            ModelEvent::Text(piece) => text.push_str(piece),
+            ModelEvent::Preamble(piece) => preamble.push_str(piece),
+            ModelEvent::Reasoning(piece) => reasoning.push_str(piece.for_template()),
+            ModelEvent::ToolCall(call) => calls.push_str(&format!(" {}{}", call.name, call.arguments)),
+            other => panic!("{other:?}"),
         }
     }
     let mut told = String::new();
@@ -36,7 +37,7 @@ fn told(pieces: &[Parsed], ending: Ending) -> String {
     format!("{told}{calls} {ending:?}").trim_start().to_owned()
 }
 
-fn parse(tokens: &[(i32, Vec<u8>)], tools: &[ToolSpec]) -> (Vec<Parsed>, Ending) {
+fn parse(tokens: &[(i32, Vec<u8>)], tools: &[ToolSpec]) -> (Vec<ModelEvent>, Ending) {
     let mut parser = Parser::new(tools);
     let mut out = Vec::new();
     for (token, bytes) in tokens {
@@ -250,7 +251,7 @@ fn an_answer_comes_as_it_is_said() {
         parser.push(token, &bytes, &mut out);
         pieces.extend(out);
     }
-    let words = ["One", " two", " three"].map(|word| Parsed::Text(word.to_owned()));
+    let words = ["One", " two", " three"].map(|word| ModelEvent::Text(word.to_owned()));
     assert_eq!(pieces, words);
 }
 
@@ -318,9 +319,10 @@ proptest! {
         let tools = if offered { tools() } else { Vec::new() };
         let (out, ending) = parse(&tokens, &tools);
         let said: String = out.iter().map(|piece| match piece {
-            Parsed::Text(piece) | Parsed::Preamble(piece) => piece.as_str(),
-            Parsed::Reasoning(piece) => piece.for_template(),
-            Parsed::Call(call) => call.name.as_str(),
+            ModelEvent::Text(piece) | ModelEvent::Preamble(piece) => piece.as_str(),
+            ModelEvent::Reasoning(piece) => piece.for_template(),
+            ModelEvent::ToolCall(call) => call.name.as_str(),
+            other => panic!("{other:?}"),
         }).collect();
         prop_assert!(!said.contains("<|"), "{}", told(&out, ending));
     }

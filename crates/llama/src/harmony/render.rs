@@ -9,7 +9,6 @@ use super::{
 use crate::chat::{ChatError, Vocabulary};
 use openagents_core::model::{AssistantMessage, Message, ModelRequest, ToolSpec};
 
-/// Renders the prompt, up to the beginning of the model's answer.
 pub(super) fn render(
     request: &ModelRequest,
     date: &str,

@@ -4,7 +4,6 @@ use crate::limits::{TYPE_BYTES, TYPE_DEPTH};
 use serde_json::{Map, Value};
 use std::fmt::Write;
 
-/// Formats the type of a tool's arguments.
 pub(super) fn typescript(schema: &Value) -> String {
     Writer { root: schema, written: 0 }.type_of(schema, "", TYPE_DEPTH)
 }
@@ -187,7 +186,6 @@ fn default_of(schema: &Value) -> Option<String> {
     Some(word.map_or_else(|| format!("default: {default}"), |word| format!("default: {word}")))
 }
 
-/// The comment after a variant of a union.
 fn trailing(description: Option<&str>, variant: &Value) -> String {
     let parts: Vec<_> = description.map(one_line).into_iter().chain(default_of(variant)).collect();
     if parts.is_empty() { String::new() } else { format!(" // {}", parts.join(" ")) }

@@ -12,7 +12,7 @@ use crate::{
     models::{
         catalog::GPT_OSS_20B,
         download::{self, DownloadError},
-        manifest::Manifest,
+        manifest::{Manifest, delete},
         model_store::Entry,
     },
 };
@@ -223,11 +223,4 @@ pub(super) fn refused(reason: impl Into<String>) -> LocalModelsError {
 /// The error for a file whose name can't be sent to a client.
 pub(super) fn give_a_name(path: &Path) -> String {
     format!("{}: give the file a name in UTF-8 first", path.display())
-}
-
-pub(super) fn delete(path: &Path) -> io::Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }

@@ -25,7 +25,7 @@ pub struct LocalConfig {
     /// The download server; `None` for the one of the environment.
     pub server: Option<String>,
     /// Retries of a broken connection.
-    pub patience: Patience,
+    pub(crate) patience: Patience,
     /// Whether to load the model in use at the start if the settings say so. Not for short-lived programs.
     pub preload: bool,
     /// The requested context length in tokens.
@@ -54,25 +54,11 @@ impl LocalConfig {
             clock: Source(Arc::new(Instant::now)),
         }
     }
-
-    /// Replaces the facts about this machine.
-    #[must_use]
-    pub fn with_machine(mut self, facts: impl Fn() -> MachineFacts + Send + Sync + 'static) -> Self {
-        self.machine = Source(Arc::new(facts));
-        self
-    }
-
-    /// Replaces the system's clock.
-    #[must_use]
-    pub fn with_clock(mut self, now: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
-        self.clock = Source(Arc::new(now));
-        self
-    }
 }
 
 /// Reads something that tests replace.
 #[derive(Clone)]
-pub(super) struct Source<T>(Arc<dyn Fn() -> T + Send + Sync>);
+pub(super) struct Source<T>(pub(super) Arc<dyn Fn() -> T + Send + Sync>);
 
 impl<T> Source<T> {
     pub(super) fn read(&self) -> T {

@@ -127,7 +127,6 @@ impl Inner {
         self.state.lock()
     }
 
-    /// Changes the state and notifies observers.
     fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let result = change(&mut self.state());
         self.tell();
@@ -158,7 +157,6 @@ impl Inner {
         Ok(())
     }
 
-    /// Reads changes of other programs.
     fn reread(&self) {
         let _saving = self.saving.lock();
         self.state().saved.reread(&*self.config.settings);

@@ -220,8 +220,12 @@ impl Inner {
     /// Unloads the model. The caller must hold the turn.
     pub(super) fn unload(&self) {
         self.config.engine.unload();
+        self.unloaded(Run::Out);
+    }
+
+    pub(super) fn unloaded(&self, run: Run) {
         self.change(|state| {
-            state.engine.run = Run::Out;
+            state.engine.run = run;
             state.engine.memory_bytes = None;
             state.engine.context_tokens = None;
         });

@@ -80,11 +80,7 @@ impl Inner {
         let Some(_turn) = self.turns.try_take() else { return };
         if gone() && !self.state().closed {
             let error = ModelError::Crashed("while it was idle".to_owned());
-            self.change(|state| {
-                state.engine.run = Run::Failed(error.to_string());
-                state.engine.memory_bytes = None;
-                state.engine.context_tokens = None;
-            });
+            self.unloaded(Run::Failed(error.to_string()));
         }
     }
 }

@@ -27,7 +27,6 @@ pub(super) struct Saved {
     pub(super) verified: BTreeMap<String, bool>,
 }
 
-/// A persistent value.
 pub(super) struct Kept<T> {
     key: &'static str,
     pub(super) of: fn(&mut Saved) -> &mut T,

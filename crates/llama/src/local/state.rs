@@ -12,6 +12,7 @@ use crate::{
 use openagents_core::{
     CancellationToken,
     model::{DownloadOffer, LocalModelsError, MachineCard, ModelCard, ModelsSnapshot, Usage},
+    text::sentence,
 };
 use std::{
     collections::BTreeMap,
@@ -51,9 +52,7 @@ pub(super) struct EngineState {
     pub(super) path: Option<PathBuf>,
     pub(super) context_tokens: Option<u32>,
     pub(super) memory_bytes: Option<u64>,
-    /// Cancels a load.
     pub(super) loading: CancellationToken,
-    /// When it became idle.
     pub(super) since: Instant,
 }
 
@@ -84,7 +83,6 @@ impl State {
         found.ok_or_else(|| LocalModelsError::Unknown(id.to_owned()))
     }
 
-    /// The model id in the settings.
     pub(super) fn chosen(&self) -> &str {
         self.saved.settings.model.as_deref().unwrap_or(GPT_OSS_20B.id)
     }
@@ -113,7 +111,6 @@ impl State {
             .retain(|id, transfer| !(matches!(transfer.work, Work::Failed(_)) && whole.contains(&id)));
     }
 
-    /// The engine's activity for this model.
     pub(super) fn run(&self, entry: &Entry) -> Run {
         if self.engine.path.as_ref() == Some(&entry.path) { self.engine.run.clone() } else { Run::Out }
     }
@@ -209,14 +206,8 @@ impl State {
             let done = self.unfinished(entry).map_or(0, |(done, _)| done);
             machine::to_download(bytes, done, self.disk_free)
         });
-        let sentence = |reason: String| {
-            let mut letters = reason.chars();
-            letters
-                .next()
-                .map(|first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
-                .unwrap_or_default()
-        };
-        refusal.into_iter().chain(disk.flatten()).chain(warning).map(sentence).collect()
+        let reasons = refusal.into_iter().chain(disk.flatten()).chain(warning);
+        reasons.map(|reason| sentence(&reason)).collect()
     }
 }
 

@@ -66,20 +66,25 @@ impl Inner {
     }
 
     pub(super) fn verify(self: &Arc<Self>, id: &str) -> Outcome {
-        let (entry, record) = self.verifiable(id)?;
+        let entry = self.idle(id)?;
+        let name = &entry.name;
+        let file = entry.file.as_ref().ok_or_else(|| refused(format!("{name} has no file to verify")))?;
+        file.header.as_ref().map_err(|error| refused(error.to_string()))?;
+        let record = file.record.clone().ok_or_else(|| {
+            refused(format!(
+                "{name} was not downloaded by this program, so there is no hash to compare it with"
+            ))
+        })?;
         self.begin(id, Work::Verifying(0.0), move |inner, stop, number| {
             inner.compare(&entry, &record, stop, number).map_or(Work::None, Work::Failed)
         })
     }
 
     pub(super) fn repair(self: &Arc<Self>, id: &str) -> Outcome {
-        let entry = self.state().entry(id)?.clone();
+        let entry = self.idle(id)?;
         let offer = entry.offer.ok_or_else(|| {
             refused(format!("{} was not downloaded by this program; copy or download it again", entry.name))
         })?;
-        if self.is_busy(id).is_some() {
-            return Err(refused(format!("{} is being downloaded or verified; wait for it", entry.name)));
-        }
         self.accept(offer, false)?;
         if !matches!(self.state().run(&entry), Run::Out | Run::Failed(_)) {
             return Err(refused(format!("{} is loaded; unload it first", entry.name)));
@@ -181,22 +186,13 @@ impl Inner {
         }
     }
 
-    fn verifiable(&self, id: &str) -> Result<(Entry, FileRecord), LocalModelsError> {
+    /// Returns a model that is neither being downloaded nor verified.
+    fn idle(&self, id: &str) -> Result<Entry, LocalModelsError> {
         let entry = self.state().entry(id)?.clone();
-        let name = &entry.name;
-        if self.is_busy(id).is_some() {
-            return Err(refused(format!("{name} is being downloaded or verified; wait for it")));
+        match self.is_busy(id) {
+            None => Ok(entry),
+            Some(_) => Err(refused(format!("{} is being downloaded or verified; wait for it", entry.name))),
         }
-        let file = entry.file.as_ref().ok_or_else(|| refused(format!("{name} has no file to verify")))?;
-        if let Err(error) = &file.header {
-            return Err(refused(error.to_string()));
-        }
-        let record = file.record.clone().ok_or_else(|| {
-            refused(format!(
-                "{name} was not downloaded by this program, so there is no hash to compare it with"
-            ))
-        })?;
-        Ok((entry, record))
     }
 
     /// Runs `work` on a thread; its result stays on the card.

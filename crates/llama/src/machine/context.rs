@@ -7,7 +7,7 @@ use super::{
 use crate::limits::{CONTEXT_OVERRIDES, CONTEXTS};
 
 /// Parses [`CONTEXT_VARIABLE`]; invalid values are logged and ignored.
-pub fn asked_context(asked: &str) -> Option<u32> {
+pub(crate) fn asked_context(asked: &str) -> Option<u32> {
     let asked = Some(asked.trim()).filter(|asked| !asked.is_empty())?;
     let tokens = asked.parse().ok().filter(|tokens| CONTEXT_OVERRIDES.contains(tokens));
     if tokens.is_none() {
@@ -18,7 +18,7 @@ pub fn asked_context(asked: &str) -> Option<u32> {
 
 /// Returns the largest context that fits into memory along with the model, up to the trained length, or the smallest
 /// one if none fits. `asked` takes precedence: see [`asked_context`].
-pub fn context_tokens(demand: &Demand, machine: &MachineFacts, asked: Option<u32>) -> u32 {
+pub(crate) fn context_tokens(demand: &Demand, machine: &MachineFacts, asked: Option<u32>) -> u32 {
     if let Some(asked) = asked {
         return asked;
     }

@@ -6,18 +6,18 @@ use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
 /// Figures of the machine. Every rule is a function of these, so that tests can simulate any machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MachineFacts {
+pub(crate) struct MachineFacts {
     /// Total memory in bytes; that of the container if its limit is smaller.
-    pub memory_total: u64,
+    pub(crate) memory_total: u64,
     /// Available memory in bytes, including reclaimable pages.
-    pub memory_free: u64,
+    pub(crate) memory_free: u64,
     /// Memory available to the GPU in bytes; `None` if models run on the CPU.
-    pub device_memory: Option<u64>,
+    pub(crate) device_memory: Option<u64>,
 }
 
 impl MachineFacts {
     /// Reads the figures from the system. Takes well under a millisecond.
-    pub fn read() -> Self {
+    pub(crate) fn read() -> Self {
         let what = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
         let system = System::new_with_specifics(what);
         let (mut total, mut free) = (system.total_memory(), system.available_memory());
@@ -36,7 +36,7 @@ impl MachineFacts {
     }
 
     /// Returns whether an idle model should be unloaded to free memory.
-    pub fn is_under_pressure(&self) -> bool {
+    pub(crate) fn is_under_pressure(&self) -> bool {
         let used = self.memory_total.saturating_sub(self.memory_free);
         used.saturating_mul(100) >= self.memory_total.saturating_mul(PRESSURE_PERCENT)
     }

@@ -4,7 +4,7 @@ mod context;
 mod facts;
 mod requirements;
 
-pub use context::{asked_context, context_tokens};
-pub use facts::MachineFacts;
+pub(crate) use context::{asked_context, context_tokens};
+pub(crate) use facts::MachineFacts;
 pub(crate) use facts::disk_free;
-pub use requirements::{CONTEXT_VARIABLE, Demand, Verdict, disk_for, disk_full, to_download, to_run};
+pub(crate) use requirements::{CONTEXT_VARIABLE, Demand, Verdict, disk_full, to_download, to_run};

@@ -19,24 +19,19 @@ const LARGE_FILE: u64 = 10_000_000_000;
 const LARGE_DISK: u64 = 25_000_000_000;
 
 /// Environment variable that overrides the context length, in tokens.
-pub const CONTEXT_VARIABLE: &str = "OPENAGENTS_LLAMA_CONTEXT";
+pub(crate) const CONTEXT_VARIABLE: &str = "OPENAGENTS_LLAMA_CONTEXT";
 
-/// The requirements of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Demand {
+pub(crate) struct Demand {
     /// Whether to use the requirements stated by its makers, rather than computing them from the file.
-    pub gpt_oss_20b: bool,
-    /// File size in bytes.
-    pub file_bytes: u64,
-    /// Bytes of KV cache per token.
-    pub cache_bytes_per_token: u64,
-    /// Trained context length in tokens.
-    pub context_length: Option<u64>,
+    pub(crate) gpt_oss_20b: bool,
+    pub(crate) file_bytes: u64,
+    pub(crate) cache_bytes_per_token: u64,
+    pub(crate) context_length: Option<u64>,
 }
 
 impl Demand {
-    /// Returns the requirements of a file.
-    pub fn of(header: &Header) -> Self {
+    pub(crate) fn of(header: &Header) -> Self {
         Self {
             gpt_oss_20b: header.architecture == "gpt-oss" && GPT_OSS_FILE.contains(&header.file_bytes),
             file_bytes: header.file_bytes,
@@ -45,7 +40,6 @@ impl Demand {
         }
     }
 
-    /// The same with another file size.
     pub(crate) fn of_size(self, file_bytes: u64) -> Self {
         Self { gpt_oss_20b: self.gpt_oss_20b && GPT_OSS_FILE.contains(&file_bytes), file_bytes, ..self }
     }
@@ -69,17 +63,14 @@ impl Demand {
     }
 }
 
-/// The result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Verdict {
-    /// The reason it cannot run.
-    pub refusal: Option<String>,
-    /// The reason it may run badly.
-    pub warning: Option<String>,
+pub(crate) struct Verdict {
+    pub(crate) refusal: Option<String>,
+    pub(crate) warning: Option<String>,
 }
 
 /// Checks whether a model can be loaded with a context. Assumes it is not loaded yet.
-pub fn to_run(demand: &Demand, context_tokens: u32, machine: &MachineFacts) -> Verdict {
+pub(crate) fn to_run(demand: &Demand, context_tokens: u32, machine: &MachineFacts) -> Verdict {
     let needed = demand.bytes(context_tokens);
     let refusal = if demand.gpt_oss_20b && machine.memory_total < GPT_OSS_MEMORY {
         let has = gb(machine.memory_total);
@@ -115,14 +106,13 @@ pub fn to_run(demand: &Demand, context_tokens: u32, machine: &MachineFacts) -> V
     Verdict { refusal, warning }
 }
 
-/// Returns the free disk space in bytes required to download a file of this size.
-pub fn disk_for(file_bytes: u64) -> u64 {
+pub(crate) fn disk_for(file_bytes: u64) -> u64 {
     let required = file_bytes.saturating_add(DISK_MARGIN);
     if file_bytes >= LARGE_FILE { required.max(LARGE_DISK) } else { required }
 }
 
 /// Returns why a file cannot be downloaded. `done` bytes of it are already on disk.
-pub fn to_download(file_bytes: u64, done: u64, disk_free: u64) -> Option<String> {
+pub(crate) fn to_download(file_bytes: u64, done: u64, disk_free: u64) -> Option<String> {
     let needed = disk_for(file_bytes).saturating_sub(done);
     (disk_free < needed).then(|| {
         format!("the download needs {} of free disk space, but only {} is free; delete some files or set OPENAGENTS_HOME to another disk", gb(needed), gb(disk_free))
@@ -130,7 +120,7 @@ pub fn to_download(file_bytes: u64, done: u64, disk_free: u64) -> Option<String>
 }
 
 /// Returns the remedy for a full disk with `missing` bytes still to come.
-pub fn disk_full(missing: u64) -> String {
+pub(crate) fn disk_full(missing: u64) -> String {
     // Adds a margin, so that one attempt suffices.
     format!("the disk is full; free {} and download again to resume", gb(missing.saturating_add(DISK_MARGIN)))
 }

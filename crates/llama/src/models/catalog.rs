@@ -2,27 +2,22 @@
 
 /// A downloadable model and the facts shown before the download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Offer {
-    /// `gpt-oss-20b`.
-    pub id: &'static str,
-    /// Display name.
-    pub name: &'static str,
+pub(crate) struct Offer {
+    pub(crate) id: &'static str,
+    pub(crate) name: &'static str,
     /// Owner and name of the repository on the server.
-    pub repository: &'static str,
+    pub(crate) repository: &'static str,
     /// The file name, compared with the repository ignoring case.
-    pub file: &'static str,
+    pub(crate) file: &'static str,
     /// Approximate size in bytes; the server's listing has the exact one.
-    pub about_bytes: u64,
-    /// `Apache-2.0`.
-    pub licence: &'static str,
-    /// URL of the licence text.
-    pub licence_url: &'static str,
-    /// URL of the model's page.
-    pub source: &'static str,
+    pub(crate) about_bytes: u64,
+    pub(crate) licence: &'static str,
+    pub(crate) licence_url: &'static str,
+    pub(crate) source: &'static str,
 }
 
 /// The default model. Its file had 12,109,566,624 bytes.
-pub const GPT_OSS_20B: Offer = Offer {
+pub(crate) const GPT_OSS_20B: Offer = Offer {
     id: "gpt-oss-20b",
     name: "GPTOSS 20B",
     repository: "ggml-org/gpt-oss-20b-GGUF",
@@ -33,5 +28,4 @@ pub const GPT_OSS_20B: Offer = Offer {
     source: "https://huggingface.co/ggml-org/gpt-oss-20b-GGUF",
 };
 
-/// All downloadable models.
-pub const OFFERS: [Offer; 1] = [GPT_OSS_20B];
+pub(crate) const OFFERS: [Offer; 1] = [GPT_OSS_20B];

@@ -1,6 +1,6 @@
 //! A download, new or resumed, up to a verified file.
 
-pub use super::progress::Progress;
+pub(crate) use super::progress::Progress;
 use super::{
     catalog::Offer,
     manifest::{FileRecord, Manifest},
@@ -13,7 +13,6 @@ use crate::{limits::PROGRESS, machine};
 use openagents_core::CancellationToken;
 use reqwest::{Response, StatusCode, header};
 use std::{
-    fs::File,
     io::{self, Write},
     path::{Path, PathBuf},
     time::Duration,
@@ -21,11 +20,10 @@ use std::{
 
 /// Retries of a broken connection. Every received byte resets the count.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
-    /// Attempts without progress.
-    pub attempts: u32,
+pub(crate) struct Patience {
+    pub(crate) attempts: u32,
     /// Pause before the second attempt, doubled for each further one.
-    pub pause: Duration,
+    pub(crate) pause: Duration,
 }
 
 impl Default for Patience {
@@ -35,39 +33,33 @@ impl Default for Patience {
     }
 }
 
-/// The reason a download failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum DownloadError {
+pub(crate) enum DownloadError {
     /// It was stopped; partial data is kept.
     #[error("the download was stopped")]
     Stopped,
-    /// Another program is downloading the file.
     #[error("another OpenAgents program is downloading {0}; wait for it or stop it")]
     Busy(&'static str),
-    /// The disk is full.
     #[error("{0}")]
     Disk(String),
-    /// The server failed.
     #[error(transparent)]
     Remote(#[from] RemoteError),
     /// The file differs from the listing, even after the listing was read again.
     #[error("{0} changed on the server during the download; download it again later")]
     Changed(&'static str),
-    /// The content does not match the listing.
     #[error("{0} was damaged in transit and deleted; download it again")]
     Damaged(&'static str),
-    /// The folder is not writable.
     #[error("{}: {}", .0.display(), .1)]
     Folder(PathBuf, String),
 }
 
 /// Returns the bytes received and the total of an unfinished download.
-pub fn unfinished(whole: &Path) -> Option<(u64, u64)> {
+pub(crate) fn unfinished(whole: &Path) -> Option<(u64, u64)> {
     Partial::of(whole).found().map(|(origin, done)| (done, origin.file.size))
 }
 
 /// Deletes an unfinished download, unless another program is working on it.
-pub fn discard(offer: &Offer, folder: &Path) -> Result<(), DownloadError> {
+pub(crate) fn discard(offer: &Offer, folder: &Path) -> Result<(), DownloadError> {
     let partial = Partial::of(&folder.join(offer.file));
     if !folder.exists() {
         return Ok(());
@@ -77,17 +69,15 @@ pub fn discard(offer: &Offer, folder: &Path) -> Result<(), DownloadError> {
     partial.discard().map_err(in_folder)
 }
 
-/// The destination of a download.
 #[derive(Debug, Clone, Copy)]
-pub struct Destination<'a> {
-    /// The folder of the models.
-    pub folder: &'a Path,
+pub(crate) struct Destination<'a> {
+    pub(crate) folder: &'a Path,
     /// Whether to replace an existing file, which is known to be damaged. It is kept until the new one is verified.
-    pub replace: bool,
+    pub(crate) replace: bool,
 }
 
 /// Downloads a model; blocks. Returns the path of the verified file.
-pub fn download(
+pub(crate) fn download(
     remote: &Remote,
     offer: &Offer,
     Destination { folder, replace }: Destination<'_>,
@@ -127,14 +117,6 @@ struct Transfer<'a> {
     report: ProgressMeter<'a>,
 }
 
-/// The end of one response.
-enum Step {
-    /// All bytes were received.
-    Whole,
-    /// The file on the server is not the one we have a part of.
-    Changed,
-}
-
 impl Transfer<'_> {
     async fn run(&mut self) -> Result<RemoteFile, DownloadError> {
         let outcome = self.attempt().await;
@@ -152,11 +134,7 @@ impl Transfer<'_> {
         let mut resolved_again = false;
         loop {
             self.check_disk(&origin)?;
-            let error = match self.fetch(&mut origin).await {
-                Ok(Step::Whole) => return Ok(origin.file),
-                Ok(Step::Changed) => DownloadError::Changed(self.offer.name),
-                Err(error) => error,
-            };
+            let Err(error) = self.fetch(&mut origin).await else { return Ok(origin.file) };
             let may_be_outdated = match &error {
                 DownloadError::Changed(_) => true,
                 // The commit of the first attempt may no longer exist.
@@ -200,12 +178,12 @@ impl Transfer<'_> {
         refusal.map_or(Ok(()), |reason| Err(DownloadError::Disk(reason)))
     }
 
-    async fn fetch(&mut self, origin: &mut Origin) -> Result<Step, DownloadError> {
+    async fn fetch(&mut self, origin: &mut Origin) -> Result<(), DownloadError> {
         let mut failures = 0;
         loop {
             let before = self.done();
             if before == origin.file.size {
-                return Ok(Step::Whole);
+                return Ok(());
             }
             let piece = tokio::select! {
                 () = self.stop.cancelled() => return Err(DownloadError::Stopped),
@@ -216,7 +194,6 @@ impl Transfer<'_> {
                 Err(error) => Err(error.into()),
             };
             match outcome {
-                Ok(step) => return Ok(step),
                 Err(DownloadError::Remote(error)) => {
                     let done = self.done();
                     if done > before {
@@ -225,7 +202,7 @@ impl Transfer<'_> {
                     self.report.bytes_at_rest(done, origin.file.size);
                     self.wait(error, &mut failures).await?;
                 }
-                Err(error) => return Err(error),
+                ended => return ended,
             }
         }
     }
@@ -236,12 +213,14 @@ impl Transfer<'_> {
         mut response: Response,
         from: u64,
         origin: &mut Origin,
-    ) -> Result<Step, DownloadError> {
+    ) -> Result<(), DownloadError> {
+        let name = self.offer.name;
+        let changed = || Err(DownloadError::Changed(name));
         let etag =
             response.headers().get(header::ETAG).and_then(|etag| etag.to_str().ok()).map(str::to_owned);
         let is_other = |etag: &str| origin.etag.as_deref().is_some_and(|known| known != etag);
         if etag.as_deref().is_some_and(is_other) {
-            return Ok(Step::Changed);
+            return changed();
         }
         let size = origin.file.size;
         let length = response.content_length();
@@ -249,7 +228,7 @@ impl Transfer<'_> {
             StatusCode::PARTIAL_CONTENT if content_range(&response) == Some((from, size)) => from,
             // The server ignores the range or restarts.
             StatusCode::OK if length == Some(size) || (from == 0 && length.is_none()) => 0,
-            _ => return Ok(Step::Changed),
+            _ => return changed(),
         };
         let mut file = if done == 0 {
             origin.etag = etag;
@@ -269,17 +248,13 @@ impl Transfer<'_> {
             };
             let Some(chunk) = chunk else { break };
             if done + chunk.len() as u64 > size {
-                return Ok(Step::Changed);
+                return changed();
             }
-            self.write(&mut file, &chunk)?;
+            file.write_all(&chunk).map_err(|error| self.folder(&error))?;
             done += chunk.len() as u64;
             self.report.bytes(done, size);
         }
-        if done == size { Ok(Step::Whole) } else { Err(self.remote.ended_early().into()) }
-    }
-
-    fn write(&self, file: &mut File, bytes: &[u8]) -> Result<(), DownloadError> {
-        file.write_all(bytes).map_err(|error| self.folder(&error))
+        if done == size { Ok(()) } else { Err(self.remote.ended_early().into()) }
     }
 
     /// Waits before the next attempt, longer each time; fails when the attempts are used up.
@@ -296,7 +271,6 @@ impl Transfer<'_> {
         }
     }
 
-    /// Verifies the hash, then renames the file.
     fn finish(&mut self, file: &RemoteFile) -> Result<(), DownloadError> {
         let record = FileRecord {
             name: self.offer.file.to_owned(),

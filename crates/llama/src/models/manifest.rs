@@ -11,36 +11,29 @@ use std::{
 
 /// See the module documentation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Manifest {
-    /// `gpt-oss-20b`.
-    pub model_id: String,
-    /// The commit of the repository.
-    pub version: String,
-    /// The files; currently one.
-    pub files: Vec<FileRecord>,
+pub(crate) struct Manifest {
+    pub(crate) model_id: String,
+    pub(crate) version: String,
+    pub(crate) files: Vec<FileRecord>,
     /// When it was written, in RFC 3339.
-    pub created_at: String,
+    pub(crate) created_at: String,
 }
 
-/// The expected properties of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileRecord {
-    /// The local file name.
-    pub name: String,
-    /// Size in bytes.
-    pub size_bytes: u64,
+pub(crate) struct FileRecord {
+    pub(crate) name: String,
+    pub(crate) size_bytes: u64,
     /// Lower-case hexadecimal.
-    pub sha256: String,
+    pub(crate) sha256: String,
 }
 
 impl Manifest {
-    /// Returns the path of a file's manifest.
-    pub fn path_of(file: &Path) -> PathBuf {
+    pub(crate) fn path_of(file: &Path) -> PathBuf {
         sibling(file, ".manifest.json")
     }
 
     /// Returns the expected properties of a file; `None` without a valid manifest.
-    pub fn record_of(file: &Path) -> Option<FileRecord> {
+    pub(crate) fn record_of(file: &Path) -> Option<FileRecord> {
         let manifest: Self = read_json(&Self::path_of(file))?;
         let name = file.file_name()?.to_str()?;
         manifest.files.into_iter().find(|record| record.name == name)
@@ -65,11 +58,18 @@ pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Option<T> {
     serde_json::from_str(&text).ok()
 }
 
-/// Writes a small file atomically.
 pub(super) fn write_json(path: &Path, value: &impl Serialize) -> io::Result<()> {
     let new = sibling(path, ".new");
     let mut file = File::create(&new)?;
     file.write_all(&serde_json::to_vec_pretty(value)?)?;
     file.sync_all()?;
     std::fs::rename(&new, path)
+}
+
+/// Deletes a file unless it is gone already.
+pub(crate) fn delete(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }

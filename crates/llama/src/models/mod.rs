@@ -1,16 +1,15 @@
 //! The model files of this machine: catalog, downloads, listing and verification.
 //!
-//! A download is not ready before its SHA-256 was compared with the server's listing at a pinned commit. Names sent by
-//! a server never become paths.
+//! A download is ready once its SHA-256 matches the listing at a pinned commit. Names from a server are never paths.
 
-pub mod catalog;
-pub mod download;
-pub mod manifest;
-pub mod model_store;
+pub(crate) mod catalog;
+pub(crate) mod download;
+pub(crate) mod manifest;
+pub(crate) mod model_store;
 mod partial;
 mod progress;
-pub mod remote;
-pub mod verify;
+pub(crate) mod remote;
+pub(crate) mod verify;
 
 #[cfg(test)]
 mod download_tests;

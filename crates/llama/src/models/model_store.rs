@@ -18,37 +18,32 @@ use std::{
     time::SystemTime,
 };
 
-/// A model, downloaded or not.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// `gpt-oss-20b`, or derived from the file name.
-    pub id: String,
-    /// Display name.
-    pub name: String,
+    pub(crate) id: String,
+    pub(crate) name: String,
     /// The catalog entry, if it can be downloaded.
-    pub offer: Option<&'static Offer>,
+    pub(crate) offer: Option<&'static Offer>,
     /// The path of its file, which may not exist.
-    pub path: PathBuf,
-    /// Its file, if there is one.
-    pub file: Option<ModelFile>,
+    pub(crate) path: PathBuf,
+    pub(crate) file: Option<ModelFile>,
     /// Bytes received and total of an unfinished download.
-    pub unfinished: Option<(u64, u64)>,
+    pub(crate) unfinished: Option<(u64, u64)>,
 }
 
-/// A model file on disk.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ModelFile {
-    /// Size in bytes.
-    pub bytes: u64,
+pub(crate) struct ModelFile {
+    pub(crate) bytes: u64,
     /// The header, or the reason the file is unusable.
-    pub header: Result<Header, GgufError>,
+    pub(crate) header: Result<Header, GgufError>,
     /// The expected properties, if it was downloaded.
-    pub record: Option<FileRecord>,
+    pub(crate) record: Option<FileRecord>,
 }
 
 impl ModelFile {
     /// Returns why the file is unusable, judging by its header and size.
-    pub fn fault(&self) -> Option<String> {
+    pub(crate) fn fault(&self) -> Option<String> {
         if let Err(error) = &self.header {
             return Some(error.to_string());
         }
@@ -60,7 +55,7 @@ impl ModelFile {
 
 /// Lists models, with a cache of file headers.
 #[derive(Debug, Default)]
-pub struct ModelStore {
+pub(crate) struct ModelStore {
     headers: BTreeMap<PathBuf, (Stamp, Result<Header, GgufError>)>,
     /// Files whose names can't be shown; each is logged once.
     unnameable: BTreeSet<PathBuf>,
@@ -71,7 +66,7 @@ type Stamp = (u64, Option<SystemTime>);
 
 impl ModelStore {
     /// Returns all models: those of the catalog first, then the others by name. `added` are files elsewhere.
-    pub fn entries(&mut self, folder: &Path, added: &[PathBuf]) -> Vec<Entry> {
+    pub(crate) fn entries(&mut self, folder: &Path, added: &[PathBuf]) -> Vec<Entry> {
         let mut entries = Vec::new();
         for offer in &OFFERS {
             let path = folder.join(offer.file);
@@ -139,8 +134,7 @@ fn id_of(stem: &str) -> String {
     if id.is_empty() { "model".to_owned() } else { id.to_owned() }
 }
 
-/// Makes duplicate ids unique by a suffix derived from the path, so that an id never moves to another file when files
-/// come or go.
+/// Makes duplicate ids unique by a suffix from the path, so that an id never moves to another file.
 fn tell_apart(entries: &mut [Entry]) {
     let mut owners: BTreeMap<String, u32> = OFFERS.iter().map(|offer| (offer.id.to_owned(), 1)).collect();
     for entry in entries.iter() {

@@ -1,7 +1,7 @@
 //! An unfinished download on disk: `NAME.partial`, and a file with its origin.
 
 use super::{
-    manifest::{Manifest, read_json, sibling, write_json},
+    manifest::{Manifest, delete, read_json, sibling, write_json},
     remote::RemoteFile,
 };
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,6 @@ pub(super) struct Origin {
 /// The paths of one download.
 #[derive(Debug, Clone)]
 pub(super) struct Partial {
-    /// The path of the finished file.
     pub(super) whole: PathBuf,
     data: PathBuf,
     origin: PathBuf,
@@ -56,14 +55,12 @@ impl Partial {
         record.zip(bytes.ok()).is_some_and(|(record, bytes)| record.size_bytes == bytes)
     }
 
-    /// Returns the origin and the number of bytes on disk.
     pub(super) fn found(&self) -> Option<(Origin, u64)> {
         let origin: Origin = read_json(&self.origin)?;
         let done = std::fs::metadata(&self.data).ok()?.len();
         (origin.file.is_sound() && done <= origin.file.size).then_some((origin, done))
     }
 
-    /// Restarts with another origin.
     pub(super) fn begin(&self, origin: &Origin) -> io::Result<File> {
         // Deletes the old bytes first, so that they never belong to the new origin.
         let data = File::create(&self.data)?;
@@ -76,7 +73,6 @@ impl Partial {
         write_json(&self.origin, origin)
     }
 
-    /// Opens the file to append to it.
     pub(super) fn append(&self) -> io::Result<File> {
         OpenOptions::new().append(true).open(&self.data)
     }
@@ -87,13 +83,8 @@ impl Partial {
 
     /// Deletes the partial data. The caller must hold the lock.
     pub(super) fn discard(&self) -> io::Result<()> {
-        for path in [&self.data, &self.origin] {
-            match std::fs::remove_file(path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-        }
-        Ok(())
+        delete(&self.data)?;
+        delete(&self.origin)
     }
 
     /// Renames the verified file, replacing an existing one.

@@ -3,14 +3,10 @@
 use crate::limits::{PROGRESS, SPEED_WINDOW};
 use std::{collections::VecDeque, time::Instant};
 
-/// The progress of a download.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Progress {
-    /// Receiving data.
+pub(crate) enum Progress {
     Bytes {
-        /// Bytes received.
         done: u64,
-        /// Total bytes.
         total: u64,
         /// Bytes per second, averaged over the last seconds.
         per_second: u64,

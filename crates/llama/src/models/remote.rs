@@ -7,23 +7,19 @@ use reqwest::{Client, Response, StatusCode, Url, header, redirect};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// Environment variable with the URL of another server.
-pub const SERVER_VARIABLE: &str = "OPENAGENTS_MODELS_URL";
+pub(crate) const SERVER_VARIABLE: &str = "OPENAGENTS_MODELS_URL";
 
 const SERVER: &str = "https://huggingface.co";
 /// Characters that are not escaped in a part of a URL.
 const PART: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// A file on the server at one commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RemoteFile {
-    /// Its download URL.
-    pub url: String,
-    /// The commit of the repository.
-    pub commit: String,
-    /// Its size in bytes.
-    pub size: u64,
+pub(crate) struct RemoteFile {
+    pub(crate) url: String,
+    pub(crate) commit: String,
+    pub(crate) size: u64,
     /// Its SHA-256 in lower-case hexadecimal.
-    pub sha256: String,
+    pub(crate) sha256: String,
 }
 
 impl RemoteFile {
@@ -33,58 +29,28 @@ impl RemoteFile {
     }
 }
 
-/// The reason a request failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RemoteError {
-    /// The server's URL is invalid.
+pub(crate) enum RemoteError {
     #[error("{SERVER_VARIABLE} is {0:?}; use an https address (http only on this machine)")]
     Address(String),
-    /// The server cannot be reached, or the connection broke.
     #[error("the connection to {server} failed ({reason}); check the network and download again to resume")]
-    Unreachable {
-        /// The server.
-        server: String,
-        /// The network error.
-        reason: String,
-    },
-    /// The server is overloaded.
+    Unreachable { server: String, reason: String },
     #[error("{server} answered {status}; download again later to resume")]
-    Busy {
-        /// The server.
-        server: String,
-        /// The status code.
-        status: u16,
-    },
-    /// The file does not exist or access is denied.
+    Busy { server: String, status: u16 },
     #[error("{server} answered {status} for {what}; check {SERVER_VARIABLE} and the version of this program")]
-    Refused {
-        /// The server.
-        server: String,
-        /// The status code.
-        status: u16,
-        /// The requested resource.
-        what: String,
-    },
-    /// The response does not follow the API.
+    Refused { server: String, status: u16, what: String },
     #[error("{server} {what}; nothing was downloaded")]
-    Nonsense {
-        /// The server.
-        server: String,
-        /// The problem with the response.
-        what: String,
-    },
+    Nonsense { server: String, what: String },
 }
 
 impl RemoteError {
-    /// Returns whether a retry may succeed.
     pub(super) fn may_pass(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Busy { .. })
     }
 }
 
-/// A server and its HTTP client.
 #[derive(Debug, Clone)]
-pub struct Remote {
+pub(crate) struct Remote {
     client: Client,
     base: Url,
     /// Its host name, for sentences.
@@ -93,13 +59,12 @@ pub struct Remote {
 
 impl Remote {
     /// The server in [`SERVER_VARIABLE`], or else Hugging Face.
-    pub fn from_env() -> Result<Self, RemoteError> {
+    pub(crate) fn from_env() -> Result<Self, RemoteError> {
         let named = std::env::var(SERVER_VARIABLE).ok().filter(|named| !named.is_empty());
         Self::new(named.as_deref().unwrap_or(SERVER))
     }
 
-    /// The server at a URL.
-    pub fn new(base: &str) -> Result<Self, RemoteError> {
+    pub(crate) fn new(base: &str) -> Result<Self, RemoteError> {
         let unusable = || RemoteError::Address(base.to_owned());
         let base = Url::parse(&format!("{}/", base.trim_end_matches('/'))).map_err(|_| unusable())?;
         let server = base.host_str().ok_or_else(unusable)?.to_owned();
@@ -130,7 +95,7 @@ impl Remote {
     }
 
     /// Looks up the latest commit and the file in it.
-    pub async fn resolve(&self, offer: &Offer) -> Result<RemoteFile, RemoteError> {
+    pub(crate) async fn resolve(&self, offer: &Offer) -> Result<RemoteFile, RemoteError> {
         #[derive(Deserialize)]
         struct Revision {
             sha: String,
@@ -169,8 +134,7 @@ impl Remote {
         file.url.starts_with(self.base.as_str())
     }
 
-    /// Requests a file from an offset; `etag` is the ETag of the earlier bytes. The response may contain the whole
-    /// file.
+    /// Requests a file from an offset; `etag` is of the earlier bytes. The response may contain the whole file.
     pub(super) async fn open(
         &self,
         file: &RemoteFile,
@@ -192,7 +156,6 @@ impl Remote {
         self.checked(response, file.url.strip_prefix(self.base.as_str()).unwrap_or(&file.url))
     }
 
-    /// Converts a network error.
     pub(super) fn unreachable(&self, error: &reqwest::Error) -> RemoteError {
         // The innermost cause is the most specific one.
         let mut cause: &dyn std::error::Error = error;

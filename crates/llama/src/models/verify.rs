@@ -10,33 +10,22 @@ use std::{
     path::Path,
 };
 
-/// The reason a file is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum VerifyError {
-    /// It was stopped.
+pub(crate) enum VerifyError {
     #[error("the verification was stopped")]
     Stopped,
-    /// The file does not exist.
     #[error("the file does not exist; download it again")]
     Missing,
-    /// The size is wrong.
     #[error("the file has {have} bytes, expected {expected}; download it again")]
-    Size {
-        /// Actual size in bytes.
-        have: u64,
-        /// Expected size in bytes.
-        expected: u64,
-    },
-    /// The content is wrong.
+    Size { have: u64, expected: u64 },
     #[error("the file is damaged: its SHA-256 does not match the server's listing; download it again")]
     Hash,
-    /// The file cannot be read.
     #[error("the file cannot be read: {0}")]
     Unreadable(String),
 }
 
 /// Compares a file with its record; reports progress from 0.0 to 1.0.
-pub fn verify(
+pub(crate) fn verify(
     file: &Path,
     record: &FileRecord,
     stop: &CancellationToken,
@@ -68,7 +57,6 @@ pub fn verify(
     if hex(&hash.finalize()) == record.sha256.to_ascii_lowercase() { Ok(()) } else { Err(VerifyError::Hash) }
 }
 
-/// Returns bytes in lower-case hexadecimal.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

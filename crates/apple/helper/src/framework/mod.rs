@@ -94,8 +94,7 @@ impl Framework {
             };
             if let Err(error) = said {
                 failure.set(error);
-                // The binding offers no other way to stop a stream from within: it catches the panic and cancels the
-                // task.
+                // The only way to stop a stream from within: the binding catches the panic and cancels.
                 std::panic::resume_unwind(Box::new("the answer is not wanted any more"));
             }
         })

@@ -1,6 +1,6 @@
 //! Test setup: a scripted engine, settings in memory, a folder.
 
-use super::super::{Local, LocalConfig};
+use super::super::{Local, LocalConfig, config::Source};
 use crate::{
     Engine, LoadRequest, Loaded,
     engine::Device,
@@ -305,4 +305,18 @@ pub(super) fn ask(
     let mut events = Vec::new();
     let result = local.respond(&ModelRequest::default(), cancel, &mut |event| events.push(event));
     (events, result)
+}
+
+impl LocalConfig {
+    /// Replaces the facts about this machine.
+    pub(super) fn with_machine(mut self, facts: impl Fn() -> MachineFacts + Send + Sync + 'static) -> Self {
+        self.machine = Source(Arc::new(facts));
+        self
+    }
+
+    /// Replaces the system's clock.
+    pub(super) fn with_clock(mut self, now: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
+        self.clock = Source(Arc::new(now));
+        self
+    }
 }
