@@ -1,5 +1,6 @@
 //! Runs a program without input, captures its output up to a limit, and stops its whole group at the end.
 
+use crate::limits::{Bounds, CANCEL_CHECK, CAPTURE_REST};
 use crate::process::{Collected, Group};
 use openagents_core::CancellationToken;
 use std::{
@@ -8,20 +9,6 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-
-/// Interval of checks for exit and cancel.
-const POLL: Duration = Duration::from_millis(20);
-
-/// Time to read the rest of the output after the exit: a process that was left behind may hold the streams open.
-const LAST_WORDS: Duration = Duration::from_millis(300);
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Bounds {
-    /// Run time; then it is stopped.
-    pub(crate) time: Duration,
-    /// Maximum bytes of each stream; the rest is not read.
-    pub(crate) bytes: usize,
-}
 
 #[derive(Debug)]
 pub(crate) struct Captured {
@@ -49,7 +36,7 @@ pub(crate) fn capture(
     let stderr = streams.stderr.map(|stream| Collected::first(stream, bounds.bytes)).transpose();
     let status = if stdout.is_ok() && stderr.is_ok() { wait(&program, bounds.time, cancel) } else { None };
     end(&program);
-    let bytes = |all: Option<Arc<Collected>>| all.map(|all| all.bytes(LAST_WORDS)).unwrap_or_default();
+    let bytes = |all: Option<Arc<Collected>>| all.map(|all| all.bytes(CAPTURE_REST)).unwrap_or_default();
     Ok(Captured { stdout: bytes(stdout?), stderr: bytes(stderr?), status })
 }
 
@@ -57,7 +44,7 @@ pub(crate) fn wait(program: &Group, time: Duration, cancel: &CancellationToken) 
     let until = Instant::now() + time;
     while !cancel.is_cancelled() {
         let left = until.saturating_duration_since(Instant::now());
-        match program.wait(left.min(POLL)) {
+        match program.wait(left.min(CANCEL_CHECK)) {
             None if !left.is_zero() => {}
             status => return status,
         }
@@ -67,7 +54,7 @@ pub(crate) fn wait(program: &Group, time: Duration, cancel: &CancellationToken) 
 
 pub(crate) fn end(program: &Group) {
     program.kill();
-    program.wait(LAST_WORDS);
+    program.wait(CAPTURE_REST);
 }
 
 #[cfg(test)]
@@ -119,7 +106,7 @@ mod tests {
         };
         while runs() {
             assert!(started.elapsed() < Duration::from_secs(60), "{id} still runs");
-            std::thread::sleep(POLL);
+            std::thread::sleep(CANCEL_CHECK);
         }
     }
 

@@ -10,16 +10,17 @@
 //! | layer | module | contents |
 //! |--:|---|---|
 //! | 1 | `known` | the agents that this program knows |
-//! | 1 | `openai` | models behind an OpenAI-compatible address |
-//! | 1 | `process` | child processes: group, pipes, lines, exit |
-//! | 2 | `capture` | output of a short command |
-//! | 2 | `output` | output of an agent as updates of our session |
-//! | 3 | `acp` | the client side of the Agent Client Protocol |
-//! | 3 | `shell` | the `PATH` of the person's shell |
-//! | 4 | `command_line` | the command lines of Codex and Claude Code |
-//! | 4 | `custom` | agents and models that a person added |
-//! | 5 | `doctor` | what is installed, and what is missing |
-//! | 6 | `local` | `LocalAgents`: all of them |
+//! | 1 | `limits` | limits and intervals |
+//! | 2 | `openai` | models behind an OpenAI-compatible address |
+//! | 2 | `process` | child processes: group, pipes, lines, exit |
+//! | 3 | `capture` | output of a short command |
+//! | 3 | `output` | output of an agent as updates of our session |
+//! | 4 | `acp` | the client side of the Agent Client Protocol |
+//! | 4 | `shell` | the `PATH` of the person's shell |
+//! | 5 | `command_line` | the command lines of Codex and Claude Code |
+//! | 5 | `custom` | agents and models that a person added |
+//! | 6 | `doctor` | what is installed, and what is missing |
+//! | 7 | `local` | `LocalAgents`: all of them |
 
 pub mod acp;
 mod capture;
@@ -27,6 +28,7 @@ mod command_line;
 mod custom;
 mod doctor;
 mod known;
+mod limits;
 mod local;
 pub mod openai;
 mod output;

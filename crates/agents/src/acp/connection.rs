@@ -4,6 +4,7 @@ use super::{
     config::AcpCommand,
     frame::{self, Incoming, RpcError},
 };
+use crate::limits::{ACP_BAD_LINES, ACP_ERRORS, ACP_LINES_AHEAD, ACP_LINGER, ACP_UNREAD, LINE};
 use crate::process::{Collected, Group, Groups, Line, Pipe, exit_in_words, filtered, read_lines};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -19,19 +20,6 @@ use std::{
     },
     time::Duration,
 };
-
-/// Maximum bytes of a line. A line may hold a whole file.
-const LINE: usize = 16 << 20;
-/// Lines read ahead. Bounded, so that an agent is read no faster than its output is logged.
-const AHEAD: usize = 8;
-/// Maximum bytes waiting for the agent to read them.
-const UNREAD: usize = 64 << 20;
-/// Bytes kept from the end of standard error.
-const LAST_WORDS: usize = 4 << 10;
-/// Consecutive lines that are not messages, before the program is taken for something other than an ACP agent.
-const BAD_LINES: u64 = 1_000;
-/// Time for an agent to exit after its output ended, and time to read the rest of the output after it exited.
-const LINGER: Duration = Duration::from_millis(500);
 
 pub(super) type Reply = Result<Value, RpcError>;
 
@@ -93,8 +81,8 @@ impl Connection {
             let (stdin, unread) = (Pipe::new(stdin, group.clone()), unread.clone());
             let work = move || write(stdin, &frames, &unread);
             std::thread::Builder::new().name("agent stdin".to_owned()).spawn(work)?;
-            let lines = read_lines(Pipe::new(stdout, group.clone()), LINE, AHEAD)?;
-            Ok((lines, Collected::of(Pipe::new(stderr, group.clone()), LAST_WORDS)?))
+            let lines = read_lines(Pipe::new(stdout, group.clone()), LINE, ACP_LINES_AHEAD)?;
+            Ok((lines, Collected::of(Pipe::new(stderr, group.clone()), ACP_ERRORS)?))
         };
         let (lines, last_words) = connect().inspect_err(|_| group.kill())?;
         let connection = Self {
@@ -140,7 +128,7 @@ impl Connection {
         let mut line = frame.to_string().into_bytes();
         line.push(b'\n');
         let unread = self.unread.fetch_add(line.len(), Ordering::SeqCst) + line.len();
-        if unread > UNREAD {
+        if unread > ACP_UNREAD {
             return self.stop(format!("{} does not read what it is told and was stopped", self.name));
         }
         if let Some(outgoing) = self.outgoing.lock().as_ref() {
@@ -176,12 +164,12 @@ impl Connection {
                     if !line.iter().all(u8::is_ascii_whitespace) {
                         self.pass_over("a line that is not a message");
                     }
-                    if lines.bad_in_a_row < BAD_LINES {
+                    if lines.bad_in_a_row < ACP_BAD_LINES {
                         return Next::Nothing;
                     }
                     let name = &self.name;
                     self.stop(format!(
-                        "{name} does not speak ACP ({BAD_LINES} invalid lines in a row) and was stopped"
+                        "{name} does not speak ACP ({ACP_BAD_LINES} invalid lines in a row) and was stopped"
                     ));
                     Next::End
                 }
@@ -192,14 +180,14 @@ impl Connection {
                 Next::End
             }
             Ok(Line::End) | Err(mpsc::RecvTimeoutError::Disconnected) => {
-                if self.group.wait(LINGER).is_none() {
+                if self.group.wait(ACP_LINGER).is_none() {
                     self.stop(format!("{} closed its output while it ran and was stopped", self.name));
                 }
                 Next::End
             }
             Err(mpsc::RecvTimeoutError::Timeout) => match self.group.ended() {
                 // Another process holds its output open.
-                Some(_) => match lines.lines.recv_timeout(LINGER) {
+                Some(_) => match lines.lines.recv_timeout(ACP_LINGER) {
                     Ok(Line::Whole(line)) => frame::parse(&line).map_or(Next::Nothing, Next::Frame),
                     _ => Next::End,
                 },
@@ -235,7 +223,7 @@ impl Connection {
 
     /// Returns why it ended, followed by the end of its standard error.
     pub(super) fn exit_reason(&self) -> String {
-        let why = self.stop_reason.lock().clone().unwrap_or_else(|| match self.group.wait(LINGER) {
+        let why = self.stop_reason.lock().clone().unwrap_or_else(|| match self.group.wait(ACP_LINGER) {
             Some(status) => format!("{} ended unexpectedly ({})", self.name, exit_in_words(status)),
             None => format!("{} was stopped", self.name),
         });
@@ -244,7 +232,7 @@ impl Connection {
 
     /// The end of its standard error, as a separate paragraph. Waits for the rest if the agent has exited.
     pub(super) fn said_last(&self) -> String {
-        let limit = if self.group.ended().is_some() { LINGER } else { Duration::ZERO };
+        let limit = if self.group.ended().is_some() { ACP_LINGER } else { Duration::ZERO };
         let plain = anstream::adapter::strip_str(&self.last_words.text(limit)).to_string();
         let plain: String = plain.chars().filter(|c| !c.is_control() || *c == '\n' || *c == '\t').collect();
         match plain.trim() {

@@ -1,6 +1,7 @@
 //! `fs/*`: files of the workspace, and nothing else.
 
 use super::frame::RpcError;
+use crate::limits::FILE_BYTES;
 use agent_client_protocol_schema::v1::{ReadTextFileRequest, WriteTextFileRequest};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use openagents_core::{agent::AccessLimits, workspace::Workspace};
@@ -12,9 +13,6 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
-
-/// Maximum bytes of one read or write.
-const TEXT: usize = 8 << 20;
 
 /// The files an agent may touch in one turn.
 #[derive(Debug)]
@@ -84,9 +82,9 @@ impl Access {
         let mut text = Vec::new();
         if is_part {
             let (mut number, last) = (1_u32, first.saturating_add(request.limit.unwrap_or(u32::MAX)));
-            while number < last && text.len() <= TEXT {
+            while number < last && text.len() <= FILE_BYTES {
                 let kept = text.len();
-                let room = (TEXT + 1 - kept) as u64;
+                let room = (FILE_BYTES + 1 - kept) as u64;
                 let count = input.by_ref().take(room).read_until(b'\n', &mut text);
                 if count.map_err(|error| failed(&error))? == 0 {
                     break;
@@ -98,11 +96,11 @@ impl Access {
                 number += u32::from(is_whole);
             }
         } else {
-            let read = input.take(TEXT as u64 + 1).read_to_end(&mut text);
+            let read = input.take(FILE_BYTES as u64 + 1).read_to_end(&mut text);
             read.map_err(|error| failed(&error))?;
         }
-        if text.len() > TEXT {
-            let most = TEXT >> 20;
+        if text.len() > FILE_BYTES {
+            let most = FILE_BYTES >> 20;
             return Err(failed(&format!("more than {most} MiB; read a part of it with `line` and `limit`")));
         }
         let content = String::from_utf8(text).map_err(|_| failed(&"not UTF-8 text"))?;
@@ -114,8 +112,8 @@ impl Access {
         let request: WriteTextFileRequest =
             serde_json::from_value(params).map_err(RpcError::invalid_params)?;
         self.touch(&request.path, |path| {
-            if request.content.len() > TEXT {
-                let (shown, most) = (Workspace::shown(path), TEXT >> 20);
+            if request.content.len() > FILE_BYTES {
+                let (shown, most) = (Workspace::shown(path), FILE_BYTES >> 20);
                 return Err(RpcError::refused(format!("{shown}: more than {most} MiB are not written")));
             }
             let written = self.workspace.write_file(path, request.content.as_bytes());
@@ -217,7 +215,7 @@ mod tests {
     #[test]
     fn long_files_are_read_in_parts() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("long"), format!("{}\nend\n", "x".repeat(TEXT + 10))).unwrap();
+        fs::write(folder.path().join("long"), format!("{}\nend\n", "x".repeat(FILE_BYTES + 10))).unwrap();
         let access = access(folder.path(), &[], None);
         let error = read(&access, folder.path(), json!({"path": "long"})).unwrap_err();
         assert_eq!(error, "long: more than 8 MiB; read a part of it with `line` and `limit`");

@@ -1,12 +1,10 @@
 //! Converts protocol types into ours, one function per type.
 
+use crate::limits::CALL_PIECES;
 use crate::output::{self, CallNews, CallStatus, Role, Shown, TerminalNews, Timeline, diff, one_line};
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::update::{EntryStatus, Location, ToolCallDetails, ToolContent, ToolKind};
 use std::time::Instant;
-
-/// Content pieces and locations shown by a call.
-const PIECES: usize = 200;
 
 pub(super) fn announced(call: wire::ToolCall) -> CallNews {
     CallNews {
@@ -86,9 +84,9 @@ fn shown(content: Vec<wire::ToolCallContent>) -> Vec<Shown> {
         _ => None,
     };
     let mut all: Vec<_> = content.into_iter().filter_map(piece).collect();
-    if all.len() > PIECES {
-        let more = all.len() - PIECES;
-        all.truncate(PIECES);
+    if all.len() > CALL_PIECES {
+        let more = all.len() - CALL_PIECES;
+        all.truncate(CALL_PIECES);
         all.push(Shown::Fixed(ToolContent::Text { text: format!("*{more} more are not shown.*") }));
     }
     all
@@ -115,7 +113,7 @@ fn locations(locations: Vec<wire::ToolCallLocation>) -> Vec<Location> {
         path: location.path.display().to_string(),
         line: location.line,
     };
-    locations.into_iter().take(PIECES).map(place).collect()
+    locations.into_iter().take(CALL_PIECES).map(place).collect()
 }
 
 fn kind(kind: wire::ToolKind) -> ToolKind {
@@ -160,9 +158,9 @@ mod tests {
     #[test]
     fn pieces_that_are_not_shown_are_counted() {
         let piece = json!({"type": "content", "content": {"type": "text", "text": "x"}});
-        let call = json!({"toolCallId": "1", "title": "t", "content": vec![piece; PIECES + 3]});
+        let call = json!({"toolCallId": "1", "title": "t", "content": vec![piece; CALL_PIECES + 3]});
         let shown = announced(serde_json::from_value(call).unwrap()).shown.unwrap();
         let last = ToolContent::Text { text: "*3 more are not shown.*".to_owned() };
-        assert_eq!((shown.len(), shown.last()), (PIECES + 1, Some(&Shown::Fixed(last))));
+        assert_eq!((shown.len(), shown.last()), (CALL_PIECES + 1, Some(&Shown::Fixed(last))));
     }
 }

@@ -1,7 +1,11 @@
 //! A command as shown in an approval: resolved here and now, and checked again before it runs.
 
 use super::{files, frame::RpcError};
-use crate::{output::one_line, process::is_for_children};
+use crate::{
+    limits::{ADDED_VARIABLES, COMPARED_PROGRAM, TERMINAL_OUTPUT},
+    output::one_line,
+    process::is_for_children,
+};
 use agent_client_protocol_schema::v1::CreateTerminalRequest;
 use openagents_core::{approval::FrozenCommand, workspace::Workspace};
 use sha2::{Digest as _, Sha256};
@@ -13,13 +17,6 @@ use std::{
     os::unix::fs::MetadataExt as _,
     path::Path,
 };
-
-/// Bytes of output kept if the agent sets no limit; also the maximum.
-const OUTPUT: u64 = 1 << 20;
-/// Maximum bytes of a program in the workspace that is compared byte by byte.
-const SMALL: u64 = 16 << 20;
-/// Maximum bytes of the variables that an agent adds: a person has to read them.
-const ADDED: usize = 64 << 10;
 
 /// A command that can't change between the approval and the run.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,10 +48,10 @@ struct Identity {
 impl Identity {
     fn of(path: &Path, is_in_workspace: bool) -> io::Result<Self> {
         let known = std::fs::metadata(path)?;
-        let is_read = is_in_workspace && known.is_file() && known.size() <= SMALL;
+        let is_read = is_in_workspace && known.is_file() && known.size() <= COMPARED_PROGRAM;
         let content = is_read.then(|| {
             let mut bytes = Vec::new();
-            File::open(path)?.take(SMALL + 1).read_to_end(&mut bytes)?;
+            File::open(path)?.take(COMPARED_PROGRAM + 1).read_to_end(&mut bytes)?;
             io::Result::Ok(Sha256::digest(&bytes).into())
         });
         Ok(Self {
@@ -111,15 +108,16 @@ pub(super) fn freeze(
         shown = if shown.is_empty() { quoted } else { shown + " " + &quoted };
     }
     let (environment, left_out) = added(request);
-    if environment.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>() > ADDED {
-        let most = ADDED >> 10;
+    if environment.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>() > ADDED_VARIABLES {
+        let most = ADDED_VARIABLES >> 10;
         return Err(refused(format!("{name}: more than {most} KiB of variables are not added")));
     }
     Ok(Frozen {
         command: FrozenCommand { program, args, cwd, environment },
         shown,
         called: found.into_os_string(),
-        limit: usize::try_from(request.output_byte_limit.unwrap_or(OUTPUT).min(OUTPUT)).unwrap_or_default(),
+        limit: usize::try_from(request.output_byte_limit.unwrap_or(TERMINAL_OUTPUT).min(TERMINAL_OUTPUT))
+            .unwrap_or_default(),
         is_in_workspace,
         left_out,
         file,

@@ -11,8 +11,9 @@ use super::{
     terminals::Terminals,
 };
 use crate::{
+    limits::{ACP_TICK, FAMILY_CHECK, QUEUED_FILES},
     output::Role,
-    process::{Groups, LOOK, is_secret},
+    process::{Groups, is_secret},
 };
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
@@ -32,14 +33,11 @@ use std::{
         atomic::{AtomicBool, Ordering},
         mpsc,
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 /// The reason shown on a call that is still open when its turn ends.
 const UNFINISHED: &str = "no end was reported";
-
-/// Maximum time between two checks of the timeouts.
-const TICK: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct Live {
@@ -61,9 +59,6 @@ pub(super) struct Live {
     stage: Mutex<Stage>,
 }
 
-/// Maximum number of queued file requests.
-const FILES: usize = 1_000;
-
 impl Live {
     pub(super) fn start(
         name: &str,
@@ -73,7 +68,7 @@ impl Live {
         groups: &Arc<Groups>,
     ) -> io::Result<Arc<Self>> {
         let (connection, lines) = Connection::start(name, command, root, groups)?;
-        let (files, jobs) = mpsc::sync_channel::<Box<dyn FnOnce() + Send>>(FILES);
+        let (files, jobs) = mpsc::sync_channel::<Box<dyn FnOnce() + Send>>(QUEUED_FILES);
         let work = move || {
             // A panic in one job must not stop the next.
             let job = |job: Box<dyn FnOnce() + Send>| drop(catch_unwind(AssertUnwindSafe(job)));
@@ -136,7 +131,8 @@ impl Live {
         let mut looked = Instant::now();
         loop {
             let due = self.stage.lock().timeline.due();
-            let left = due.map_or(TICK, |due| due.saturating_duration_since(Instant::now()).min(TICK));
+            let left =
+                due.map_or(ACP_TICK, |due| due.saturating_duration_since(Instant::now()).min(ACP_TICK));
             match self.connection.next(&mut lines, left) {
                 Next::Frame(frame) => {
                     self.apply_cancel(&mut self.stage.lock());
@@ -146,7 +142,7 @@ impl Live {
                 Next::End => break,
             }
             self.tick();
-            if looked.elapsed() >= LOOK {
+            if looked.elapsed() >= FAMILY_CHECK {
                 // If it crashes later, its children can't be found any more.
                 self.connection.group.look();
                 looked = Instant::now();

@@ -22,6 +22,7 @@ mod terminals;
 
 pub use config::{AcpAgentConfig, AcpCommand, AcpTimeouts};
 
+use crate::limits::{ACP_CANCEL_CHECK, ACP_STARTS};
 use crate::process::Groups;
 use files::Access;
 use live::Live;
@@ -32,7 +33,7 @@ use openagents_core::{
     update::RunState,
     workspace::Workspace,
 };
-use opening::{Opening, POLL, Stop};
+use opening::{Opening, Stop};
 use parking_lot::Mutex;
 use std::{
     collections::HashMap,
@@ -53,9 +54,6 @@ pub struct AcpAgent {
     /// All of its processes, including those of its commands.
     groups: Arc<Groups>,
 }
-
-/// Attempts to start an agent for one prompt: an agent that has just exited is restarted once.
-const STARTS: usize = 2;
 
 /// State kept per session.
 #[derive(Debug, Default)]
@@ -117,13 +115,13 @@ impl AcpAgent {
                 break (live, session, outcome);
             }
             starts += 1;
-            if starts > STARTS {
+            if starts > ACP_STARTS {
                 return Err(Stop::Failed(live.connection.exit_reason()));
             }
         };
         tracing::debug!(agent = self.config.id, session, "a turn has begun");
         loop {
-            match outcome.recv_timeout(POLL) {
+            match outcome.recv_timeout(ACP_CANCEL_CHECK) {
                 Ok(outcome) => return Ok(outcome),
                 Err(mpsc::RecvTimeoutError::Timeout) if cancel.is_cancelled() => live.cancel(&session),
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
@@ -191,7 +189,7 @@ impl AcpAgent {
 }
 
 fn pause(cancel: &CancellationToken) -> Result<(), Stop> {
-    std::thread::sleep(POLL);
+    std::thread::sleep(ACP_CANCEL_CHECK);
     if cancel.is_cancelled() { Err(Stop::Cancelled) } else { Ok(()) }
 }
 

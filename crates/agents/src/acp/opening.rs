@@ -1,6 +1,7 @@
 //! Opens a session: `initialize`, then `session/resume`, `session/load` or `session/new`.
 
 use super::{config::AcpAgentConfig, connection::Reply, frame::RpcError, live::Live};
+use crate::limits::ACP_CANCEL_CHECK;
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
     CancellationToken,
@@ -11,11 +12,8 @@ use openagents_core::{
 use serde_json::{Value, json};
 use std::{
     sync::{Arc, mpsc},
-    time::{Duration, Instant},
+    time::Instant,
 };
-
-/// Interval of checks for a cancel.
-pub(super) const POLL: Duration = Duration::from_millis(10);
 
 /// The reason a turn does not start.
 #[derive(Debug)]
@@ -116,7 +114,7 @@ impl Opening<'_> {
     fn wait(&self, method: &str, reply: &mpsc::Receiver<Reply>) -> Result<Reply, Stop> {
         let name = &self.config.name;
         loop {
-            match reply.recv_timeout(POLL) {
+            match reply.recv_timeout(ACP_CANCEL_CHECK) {
                 Ok(reply) => return Ok(reply),
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
                 Err(mpsc::RecvTimeoutError::Timeout) => {}

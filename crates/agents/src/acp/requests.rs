@@ -8,7 +8,7 @@ use super::{
     live::Live,
     stage::Stage,
 };
-use crate::output::one_line;
+use crate::{limits::PENDING_REQUESTS, output::one_line};
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
     CancellationToken,
@@ -22,9 +22,6 @@ use std::{
     sync::Arc,
     time::Instant,
 };
-
-/// Maximum number of pending requests of an agent.
-const AT_ONCE: usize = 64;
 
 /// The error for requests of an ended turn.
 const ENDED: &str = "the turn has ended";
@@ -101,8 +98,8 @@ impl Live {
         if asks.contains_key(&id.to_string()) {
             return Err(RpcError::refused(format!("a request with the id {id} is already pending")));
         }
-        if asks.len() >= AT_ONCE {
-            return Err(RpcError::refused(format!("{AT_ONCE} requests are already pending")));
+        if asks.len() >= PENDING_REQUESTS {
+            return Err(RpcError::refused(format!("{PENDING_REQUESTS} requests are already pending")));
         }
         asks.insert(id.to_string(), until.clone());
         Ok(())

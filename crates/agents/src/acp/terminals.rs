@@ -1,7 +1,8 @@
 //! `terminal/*`: commands that run here for an agent. Not a sandbox: a command runs if a person approves it.
 
 use super::{frame::RpcError, frozen::Frozen};
-use crate::process::{Group, Groups, LOOK, Pipe, Tail, filtered, signal_name};
+use crate::limits::{FAMILY_CHECK, OPEN_TERMINALS, TERMINAL_REST};
+use crate::process::{Group, Groups, Pipe, Tail, filtered, signal_name};
 use openagents_core::approval::FrozenCommand;
 use parking_lot::{Condvar, Mutex};
 use serde_json::{Value, json};
@@ -11,13 +12,7 @@ use std::{
     os::unix::process::{CommandExt as _, ExitStatusExt as _},
     process::{Command, ExitStatus, Stdio},
     sync::Arc,
-    time::Duration,
 };
-
-/// Maximum number of open terminals.
-const AT_ONCE: usize = 32;
-/// Time to read the rest of the output after the command has exited.
-const REST: Duration = Duration::from_millis(300);
 
 #[derive(Debug, Default)]
 pub(super) struct Terminals {
@@ -49,8 +44,8 @@ impl Terminals {
     ) -> Result<(), RpcError> {
         let failed = |error: io::Error| RpcError::refused(format!("{}: {error}", frozen.shown));
         let FrozenCommand { program, args, cwd, environment: added } = &frozen.command;
-        if self.running.lock().len() >= AT_ONCE {
-            return Err(RpcError::refused(format!("{AT_ONCE} terminals are open; release one")));
+        if self.running.lock().len() >= OPEN_TERMINALS {
+            return Err(RpcError::refused(format!("{OPEN_TERMINALS} terminals are open; release one")));
         }
         if !frozen.is_unchanged() {
             return Err(RpcError::refused(format!("{} changed before it was approved", frozen.shown)));
@@ -94,13 +89,13 @@ impl Terminals {
         let waiting = terminal.clone();
         let started = started.and(spawn(Box::new(move || {
             let status = loop {
-                if let Some(status) = waiting.group.wait(LOOK) {
+                if let Some(status) = waiting.group.wait(FAMILY_CHECK) {
                     break status;
                 }
                 waiting.group.look();
             };
             // Returns at the end of the output or after the timeout.
-            let _ = drained.recv_timeout(REST);
+            let _ = drained.recv_timeout(TERMINAL_REST);
             // Shown before the agent is told, since its next updates depend on it.
             on_end(status);
             *waiting.ended.lock() = Some(status);

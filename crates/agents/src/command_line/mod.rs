@@ -15,6 +15,7 @@ mod recorder;
 mod tests;
 
 use crate::{
+    limits::{CANCEL_CHECK, ERRORS, ERRORS_REST, EXIT, LINE, LINES_AHEAD},
     process::{Collected, Group, Line, exit_in_words, read_lines},
     shell::Environment,
 };
@@ -40,19 +41,6 @@ use std::{
     thread,
     time::Duration,
 };
-
-/// Maximum bytes of a line: it may hold the content of a whole file.
-const LINE: usize = 16 << 20;
-/// Bytes kept from the end of standard error.
-const ERRORS: usize = 16 << 10;
-/// Lines read ahead.
-const WAITING: usize = 256;
-/// Interval of checks for a cancel.
-const POLL: Duration = Duration::from_millis(20);
-/// Time to read the rest of standard error of a program that has exited.
-const LAST_WORDS: Duration = Duration::from_millis(500);
-/// Time for a program to exit after its last event.
-const END: Duration = Duration::from_secs(2);
 
 /// Codex or Claude Code, run through its command line.
 #[derive(Debug)]
@@ -112,14 +100,14 @@ impl CommandLine {
             write(stdin, request.text.clone());
         }
         let lines = streams.stdout.and_then(|stream| {
-            let lines = read_lines(stream, LINE, WAITING);
+            let lines = read_lines(stream, LINE, LINES_AHEAD);
             lines.inspect_err(|error| tracing::warn!("an agent's output cannot be read: {error}")).ok()
         });
         let heard = match &lines {
             Some(lines) => self.hear(lines, host, recorder, cancel),
             None => Ok(false),
         };
-        let ended = if matches!(heard, Err(Stop::Cancelled)) { None } else { group.wait(END) };
+        let ended = if matches!(heard, Err(Stop::Cancelled)) { None } else { group.wait(EXIT) };
         self.running.lock().retain(|_, running| !Arc::ptr_eq(running, &group));
         group.stop_soon();
         if heard? {
@@ -129,7 +117,7 @@ impl CommandLine {
             Some(status) => format!("ended ({}) before it had answered", exit_in_words(status)),
             None => "closed its output before it had answered".to_owned(),
         };
-        let limit = if ended.is_some() { LAST_WORDS } else { Duration::ZERO };
+        let limit = if ended.is_some() { ERRORS_REST } else { Duration::ZERO };
         let last = errors.and_then(|words| {
             let text = words.text(limit);
             text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
@@ -152,7 +140,7 @@ impl CommandLine {
                 return Err(Stop::Cancelled);
             }
             recorder.tick();
-            let line = match lines.recv_timeout(POLL) {
+            let line = match lines.recv_timeout(CANCEL_CHECK) {
                 Ok(Line::Whole(line)) => line,
                 Ok(Line::TooLong) => {
                     let name = &self.name;

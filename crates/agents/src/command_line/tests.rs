@@ -236,10 +236,10 @@ fn a_cancel_ends_the_program_and_what_it_started() {
     let canceller = thread::spawn(move || {
         while !watched.exists() {
             assert!(started.elapsed() < Duration::from_secs(60));
-            thread::sleep(POLL);
+            thread::sleep(CANCEL_CHECK);
         }
         // The line is printed before the file exists and is handled at once.
-        thread::sleep(POLL * 5);
+        thread::sleep(CANCEL_CHECK * 5);
         stop.cancel();
     });
     let (outcome, host) = prompt(CODEX, &script, None, &cancel);
@@ -251,7 +251,7 @@ fn a_cancel_ends_the_program_and_what_it_started() {
     let process = std::path::Path::new("/proc").join(id.trim());
     while process.exists() {
         assert!(started.elapsed() < Duration::from_secs(60), "{id} still runs");
-        thread::sleep(POLL);
+        thread::sleep(CANCEL_CHECK);
     }
 }
 

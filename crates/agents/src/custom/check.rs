@@ -1,18 +1,12 @@
 //! Validation of agents that a person adds.
 
+use crate::limits::{ID_BYTES, SETTING_BYTES, SETTING_ENTRIES};
 use openagents_core::agent::{CustomAgent, CustomKind};
 use reqwest::{
     Url,
     header::{HeaderName, HeaderValue},
 };
 use std::collections::BTreeMap;
-
-/// Maximum bytes of an id.
-const ID: usize = 64;
-/// Maximum bytes of any other text: it is shown on every client.
-const TEXT: usize = 8 << 10;
-/// Maximum number of arguments, variables or headers.
-const ENTRIES: usize = 100;
 
 /// Words in the names of headers that hold secrets, which do not belong in the settings: `X-Api-Key`, `Cookie`.
 const SECRETS: [&str; 11] = [
@@ -33,8 +27,8 @@ const SECRETS: [&str; 11] = [
 pub(crate) fn check(agent: &CustomAgent) -> Result<(), String> {
     let id = &agent.id;
     let is_id = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_.".contains(&byte);
-    if id.is_empty() || id.len() > ID || !id.bytes().all(is_id) {
-        return Err(format!("the id {id:?} is invalid; use 1 to {ID} of a-z, 0-9, - _ and ."));
+    if id.is_empty() || id.len() > ID_BYTES || !id.bytes().all(is_id) {
+        return Err(format!("the id {id:?} is invalid; use 1 to {ID_BYTES} of a-z, 0-9, - _ and ."));
     }
     if let Some(name) = &agent.name {
         check_text("the name", name)?;
@@ -92,7 +86,7 @@ fn check_variables(variables: &BTreeMap<String, String>) -> Result<(), String> {
 fn check_variable(name: &str) -> Result<(), String> {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     if name.is_empty()
-        || name.len() > ID
+        || name.len() > ID_BYTES
         || name.starts_with(|first: char| first.is_ascii_digit())
         || !name.bytes().all(fits)
     {
@@ -140,15 +134,15 @@ fn check_headers(headers: &BTreeMap<String, String>) -> Result<(), String> {
 }
 
 fn check_count(what: &str, count: usize) -> Result<(), String> {
-    if count > ENTRIES {
-        return Err(format!("there are {count} {what}; the limit is {ENTRIES}"));
+    if count > SETTING_ENTRIES {
+        return Err(format!("there are {count} {what}; the limit is {SETTING_ENTRIES}"));
     }
     Ok(())
 }
 
 fn check_text(what: &str, text: &str) -> Result<(), String> {
-    if text.len() > TEXT {
-        return Err(format!("{what} has {} bytes; the limit is {TEXT}", text.len()));
+    if text.len() > SETTING_BYTES {
+        return Err(format!("{what} has {} bytes; the limit is {SETTING_BYTES}", text.len()));
     }
     if text.contains('\0') {
         return Err(format!("{what} has a zero byte, which can't be passed to a program"));

@@ -3,6 +3,9 @@
 use super::version::last_line;
 use crate::{
     capture::{end, wait},
+    limits::{
+        INTRODUCTION, INTRODUCTION_BYTES, INTRODUCTION_CHECK, INTRODUCTION_ERRORS, LINES_AHEAD, LOGIN_STATE,
+    },
     process::{Collected, Group, Line, exit_in_words, read_lines},
 };
 use openagents_core::CancellationToken;
@@ -11,20 +14,8 @@ use std::{
     io::{Read as _, Write as _},
     process::{Command, Stdio},
     sync::mpsc::{Receiver, RecvTimeoutError},
-    time::{Duration, Instant},
+    time::Instant,
 };
-
-/// The slowest of the known agents takes four seconds on a small machine.
-const ANSWER: Duration = Duration::from_secs(15);
-/// After the answer, for agents that announce a login state.
-const LOGIN: Duration = Duration::from_secs(3);
-/// Interval of checks for a cancel.
-const POLL: Duration = Duration::from_millis(50);
-/// Maximum bytes of output until then.
-const OUTPUT: usize = 1 << 20;
-const ERRORS: usize = 64 << 10;
-/// Lines read ahead.
-const AHEAD: usize = 256;
 
 /// What the agent reported.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -41,26 +32,30 @@ pub(super) struct Introduction {
 pub(super) fn introduce(command: &mut Command, cancel: &CancellationToken) -> Result<Introduction, String> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let (agent, streams) = Group::start(command).map_err(|error| format!("it does not start: {error}"))?;
-    let errors = streams.stderr.and_then(|stream| Collected::first(stream, ERRORS).ok());
+    let errors = streams.stderr.and_then(|stream| Collected::first(stream, INTRODUCTION_ERRORS).ok());
     let mut input = streams.stdin;
     let request = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": 1, "clientCapabilities": {},
         "clientInfo": {"name": "openagents", "title": "OpenAgents", "version": env!("CARGO_PKG_VERSION")}}});
     // An agent that has exited says why on standard error. Its input stays open: closing it ends an agent.
     let _ = input.as_mut().map(|input| writeln!(input, "{request}"));
-    let lines = streams.stdout.and_then(|output| read_lines(output.take(OUTPUT as u64), OUTPUT, AHEAD).ok());
+    let lines = streams.stdout.and_then(|output| {
+        read_lines(output.take(INTRODUCTION_BYTES as u64), INTRODUCTION_BYTES, LINES_AHEAD).ok()
+    });
     let heard = lines.map_or(Err(Silence::Ended), |lines| hear(&lines, cancel));
-    let ended = heard.is_err().then(|| wait(&agent, POLL, cancel)).flatten();
+    let ended = heard.is_err().then(|| wait(&agent, INTRODUCTION_CHECK, cancel)).flatten();
     end(&agent);
     heard.map_err(|why| {
-        let last = errors.and_then(|errors| last_line(&errors.bytes(POLL)));
+        let last = errors.and_then(|errors| last_line(&errors.bytes(INTRODUCTION_CHECK)));
         let how = match (why, ended) {
             (Silence::Ended, Some(status)) => {
                 format!("it ended ({}) before it answered initialize", exit_in_words(status))
             }
             (Silence::Ended, None) => "it closed its output before it answered initialize".to_owned(),
             (Silence::Cancelled, _) => "the check was stopped".to_owned(),
-            (Silence::Nothing, _) => format!("it did not answer initialize within {} s", ANSWER.as_secs()),
+            (Silence::Nothing, _) => {
+                format!("it did not answer initialize within {} s", INTRODUCTION.as_secs())
+            }
             (Silence::Refused(message), _) => format!("it refused initialize: {message}"),
         };
         last.map_or(how.clone(), |last| format!("{how}: {last}"))
@@ -77,7 +72,7 @@ enum Silence {
 }
 
 fn hear(answers: &Receiver<Line>, cancel: &CancellationToken) -> Result<Introduction, Silence> {
-    let until = Instant::now() + ANSWER;
+    let until = Instant::now() + INTRODUCTION;
     let answer = loop {
         let message = next(answers, until, cancel)?;
         if message["id"] == 0 && message.get("method").is_none() {
@@ -106,7 +101,7 @@ fn hear(answers: &Receiver<Line>, cancel: &CancellationToken) -> Result<Introduc
 
 /// The adapters of Codex and Claude Code send it right after the answer.
 fn hear_login(answers: &Receiver<Line>, cancel: &CancellationToken) -> Option<bool> {
-    let until = Instant::now() + LOGIN;
+    let until = Instant::now() + LOGIN_STATE;
     loop {
         let message = next(answers, until, cancel).ok()?;
         if message["method"] == "_auth/status_update" {
@@ -121,7 +116,7 @@ fn next(answers: &Receiver<Line>, until: Instant, cancel: &CancellationToken) ->
             return Err(Silence::Cancelled);
         }
         let left = until.saturating_duration_since(Instant::now());
-        match answers.recv_timeout(left.min(POLL)) {
+        match answers.recv_timeout(left.min(INTRODUCTION_CHECK)) {
             // Other lines are skipped.
             Ok(Line::Whole(line)) => {
                 if let Ok(message @ Value::Object(_)) = serde_json::from_slice(&line) {

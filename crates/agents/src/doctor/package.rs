@@ -1,7 +1,8 @@
 //! The npm package that contains a program.
 
 use crate::{
-    capture::{Bounds, capture},
+    capture::capture,
+    limits::{ASK_NPM, PACKAGE_BYTES, PACKAGE_LEVELS},
     shell::Environment,
 };
 use openagents_core::CancellationToken;
@@ -10,15 +11,7 @@ use std::{
     fs::{self, File},
     io::Read as _,
     path::{Path, PathBuf},
-    time::Duration,
 };
-
-/// Folders to search for `package.json` above the program.
-const LEVELS: usize = 5;
-/// Maximum bytes of a `package.json`.
-const DESCRIPTION: u64 = 1 << 20;
-
-const ASK_NPM: Bounds = Bounds { time: Duration::from_secs(5), bytes: 4 << 10 };
 
 /// The fields of a `package.json`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,9 +26,9 @@ impl Package {
     /// Finds the package of a program, through npm's symbolic link.
     pub(super) fn of(program: &Path) -> Option<Self> {
         let program = fs::canonicalize(program).ok()?;
-        let description = program.ancestors().skip(1).take(LEVELS).find_map(|folder| {
+        let description = program.ancestors().skip(1).take(PACKAGE_LEVELS).find_map(|folder| {
             let mut text = Vec::new();
-            File::open(folder.join("package.json")).ok()?.take(DESCRIPTION).read_to_end(&mut text).ok()?;
+            File::open(folder.join("package.json")).ok()?.take(PACKAGE_BYTES).read_to_end(&mut text).ok()?;
             serde_json::from_slice::<Value>(&text).ok()
         })?;
         let text = |key: &str| Some(description[key].as_str()?.to_owned());

@@ -5,17 +5,13 @@ use super::{
     trouble::Trouble,
 };
 use crate::{
-    capture::{Bounds, Captured, capture},
+    capture::{Captured, capture},
+    limits::{ASK_VERSION, VERSION_CHARS},
     process::exit_in_words,
     shell::Environment,
 };
 use openagents_core::CancellationToken;
-use std::{path::Path, time::Duration};
-
-const BOUNDS: Bounds = Bounds { time: Duration::from_secs(5), bytes: 16 << 10 };
-
-/// Characters shown of a version or an error.
-const SHOWN: usize = 200;
+use std::path::Path;
 
 /// Runs `PROGRAM --version`, or returns the reason it failed.
 pub(super) fn version_of(
@@ -24,7 +20,7 @@ pub(super) fn version_of(
     cancel: &CancellationToken,
 ) -> Result<String, String> {
     let mut command = environment.command(program);
-    let captured = capture(command.arg("--version").current_dir("/"), BOUNDS, cancel)
+    let captured = capture(command.arg("--version").current_dir("/"), ASK_VERSION, cancel)
         .map_err(|error| format!("it does not start: {error}"))?;
     if captured.succeeded() {
         let said = [&captured.stdout, &captured.stderr].into_iter().find_map(|text| version_in(text));
@@ -35,7 +31,7 @@ pub(super) fn version_of(
 
 fn why(captured: &Captured) -> String {
     let Some(status) = captured.status else {
-        return format!("no answer within {} s", BOUNDS.time.as_secs());
+        return format!("no answer within {} s", ASK_VERSION.time.as_secs());
     };
     let how = exit_in_words(status);
     match last_line(&captured.stderr).or_else(|| last_line(&captured.stdout)) {
@@ -63,7 +59,7 @@ pub(super) fn last_line(output: &[u8]) -> Option<String> {
 
 /// Foreign text, shortened and without control characters.
 fn shown(text: &str) -> String {
-    text.chars().filter(|letter| !letter.is_control()).take(SHOWN).collect()
+    text.chars().filter(|letter| !letter.is_control()).take(VERSION_CHARS).collect()
 }
 
 /// Returns the problem if this machine's Node is too old for the program.

@@ -3,13 +3,11 @@
 use super::{state::Inner, table::Depth};
 use crate::{
     doctor::{Doctor, Subject},
+    limits::CHECKS_AT_ONCE,
     shell::Environment,
 };
 use parking_lot::Mutex;
 use std::{sync::Arc, thread};
-
-/// Agents checked in parallel: each may be a whole Node process.
-const AT_A_TIME: usize = 3;
 
 impl Inner {
     /// Starts to check every agent, in a fresh environment.
@@ -65,7 +63,7 @@ impl Inner {
             }
             let batch = Mutex::new(batch);
             thread::scope(|scope| {
-                for _ in 0..AT_A_TIME {
+                for _ in 0..CHECKS_AT_ONCE {
                     let work = || {
                         // Not in the condition of the loop, where the lock would be held during the check.
                         while let Some((subject, depth)) = { batch.lock().pop() } {

@@ -1,15 +1,15 @@
 //! Commands of a person: add, remove, change settings.
 
 use super::{state::Inner, table::Depth};
-use crate::custom::{Saved, check, restored};
+use crate::{
+    custom::{Saved, check, restored},
+    limits::ADDED_AGENTS,
+};
 use openagents_core::{
     agent::{AgentCommand, AgentSettings, AgentsError, CustomAgent, WorkspaceAgent},
     agent_ids::CUSTOM_PREFIX,
 };
 use std::sync::Arc;
-
-/// Maximum number of custom agents: each is on every card and in every picker.
-const ADDED: usize = 50;
 
 impl Inner {
     pub(super) fn command(self: &Arc<Self>, command: AgentCommand) -> Result<(), AgentsError> {
@@ -56,9 +56,9 @@ impl Inner {
             let agent =
                 restored(agent, added.map(|at| &settings.custom[at])).map_err(AgentsError::Refused)?;
             check(&agent).map_err(AgentsError::Refused)?;
-            if added.is_none() && settings.custom.len() >= ADDED {
+            if added.is_none() && settings.custom.len() >= ADDED_AGENTS {
                 return Err(AgentsError::Refused(format!(
-                    "{ADDED} agents have been added, which is the limit; remove one first"
+                    "{ADDED_AGENTS} agents have been added, which is the limit; remove one first"
                 )));
             }
             match added {

@@ -1,22 +1,19 @@
 //! An agent as seen by a session: a stable object, whatever later checks find.
 
 use super::state::Inner;
-use crate::{custom::model_agent, doctor::Subject, shell::Environment};
+use crate::{
+    custom::model_agent,
+    doctor::Subject,
+    limits::{CANCEL_CHECK, FIRST_CHECK},
+    shell::Environment,
+};
 use openagents_core::{
     CancellationToken,
     agent::{AgentHost, AgentProvider, AgentRequest, CANCELLED, PromptOutcome, end_turn},
     model::{Availability, LanguageModel},
     update::RunState,
 };
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
-
-/// Time a prompt waits for an agent to be checked: the shell alone may take 5 s.
-const LOOK: Duration = Duration::from_secs(20);
-/// Interval of checks for a cancel.
-const POLL: Duration = Duration::from_millis(20);
+use std::{sync::Arc, time::Instant};
 
 #[derive(Debug)]
 pub(super) struct Listed {
@@ -54,7 +51,7 @@ impl Listed {
 
     /// Waits for the first check; `None` after a cancel.
     fn wait(&self, cancel: &CancellationToken) -> Option<Result<Arc<dyn AgentProvider>, String>> {
-        let until = Instant::now() + LOOK;
+        let until = Instant::now() + FIRST_CHECK;
         while !cancel.is_cancelled() {
             if let Some(provider) = self.provider() {
                 return Some(provider);
@@ -62,7 +59,7 @@ impl Listed {
             if Instant::now() > until {
                 return Some(Err(format!("{} has not been found yet; try again", self.name)));
             }
-            self.inner.changed.wait_for(&mut self.inner.table.lock(), POLL);
+            self.inner.changed.wait_for(&mut self.inner.table.lock(), CANCEL_CHECK);
         }
         None
     }

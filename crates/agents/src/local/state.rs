@@ -1,13 +1,10 @@
 //! The state that all clones of [`LocalAgents`](super::LocalAgents) share.
 
 use super::table::Table;
-use crate::shell::Environment;
+use crate::{limits::SHUTDOWN, shell::Environment};
 use openagents_core::{CancellationToken, history::History, model::SettingsStore};
 use parking_lot::{Condvar, Mutex};
-use std::{sync::Arc, time::Duration};
-
-/// Time to wait for a running check on shutdown.
-const END: Duration = Duration::from_secs(2);
+use std::sync::Arc;
 
 /// Configuration of [`LocalAgents`].
 #[derive(Debug, Clone)]
@@ -55,7 +52,7 @@ impl Inner {
                 scope.spawn(|| agent.shut_down());
             }
         });
-        self.changed.wait_while_for(&mut self.table.lock(), |table| table.checking, END);
+        self.changed.wait_while_for(&mut self.table.lock(), |table| table.checking, SHUTDOWN);
     }
 }
 

@@ -1,14 +1,9 @@
 //! Assembles calls from their deltas.
 
 use super::names::Names;
+use crate::limits::{ANSWER_CALLS, CALL_BYTES};
 use openagents_core::model::CallRequest;
 use serde_json::{Map, Value};
-
-/// Maximum bytes of the arguments of one answer; longer ones are cut and then invalid.
-const BYTES: usize = 1 << 20;
-
-/// Maximum number of calls kept per answer; the loop runs fewer.
-const CALLS: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct PartialCalls {
@@ -38,7 +33,7 @@ impl PartialCalls {
         if call.name.is_empty() {
             name.clone_into(&mut call.name);
         }
-        let room = BYTES - self.bytes;
+        let room = CALL_BYTES - self.bytes;
         let before = call.arguments.len();
         match &function["arguments"] {
             Value::String(text) => call.arguments.push_str(&text[..text.floor_char_boundary(room)]),
@@ -68,7 +63,7 @@ impl PartialCalls {
         match known.filter(|at| self.calls.get(*at).is_some_and(goes_on)) {
             Some(at) => at,
             // Over the limit: an index without a call.
-            None if self.calls.len() == CALLS => CALLS,
+            None if self.calls.len() == ANSWER_CALLS => ANSWER_CALLS,
             None => {
                 self.calls.push(Call { index, ..Call::default() });
                 self.calls.len() - 1
@@ -245,7 +240,7 @@ mod tests {
         for _ in 0..40 {
             calls.push(&piece(Some(0), None, Some("a"), &format!("[{}", "é".repeat(20_000))));
         }
-        assert!(!calls.are_whole() && calls.bytes <= BYTES);
-        assert!(calls.finish(&Names::of(&[]))[0].arguments.as_str().unwrap().len() <= BYTES);
+        assert!(!calls.are_whole() && calls.bytes <= CALL_BYTES);
+        assert!(calls.finish(&Names::of(&[]))[0].arguments.as_str().unwrap().len() <= CALL_BYTES);
     }
 }

@@ -8,6 +8,7 @@ use super::{
     key::{KeySource, Secret},
     refusal::{RequestFailure, Sentences},
 };
+use crate::limits::{DRAIN, ERROR_BODY};
 use backon::{ExponentialBuilder, Retryable};
 use futures::{Stream, stream};
 use openagents_core::model::{Activity, ModelError, ModelEvent, StopReason};
@@ -18,12 +19,6 @@ use reqwest::{
 };
 use serde_json::Value;
 use std::{cell::Cell, rc::Rc, time::Duration};
-
-/// Maximum bytes of an error body.
-const ERROR_BODY: usize = 64 << 10;
-
-/// Time to drain a finished answer: less than a new handshake takes.
-const DRAIN: Duration = Duration::from_millis(20);
 
 /// Timeouts and retries.
 #[derive(Debug, Clone, Copy)]

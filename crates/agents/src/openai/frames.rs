@@ -1,20 +1,12 @@
 //! Splits a response into frames: server-sent events, or the single JSON object of a server that does not stream.
 
+use crate::limits::{FRAME, FRAME_PIECE, WHOLE_ANSWER};
 use eventsource_stream::{EventStreamError, Eventsource};
 use futures::{
     Stream, StreamExt,
     stream::{self, LocalBoxStream},
 };
 use std::{cell::Cell, rc::Rc};
-
-/// Maximum bytes between the ends of two frames, comments included.
-const FRAME: usize = 2 << 20;
-
-/// Bytes passed to the parser at a time: it moves the rest after every line.
-const PIECE: usize = 64 << 10;
-
-/// Maximum bytes of an answer that is not streamed.
-const WHOLE: usize = 8 << 20;
 
 /// The UTF-8 byte order mark.
 const MARK: &[u8] = b"\xef\xbb\xbf";
@@ -87,7 +79,7 @@ async fn whole<E>(mut chunks: LocalBoxStream<'static, Chunk<E>>) -> Result<Strin
     let mut body = Vec::new();
     while let Some(chunk) = chunks.next().await {
         body.append(&mut chunk?);
-        if body.len() > WHOLE {
+        if body.len() > WHOLE_ANSWER {
             return Err(Lost::TooLong);
         }
     }
@@ -100,7 +92,7 @@ fn events<E: 'static>(
 ) -> LocalBoxStream<'static, Result<String, Lost<E>>> {
     let pieces = chunks.flat_map(|chunk| {
         stream::iter(match chunk {
-            Ok(chunk) => chunk.chunks(PIECE).map(|piece| Ok(piece.to_vec())).collect(),
+            Ok(chunk) => chunk.chunks(FRAME_PIECE).map(|piece| Ok(piece.to_vec())).collect(),
             Err(lost) => vec![Err(lost)],
         })
     });

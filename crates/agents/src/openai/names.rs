@@ -1,16 +1,14 @@
 //! Tool names on the wire. Ours have dots (`fs.list_dir`); OpenAI accepts `^[a-zA-Z0-9_-]{1,64}$`.
 
+use crate::limits::NAME_CHARS;
 use openagents_core::model::{ToolSpec, WireNames};
-
-/// Maximum characters of a name on the wire.
-const LENGTH: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct Names(WireNames);
 
 impl Names {
     pub(super) fn of(tools: &[ToolSpec]) -> Self {
-        Self(WireNames::new(tools, function, LENGTH))
+        Self(WireNames::new(tools, function, NAME_CHARS))
     }
 
     pub(super) fn wire(&self, name: &str) -> String {
@@ -31,7 +29,7 @@ fn function(name: &str) -> String {
         letter if letter.is_ascii_alphanumeric() || letter == '-' => letter,
         _ => '_',
     };
-    let function: String = name.chars().map(letter).take(LENGTH).collect();
+    let function: String = name.chars().map(letter).take(NAME_CHARS).collect();
     if function.is_empty() { "_".to_owned() } else { function }
 }
 

@@ -1,11 +1,9 @@
 //! Error messages of servers, in all their formats.
 
 use super::key::Secret;
+use crate::limits::SAID_CHARS;
 use openagents_core::{model::ModelError, text::line};
 use serde_json::Value;
-
-/// Maximum characters shown of a server's message.
-const SAID: usize = 200;
 
 #[derive(Debug, Default)]
 pub(super) struct Said {
@@ -97,5 +95,5 @@ fn hidden(text: &str, key: Option<&Secret>) -> String {
 
 /// A foreign text, shortened to one line.
 pub(super) fn shown(text: &str) -> String {
-    line(text, SAID)
+    line(text, SAID_CHARS)
 }

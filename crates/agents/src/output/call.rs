@@ -1,15 +1,11 @@
 //! One tool call of an agent and the terminals it shows.
 
 use super::content::one_line;
+use crate::limits::{CALL_TERMINALS, SHOWN_TERMINAL};
 use crate::process::Tail;
 use openagents_core::update::{Location, ToolCallDetails, ToolContent, ToolKind};
 use serde_json::Value;
 use std::time::Instant;
-
-/// Bytes kept of a terminal shown by a call; see [`ToolContent::Terminal`].
-const SHOWN: usize = 64 << 10;
-/// Terminals shown by one call.
-const TERMINALS: usize = 16;
 
 /// A content piece of a call; the output of a terminal is filled in when it is sent.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,7 +81,7 @@ pub(super) struct ShownTerminal {
 
 impl Default for ShownTerminal {
     fn default() -> Self {
-        Self { command: None, output: Tail::new(SHOWN), exit_code: None, signal: None }
+        Self { command: None, output: Tail::new(SHOWN_TERMINAL), exit_code: None, signal: None }
     }
 }
 
@@ -200,7 +196,7 @@ pub(super) fn bounded(mut shown: Vec<Shown>) -> Vec<Shown> {
     let mut terminals = 0;
     shown.retain(|piece| {
         terminals += usize::from(matches!(piece, Shown::Terminal(_)));
-        matches!(piece, Shown::Fixed(_)) || terminals <= TERMINALS
+        matches!(piece, Shown::Fixed(_)) || terminals <= CALL_TERMINALS
     });
     shown
 }

@@ -4,24 +4,13 @@ use super::{
     call::{Call, CallNews, CallStatus, Shown, ShownTerminal, bounded, reason},
     content::one_line,
 };
+use crate::limits::{CALLS, RECENT_CALLS, RETOLD_BYTES, TERMINAL_UPDATE};
 use openagents_core::update::{
     Cut, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate, ToolContent, ToolKind,
     new_id,
 };
 use serde_json::{Map, Value};
-use std::{
-    collections::HashMap,
-    time::{Duration, Instant},
-};
-
-/// Minimum time between two updates of one terminal; more for a longer one, since every update logs all of it.
-const AGAIN: Duration = Duration::from_millis(250);
-/// Calls remembered from one turn to the next, and the limit of calls per turn.
-const REMEMBERED: usize = 10_000;
-/// Calls, newest first, whose terminals are updated while they grow.
-const RECENT: usize = 100;
-/// Bytes of text and diffs above which a call updates its terminals only when it ends: every update logs all content.
-const FIXED: usize = 64 << 10;
+use std::{collections::HashMap, time::Instant};
 
 #[derive(Debug, Default)]
 pub(super) struct Calls {
@@ -42,7 +31,7 @@ impl Calls {
         self.turn += 1;
         self.running = true;
         self.count = 0;
-        if self.calls.len() > REMEMBERED {
+        if self.calls.len() > CALLS {
             self.calls.clear();
             self.by_their_id.clear();
             self.terminals.clear();
@@ -86,7 +75,7 @@ impl Calls {
 
     /// Returns whether the turn has reached its limit of calls.
     pub(super) fn is_full(&mut self) -> bool {
-        let is_full = self.count >= REMEMBERED;
+        let is_full = self.count >= CALLS;
         if is_full {
             self.passed_over += 1;
             tracing::debug!(count = self.passed_over, "passed over a call: there are too many in one turn");
@@ -129,7 +118,7 @@ impl Calls {
         };
         let at = self.calls.len();
         self.count += 1;
-        if let Some(old) = at.checked_sub(RECENT) {
+        if let Some(old) = at.checked_sub(RECENT_CALLS) {
             self.forget(old);
         }
         self.name_terminals(&shown, title.as_deref());
@@ -205,7 +194,7 @@ impl Calls {
         // Nothing more to report, unless a terminal still runs.
         let runs = |id: &str| self.terminals.get(id).is_some_and(|terminal| !terminal.has_ended());
         let call = &self.calls[at];
-        if at + RECENT < self.calls.len()
+        if at + RECENT_CALLS < self.calls.len()
             || !(call.dirty || call.made_for.is_some() || call.terminals().any(runs))
         {
             self.forget(at);
@@ -235,7 +224,7 @@ impl Calls {
 
     pub(super) fn retell(&mut self, now: Instant, at: usize, ready: &mut Ready) {
         let call = &self.calls[at];
-        if call.open && call.fixed_bytes() > FIXED {
+        if call.open && call.fixed_bytes() > RETOLD_BYTES {
             // The rest is sent when the call ends.
             return;
         }
@@ -256,17 +245,17 @@ impl Calls {
             Shown::Fixed(_) => 0,
         });
         let factor = 1 + u32::try_from(bytes.sum::<usize>() / (8 << 10)).unwrap_or(8).min(8);
-        call.told.map(|told| told + AGAIN * factor)
+        call.told.map(|told| told + TERMINAL_UPDATE * factor)
     }
 
     pub(super) fn due(&self) -> Option<Instant> {
-        let recent = self.calls.iter().rev().take(RECENT);
-        let is_retold = |call: &&Call| call.dirty && !(call.open && call.fixed_bytes() > FIXED);
+        let recent = self.calls.iter().rev().take(RECENT_CALLS);
+        let is_retold = |call: &&Call| call.dirty && !(call.open && call.fixed_bytes() > RETOLD_BYTES);
         recent.filter(is_retold).filter_map(|call| self.due_of(call)).min()
     }
 
     pub(super) fn tick(&mut self, now: Instant, ready: &mut Ready) {
-        for at in self.calls.len().saturating_sub(RECENT)..self.calls.len() {
+        for at in self.calls.len().saturating_sub(RECENT_CALLS)..self.calls.len() {
             self.retell(now, at, ready);
         }
     }

@@ -1,30 +1,24 @@
 //! Content of a call, within the limits of our log.
 
+use crate::limits::{DIFF_SIDE, SHOWN_TEXT, TITLE_CHARS};
 use openagents_core::{
     text::{clip_bytes, line},
     update::ToolContent,
 };
 
-/// Maximum characters of a title.
-const TITLE: usize = 300;
-/// Maximum bytes of a text shown by a call; see [`ToolContent::Text`].
-const TEXT: usize = 64 << 10;
-/// Maximum bytes of each side of a diff; see [`ToolContent::Diff`].
-const SIDE: usize = 256 << 10;
-
 /// Display text on one line; `None` if empty.
 pub(crate) fn one_line(text: &str) -> Option<String> {
-    Some(line(text, TITLE)).filter(|line| !line.is_empty())
+    Some(line(text, TITLE_CHARS)).filter(|line| !line.is_empty())
 }
 
 /// Text content, truncated at the end.
 pub(crate) fn text(text: &str) -> ToolContent {
-    ToolContent::Text { text: clip_bytes(text, TEXT) }
+    ToolContent::Text { text: clip_bytes(text, SHOWN_TEXT) }
 }
 
 /// Terminal content: a command and the end of its output.
 pub(crate) fn terminal(id: &str, command: &str, output: &str, exit_code: Option<i32>) -> ToolContent {
-    let from = output.ceil_char_boundary(output.len().saturating_sub(TEXT));
+    let from = output.ceil_char_boundary(output.len().saturating_sub(SHOWN_TEXT));
     ToolContent::Terminal {
         terminal_id: id.to_owned(),
         command: Some(command.to_owned()),
@@ -38,12 +32,12 @@ pub(crate) fn terminal(id: &str, command: &str, output: &str, exit_code: Option<
 /// A diff, truncated if it is long: common lines at both ends are dropped first, so that the changed part is kept.
 pub(crate) fn diff(path: String, old_text: Option<String>, new_text: String) -> ToolContent {
     let old = old_text.as_deref().unwrap_or_default();
-    let truncated = old.len() > SIDE || new_text.len() > SIDE;
+    let truncated = old.len() > DIFF_SIDE || new_text.len() > DIFF_SIDE;
     if !truncated {
         return ToolContent::Diff { path, old_text, new_text, truncated };
     }
     let (old, new) = without_common_lines(old, &new_text);
-    let (old, new_text) = (clip_bytes(old, SIDE), clip_bytes(new, SIDE));
+    let (old, new_text) = (clip_bytes(old, DIFF_SIDE), clip_bytes(new, DIFF_SIDE));
     ToolContent::Diff { path, old_text: old_text.map(|_| old), new_text, truncated }
 }
 
@@ -64,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_long_file_shows_its_change_and_not_its_beginning() {
-        let same = "the same line\n".repeat(SIDE / 10);
+        let same = "the same line\n".repeat(DIFF_SIDE / 10);
         let (old, new) = (format!("{same}old\n{same}"), format!("{same}new\n{same}"));
         let rows = [
             (Some(old), new.clone(), Some("old\n"), "new\n", true),
@@ -84,6 +78,6 @@ mod tests {
         else {
             panic!("a new file has no old text");
         };
-        assert_eq!(new_text.len(), SIDE + "…".len());
+        assert_eq!(new_text.len(), DIFF_SIDE + "…".len());
     }
 }

@@ -5,13 +5,10 @@ use super::{
     calls::{Calls, Ready},
     content::one_line,
 };
-use crate::process::signal_name;
+use crate::{limits::TERMINALS, process::signal_name};
 use openagents_core::update::{ToolCallDetails, ToolContent, ToolKind};
 use serde_json::Value;
 use std::{os::unix::process::ExitStatusExt as _, process::ExitStatus, time::Instant};
-
-/// Terminals whose text is kept.
-const TERMINALS: usize = 1_000;
 
 impl Calls {
     /// Applies the output of terminals that the agent runs itself.

@@ -1,6 +1,7 @@
 //! The output of one agent in order. Has no process and no clock; updates are fetched with [`Timeline::take`].
 
 use super::{call::CallNews, calls::Calls, content::one_line};
+use crate::limits::{MESSAGE_IDS, OUTCOME_BYTES, PLAN_STEPS};
 use openagents_core::{
     agent::{Coalescer, Piece},
     update::{
@@ -13,14 +14,6 @@ use std::{
     process::ExitStatus,
     time::Instant,
 };
-
-/// Message ids remembered from earlier turns, to recognize late text.
-const REMEMBERED: usize = 1_000;
-/// Maximum bytes of the last message, kept as the outcome of a turn.
-const OUTCOME: usize = 1 << 20;
-
-/// Maximum number of steps of a plan.
-const STEPS: usize = 200;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -82,7 +75,7 @@ impl Timeline {
         self.said.clear();
         self.told = false;
         self.earlier_ids.extend(self.current_ids.drain());
-        let over = self.earlier_ids.len().saturating_sub(REMEMBERED);
+        let over = self.earlier_ids.len().saturating_sub(MESSAGE_IDS);
         self.earlier_ids.drain(..over);
         self.calls.begin_turn();
     }
@@ -111,10 +104,10 @@ impl Timeline {
                 Source { role, late, message_id: new_id(), theirs: theirs.clone() }
             }
         };
-        if !is_earlier && self.current_ids.len() < REMEMBERED {
+        if !is_earlier && self.current_ids.len() < MESSAGE_IDS {
             self.current_ids.extend(theirs);
         }
-        if role == Role::Message && !late && self.said.len() < OUTCOME {
+        if role == Role::Message && !late && self.said.len() < OUTCOME_BYTES {
             self.said.push_str(text);
         }
         self.told |= !late;
@@ -183,7 +176,7 @@ impl Timeline {
         self.told = true;
         let old = self.plan.take();
         let op_id = |at: usize| old.as_ref()?.entries.get(at).map(|entry| entry.op_id.clone());
-        let entries = steps.take(STEPS).enumerate().map(|(at, (content, status))| PlanEntry {
+        let entries = steps.take(PLAN_STEPS).enumerate().map(|(at, (content, status))| PlanEntry {
             content: one_line(&content).unwrap_or_default(),
             status,
             op_id: op_id(at).unwrap_or_else(new_id),

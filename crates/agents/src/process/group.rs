@@ -1,6 +1,7 @@
 //! A child process and its descendants.
 
 use super::family::Family;
+use crate::limits::{STOP_GRACE, STOP_PAUSE};
 use openagents_core::helper;
 use parking_lot::{Condvar, Mutex};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
@@ -11,15 +12,6 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-
-/// Time between SIGTERM and SIGKILL.
-const GRACE: Duration = Duration::from_secs(2);
-
-/// Time for a process to exit by itself after its input was closed, before SIGTERM.
-const PAUSE: Duration = Duration::from_millis(250);
-
-/// Interval for recording the descendants of a leader, see [`Group::look`].
-pub(crate) const LOOK: Duration = Duration::from_secs(10);
 
 /// A process group. It is killed when its leader exits, or stopped on request.
 #[derive(Debug)]
@@ -127,7 +119,7 @@ impl Group {
 
     /// Sends SIGTERM to the whole group, and SIGKILL 2 s later. Blocks until then at most.
     pub(crate) fn stop(&self) {
-        let end = self.ask() + GRACE;
+        let end = self.ask() + STOP_GRACE;
         if self.wait(end.saturating_duration_since(Instant::now())).is_none() {
             self.kill();
         }
@@ -140,7 +132,7 @@ impl Group {
 
     /// Same as [`Self::stop_soon`], but first waits for the process to exit by itself after its input was closed.
     pub(crate) fn stop_after_a_pause(self: &Arc<Self>) {
-        self.stop_after(PAUSE);
+        self.stop_after(STOP_PAUSE);
     }
 
     fn stop_after(self: &Arc<Self>, pause: Duration) {
@@ -171,12 +163,13 @@ impl Group {
             }
             groups.iter().filter(|group| group.ended().is_none())
         };
-        wait(PAUSE).for_each(|group| {
+        wait(STOP_PAUSE).for_each(|group| {
             group.ask();
         });
-        wait(GRACE).for_each(|group| group.kill());
+        wait(STOP_GRACE).for_each(|group| group.kill());
         // Killed processes exit at once; a process that can't be killed is not waited for.
-        wait(PAUSE).for_each(|group| tracing::warn!(group = group.id.as_raw_nonzero(), "cannot be killed"));
+        wait(STOP_PAUSE)
+            .for_each(|group| tracing::warn!(group = group.id.as_raw_nonzero(), "cannot be killed"));
     }
 
     pub(crate) fn kill(&self) {

@@ -11,7 +11,7 @@ mod tail;
 
 pub(crate) use collected::Collected;
 pub(crate) use environment::{filtered, is_for_children, is_secret};
-pub(crate) use group::{Group, LOOK, exit_in_words, signal_name};
+pub(crate) use group::{Group, exit_in_words, signal_name};
 pub(crate) use groups::Groups;
 pub(crate) use lines::{Line, read_lines};
 pub(crate) use pipe::Pipe;

@@ -1,20 +1,14 @@
 //! A pipe that ends with its program, even if another process holds the other end.
 
 use super::group::Group;
+use crate::limits::{EXIT_CHECK, PIPE_REST, PIPE_WRITE};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::{
     io::{self, Read, Write},
     os::fd::AsFd,
     sync::Arc,
-    time::{Duration, Instant},
+    time::Instant,
 };
-
-/// Interval of checks for the exit of the program.
-const LOOK: Duration = Duration::from_millis(250);
-/// Time to read the rest of the output after the exit: another process may keep writing.
-const REST: Duration = Duration::from_secs(30);
-/// Bytes of one write: a writable pipe has room for this many.
-const ATOMIC: usize = 512;
 
 /// An end of a pipe to a process group. Ends soon after the group, even if another process holds the other end.
 #[derive(Debug)]
@@ -32,11 +26,11 @@ impl<T: AsFd> Pipe<T> {
 
     /// Waits until the pipe is ready; returns false if the program has exited.
     fn wait(&mut self, what: PollFlags) -> io::Result<bool> {
-        let look = Timespec { tv_sec: 0, tv_nsec: LOOK.subsec_nanos().into() };
+        let look = Timespec { tv_sec: 0, tv_nsec: EXIT_CHECK.subsec_nanos().into() };
         loop {
             // Output written before the exit can still be read.
             let has_ended = self.group.ended().is_some();
-            if has_ended && self.ended.get_or_insert_with(Instant::now).elapsed() > REST {
+            if has_ended && self.ended.get_or_insert_with(Instant::now).elapsed() > PIPE_REST {
                 return Ok(false);
             }
             match poll(&mut [PollFd::new(&self.end, what)], Some(&look)) {
@@ -57,7 +51,7 @@ impl<T: AsFd + Read> Read for Pipe<T> {
 
 impl<T: AsFd + Write> Write for Pipe<T> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let piece = &bytes[..bytes.len().min(ATOMIC)];
+        let piece = &bytes[..bytes.len().min(PIPE_WRITE)];
         if self.wait(PollFlags::OUT)? { self.end.write(piece) } else { Err(io::ErrorKind::BrokenPipe.into()) }
     }
 

@@ -1,13 +1,10 @@
 //! Reads the environment of the login shell.
 
 use super::{environment::Environment, printed};
-use crate::capture::{Bounds, capture};
+use crate::{capture::capture, limits::ASK_SHELL};
 use openagents_core::CancellationToken;
-use std::{path::PathBuf, time::Duration};
+use std::path::PathBuf;
 use uuid::Uuid;
-
-/// A start-up file that prompts for input never ends; a slow one takes a second or two.
-const BOUNDS: Bounds = Bounds { time: Duration::from_secs(5), bytes: 1 << 20 };
 
 /// Returns the variables exported by the login shell, or the reason they are unknown.
 pub(super) fn ask(own: &Environment, cancel: &CancellationToken) -> Result<Environment, String> {
@@ -22,12 +19,12 @@ pub(super) fn ask(own: &Environment, cancel: &CancellationToken) -> Result<Envir
     let mut command = own.command(&shell);
     command.args(["-l", "-i", "-c", &script]).current_dir("/").env("TERM", "dumb");
     let name = shell.display();
-    let captured =
-        capture(&mut command, BOUNDS, cancel).map_err(|error| format!("{name} does not start: {error}"))?;
+    let captured = capture(&mut command, ASK_SHELL, cancel)
+        .map_err(|error| format!("{name} does not start: {error}"))?;
     match printed::variables(&captured.stdout, &marker) {
         Some(variables) => Ok(variables.into_iter().collect()),
         None if captured.status.is_none() => {
-            Err(format!("{name} did not end within {} s", BOUNDS.time.as_secs()))
+            Err(format!("{name} did not end within {} s", ASK_SHELL.time.as_secs()))
         }
         None => Err(format!("{name} -l -i -c does not print its environment")),
     }

@@ -1,0 +1,166 @@
+//! The limits and intervals of this crate, with their units and reasons.
+
+use std::time::Duration;
+
+/// Limits of a captured program.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    /// Run time; then it is stopped.
+    pub(crate) time: Duration,
+    /// Maximum bytes of each stream; the rest is not read.
+    pub(crate) bytes: usize,
+}
+
+// Processes and their streams.
+/// Maximum bytes of a line of an agent, which may hold a whole file.
+pub(crate) const LINE: usize = 16 << 20;
+/// Time between SIGTERM and SIGKILL.
+pub(crate) const STOP_GRACE: Duration = Duration::from_secs(2);
+/// Time for a process to exit by itself after its input was closed, before SIGTERM.
+pub(crate) const STOP_PAUSE: Duration = Duration::from_millis(250);
+/// Interval for recording the descendants of a leader, see `Group::look`.
+pub(crate) const FAMILY_CHECK: Duration = Duration::from_secs(10);
+/// Interval of checks of a pipe for the exit of its program.
+pub(crate) const EXIT_CHECK: Duration = Duration::from_millis(250);
+/// Time to read the rest of the output after the exit: another process may keep writing.
+pub(crate) const PIPE_REST: Duration = Duration::from_secs(30);
+/// Bytes of one write: a writable pipe has room for this many.
+pub(crate) const PIPE_WRITE: usize = 512;
+/// Interval of checks for exit and cancel.
+pub(crate) const CANCEL_CHECK: Duration = Duration::from_millis(20);
+/// Time to read the rest of the output after the exit: a process that was left behind may hold the streams open.
+pub(crate) const CAPTURE_REST: Duration = Duration::from_millis(300);
+
+// Agents that speak ACP.
+/// Lines read ahead. Bounded, so that an agent is read no faster than its output is logged.
+pub(crate) const ACP_LINES_AHEAD: usize = 8;
+/// Maximum bytes waiting for the agent to read them.
+pub(crate) const ACP_UNREAD: usize = 64 << 20;
+/// Bytes kept from the end of standard error.
+pub(crate) const ACP_ERRORS: usize = 4 << 10;
+/// Consecutive lines that are not messages, before the program is taken for something other than an ACP agent.
+pub(crate) const ACP_BAD_LINES: u64 = 1_000;
+/// Time for an agent to exit after its output ended, and time to read the rest of the output after it exited.
+pub(crate) const ACP_LINGER: Duration = Duration::from_millis(500);
+/// Interval of checks for a cancel while a prompt waits.
+pub(crate) const ACP_CANCEL_CHECK: Duration = Duration::from_millis(10);
+/// Attempts to start an agent for one prompt: an agent that has just exited is restarted once.
+pub(crate) const ACP_STARTS: usize = 2;
+/// Maximum time between two checks of the timeouts.
+pub(crate) const ACP_TICK: Duration = Duration::from_secs(1);
+/// Maximum number of queued file requests.
+pub(crate) const QUEUED_FILES: usize = 1_000;
+/// Maximum bytes of one read or write of a file.
+pub(crate) const FILE_BYTES: usize = 8 << 20;
+/// Maximum number of pending requests of an agent.
+pub(crate) const PENDING_REQUESTS: usize = 64;
+/// Maximum number of open terminals.
+pub(crate) const OPEN_TERMINALS: usize = 32;
+/// Time to read the rest of the output after the command has exited.
+pub(crate) const TERMINAL_REST: Duration = Duration::from_millis(300);
+/// Bytes of output kept if the agent sets no limit; also the maximum.
+pub(crate) const TERMINAL_OUTPUT: u64 = 1 << 20;
+/// Maximum bytes of a program in the workspace that is compared byte by byte.
+pub(crate) const COMPARED_PROGRAM: u64 = 16 << 20;
+/// Maximum bytes of the variables that an agent adds: a person has to read them.
+pub(crate) const ADDED_VARIABLES: usize = 64 << 10;
+/// Content pieces and locations shown by a call.
+pub(crate) const CALL_PIECES: usize = 200;
+
+// Output of agents in our log.
+/// Maximum characters of a title.
+pub(crate) const TITLE_CHARS: usize = 300;
+/// Maximum bytes of a text shown by a call; see `ToolContent::Text`.
+pub(crate) const SHOWN_TEXT: usize = 64 << 10;
+/// Maximum bytes of each side of a diff; see `ToolContent::Diff`.
+pub(crate) const DIFF_SIDE: usize = 256 << 10;
+/// Bytes kept of a terminal shown by a call; see `ToolContent::Terminal`.
+pub(crate) const SHOWN_TERMINAL: usize = 64 << 10;
+/// Terminals shown by one call.
+pub(crate) const CALL_TERMINALS: usize = 16;
+/// Terminals whose text is kept.
+pub(crate) const TERMINALS: usize = 1_000;
+/// Minimum time between two updates of one terminal; more for a longer one, since every update logs all of it.
+pub(crate) const TERMINAL_UPDATE: Duration = Duration::from_millis(250);
+/// Calls remembered from one turn to the next, and the limit of calls per turn.
+pub(crate) const CALLS: usize = 10_000;
+/// Calls, newest first, whose terminals are updated while they grow.
+pub(crate) const RECENT_CALLS: usize = 100;
+/// Bytes of text and diffs above which a call updates its terminals only when it ends: every update logs all content.
+pub(crate) const RETOLD_BYTES: usize = 64 << 10;
+/// Message ids remembered from earlier turns, to recognize late text.
+pub(crate) const MESSAGE_IDS: usize = 1_000;
+/// Maximum bytes of the last message, kept as the outcome of a turn.
+pub(crate) const OUTCOME_BYTES: usize = 1 << 20;
+/// Maximum number of steps of a plan.
+pub(crate) const PLAN_STEPS: usize = 200;
+
+// Command lines.
+/// Bytes kept from the end of standard error.
+pub(crate) const ERRORS: usize = 16 << 10;
+/// Lines read ahead.
+pub(crate) const LINES_AHEAD: usize = 256;
+/// Time to read the rest of standard error of a program that has exited.
+pub(crate) const ERRORS_REST: Duration = Duration::from_millis(500);
+/// Time for a program to exit after its last event.
+pub(crate) const EXIT: Duration = Duration::from_secs(2);
+
+// Detection of agents.
+/// Of the login shell. A start-up file that prompts for input never ends; a slow one takes a second or two.
+pub(crate) const ASK_SHELL: Bounds = Bounds { time: Duration::from_secs(5), bytes: 1 << 20 };
+/// Of `PROGRAM --version`.
+pub(crate) const ASK_VERSION: Bounds = Bounds { time: Duration::from_secs(5), bytes: 16 << 10 };
+/// Of `npm prefix`.
+pub(crate) const ASK_NPM: Bounds = Bounds { time: Duration::from_secs(5), bytes: 4 << 10 };
+/// Characters shown of a version or an error.
+pub(crate) const VERSION_CHARS: usize = 200;
+/// Folders to search for `package.json` above the program.
+pub(crate) const PACKAGE_LEVELS: usize = 5;
+/// Maximum bytes of a `package.json`.
+pub(crate) const PACKAGE_BYTES: u64 = 1 << 20;
+/// Time for an answer to `initialize`. The slowest of the known agents takes four seconds on a small machine.
+pub(crate) const INTRODUCTION: Duration = Duration::from_secs(15);
+/// Time for the login state after that answer, for agents that announce one.
+pub(crate) const LOGIN_STATE: Duration = Duration::from_secs(3);
+/// Interval of checks for a cancel meanwhile.
+pub(crate) const INTRODUCTION_CHECK: Duration = Duration::from_millis(50);
+/// Maximum bytes of output until then.
+pub(crate) const INTRODUCTION_BYTES: usize = 1 << 20;
+/// The same for standard error.
+pub(crate) const INTRODUCTION_ERRORS: usize = 64 << 10;
+/// Agents checked in parallel: each may be a whole Node process.
+pub(crate) const CHECKS_AT_ONCE: usize = 3;
+/// Time a prompt waits for an agent to be checked: the shell alone may take 5 s.
+pub(crate) const FIRST_CHECK: Duration = Duration::from_secs(20);
+/// Time to wait for a running check on shutdown.
+pub(crate) const SHUTDOWN: Duration = Duration::from_secs(2);
+
+// Agents that a person adds.
+/// Maximum number of custom agents: each is on every card and in every picker.
+pub(crate) const ADDED_AGENTS: usize = 50;
+/// Maximum bytes of an id.
+pub(crate) const ID_BYTES: usize = 64;
+/// Maximum bytes of any other text: it is shown on every client.
+pub(crate) const SETTING_BYTES: usize = 8 << 10;
+/// Maximum number of arguments, variables or headers.
+pub(crate) const SETTING_ENTRIES: usize = 100;
+
+// Models behind an address.
+/// Maximum bytes of an error body.
+pub(crate) const ERROR_BODY: usize = 64 << 10;
+/// Time to drain a finished answer: less than a new handshake takes.
+pub(crate) const DRAIN: Duration = Duration::from_millis(20);
+/// Maximum bytes between the ends of two frames, comments included.
+pub(crate) const FRAME: usize = 2 << 20;
+/// Bytes passed to the parser at a time: it moves the rest after every line.
+pub(crate) const FRAME_PIECE: usize = 64 << 10;
+/// Maximum bytes of an answer that is not streamed.
+pub(crate) const WHOLE_ANSWER: usize = 8 << 20;
+/// Maximum bytes of the arguments of one answer; longer ones are cut and then invalid.
+pub(crate) const CALL_BYTES: usize = 1 << 20;
+/// Maximum number of calls kept per answer; the loop runs fewer.
+pub(crate) const ANSWER_CALLS: usize = 64;
+/// Maximum characters of a name on the wire.
+pub(crate) const NAME_CHARS: usize = 64;
+/// Maximum characters shown of a server's message.
+pub(crate) const SAID_CHARS: usize = 200;
