@@ -132,7 +132,11 @@ export class Pairing {
 }
 
 function stored(): Claim | null {
-  return JSON.parse(tabStorage.read(KEY) ?? 'null') as Claim | null;
+  try {
+    return JSON.parse(tabStorage.read(KEY) ?? 'null') as Claim | null;
+  } catch {
+    return null;
+  }
 }
 
 function store(claimed: Claim | null): void {

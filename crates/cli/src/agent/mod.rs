@@ -6,7 +6,7 @@ mod turn;
 
 pub(crate) use screen::TurnScreen;
 
-use crate::{args, output, runtime, signals::Interrupts, surroundings};
+use crate::{args, bridge::Refused, output, runtime, signals::Interrupts, surroundings};
 use anyhow::Context;
 use openagents_core::{
     agent::{CANCELLED, PromptOutcome},
@@ -68,9 +68,16 @@ async fn ask(asked: AskedPrompt, json: bool) -> anyhow::Result<ExitCode> {
     let mut signals = Interrupts::listen()?;
     let home = surroundings::data_folder()?;
     let mut screen = (!json).then(TurnScreen::new);
-    let mut turn = tokio::select! {
-        begun = Turn::begin(&home, asked) => begun?,
-        () = signals.next() => return finish(screen, None, &interrupted(), true),
+    let begun = tokio::select! {
+        begun = Turn::begin(&home, asked) => begun,
+        () = signals.next() => return finish(screen, None, &ended(RunState::Cancelled, CANCELLED), true),
+    };
+    let mut turn = match begun {
+        Ok(turn) => turn,
+        Err(error) => {
+            output::warn(&error.downcast::<Refused>()?.to_string());
+            return finish(screen, None, &ended(RunState::Failed, ""), false);
+        }
     };
     let mut is_interrupted = false;
     let outcome = loop {
@@ -88,8 +95,9 @@ async fn ask(asked: AskedPrompt, json: bool) -> anyhow::Result<ExitCode> {
             },
             // The second Ctrl-C does not wait for the end of the turn.
             () = signals.next() => match std::mem::replace(&mut is_interrupted, true) {
-                true => break interrupted(),
-                false => turn.cancel().await?,
+                true => break ended(RunState::Cancelled, CANCELLED),
+                // Where it fails, the next update does too.
+                false => drop(turn.cancel().await),
             },
         }
     };
@@ -118,6 +126,6 @@ fn finish(
     })
 }
 
-fn interrupted() -> PromptOutcome {
-    PromptOutcome { state: RunState::Cancelled, text: CANCELLED.to_owned(), usage: None, cut_off: false }
+fn ended(state: RunState, text: &str) -> PromptOutcome {
+    PromptOutcome { state, text: text.to_owned(), usage: None, cut_off: false }
 }

@@ -1,14 +1,18 @@
 //! An ACP client over WebSocket.
 
 use anyhow::Context;
-use futures::{SinkExt, StreamExt};
+use futures::{SinkExt, StreamExt, stream::SplitSink};
 use serde_json::{Value, json};
 use std::{net::SocketAddr, path::Path, time::Duration};
-use tokio::net::TcpStream;
+use tokio::{net::TcpStream, sync::mpsc};
 use tokio_tungstenite::{
     WebSocketStream,
-    tungstenite::{Message, client::IntoClientRequest, http::HeaderValue},
+    tungstenite::{self, Message, client::IntoClientRequest, http::HeaderValue},
 };
+use tokio_util::task::AbortOnDropHandle;
+
+/// Frames that are read ahead.
+const FRAMES: usize = 1024;
 
 /// An error from the bridge. The connection stays open.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +23,9 @@ pub(crate) struct Refused {
 
 /// An initialized connection.
 pub(crate) struct Connection {
-    socket: WebSocketStream<TcpStream>,
+    sink: SplitSink<WebSocketStream<TcpStream>, Message>,
+    frames: mpsc::Receiver<Result<Message, tungstenite::Error>>,
+    _reader: AbortOnDropHandle<()>,
     requests: u64,
     silence: Option<Duration>,
     id: String,
@@ -38,7 +44,15 @@ impl Connection {
 
     /// Makes the ACP handshake, with `ours` in the client's `_meta.openagents`.
     pub(super) async fn greet(socket: WebSocketStream<TcpStream>, ours: Value) -> anyhow::Result<Self> {
-        let mut connection = Self { socket, requests: 0, silence: None, id: String::new() };
+        let (sink, mut stream) = socket.split();
+        let (sender, frames) = mpsc::channel(FRAMES);
+        // Reads on, and so answers pings, while a command waits for a terminal or a pager that takes no more.
+        let _reader = AbortOnDropHandle::new(tokio::spawn(async move {
+            while let Some(frame) = stream.next().await
+                && sender.send(frame).await.is_ok()
+            {}
+        }));
+        let mut connection = Self { sink, frames, _reader, requests: 0, silence: None, id: String::new() };
         let initialize = json!({"protocolVersion": 1, "clientCapabilities": {"_meta": {"openagents": ours}},
             "clientInfo": {"name": "openagents-cli", "version": env!("CARGO_PKG_VERSION")}});
         let initialized = connection.request("initialize", initialize).await?;
@@ -96,7 +110,7 @@ impl Connection {
     }
 
     async fn frame(&mut self) -> anyhow::Result<Option<Message>> {
-        let next = self.socket.next();
+        let next = self.frames.recv();
         let frame = match self.silence {
             Some(silence) => tokio::time::timeout(silence, next).await.context("the bridge timed out")?,
             None => next.await,
@@ -105,7 +119,7 @@ impl Connection {
     }
 
     async fn send(&mut self, message: &Value) -> anyhow::Result<()> {
-        Ok(self.socket.send(Message::text(message.to_string())).await?)
+        Ok(self.sink.send(Message::text(message.to_string())).await?)
     }
 }
 

@@ -55,7 +55,9 @@ impl Run {
                 message = self.bridge.next() => message,
                 () = signals.next() => {
                     interrupts += 1;
-                    self.bridge.notify("session/cancel", json!({"sessionId": self.session_id()})).await?;
+                    let cancel = json!({"sessionId": self.session_id()});
+                    // Where it fails, the next update does too.
+                    drop(self.bridge.notify("session/cancel", cancel).await);
                     continue;
                 }
             };

@@ -3,6 +3,7 @@
 use super::context::TurnContext;
 use crate::{
     live::{Question, Session, close_calls, ends, word},
+    registry::SessionRegistry,
     store::{ApprovalChange, Open},
 };
 use openagents_core::{
@@ -18,7 +19,8 @@ use std::{collections::HashSet, sync::Arc};
 /// Receives an agent's events. Events after the end of the turn are stored too, marked as late.
 #[derive(Debug)]
 pub(crate) struct Host {
-    turns: TurnContext,
+    /// Not the whole context: agents keep their last host, and are kept by the context.
+    sessions: Arc<SessionRegistry>,
     session: Arc<Session>,
     agent_id: String,
     /// Cancelled when the turn has ended.
@@ -39,7 +41,7 @@ struct TurnState {
 impl Host {
     pub(crate) fn new(turns: &TurnContext, session: &Arc<Session>, agent_id: &str) -> Arc<Self> {
         Arc::new(Self {
-            turns: turns.clone(),
+            sessions: turns.sessions.clone(),
             session: session.clone(),
             agent_id: agent_id.to_owned(),
             over: CancellationToken::new(),
@@ -79,7 +81,7 @@ impl Host {
         self.over.cancel();
         let work = self.session.open_work();
         for approval in work.of(&None).filter_map(Open::approval) {
-            let (id, state) = (approval.id.clone(), self.turns.given_up());
+            let (id, state) = (approval.id.clone(), self.sessions.given_up());
             // The asking thread does the same; either may be first.
             if let Err(error) = self.session.decide(ApprovalChange::End { id, state }) {
                 tracing::error!(%error, "could not close an approval");
@@ -182,7 +184,8 @@ impl AgentHost for Host {
 
     fn remember(&self, agent_session_id: &str) {
         let id = self.session.id();
-        if let Err(error) = self.turns.store().remember_agent_session(id, &self.agent_id, agent_session_id) {
+        if let Err(error) = self.sessions.store().remember_agent_session(id, &self.agent_id, agent_session_id)
+        {
             tracing::warn!(%error, "could not store an agent's session id");
         }
     }
@@ -204,7 +207,7 @@ impl Approvals for Host {
             }
             question.ask(&self.session)
         };
-        asked.wait(&[cancel, &self.over], || self.turns.given_up())
+        asked.wait(&[cancel, &self.over], || self.sessions.given_up())
     }
 }
 
