@@ -66,6 +66,8 @@ pub(super) const SPOKEN_TIME: Duration = Duration::from_secs(60);
 /// Short answer without tools: length of the session's history in the request.
 pub(super) const SPOKEN_HISTORY_CHARS: usize = 6_000;
 
+/// Citations of one line that are opened; an answer of a model in a loop has thousands.
+pub(super) const CITATIONS: usize = 200;
 /// Time limit for opening the citations of a turn; later ones are struck.
 pub(super) const CITATIONS_TIME: Duration = Duration::from_secs(15);
 /// Maximum number of words in a citation before its line numbers: `claude code session`.

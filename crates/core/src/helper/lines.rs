@@ -1,8 +1,7 @@
 //! Lines of JSON with a length limit.
 
 use crate::model::ModelError;
-use serde::{Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::io::{self, BufRead, BufReader, Read, Write};
 
 /// A line that is not a message.
@@ -24,8 +23,13 @@ impl InvalidLine {
     }
 
     fn of(line: &[u8], error: serde_json::Error) -> Self {
-        let message: Option<Value> = serde_json::from_slice(line).ok();
-        Self { id: message.and_then(|message| message.get("id")?.as_u64()), error: Some(error) }
+        // Not a `Value`, which has a limit on nesting and takes many times the memory of the line.
+        #[derive(Deserialize)]
+        struct About {
+            id: Option<u64>,
+        }
+        let about = serde_json::from_slice::<About>(line).ok();
+        Self { id: about.and_then(|about| about.id), error: Some(error) }
     }
 }
 
@@ -71,7 +75,10 @@ mod tests {
 
     #[test]
     fn the_id_of_an_invalid_line_is_read() {
-        read_messages::<u64>(&b"{\"id\":7}"[..], 99, |message| assert_eq!(message.unwrap_err().id, Some(7)))
-            .unwrap();
+        let deep = format!("{{\"arguments\":{}{},\"id\":7}}", "[".repeat(200), "]".repeat(200));
+        for line in ["{\"id\":7}", &deep] {
+            let read = |message: Result<u64, InvalidLine>| assert_eq!(message.unwrap_err().id, Some(7));
+            read_messages(line.as_bytes(), 999, read).unwrap();
+        }
     }
 }

@@ -107,7 +107,10 @@ impl<R: Read> Lines<R> {
                 self.extent.stopped = true;
                 return Ok(None);
             }
-            let chunk = self.reader.fill_buf()?;
+            let chunk = match self.reader.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                chunk => chunk?,
+            };
             let end = memchr::memchr(b'\n', chunk);
             let read = end.map_or(chunk.len(), |end| end + 1);
             self.line.extend_from_slice(&chunk[..read]);

@@ -24,8 +24,8 @@ impl LogFile {
     /// Stats a log; `None` if it is missing or not a regular file.
     pub(crate) fn stat(path: PathBuf, id: &str, subagent: bool, archived: bool) -> Option<Self> {
         let metadata = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file)?;
-        let modified = jiff::Timestamp::try_from(metadata.modified().ok()?).ok()?.as_nanosecond();
-        let mtime_ns = modified.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        let modified = jiff::Timestamp::try_from(metadata.modified().ok()?).unwrap_or(jiff::Timestamp::MAX);
+        let mtime_ns = modified.as_nanosecond().clamp(i64::MIN.into(), i64::MAX.into()) as i64;
         let stamp = FileStamp { size: metadata.len(), mtime_ns };
         Some(Self { path, stamp, id: id.to_owned(), subagent, archived })
     }

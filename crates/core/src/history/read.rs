@@ -158,7 +158,10 @@ fn line_ends(path: &Path, range: Range<u64>, budget: &Budget) -> io::Result<Opti
     let mut log = BufReader::with_capacity(limits::COUNT_CHUNK, log.take(length));
     let mut ends = 0;
     loop {
-        let chunk = log.fill_buf()?;
+        let chunk = match log.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            chunk => chunk?,
+        };
         if chunk.is_empty() {
             return Ok(Some(ends));
         }

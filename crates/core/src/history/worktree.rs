@@ -111,10 +111,11 @@ impl Worktree {
 /// `None` if there is only one entry: after a clone every file is newer than it.
 pub(crate) fn last_commit_or_checkout(path: &Path) -> Option<SystemTime> {
     let log = Worktree::around(&real(path))?.own.join("logs/HEAD");
+    let metadata = fs::metadata(&log).ok().filter(fs::Metadata::is_file)?;
     let several = |log: Vec<u8>| memchr::memchr_iter(b'\n', &log).nth(1).is_some();
     // A log that is too large to read has several.
     let several = file::read(&log, limits::GIT_FILE).is_none_or(several);
-    several.then(|| fs::metadata(&log).ok()?.modified().ok()).flatten()
+    several.then(|| metadata.modified().ok()).flatten()
 }
 
 /// Returns the root of the repository around a directory. Ignores an empty `.git`, which Codex's sandbox leaves behind.

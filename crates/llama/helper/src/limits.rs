@@ -32,7 +32,7 @@ pub(crate) const LEAST_CHUNK: usize = 8;
 pub(crate) const MOST_CHUNK: usize = 256;
 /// Chunks that take less time grow: a graphics processor needs larger ones.
 pub(crate) const SHORT_CHUNK: Duration = Duration::from_millis(25);
-/// Chunks that take longer shrink: the client kills a helper that does not notice a cancel for two seconds.
+/// Chunks that take longer shrink: a cancel is noticed between two chunks.
 pub(crate) const LONG_CHUNK: Duration = Duration::from_secs(1);
 
 /// Number of candidates for a token. As in llama-server; it also keeps the rest of the chain cheap.

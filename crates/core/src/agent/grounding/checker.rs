@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     CancellationToken,
-    agent::limits::{CITATION_WORDS, CITATIONS_TIME},
+    agent::limits::{CITATION_WORDS, CITATIONS, CITATIONS_TIME},
     isolated,
     tool::Toolbox,
     update::{Findings, Place},
@@ -68,12 +68,13 @@ impl Grounding {
             move |_: &_| {
                 let citations = citation::citations(&line, &found, &|path| places.exist(path));
                 let text = sentence::without(&line, &citations);
-                let confirm = |citation: Citation| {
+                let confirm = |(index, citation): (usize, Citation)| {
                     let words = sentence::words(&before, &text, citation.range.start, &question);
-                    let holds = Instant::now() < deadline && places.confirm(&citation, &words, &cancel);
+                    let in_time = index < CITATIONS && Instant::now() < deadline;
+                    let holds = in_time && places.confirm(&citation, &words, &cancel);
                     (citation, holds)
                 };
-                citations.into_iter().map(confirm).collect::<Vec<_>>()
+                citations.into_iter().enumerate().map(confirm).collect::<Vec<_>>()
             }
         };
         let checked = isolated::run("citations", isolated::FILES, &self.cancel, job, |(): ()| ());
