@@ -34,8 +34,8 @@ agent: ## Ask a small local model: make agent PROMPT="Why is the sky blue?" [ARG
 	@MODEL="$(MODEL)" scripts/agent.sh "$(or $(PROMPT),What is the capital of France?)" $(ARGS)
 
 # Clippy compiles like rustc and lints on the way: a lint of its own would compile all dependencies a second time.
-test test-peers test-rust test-page test-conformance: export RUSTC_WORKSPACE_WRAPPER := clippy-driver
-test test-peers test-rust test-page test-conformance: export CLIPPY_ARGS := -Dwarnings
+test test-peers build-tests test-rust test-page test-conformance: export RUSTC_WORKSPACE_WRAPPER := clippy-driver
+test test-peers build-tests test-rust test-page test-conformance: export CLIPPY_ARGS := -Dwarnings
 
 test: install-tests ## Run every test
 	@$(STEP) "Format" cargo fmt --all --check

@@ -1,5 +1,6 @@
 //! The walks of ARCHITECTURE.md: each file exists, and has in common with the next the name at the end of its line.
 
+use anyhow::{Context, Result};
 use std::{collections::HashSet, path::Path};
 
 /// Most files of a walk, by its heading.
@@ -12,23 +13,22 @@ struct Step<'a> {
     name: Option<&'a str>,
 }
 
-fn steps<'a>(document: &'a str, heading: &str) -> Vec<Step<'a>> {
-    let section = document.split_once(&format!("### {heading}\n")).unwrap().1;
-    let section = section.split("\n#").next().unwrap();
+fn steps<'a>(document: &'a str, heading: &str) -> Option<Vec<Step<'a>>> {
+    let section = document.split_once(&format!("### {heading}\n"))?.1;
+    let section = section.split("\n#").next()?;
     let numbered =
         |line: &&str| line.split_once(". `").is_some_and(|(number, _)| number.parse::<u8>().is_ok());
     let step = |line: &'a str| {
         let mut quoted = line.split('`').skip(1).step_by(2);
-        let file = quoted.next().unwrap();
-        Step { file, name: quoted.last().filter(|_| line.ends_with('`')) }
+        Some(Step { file: quoted.next()?, name: quoted.last().filter(|_| line.ends_with('`')) })
     };
     section.lines().filter(numbered).map(step).collect()
 }
 
-fn text(file: &str) -> String {
-    let (part, rest) = file.split_once('/').unwrap();
+fn text(file: &str) -> Result<String> {
+    let (part, rest) = file.split_once('/').context("a file has a folder")?;
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../crates/{part}/src/{rest}"));
-    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    std::fs::read_to_string(&path).with_context(|| path.display().to_string())
 }
 
 fn has_word(text: &str, word: &str) -> bool {
@@ -54,20 +54,21 @@ fn fault(one: &str, name: &str, next: &str) -> Option<&'static str> {
 }
 
 #[test]
-fn every_walk_is_in_the_code() {
-    let document =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../ARCHITECTURE.md")).unwrap();
+fn every_walk_is_in_the_code() -> Result<()> {
+    let document = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../ARCHITECTURE.md"))?;
     for (heading, most) in WALKS {
-        let steps = steps(&document, heading);
+        let steps = steps(&document, heading).context(heading)?;
         let files: HashSet<_> = steps.iter().map(|step| step.file).collect();
         assert!((5..=most).contains(&files.len()), "{heading}: {} files", files.len());
-        for pair in steps.windows(2) {
-            let [Step { file, name }, next] = pair else { unreachable!() };
-            let name = name.unwrap_or_else(|| panic!("{heading}: {file} names nothing"));
-            let fault = fault(&text(file), name, &text(next.file));
-            assert_eq!(fault, None, "{heading}: {file} → {name} → {}", next.file);
+        for (step, next) in steps.iter().zip(&steps[1..]) {
+            let name = step.name.with_context(|| format!("{heading}: {} names nothing", step.file))?;
+            let fault = fault(&text(step.file)?, name, &text(next.file)?);
+            assert_eq!(fault, None, "{heading}: {} → {name} → {}", step.file, next.file);
         }
+        // The last one exists too.
+        steps.last().map(|step| text(step.file)).transpose()?;
     }
+    Ok(())
 }
 
 #[test]
