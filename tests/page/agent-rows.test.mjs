@@ -111,6 +111,20 @@ test('approvals are shown at their call and above the composer, and the first an
   await tab.close();
 });
 
+/** Regression: the list took no clicks while it scrolled, which is all the time while rows arrive. */
+test('rows take clicks while new ones arrive', async () => {
+  const { tab, page, played } = await stage();
+  const seen = new Set();
+  for (let n = 0; n < 60; n += 1) {
+    played.update(call(`more-${n}`, { name: 'search.grep', title: 'search.grep', status: 'completed', rawInput: { pattern: `needle ${n}` } }));
+    const row = page.locator('[aria-label="Timeline"] [role="listitem"]').last();
+    await row.waitFor();
+    seen.add(await row.evaluate((element) => getComputedStyle(element).pointerEvents));
+  }
+  assert.deepEqual([...seen], ['auto']);
+  await tab.close();
+});
+
 test('an approval cannot be answered by an Enter that was meant for something else', async () => {
   const { tab, page, played } = await stage();
   await page.getByLabel('Prompt', { exact: true }).fill('half a sentence');
