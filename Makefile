@@ -47,7 +47,7 @@ test: install-tests ## Run every test
 	@$(STEP) "ACP: clients of others" $(MAKE) test-conformance
 	@printf '\nEvery test passed.\n'
 
-test-peers: install-tests ui ## Try a real llama-server as the model (builds it: ten to twenty minutes the first time)
+test-peers: install-tests ui ## Try a real llama-server as the model (builds it: seven minutes the first time)
 	@scripts/llama-server.sh
 	cargo build --workspace --locked
 	cargo test --workspace --locked --test llama_server
