@@ -3,7 +3,7 @@
 use crate::{folder, window};
 use openagents_agents::{AgentsConfig, LocalAgents};
 use openagents_apple::FoundationModels;
-use openagents_bridge::{Bridge, BridgeConfig, BridgeError, NetworkConfig, Providers, Surroundings};
+use openagents_bridge::{Bridge, BridgeConfig, BridgeError, Claim, NetworkConfig, Providers, Surroundings};
 use openagents_core::{
     folders::{HOME_VARIABLE, data_folder, models_folder},
     history::HistoryRoots,
@@ -152,6 +152,7 @@ fn open_on(app: &AppHandle, port: u16) {
 /// Starts a bridge. The temporary one of a command ends first if no turn runs on it; otherwise the window shows that
 /// turn, and [`Backend::address`] starts a bridge here after it.
 async fn start(config: &BridgeConfig) -> Result<Bridge, BridgeError> {
+    let _claim = Claim::on(&config.home);
     let until = Instant::now() + HAND_OVER;
     loop {
         match Bridge::start_with(config.clone(), providers).await {

@@ -81,8 +81,9 @@ impl Bridge {
         providers: impl FnOnce(Surroundings) -> Providers + Send + 'static,
     ) -> Result<Self, BridgeError> {
         let (home, network_config, ios) = (config.home.clone(), config.network.clone(), config.ios);
+        let temporary = config.temporary;
         let opened = run_blocking(move || {
-            let instance = InstanceLock::take(&home)?;
+            let instance = InstanceLock::take(&home, temporary)?;
             let token = Token::load(&home)?;
             let store = open_store(&home)?;
             let devices = stored_devices(&store)?;

@@ -11,6 +11,9 @@ use std::{
 
 const LOCK_FILE: &str = "bridge.lock";
 
+/// Locked while a bridge waits for a temporary one to end.
+const CLAIM_FILE: &str = "bridge.next";
+
 /// Name of the file with the address of the running bridge.
 pub const ADDRESS_FILE: &str = "bridge.json";
 
@@ -31,12 +34,16 @@ pub(crate) struct InstanceLock {
 }
 
 impl InstanceLock {
-    /// Locks the data folder. Fails with [`BridgeError::AlreadyRunning`] when another bridge holds it.
-    pub(crate) fn take(home: &Path) -> Result<Self, BridgeError> {
+    /// Locks the data folder. Fails with [`BridgeError::AlreadyRunning`] when another bridge holds it, and for a
+    /// temporary one also while there is a [`Claim`].
+    pub(crate) fn take(home: &Path, temporary: bool) -> Result<Self, BridgeError> {
         let path = home.join(LOCK_FILE);
         let failed =
             |error: &io::Error| BridgeError::NotWritable { path: home.to_owned(), reason: error.to_string() };
         openagents_sessions::store::create_folder(home).map_err(|error| failed(&error))?;
+        if temporary && is_claimed(home) {
+            return Err(BridgeError::AlreadyRunning { address: None });
+        }
         let lock = open_lock(&path).map_err(|error| failed(&error))?;
         match retry(|| lock.try_lock()) {
             Ok(()) => {
@@ -76,6 +83,26 @@ impl Drop for InstanceLock {
     fn drop(&mut self) {
         self.withdraw();
     }
+}
+
+/// Held by a bridge that waits for a temporary one to end. A client of that one starts no other in the meantime.
+#[derive(Debug)]
+pub struct Claim {
+    /// Shared: several may wait. Without it the wait may be longer, that is all.
+    _lock: Option<File>,
+}
+
+impl Claim {
+    /// Claims the data folder `home`.
+    pub fn on(home: &Path) -> Self {
+        let lock = open_lock(&home.join(CLAIM_FILE)).and_then(|lock| lock.lock_shared().map(|()| lock));
+        Self { _lock: lock.ok() }
+    }
+}
+
+fn is_claimed(home: &Path) -> bool {
+    open_lock(&home.join(CLAIM_FILE))
+        .is_ok_and(|lock| matches!(lock.try_lock(), Err(TryLockError::WouldBlock)))
 }
 
 /// Returns the address of the bridge that runs on the data folder `home`.
@@ -135,11 +162,11 @@ mod tests {
     fn a_second_bridge_fails_with_the_address_of_the_first() {
         let home = tempfile::tempdir().unwrap();
         assert_eq!(running(home.path()), None);
-        let first = InstanceLock::take(home.path()).unwrap();
+        let first = InstanceLock::take(home.path(), false).unwrap();
         let address = SocketAddr::from(([127, 0, 0, 1], 4321));
         first.announce(address, false).unwrap();
         assert_eq!(running(home.path()), Some(address));
-        let error = InstanceLock::take(home.path()).unwrap_err();
+        let error = InstanceLock::take(home.path(), false).unwrap_err();
         assert_eq!(
             error.to_string(),
             "OpenAgents is already running on this data folder at http://127.0.0.1:4321"
@@ -147,7 +174,7 @@ mod tests {
         assert!(!ask_to_hand_over(home.path()), "it lasts");
         drop(first);
         assert_eq!(running(home.path()), None);
-        InstanceLock::take(home.path()).unwrap();
+        InstanceLock::take(home.path(), false).unwrap();
     }
 
     #[test]
@@ -155,5 +182,18 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         std::fs::write(home.path().join(ADDRESS_FILE), r#"{"address":"127.0.0.1:1","pid":1}"#).unwrap();
         assert_eq!(running(home.path()), None);
+    }
+
+    /// Regression: the client of a bridge that made room started the next temporary one before the app came to it.
+    #[test]
+    fn no_temporary_bridge_starts_before_one_that_waits() {
+        let home = tempfile::tempdir().unwrap();
+        let (claim, another) = (Claim::on(home.path()), Claim::on(home.path()));
+        drop(another);
+        let error = InstanceLock::take(home.path(), true).unwrap_err();
+        assert!(matches!(error, BridgeError::AlreadyRunning { address: None }), "{error}");
+        drop(InstanceLock::take(home.path(), false).unwrap());
+        drop(claim);
+        InstanceLock::take(home.path(), true).unwrap();
     }
 }

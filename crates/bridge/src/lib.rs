@@ -45,7 +45,7 @@ pub use base::{
 };
 pub use bridge::{Bridge, Surroundings};
 pub use devices::{settings::Settings, tables::open_store};
-pub use instance::{ADDRESS_FILE, ask_to_hand_over, running};
+pub use instance::{ADDRESS_FILE, Claim, ask_to_hand_over, running};
 pub use network::state::{NetworkState, OpenListener};
 pub use openagents_sessions::{Explore, Providers, store};
 pub use protocol::acp;

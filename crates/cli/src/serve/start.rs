@@ -1,11 +1,11 @@
 //! Starting a bridge where another one may still run.
 
 use crate::{output, signals::Interrupts};
-use openagents_bridge::{Bridge, BridgeConfig, BridgeError, Providers, Surroundings};
+use openagents_bridge::{Bridge, BridgeConfig, BridgeError, Claim, Providers, Surroundings};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// How long a bridge that is ending or starting may take.
+/// How long a bridge without an address, which is ending or starting, may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -18,7 +18,9 @@ pub(super) async fn start(
     providers: fn(Surroundings) -> Providers,
     signals: &mut Interrupts,
 ) -> anyhow::Result<Option<Bridge>> {
+    let _claim = (!config.temporary).then(|| Claim::on(&config.home));
     let begun = Instant::now();
+    let mut reachable = begun;
     let mut told = false;
     loop {
         let error = match Bridge::start_with(config.clone(), providers).await {
@@ -28,8 +30,11 @@ pub(super) async fn start(
         let waits = match &error {
             // Two commands share one temporary bridge.
             BridgeError::AlreadyRunning { address: Some(_) } if config.temporary => false,
-            BridgeError::AlreadyRunning { address: None } => begun.elapsed() < PATIENCE,
-            BridgeError::AlreadyRunning { .. } => openagents_bridge::ask_to_hand_over(&config.home),
+            BridgeError::AlreadyRunning { address: None } => reachable.elapsed() < PATIENCE,
+            BridgeError::AlreadyRunning { .. } => {
+                reachable = Instant::now();
+                openagents_bridge::ask_to_hand_over(&config.home)
+            }
             _ => false,
         };
         if !waits {
