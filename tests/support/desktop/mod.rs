@@ -40,10 +40,18 @@ pub(crate) fn programs() -> anyhow::Result<PathBuf> {
 pub(crate) fn build() -> anyhow::Result<PathBuf> {
     // All members at once, as `make test` does: fewer of them would mean other features, hence another build.
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args(["build", "--workspace", "--locked", "--quiet"])
-        .current_dir(repository())
-        .status()?;
+    let mut command = Command::new(cargo);
+    command.args(["build", "--workspace", "--locked", "--quiet"]).current_dir(repository());
+    // What cargo sets for a test is read by build scripts of dependencies, which would be built again.
+    for (name, _) in std::env::vars_os() {
+        if name
+            .to_str()
+            .is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
+        {
+            command.env_remove(name);
+        }
+    }
+    let status = command.status()?;
     if !status.success() {
         bail!("the workspace does not build");
     }
