@@ -17,6 +17,9 @@ FUZZ := $(TARGET)/tools/bin/cargo-fuzz
 PEER_TESTS := --test llama_server --test peers --test peers_mcp
 BENCHES := --bench exploration --bench fan_out --bench local_model --bench opening
 
+# Both wait more than they compute, so they run at once, and each shows its output when it is done, where make can do that.
+WHOLE := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
+
 .DEFAULT_GOAL := help
 .PHONY: help run agent test test-peers app bench bench-answers bench-exploration bench-local-model bench-fan-out bench-opening fuzz check check-macos lint ui fmt deny clean install-tests build-tests test-ui test-rust test-page test-conformance
 
@@ -42,8 +45,7 @@ test: install-tests ## Run every test
 	@$(STEP) "Page: build" $(MAKE) ui
 	@$(STEP) "Page: types, lint, unit tests" $(MAKE) test-ui
 	@$(STEP) "Rust: build, with every lint" $(MAKE) build-tests
-	@$(STEP) "Rust: tests, with the window and the package" $(MAKE) test-rust
-	@$(STEP) "Page: in a browser" $(MAKE) test-page
+	@$(STEP) "Rust, with the window and the package; page in a browser" $(MAKE) -j2 $(WHOLE) test-rust test-page
 	@$(STEP) "ACP: clients of others" $(MAKE) test-conformance
 	@printf '\nEvery test passed.\n'
 
