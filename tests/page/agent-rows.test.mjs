@@ -125,6 +125,37 @@ test('rows take clicks while new ones arrive', async () => {
   await tab.close();
 });
 
+/** Regression: while rows arrived, the button moved away between press and release, and the click was lost. */
+test('a button that moves while it is pressed is clicked, unless the pointer is dragged away', async () => {
+  const { tab, page, played } = await stage();
+  played.answers['_openagents/approvals/answer'] = () => approval('run')._meta.openagents.approval;
+  const answers = () => played.sent.filter(({ method }) => method === '_openagents/approvals/answer').length;
+  played.update(asked('Run the tests'));
+  played.update(call('run', { name: 'shell', title: 'cargo test', kind: 'execute' }));
+  played.update(approval('run'));
+  const allow = page.locator('[data-approval="approval-run"]').getByRole('button', { name: 'Allow', exact: true });
+  const press = async () => {
+    await allow.click({ trial: true });
+    await page.locator('.scroll').evaluate((scroller) => scroller.scrollTo(0, scroller.scrollHeight));
+    const box = await allow.boundingBox();
+    await page.mouse.move(box.x + 10, box.y + 10);
+    await page.mouse.down();
+    return box;
+  };
+
+  const before = await press();
+  await page.mouse.move(before.x + 300, before.y + 10, { steps: 5 });
+  await page.mouse.up();
+
+  await press();
+  for (let n = 0; n < 8; n += 1) played.update(call(`more-${n}`, { name: 'search.grep', title: 'search.grep', status: 'completed', rawInput: { pattern: `needle ${n}` } }));
+  await page.waitForFunction(([button, y]) => button.getBoundingClientRect().y < y - 60, [await allow.elementHandle(), before.y]);
+  await page.mouse.up();
+  while (answers() === 0) await page.waitForTimeout(20);
+  assert.equal(answers(), 1, 'the first press was dragged away');
+  await tab.close();
+});
+
 test('an approval cannot be answered by an Enter that was meant for something else', async () => {
   const { tab, page, played } = await stage();
   await page.getByLabel('Prompt', { exact: true }).fill('half a sentence');
