@@ -65,6 +65,8 @@ export class Server {
   async stop() {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const ended = once(this.#child, 'exit');
+    // A test that failed may have left it frozen.
+    this.thaw();
     this.#child.kill('SIGINT');
     await ended;
   }
