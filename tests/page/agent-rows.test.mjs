@@ -128,7 +128,11 @@ test('rows take clicks while new ones arrive', async () => {
 /** Regression: while rows arrived, the button moved away between press and release, and the click was lost. */
 test('a button that moves while it is pressed is clicked, unless the pointer is dragged away', async () => {
   const { tab, page, played } = await stage();
-  played.answers['_openagents/approvals/answer'] = () => approval('run')._meta.openagents.approval;
+  played.answers['_openagents/approvals/answer'] = () => {
+    const answered = approval('run', { state: 'answered', optionId: 'allow', by: 'Browser', at: Date.now() });
+    played.update(answered);
+    return answered._meta.openagents.approval;
+  };
   const answers = () => played.sent.filter(({ method }) => method === '_openagents/approvals/answer').length;
   played.update(asked('Run the tests'));
   played.update(call('run', { name: 'shell', title: 'cargo test', kind: 'execute' }));
@@ -151,7 +155,7 @@ test('a button that moves while it is pressed is clicked, unless the pointer is 
   for (let n = 0; n < 8; n += 1) played.update(call(`more-${n}`, { name: 'search.grep', title: 'search.grep', status: 'completed', rawInput: { pattern: `needle ${n}` } }));
   await page.waitForFunction(([button, y]) => button.getBoundingClientRect().y < y - 60, [await allow.elementHandle(), before.y]);
   await page.mouse.up();
-  for (let n = 0; n < 500 && answers() === 0; n += 1) await page.waitForTimeout(20);
+  await page.locator('[data-approval="approval-run"]').getByText('Approved on Browser').waitFor();
   assert.equal(answers(), 1, 'the first press was dragged away');
   await tab.close();
 });
