@@ -19,7 +19,7 @@ const USES = {
   plan: ['connection', 'kit'],
   models: ['connection', 'kit'],
   agents: ['connection', 'kit', 'models'],
-  approval: ['connection', 'diff', 'install', 'kit'],
+  approval: ['connection', 'diff', 'install', 'kit', 'words'],
   devices: ['connection', 'install', 'kit', 'words'],
   pairing: ['backend', 'connection', 'devices/device-words', 'kit'],
   delegate: ['agents', 'connection', 'kit', 'words'],

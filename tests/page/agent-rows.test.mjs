@@ -63,12 +63,12 @@ test("an agent's turn: routing, thoughts, changes, output, late messages", async
 
 test('approvals are shown at their call and above the composer, and the first answer counts', async () => {
   const { tab, page, played } = await stage();
-  const command = { program: '/usr/bin/cargo', args: ['test', '--quiet'], cwd: fixture.workspace };
+  const command = { text: '/usr/bin/cargo test --quiet', program: '/usr/bin/cargo', args: ['test', '--quiet'], cwd: fixture.workspace };
   played.update(asked('Run the tests'));
   played.update(call('run', { name: 'shell', title: 'cargo test --quiet', kind: 'execute' }));
   played.update(approval('run', { command }));
   played.update(call('rm', { name: 'shell', title: 'Remove target', kind: 'execute' }));
-  played.update(approval('rm', { agent: 'Claude Code', title: 'Remove target', rawInput: { command: 'rm -rf target', description: 'Clean up' } }));
+  played.update(approval('rm', { agent: 'Claude Code', title: 'Remove target', command: { text: 'rm -rf target' }, rawInput: { command: 'rm -rf target', description: 'Clean up' } }));
   const first = page.locator('[data-approval="approval-run"]');
   await first.getByText('/usr/bin/cargo test --quiet').waitFor();
   const second = page.locator('[data-approval="approval-rm"]');
@@ -82,6 +82,8 @@ test('approvals are shown at their call and above the composer, and the first an
   const bar = page.locator('[data-approval-bar]');
   await bar.getByText('Codex asks: Run cargo test · 1 more').waitFor();
   await tab.shootAll('approval-bar');
+  // What is not on screen is not approved: the bar only leads there.
+  assert.deepEqual(await bar.getByRole('button').allInnerTexts(), ['Review']);
   await bar.getByRole('button', { name: 'Review' }).click();
   await first.waitFor();
   // The keyboard is at the question, not at an answer.

@@ -60,8 +60,11 @@ pub(crate) const OPEN_TERMINALS: usize = 32;
 pub(crate) const TERMINAL_REST: Duration = Duration::from_millis(300);
 /// Bytes of output kept if the agent sets no limit; also the maximum.
 pub(crate) const TERMINAL_OUTPUT: u64 = 1 << 20;
-/// Maximum bytes of a program in the workspace that is compared byte by byte.
-pub(crate) const COMPARED_PROGRAM: u64 = 16 << 20;
+/// Bytes of a file of the workspace that are compared before a command that names it runs.
+pub(crate) const DIGESTED_BYTES: u64 = 16 << 20;
+/// Words of a command that are looked at, and files of the workspace that it names; with more, it is asked about each time.
+pub(crate) const NAMED_WORDS: usize = 500;
+pub(crate) const NAMED_FILES: usize = 50;
 /// Maximum bytes of the variables that an agent adds: a person has to read them.
 pub(crate) const ADDED_VARIABLES: usize = 64 << 10;
 /// Content pieces and locations shown by a call.

@@ -2,6 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use openagents_core::visible::escaped;
 use serde::Serialize;
 use serde_json::Value;
 use std::{io::Write, time::Duration};
@@ -58,12 +59,12 @@ fn steady(text: &str) -> String {
     text.chars().map(|c| if harmless(c) { c } else { ' ' }).collect()
 }
 
-/// Returns `text` without terminal control characters.
+/// Returns `text` on one line, with characters that could steer the terminal or mislead as visible escapes.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    escaped(text).replace(['\n', '\t'], " ")
 }
 
-/// Returns the text of a field without terminal control characters; empty if there is none.
+/// Returns the text of a field as [`printable`] does; empty if there is none.
 pub(crate) fn said(value: &Value, key: &str) -> String {
     printable(value[key].as_str().unwrap_or_default())
 }
@@ -144,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_title_cannot_steer_the_terminal() {
-        assert_eq!(printable("a\u{1b}[2Jb\u{7}"), "a [2Jb ");
+        assert_eq!(printable("a\u{1b}[2Jb\u{7}\nc\u{202e}d"), r"a\u{1b}[2Jb\u{7} c\u{202e}d");
     }
 
     #[test]

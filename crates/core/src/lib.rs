@@ -12,6 +12,7 @@
 //! | layer | module | contents |
 //! |--:|---|---|
 //! | 0 | `limits` | numbers that may be tuned |
+//! | 0 | `visible` | invisible characters as escapes, words quoted for bash |
 //! | 1 | `agent_ids` | ids of agents and models |
 //! | 1 | `approval` | permissions that agents ask for |
 //! | 1 | `budget` | deadline, cancellation and progress of bounded work |
@@ -62,6 +63,7 @@ mod terms;
 pub mod text;
 pub mod tool;
 pub mod update;
+pub mod visible;
 mod walk;
 pub mod workspace;
 

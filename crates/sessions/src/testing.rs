@@ -160,7 +160,12 @@ pub fn every_update() -> Vec<SessionUpdate> {
         approval("c4", ApprovalState::Pending),
         approval(
             "c4",
-            ApprovalState::Answered { option_id: "yes".to_owned(), by: "Phone".to_owned(), at: 7 },
+            ApprovalState::Answered {
+                option_id: "yes".to_owned(),
+                by: "Phone".to_owned(),
+                at: 7,
+                message: None,
+            },
         ),
         edit(),
         delegated(user("Fix it", "c")),

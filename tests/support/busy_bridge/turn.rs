@@ -284,7 +284,7 @@ impl<'a> Turn<'a> {
                 }
             });
             match self.host.ask(request, &waits) {
-                ApprovalOutcome::Selected { option_id } => {
+                ApprovalOutcome::Selected { option_id, .. } => {
                     self.busy.ledger.heard(number, Some(&option_id));
                 }
                 ApprovalOutcome::Cancelled => self.busy.ledger.heard(number, None),

@@ -1,4 +1,4 @@
-import type { AgentCard, AgentsSnapshot } from '../connection/agents-wire';
+import type { AgentCard, AgentsSnapshot, StandingRule } from '../connection/agents-wire';
 import type { Link } from '../connection/link.svelte';
 import { SnapshotClient } from '../connection/snapshot-client.svelte';
 import { METHODS } from '../connection/wire';
@@ -19,11 +19,23 @@ export interface Choice {
 
 /** The agents of this machine, from the bridge's snapshots, and the choices for answering a prompt. */
 export class Agents extends SnapshotClient<AgentsSnapshot> {
+  readonly #link: Link;
   readonly #models: Models;
 
   constructor(link: Link, models: Models) {
     super(link, METHODS.agents);
+    this.#link = link;
     this.#models = models;
+  }
+
+  /** The answers that apply to the same command from then on, newest first. */
+  async rules(): Promise<StandingRule[]> {
+    return (await this.#link.request<{ rules: StandingRule[] }>(`${METHODS.approvals}/rules`, {})).rules;
+  }
+
+  /** Revokes one rule, or all. */
+  async revokeRules(approvalId?: string): Promise<void> {
+    await this.#link.request(`${METHODS.approvals}/revoke`, { approvalId });
   }
 
   /** All choices, OpenAgents first. */

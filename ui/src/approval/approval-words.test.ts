@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Approval, ApprovalOption } from '../connection/agents-wire';
-import { claimedCommand, commandLine, mainOption, outcomeWords, statesWhat } from './approval-words';
+import { canApprove, commandNote, mainOption, outcomeWords, statesWhat } from './approval-words';
 
 const OPTIONS: ApprovalOption[] = [
   { id: 'never', name: 'No', kind: 'reject_once' },
@@ -14,6 +14,7 @@ test.each<[Partial<Approval>, string]>([
   [{ state: 'answered', optionId: 'once', by: 'Phone' }, 'Approved on Phone'],
   [{ state: 'answered', optionId: 'always', by: 'Phone' }, 'Approved on Phone, “Always”'],
   [{ state: 'answered', optionId: 'never', by: 'Desktop' }, 'Denied on Desktop'],
+  [{ state: 'answered', optionId: 'never', by: 'Desktop', message: 'Use make' }, 'Denied on Desktop: “Use make”'],
   [{ state: 'answered', optionId: 'gone', by: 'Desktop' }, 'Answered on Desktop'],
   [{ state: 'answered', optionId: 'once', by: '' }, 'Approved on another device'],
   [{ state: 'expired' }, 'Not answered before the turn ended.'],
@@ -26,19 +27,21 @@ test('the primary button allows once, in any order; without such an option it al
   expect(mainOption(OPTIONS.slice(0, 1))).toBeUndefined();
 });
 
-test('commands are quoted for a shell', () => {
-  expect(commandLine({ program: '/bin/sh', args: ['-c', "echo 'a b'"], cwd: '/' })).toBe(`/bin/sh -c 'echo '\\''a b'\\'''`);
-  expect(commandLine({ program: 'ls', args: [], cwd: '/', environment: [['LD_PRELOAD', './a b.so'], ['X', '']] })).toBe("LD_PRELOAD='./a b.so' X='' ls");
-});
+test.each<[Partial<Approval>, boolean]>([
+  [{}, true],
+  [{ command: { text: '/bin/ls', program: '/bin/ls', cwd: '/' } }, true],
+  [{ command: { text: 'ls' } }, true],
+  [{ command: { text: '/bin/echo x', omitted: 3, program: '/bin/echo' } }, false],
+  [{ command: { program: '/bin/ls', cwd: '/' } }, false],
+])('only what can be read whole can be approved: %j', (more, can) => expect(canApprove(approval(more))).toBe(can));
 
-test.each<[unknown, string | null]>([
-  [{ command: 'ls -l' }, 'ls -l'],
-  [{ command: ['rm', 'a b'] }, "rm 'a b'"],
-  [{ command: [] }, null],
-  [{ command: [1] }, null],
-  ['ls', null],
-  [null, null],
-])('%j claims %j', (input, command) => expect(claimedCommand(input)).toBe(command));
+test('the note under a command says what holds it to its words', () => {
+  const exact = { text: '/usr/bin/sh a.sh', program: '/usr/bin/dash', called: '/usr/bin/sh', cwd: '/proj' };
+  expect(commandNote(exact)).toBe('Runs exactly this command in `/proj`. The program is `/usr/bin/dash`.');
+  const digests = ['a.sh', 'b', 'c', 'd'].map((name) => ({ path: `/proj/${name}`, sha256: '0' }));
+  expect(commandNote({ text: 'x', program: '/x', cwd: '/proj', digests })).toBe('Runs exactly this command in `/proj`. Only with `a.sh`, `b`, `c` and 1 more file unchanged.');
+  expect(commandNote({ text: 'ls' })).toBe("The agent runs this itself; OpenAgents can't enforce it.");
+});
 
 test.each<[Partial<Approval>, boolean]>([
   [{}, false],
@@ -46,5 +49,5 @@ test.each<[Partial<Approval>, boolean]>([
   [{ rawInput: {} }, false],
   [{ rawInput: { path: 'a.rs' } }, true],
   [{ rawInput: 'ls' }, true],
-  [{ command: { program: 'ls', args: [], cwd: '/' } }, true],
+  [{ command: { text: 'ls', program: 'ls', cwd: '/' } }, true],
 ])('an approval can be answered in advance only if it states what would be done: %j', (more, states) => expect(statesWhat(approval(more))).toBe(states));

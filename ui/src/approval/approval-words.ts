@@ -1,4 +1,6 @@
-import type { Approval, ApprovalOption, FrozenCommand } from '../connection/agents-wire';
+import type { Approval, ApprovalCommand, ApprovalOption } from '../connection/agents-wire';
+import { plain } from '../kit/plain';
+import { plural } from '../words/plural';
 import { workCard } from './work-card';
 
 export const allows = (option: ApprovalOption): boolean => option.kind.startsWith('allow');
@@ -29,7 +31,8 @@ export function outcomeWords(approval: Approval): string {
       if (card !== null && option !== undefined) return `${option.name}, chosen on ${approval.by || 'another device'}`;
       const done = option === undefined ? 'Answered' : allows(option) ? 'Approved' : 'Denied';
       const always = option?.kind.endsWith('always') === true ? `, “${option.name}”` : '';
-      return `${done} on ${approval.by || 'another device'}${always}`;
+      const message = approval.message === undefined ? '' : `: “${approval.message}”`;
+      return `${done} on ${approval.by || 'another device'}${always}${message}`;
     }
     case 'expired':
       return 'Not answered before the turn ended.';
@@ -45,20 +48,20 @@ export function statesWhat({ command, rawInput }: Approval): boolean {
   return rawInput !== undefined && rawInput !== null && rawInput !== '';
 }
 
-/** The command as typed in a shell, with the environment variables that the agent adds: they may change what runs. */
-export function commandLine({ program, args, environment = [] }: FrozenCommand): string {
-  const variables = environment.map(([name, value]) => `${name}=${quoted(value)}`);
-  return [...variables, ...[program, ...args].map(quoted)].join(' ');
+/** Whether a command can be approved at all: all of it can be read. */
+export function canApprove({ command }: Approval): boolean {
+  return command === undefined || ((command.text ?? '') !== '' && (command.omitted ?? 0) === 0);
 }
 
-/** The command named in the agent's raw input. It is not verified. */
-export function claimedCommand(rawInput: unknown): string | null {
-  if (typeof rawInput !== 'object' || rawInput === null) return null;
-  const { command } = rawInput as { command?: unknown };
-  if (typeof command === 'string' && command !== '') return command;
-  return Array.isArray(command) && command.length > 0 && command.every((part) => typeof part === 'string') ? command.map(quoted).join(' ') : null;
+/** Says where and how the command runs. */
+export function commandNote({ program, called, cwd, digests = [] }: ApprovalCommand, workspace = cwd): string {
+  if (program === undefined) return "The agent runs this itself; OpenAgents can't enforce it.";
+  const files = digests.map(({ path }) => (workspace !== undefined && path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path));
+  const bound = files.length === 0 ? '' : ` Only with ${listed(files)} unchanged.`;
+  return `Runs exactly this command in \`${cwd ?? ''}\`.${called === undefined ? '' : ` The program is \`${program}\`.`}${bound}`;
 }
 
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+function listed(files: readonly string[]): string {
+  const shown = files.slice(0, 3).map((file) => `\`${plain(file)}\``).join(', ');
+  return files.length > 3 ? `${shown} and ${plural(files.length - 3, 'more file')}` : shown;
 }

@@ -9,13 +9,32 @@ export interface ApprovalOption {
   kind: OptionKind;
 }
 
-/** The exact command that runs if approved. */
-export interface FrozenCommand {
-  program: string;
-  args: string[];
-  cwd: string;
-  /** Variables that the agent adds to the environment, as name and value, in its order. */
-  environment?: [string, string][];
+/** A command in an approval. Nothing but `text` is shown as the command. */
+export interface ApprovalCommand {
+  /** A command line that a shell reads as exactly what runs, or the agent's own words; absent in old logs. */
+  text?: string;
+  /** Bytes of the text that are missing: it is too long to be approved. */
+  omitted?: number;
+  /** The canonical path of the program; absent if the agent runs the command by itself. */
+  program?: string;
+  /** The path by which it was found, if that is another one. */
+  called?: string;
+  cwd?: string;
+  /** Files of the workspace that the command names; it runs only if they have not changed. */
+  digests?: { path: string; sha256: string }[];
+}
+
+/** An "always", from `_openagents/approvals/rules`. */
+export interface StandingRule {
+  approvalId: string;
+  sessionId: string;
+  agentId: string;
+  agent: string;
+  command: ApprovalCommand;
+  /** Name of the client that answered. */
+  by: string;
+  /** In milliseconds since the epoch. */
+  at: number;
 }
 
 /** A permission request of an agent. The newest state per id wins. */
@@ -28,7 +47,7 @@ export interface Approval {
   rawInput?: unknown;
   hash: string;
   /** Absent if the agent did not state the command. */
-  command?: FrozenCommand;
+  command?: ApprovalCommand;
   /** In the agent's order. */
   options: ApprovalOption[];
   state: 'pending' | 'answered' | 'expired' | 'withdrawn';
@@ -37,6 +56,8 @@ export interface Approval {
   by?: string;
   /** When it was answered, in milliseconds since the epoch. */
   at?: number;
+  /** Words for the agent, given with a denial. */
+  message?: string;
   askedAt: number;
   /** The raw input was truncated. */
   rawInputCut?: boolean;

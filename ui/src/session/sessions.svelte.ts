@@ -269,8 +269,8 @@ export class Sessions {
   }
 
   /** Answers an agent's question. Resolves with its state: another device may have been first. */
-  answer(sessionId: string, approvalId: string, optionId: string): Promise<Approval> {
-    return this.#link.request<Approval>(`${METHODS.approvals}/answer`, { sessionId, approvalId, optionId });
+  answer(sessionId: string, approvalId: string, optionId: string, message?: string): Promise<Approval> {
+    return this.#link.request<Approval>(`${METHODS.approvals}/answer`, { sessionId, approvalId, optionId, message });
   }
 
   /** Resumes an agent that exited, so that it asks again. */

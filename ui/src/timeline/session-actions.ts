@@ -14,7 +14,7 @@ export interface SessionActions {
   agentName(id: string): string;
   isLocal(id: string): boolean;
   /** Resolves with the approval's state: another device may have been first. */
-  answer(sessionId: string, approvalId: string, optionId: string): Promise<Approval>;
+  answer(sessionId: string, approvalId: string, optionId: string, message?: string): Promise<Approval>;
   resume(sessionId: string, approvalId: string): Promise<void>;
   stop(sessionId: string): void;
   show(sessionId: string): void;

@@ -6,7 +6,6 @@ use super::{
     files::Access,
     frame::{self, Incoming, RpcError},
     from_wire,
-    frozen::Frozen,
     stage::{Host, Stage, Turn},
     terminals::Terminals,
 };
@@ -49,8 +48,6 @@ pub(super) struct Live {
     pub(super) environment: BTreeMap<String, String>,
     /// File operations, run in the order of the requests.
     pub(super) files: mpsc::SyncSender<Box<dyn FnOnce() + Send>>,
-    /// Commands approved for the whole session.
-    pub(super) always: Mutex<Vec<Frozen>>,
     /// Requests that the agent may cancel, by their id.
     pub(super) asks: Mutex<HashMap<String, CancellationToken>>,
     timeouts: AcpTimeouts,
@@ -83,7 +80,6 @@ impl Live {
             terminals: Terminals::new(groups.clone()),
             environment: plain.map(|(name, value)| (name.clone(), value.clone())).collect(),
             files,
-            always: Mutex::default(),
             asks: Mutex::default(),
             timeouts,
             cancelled: AtomicBool::new(false),
@@ -197,7 +193,15 @@ impl Live {
                 return false;
             }
             (stage.prompt, stage.cancel_deadline, stage.idle_since) = (None, None, now);
-            self.ended(stage, now, &result);
+            // What a person said with a denial: the protocol's answer has no room for it.
+            let message =
+                stage.turn.as_mut().map(|turn| std::mem::take(&mut turn.message)).unwrap_or_default();
+            match (&stage.session, &result) {
+                (Some(session), Ok(_)) if !message.is_empty() => {
+                    stage.prompt = Some(self.send_prompt(&session.clone(), &message));
+                }
+                _ => self.ended(stage, now, &result),
+            }
             true
         });
         if !is_prompt {
@@ -294,11 +298,16 @@ impl Live {
             stage.host = Host(Some(host));
             stage.timeline.begin_turn(now);
             let asks = CancellationToken::new();
-            stage.turn = Some(Turn { asks, access, done, refused: false });
-            let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
-            stage.prompt = Some(self.connection.request("session/prompt", &params));
+            stage.turn = Some(Turn { asks, access, done, refused: false, message: String::new() });
+            stage.prompt = Some(self.send_prompt(session, text));
             Some(outcome)
         })
+    }
+
+    /// Returns the number of the request.
+    fn send_prompt(&self, session: &str, text: &str) -> u64 {
+        let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
+        self.connection.request("session/prompt", &params)
     }
 
     /// Ends the turn, whatever the agent does: now, or before its next message while one is being handled.

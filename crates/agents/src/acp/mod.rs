@@ -16,6 +16,7 @@ mod live;
 mod opening;
 #[cfg(test)]
 mod output_tests;
+mod repeatable;
 mod requests;
 mod stage;
 mod terminals;

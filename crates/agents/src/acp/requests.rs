@@ -13,8 +13,9 @@ use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
     CancellationToken,
     agent::AgentHost,
-    approval::{ApprovalOption, ApprovalOutcome, ApprovalRequest, OptionKind},
+    approval::{ApprovalCommand, ApprovalOption, ApprovalOutcome, ApprovalRequest, OptionKind},
     update::new_id,
+    visible::shell_word,
 };
 use serde_json::{Value, json};
 use std::{
@@ -121,14 +122,18 @@ impl Live {
         }
     }
 
-    /// Asks for approval and returns the chosen option; `None` if there was no answer.
-    fn ask(&self, context: &ApprovalContext, request: ApprovalRequest) -> Option<ApprovalOption> {
+    /// Asks for approval. Returns the chosen option and the person's words for the agent; `None` if there was no answer.
+    fn ask(
+        &self,
+        context: &ApprovalContext,
+        request: ApprovalRequest,
+    ) -> Option<(ApprovalOption, Option<String>)> {
         if context.until.is_cancelled() {
             return None;
         }
         let options = request.options.clone();
         match context.host.ask(request, &context.until) {
-            ApprovalOutcome::Selected { option_id } if !context.until.is_cancelled() => {
+            ApprovalOutcome::Selected { option_id, message } if !context.until.is_cancelled() => {
                 let chosen = options.into_iter().find(|option| option.id == option_id)?;
                 if matches!(chosen.kind, OptionKind::RejectOnce | OptionKind::RejectAlways) {
                     self.stage(|stage, _| {
@@ -137,7 +142,7 @@ impl Live {
                         }
                     });
                 }
-                Some(chosen)
+                Some((chosen, message))
             }
             _ => None,
         }
@@ -169,10 +174,16 @@ impl Live {
         match asked {
             Ok(Some((context, approval))) => self.run_blocking(id, move |live| {
                 let chosen = approval.and_then(|approval| live.ask(&context, approval));
-                match chosen {
-                    Some(option) => Ok(json!({"outcome": {"outcome": "selected", "optionId": option.id}})),
-                    None => cancelled(),
-                }
+                let Some((option, message)) = chosen else { return cancelled() };
+                live.stage(|stage, _| {
+                    if let (Some(turn), Some(message)) = (&mut stage.turn, message) {
+                        turn.message = match turn.message.is_empty() {
+                            true => message,
+                            false => format!("{}\n\n{message}", turn.message),
+                        };
+                    }
+                });
+                Ok(json!({"outcome": {"outcome": "selected", "optionId": option.id}}))
             }),
             Ok(None) => self.connection.respond(&id, cancelled()),
             Err(error) => self.connection.respond(&id, Err(error)),
@@ -192,6 +203,7 @@ impl Live {
         let title = news.details.title.clone();
         let raw_input = news.details.raw_input.clone();
         let call_id = stage.timeline.call_to_allow(now, news)?;
+        let command = raw_input.as_ref().and_then(reported_command);
         let raw_input = raw_input.unwrap_or_else(|| {
             // The whole input, or two requests would look alike; but not the ids, or a repeated request would look new.
             if let Some(stated) = stated.as_object_mut() {
@@ -207,7 +219,7 @@ impl Live {
             agent: self.name.clone(),
             title: title.unwrap_or_else(|| "Use a tool".to_owned()),
             raw_input: Some(raw_input),
-            command: None,
+            command,
             options,
         })
     }
@@ -236,6 +248,7 @@ impl Live {
             self.terminals.run(
                 &terminal,
                 &frozen,
+                &self.root,
                 &self.environment,
                 move |bytes| {
                     if let Some(live) = output.upgrade() {
@@ -270,34 +283,42 @@ impl Live {
         call_id: String,
         raw_input: Value,
     ) -> Result<(), RpcError> {
-        if self.always.lock().iter().any(|known| known.is_same(frozen)) {
-            return Ok(());
-        }
         let option =
             |id: &str, name: &str, kind| ApprovalOption { id: id.to_owned(), name: name.to_owned(), kind };
-        let mut options = vec![option("allow_once", "Run it", OptionKind::AllowOnce)];
-        if !frozen.is_in_workspace {
-            let name = "Run it whenever it is asked for in this session";
+        let mut options = vec![option("allow_once", "Run once", OptionKind::AllowOnce)];
+        if frozen.may_stand() {
+            let name = "Always run exactly this in this session";
             options.push(option("allow_always", name, OptionKind::AllowAlways));
         }
-        options.push(option("reject_once", "Do not run it", OptionKind::RejectOnce));
+        options.push(option("reject_once", "Deny", OptionKind::RejectOnce));
         let request = ApprovalRequest {
             call_id,
             agent: self.name.clone(),
             title: frozen.title(),
             raw_input: Some(raw_input),
-            command: Some(frozen.command.clone()),
+            command: Some(ApprovalCommand::exact(frozen.command.clone())),
             options,
         };
-        match self.ask(context, request).map(|option| option.kind) {
-            Some(OptionKind::AllowOnce) => Ok(()),
-            Some(OptionKind::AllowAlways) => {
-                self.always.lock().push(frozen.clone());
-                Ok(())
+        match self.ask(context, request) {
+            Some((ApprovalOption { kind: OptionKind::AllowOnce | OptionKind::AllowAlways, .. }, _)) => Ok(()),
+            Some((_, Some(message))) => {
+                Err(RpcError::refused(format!("{} was not allowed: {message}", frozen.shown)))
             }
             Some(_) => Err(RpcError::refused(format!("{} was not allowed", frozen.shown))),
             None => Err(RpcError::refused(format!("{}: not approved", frozen.shown))),
         }
+    }
+}
+
+/// Returns the command that an agent names in its raw input, as a line or as words.
+fn reported_command(raw_input: &Value) -> Option<ApprovalCommand> {
+    match &raw_input["command"] {
+        Value::String(line) if !line.is_empty() => Some(ApprovalCommand::reported(line)),
+        Value::Array(words) if !words.is_empty() => {
+            let words: Option<Vec<_>> = words.iter().map(|word| word.as_str().map(shell_word)).collect();
+            Some(ApprovalCommand::reported(&words?.join(" ")))
+        }
+        _ => None,
     }
 }
 

@@ -10,6 +10,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     io::{self, Read as _},
     os::unix::process::{CommandExt as _, ExitStatusExt as _},
+    path::Path,
     process::{Command, ExitStatus, Stdio},
     sync::Arc,
 };
@@ -38,16 +39,17 @@ impl Terminals {
         &self,
         id: &str,
         frozen: &Frozen,
+        root: &Path,
         environment: &BTreeMap<String, String>,
         on_output: impl Fn(&[u8]) + Send + 'static,
         on_end: impl FnOnce(ExitStatus) + Send + 'static,
     ) -> Result<(), RpcError> {
         let failed = |error: io::Error| RpcError::refused(format!("{}: {error}", frozen.shown));
-        let FrozenCommand { program, args, cwd, environment: added } = &frozen.command;
+        let FrozenCommand { program, args, cwd, environment: added, .. } = &frozen.command;
         if self.running.lock().len() >= OPEN_TERMINALS {
             return Err(RpcError::refused(format!("{OPEN_TERMINALS} terminals are open; release one")));
         }
-        if !frozen.is_unchanged() {
+        if !frozen.is_unchanged(root) {
             return Err(RpcError::refused(format!("{} changed before it was approved", frozen.shown)));
         }
         let (output, input) = io::pipe().map_err(failed)?;
@@ -181,7 +183,7 @@ mod tests {
         let frozen = freeze(&request(json!({"command": "./tool"})), &workspace, &environment).unwrap();
         std::fs::remove_file(root.join("tool")).unwrap();
         std::os::unix::fs::symlink("/bin/true", root.join("tool")).unwrap();
-        let run = Terminals::default().run("t", &frozen, &environment, |_| (), |_| ());
+        let run = Terminals::default().run("t", &frozen, workspace.root(), &environment, |_| (), |_| ());
         assert_eq!(run.unwrap_err().message, "./tool changed before it was approved");
     }
 
@@ -197,7 +199,7 @@ mod tests {
         let wanted = request(json!({"command": line, "outputByteLimit": 8}));
         let frozen = freeze(&wanted, &workspace, &environment).unwrap();
         let terminals = Terminals::default();
-        terminals.run("t", &frozen, &environment, |_| (), |_| ()).unwrap();
+        terminals.run("t", &frozen, workspace.root(), &environment, |_| (), |_| ()).unwrap();
         let terminal = terminals.get(&json!({"terminalId": "t"})).unwrap();
         assert_eq!(terminal.wait(), json!({"exitCode": 7, "signal": null}));
         let exit = json!({"exitCode": 7, "signal": null});

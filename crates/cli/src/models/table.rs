@@ -75,11 +75,11 @@ mod tests {
             card("d", json!({"state": "error", "reason": "it is damaged"})),
         ]});
         insta::assert_snapshot!(lines(&snapshot).join("\n"), @"
-    * gpt-oss-20b  A [2J   12.1 GB  paused at 25 %
+    * gpt-oss-20b  A\\u{1b}[2J   12.1 GB  paused at 25 %
         It may run slowly.
-      b            A [2J     98 MB  downloading 0 %
-      c            A [2J     98 MB  loading 43 %
-      d            A [2J     98 MB  it is damaged
+      b            A\\u{1b}[2J     98 MB  downloading 0 %
+      c            A\\u{1b}[2J     98 MB  loading 43 %
+      d            A\\u{1b}[2J     98 MB  it is damaged
     ");
     }
 }

@@ -8,7 +8,8 @@ use crate::{
 use futures::{executor::block_on, future::select_all};
 use openagents_core::{
     CancellationToken,
-    approval::{Approval, ApprovalOutcome, ApprovalRequest, ApprovalState},
+    approval::{Approval, ApprovalOutcome, ApprovalRequest, ApprovalState, OptionKind},
+    visible::escaped,
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -28,7 +29,15 @@ pub(crate) struct Question {
 impl Question {
     pub(crate) fn new(request: ApprovalRequest, agent_id: &str) -> Self {
         let hash = hash(&request);
-        let ApprovalRequest { call_id, agent, title, raw_input, command, options } = request;
+        let ApprovalRequest { call_id, agent, title, raw_input, command, mut options } = request;
+        if let Some(command) = &command {
+            options.retain(|option| match option.kind {
+                // A rule for what an agent runs by itself could be neither held to its words nor revoked.
+                OptionKind::AllowAlways => command.is_whole() && command.exact.is_some(),
+                OptionKind::AllowOnce => command.is_whole(),
+                OptionKind::RejectOnce | OptionKind::RejectAlways => true,
+            });
+        }
         let (raw_input, raw_input_cut) = match raw_input {
             Some(input) if prune::size(&input) > RAW_INPUT => {
                 let (input, cut) = prune::to_fit(&input, RAW_INPUT);
@@ -39,8 +48,8 @@ impl Question {
         let approval = Approval {
             id: Uuid::new_v4().to_string(),
             call_id,
-            agent,
-            title,
+            agent: escaped(&agent).into_owned(),
+            title: escaped(&title).into_owned(),
             raw_input,
             hash,
             command,
@@ -80,7 +89,7 @@ impl Question {
 pub(crate) struct OpenQuestion {
     session: Arc<Session>,
     id: String,
-    answer: oneshot::Receiver<String>,
+    answer: oneshot::Receiver<ApprovalOutcome>,
     stored: Result<Decided, StoreError>,
 }
 
@@ -93,29 +102,27 @@ impl OpenQuestion {
     ) -> ApprovalOutcome {
         let Self { session, id, answer, stored } = self;
         let outcome = match stored.map(|decided| decided.approval.map(|approval| approval.state)) {
-            // Answered in advance: an earlier process asked the same question and exited.
-            Ok(Some(ApprovalState::Answered { option_id, .. })) => Ok(Some(option_id)),
-            Ok(Some(_)) => match first_answer(answer, cancels) {
-                Some(option_id) => Ok(Some(option_id)),
+            // Answered already: by a standing rule, or because an earlier process asked the same question and exited.
+            Ok(Some(state)) => match selected(&state).or_else(|| first_answer(answer, cancels)) {
+                Some(outcome) => Ok(outcome),
                 None => give_up(&session, &id, given_up()),
             },
-            Ok(None) => Ok(None),
+            Ok(None) => Ok(ApprovalOutcome::Cancelled),
             Err(error) => Err(error),
         };
         session.waiting().remove(&id);
-        match outcome {
-            Ok(Some(option_id)) => ApprovalOutcome::Selected { option_id },
-            Ok(None) => ApprovalOutcome::Cancelled,
-            Err(error) => {
-                tracing::error!(%error, "an approval could not be stored");
-                ApprovalOutcome::Cancelled
-            }
-        }
+        outcome.unwrap_or_else(|error| {
+            tracing::error!(%error, "an approval could not be stored");
+            ApprovalOutcome::Cancelled
+        })
     }
 }
 
 /// Waits for an answer; `None` if one of `cancels` comes first. An agent's thread is outside of the runtime.
-fn first_answer(answer: oneshot::Receiver<String>, cancels: &[&CancellationToken]) -> Option<String> {
+fn first_answer(
+    answer: oneshot::Receiver<ApprovalOutcome>,
+    cancels: &[&CancellationToken],
+) -> Option<ApprovalOutcome> {
     block_on(async {
         tokio::select! {
             biased;
@@ -143,23 +150,27 @@ impl Session {
         }
         drop(mirror);
         if let Decided { approval: Some(approval), changed: true } = &decided
-            && let ApprovalState::Answered { option_id, .. } = &approval.state
+            && let Some(outcome) = selected(&approval.state)
             && let Some(waiting) = self.waiting().remove(&approval.id)
         {
             // The asker may have given up.
-            let _ = waiting.send(option_id.clone());
+            let _ = waiting.send(outcome);
         }
         Ok(decided)
     }
 }
 
 /// Stops waiting. An answer that came first still counts: clients have seen it.
-fn give_up(session: &Arc<Session>, id: &str, state: ApprovalState) -> Result<Option<String>, StoreError> {
+fn give_up(session: &Arc<Session>, id: &str, state: ApprovalState) -> Result<ApprovalOutcome, StoreError> {
     let decided = session.decide(ApprovalChange::End { id: id.to_owned(), state })?;
-    Ok(match decided.approval.map(|approval| approval.state) {
-        Some(ApprovalState::Answered { option_id, .. }) => Some(option_id),
-        _ => None,
-    })
+    let outcome = decided.approval.and_then(|approval| selected(&approval.state));
+    Ok(outcome.unwrap_or(ApprovalOutcome::Cancelled))
+}
+
+/// Returns the outcome of an answered approval.
+fn selected(state: &ApprovalState) -> Option<ApprovalOutcome> {
+    let ApprovalState::Answered { option_id, message, .. } = state else { return None };
+    Some(ApprovalOutcome::Selected { option_id: option_id.clone(), message: message.clone() })
 }
 
 /// Returns a hash of the question that is independent of the order of JSON members.
@@ -190,6 +201,7 @@ fn sorted(value: Value) -> Value {
 mod tests {
     use super::*;
     use crate::store::{NewSession, Store};
+    use openagents_core::approval::{ApprovalCommand, ApprovalOption, FrozenCommand};
 
     fn asks(raw_input: Value) -> ApprovalRequest {
         ApprovalRequest {
@@ -237,9 +249,51 @@ mod tests {
         let given_up = |id: &str| give_up(&session, id, ApprovalState::Expired);
         let id = ask();
         let (option_id, by) = ("allow".to_owned(), "Phone".to_owned());
-        session.decide(ApprovalChange::Answer { id: id.clone(), option_id, by }).unwrap();
-        assert_eq!(given_up(&id), Ok(Some("allow".to_owned())));
-        assert_eq!(given_up(&ask()), Ok(None));
+        let change =
+            ApprovalChange::Answer { id: id.clone(), option_id: option_id.clone(), by, message: None };
+        session.decide(change).unwrap();
+        assert_eq!(given_up(&id), Ok(ApprovalOutcome::Selected { option_id, message: None }));
+        assert_eq!(given_up(&ask()), Ok(ApprovalOutcome::Cancelled));
+    }
+
+    #[test]
+    fn what_cannot_be_shown_whole_or_is_only_reported_has_fewer_options() {
+        let options = |command| {
+            let kinds = [
+                OptionKind::AllowOnce,
+                OptionKind::AllowAlways,
+                OptionKind::RejectOnce,
+                OptionKind::RejectAlways,
+            ];
+            let option = |kind| ApprovalOption { id: String::new(), name: String::new(), kind };
+            let request =
+                ApprovalRequest { command, options: kinds.map(option).to_vec(), ..asks(Value::Null) };
+            let options = Question::new(request, "codex").approval.options;
+            options.into_iter().map(|option| option.kind).collect::<Vec<_>>()
+        };
+        let exact = |argument: String| {
+            let (program, cwd) = ("/bin/echo".into(), "/".into());
+            let (environment, digests) = (Vec::new(), Vec::new());
+            let args = vec![argument];
+            ApprovalCommand::exact(FrozenCommand { program, called: None, args, cwd, environment, digests })
+        };
+        use OptionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
+        let all = vec![AllowOnce, AllowAlways, RejectOnce, RejectAlways];
+        assert_eq!(options(None), all);
+        assert_eq!(options(Some(exact("a".to_owned()))), all);
+        assert_eq!(options(Some(exact("a".repeat(17 << 10)))), [RejectOnce, RejectAlways]);
+        let reported = ApprovalCommand::reported("echo a");
+        assert_eq!(options(Some(reported)), [AllowOnce, RejectOnce, RejectAlways]);
+        assert_eq!(
+            options(Some(ApprovalCommand::reported(&"a".repeat(17 << 10)))),
+            [RejectOnce, RejectAlways]
+        );
+    }
+
+    #[test]
+    fn names_and_titles_hide_nothing() {
+        let request = ApprovalRequest { title: "Edit a\u{202e}sr.b".to_owned(), ..asks(json!({"a": 1})) };
+        assert_eq!(Question::new(request, "codex").title(), "Edit a\\u{202e}sr.b");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::{
 use openagents_core::{
     CancellationToken,
     agent::{AccessLimits, Conversation},
-    approval::Approval,
+    approval::{Approval, ApprovalOutcome},
     model::Activity,
     update::{ModeChange, SessionUpdate},
 };
@@ -52,7 +52,7 @@ pub struct Session {
     /// Held while updates are queued for the log, so that the copy has the same order.
     mirror: Mutex<Option<Mirror>>,
     /// Receivers of approval answers, by approval id.
-    waiting: Mutex<HashMap<String, oneshot::Sender<String>>>,
+    waiting: Mutex<HashMap<String, oneshot::Sender<ApprovalOutcome>>>,
 }
 
 #[derive(Debug)]
@@ -291,7 +291,7 @@ impl Session {
         self.mirror.lock()
     }
 
-    pub(super) fn waiting(&self) -> MutexGuard<'_, HashMap<String, oneshot::Sender<String>>> {
+    pub(super) fn waiting(&self) -> MutexGuard<'_, HashMap<String, oneshot::Sender<ApprovalOutcome>>> {
         self.waiting.lock()
     }
 

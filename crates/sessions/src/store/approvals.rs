@@ -1,10 +1,10 @@
 //! Stored approvals. They change only on the writer's thread, so that one of two concurrent answers is the first.
 
 use openagents_core::{
-    approval::{Approval, ApprovalOption, ApprovalState},
+    approval::{Approval, ApprovalOption, ApprovalState, OptionKind},
     update::SessionUpdate,
 };
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -23,7 +23,13 @@ pub(crate) enum ApprovalChange {
         agent_id: String,
     },
     /// A person answers. Applies if the approval has no answer, whether or not the agent still waits.
-    Answer { id: String, option_id: String, by: String },
+    Answer {
+        id: String,
+        option_id: String,
+        by: String,
+        /// Words for the agent.
+        message: Option<String>,
+    },
     /// The agent no longer waits. Applies if the approval is pending.
     End { id: String, state: ApprovalState },
     /// The agent is resumed. Applies once, to a withdrawn approval whose answer the agent has not received.
@@ -50,11 +56,13 @@ impl Decided {
 
 /// A stored approval with its session and agent.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Asked {
-    pub(crate) session_id: String,
+pub struct Asked {
+    /// The session of the agent.
+    pub session_id: String,
     /// The asking provider.
-    pub(crate) agent_id: String,
-    pub(crate) approval: Approval,
+    pub agent_id: String,
+    /// In its last state.
+    pub approval: Approval,
 }
 
 /// Applies a change.
@@ -66,8 +74,9 @@ pub(super) fn apply(
 ) -> rusqlite::Result<Decided> {
     match change {
         ApprovalChange::Ask { approval, agent_id } => ask(transaction, session_id, approval, agent_id, now),
-        ApprovalChange::Answer { id, option_id, by } => {
-            let answered = ApprovalState::Answered { option_id: option_id.clone(), by: by.clone(), at: now };
+        ApprovalChange::Answer { id, option_id, by, message } => {
+            let (option_id, by, message) = (option_id.clone(), by.clone(), message.clone());
+            let answered = ApprovalState::Answered { option_id, by, at: now, message };
             change_state(transaction, session_id, id, answered)
         }
         ApprovalChange::End { id, state } => change_state(transaction, session_id, id, state.clone()),
@@ -84,7 +93,11 @@ fn ask(
     now: i64,
 ) -> rusqlite::Result<Decided> {
     let mut approval = approval.clone();
-    if let Some((earlier_id, state)) = answer_in_advance(transaction, session_id, &approval, agent_id, now)? {
+    if let Some(state) = standing_answer(transaction, session_id, &approval, agent_id)? {
+        approval.state = state;
+    } else if let Some((earlier_id, state)) =
+        answer_in_advance(transaction, session_id, &approval, agent_id, now)?
+    {
         transaction.execute("UPDATE approvals SET applies_once = 0 WHERE id = ?1", [earlier_id])?;
         approval.state = state;
     }
@@ -125,13 +138,70 @@ fn answer_in_advance(
     let mut rows = statement.query(params![session_id, agent_id, question.hash, oldest, now])?;
     while let Some(row) = rows.next()? {
         let Some(earlier) = read(&row.get::<_, String>(0)?) else { continue };
-        let ApprovalState::Answered { option_id, by, at } = &earlier.state else { continue };
+        let ApprovalState::Answered { option_id, by, at, message } = &earlier.state else { continue };
         let Some(option) = same_option(&earlier.options, option_id, &question.options) else { continue };
         let by = format!("{by}, before it was asked again");
-        let state = ApprovalState::Answered { option_id: option.id.clone(), by, at: *at };
+        let (option_id, message) = (option.id.clone(), message.clone());
+        let state = ApprovalState::Answered { option_id, by, at: *at, message };
         return Ok(Some((earlier.id, state)));
     }
     Ok(None)
+}
+
+/// Finds a standing rule for exactly this command.
+fn standing_answer(
+    transaction: &Transaction<'_>,
+    session_id: &str,
+    question: &Approval,
+    agent_id: &str,
+) -> rusqlite::Result<Option<ApprovalState>> {
+    if question.command.as_ref().is_none_or(|command| command.exact.is_none()) {
+        return Ok(None);
+    }
+    let mut statement = transaction.prepare_cached(
+        "SELECT approval_json FROM approvals WHERE session_id = ?1 AND agent_id = ?2 AND standing = 1",
+    )?;
+    let mut rows = statement.query(params![session_id, agent_id])?;
+    while let Some(row) = rows.next()? {
+        let Some(rule) = read(&row.get::<_, String>(0)?) else { continue };
+        // What a command names may have moved into the workspace since: then the question has no such option.
+        let option = question.options.iter().find(|option| option.kind == OptionKind::AllowAlways);
+        if let (true, Some(option)) = (rule.command == question.command, option)
+            && let ApprovalState::Answered { by, at, .. } = rule.state
+        {
+            let option_id = option.id.clone();
+            return Ok(Some(ApprovalState::Answered { option_id, by, at, message: None }));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the approvals that are standing rules, newest first.
+pub(super) fn rules(connection: &Connection) -> rusqlite::Result<Vec<Asked>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT session_id, agent_id, approval_json FROM approvals WHERE standing = 1 ORDER BY answered_ts DESC",
+    )?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?)))?;
+    let mut rules = Vec::new();
+    for row in rows {
+        let (session_id, agent_id, json) = row?;
+        rules.extend(read(&json).map(|approval| Asked { session_id, agent_id, approval }));
+    }
+    Ok(rules)
+}
+
+/// Revokes one standing rule, or all of them.
+pub(super) fn revoke(transaction: &Transaction<'_>, id: Option<&str>) -> rusqlite::Result<()> {
+    let revoked = "UPDATE approvals SET standing = 0 WHERE standing = 1 AND (?1 IS NULL OR id = ?1)";
+    transaction.execute(revoked, [id]).map(drop)
+}
+
+/// Returns whether an answer is a rule for the same command from now on.
+fn stands(approval: &Approval) -> bool {
+    let ApprovalState::Answered { option_id, .. } = &approval.state else { return false };
+    let is_exact = approval.command.as_ref().is_some_and(|command| command.exact.is_some());
+    let mut options = approval.options.iter();
+    is_exact && options.any(|option| option.id == *option_id && option.kind == OptionKind::AllowAlways)
 }
 
 /// Returns whether a question has details beyond its title.
@@ -180,15 +250,16 @@ pub(super) fn change_state(
         approval.unheard = is_answer && was_withdrawn;
         transaction
             .prepare_cached(
-                "UPDATE approvals SET state = ?2, answered_ts = ?3, applies_once = ?4, approval_json = ?5
-                 WHERE id = ?1",
+                "UPDATE approvals SET state = ?2, answered_ts = ?3, applies_once = ?4, approval_json = ?5,
+                 standing = ?6 WHERE id = ?1",
             )?
             .execute(params![
                 id,
                 word(&approval.state),
                 answered_at(&approval.state),
                 approval.unheard,
-                text(&approval)?
+                text(&approval)?,
+                stands(&approval)
             ])?;
     }
     Ok(Decided { approval: Some(approval), changed: counts })

@@ -192,6 +192,16 @@ impl Store {
         })
     }
 
+    /// Returns the standing rules, newest first. Blocks.
+    pub fn standing_rules(&self) -> Result<Vec<Asked>, StoreError> {
+        self.readers.with(|reader| approvals::rules(&reader.0))
+    }
+
+    /// Revokes a standing rule by the id of its approval, or all of them. Blocks.
+    pub fn revoke_rules(&self, id: Option<String>) -> Result<(), StoreError> {
+        self.write(move |transaction, _| approvals::revoke(transaction, id.as_deref()))
+    }
+
     /// Marks an approval as withdrawn. The caller appends the update to the log. Blocks.
     pub(crate) fn withdraw(&self, session_id: &str, id: &str) -> Result<(), StoreError> {
         let (session_id, id) = (session_id.to_owned(), id.to_owned());

@@ -90,6 +90,8 @@ const STEPS: &[Step] = &[
     },
     // The index of transcripts has a file of its own.
     Step { version: 7, sql: "DROP TABLE transcripts;" },
+    // Answers that are rules for the same command.
+    Step { version: 8, sql: "ALTER TABLE approvals ADD COLUMN standing INTEGER NOT NULL DEFAULT 0;" },
 ];
 
 /// Returns all steps in order: those of this crate and `others`.

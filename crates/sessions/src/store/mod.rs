@@ -20,7 +20,8 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use approvals::{ApprovalChange, Asked, Decided};
+pub use approvals::Asked;
+pub(crate) use approvals::{ApprovalChange, Decided};
 pub use clock::now_ms;
 pub use error::StoreError;
 pub use handle::Store;

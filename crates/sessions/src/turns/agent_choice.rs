@@ -50,7 +50,7 @@ pub(crate) fn ask(
         options: options(offered),
     };
     let answer = Question::new(request, agent_id).ask(session).wait(&[cancel], || turns.given_up());
-    let ApprovalOutcome::Selected { option_id } = answer else { return None };
+    let ApprovalOutcome::Selected { option_id, .. } = answer else { return None };
     let id = option_id.strip_prefix(ALWAYS).unwrap_or(&option_id);
     let chosen = offered.iter().find(|candidate| candidate.id == id)?;
     if option_id.starts_with(ALWAYS)

@@ -7,28 +7,39 @@ use crate::{
     live::{By, Mirror, Said, Session, Ticket, TurnRequest},
     store::{ApprovalChange, Asked, Decided, StoreError},
 };
-use openagents_core::approval::Approval;
+use openagents_core::approval::{Approval, OptionKind};
 use std::sync::Arc;
 
+/// Bytes of the words that a denial carries.
+const MESSAGE: usize = 16 << 10;
+
 impl TurnExecutor {
-    /// Answers an approval of a session or of a delegate below it. Returns the approval's new state: the first answer
-    /// counts. An agent that has exited is resumed, so that it asks again and gets the answer.
+    /// Answers an approval of a session or of a delegate below it, with words for the agent if it is a denial. Returns
+    /// the approval's new state: the first answer counts. An agent that has exited is resumed, so that it asks again and
+    /// gets the answer.
     pub async fn answer(
         self: &Arc<Self>,
         session_id: &str,
         approval_id: &str,
-        option_id: &str,
+        (option_id, message): (&str, Option<&str>),
         (by, connection): (&str, &str),
     ) -> Result<Approval, SessionError> {
         let (asked, session) = self.asked(session_id, approval_id).await?;
-        if asked.approval.options.iter().all(|option| option.id != option_id) {
+        let Some(option) = asked.approval.options.iter().find(|option| option.id == option_id) else {
             let known: Vec<_> = asked.approval.options.iter().map(|option| option.id.as_str()).collect();
             let wanted = crate::prune::head(option_id, 100);
             let message = format!("There is no option {wanted}; there are {}.", known.join(", "));
             return Err(SessionError::invalid(message));
+        };
+        let message = message.map(str::trim).filter(|message| !message.is_empty());
+        let is_denial = matches!(option.kind, OptionKind::RejectOnce | OptionKind::RejectAlways);
+        if message.is_some_and(|message| !is_denial || message.len() > MESSAGE) {
+            let refused = format!("Only a denial can carry a message, of {} KB at most.", MESSAGE >> 10);
+            return Err(SessionError::invalid(refused));
         }
         let (id, option_id, by) = (approval_id.to_owned(), option_id.to_owned(), by.to_owned());
-        let decided = self.decide(&session, ApprovalChange::Answer { id, option_id, by }).await?;
+        let change = ApprovalChange::Answer { id, option_id, by, message: message.map(str::to_owned) };
+        let decided = self.decide(&session, change).await?;
         let is_unheard = decided.changed && decided.approval.as_ref().is_some_and(|known| known.unheard);
         if is_unheard && let Err(fault) = self.resume_agent(&asked, &session, connection).await {
             // The answer is stored, and the person can still resume the agent.

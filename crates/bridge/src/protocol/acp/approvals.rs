@@ -24,6 +24,18 @@ pub(crate) struct ApprovalAnswer {
     pub(crate) session_id: String,
     pub(crate) approval_id: String,
     pub(crate) option_id: String,
+    /// Words for the agent, with a denial.
+    #[serde(default)]
+    pub(crate) message: Option<String>,
+}
+
+/// Params of `_openagents/approvals/revoke`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RuleRevocation {
+    /// The rule; without it all of them.
+    #[serde(default)]
+    pub(crate) approval_id: Option<String>,
 }
 
 /// Params of `_openagents/approvals/resume`.
@@ -100,7 +112,8 @@ impl PermissionRequests {
         };
         request.open = false;
         let option_id = selected.option_id.0.to_string();
-        Some(ApprovalAnswer { session_id: request.session_id.to_string(), approval_id: id, option_id })
+        let session_id = request.session_id.to_string();
+        Some(ApprovalAnswer { session_id, approval_id: id, option_id, message: None })
     }
 
     /// Forgets a request whose answer was rejected: it is sent again when the client next follows the session.

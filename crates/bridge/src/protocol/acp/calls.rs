@@ -138,11 +138,12 @@ impl Methods {
     }
 
     async fn answer_approval(&self, answer: ApprovalAnswer) -> Result<Value, Fault> {
-        let ApprovalAnswer { session_id, approval_id, option_id } = answer;
+        let ApprovalAnswer { session_id, approval_id, option_id, message } = answer;
         let client = self.line.client();
         let by = if client.is_empty() { "a client without a name" } else { &*client };
+        let answer = (option_id.as_str(), message.as_deref());
         let approval =
-            self.services.turns.answer(&session_id, &approval_id, &option_id, (by, &self.line.id)).await?;
+            self.services.turns.answer(&session_id, &approval_id, answer, (by, &self.line.id)).await?;
         if self.lease.pass.who != Who::Local {
             let detail = format!("{option_id}: {}", approval.title);
             self.services.devices.record(&self.actor(), "approval.answered", &detail).await;
@@ -236,6 +237,14 @@ impl Methods {
             Call::AnswerApproval(answer) => Ok(Answer::Now(self.answer_approval(answer).await?)),
             Call::ResumeApproval(resume) => {
                 self.services.turns.resume(&resume.session_id, &resume.approval_id, &self.line.id).await?;
+                Ok(Answer::Now(json!({})))
+            }
+            Call::Rules => {
+                let rules = sessions.read(|store| store.standing_rules()).await?;
+                Ok(Answer::Now(json!({"rules": rules.iter().map(to_wire::rule).collect::<Vec<_>>()})))
+            }
+            Call::RevokeRules(revocation) => {
+                sessions.read(move |store| store.revoke_rules(revocation.approval_id)).await?;
                 Ok(Answer::Now(json!({})))
             }
             Call::Delegate(request) => {

@@ -9,14 +9,14 @@ use agent_client_protocol_schema::v1::{
     ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
 use openagents_core::{
-    approval::{Approval, ApprovalOption, OptionKind},
+    approval::{Approval, ApprovalCommand, ApprovalOption, ApprovalState, OptionKind},
     update::{
         AgentMessage, AgentThought, Cut, EntryStatus, Location, PlanEntry as Entry, PlanSnapshot,
         SessionUpdate, ToolCall as Call, ToolCallDetails, ToolCallStatus as Status,
         ToolCallUpdate as CallUpdate, ToolContent, ToolKind as Kind, UserMessage,
     },
 };
-use openagents_sessions::{Folded, Listed, Mode, prune};
+use openagents_sessions::{Folded, Listed, Mode, prune, store::Asked};
 use serde_json::{Map, Value, json};
 
 /// Returns the params of the `session/update` notification that shows an update, outputs cut to 256 KiB.
@@ -335,13 +335,34 @@ pub(super) fn permission(session_id: &str, approval: &Approval) -> Value {
         PermissionOption::new(option.id.clone(), option.name.clone(), kind(option.kind))
     };
     let raw_input = approval.raw_input.as_ref().map(|input| prune::to_fit(input, ACP_OUTPUT).0);
-    let fields = ToolCallUpdateFields::new().title(approval.title.clone()).raw_input(raw_input);
+    // The title may be cut.
+    let shown = |command: &ApprovalCommand| {
+        vec![ToolCallContent::from(ContentBlock::Text(TextContent::new(command.text.clone())))]
+    };
+    let title = approval.title.clone();
+    let content = approval.command.as_ref().map(shown);
+    let fields = ToolCallUpdateFields::new().title(title).raw_input(raw_input).content(content);
     let call = ToolCallUpdate::new(approval.call_id.clone(), fields);
     let options = approval.options.iter().map(option).collect();
     let id: std::sync::Arc<str> = session_id.into();
     let ours = json!({"agent": approval.agent, "hash": approval.hash, "command": approval.command});
     let request = RequestPermissionRequest::new(id, call, options).meta(meta(ours));
     serde_json::to_value(request).unwrap_or_default()
+}
+
+/// Returns a standing rule.
+pub(super) fn rule(rule: &Asked) -> Value {
+    let Asked { session_id, agent_id, approval } = rule;
+    let ApprovalState::Answered { by, at, .. } = &approval.state else { return Value::Null };
+    json!({
+        "approvalId": approval.id,
+        "sessionId": session_id,
+        "agentId": agent_id,
+        "agent": approval.agent,
+        "command": approval.command,
+        "by": by,
+        "at": at,
+    })
 }
 
 /// Returns a row of `session/list`.

@@ -275,7 +275,7 @@ pub fn asks_to_edit(file: &str, host: &Session, cancel: &CancellationToken) -> R
     call(host, &call_id, "edit");
     let outcome = host.ask(wants_to_edit(&call_id, file), cancel);
     match outcome {
-        ApprovalOutcome::Selected { option_id } => {
+        ApprovalOutcome::Selected { option_id, .. } => {
             completed(host, &call_id);
             end(host, &format!("told {option_id}"));
             RunState::Complete

