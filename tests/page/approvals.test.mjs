@@ -136,6 +136,36 @@ for (const word of ['edit', 'edit-or-end']) {
   });
 }
 
+test('"always" runs exactly this command without asking, until it is revoked in Settings', async () => {
+  const tab = await stage.open(browser);
+  const { page } = tab;
+  const runs = '[[run echo standing]]';
+  await stage.ask(tab, runs);
+  await pending(page).getByRole('button', { name: 'Always run exactly this in this session' }).click();
+  await page.locator('[data-terminal]').getByText('standing').first().waitFor();
+  await tab.atRest();
+  await stage.prompt(tab, runs);
+  await page.getByText('Approved on Browser, “Always run exactly this in this session”').nth(1).waitFor();
+  await tab.atRest();
+  // Another argument is another command.
+  await stage.prompt(tab, '[[run echo other]]');
+  await pending(page).getByRole('button', { name: 'Deny', exact: true }).click();
+  await tab.atRest();
+  await page.getByRole('button', { name: 'Settings' }).click();
+  await page.getByRole('button', { name: 'Agents', exact: true }).click();
+  const rules = page.getByRole('region', { name: 'Standing approvals' });
+  await rules.locator('pre').getByText('/echo standing', { exact: false }).waitFor();
+  await tab.shootAll('standing-approvals');
+  await rules.getByRole('button', { name: 'Revoke all' }).click();
+  await rules.waitFor({ state: 'detached' });
+  await page.keyboard.press('Escape');
+  await stage.prompt(tab, runs);
+  await pending(page).getByRole('button', { name: 'Run once' }).waitFor();
+  await pending(page).getByRole('button', { name: 'Deny', exact: true }).click();
+  await tab.atRest();
+  await tab.close();
+});
+
 test('a cancel ends the turn and its question', async () => {
   const tab = await stage.open(browser);
   const { page } = tab;
