@@ -13,6 +13,17 @@ test.each([
   ['movements of the cursor', 'a\u001b[2K\u001b[1Gb', 'ab'],
   ['titles of windows', '\u001b]0;title\u0007a\u001b]8;;http://x\u001b\\b', 'ab'],
   ['progress that is written over', '10 %\r50 %\r100 %\ndone\r\n', '100 %\ndone\n'],
+  ['an empty line that is written over', 'a\r\r\n\r\nb\r', 'a\n\nb'],
   ['markup', '<b>&amp;</b>', '<b>&amp;</b>'],
   ['nothing', '', ''],
 ])('%s', (_name, output, expected) => expect(drawn(output)).toBe(expected));
+
+/** Regression: the time grew with the square of a line's length: this took minutes. */
+test.each([
+  ['', ''],
+  ['\r', ''],
+  ['\u001b[31m', '\u001b[0m'],
+])('output may be one line, however long: %j', (before, after) => {
+  const line = 'x'.repeat(256 * 1024);
+  expect(drawn(before + line + after)).toContain(line);
+});
