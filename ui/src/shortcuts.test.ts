@@ -18,6 +18,7 @@ test('Escape in a dialog closes only the dialog', () => {
   expect(press('Escape')).toEqual([['back'], true]);
   expect(press('Escape', {}, true)).toEqual([[], true]);
   expect(press('Escape', { isComposing: true })).toEqual([[], true]);
+  expect(press('Escape', { keyCode: 229 })).toEqual([[], true]);
 });
 
 test.each([

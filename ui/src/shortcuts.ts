@@ -1,3 +1,5 @@
+import { composing } from './kit/keys';
+
 /** Actions of the page's keyboard shortcuts. */
 export interface Shortcuts {
   debug(): void;
@@ -11,6 +13,7 @@ export interface Shortcuts {
 }
 
 export function pressed(event: KeyboardEvent, actions: Shortcuts): void {
+  if (composing(event)) return;
   const command = event.metaKey || event.ctrlKey;
   // By position on the keyboard: with ⌥ held the letter changes.
   if (event.code === 'KeyD' && event.altKey && command) {
@@ -21,7 +24,7 @@ export function pressed(event: KeyboardEvent, actions: Shortcuts): void {
     actions.settings();
   } else if (event.code === 'KeyF' && command && !event.altKey) {
     if (actions.search()) event.preventDefault();
-  } else if (event.key === 'Escape' && !event.isComposing) {
+  } else if (event.key === 'Escape') {
     // A dialog or a menu closes by itself; the panel behind it stays.
     if (!event.defaultPrevented && document.querySelector('dialog[open]') === null) actions.back();
   } else if (event.key === '/' && !/^(INPUT|TEXTAREA|SELECT)$/.test((event.target as Element).tagName)) {
