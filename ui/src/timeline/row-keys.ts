@@ -1,3 +1,5 @@
+import { TextClick } from '../kit/text-click';
+
 export interface RowKeys {
   /** The row in the tab order. */
   active(): number;
@@ -13,6 +15,8 @@ const STEP: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, 
 /** Adds ↑ and ↓ to walk a list of rows and Enter or a click to open one, with a single tab stop. */
 export function rowKeys(keys: RowKeys): (list: HTMLElement) => () => void {
   return (list) => {
+    const clicked = new TextClick();
+
     function index(target: EventTarget | null): number {
       const row = (target as Element | null)?.closest<HTMLElement>('[data-index]');
       return row === null || row === undefined ? -1 : Number(row.dataset['index']);
@@ -34,14 +38,15 @@ export function rowKeys(keys: RowKeys): (list: HTMLElement) => () => void {
     }
 
     function onclick(event: MouseEvent): void {
+      clicked.drop();
       const target = event.target as Element;
       const at = index(target);
       if (at === -1 || own(target, false)) return;
       const control = target.closest('a, button');
       if (control !== null && !control.hasAttribute('data-open')) return;
-      // A drag that selects text also ends in a click.
-      if (control === null && getSelection()?.isCollapsed === false) return;
-      keys.open(at, target.closest<HTMLElement>('[data-key]')?.dataset['key']);
+      const key = target.closest<HTMLElement>('[data-key]')?.dataset['key'];
+      if (control !== null) keys.open(at, key);
+      else clicked.take(event, () => keys.open(at, key));
     }
 
     list.addEventListener('keydown', onkeydown);
@@ -49,6 +54,7 @@ export function rowKeys(keys: RowKeys): (list: HTMLElement) => () => void {
     return () => {
       list.removeEventListener('keydown', onkeydown);
       list.removeEventListener('click', onclick);
+      clicked.drop();
     };
   };
 }
