@@ -4,6 +4,7 @@ import { createBackend } from './backend';
 import { BrowserBackend } from './backend/browser';
 import { Link } from './connection/link.svelte';
 import type { Shown } from './connection/link-words';
+import { METHODS } from './connection/wire';
 import { Decisions } from './debug/decisions.svelte';
 import { Frames } from './debug/frames.svelte';
 import { Devices } from './devices/devices.svelte';
@@ -17,6 +18,7 @@ import { Pairing } from './pairing/pairing.svelte';
 import type { Page as SettingsPage } from './settings/pages';
 import { Sessions } from './session/sessions.svelte';
 import { Theme } from './theme/theme.svelte';
+import { Markdown } from './timeline/markdown.svelte';
 import { baseName } from './words/paths';
 import { Draft } from './workspace/draft.svelte';
 import { parseGoals } from './workspace/goals';
@@ -57,6 +59,7 @@ export class Page {
   readonly devices = new Devices(this.link);
   readonly decisions = new Decisions(this.link);
   readonly workspaces = new Workspaces(this.link);
+  readonly markdown = new Markdown(async (text) => (await this.link.request<{ html: string }>(METHODS.markdown, { text })).html);
   /** Null in the desktop window: its bridge is always reachable. */
   readonly offline = this.backend.kind === 'browser' ? new Offline(this.link, this.sessions) : null;
   readonly pairing = new Pairing((token) => {
@@ -121,6 +124,7 @@ export class Page {
 
   #connected(root: string | null): void {
     void this.version.check();
+    this.markdown.connected();
     this.sessions.connected();
     this.models.connected();
     this.agents.connected();

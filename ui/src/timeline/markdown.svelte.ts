@@ -5,21 +5,32 @@ const KEPT = 400;
 
 /** Renders Markdown to sanitised HTML, through the bridge. */
 export class Markdown {
+  /** The number of connections so far: a text that could not be rendered is tried again on the next one. */
+  connections = $state(0);
+
+  readonly #ask: (text: string) => Promise<string>;
   readonly #done = new Map<string, string>();
   readonly #asked = new Map<string, Promise<string | null>>();
 
-  constructor(private readonly ask: (text: string) => Promise<string>) {}
+  constructor(ask: (text: string) => Promise<string>) {
+    this.#ask = ask;
+  }
+
+  connected(): void {
+    this.connections += 1;
+  }
 
   known(text: string): string | undefined {
     return this.#done.get(text);
   }
 
-  /** Resolves with null if the bridge is not reachable. */
-  render(text: string): Promise<string | null> {
+  /** Resolves with null if the bridge is not reachable. `before`: a beginning of the text, which is not kept any longer. */
+  render(text: string, before?: string): Promise<string | null> {
     const known = this.#asked.get(text);
     if (known !== undefined) return known;
-    const answer = this.ask(text)
+    const answer = this.#ask(text)
       .then((html) => {
+        if (before !== undefined) this.#done.delete(before);
         this.#done.set(text, html);
         for (const old of this.#done.keys()) {
           if (this.#done.size <= KEPT) break;
