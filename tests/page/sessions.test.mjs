@@ -44,6 +44,33 @@ test('a session of another device is listed at once and disappears when it is de
   await two.close();
 });
 
+/** Regression: the list ended after 250 sessions. */
+test('older sessions are listed when the end of the list is scrolled into view', async () => {
+  const tab = await Tab.open(browser);
+  const { page } = tab;
+  const played = await Played.on(page);
+  const PAGE = 50;
+  const TOTAL = 8 * PAGE - 10;
+  played.answers['session/list'] = ({ cursor }) => {
+    const from = Number(cursor ?? 0);
+    const sessions = Array.from({ length: Math.min(PAGE, TOTAL - from) }, (_, at) => ({ sessionId: `s${from + at}`, cwd: '/w', title: `Session ${from + at}.`, updatedAt: new Date(1_700_000_000_000 - from - at).toISOString() }));
+    return { sessions, nextCursor: from + PAGE < TOTAL ? String(from + PAGE) : null };
+  };
+  await page.goto(server.address);
+  await tab.live();
+  await list(tab).nth(5 * PAGE - 1).waitFor();
+  assert.equal(await list(tab).count(), 5 * PAGE);
+  const last = list(tab).filter({ hasText: `Session ${TOTAL - 1}.` });
+  while ((await last.count()) === 0) {
+    const known = await list(tab).count();
+    await page.getByRole('navigation', { name: 'Sessions' }).evaluate((nav) => nav.scrollTo(0, nav.scrollHeight));
+    await list(tab).nth(known).waitFor();
+  }
+  assert.equal(await list(tab).count(), TOTAL);
+  await page.getByText('Loading older sessions…').waitFor({ state: 'detached' });
+  await tab.close();
+});
+
 test('a long log arrives as a snapshot: the shown state stays until it is complete, then the log continues', async () => {
   const tab = await Tab.open(browser);
   const { page } = tab;

@@ -19,6 +19,7 @@ import type { Page as SettingsPage } from './settings/pages';
 import { Sessions } from './session/sessions.svelte';
 import { Theme } from './theme/theme.svelte';
 import { Markdown } from './timeline/markdown.svelte';
+import { Clock } from './words/clock.svelte';
 import { baseName } from './words/paths';
 import { Draft } from './workspace/draft.svelte';
 import { parseGoals } from './workspace/goals';
@@ -69,13 +70,17 @@ export class Page {
   });
   readonly inspection = new Inspection(() => this.sessions.open);
 
-  now = $state(Date.now());
   drawer = $state(false);
   over = $state<'debug' | 'settings' | null>(null);
   settings = $state<SettingsPage>('models');
   /** Ids of the questions that were put off. */
   aside = $state.raw<ReadonlySet<string>>(new Set());
   pairingChosen = $state(false);
+
+  /** For ages, for seconds that count up, and for the tenths of a plan's first seconds. */
+  readonly ages = new Clock(15_000);
+  readonly seconds = new Clock(1_000);
+  readonly tenths = new Clock(100);
 
   readonly isMac = /Mac|iPhone|iPad/.test(navigator.platform);
   readonly atHome = /^(?:127\.|localhost$|\[::1\]$)/.test(location.hostname);

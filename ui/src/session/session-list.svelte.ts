@@ -13,7 +13,12 @@ export interface SessionItem {
   waiting: number;
 }
 
-/** The number of `session/list` pages in the sidebar. */
+interface Told {
+  items: Map<string, SessionItem>;
+  removed: Set<string>;
+}
+
+/** The number of `session/list` pages that are read before anyone asks for more. */
 const PAGES = 5;
 
 /** The sessions of this bridge, as the sidebar lists them. */
@@ -21,12 +26,17 @@ export class SessionList {
   items = $state.raw<readonly SessionItem[]>([]);
   /** The list has been read. */
   complete = $state(false);
+  /** The bridge has older sessions. */
+  more = $state(false);
 
   readonly #link: Link;
   /** Numbers the reads, so that only the newest counts. */
   #read = 0;
-  /** Changes that arrive while the list is read. */
-  #told: { items: Map<string, SessionItem>; removed: Set<string> } | null = null;
+  /** The number of pages in the list, and where the next one begins. */
+  #pages = 0;
+  #next: string | null = null;
+  /** Changes that arrive while the list, or a page of it, is read. */
+  #told: Told | null = null;
 
   constructor(link: Link) {
     this.#link = link;
@@ -39,24 +49,49 @@ export class SessionList {
   /** Reads the list, once per connection; changes arrive as notifications. Resolves with whether it now has every session. */
   async read(): Promise<boolean> {
     const read = ++this.#read;
-    const told = { items: new Map<string, SessionItem>(), removed: new Set<string>() };
-    this.#told = told;
+    const told: Told = (this.#told = { items: new Map(), removed: new Set() });
     const found: SessionItem[] = [];
-    let cursor: string | null | undefined;
-    for (let page = 0; page < PAGES; page += 1) {
-      const answer: ListSessionsResponse = await this.#link.request('session/list', cursor ? { cursor } : { _meta: { openagents: { watch: true } } });
+    // Pages that were scrolled to stay in the list.
+    const most = Math.max(PAGES, this.#pages);
+    let cursor: string | null = null;
+    let pages = 0;
+    do {
+      const answer = await this.#page(cursor);
       if (read !== this.#read) return false;
       found.push(...answer.sessions.map(item));
-      cursor = answer.nextCursor;
-      if (!cursor) break;
-    }
-    // Changes that arrived meanwhile are newer.
-    const items = new Map(found.filter(({ id }) => !told.removed.has(id)).map((known) => [known.id, known]));
-    for (const known of told.items.values()) items.set(known.id, known);
+      cursor = answer.nextCursor ?? null;
+      pages += 1;
+    } while (cursor !== null && pages < most);
     this.#told = null;
-    this.items = [...items.values()];
+    this.items = unlessChanged(found, told);
     this.complete = true;
-    return !cursor;
+    this.#until(pages, cursor);
+    return cursor === null;
+  }
+
+  /** Reads the next page of older sessions, one at a time. */
+  async readMore(): Promise<void> {
+    if (this.#next === null || this.#told !== null) return;
+    const read = this.#read;
+    const told: Told = (this.#told = { items: new Map(), removed: new Set() });
+    try {
+      const answer = await this.#page(this.#next);
+      if (read !== this.#read) return;
+      this.items = unlessChanged([...answer.sessions.map(item), ...this.items], told);
+      this.#until(this.#pages + 1, answer.nextCursor ?? null);
+    } finally {
+      if (this.#told === told) this.#told = null;
+    }
+  }
+
+  #page(cursor: string | null): Promise<ListSessionsResponse> {
+    return this.#link.request('session/list', cursor === null ? { _meta: { openagents: { watch: true } } } : { cursor });
+  }
+
+  #until(pages: number, next: string | null): void {
+    this.#pages = pages;
+    this.#next = next;
+    this.more = next !== null;
   }
 
   /** Applies changes; returns the changed items, each with its state before. */
@@ -79,6 +114,13 @@ export class SessionList {
   remove(id: string): void {
     this.items = this.items.filter((known) => known.id !== id);
   }
+}
+
+/** The items by id, the last of each, with the changes that were told while they were read. */
+function unlessChanged(read: readonly SessionItem[], told: Told): SessionItem[] {
+  const items = new Map(read.filter(({ id }) => !told.removed.has(id)).map((known) => [known.id, known]));
+  for (const known of told.items.values()) items.set(known.id, known);
+  return [...items.values()];
 }
 
 function item(info: SessionInfo): SessionItem {

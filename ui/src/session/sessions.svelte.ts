@@ -228,7 +228,14 @@ export class Sessions {
   ask(root: string, text: string, mode: string): Promise<boolean> {
     const begin = async (): Promise<string> => {
       const { sessionId } = await this.#link.request<NewSessionResponse>('session/new', { cwd: root, mcpServers: [] });
-      if (mode !== EXPLORER_MODE) await this.#link.request('session/set_mode', { sessionId, modeId: mode });
+      if (mode === EXPLORER_MODE) return sessionId;
+      try {
+        await this.#link.request('session/set_mode', { sessionId, modeId: mode });
+      } catch (error) {
+        // Nothing was asked in it.
+        await this.remove(sessionId).catch(() => undefined);
+        throw error;
+      }
       return sessionId;
     };
     return this.#start(root, mode, begin, (session, starting) => {

@@ -81,6 +81,50 @@ test('an incomplete list does not remove stored sessions', async () => {
   expect([sessions.list.items.length, kept.keepOnly.mock.calls.length]).toEqual([5, 0]);
 });
 
+/** Regression: sessions after the 250th could not be reached. */
+test('older sessions are read on demand, and stay in the list', async () => {
+  const { sessions, asked } = listed();
+  const answer = async (...pages: [string, string | null][]): Promise<void> => {
+    for (const [id, nextCursor] of pages) {
+      asked.at(-1)?.answer({ sessions: [row(id)], nextCursor });
+      await settled();
+    }
+  };
+  const ids = (): string[] => sessions.list.items.map(({ id }) => id);
+  sessions.connected();
+  await answer(['s1', '1'], ['s2', '2'], ['s3', '3'], ['s4', '4'], ['s5', '5']);
+  expect([ids(), sessions.list.more]).toEqual([['s1', 's2', 's3', 's4', 's5'], true]);
+
+  void sessions.list.readMore();
+  void sessions.list.readMore();
+  expect(asked.slice(5).map(({ params }) => params)).toEqual([{ cursor: '5' }]);
+  await answer(['s6', '6']);
+  // One that has just changed is in the list already.
+  sessions.changed({ sessions: [row('s7')], removed: [] });
+  void sessions.list.readMore();
+  await answer(['s7', null]);
+  expect([ids().toSorted(), sessions.list.more]).toEqual([['s1', 's2', 's3', 's4', 's5', 's6', 's7'], false]);
+  await sessions.list.readMore();
+  expect(asked.length).toBe(7);
+
+  sessions.connected();
+  await answer(['s1', '1'], ['s2', '2'], ['s3', '3'], ['s4', '4'], ['s5', '5'], ['s6', '6'], ['s7', null]);
+  expect(ids().length).toBe(7);
+});
+
+/** Regression: an empty session stayed when its agent could not be chosen. */
+test('a session whose agent cannot be chosen is deleted', async () => {
+  const { sessions, asked } = listed();
+  const begun = sessions.ask('/w', 'Hello', 'codex');
+  asked.at(-1)?.answer({ sessionId: 'new' });
+  await settled();
+  asked.at(-1)?.refuse(new RequestError(-32602, 'Codex is not installed.'));
+  await settled();
+  expect(asked.at(-1)).toMatchObject({ method: 'session/delete', params: { sessionId: 'new' } });
+  asked.at(-1)?.answer({});
+  expect([await begun, sessions.problem, sessions.open]).toEqual([false, 'Codex is not installed.', null]);
+});
+
 test('a page that missed changes reloads the list', async () => {
   const { sessions, asked } = listed();
   sessions.changed({ sessions: [], removed: [], reset: true });
