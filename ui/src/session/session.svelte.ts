@@ -2,6 +2,7 @@ import type { Approval } from '../connection/agents-wire';
 import type { QueuedPrompt } from '../connection/devices-wire';
 import { openagents, type Activity, type AttachResult, type PromptMeta, type Update } from '../connection/wire';
 import { EXPLORER_MODE } from '../agents/modes';
+import { Unfolded } from '../kit/unfolded.svelte';
 import type { PlanView } from '../plan/plan';
 import { findRow, type Row } from '../timeline/rows';
 import { busy, type Request, type Sent } from './busy';
@@ -41,6 +42,8 @@ export class Session {
   draft = $state('');
   /** When this page last saw it, while it shows a stored copy; null once the bridge has answered. */
   seenAt = $state<number | null>(null);
+  /** The parts of its rows that were unfolded or folded. */
+  readonly unfolded = new Unfolded();
   /** The last connection on which this session was attached. */
   attachedOn = -1;
   /** An attach request is pending. */

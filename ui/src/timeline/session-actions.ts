@@ -1,5 +1,6 @@
 import { createContext } from 'svelte';
 import type { Approval } from '../connection/agents-wire';
+import type { Unfolded } from '../kit/unfolded.svelte';
 import type { Evidence, Finding, Summary } from '../connection/wire';
 
 /** The session's data and actions for rows at any depth. */
@@ -7,6 +8,8 @@ export interface SessionActions {
   /** The session of the timeline. */
   sessionId(): string;
   root(): string;
+  /** The unfolded parts of its rows, by the row's key and the part's name. */
+  unfolded(): Unfolded;
   now(): number;
   live(): boolean;
   /** Why this device may not answer approvals; null if it may. */
