@@ -175,13 +175,11 @@ export class Session {
     this.queue = answer.queue;
     this.mode = answer.mode;
     if (answer.title) this.title = answer.title;
+    if (!answer.running) this.activity = null;
     if (answer.snapshot) {
       // The first updates, and even the last, may arrive before this answer.
       if (!this.#renewed) this.#snapshot = this.#renew();
-      this.#publish();
-      return;
     }
-    if (!answer.running) this.activity = null;
     this.#publish();
   }
 

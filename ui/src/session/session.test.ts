@@ -165,6 +165,17 @@ describe('a long log comes as a snapshot', () => {
   });
 });
 
+/** Regression: the spinner of a page that watches stayed, because its model's last activity did. */
+test('a session that came to rest while the page was away is at rest, also when its log comes as a snapshot', () => {
+  const one = session(asked('x'));
+  one.doing({ state: 'generating', tokens: 3, tokensPerSecond: 9 });
+  one.attaching();
+  one.attached(attach(5000, false, { snapshot: { seq: 5000 } }));
+  one.take([folded(5000, said('This is it.', { ended: true }))]);
+  one.snapshotEnded(5000);
+  expect([one.caughtUp, one.activity, one.working]).toEqual([true, null, false]);
+});
+
 describe('a prompt in the log', () => {
   const echo = (text: string, meta: object): SessionUpdate => ({ ...asked(text), messageId: 'q', _meta: { openagents: meta } }) as SessionUpdate;
 
