@@ -12,6 +12,10 @@ test.each<[SessionUpdate, string]>([
   [{ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: '' } }, 'agent message chunk'],
 ])('%j has a tab named %s', (body, expected) => expect(step(update(body))).toBe(expected));
 
+test('an update that the page has dropped has a tab with its number', () => {
+  expect(step({ seq: 12 })).toBe('#12');
+});
+
 test('a notification is shown as received', () => {
   const one = update({ sessionUpdate: 'session_info_update', title: 'T' });
   expect(notification(one)).toEqual({ jsonrpc: '2.0', method: 'session/update', params: one.params });

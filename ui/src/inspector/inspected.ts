@@ -2,8 +2,12 @@ import { openagents, type Evidence, type Finding, type ToolMeta, type Update } f
 import { citation, locationOf } from '../words/evidence';
 import type { Row } from '../timeline/rows';
 
+/** An update of the inspected row; only its number if the page has dropped it. */
+export type Inspected = Update | { seq: number; params?: never };
+
 export type Target =
-  | { kind: 'row'; sessionId: string; key: string; row: Row; updates: Update[] }
+  /** With the newest updates, and the number of those before them. */
+  | { kind: 'row'; sessionId: string; key: string; row: Row; updates: readonly Inspected[]; earlier: number }
   | { kind: 'location'; location: Evidence | Finding };
 
 export function heading(target: Target): string {
@@ -25,8 +29,9 @@ export function quote(location: Evidence | Finding): string {
   return 'excerpt' in location ? location.excerpt : location.text;
 }
 
-/** The tab label of one update of a row: `call`, `62%`, `completed`. */
-export function step(update: Update): string {
+/** The tab label of one update of a row: `call`, `62%`, `completed`; its number if the page has dropped it. */
+export function step(update: Inspected): string {
+  if (update.params === undefined) return `#${update.seq}`;
   const body = update.params.update;
   if (body.sessionUpdate === 'tool_call') return 'call';
   if (body.sessionUpdate === 'session_info_update') return 'routing';

@@ -8,6 +8,9 @@ interface Inspected {
   update(seq: number): Update | undefined;
 }
 
+/** The updates of a row that can be inspected: a long message has thousands. */
+const NEWEST = 200;
+
 type Picked = { sessionId: string; key: string; finding?: number } | Evidence;
 
 /** What is inspected: a row of the open session, a finding of a row, or a piece of evidence. */
@@ -30,8 +33,8 @@ export class Inspection {
       const location = row.kind === 'message' ? row.findings?.findings[picked.finding] : undefined;
       return location === undefined ? null : { kind: 'location', location };
     }
-    const updates = row.seqs.flatMap((seq) => session.update(seq) ?? []);
-    return { kind: 'row', sessionId: session.id, key: row.key, row, updates };
+    const updates = row.seqs.slice(-NEWEST).map((seq) => session.update(seq) ?? { seq });
+    return { kind: 'row', sessionId: session.id, key: row.key, row, updates, earlier: row.seqs.length - updates.length };
   }
 
   /** Key of the row, or of the finding, whose JSON is shown. */

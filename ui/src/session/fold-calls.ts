@@ -16,8 +16,8 @@ export function call(fold: Fold, body: Body<'tool_call'>, at: Update): void {
     ...details(before, { ...body, title: says(body.title, name) }),
     name,
     args: fields(body.rawInput),
-    seqs: [...before.seqs, at.seq],
   };
+  row.seqs.push(at.seq);
   if (!known) {
     row.state = toolState(body.status) ?? 'pending';
     row.late = openagents<ToolMeta>(body._meta).late ?? false;
@@ -33,8 +33,8 @@ export function call(fold: Fold, body: Body<'tool_call'>, at: Update): void {
 /** Folds in an update of a call. It gets a row even if its announcement is missing. */
 export function callUpdate(fold: Fold, body: Body<'tool_call_update'>, at: Update): void {
   const index = rowOf(fold, body.toolCallId, at, body.title ?? openagents<ToolMeta>(body._meta).approval?.title);
-  const before = fold.rows[index] as ToolRow;
-  fold.rows[index] = { ...before, seqs: [...before.seqs, at.seq] };
+  // Grown in place, as those of messages: output may come in many thousand updates.
+  fold.rows[index]?.seqs.push(at.seq);
   news(fold, body, at);
 }
 

@@ -8,6 +8,7 @@ import { findRow, type Row } from '../timeline/rows';
 import { busy, type Request, type Sent } from './busy';
 import { apply, publish, settle } from './fold';
 import { emptyFold, type Asked, type Fold } from './fold-state';
+import { RecentUpdates } from './recent-updates';
 import { beginSnapshot, endSnapshot, takeFolded, type Snapshot } from './snapshot';
 
 /** One session: its log, the state folded from it, and the user's input. */
@@ -52,7 +53,7 @@ export class Session {
   #fold: Fold = emptyFold();
   /** Only the end of the log is shown: it has to be read from the beginning. */
   #cut = false;
-  #log = new Map<number, Update>();
+  #recent = new RecentUpdates();
   /** The snapshot that is arriving and replaces the shown state; null if there is none. */
   #snapshot: Snapshot | null = null;
   /** A snapshot has begun since the last attach request. */
@@ -92,8 +93,9 @@ export class Session {
     this.#publish();
   }
 
+  /** An update as received, unless it was dropped: the newest are kept. */
   update(seq: number): Update | undefined {
-    return this.#log.get(seq);
+    return this.#recent.get(seq);
   }
 
   /** The current state of an approval. */
@@ -118,7 +120,7 @@ export class Session {
         const applied = apply(this.#fold, update);
         if (applied === 'gap') whole = false;
         if (applied !== 'taken') continue;
-        this.#log.set(update.seq, update);
+        this.#recent.add(update);
       }
       const body = update.params.update;
       // A delegate's updates are not this session's.
@@ -188,7 +190,7 @@ export class Session {
     if (this.#snapshot === null) return;
     endSnapshot(this.#snapshot, seq, this.#known?.approvals ?? []);
     this.#fold = this.#snapshot.fold;
-    this.#log = this.#snapshot.log;
+    this.#recent = this.#snapshot.recent;
     this.#snapshot = null;
     this.#publish();
   }

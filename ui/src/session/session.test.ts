@@ -176,6 +176,12 @@ test('a session that came to rest while the page was away is at rest, also when 
   expect([one.caughtUp, one.activity, one.working]).toEqual([true, null, false]);
 });
 
+test('of a long log only the newest updates are kept as received', () => {
+  const one = new Session('s');
+  one.take(numbered([said('one'), said('two'), said('three')]).map((update) => ({ ...update, bytes: 600_000 })));
+  expect([1, 2, 3].map((seq) => one.update(seq)?.seq)).toEqual([undefined, undefined, 3]);
+});
+
 describe('a prompt in the log', () => {
   const echo = (text: string, meta: object): SessionUpdate => ({ ...asked(text), messageId: 'q', _meta: { openagents: meta } }) as SessionUpdate;
 

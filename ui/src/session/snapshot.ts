@@ -2,22 +2,23 @@ import type { Approval } from '../connection/agents-wire';
 import type { Update } from '../connection/wire';
 import { applyFolded } from './fold';
 import { emptyFold, type Fold } from './fold-state';
+import { RecentUpdates } from './recent-updates';
 
 /** A snapshot that stands for a long log, while it arrives. */
 export interface Snapshot {
   fold: Fold;
   /** The updates, by the number of the last entry that each stands for. */
-  log: Map<number, Update>;
+  recent: RecentUpdates;
 }
 
 export function beginSnapshot(): Snapshot {
-  return { fold: emptyFold(), log: new Map() };
+  return { fold: emptyFold(), recent: new RecentUpdates() };
 }
 
 /** They arrive in the order of the conversation; their numbers need not rise. */
-export function takeFolded({ fold, log }: Snapshot, update: Update): void {
+export function takeFolded({ fold, recent }: Snapshot, update: Update): void {
   applyFolded(fold, update);
-  log.set(update.seq, update);
+  recent.add(update);
 }
 
 /** From here on the log continues entry by entry. */
