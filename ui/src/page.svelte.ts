@@ -136,7 +136,6 @@ export class Page {
     this.devices.connected();
     void this.workspaces.read();
     if (root !== null && this.#first === null) this.explore(root);
-    if (this.over === 'debug') void this.frames.read();
   }
 
   show(id: string | null): void {
@@ -171,7 +170,6 @@ export class Page {
     if (what === 'debug' && !this.mayAdmin) return;
     this.over = this.over === what && !stays ? null : what;
     this.drawer = false;
-    if (this.over === 'debug' && this.live) void this.frames.read();
   }
 
   openSettings(on: SettingsPage): void {

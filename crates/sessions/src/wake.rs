@@ -19,6 +19,11 @@ impl Watchers {
         }
     }
 
+    /// Removes a connection.
+    pub fn remove(&mut self, wake: &Wake) {
+        self.0.retain(|known| !std::ptr::eq(known.as_ptr(), Arc::as_ptr(wake)));
+    }
+
     /// Wakes every connection that is still open.
     pub fn wake(&mut self) {
         self.0.retain(|known| known.upgrade().map(|wake| wake.notify_one()).is_some());

@@ -6,7 +6,7 @@ import { named, type NamedFrame } from './filter';
 /** The number of frames that the bridge keeps. */
 export const KEPT = 2000;
 
-/** The last frames of every connection. Subscribes when first opened. */
+/** The last frames of every connection, while they are shown. */
 export class Frames {
   shown = $state.raw<readonly NamedFrame[]>([]);
   paused = $state(false);
@@ -21,8 +21,8 @@ export class Frames {
     this.#link = link;
   }
 
-  /** Fetches the bridge's recent frames, on opening or after a reconnect. */
-  async read(): Promise<void> {
+  /** Fetches the bridge's recent frames; the later ones follow. */
+  async follow(): Promise<void> {
     try {
       this.#remembered((await this.#link.request<{ frames: Frame[] }>(METHODS.inspect, {})).frames);
       this.problem = null;
@@ -31,11 +31,25 @@ export class Frames {
     }
   }
 
+  /** Stops the stream. */
+  leave(): void {
+    void this.#link.request(METHODS.inspect, { watch: false }).catch(() => undefined);
+  }
+
+  /** Forgets all frames. */
+  forget(): void {
+    this.#all = [];
+    this.waiting = 0;
+    this.shown = [];
+  }
+
   #remembered(frames: readonly Frame[]): void {
-    const newest = frames.at(-1)?.n ?? 0;
+    const [first, newest] = [frames[0], frames.at(-1)?.n ?? 0];
+    // The bridge keeps fewer while it sends none.
+    const earlier = this.#all.filter((frame) => first !== undefined && frame.n < first.n && frame.ts <= first.ts);
     // Frame numbers rise within one run of the bridge; a lower one means that it restarted.
     const later = this.#all.filter((frame) => frame.n > newest && newest > 0 && frame.n - newest < KEPT);
-    this.#all = [...frames, ...later].slice(-KEPT);
+    this.#all = [...earlier, ...frames, ...later].slice(-KEPT);
     this.#publish();
   }
 

@@ -166,6 +166,11 @@ impl Inspector {
         self.0.lock().watchers.add(wake);
     }
 
+    /// Undoes [`watch`](Self::watch): fewer frames are kept without watchers.
+    pub(crate) fn leave(&self, wake: &Wake) {
+        self.0.lock().watchers.remove(wake);
+    }
+
     /// Returns the frames after number `since` that are still in the ring, oldest first.
     pub(crate) fn after(&self, since: u64, limit: usize) -> Vec<Arc<Frame>> {
         let ring = self.0.lock();
@@ -243,5 +248,8 @@ mod tests {
         record();
         assert!(inspector.0.lock().bytes <= WATCHED.1);
         assert!(inspector.snapshot().0.len() >= ANSWER / (FRAME_BYTES * 2 + 256));
+        inspector.leave(&wake);
+        record();
+        assert!(inspector.0.lock().bytes <= UNWATCHED.1);
     }
 }

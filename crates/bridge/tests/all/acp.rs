@@ -365,6 +365,24 @@ async fn the_inspector_sees_both_endpoints_and_not_itself() {
 }
 
 #[tokio::test]
+async fn the_inspector_sends_frames_until_the_client_has_seen_enough() {
+    let house = House::new(echo).await;
+    let mut phone = house.phone().await;
+    let mut watcher = house.acp().await;
+    watcher.request("_openagents/inspect", json!({})).await;
+    phone.request("session/new", json!({})).await;
+    assert_eq!(watcher.note().await["method"], "session/new");
+    assert_eq!(watcher.note().await["direction"], "out");
+    assert_eq!(watcher.request("_openagents/inspect", json!({"watch": false})).await, json!({}));
+    phone.request("session/new", json!({})).await;
+    // Of the list, which it watches from now on, and not of the phone.
+    let watching = json!({"_meta": {"openagents": {"watch": true}}});
+    watcher.request("session/list", watching).await;
+    phone.request("session/new", json!({})).await;
+    assert!(watcher.note().await["sessions"].is_array());
+}
+
+#[tokio::test]
 async fn markdown_is_rendered() {
     let house = House::new(echo).await;
     let mut client = house.acp().await;

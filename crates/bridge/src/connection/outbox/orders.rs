@@ -34,8 +34,8 @@ pub(crate) enum Out {
     Join { session: Arc<Session>, since: u64 },
     /// A response to send after update `seq` of the session.
     After { session: Arc<Session>, seq: u64, text: String },
-    /// Send every frame of every connection after number `since`.
-    Inspect { since: u64 },
+    /// Send every frame of every connection after number `since`; none without it.
+    Inspect { since: Option<u64> },
     /// Watch a feed; the value is the snapshot that was just sent.
     Watch(Arc<Feed>, Value),
     /// Watch the list of sessions after sending a response.

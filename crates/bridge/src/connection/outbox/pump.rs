@@ -208,8 +208,11 @@ impl<D: Dialect> Pump<D> {
                 self.answer().await
             }
             Out::Inspect { since } => {
-                self.sender.inspector.watch(&self.wake);
-                self.inspected = Some(since);
+                match since {
+                    Some(_) => self.sender.inspector.watch(&self.wake),
+                    None => self.sender.inspector.leave(&self.wake),
+                }
+                self.inspected = since;
                 Ok(())
             }
             Out::Watch(feed, told) => {

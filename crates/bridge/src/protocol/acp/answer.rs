@@ -22,8 +22,8 @@ pub(super) enum Answer {
     AndWatch(Value, Arc<Feed>, Value),
     /// Then changes in the list of sessions.
     AndWatchList(Value, ListWatch),
-    /// Hidden from the inspector; then every frame after a number.
-    AndInspect(Value, u64),
+    /// Hidden from the inspector; then every frame after a number, or none.
+    AndInspect(Value, Option<u64>),
 }
 
 /// A session to follow once the answer is sent, and the starting position.

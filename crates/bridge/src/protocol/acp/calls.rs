@@ -264,10 +264,11 @@ impl Methods {
             Call::Audit(page) => Ok(Answer::Now(self.services.devices.audit(page.limit, page.before).await?)),
             Call::Me => Ok(Answer::Now(self.lease.pass.access())),
             Call::Leave => self.leave().await,
-            Call::Inspect => {
+            Call::Inspect(inspect) if inspect.watch == Some(false) => Ok(Answer::AndInspect(json!({}), None)),
+            Call::Inspect(_) => {
                 let (frames, last) = self.services.inspector.snapshot();
                 let frames: Vec<Value> = frames.iter().map(|frame| frame.to_wire()).collect();
-                Ok(Answer::AndInspect(json!({"frames": frames}), last))
+                Ok(Answer::AndInspect(json!({"frames": frames}), Some(last)))
             }
         }
     }

@@ -35,7 +35,7 @@ pub(crate) enum Call {
     RemoveQueued(RemoveQueued),
     Update(Update),
     Markdown(Markdown),
-    Inspect,
+    Inspect(Inspect),
     Workspaces,
     Models(List),
     Model(ModelCommand),
@@ -122,6 +122,14 @@ pub(crate) struct Markdown {
     pub(crate) text: String,
 }
 
+/// Params of `_openagents/inspect`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Inspect {
+    /// Send every frame from now on; `false` ends that.
+    #[serde(default)]
+    pub(crate) watch: Option<bool>,
+}
+
 /// Params of `_openagents/models/list` and the like.
 #[derive(Debug, Deserialize)]
 pub(crate) struct List {
@@ -205,7 +213,7 @@ const METHODS: &[(&str, Scope, Read)] = &[
     ("_openagents/agents/add", Scope::Admin, agent),
     ("_openagents/agents/remove", Scope::Admin, agent),
     ("_openagents/agents/configure", Scope::Admin, agent),
-    (INSPECT, Scope::Admin, |_, _| Ok(Call::Inspect)),
+    (INSPECT, Scope::Admin, |_, params| Ok(Call::Inspect(read(params)?))),
 ];
 
 /// The debug stream, which does not include its own frames.

@@ -105,6 +105,7 @@ fn valid_calls_are_accepted() {
         ("_openagents/markdown", json!({"text": "x"})),
         ("_openagents/workspaces", json!({})),
         ("_openagents/inspect", json!({})),
+        ("_openagents/inspect", json!({"watch": false})),
         ("_openagents/agents/list", json!({"watch": true})),
         ("_openagents/agents/decisions", json!(null)),
         ("_openagents/agents/check", json!({})),
