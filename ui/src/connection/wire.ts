@@ -326,6 +326,8 @@ export interface SpeechMeta {
   usage?: Usage;
   /** The turn ends with it. */
   ended?: boolean;
+  /** Its turn failed; the text is the reason, after `❌ `. */
+  failed?: boolean;
   /** It arrived after its turn was cancelled. */
   late?: boolean;
 }

@@ -18,7 +18,7 @@ export function prompt(fold: Fold, body: Body<'user_message_chunk'>, at: Update)
 }
 
 export function message(fold: Fold, body: Body<'agent_message_chunk'>, at: Update): void {
-  const { summary, findings, usage, ended, late = false } = openagents<SpeechMeta>(body._meta);
+  const { summary, findings, usage, ended, failed = false, late = false } = openagents<SpeechMeta>(body._meta);
   const messageId = idOf(body);
   const said = text(body.content);
   const index = lastOf(fold, late);
@@ -27,9 +27,9 @@ export function message(fold: Fold, body: Body<'agent_message_chunk'>, at: Updat
   if (goesOn) {
     // Grown in place: a copy for each of many thousand chunks takes seconds.
     last.seqs.push(at.seq);
-    fold.rows[index] = { ...last, text: last.text + said, summary, usage } satisfies MessageRow;
+    fold.rows[index] = { ...last, text: last.text + said, summary, usage, failed } satisfies MessageRow;
   } else if (said !== '' || summary !== undefined || findings !== undefined) {
-    fold.rows.push({ kind: 'message', key: `${fold.prefix}m${fold.updates}`, seqs: [at.seq], ts: at.ts, text: said, messageId, late, summary, findings, usage });
+    fold.rows.push({ kind: 'message', key: `${fold.prefix}m${fold.updates}`, seqs: [at.seq], ts: at.ts, text: said, messageId, failed, late, summary, findings, usage });
   }
   const ends = ended === true || summary !== undefined || usage !== undefined;
   // An exploration ends with one final message, after the plan's last update.

@@ -127,6 +127,13 @@ describe('messages', () => {
     expect(folded(call('c'), said('', { usage })).rows.map((row) => row.kind)).toEqual(['tool']);
   });
 
+  /** Regression: an answer that began with the sign of failures was shown as one. */
+  test('say by a field that their turn failed, not by their text', () => {
+    const sign = { ...said('❌ Three tests'), messageId: 'a' } as SessionUpdate;
+    expect(only(folded(sign, { ...said(' fail.'), messageId: 'a' } as SessionUpdate))).toMatchObject({ text: '❌ Three tests fail.', failed: false });
+    expect(only(folded(said('❌ no', { ended: true, failed: true })))).toMatchObject({ failed: true });
+  });
+
   test('of the user are one row each', () => {
     expect(folded(asked('a'), asked('b')).rows).toHaveLength(2);
   });

@@ -68,6 +68,8 @@ export interface MessageRow extends RowBase {
   findings?: Findings | undefined;
   /** Statistics of a model's answer; present once it is complete. */
   usage?: Usage | undefined;
+  /** Its turn failed, and this is why. */
+  failed: boolean;
   late: boolean;
 }
 

@@ -223,6 +223,7 @@ impl Timeline {
             text: text.to_owned(),
             message_id: Some(message_id),
             ended: true,
+            failed: state == RunState::Failed,
             ..AgentMessage::default()
         }));
     }

@@ -173,13 +173,15 @@ async fn the_plan_of_a_failed_run_does_not_stay_running() {
     let id = client.ask("session/prompt", prompt(&session, "break")).await;
     let notes = client.notes_until("❌").await;
     assert_eq!(client.answer(id).await["error"]["code"], -32603);
-    let [.., call, plan, _] = notes.as_slice() else { panic!("{notes:?}") };
+    let [.., call, plan, last] = notes.as_slice() else { panic!("{notes:?}") };
     assert_eq!(call["update"]["_meta"]["openagents"]["error"], "the exploration ended unexpectedly");
     assert_eq!(plan["update"]["_meta"]["openagents"]["state"], "failed");
     assert_eq!(
         shown(&notes[notes.len() - 1..]),
         ["agent_message_chunk: ❌ the exploration ended unexpectedly"]
     );
+    // The state is a field: an agent's answer may begin with the same sign.
+    assert_eq!(last["update"]["_meta"]["openagents"], json!({"ended": true, "failed": true}));
 }
 
 #[tokio::test]

@@ -42,16 +42,26 @@ pub const CANCELLED: &str = "Cancelled.";
 pub(super) const CUT_OFF: &str = "The answer was cut off";
 
 /// Emits the final message of a turn. It needs its own id, or clients would append it to the previous message.
-pub(super) fn say_last(emit: &(dyn Fn(AgentEvent) + Sync), text: &str, usage: Option<Usage>) {
-    let message_id = Some(new_id());
-    let message =
-        AgentMessage { text: text.to_owned(), message_id, usage, ended: true, ..AgentMessage::default() };
+pub(super) fn say_last(
+    emit: &(dyn Fn(AgentEvent) + Sync),
+    state: RunState,
+    text: &str,
+    usage: Option<Usage>,
+) {
+    let message = AgentMessage {
+        text: text.to_owned(),
+        message_id: Some(new_id()),
+        usage,
+        ended: true,
+        failed: state == RunState::Failed,
+        ..AgentMessage::default()
+    };
     emit(AgentEvent::Update(SessionUpdate::AgentMessage(message)));
 }
 
 /// Ends a turn with a message of ours, which is also its outcome.
 pub fn end_turn(emit: &(dyn Fn(AgentEvent) + Sync), state: RunState, text: String) -> PromptOutcome {
-    say_last(emit, &text, None);
+    say_last(emit, state, &text, None);
     PromptOutcome::new(state, text)
 }
 

@@ -97,7 +97,7 @@ impl<'a> Run<'a> {
         let ended = self.run();
         (self.emit)(AgentEvent::Activity(None));
         let last = |state, text: String| {
-            say_last(self.emit, &text, None);
+            say_last(self.emit, state, &text, None);
             (state, text)
         };
         let (state, text) = match ended {
@@ -132,7 +132,7 @@ impl<'a> Run<'a> {
             self.turn.push(Message::Assistant(message));
             if stop == StopReason::MaxTokens {
                 self.cut_off = true;
-                say_last(self.emit, &self.postscript(usage), usage);
+                say_last(self.emit, RunState::Complete, &self.postscript(usage), usage);
                 return Ok(shown);
             }
             if calls.is_empty() {

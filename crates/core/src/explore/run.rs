@@ -72,6 +72,7 @@ impl Run<'_> {
             text: message.clone(),
             summary: (state == RunState::Complete).then(|| self.summary.clone()),
             ended: true,
+            failed: state == RunState::Failed,
             ..AgentMessage::default()
         }));
         ExploreOutcome { state, summary: self.summary, ops: self.ops, message }

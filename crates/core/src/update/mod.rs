@@ -106,6 +106,9 @@ pub struct AgentMessage {
     /// Set on the last message of a turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ended: bool,
+    /// The turn failed: the text is our reason. Absent in older logs, whose reasons begin with `❌`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub failed: bool,
     /// Sent by an agent after its turn was cancelled.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub late: bool,

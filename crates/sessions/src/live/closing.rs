@@ -69,9 +69,9 @@ pub(crate) fn close_calls(
 }
 
 /// Returns `text` as a final message for each turn of a scope that has none.
-pub(crate) fn words(work: &OpenWork, scope: &Scope, text: &str) -> Vec<SessionUpdate> {
+pub(crate) fn words(work: &OpenWork, scope: &Scope, text: &str, state: RunState) -> Vec<SessionUpdate> {
     let turns = usize::from(work.turn(scope).is_some()) + work.waiting(scope);
-    std::iter::repeat_with(|| word(text)).take(turns).collect()
+    std::iter::repeat_with(|| word(text, state)).take(turns).collect()
 }
 
 /// Returns a final message for each turn of a scope that has none, after a crash.
@@ -81,7 +81,7 @@ fn last_words(work: &OpenWork, scope: &Scope) -> Vec<SessionUpdate> {
         _ => "❌ OpenAgents ended before this exploration was done.",
     });
     let waiting = std::iter::repeat_n("❌ OpenAgents ended before this was begun.", work.waiting(scope));
-    begun.into_iter().chain(waiting).map(word).collect()
+    begun.into_iter().chain(waiting).map(|text| word(text, RunState::Failed)).collect()
 }
 
 /// Loads a session, and first closes the work that a dead process left open in it. Blocks.
@@ -118,11 +118,12 @@ fn close_in_store(store: &Store, id: &str) -> Result<(), StoreError> {
 }
 
 /// Returns the final message of a turn. It has an id, so that clients do not append it to the message before.
-pub(crate) fn word(text: &str) -> SessionUpdate {
+pub(crate) fn word(text: &str, state: RunState) -> SessionUpdate {
     SessionUpdate::AgentMessage(AgentMessage {
         text: text.to_owned(),
         message_id: Some(uuid::Uuid::new_v4().to_string()),
         ended: true,
+        failed: state == RunState::Failed,
         ..AgentMessage::default()
     })
 }

@@ -7,7 +7,7 @@ use crate::{
 };
 use openagents_core::{
     approval::{Approval, ApprovalState},
-    update::{Delegated, SessionUpdate, ToolCallStatus},
+    update::{Delegated, RunState, SessionUpdate, ToolCallStatus},
 };
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ impl Mirror {
     pub(crate) fn close(self, reason: &str, approvals: &ApprovalState) {
         let work = self.parent.open_work();
         let closing = closing::close_scope(&work, &self.scope, reason, approvals).into_iter();
-        let closing = closing.chain(closing::words(&work, &self.scope, reason));
+        let closing = closing.chain(closing::words(&work, &self.scope, reason, RunState::Cancelled));
         self.show(closing.map(|update| wrap(&self.scope, update)).collect());
     }
 }

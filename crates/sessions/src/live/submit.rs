@@ -72,7 +72,8 @@ impl Session {
             let work = session.open_work();
             let reason = "the session could not be stored";
             let mut updates = closing::close(&work, reason, &ApprovalState::Expired);
-            updates.extend(closing::words(&work, &None, &format!("❌ This stopped: {reason}.")));
+            let text = format!("❌ This stopped: {reason}.");
+            updates.extend(closing::words(&work, &None, &text, RunState::Failed));
             if !updates.is_empty() {
                 session.append(updates);
             }

@@ -62,7 +62,7 @@ pub(crate) fn answer(
         }
         Err(reason) => {
             let text = format!("❌ {reason}");
-            session.append(vec![word(&text)]);
+            session.append(vec![word(&text, RunState::Failed)]);
             PromptOutcome { state: RunState::Failed, text, usage: None, cut_off: false }
         }
     }

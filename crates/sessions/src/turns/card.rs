@@ -70,7 +70,7 @@ pub(crate) fn put(
             false => (RunState::Complete, "Not now", "Not sent to an agent."),
         };
         end(ToolCallStatus::Error { message: why.to_owned() });
-        session.append(vec![word(last)]);
+        session.append(vec![word(last, state)]);
         return PromptOutcome { state, text: last.to_owned(), usage: None, cut_off: false };
     };
     let report = DelegateReport {

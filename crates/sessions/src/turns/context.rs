@@ -13,7 +13,7 @@ use openagents_core::{
     approval::ApprovalState,
     model::SettingsStore,
     route::Situation,
-    update::{SessionUpdate, Target},
+    update::{RunState, SessionUpdate, Target},
 };
 use std::{fmt, future::Future, pin::Pin, sync::Arc};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -100,5 +100,5 @@ pub(crate) fn transcript(session: &Session, cancel: &CancellationToken) -> Conve
 
 /// Returns the final message of a refused turn.
 pub(crate) fn refusal(fault: &SessionError) -> SessionUpdate {
-    word(&format!("❌ {fault}"))
+    word(&format!("❌ {fault}"), RunState::Failed)
 }

@@ -91,7 +91,7 @@ pub(crate) fn call(
         }
         Err(error) => (RunState::Failed, format!("❌ {error}")),
     };
-    session.append(vec![word(&last)]);
+    session.append(vec![word(&last, state)]);
     state
 }
 

@@ -67,7 +67,7 @@ impl Host {
         let mut turn = this.turn();
         if !turn.ended {
             turn.ended = true;
-            this.session.append(vec![word(&last_word(&outcome))]);
+            this.session.append(vec![word(&last_word(&outcome), outcome.state)]);
         }
         turn.over = true;
         drop(turn);

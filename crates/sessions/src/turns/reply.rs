@@ -27,7 +27,7 @@ pub(crate) fn reply(
         let offered = situation.offered(Some(&reply.decision.target));
         let name = offered.first().map_or("an agent", |agent| agent.name.as_str());
         let text = format!("This is work for an agent. Pick {name} in the mode menu and send it again.");
-        session.append(vec![word(&text)]);
+        session.append(vec![word(&text, RunState::Complete)]);
         return PromptOutcome { state: RunState::Complete, text, usage: None, cut_off: false };
     }
     let transcript = transcript(session, cancel);

@@ -96,7 +96,7 @@ pub(crate) fn never_began(
             cancelled.cancel();
             delegate::call(turns, delegation, session, &cancelled);
         }
-        _ => session.append(vec![word(last_word)]),
+        _ => session.append(vec![word(last_word, RunState::Cancelled)]),
     }
     ended(session, RunState::Cancelled)
 }

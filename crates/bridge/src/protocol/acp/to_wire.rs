@@ -33,6 +33,7 @@ pub(crate) fn whole_update(session_id: &str, seq: u64, ts: i64, update: &Session
 pub(crate) fn store_failed(session_id: &str, message: &str) -> Value {
     let update = SessionUpdate::AgentMessage(AgentMessage {
         text: format!("❌ {message}"),
+        failed: true,
         ..AgentMessage::default()
     });
     notification(session_id, json!({"error": "store_failed"}), &update, usize::MAX)
@@ -147,7 +148,7 @@ fn agent_message(message: &AgentMessage) -> ContentChunk {
     if let Some(usage) = &message.usage {
         ours.insert("usage".to_owned(), json!(usage));
     }
-    for (name, value) in [("ended", message.ended), ("late", message.late)] {
+    for (name, value) in [("ended", message.ended), ("failed", message.failed), ("late", message.late)] {
         if value {
             ours.insert(name.to_owned(), true.into());
         }

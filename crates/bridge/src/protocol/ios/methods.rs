@@ -285,7 +285,11 @@ fn own_folder(sessions: &SessionRegistry) -> &Path {
 /// Reports an error in the session, because the app shows no JSON-RPC errors.
 async fn show(session: &Arc<Session>, fault: &Fault) {
     let text = format!("❌ {fault}");
-    append(session, SessionUpdate::AgentMessage(AgentMessage { text, ..AgentMessage::default() })).await;
+    append(
+        session,
+        SessionUpdate::AgentMessage(AgentMessage { text, failed: true, ..AgentMessage::default() }),
+    )
+    .await;
 }
 
 async fn append(session: &Arc<Session>, update: SessionUpdate) {

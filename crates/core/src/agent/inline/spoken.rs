@@ -59,7 +59,7 @@ pub(super) fn speak(
                 (answer.message.text, answer.usage, answer.stop == StopReason::MaxTokens);
             if cut_off {
                 let postscript = format!("{CUT_OFF}: the limit of {SPOKEN_TOKENS} tokens was reached.");
-                say_last(emit, &postscript, usage);
+                say_last(emit, RunState::Complete, &postscript, usage);
             } else if !answer.message.calls.is_empty() || text.trim().is_empty() {
                 return None;
             }

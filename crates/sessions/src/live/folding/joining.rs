@@ -45,6 +45,7 @@ pub(super) fn join(open: &mut Folded, next: &Folded) -> bool {
                 known.summary.clone_from(&more.summary);
                 known.usage.clone_from(&more.usage);
                 known.ended = more.ended;
+                known.failed = more.failed;
             }
             goes_on
         }
