@@ -72,6 +72,17 @@ test('colours are only in tokens.css', () => {
   expect(found).toEqual([]);
 });
 
+test('text is as large as the reader has set it', () => {
+  const found: string[] = [];
+  for (const entry of readdirSync(SRC, { recursive: true, encoding: 'utf8' })) {
+    if (!/\.(svelte|css)$/.test(entry)) continue;
+    // iOS zooms into smaller fields.
+    const text = readFileSync(join(SRC, entry), 'utf8').replaceAll('max(16px, 1rem)', '');
+    for (const [declaration] of text.matchAll(/(?:[\s;{](?:font|font-size|line-height)|--(?:text|code|field-text)[\w-]*): [^;]*\dpx/g)) found.push(`${entry}: ${declaration.trim()}`);
+  }
+  expect(found).toEqual([]);
+});
+
 test('every used token exists', () => {
   const local = new Set(['rows', 'frame-columns', 'digits', 'width']);
   const missing: string[] = [];
