@@ -21,7 +21,7 @@ BENCHES := --bench exploration --bench fan_out --bench local_model --bench openi
 WHOLE := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .DEFAULT_GOAL := help
-.PHONY: help run agent test test-peers app bench bench-answers bench-exploration bench-local-model bench-fan-out bench-opening fuzz check check-macos lint ui fmt deny clean install-tests build-tests test-ui test-rust test-page test-conformance
+.PHONY: help run agent test test-peers app bench bench-answers bench-exploration bench-local-model bench-fan-out bench-opening bench-page fuzz check check-macos lint ui fmt deny clean install-tests build-tests test-ui test-rust test-page test-conformance
 
 help: ## Explain the targets
 	@echo "OpenAgents Desktop. Needs Rust and Node 20.19; everything else is installed when a target needs it."
@@ -62,7 +62,7 @@ app: ui node_modules/.installed ## Bundle the app: .app on macOS, .deb on Debian
 	npm exec --offline -- tauri build --ci --config src-tauri/bundle.conf.json $$(scripts/bundle.sh apple) --bundles $(if $(filter Darwin,$(shell uname -s)),app,deb) -- --locked --package openagents-desktop
 	@find $(TARGET)/release/bundle -maxdepth 2 \( -name '*.app' -o -name '*.deb' \) -exec echo "Bundled: {}" \;
 
-bench: bench-exploration bench-answers bench-local-model bench-fan-out bench-opening ## Measure speed and memory, with a peer beside it
+bench: bench-exploration bench-answers bench-local-model bench-fan-out bench-opening bench-page ## Measure speed and memory, with a peer beside it
 
 bench-exploration: ui ## Measure the exploration on a large synthetic tree
 	@scripts/install.sh tests
@@ -95,6 +95,10 @@ bench-fan-out: ui ## Measure how fast updates reach 200 clients, beside a plain 
 
 bench-opening: ui ## Measure how long opening a session takes, with 1,000 and 100,000 updates
 	cargo bench --locked -p openagents-e2e --bench opening
+
+bench-page: ui ## Measure what long output and long answers cost the page, beside the browser alone
+	@scripts/install.sh tests
+	@node ui/bench/main.js
 
 fuzz: $(FUZZ) ## Feed every decoder of foreign frames for five minutes each (needs a nightly Rust)
 	@scripts/fuzz.sh

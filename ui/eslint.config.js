@@ -74,5 +74,5 @@ export default ts.config(
     },
   },
   ...walls,
-  { files: ['*.js'], ...ts.configs.disableTypeChecked },
+  { files: ['*.js', 'bench/**'], ...ts.configs.disableTypeChecked },
 );
