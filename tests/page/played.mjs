@@ -79,6 +79,16 @@ export class Played {
     this.#say({ method, params });
   }
 
+  /** The number of the newest update. */
+  get seq() {
+    return this.#seq;
+  }
+
+  /** Breaks the connection; the page connects again. */
+  drop() {
+    this.#client.close({ code: 1001 });
+  }
+
   /** Changes the snapshot of the agents. */
   agents(change) {
     this.#say({ method: '_openagents/agents', params: { ...SNAPSHOT, ...change } });
