@@ -353,6 +353,101 @@ fn the_history_of_one_workspace_has_no_other_session() {
     assert!(bench.call("session.read", json!({"sessionId": foreign[0]})).is_err());
 }
 
+/// The same numbers in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        &from[usize::try_from(self.0 >> 33).unwrap() % from.len()]
+    }
+}
+
+/// Two thousand calls of every `session.*` tool with arguments that aim at other workspaces.
+#[test]
+fn no_arguments_reach_a_session_of_another_workspace() {
+    let mut bench = Bench::new();
+    let root = bench.root();
+    let elsewhere = bench.base().join("elsewhere").to_str().unwrap().to_owned();
+    let edit = |path: &str| tool("Edit", json!({"file_path": path, "old_string": "a", "new_string": "b"}));
+    let own = bench.claude(1, 1, &root, &[json!("Rotate the key OURS"), edit("src/ours.rs")]);
+    let secret =
+        |name: &str| [json!(format!("Deploy with SECRET-{name}")), edit(&format!("{name}/SECRET.rs"))];
+    let foreign = [
+        bench.claude(2, 2, &elsewhere, &secret("a")),
+        bench.codex(3, 3, &elsewhere, &secret("b")),
+        bench.claude(4, 4, &format!("{root}/../elsewhere"), &secret("c")),
+        bench.claude(5, 5, &format!("{root}-too"), &secret("d")),
+        bench.codex(6, 6, bench.base().to_str().unwrap(), &secret("e")),
+        bench.claude(7, 7, "", &secret("f")),
+        bench.codex(8, 8, "proj", &secret("g")),
+        bench.codex(9, 9, ".", &secret("h")),
+    ];
+    let log = |id: &str| bench.base().join(format!("claude/projects/-p/{id}.jsonl"));
+    let mut ids: Vec<String> = foreign.iter().flat_map(|id| [id.clone(), id[..35].to_owned()]).collect();
+    ids.extend([own.clone(), log(&foreign[0]).display().to_string(), format!("../{}", foreign[0])]);
+    ids.extend(["..", "/", "*", "", "c1a0de00", "0c0de000-0000", ".*"].map(str::to_owned));
+    let patterns =
+        ["SECRET", ".", "(?s).*", "Deploy with \\S+", "SECRET|OURS", "^", "\\w+", "(?i)secret-[a-h]"];
+    let providers = [Value::Null, json!("codex"), json!("claude-code"), json!("all"), json!("x")];
+    let roots = [elsewhere.clone(), "..".to_owned(), "/".to_owned(), bench.base().display().to_string()];
+    bench.history = bench.history.of_workspace(bench.workspace.root());
+
+    let (mut dice, mut ours, mut failed) = (Dice(11), 0, 0);
+    for _ in 0..2_000 {
+        let some = [dice.pick(&ids).clone(), dice.pick(&ids).clone(), dice.pick(&ids).clone()];
+        let some = some[..*dice.pick(&[0, 1, 3])].to_vec();
+        let arguments = json!({
+            "pattern": dice.pick(&patterns), "provider": dice.pick(&providers), "sessionId": dice.pick(&ids),
+            "sessionIds": dice.pick(&[json!(some), Value::Null]), "topK": 200, "maxResults": 200, "contextLines": 4,
+            "workspaceOnly": dice.pick(&[false, true]), "workspace": dice.pick(&roots), "cwd": dice.pick(&roots),
+            "root": dice.pick(&roots), "all": true, "startLine": dice.pick(&[json!(1), json!(2), Value::Null]),
+            "since": 0, "metrics": dice.pick(&[json!([]), json!(["goals", "files"]), Value::Null]),
+        });
+        let name = *dice.pick(&["session.list", "session.search", "session.read", "session.analyze"]);
+        let told = match bench.call(name, arguments.clone()) {
+            Ok(output) => output.to_json().to_string(),
+            // An error repeats the arguments alone.
+            Err(error) => {
+                failed += 1;
+                assert!(matches!(error, ToolError::FileNotFound(_)), "{name} {arguments}: {error}");
+                continue;
+            }
+        };
+        // The answer to a search repeats its pattern.
+        let told = told.replace(&arguments["pattern"].to_string(), "");
+        assert!(!told.contains("SECRET"), "{name} {arguments}: {told}");
+        assert!(foreign.iter().all(|id| !told.contains(id.as_str())), "{name} {arguments}: {told}");
+        ours += usize::from(told.contains("OURS"));
+    }
+    assert!(ours > 100 && failed > 100, "{ours} {failed}");
+}
+
+/// A transcript that another handle has found is not read either.
+#[test]
+fn a_transcript_of_another_workspace_is_not_read_by_a_limited_history() {
+    let bench = Bench::new();
+    let elsewhere = bench.base().join("elsewhere").to_str().unwrap().to_owned();
+    let id = bench.claude(2, 2, &elsewhere, &[json!("The marimba is secret")]);
+    let budget = openagents_core::budget::Budget::within(Duration::from_secs(5), &bench.cancel);
+    let found = bench.history.find(&id, None, &budget).unwrap();
+    let read = |history: &History| {
+        let mut events = 0;
+        let read = history.read(&found, Default::default(), &budget, &mut |_| {
+            events += 1;
+            std::ops::ControlFlow::Continue(())
+        });
+        read.map(|_| events).map_err(|error| error.to_string())
+    };
+    assert_eq!(read(&bench.history), Ok(1));
+    let limited = bench.history.of_workspace(bench.workspace.root());
+    assert_eq!(read(&limited), Err(format!("session {id} did not run in this workspace")));
+    assert!(
+        read(&bench.history.of_workspace(Path::new(&elsewhere)).of_workspace(bench.workspace.root()))
+            .is_err()
+    );
+}
+
 #[test]
 fn analyze_says_what_the_person_wanted() {
     let bench = furnished();

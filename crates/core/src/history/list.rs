@@ -158,9 +158,7 @@ impl History {
                 row.title = Some(name.clone());
             }
         }
-        if let Some(workspace) = &self.workspace {
-            retain_of(workspace, &mut rows);
-        }
+        self.retain_own(&mut rows);
         Listing { rows, unread, timed_out: budget.timed_out() && unread > 0, ..Listing::default() }
     }
 }

@@ -60,6 +60,7 @@ impl History {
         budget: &Budget,
         visit: &mut dyn FnMut(Event) -> ControlFlow<()>,
     ) -> io::Result<ReadEnd> {
+        self.check(transcript)?;
         let path = &transcript.file_path;
         let mut reading =
             Reading { decoder: self.decoder(transcript, budget)?, visit, end: ReadEnd::default() };
@@ -114,6 +115,7 @@ impl History {
 
     /// Returns the title given by the agent or a person, by the rules of the agent's list; never a prompt.
     pub(crate) fn given_title(&self, transcript: &Transcript, budget: &Budget) -> Option<String> {
+        self.check(transcript).ok()?;
         let source = self.sources(Some(transcript.provider)).pop()?;
         let name = source.names().remove(&transcript.id);
         // Lines copied from a parent do not matter: a name is not a turn.
