@@ -8,7 +8,7 @@ use crate::{
 use anyhow::Context;
 use openagents_core::{
     CancellationToken,
-    agent::{AgentEvent, GENERATE, Generate, SessionContext, SessionTool},
+    agent::{AgentEvent, GENERATE, Generate, HistoryRead, SessionContext, SessionTool},
     builtin,
     model::LocalModels,
     tool::ToolError,
@@ -108,6 +108,7 @@ fn generate(arguments: &args::Tool, given: Value) -> anyhow::Result<ExitCode> {
         call_id: &call_id,
         prompt: "",
         caller: None,
+        read: HistoryRead::Nothing,
         cancel: &CancellationToken::new(),
         emit: &show,
     };

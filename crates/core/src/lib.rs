@@ -33,6 +33,7 @@
 //! | 3 | `tool` | the `Tool` trait, limits, registry, running a call |
 //! | 4 | `builtin` | the seven tools over workspace and history |
 //! | 4 | `find` | places in code and history that answer a question |
+//! | 4 | `reading` | what models and agents may read |
 //! | 5 | `agent` | the agent loop, and agents as providers |
 //! | 5 | `survey` | workspace, history, findings and repository as one run sees them |
 //! | 6 | `delegate` | `delegate.run`: handing a task to another agent |
@@ -55,6 +56,7 @@ mod limits;
 pub mod model;
 mod parallel;
 pub mod plan;
+pub mod reading;
 pub mod recall;
 pub mod repository;
 pub mod route;

@@ -1,5 +1,6 @@
 //! The permissions of one session.
 
+use openagents_core::reading::Reader;
 use serde::{Deserialize, Serialize};
 
 /// Permissions of a session; none by default. Naming or picking an agent permits it for that prompt.
@@ -12,4 +13,13 @@ pub struct Policy {
     /// Prompts may be routed to external agents and models that were not named.
     #[serde(alias = "allowExternalLlms")]
     pub allow_external_llms: bool,
+    /// Who gets the answers, for a delegate's session: its models read no more than that reader may.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answers: Option<Reader>,
+}
+
+impl Policy {
+    /// The policy of a session whose own cannot be read.
+    pub(crate) const UNREADABLE: Self =
+        Self { allow_network: false, allow_external_llms: false, answers: Some(Reader::Hosted) };
 }

@@ -2,9 +2,10 @@
 
 use super::{
     agent_loop::AgentLoop,
+    conversation::is_from_model,
     event::{AgentEvent, end_call},
     limits::{CALLS, RESULT_CHARS},
-    session_tool::{SessionContext, SessionTool},
+    session_tool::{HistoryRead, SessionContext, SessionTool},
     shown::Row,
     tools,
 };
@@ -20,7 +21,10 @@ use crate::{
 use serde_json::Value;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 /// Runs the calls of one turn.
@@ -31,6 +35,8 @@ pub(super) struct CallRunner<'a> {
     pub(super) workspace: Arc<Workspace>,
     pub(super) cancel: &'a CancellationToken,
     pub(super) emit: &'a (dyn Fn(AgentEvent) + Sync),
+    /// The conversation may contain what past sessions say.
+    pub(super) has_history: AtomicBool,
 }
 
 impl CallRunner<'_> {
@@ -95,7 +101,20 @@ impl CallRunner<'_> {
 
     fn call_plain(&self, row: &Row<'_>, call: &CallRequest) -> Result<ToolOutput, ToolError> {
         let arguments = call.arguments.clone();
+        if self.agent.tools.registry.get(&call.name).is_some_and(|tool| tool.reads_history()) {
+            self.has_history.store(true, Ordering::Relaxed);
+        }
         closed(row, self.agent.tools.call(&call.name, arguments, &self.workspace, self.cancel, |_, _| ()))
+    }
+
+    fn read(&self) -> HistoryRead {
+        if !self.has_history.load(Ordering::Relaxed) {
+            HistoryRead::Nothing
+        } else if self.agent.tools.history.is_limited() {
+            HistoryRead::Workspace
+        } else {
+            HistoryRead::Everywhere
+        }
     }
 
     /// A session tool opens and closes its own row. If it panics, its row is closed here.
@@ -107,11 +126,16 @@ impl CallRunner<'_> {
             call_id: &id,
             prompt: self.prompt,
             caller: Some(self.agent.model.id()),
+            read: self.read(),
             cancel: self.cancel,
             emit: self.emit,
         };
         // Its updates are complete up to the panic, and its state is not used afterwards.
         let said = catch_unwind(AssertUnwindSafe(|| tool.call(&context, call.arguments.clone())));
+        let report = |text: &String| serde_json::from_str(text).is_ok_and(|report| is_from_model(&report));
+        if said.as_ref().is_ok_and(|said| said.as_ref().is_ok_and(report)) {
+            self.has_history.store(true, Ordering::Relaxed);
+        }
         let said = said.unwrap_or_else(|_| {
             let error = ToolError::ExecutionFailed(format!("{} stopped unexpectedly", tool.name()));
             end_call(self.emit, &id, ToolCallStatus::Error { message: error.to_string() });

@@ -5,6 +5,7 @@ use super::{
     limits::{EARLIER_RESULT_CHARS, KEPT_CHARS},
 };
 use crate::{
+    agent_ids::{CLAUDE_CODE, CODEX},
     model::{AssistantMessage, CallRequest, Message},
     text::{cut_with_note, plain},
     update::{AgentMessage, PlanSnapshot, SessionUpdate, ToolCall, ToolCallStatus, UserMessage},
@@ -24,12 +25,19 @@ pub struct Conversation {
     over: bool,
     /// Characters of the dropped turns.
     dropped: usize,
+    /// Past sessions may have been read in a turn that is not here.
+    history_before: bool,
+    /// The mode of the next prompt, if known.
+    mode: Option<String>,
+    /// The provider that the next turn was routed to; `None` inside for OpenAgents itself.
+    routed: Option<Option<String>>,
 }
 
 #[derive(Debug, Clone)]
 struct Prompt {
     id: Option<String>,
     text: String,
+    mode: Option<String>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -39,6 +47,10 @@ struct Turn {
     plan_id: Option<String>,
     parts: Vec<Part>,
     chars: usize,
+    /// The provider that answered, if that is certain.
+    provider: Option<String>,
+    /// Past sessions were read, or may have been.
+    history: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -47,7 +59,37 @@ enum Part {
     Called { call: CallRequest, result: Option<String> },
 }
 
+/// Stands for answers that may contain what past sessions say.
+const LEFT_OUT: &str = "(This answer is left out: it may contain what past sessions say.)";
+
 impl Conversation {
+    /// Says that the log has updates before the first one that is added.
+    pub fn starts_late(&mut self) {
+        self.history_before = true;
+    }
+
+    /// Returns whether it may contain what past sessions say.
+    pub fn has_history(&self) -> bool {
+        self.turns.iter().any(|turn| turn.history)
+    }
+
+    /// Returns the conversation for a reader off this machine, whose provider id is `own`. Answers that rest on past
+    /// sessions are left out, and so are those that came after one, except its own: another model may have repeated what
+    /// was read. Prompts stay: they are a person's words.
+    pub fn for_reader_elsewhere(mut self, own: &str) -> Self {
+        let mut seen = self.history_before;
+        for turn in &mut self.turns {
+            if turn.provider.as_deref() == Some(own) {
+                continue;
+            }
+            seen |= turn.history;
+            if seen {
+                turn.leave_out();
+            }
+        }
+        self
+    }
+
     /// Adds the next update of the log.
     pub fn push(&mut self, update: &SessionUpdate) {
         match update {
@@ -55,7 +97,8 @@ impl Conversation {
                 self.waiting.retain(|prompt| prompt.id.is_none() || prompt.id != *message_id);
             }
             SessionUpdate::UserMessage(UserMessage { text, message_id, .. }) => {
-                self.waiting.push_back(Prompt { id: message_id.clone(), text: text.clone() });
+                let (id, text, mode) = (message_id.clone(), text.clone(), self.mode.clone());
+                self.waiting.push_back(Prompt { id, text, mode });
             }
             SessionUpdate::AgentMessage(message) if message.late => {}
             SessionUpdate::AgentMessage(message) => self.say(message),
@@ -64,11 +107,9 @@ impl Conversation {
             SessionUpdate::ToolCallUpdate(update) => self.end_call(&update.call_id, &update.status),
             SessionUpdate::AgentThought(_) => drop(self.turn()),
             // A delegate's work comes back as the result of the call.
-            SessionUpdate::Mode(_)
-            | SessionUpdate::Title(_)
-            | SessionUpdate::Routed(_)
-            | SessionUpdate::Approval(_)
-            | SessionUpdate::Delegated(_) => {}
+            SessionUpdate::Mode(change) => self.mode = Some(change.mode_id.clone()),
+            SessionUpdate::Routed(decision) => self.routed = Some(decision.target.mode()),
+            SessionUpdate::Title(_) | SessionUpdate::Approval(_) | SessionUpdate::Delegated(_) => {}
         }
     }
 
@@ -93,21 +134,31 @@ impl Conversation {
     fn turn(&mut self) -> Option<&mut Turn> {
         if self.turns.is_empty() || self.over && !self.waiting.is_empty() {
             self.begin("Go on.");
+        } else if let Some(turn) = self.turns.back_mut() {
+            // The log does not say where that provider's turn ended.
+            let is_other = |prompt: &Prompt| prompt.mode != turn.provider;
+            if self.routed.is_some() || self.waiting.iter().any(is_other) {
+                turn.provider = None;
+            }
         }
         self.turns.back_mut()
     }
 
     fn begin(&mut self, without_prompt: &str) {
-        let prompt = self.waiting.pop_front();
-        let prompt = prompt.map_or_else(|| without_prompt.trim().to_owned(), |prompt| prompt.text);
+        let (prompt, mode) = match self.waiting.pop_front() {
+            Some(prompt) => (prompt.text, prompt.mode),
+            None => (without_prompt.trim().to_owned(), None),
+        };
+        let provider = self.routed.take().unwrap_or(mode);
         let chars = prompt.chars().count();
-        self.turns.push_back(Turn { prompt, chars, ..Turn::default() });
+        self.turns.push_back(Turn { prompt, chars, provider, ..Turn::default() });
         self.over = false;
         let mut all: usize = self.turns.iter().map(|turn| turn.chars).sum();
         while all > KEPT_CHARS && self.turns.len() > 1 {
-            let oldest = self.turns.pop_front().map_or(0, |turn| turn.chars);
-            all -= oldest;
-            self.dropped += oldest;
+            let Some(oldest) = self.turns.pop_front() else { break };
+            all -= oldest.chars;
+            self.dropped += oldest.chars;
+            self.history_before |= oldest.history;
         }
     }
 
@@ -118,6 +169,7 @@ impl Conversation {
             self.begin(&format!("Explore this workspace. {}", plan.goals.join("\n")));
             if let Some(turn) = self.turns.back_mut() {
                 turn.plan_id = Some(plan.plan_id.clone());
+                (turn.provider, turn.history) = (None, true);
             }
         }
     }
@@ -137,6 +189,7 @@ impl Conversation {
             return;
         }
         let Some(turn) = self.turn() else { return };
+        turn.history |= message.findings.is_some() || message.summary.is_some();
         let is_final = turn.plan_id.is_some() && message.findings.is_none();
         let ends = message.ends_turn() || is_final || turn.is_refused(message);
         turn.chars += message.text.chars().count();
@@ -149,6 +202,7 @@ impl Conversation {
     fn call(&mut self, call: &ToolCall) {
         let is_step = call.op_hash.is_some() || call.stage.is_some();
         let Some(turn) = self.turn() else { return };
+        turn.history |= is_step || reads_history(&call.name);
         // The log already holds the output of `gptoss.generate` as an answer.
         if is_step || call.name == GENERATE {
             return;
@@ -173,10 +227,24 @@ impl Conversation {
             if let Some(result) = open {
                 turn.chars += text.chars().count();
                 *result = Some(text);
+                let told =
+                    matches!(status, ToolCallStatus::Completed { output, .. } if is_from_model(output));
+                turn.history |= told;
                 return;
             }
         }
     }
+}
+
+/// Returns whether a tool may read past sessions, here or through `openagents mcp`.
+fn reads_history(tool: &str) -> bool {
+    tool.to_ascii_lowercase().contains("session")
+}
+
+/// Returns whether a result is the report of a delegate that runs with our tools, and may contain what past sessions say.
+pub(super) fn is_from_model(result: &Value) -> bool {
+    let provider = result["provider"].as_str();
+    result["dispatched"] == true && provider.is_none_or(|provider| ![CODEX, CLAUDE_CODE].contains(&provider))
 }
 
 /// Returns whether a message belongs to a prompt that never started, sent between messages of another turn.
@@ -185,6 +253,12 @@ fn is_aside(message: &AgentMessage) -> bool {
 }
 
 impl Turn {
+    /// Replaces the answer by a note. The conversation keeps its length, by which old turns are dropped.
+    fn leave_out(&mut self) {
+        self.parts = vec![Part::Said { id: None, text: LEFT_OUT.to_owned() }];
+        self.history = false;
+    }
+
     /// A turn that is only a refusal, in logs older than [`AgentMessage::ended`].
     fn is_refused(&self, message: &AgentMessage) -> bool {
         self.parts.is_empty() && message.text.starts_with("❌ ")

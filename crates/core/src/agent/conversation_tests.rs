@@ -44,6 +44,105 @@ fn read(updates: Vec<SessionUpdate>, room: usize) -> String {
     transcript.messages(room).into_iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
+fn mode(id: &str) -> SessionUpdate {
+    SessionUpdate::Mode(crate::update::ModeChange { mode_id: id.to_owned() })
+}
+
+/// What a reader elsewhere, with the id `custom:far`, gets of a log.
+fn elsewhere(updates: &[SessionUpdate]) -> String {
+    let mut transcript = Conversation::default();
+    updates.iter().for_each(|update| transcript.push(update));
+    let left = transcript.for_reader_elsewhere("custom:far");
+    let text = |message: Message| match message {
+        Message::User { text } => format!("> {text}"),
+        Message::Assistant(said) if said.text == LEFT_OUT => "-".to_owned(),
+        Message::Assistant(said) => said.text,
+        Message::Tool { text, .. } => text,
+    };
+    left.messages(10_000).into_iter().map(text).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("|")
+}
+
+#[test]
+fn what_rests_on_past_sessions_is_left_out_for_a_reader_elsewhere() {
+    let found = SessionUpdate::AgentMessage(AgentMessage {
+        text: "Found SECRET".to_owned(),
+        findings: Some(crate::update::Findings::default()),
+        ..AgentMessage::default()
+    });
+    let report = |id: &str, provider: &str| {
+        let output = serde_json::json!({"dispatched": true, "provider": provider, "notes": "SECRET"});
+        let status = ToolCallStatus::Completed { output, cut: crate::update::Cut::default() };
+        SessionUpdate::ToolCallUpdate(ToolCallUpdate {
+            call_id: id.to_owned(),
+            status,
+            late: false,
+            details: Default::default(),
+        })
+    };
+    let rows = [
+        // Nothing was read.
+        (vec![prompt("a"), called("1", "search.grep"), ended("1", "x"), answer("y")], "> a|x|y"),
+        // Read by a tool: its answer, and what came after it.
+        (
+            vec![
+                prompt("a"),
+                called("1", "session.read"),
+                ended("1", "SECRET"),
+                answer("SECRET"),
+                prompt("b"),
+                answer("SECRET"),
+            ],
+            "> a|-|> b|-",
+        ),
+        (vec![prompt("a"), found, answer("SECRET"), prompt("b"), answer("SECRET")], "> a|-|> b|-"),
+        // Its own answers are known to it.
+        (
+            vec![
+                prompt("a"),
+                called("1", "session.read"),
+                ended("1", "SECRET"),
+                answer("SECRET"),
+                mode("custom:far"),
+                prompt("b"),
+                answer("mine"),
+                mode("gptoss_20b"),
+                prompt("c"),
+                answer("SECRET"),
+                mode("custom:far"),
+            ],
+            "> a|-|> b|mine|> c|-",
+        ),
+        // Where a turn ended is not certain: it may be another's.
+        (
+            vec![
+                prompt("a"),
+                called("1", "session.read"),
+                ended("1", "SECRET"),
+                answer("SECRET"),
+                mode("custom:far"),
+                prompt("b"),
+                chunk("m", "mine"),
+                mode("gptoss_20b"),
+                prompt("c"),
+                chunk("n", "SECRET"),
+            ],
+            "> a|-|> b|-",
+        ),
+        // A delegate that runs with our tools may have read them.
+        (
+            vec![prompt("a"), called("1", "delegate.run"), report("1", "custom:near"), answer("SECRET")],
+            "> a|-",
+        ),
+    ];
+    for (log, expected) in rows {
+        assert_eq!(elsewhere(&log), expected);
+    }
+    let mut late = Conversation::default();
+    late.starts_late();
+    [prompt("a"), answer("SECRET")].iter().for_each(|update| late.push(update));
+    assert!(!format!("{:?}", late.for_reader_elsewhere("custom:far").messages(10_000)).contains("SECRET"));
+}
+
 #[test]
 fn a_log_becomes_a_conversation() {
     let thought = SessionUpdate::AgentThought(crate::update::AgentThought {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     agent::{
-        AgentLoop,
+        AgentLoop, HistoryRead,
         testing::{Answer, Scripted, agent, figures, request, run, speak, story},
     },
     builtin::testing::Bench,
@@ -23,6 +23,7 @@ fn call_generate(generate: &Generate, arguments: Value) -> (Result<String, ToolE
         call_id: "row",
         prompt: "",
         caller: None,
+        read: HistoryRead::Nothing,
         cancel: &bench.cancel,
         emit: &emit,
     };

@@ -41,7 +41,7 @@ pub use generate::{GENERATE, Generate};
 pub use instructions::instructions;
 pub use model_agent::ModelAgent;
 pub use provider::{AccessLimits, AgentHost, AgentProvider, AgentRequest};
-pub use session_tool::{SessionContext, SessionTool};
+pub use session_tool::{HistoryRead, SessionContext, SessionTool};
 pub use title::title;
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use crate::{
         AssistantMessage, LanguageModel, Message, ModelError, ModelRequest, StopReason, ToolSpec, Usage,
     },
     text::cut_with_note,
+    tool::Toolbox,
     update::{Findings, RunState},
     workspace::Workspace,
 };
@@ -124,6 +125,7 @@ impl<'a> Run<'a> {
             workspace: Arc::clone(&workspace),
             cancel: self.cancel,
             emit: self.emit,
+            has_history: (self.request.transcript.has_history() || found(self.request).is_some()).into(),
         };
         for _ in 0..ROUNDS {
             let Answer { message, shown, stop, usage } = self.ask(&workspace)?;
@@ -186,7 +188,7 @@ impl<'a> Run<'a> {
                     Some(options.max_tokens.map_or(WORDING_TOKENS, |most| most.min(WORDING_TOKENS)));
             }
             let request = ModelRequest {
-                instructions: instructions(workspace.name(), !tools.is_empty()),
+                instructions: instructions(workspace.name(), offered(self.agent, &tools)),
                 messages: self.earlier.iter().chain(&self.turn).cloned().collect(),
                 tools,
                 options,
@@ -291,6 +293,11 @@ fn specs(agent: &AgentLoop, request: &PromptRequest, is_small: bool) -> Vec<Tool
     }
 }
 
+/// Returns the toolbox of an agent that offers tools.
+fn offered<'a>(agent: &'a AgentLoop, specs: &[ToolSpec]) -> Option<&'a Toolbox> {
+    (!specs.is_empty()).then_some(&agent.tools)
+}
+
 /// Returns the length of the fixed parts of a turn in characters: the question, the instructions and the tools.
 fn fixed(agent: &AgentLoop, request: &PromptRequest, is_small: bool) -> usize {
     let tools = specs(agent, request, is_small);
@@ -300,6 +307,6 @@ fn fixed(agent: &AgentLoop, request: &PromptRequest, is_small: bool) -> usize {
         all.iter().map(|text| text.chars().count()).sum::<usize>()
     };
     request.text.chars().count()
-        + instructions(&name, !tools.is_empty()).chars().count()
+        + instructions(&name, offered(agent, &tools)).chars().count()
         + tools.iter().map(spec).sum::<usize>()
 }

@@ -36,8 +36,22 @@ pub struct SessionContext<'a> {
     pub prompt: &'a str,
     /// Id of the calling model; `None` if a person calls.
     pub caller: Option<&'a str>,
+    /// What the caller has read of past sessions, and may repeat in the arguments.
+    pub read: HistoryRead,
     /// Cancelled when the result is no longer needed.
     pub cancel: &'a CancellationToken,
     /// Adds an event to the session.
     pub emit: &'a (dyn Fn(AgentEvent) + Sync),
+}
+
+/// The past sessions that a conversation may repeat.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum HistoryRead {
+    /// None.
+    #[default]
+    Nothing,
+    /// Those of its workspace.
+    Workspace,
+    /// Those of other workspaces too.
+    Everywhere,
 }

@@ -61,7 +61,7 @@ impl Serialize for Frequencies {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Arguments {
-    /// Only these sessions, wherever they ran; the recent ones of this workspace when left out or empty.
+    /// Only these sessions; the recent ones of this workspace when left out or empty.
     session_ids: Option<Vec<String>>,
     /// `codex` or `claude-code`; both when left out.
     provider: Option<String>,

@@ -2,8 +2,9 @@
 
 use super::delegator::Delegator;
 use crate::{
-    agent::SessionContext,
+    agent::{HistoryRead, SessionContext},
     agent_ids::{CLAUDE_CODE, LOCAL_MODEL},
+    model::Availability,
     route::{self, Candidate, Situation, Worker},
     update::Target,
 };
@@ -23,6 +24,7 @@ pub(super) fn choose(
     context: &SessionContext<'_>,
 ) -> Result<Chosen, String> {
     let mut situation = delegator.situation();
+    keep_history_here(&mut situation, context);
     if context.caller.is_some() && route::is_talk(context.prompt, &situation) {
         return Err("This is small talk, not a task; answer it directly".to_owned());
     }
@@ -45,6 +47,25 @@ pub(super) fn choose(
         Worker::Unavailable => None,
     }
     .ok_or_else(|| format!("No agent can be chosen; {}", available(&situation)))
+}
+
+/// A model that has read past sessions may repeat them in a task. Off this machine go those of the workspace only after a
+/// person has seen the text, and those of other workspaces never.
+fn keep_history_here(situation: &mut Situation, context: &SessionContext<'_>) {
+    if context.caller.is_none() || context.read == HistoryRead::Nothing {
+        return;
+    }
+    situation.allows_external = false;
+    let chosen = situation.workspace_agent.take();
+    let is_local = |target: &Target| situation.find(target).is_some_and(|agent| agent.local);
+    situation.workspace_agent = chosen.filter(is_local);
+    if context.read == HistoryRead::Everywhere {
+        let reason = "this conversation has read sessions of other folders, which stay on this computer; the person can \
+                      hand the task over in a new session";
+        for agent in situation.candidates.iter_mut().filter(|agent| !agent.local) {
+            agent.availability = Availability::Unavailable(reason.to_owned());
+        }
+    }
 }
 
 fn named(wanted: &str, situation: &Situation, context: &SessionContext<'_>) -> Result<Candidate, String> {

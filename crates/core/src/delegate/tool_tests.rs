@@ -1,7 +1,10 @@
 use super::*;
 use crate::{
     CancellationToken,
-    agent::testing::{Scripted, story},
+    agent::{
+        HistoryRead,
+        testing::{Scripted, story},
+    },
     builtin::testing::Bench,
     model::Availability,
     route::{Candidate, Situation},
@@ -15,6 +18,8 @@ struct FakeDelegator {
     missing: &'static [&'static str],
     allows_external: bool,
     cancels: bool,
+    /// What the caller has read.
+    read: HistoryRead,
     /// The person's answer.
     allows: Option<&'static str>,
     /// Recorded requests: the brief and the offered agents.
@@ -106,6 +111,7 @@ fn run_in(
         call_id: "row",
         prompt,
         caller,
+        read: delegator.read,
         cancel: &bench.cancel,
         emit: &emit,
     };
@@ -116,6 +122,44 @@ fn run_in(
     });
     let provider = delegator.orders.lock().unwrap().first().map(|order| order.provider.clone());
     Told { result, story: story(&updates.collect::<Vec<_>>()), provider }
+}
+
+/// A model that has read past sessions may repeat them in the task.
+#[test]
+fn what_a_model_has_read_of_past_sessions_leaves_only_after_a_person_has_seen_it() {
+    use HistoryRead::{Everywhere, Nothing, Workspace};
+    let named = json!({"provider": "codex", "user_prompt": "Fix it"});
+    let auto = json!({"user_prompt": "Fix it"});
+    // Who is started, and whether a person is asked.
+    let rows = [
+        (Nothing, &named, Some("codex"), 0),
+        (Workspace, &named, Some("codex"), 1),
+        (Everywhere, &named, None, 0),
+        (Nothing, &auto, Some("codex"), 0),
+        (Workspace, &auto, Some("codex"), 1),
+        (Everywhere, &auto, None, 0),
+    ];
+    for (read, arguments, expected, questions) in rows {
+        let delegator = Arc::new(FakeDelegator {
+            read,
+            missing: &["gptoss_20b"],
+            allows_external: true,
+            allows: Some("codex"),
+            ..FakeDelegator::default()
+        });
+        let tool = Delegate::new(delegator.clone());
+        let told = run(&tool, &delegator, Some("custom:qwen"), "Fix it", arguments.clone());
+        assert_eq!(told.provider.as_deref(), expected, "{read:?} {arguments}");
+        assert_eq!(delegator.asked.lock().unwrap().len(), questions, "{read:?} {arguments}");
+        if read == Everywhere {
+            assert!(told.result.unwrap().contains("stay on this computer"), "{arguments}");
+        }
+    }
+    // What stays on this machine needs no question.
+    let here = FakeDelegator { read: Everywhere, ..FakeDelegator::default() };
+    let told =
+        delegate(here, Some("custom:qwen"), "Fix it", json!({"provider": "gptoss", "user_prompt": "Fix it"}));
+    assert_eq!(told.provider.as_deref(), Some("gptoss_20b"));
 }
 
 #[test]

@@ -114,7 +114,9 @@ impl Run<'_> {
 
     /// Inspects the workspace once and finds what answers the goals.
     fn survey(&self, workspace: Arc<Workspace>) -> Result<Arc<Survey>, Stop> {
-        let mut survey = Survey::new(workspace, &self.explorer.tools.history);
+        // An exploration is about one workspace, and a model may plan it.
+        let history = self.explorer.tools.history.of_workspace(workspace.root());
+        let mut survey = Survey::new(workspace, &history);
         let goals = self.request.goals.clone();
         if goals.is_empty() {
             return Ok(Arc::new(survey));

@@ -20,6 +20,11 @@ pub trait Tool: Send + Sync + std::fmt::Debug {
         true
     }
 
+    /// Returns whether it reads past sessions and nothing else.
+    fn reads_history(&self) -> bool {
+        self.name().starts_with("session.")
+    }
+
     /// Runs the tool with arguments that are not validated yet. Blocks; returns within 50 ms of a cancel.
     fn call(&self, context: &ToolContext<'_>, arguments: Value) -> Result<ToolOutput, ToolError>;
 }
@@ -42,6 +47,12 @@ impl Registry {
     /// Adds a tool; replaces one of the same name.
     pub fn with(mut self, tool: Arc<dyn Tool>) -> Self {
         self.tools.insert(tool.name(), tool);
+        self
+    }
+
+    /// Returns the tools without those that `is_dropped`.
+    pub(crate) fn without(mut self, is_dropped: impl Fn(&dyn Tool) -> bool) -> Self {
+        self.tools.retain(|_, tool| !is_dropped(tool.as_ref()));
         self
     }
 

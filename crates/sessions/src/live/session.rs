@@ -315,6 +315,9 @@ impl Session {
         let mut transcript = Conversation::default();
         // The start moves in steps, for the same reason.
         let mut since = self.head().seq.saturating_sub(TRANSCRIPT).next_multiple_of(TRANSCRIPT / 4);
+        if since > 0 {
+            transcript.starts_late();
+        }
         while !cancel.is_cancelled() {
             let page = self.store.updates_after(&self.id, since, PAGE)?;
             let Some(last) = page.last() else { break };

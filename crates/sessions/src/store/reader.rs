@@ -66,7 +66,9 @@ impl SessionRow {
             last_seq: row.get(6)?,
             parent: parent.0.zip(parent.1).map(|(session_id, call_id)| Parent { session_id, call_id }),
             // An unreadable policy or limit permits nothing.
-            policy: policy.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default(),
+            policy: policy.map_or_else(Policy::default, |json| {
+                serde_json::from_str(&json).unwrap_or(Policy::UNREADABLE)
+            }),
             limits: limits.map_or_else(AccessLimits::default, |json| {
                 serde_json::from_str(&json).unwrap_or_else(|_| nothing())
             }),

@@ -1,7 +1,7 @@
 //! Turns in which a model or an agent answers a prompt.
 
 use super::{
-    context::{TurnContext, show, transcript},
+    context::{TurnContext, reader, show, transcript_for},
     delegate,
     host::Host,
     runner::Who,
@@ -11,6 +11,7 @@ use openagents_core::{
     CancellationToken,
     agent::{AgentLoop, AgentRequest, Generate, PromptOutcome, PromptRequest, SessionTool},
     model::LanguageModel,
+    reading::Reader,
     update::RunState,
 };
 use std::{path::Path, sync::Arc};
@@ -32,13 +33,14 @@ pub(crate) fn answer(
     });
     match who {
         Ok(Who::Model(model, options)) => {
+            let reader = reader(session, model.as_ref());
             let agent = AgentLoop {
-                session_tools: session_tools(turns, session, model.as_ref()),
+                session_tools: session_tools(turns, session, model.as_ref(), reader),
                 model,
                 options: prompt.options.over(options),
-                tools: turns.runner.tools.clone(),
+                tools: turns.tools(reader, &prompt.root),
             };
-            let transcript = transcript(session, cancel);
+            let transcript = transcript_for(reader, &prompt.provider, session, cancel);
             let (root, Said { text, words }) = (prompt.root.clone(), prompt.said.clone());
             let delegated = session.parent().is_some();
             let request = PromptRequest { root, text, words, transcript, findings: None, delegated };
@@ -53,7 +55,7 @@ pub(crate) fn answer(
                 session_id: session.id().to_string(),
                 root: prompt.root.clone(),
                 text: prompt.said.text.clone(),
-                transcript: transcript(session, cancel),
+                transcript: transcript_for(Reader::Hosted, agent.id(), session, cancel),
                 resume,
                 limits: session.limits().clone(),
             };
@@ -77,17 +79,18 @@ fn check_folder(root: &Path) -> Result<(), String> {
     }
 }
 
-/// Returns the tools that need a session.
+/// Returns the tools that need a session, for a model that is `reader`.
 pub(crate) fn session_tools(
     turns: &TurnContext,
     session: &Arc<Session>,
     model: &dyn LanguageModel,
+    reader: Reader,
 ) -> Vec<Arc<dyn SessionTool>> {
     let generate = turns.runner.models.as_ref().map(|models| {
         let options = models.snapshot().settings.options();
         Arc::new(Generate { model: models.model(), options }) as Arc<dyn SessionTool>
     });
-    let tools = generate.into_iter().chain(delegate::tools(turns, session));
+    let tools = generate.into_iter().chain(delegate::tools(turns, session, reader));
     tools.filter(|tool| tool.is_offered_to(model)).collect()
 }
 

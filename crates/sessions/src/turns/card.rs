@@ -29,7 +29,7 @@ pub(crate) fn put(
 ) -> PromptOutcome {
     let emit = |event| show(session, event);
     let words = card.said.words();
-    let history = turns.runner.tools.history.clone();
+    let history = turns.history_of(&card.root);
     let mut found = find::find_in(&card.root, Some(history), words, cancel).unwrap_or_else(|error| {
         tracing::warn!(%error, "could not search for a card");
         Default::default()
@@ -83,6 +83,11 @@ pub(crate) fn put(
     };
     let output = serde_json::to_value(&report).unwrap_or_default();
     end(ToolCallStatus::Completed { output, cut: Cut::default() });
+    // A person has read the brief, which is enough for an agent, but not for a model elsewhere.
+    let brief = match turns.may_get_history(&chosen.id) {
+        true => brief,
+        false => with_findings(&card.said.text, &found.findings, false),
+    };
     let prompt = Prompt {
         provider: chosen.id,
         root: card.root.clone(),

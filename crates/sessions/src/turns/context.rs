@@ -1,6 +1,6 @@
 //! The context of running turns.
 
-use super::runner::Runner;
+use super::runner::{Runner, Who};
 use crate::{
     error::SessionError,
     live::{Session, Ticket, TurnRequest, word},
@@ -11,11 +11,14 @@ use openagents_core::{
     CancellationToken,
     agent::{AGENT_SETTINGS, AgentEvent, AgentSettings, Conversation},
     approval::ApprovalState,
-    model::SettingsStore,
+    history::History,
+    model::{LanguageModel, SettingsStore},
+    reading::{Readable, Reader, ReadingRules},
     route::Situation,
+    tool::Toolbox,
     update::{RunState, SessionUpdate, Target},
 };
-use std::{fmt, future::Future, pin::Pin, sync::Arc};
+use std::{fmt, future::Future, path::Path, pin::Pin, sync::Arc};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Maximum number of concurrent delegates. More are refused, so that a model cannot delegate without end.
@@ -65,6 +68,26 @@ impl TurnContext {
         }
     }
 
+    /// Returns the tools for `reader` in a workspace. Every model gets its tools here.
+    pub(crate) fn tools(&self, reader: Reader, workspace: &Path) -> Toolbox {
+        ReadingRules::stored(&*self.settings).toolbox(reader, &self.runner.tools, workspace)
+    }
+
+    /// Returns the history for a search that a person sees.
+    pub(crate) fn history_of(&self, workspace: &Path) -> Arc<History> {
+        Arc::new(self.runner.tools.history.of_workspace(workspace))
+    }
+
+    /// Returns whether a provider may get past sessions of its workspace in a brief that a person has read.
+    pub(crate) fn may_get_history(&self, provider: &str) -> bool {
+        match self.runner.who(provider) {
+            Ok(Who::Model(model, _)) => {
+                ReadingRules::stored(&*self.settings).allows(Reader::of(model.as_ref()), Readable::History)
+            }
+            Ok(Who::Agent(_)) | Err(_) => true,
+        }
+    }
+
     /// Acquires a delegate slot; `None` if all are in use.
     pub(crate) fn delegate_slot(&self) -> Option<OwnedSemaphorePermit> {
         self.delegates.clone().try_acquire_owned().ok()
@@ -96,6 +119,26 @@ pub(crate) fn transcript(session: &Session, cancel: &CancellationToken) -> Conve
         tracing::warn!(%error, "could not read the transcript");
         Conversation::default()
     })
+}
+
+/// Returns the reader that a model is in a session: one that answers for a model elsewhere reads no more than that one.
+pub(crate) fn reader(session: &Session, model: &dyn LanguageModel) -> Reader {
+    let own = Reader::of(model);
+    session.policy().answers.map_or(own, |asking| asking.delegating(own))
+}
+
+/// Returns the transcript of a session for `reader`, whose provider is `provider`.
+pub(crate) fn transcript_for(
+    reader: Reader,
+    provider: &str,
+    session: &Session,
+    cancel: &CancellationToken,
+) -> Conversation {
+    let transcript = transcript(session, cancel);
+    match reader {
+        Reader::Local => transcript,
+        Reader::Elsewhere | Reader::Hosted => transcript.for_reader_elsewhere(provider),
+    }
 }
 
 /// Returns the final message of a refused turn.

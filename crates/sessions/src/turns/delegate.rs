@@ -8,13 +8,15 @@ use crate::{
     blocking::run_blocking,
     error::SessionError,
     live::{Delegation, Mirror, Prompt, Session, TurnEnd, TurnRequest, word},
+    policy::Policy,
     store::Parent,
 };
 use openagents_core::{
     CancellationToken,
-    agent::{CANCELLED, SessionContext, SessionTool},
+    agent::{CANCELLED, HistoryRead, SessionContext, SessionTool},
     delegate::{Delegate, DelegateOrder, DelegateReport, Delegator},
     model::PromptOptions,
+    reading::Reader,
     route::{Candidate, Situation},
     update::{RunState, SessionUpdate, ToolCallDetails, ToolCallStatus, ToolCallUpdate},
     workspace::Workspace,
@@ -41,18 +43,24 @@ const SUMMARIZE: &str = "Summarize what you did in a few sentences: what changed
 struct SessionDelegator {
     turns: TurnContext,
     session: Arc<Session>,
+    /// Who gets the answers of the delegates: a model, or a person and with them this machine.
+    reader: Reader,
     runtime: Handle,
 }
 
-/// Returns the delegation tools. Must be called on the thread of a turn.
-pub(crate) fn tools(turns: &TurnContext, session: &Arc<Session>) -> [Arc<dyn SessionTool>; 2] {
-    let delegator = delegator(turns, session);
+/// Returns the delegation tools for a model that is `reader`. Must be called on the thread of a turn.
+pub(crate) fn tools(
+    turns: &TurnContext,
+    session: &Arc<Session>,
+    reader: Reader,
+) -> [Arc<dyn SessionTool>; 2] {
+    let delegator = delegator(turns, session, reader);
     [Arc::new(Delegate::new(delegator.clone())), Arc::new(Delegate::to_codex(delegator))]
 }
 
-fn delegator(turns: &TurnContext, session: &Arc<Session>) -> Arc<dyn Delegator> {
+fn delegator(turns: &TurnContext, session: &Arc<Session>, reader: Reader) -> Arc<dyn Delegator> {
     let runtime = Handle::current();
-    Arc::new(SessionDelegator { turns: turns.clone(), session: session.clone(), runtime })
+    Arc::new(SessionDelegator { turns: turns.clone(), session: session.clone(), reader, runtime })
 }
 
 /// Runs a turn that consists of one call of `delegate.run`. Its final message is the delegate's report.
@@ -75,10 +83,12 @@ pub(crate) fn call(
         call_id: &delegation.call_id,
         prompt: &delegation.text,
         caller: None,
+        read: HistoryRead::Nothing,
         cancel,
         emit: &emit,
     };
-    let called = Delegate::new(delegator(turns, session)).call(&context, delegation.arguments.clone());
+    let called =
+        Delegate::new(delegator(turns, session, Reader::Local)).call(&context, delegation.arguments.clone());
     let (state, last) = match called {
         _ if cancel.is_cancelled() => (RunState::Cancelled, CANCELLED.to_owned()),
         Ok(report) => {
@@ -153,7 +163,7 @@ impl SessionDelegator {
             return Err(SessionError::busy(message));
         }
         let link = Parent { session_id: self.session.id().to_string(), call_id: call_id.to_owned() };
-        let policy = self.session.policy();
+        let policy = Policy { answers: Some(self.reader), ..self.session.policy() };
         let limits = order.limits.clone();
         let child = self.turns.sessions.create_child(&order.root, &order.provider, link, policy, limits);
         let child = self.runtime.block_on(child)?;

@@ -2,7 +2,7 @@
 
 use super::{
     answer,
-    context::{TurnContext, show, transcript},
+    context::{TurnContext, reader, show, transcript},
 };
 use crate::live::{Reply, Session, word};
 use openagents_core::{
@@ -32,7 +32,7 @@ pub(crate) fn reply(
     }
     let transcript = transcript(session, cancel);
     let find = || {
-        let found = find::find_in(&reply.root, Some(runner.tools.history.clone()), words, cancel);
+        let found = find::find_in(&reply.root, Some(turns.history_of(&reply.root)), words, cancel);
         found.map_err(|error| tracing::warn!(%error, "the search failed")).ok()
     };
     let asks = reply.decision.inline == Some(Inline::Find);
@@ -41,11 +41,12 @@ pub(crate) fn reply(
         if let Some(found) = &found {
             inline::show(&emit, found, words, false);
         }
+        let reader = reader(session, model.as_ref());
         let agent = AgentLoop {
-            session_tools: answer::session_tools(turns, session, model.as_ref()),
+            session_tools: answer::session_tools(turns, session, model.as_ref(), reader),
             model,
             options,
-            tools: runner.tools.clone(),
+            tools: turns.tools(reader, &reply.root),
         };
         let request = PromptRequest {
             root: reply.root.clone(),
