@@ -33,6 +33,14 @@ fn desk() -> Result<Desk> {
     Ok(desk)
 }
 
+/// The same, where a person allows hosted agents to read past sessions.
+fn open_desk() -> Result<Desk> {
+    let desk = desk()?;
+    let allowed = desk.run(&["privacy", "--allow", "hosted-history"])?;
+    ensure!(allowed.status.success(), "{}", String::from_utf8_lossy(&allowed.stderr));
+    Ok(desk)
+}
+
 /// An agent's side of the pipe.
 struct Agent {
     child: Child,
@@ -152,9 +160,33 @@ fn without_history_no_session_can_be_reached() -> Result<()> {
     agent.end()
 }
 
+/// The switch counts, and it counts at once.
+#[test]
+fn without_a_persons_switch_history_is_not_offered_whatever_the_agent_asks() -> Result<()> {
+    let desk = desk()?;
+    let mut agent = Agent::start(&desk, &["--history"])?;
+    assert_eq!(names(&agent.tools()?), ["find"]);
+    let refused = agent.call("session_read", json!({"session_id": OURS}))?;
+    assert!(
+        refused["error"]["message"].as_str().is_some_and(|it| it.starts_with("no such tool")),
+        "{refused}"
+    );
+    let (found, said) = agent.answer("find", json!({"question": "What did Codex do about the marimba?"}))?;
+    assert!(!format!("{found}{said}").contains(OURS), "{found}");
+
+    let switch = |how: &str| desk.run(&["privacy", how, "hosted-history"]);
+    assert!(switch("--allow")?.status.success());
+    let (read, _) = agent.answer("session_read", json!({"session_id": OURS}))?;
+    assert_eq!(read["events"][0]["content"], "Tune the marimba");
+    assert!(switch("--deny")?.status.success());
+    assert_eq!(names(&agent.tools()?), ["find"]);
+    assert!(agent.call("session_read", json!({"session_id": OURS}))?["error"].is_object());
+    agent.end()
+}
+
 #[test]
 fn with_history_the_sessions_of_this_workspace_can_be_read() -> Result<()> {
-    let desk = desk()?;
+    let desk = open_desk()?;
     // Named from outside, as an agent does that runs elsewhere.
     let workspace = desk.workspace.to_str().context("a path that is text")?.to_owned();
     let mut agent = Agent::start(&desk, &[&workspace, "--history"])?;
@@ -173,7 +205,7 @@ fn with_history_the_sessions_of_this_workspace_can_be_read() -> Result<()> {
 
 #[test]
 fn no_argument_reaches_a_session_of_another_workspace() -> Result<()> {
-    let desk = desk()?;
+    let desk = open_desk()?;
     let elsewhere = desk.workspace.with_file_name("elsewhere");
     let mut agent = Agent::start(&desk, &["--history"])?;
     for id in [FOREIGN_CODEX, FOREIGN_CLAUDE, &FOREIGN_CODEX[..35], &FOREIGN_CLAUDE[..8]] {
@@ -203,7 +235,7 @@ fn no_argument_reaches_a_session_of_another_workspace() -> Result<()> {
 
 #[test]
 fn a_malformed_call_names_what_is_wrong_and_costs_nothing_else() -> Result<()> {
-    let desk = desk()?;
+    let desk = open_desk()?;
     let mut agent = Agent::start(&desk, &["--history"])?;
     let rows = [
         ("find", json!({}), "question is missing"),

@@ -117,7 +117,7 @@ impl Bridge {
         let connections = TaskTracker::new();
         let devices = Devices::new(store.clone(), known, network.clone(), connections.clone());
         let sessions = SessionRegistry::new(store.clone(), history, root);
-        let turns = TurnExecutor::new(sessions.clone(), settings, providers);
+        let turns = TurnExecutor::new(sessions.clone(), settings.clone(), providers);
         let server = Arc::new(Server {
             services: Arc::new(Services {
                 sessions,
@@ -125,6 +125,7 @@ impl Bridge {
                 inspector: Arc::default(),
                 models,
                 agents,
+                privacy: Managed::privacy(settings),
                 devices,
                 network,
                 resumes: Resumes::default(),

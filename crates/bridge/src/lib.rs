@@ -44,7 +44,7 @@ pub use base::{
     token::TOKEN_FILE,
 };
 pub use bridge::{Bridge, Surroundings};
-pub use devices::{settings::Settings, tables::open_store};
+pub use devices::{settings::Settings, settings::StoredSettings, tables::open_store};
 pub use instance::{ADDRESS_FILE, Claim, ask_to_hand_over, running};
 pub use network::state::{NetworkState, OpenListener};
 pub use openagents_sessions::{Explore, Providers, store};

@@ -5,7 +5,7 @@ mod devices;
 pub(crate) use devices::{Devices, IosSwitch, Network, Pair, Scope, Switch};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use openagents_core::history::Provider;
+use openagents_core::{history::Provider, reading::ReadingSwitch};
 use std::{net::IpAddr, path::PathBuf};
 
 /// A companion for coding agents: explores a workspace, serves its sessions, shows every frame.
@@ -50,6 +50,8 @@ pub(crate) enum Command {
     Models(Models),
     /// Check the coding agents on this computer: whether they are installed and work, and how to fix them
     Doctor(Doctor),
+    /// Show what models and agents may read, and switch it
+    Privacy(Privacy),
     /// List, add and remove agents and models that prompts can be sent to
     #[command(subcommand)]
     Agents(Agents),
@@ -114,7 +116,7 @@ pub(crate) struct Mcp {
     /// The workspace
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
-    /// Offer the past sessions of this workspace too
+    /// Offer the past sessions of this workspace too, while `openagents privacy` allows hosted agents to read them
     #[arg(long)]
     pub(crate) history: bool,
 }
@@ -308,6 +310,19 @@ pub(crate) struct Doctor {
     pub(crate) json: bool,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct Privacy {
+    /// Switch on: local-other-history, elsewhere-history or hosted-history; may be given several times
+    #[arg(long, value_name = "SWITCH", value_parser = reading_switch)]
+    pub(crate) allow: Vec<ReadingSwitch>,
+    /// Switch off
+    #[arg(long, value_name = "SWITCH", value_parser = reading_switch)]
+    pub(crate) deny: Vec<ReadingSwitch>,
+    /// JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Agents {
     /// List the agents
@@ -379,6 +394,14 @@ pub(crate) struct Tool {
 
 fn provider(name: &str) -> Result<Provider, String> {
     Provider::parse(name).ok_or_else(|| format!("no agent named {name}; there are codex and claude-code"))
+}
+
+fn reading_switch(name: &str) -> Result<ReadingSwitch, String> {
+    let known = ReadingSwitch::ALL.into_iter().find(|switch| switch.name() == name);
+    known.ok_or_else(|| {
+        let names = ReadingSwitch::ALL.map(ReadingSwitch::name).join(", ");
+        format!("no switch named {name}; there are {names}")
+    })
 }
 
 fn header(text: &str) -> Result<(String, String), String> {

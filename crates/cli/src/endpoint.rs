@@ -14,6 +14,7 @@ use tokio::runtime::Runtime;
 /// Prefixes of the methods.
 pub(crate) const MODELS: &str = "_openagents/models";
 pub(crate) const AGENTS: &str = "_openagents/agents";
+pub(crate) const PRIVACY: &str = "_openagents/privacy";
 
 pub(crate) struct Endpoint {
     runtime: Runtime,
@@ -43,7 +44,7 @@ impl Endpoint {
         self.request(&verb, params)
     }
 
-    fn request(&mut self, verb: &str, params: Value) -> anyhow::Result<Value> {
+    pub(crate) fn request(&mut self, verb: &str, params: Value) -> anyhow::Result<Value> {
         self.runtime.block_on(self.connection.request(&format!("{}/{verb}", self.methods), params))
     }
 

@@ -29,6 +29,7 @@
 //! | 4 | `doctor` | `openagents doctor` |
 //! | 4 | `models` | `openagents models` |
 //! | 4 | `pair` | `openagents pair` |
+//! | 4 | `privacy` | `openagents privacy` |
 //! | 4 | `tools` | `openagents tools` |
 //! | 4 | `serve` | `openagents serve` |
 
@@ -47,6 +48,7 @@ mod mcp;
 mod models;
 mod output;
 mod pair;
+mod privacy;
 mod question;
 mod runtime;
 mod serve;
@@ -90,6 +92,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Sessions(sessions) => sessions::run(&sessions),
         Command::Models(models) => models::run(&models),
         Command::Doctor(doctor) => doctor::run(&doctor),
+        Command::Privacy(privacy) => privacy::run(&privacy),
         Command::Agents(agents) => doctor::agents(&agents),
         Command::Tools(list) => tools::list(&list),
         Command::Tool(tool) => tools::call(&tool),

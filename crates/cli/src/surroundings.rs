@@ -4,11 +4,12 @@ use crate::{local, output};
 use anyhow::Context;
 use openagents_agents::{AgentsConfig, LocalAgents};
 use openagents_apple::FoundationModels;
-use openagents_bridge::{Providers, Surroundings};
+use openagents_bridge::{Providers, StoredSettings, Surroundings};
 use openagents_core::{
     CancellationToken, builtin,
     history::{History, HistoryRoots, MemoryIndex, TranscriptIndex},
     model::LocalModels,
+    reading::{Readable, Reader, ReadingRules},
     tool::{Limits, ToolContext, ToolError, ToolOutput},
     workspace::Workspace,
 };
@@ -29,6 +30,12 @@ pub(crate) fn history() -> History {
         Err(_) => Arc::new(MemoryIndex::default()),
     };
     History::new(HistoryRoots::from_env(), index)
+}
+
+/// Returns whether hosted agents may read the past sessions of their workspace.
+pub(crate) fn hosted_history() -> bool {
+    let stored = |home| ReadingRules::stored(&StoredSettings(home));
+    data_folder().map(stored).unwrap_or_default().allows(Reader::Hosted, Readable::History)
 }
 
 /// Returns the providers of a bridge: the agents of this machine, and its models if a models folder exists.

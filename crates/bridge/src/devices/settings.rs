@@ -1,9 +1,13 @@
 //! The settings: one JSON value per key, shared by all clients.
 
 use openagents_core::model::{SettingsError, SettingsStore};
-use openagents_sessions::store::{Store, StoreError};
-use rusqlite::{OptionalExtension, Transaction, params};
+use openagents_sessions::store::{DATABASE_FILE, Store, StoreError};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, params};
 use serde_json::Value;
+use std::{path::PathBuf, time::Duration};
+
+/// How long a read waits for another process's lock.
+const BUSY: Duration = Duration::from_secs(1);
 
 /// The settings in a store.
 #[derive(Debug, Clone)]
@@ -38,6 +42,33 @@ impl SettingsStore for Settings {
     }
 }
 
+/// The settings in the data folder of a bridge that may run: read only, for programs that are no clients of it.
+#[derive(Debug, Clone)]
+pub struct StoredSettings(pub PathBuf);
+
+impl SettingsStore for StoredSettings {
+    fn get(&self, key: &str) -> Result<Option<Value>, SettingsError> {
+        let path = self.0.join(DATABASE_FILE);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let failed = |error: rusqlite::Error| SettingsError(error.to_string());
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+        connection.busy_timeout(BUSY).map_err(failed)?;
+        let select = "SELECT value_json FROM settings WHERE key = ?1";
+        let json: Option<String> =
+            connection.query_row(select, [key], |row| row.get(0)).optional().map_err(failed)?;
+        json.map(|json| serde_json::from_str(&json).map_err(|error| SettingsError(error.to_string())))
+            .transpose()
+    }
+
+    /// Fails: only the bridge writes to its data folder.
+    fn set(&self, key: &str, _: Value) -> Result<(), SettingsError> {
+        Err(SettingsError(format!("{key} can be set only through the bridge")))
+    }
+}
+
 fn settings_error(error: StoreError) -> SettingsError {
     SettingsError(error.to_string())
 }
@@ -46,8 +77,6 @@ fn settings_error(error: StoreError) -> SettingsError {
 mod tests {
     use super::*;
     use crate::devices::tables::open_store;
-    use openagents_sessions::store::DATABASE_FILE;
-    use rusqlite::Connection;
     use serde_json::json;
 
     #[test]
@@ -67,5 +96,22 @@ mod tests {
             .execute_batch("UPDATE settings SET value_json = '{' WHERE key = 'a'")
             .unwrap();
         assert!(store.get("a").unwrap_err().to_string().starts_with("the settings cannot be kept: "));
+    }
+
+    #[test]
+    fn settings_can_be_read_beside_the_bridge_that_writes_them() {
+        let home = tempfile::tempdir().unwrap();
+        let beside = StoredSettings(home.path().to_owned());
+        assert_eq!(beside.get("a"), Ok(None));
+        assert!(!home.path().join(DATABASE_FILE).exists());
+        let store = Settings(open_store(home.path()).unwrap());
+        for value in [json!(1), json!(2)] {
+            store.set("a", value.clone()).unwrap();
+            assert_eq!(beside.get("a"), Ok(Some(value)));
+        }
+        assert_eq!(beside.get("b"), Ok(None));
+        assert!(beside.set("a", json!(3)).is_err());
+        drop(store);
+        assert_eq!(beside.get("a"), Ok(Some(json!(2))));
     }
 }

@@ -1,11 +1,13 @@
-//! The models and the agents of this machine: clients list them, watch them, and change them by commands.
+//! The models and the agents of this machine, and what they may read: clients list them, watch them, and change them by commands.
 
+use super::privacy::{self, PrivacyChange};
 use crate::base::{error::Fault, feed::Feed, scope::Scope};
 use openagents_core::{
     agent::{AgentCommand, Agents},
-    model::{LocalModels, ModelCommand},
+    model::{LocalModels, ModelCommand, SettingsStore},
 };
 use openagents_sessions::run_blocking;
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::Value;
 use std::sync::Arc;
@@ -42,6 +44,23 @@ impl Managed<AgentCommand> {
             refresh: Arc::new(|| {}),
             shut_down: Box::new(move || shut_down.shut_down()),
         })
+    }
+}
+
+impl Managed<PrivacyChange> {
+    pub(crate) fn privacy(settings: Arc<dyn SettingsStore>) -> Arc<Self> {
+        let source = settings.clone();
+        let snapshot = move || serde_json::to_value(privacy::table(&*source)).unwrap_or_default();
+        let feed = Feed::new("_openagents/privacy", Scope::View, snapshot);
+        let (changed, changing) = (feed.notifier(), Mutex::new(()));
+        let run = move |change| {
+            let _order = changing.lock();
+            privacy::set(&*settings, change).map_err(|error| Fault::internal(error.to_string()))?;
+            changed();
+            Ok(())
+        };
+        let (refresh, shut_down) = (Arc::new(|| {}), Box::new(|| {}));
+        Arc::new(Self { feed, run: Arc::new(run), refresh, shut_down })
     }
 }
 

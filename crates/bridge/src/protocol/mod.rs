@@ -4,4 +4,5 @@ pub mod acp;
 pub(crate) mod ios;
 pub(crate) mod managed;
 pub(crate) mod markdown;
+pub(crate) mod privacy;
 pub(crate) mod services;

@@ -1,6 +1,6 @@
 //! The parts of a bridge that calls of clients reach.
 
-use super::{ios::resume::Resumes, managed::Managed};
+use super::{ios::resume::Resumes, managed::Managed, privacy::PrivacyChange};
 use crate::{
     admission::queue::SlotQueue, connection::inspect::Inspector, devices::registry::Devices,
     network::control::Network,
@@ -18,6 +18,8 @@ pub(crate) struct Services {
     pub(crate) models: Option<Arc<Managed<ModelCommand>>>,
     /// The agents of this machine, if supported.
     pub(crate) agents: Option<Arc<Managed<AgentCommand>>>,
+    /// What models and agents may read.
+    pub(crate) privacy: Arc<Managed<PrivacyChange>>,
     pub(crate) devices: Arc<Devices>,
     pub(crate) network: Arc<Network>,
     /// Positions of broken iOS connections.

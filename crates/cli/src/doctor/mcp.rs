@@ -58,7 +58,9 @@ pub(super) fn print(commands: &[McpCommand]) -> std::io::Result<()> {
     for McpCommand { command, .. } in commands {
         output::line(format_args!("    {}", output::printable(command)))?;
     }
-    output::line("Append --history to include past sessions of that workspace.")
+    output::line(
+        "Append --history to include past sessions of that workspace, and allow it: openagents privacy --allow hosted-history",
+    )
 }
 
 #[cfg(test)]

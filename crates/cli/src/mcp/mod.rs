@@ -1,12 +1,12 @@
 //! `openagents mcp`: code findings and past sessions of one workspace, for other agents, over standard input and output.
 //!
-//! Read-only. Standard output carries only the protocol; logs go to standard error.
+//! Read-only, and a hosted agent in the sense of `openagents_core::reading`, whichever program the client is. Standard output carries only the protocol; logs go to standard error.
 
 mod answer;
 mod server;
 mod tools;
 
-use crate::{args, runtime, signals::Interrupts};
+use crate::{args, output, runtime, signals::Interrupts, surroundings};
 use anyhow::Context;
 use openagents_core::workspace::Workspace;
 use rmcp::{ServiceExt, service::ServerInitializeError, transport::stdio};
@@ -15,7 +15,14 @@ use std::{process::ExitCode, sync::Arc};
 
 pub(crate) fn run(arguments: &args::Mcp) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::open(&arguments.path).with_context(|| arguments.path.display().to_string())?;
-    let server = Server::new(Arc::new(workspace), arguments.history);
+    let wanted = arguments.history;
+    if wanted && !surroundings::hosted_history() {
+        output::warn(
+            "past sessions are not offered: run `openagents privacy --allow hosted-history`, or see Settings → Privacy",
+        );
+    }
+    // Read anew each time: this process may run for days.
+    let server = Server::new(Arc::new(workspace), move || wanted && surroundings::hosted_history());
     runtime::run(serve(server)).map(|()| ExitCode::SUCCESS)
 }
 

@@ -18,21 +18,21 @@ use tokio::sync::Semaphore;
 const CALLS: usize = 2;
 
 /// Serves the tools of one workspace to one client.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Server {
     workspace: Arc<Workspace>,
-    history: bool,
+    history: Arc<dyn Fn() -> bool + Send + Sync>,
     slots: Arc<Semaphore>,
 }
 
 impl Server {
-    /// Offers the sessions of `workspace` only where `history` is set.
-    pub(super) fn new(workspace: Arc<Workspace>, history: bool) -> Self {
-        Self { workspace, history, slots: Arc::new(Semaphore::new(CALLS)) }
+    /// Offers the sessions of `workspace` only while `history` returns true, which may read the settings.
+    pub(super) fn new(workspace: Arc<Workspace>, history: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self { workspace, history: Arc::new(history), slots: Arc::new(Semaphore::new(CALLS)) }
     }
 
     fn offered(&self) -> impl Iterator<Item = McpTool> {
-        let history = self.history;
+        let history = (self.history)();
         McpTool::ALL.into_iter().filter(move |tool| history || !tool.reads_history())
     }
 
@@ -47,11 +47,11 @@ impl Server {
             slot = Arc::clone(&self.slots).acquire_owned() => slot,
             () = cancel.cancelled() => return Err(ToolError::Cancelled),
         };
-        let (workspace, history) = (Arc::clone(&self.workspace), self.history);
+        let (workspace, history) = (Arc::clone(&self.workspace), Arc::clone(&self.history));
         let work = move || {
             // Held until the work ends, which may be after the caller stopped waiting.
             let _slot = slot;
-            tool.call(&workspace, history, arguments, &cancel)
+            tool.call(&workspace, history(), arguments, &cancel)
         };
         tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
             tracing::error!(%error, tool = tool.name(), "a tool has failed");
@@ -67,7 +67,7 @@ impl ServerHandler for Server {
         let about = Implementation::new("openagents", env!("CARGO_PKG_VERSION")).with_title("OpenAgents");
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(about)
-            .with_instructions(answer::instructions(self.workspace.name(), self.history))
+            .with_instructions(answer::instructions(self.workspace.name(), (self.history)()))
     }
 
     async fn list_tools(
@@ -120,7 +120,7 @@ mod tests {
         std::fs::create_dir(&root).unwrap();
         std::fs::write(root.join("net.rs"), "pub fn follow_redirects() {}\n").unwrap();
         let workspace = Arc::new(Workspace::open(&root).unwrap());
-        (keep, Server::new(workspace, history))
+        (keep, Server::new(workspace, move || history))
     }
 
     #[test]

@@ -234,6 +234,11 @@ impl Methods {
                 let decisions = sessions.read(|store| store.decisions()).await?;
                 Ok(Answer::Now(json!({"decisions": decisions})))
             }
+            Call::Privacy(list) => {
+                let privacy = &self.services.privacy;
+                Ok(list_answer(list.watch, privacy.fresh_snapshot().await, privacy.feed()))
+            }
+            Call::SetPrivacy(change) => Ok(Answer::Now(self.services.privacy.command(change).await?)),
             Call::AnswerApproval(answer) => Ok(Answer::Now(self.answer_approval(answer).await?)),
             Call::ResumeApproval(resume) => {
                 self.services.turns.resume(&resume.session_id, &resume.approval_id, &self.line.id).await?;

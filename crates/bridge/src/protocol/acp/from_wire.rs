@@ -1,6 +1,6 @@
 //! Parses ACP methods into calls. One table holds every method, its params and the scope it needs.
 
-use crate::protocol::acp::approvals;
+use crate::protocol::{acp::approvals, privacy::PrivacyChange};
 use crate::{base::error::Fault, base::scope::Scope, devices::commands::DeviceCommand};
 use agent_client_protocol_schema::v1::{
     AGENT_METHOD_NAMES as ACP, CancelNotification, CloseSessionRequest, ContentBlock, DeleteSessionRequest,
@@ -42,6 +42,8 @@ pub(crate) enum Call {
     Agents(List),
     Agent(AgentCommand),
     Decisions,
+    Privacy(List),
+    SetPrivacy(PrivacyChange),
     AnswerApproval(approvals::ApprovalAnswer),
     ResumeApproval(approvals::ApprovalResume),
     Rules,
@@ -213,6 +215,8 @@ const METHODS: &[(&str, Scope, Read)] = &[
     ("_openagents/agents/add", Scope::Admin, agent),
     ("_openagents/agents/remove", Scope::Admin, agent),
     ("_openagents/agents/configure", Scope::Admin, agent),
+    ("_openagents/privacy/list", Scope::View, |_, params| Ok(Call::Privacy(read(params)?))),
+    ("_openagents/privacy/set", Scope::Admin, |_, params| Ok(Call::SetPrivacy(read(params)?))),
     (INSPECT, Scope::Admin, |_, params| Ok(Call::Inspect(read(params)?))),
 ];
 

@@ -67,6 +67,8 @@ fn invalid_calls_are_refused() {
         ("_openagents/approvals/answer", json!({"sessionId": "s", "approvalId": "a"}), -32602),
         ("_openagents/approvals/resume", json!({"sessionId": "s"}), -32602),
         ("_openagents/delegate", json!({"sessionId": "s"}), -32602),
+        ("_openagents/privacy/set", json!({"switch": "everything", "on": true}), -32602),
+        ("_openagents/privacy/set", json!({"switch": "hosted-history"}), -32602),
     ] {
         let fault = from_wire::call(method, params.clone(), Scope::Admin).unwrap_err();
         assert_eq!(fault.code, code, "{method} {params}: {fault}");
@@ -115,6 +117,8 @@ fn valid_calls_are_accepted() {
         ),
         ("_openagents/agents/remove", json!({"id": "a"})),
         ("_openagents/agents/configure", json!({"settings": {"choose": false}})),
+        ("_openagents/privacy/list", json!({"watch": true})),
+        ("_openagents/privacy/set", json!({"switch": "hosted-history", "on": true})),
         ("_openagents/approvals/answer", json!({"sessionId": "s", "approvalId": "a", "optionId": "o"})),
         ("_openagents/approvals/resume", json!({"sessionId": "s", "approvalId": "a"})),
         ("_openagents/delegate", json!({"sessionId": "s", "arguments": {"user_prompt": "x"}})),
@@ -138,6 +142,10 @@ fn a_smaller_scope_may_do_less() {
     assert!(from_wire::call("_openagents/inspect", json!({}), Scope::Approve).is_err());
     assert!(from_wire::call("_openagents/agents/list", json!({}), Scope::View).is_ok());
     assert!(from_wire::call("_openagents/agents/check", json!({}), Scope::Approve).is_err());
+    let switch = || json!({"switch": "hosted-history", "on": true});
+    assert!(from_wire::call("_openagents/privacy/list", json!({}), Scope::View).is_ok());
+    assert!(from_wire::call("_openagents/privacy/set", switch(), Scope::Approve).is_err());
+    assert!(from_wire::call("_openagents/privacy/set", switch(), Scope::Admin).is_ok());
 }
 
 #[test]
