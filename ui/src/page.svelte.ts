@@ -15,6 +15,7 @@ import { Version } from './install/version.svelte';
 import { Models } from './models/models.svelte';
 import { Offline } from './offline/offline.svelte';
 import { Pairing } from './pairing/pairing.svelte';
+import { Privacy } from './privacy/privacy.svelte';
 import type { Page as SettingsPage } from './settings/pages';
 import { Sessions } from './session/sessions.svelte';
 import { Theme } from './theme/theme.svelte';
@@ -38,6 +39,7 @@ export class Page {
       activity: (params) => this.sessions.doing(params),
       models: (snapshot) => this.models.take(snapshot),
       agents: (snapshot) => this.agents.take(snapshot),
+      privacy: (snapshot) => this.privacy.take(snapshot),
       devices: (snapshot) => this.devices.take(snapshot),
       access: (params) => {
         this.link.allowed(params);
@@ -57,6 +59,7 @@ export class Page {
   readonly sessions = new Sessions(this.link);
   readonly models = new Models(this.link);
   readonly agents = new Agents(this.link, this.models);
+  readonly privacy = new Privacy(this.link);
   readonly devices = new Devices(this.link);
   readonly decisions = new Decisions(this.link);
   readonly workspaces = new Workspaces(this.link);

@@ -1,6 +1,7 @@
 import type { AnyMessage } from '@agentclientprotocol/sdk';
 import type { AgentsSnapshot } from './agents-wire';
 import type { AccessParams, DevicesSnapshot } from './devices-wire';
+import type { PrivacySnapshot } from './privacy-wire';
 import {
   METHODS,
   type ActivityParams,
@@ -24,6 +25,7 @@ export interface Notices {
   activity(params: ActivityParams): void;
   models(snapshot: ModelsSnapshot): void;
   agents(snapshot: AgentsSnapshot): void;
+  privacy(snapshot: PrivacySnapshot): void;
   devices(snapshot: DevicesSnapshot): void;
   access(params: AccessParams): void;
   sessions(params: SessionsParams): void;
@@ -31,7 +33,7 @@ export interface Notices {
   queue(params: QueueParams): void;
 }
 
-const NOTICES = ['activity', 'models', 'agents', 'devices', 'access', 'sessions', 'snapshot', 'queue'] as const satisfies (keyof Notices)[];
+const NOTICES = ['activity', 'models', 'agents', 'privacy', 'devices', 'access', 'sessions', 'snapshot', 'queue'] as const satisfies (keyof Notices)[];
 const NOTICE_OF = new Map<unknown, keyof Notices>(NOTICES.map((name) => [METHODS[name], name]));
 
 /** Milliseconds between two deliveries of a batch. */

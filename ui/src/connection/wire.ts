@@ -17,6 +17,7 @@ export const METHODS = {
   activity: '_openagents/activity',
   models: '_openagents/models',
   agents: '_openagents/agents',
+  privacy: '_openagents/privacy',
   approvals: '_openagents/approvals',
   delegate: '_openagents/delegate',
   devices: '_openagents/devices',

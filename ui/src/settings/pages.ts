@@ -1,1 +1,1 @@
-export type Page = 'models' | 'agents' | 'devices' | 'editor';
+export type Page = 'models' | 'agents' | 'privacy' | 'devices' | 'editor';
