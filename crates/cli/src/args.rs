@@ -1,11 +1,13 @@
 //! The command line.
 
 mod devices;
+mod privacy;
 
 pub(crate) use devices::{Devices, IosSwitch, Network, Pair, Scope, Switch};
+pub(crate) use privacy::Privacy;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use openagents_core::{history::Provider, reading::ReadingSwitch};
+use openagents_core::history::Provider;
 use std::{net::IpAddr, path::PathBuf};
 
 /// A companion for coding agents: explores a workspace, serves its sessions, shows every frame.
@@ -310,19 +312,6 @@ pub(crate) struct Doctor {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct Privacy {
-    /// Switch on: local-other-history, elsewhere-history or hosted-history; may be given several times
-    #[arg(long, value_name = "SWITCH", value_parser = reading_switch)]
-    pub(crate) allow: Vec<ReadingSwitch>,
-    /// Switch off
-    #[arg(long, value_name = "SWITCH", value_parser = reading_switch)]
-    pub(crate) deny: Vec<ReadingSwitch>,
-    /// JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum Agents {
     /// List the agents
@@ -394,14 +383,6 @@ pub(crate) struct Tool {
 
 fn provider(name: &str) -> Result<Provider, String> {
     Provider::parse(name).ok_or_else(|| format!("no agent named {name}; there are codex and claude-code"))
-}
-
-fn reading_switch(name: &str) -> Result<ReadingSwitch, String> {
-    let known = ReadingSwitch::ALL.into_iter().find(|switch| switch.name() == name);
-    known.ok_or_else(|| {
-        let names = ReadingSwitch::ALL.map(ReadingSwitch::name).join(", ");
-        format!("no switch named {name}; there are {names}")
-    })
 }
 
 fn header(text: &str) -> Result<(String, String), String> {

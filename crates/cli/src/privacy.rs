@@ -72,7 +72,7 @@ mod tests {
         ]});
         let lines = lines(&table);
         insta::assert_snapshot!(lines[..3].join("\n"), @r"
-                                        model on this computer      model elsewhere          hosted agent
+                                        model on this computer      model elsewhere           hosted agent
         Past sessions of the folder     always                      off  (elsewhere-history)  on   (hosted-history)
         Past sessions of other folders  off  (local-other-history)  never                     never
         ");

@@ -9,6 +9,10 @@ use crate::{
     update::Target,
 };
 
+/// Why a model that has read sessions of other workspaces hands nothing to agents off this machine.
+const STAYS_HERE: &str = "this conversation has read sessions of other folders, which stay on this computer; the person can \
+                          hand the task over in a new session";
+
 /// The choice of an agent.
 pub(super) enum Chosen {
     /// Starts without approval.
@@ -46,7 +50,12 @@ pub(super) fn choose(
         Worker::Asks(target) => Some(Chosen::Asks(situation.offered(target.as_ref()))),
         Worker::Unavailable => None,
     }
-    .ok_or_else(|| format!("No agent can be chosen; {}", available(&situation)))
+    .ok_or_else(|| match context.read {
+        HistoryRead::Everywhere => format!("No agent on this computer can be chosen; {STAYS_HERE}"),
+        HistoryRead::Nothing | HistoryRead::Workspace => {
+            format!("No agent can be chosen; {}", available(&situation))
+        }
+    })
 }
 
 /// A model that has read past sessions may repeat them in a task. Off this machine go those of the workspace only after a
@@ -60,10 +69,8 @@ fn keep_history_here(situation: &mut Situation, context: &SessionContext<'_>) {
     let is_local = |target: &Target| situation.find(target).is_some_and(|agent| agent.local);
     situation.workspace_agent = chosen.filter(is_local);
     if context.read == HistoryRead::Everywhere {
-        let reason = "this conversation has read sessions of other folders, which stay on this computer; the person can \
-                      hand the task over in a new session";
         for agent in situation.candidates.iter_mut().filter(|agent| !agent.local) {
-            agent.availability = Availability::Unavailable(reason.to_owned());
+            agent.availability = Availability::Unavailable(STAYS_HERE.to_owned());
         }
     }
 }
