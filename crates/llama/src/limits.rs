@@ -42,6 +42,8 @@ pub(crate) const PROMPT_BYTES: usize = 16 << 20;
 
 /// Maximum bytes of a call or its arguments in an answer.
 pub(crate) const CALL_BYTES: usize = 1 << 20;
+/// Bytes kept of arguments that cannot be parsed: they are part of the next prompt, so that the model sees its mistake.
+pub(crate) const BROKEN_CALL_BYTES: usize = 8 << 10;
 /// Maximum nesting of arguments; deeper ones can't be passed on.
 pub(crate) const ARGUMENTS_DEPTH: usize = 64;
 /// Maximum bytes held back until it is clear whether they are reasoning.

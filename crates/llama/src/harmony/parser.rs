@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     chat::{AnswerParser, Ending, Joined, arguments},
-    limits::CALL_BYTES,
+    limits::{BROKEN_CALL_BYTES, CALL_BYTES},
 };
 use openagents_core::model::{CallRequest, ModelEvent, Reasoning, ToolSpec};
 use serde_json::Value;
@@ -137,11 +137,12 @@ impl Parser {
                     self.guess(&said, evidence, out);
                 }
             }
-            State::Hold { text, then: Held::Arguments(_) } if text.len() > CALL_BYTES => {}
             State::Hold { text, then: Held::Arguments(recipient) } => {
-                if let Some(arguments) = arguments::parse(&text) {
-                    self.call(self.names.ours(&recipient), Value::Object(arguments), out);
-                }
+                let arguments = match arguments::parse(&text) {
+                    Some(arguments) if text.len() <= CALL_BYTES => Value::Object(arguments),
+                    _ => broken(text),
+                };
+                self.call(self.names.ours(&recipient), arguments, out);
             }
             State::Hold { text, then: Held::Unaddressed } => {
                 self.guess(&text, Evidence::Call, out);
@@ -241,6 +242,12 @@ impl AnswerParser for Parser {
         }
         Ending::CutOff
     }
+}
+
+/// Keeps arguments that are not an object as text, which the agent loop reports to the model as the error of this call.
+fn broken(mut text: String) -> Value {
+    text.truncate(text.floor_char_boundary(BROKEN_CALL_BYTES));
+    Value::String(text)
 }
 
 /// Returns whether a text may still become an object.

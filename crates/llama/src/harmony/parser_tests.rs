@@ -182,19 +182,47 @@ fn unparseable_answers_are_malformed_and_hidden() {
         ("<|channel|>analysis<|message|>Hm<|return|>", "[Hm] Malformed"),
         ("<|channel|>final<|return|>", "Malformed"),
         ("<|message|>Hello<|return|>", "[Hello] Malformed"),
-        ("<|channel|>commentary to=functions.grep<|message|>not even close<|call|>", "Malformed"),
         ("<|channel|>commentary <|constrain|>json<|message|>{\"other\":1}<|call|>", "Malformed"),
         ("<|channel|>final<|message|>{\"other\":1}<|call|>", "Malformed"),
-        (
-            "<|channel|>commentary<|message|>Look<|end|><|start|>assistant to=functions.grep<|channel|>commentary<|message|>[]<|call|>",
-            "(Look) Malformed",
-        ),
         ("<|start|>user<|message|>Hi<|end|><|return|>", "Malformed"),
         ("{\"path\":\".\"} is what I say<|return|>", "Malformed"),
     ];
     for (text, expected) in rows {
         assert_eq!(answer(text, &tools()), expected, "{text}");
     }
+}
+
+/// Regression: such a call was dropped, and with it, beside a good call, what the model meant to do.
+#[test]
+fn a_call_with_broken_arguments_is_kept_as_text() {
+    let rows = [
+        (
+            "<|channel|>commentary to=functions.grep<|message|>not even close<|call|>",
+            "grep\"not even close\" Whole",
+        ),
+        (
+            "<|channel|>commentary<|message|>Look<|end|><|start|>assistant to=functions.grep<|channel|>commentary<|message|>[]<|call|>",
+            "(Look) grep\"[]\" Whole",
+        ),
+        (
+            r#"<|channel|>commentary to=functions.grep<|message|>{"pattern":<|end|><|start|>assistant to=functions.fs_list_dir<|channel|>commentary<|message|>{"path":"."}<|call|>"#,
+            r#"grep"{\"pattern\":" fs.list_dir{"path":"."} Whole"#,
+        ),
+    ];
+    for (text, expected) in rows {
+        assert_eq!(answer(text, &tools()), expected, "{text}");
+    }
+}
+
+#[test]
+fn broken_arguments_are_cut_between_characters() {
+    let body = "🦊".repeat(5_000);
+    let (out, _) = parse(
+        &tokens(&format!("<|channel|>commentary to=functions.grep<|message|>{body}<|call|>")),
+        &tools(),
+    );
+    let [ModelEvent::ToolCall(call)] = &out[..] else { panic!("{out:?}") };
+    assert_eq!(call.arguments.as_str().map(str::len), Some(8 << 10));
 }
 
 #[test]

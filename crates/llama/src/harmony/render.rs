@@ -8,6 +8,7 @@ use super::{
 };
 use crate::chat::{ChatError, Vocabulary};
 use openagents_core::model::{AssistantMessage, Message, ModelRequest, ToolSpec};
+use serde_json::Value;
 
 pub(super) fn render(
     request: &ModelRequest,
@@ -88,7 +89,11 @@ impl Prompt<'_> {
             self.text(" ");
             self.tokens.push(CONSTRAIN);
             self.text("json");
-            self.body(&call.arguments.to_string(), CALL);
+            match &call.arguments {
+                // As the model wrote them: they could not be parsed.
+                Value::String(text) => self.body(text, CALL),
+                arguments => self.body(&arguments.to_string(), CALL),
+            }
         }
     }
 }
