@@ -19,23 +19,40 @@ pub(crate) struct WorktreeScope {
     common: Option<PathBuf>,
     /// The workspace relative to the root of its worktree.
     inside: PathBuf,
+    home: Option<PathBuf>,
     known: HashMap<PathBuf, bool>,
 }
 
 impl WorktreeScope {
     pub(crate) fn of(workspace: &Path) -> Self {
+        Self::beside(workspace, std::env::home_dir().map(|home| real(&home)))
+    }
+
+    /// A folder may come with a `.git` that names anything. What it says counts only if the other side says the same.
+    fn beside(workspace: &Path, home: Option<PathBuf>) -> Self {
         let root = real(workspace);
-        let mut folders = vec![root.clone()];
-        let mut common = None;
-        let mut inside = PathBuf::new();
-        if let Some(tree) = Worktree::around(&root) {
-            inside = root.strip_prefix(&tree.top).map(Path::to_owned).unwrap_or_default();
-            folders.extend(tree.siblings().into_iter().map(|top| top.join(&inside)));
-            common = Some(tree.common);
+        let mut scope = Self {
+            folders: vec![root.clone()],
+            common: None,
+            inside: PathBuf::new(),
+            home,
+            known: HashMap::new(),
+        };
+        if let Some(tree) = Worktree::around(&root).filter(Worktree::is_listed) {
+            scope.inside = root.strip_prefix(&tree.top).map(Path::to_owned).unwrap_or_default();
+            let folders = tree.siblings().into_iter().map(|top| top.join(&scope.inside));
+            let folders: Vec<_> = folders.filter(|folder| !scope.is_too_large(folder)).collect();
+            scope.folders.extend(folders);
+            scope.common = Some(tree.common);
         }
-        folders.sort();
-        folders.dedup();
-        Self { folders, common, inside, known: HashMap::new() }
+        scope.folders.sort();
+        scope.folders.dedup();
+        scope
+    }
+
+    /// Returns whether a path is a whole disk, the home folder, or a parent of it: it holds other projects.
+    fn is_too_large(&self, path: &Path) -> bool {
+        path.parent().is_none() || self.home.as_deref().is_some_and(|home| home.starts_with(path))
     }
 
     /// Returns whether a session that ran in `cwd` belongs to the workspace.
@@ -55,8 +72,10 @@ impl WorktreeScope {
         }
         // A worktree moved by hand: the repository does not list it, but it still refers to the repository.
         let Some(common) = &self.common else { return false };
-        Worktree::around(&path)
-            .is_some_and(|tree| tree.common == *common && path.starts_with(tree.top.join(&self.inside)))
+        Worktree::around(&path).is_some_and(|tree| {
+            let folder = tree.top.join(&self.inside);
+            tree.common == *common && path.starts_with(&folder) && !self.is_too_large(&folder)
+        })
     }
 
     /// Returns the directories, including the workspace itself.
@@ -89,7 +108,19 @@ impl Worktree {
         Some(Self { top, own: folder, common })
     }
 
-    /// Returns the roots of all worktrees of the repository.
+    /// Returns whether the repository lists this worktree, or is in it.
+    fn is_listed(&self) -> bool {
+        let git = real(&self.top).join(".git");
+        if git.is_dir() {
+            // Not a link to another repository.
+            return self.common == git;
+        }
+        let own = real(&self.own);
+        let back = read_small(&own.join("gitdir")).map(|back| real(&own.join(back.trim())));
+        own.parent().is_some_and(|folder| folder == self.common.join("worktrees")) && back == Some(git)
+    }
+
+    /// Returns the roots of the repository's worktrees that lead back to it.
     fn siblings(&self) -> Vec<PathBuf> {
         let mut tops = Vec::new();
         if self.common.file_name().is_some_and(|name| name == ".git") {
@@ -102,6 +133,9 @@ impl Worktree {
             let git_file = folder.join(git_file.trim());
             tops.extend(git_file.parent().map(real));
         }
+        tops.retain(|top| {
+            Self::around(top).is_some_and(|tree| tree.top == *top && tree.common == self.common)
+        });
         tops
     }
 }
@@ -206,6 +240,62 @@ mod tests {
             let mut scope = WorktreeScope::of(&base.join(workspace));
             assert_eq!(scope.holds(&base.join(cwd)), expected, "{cwd} in {workspace}");
             assert_eq!(scope.holds(&base.join(cwd)), expected, "asked again");
+        }
+    }
+
+    /// Regression: a folder with a forged `.git` had the whole home folder, or any repository, as its other worktree.
+    #[cfg(unix)]
+    #[test]
+    fn what_a_git_folder_claims_is_not_believed() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        let home = base.join("home");
+        let repository = |name: &str| write(home.join(name).join(".git/HEAD"), "ref: refs/heads/main\n");
+        for name in ["forged", "secret", "."] {
+            repository(name);
+        }
+        let secret = home.join("secret/.git").display().to_string();
+        // Lists folders that know nothing of it.
+        for (number, claimed) in [".git", "secret/.git", "plain/.git", "../../.git"].iter().enumerate() {
+            let gitdir = home.join("forged/.git/worktrees").join(number.to_string()).join("gitdir");
+            write(gitdir, &format!("{}\n", home.join(claimed).display()));
+        }
+        // Says that it is a worktree of a repository that does not list it, in four ways.
+        write(home.join("alleged/.git"), &format!("gitdir: {secret}\n"));
+        write(home.join("listed-elsewhere/.git"), &format!("gitdir: {secret}/worktrees/true\n"));
+        write(home.join("secret/.git/worktrees/true/gitdir"), &home.join("true/.git").display().to_string());
+        write(home.join("secret/.git/worktrees/true/commondir"), "../..\n");
+        write(home.join("true/.git"), &format!("gitdir: {secret}/worktrees/true\n"));
+        write(home.join("with-own-folder/.git"), "gitdir: fake\n");
+        write(home.join("with-own-folder/fake/commondir"), &secret);
+        write(home.join("with-own-folder/fake/gitdir"), "../.git");
+        fs::create_dir_all(home.join("linked")).unwrap();
+        std::os::unix::fs::symlink(home.join("secret/.git"), home.join("linked/.git")).unwrap();
+        // A true worktree of the home folder.
+        write(home.join(".git/worktrees/side/gitdir"), &base.join("side/.git").display().to_string());
+        write(home.join(".git/worktrees/side/commondir"), "../..\n");
+        write(base.join("side/.git"), &format!("gitdir: {}\n", home.join(".git/worktrees/side").display()));
+
+        let rows = [
+            ("home/forged", "home/forged", true),
+            ("home/forged", "home", false),
+            ("home/forged", "home/any", false),
+            ("home/forged", "home/secret", false),
+            ("home/forged", "home/plain", false),
+            ("home/alleged", "home/secret", false),
+            ("home/alleged", "home/true", false),
+            ("home/listed-elsewhere", "home/secret", false),
+            ("home/with-own-folder", "home/secret", false),
+            ("home/linked", "home/secret", false),
+            ("home/secret", "home/true", true),
+            ("home/true", "home/secret", true),
+            ("side", "home", false),
+            ("side", "home/any", false),
+            ("side/dotfiles", "home/dotfiles", true),
+        ];
+        for (workspace, cwd, expected) in rows {
+            let mut scope = WorktreeScope::beside(&base.join(workspace), Some(home.clone()));
+            assert_eq!(scope.holds(&base.join(cwd)), expected, "{cwd} in {workspace}: {:?}", scope.folders());
         }
     }
 
