@@ -27,6 +27,7 @@ pub(super) type Reply = Result<Value, RpcError>;
 pub(super) struct Connection {
     name: String,
     pub(super) group: Arc<Group>,
+    groups: Arc<Groups>,
     outgoing: Mutex<Option<mpsc::Sender<Vec<u8>>>>,
     unread: Arc<AtomicUsize>,
     waiting: Mutex<HashMap<u64, mpsc::Sender<Reply>>>,
@@ -58,7 +59,7 @@ impl Connection {
         name: &str,
         command: &AcpCommand,
         folder: &Path,
-        groups: &Groups,
+        groups: &Arc<Groups>,
     ) -> io::Result<(Arc<Self>, Lines)> {
         let mut process = Command::new(&command.program);
         process
@@ -88,6 +89,7 @@ impl Connection {
         let connection = Self {
             name: name.to_owned(),
             group,
+            groups: groups.clone(),
             outgoing: Mutex::new(Some(outgoing)),
             unread,
             waiting: Mutex::default(),
@@ -202,14 +204,24 @@ impl Connection {
         self.close();
     }
 
+    /// Stops the agent, but not what it started in a session of its own. Does not block.
+    pub(super) fn retire(&self, why: String) {
+        self.stop_reason.lock().get_or_insert(why);
+        self.close_after(|| self.groups.let_go(&self.group));
+    }
+
     /// Stops the agent. Does not block.
     pub(super) fn close(&self) {
+        self.close_after(|| self.group.look());
+    }
+
+    /// Children can't be found after it has exited, so `look` comes first.
+    fn close_after(&self, look: impl FnOnce()) {
         if self.outgoing.lock().is_none() {
             // Already stopped.
             return;
         }
-        // Children can't be found after it has exited.
-        self.group.look();
+        look();
         // Close its input first, so that it can exit by itself.
         self.outgoing.lock().take();
         self.waiting.lock().clear();

@@ -38,6 +38,14 @@ use std::{
 /// The reason shown on a call that is still open when its turn ends.
 const UNFINISHED: &str = "no end was reported";
 
+/// A timeout that has passed.
+enum Due {
+    /// The agent has not reacted to a cancel.
+    Cancel,
+    /// It has had nothing to do for long.
+    Rest,
+}
+
 #[derive(Debug)]
 pub(super) struct Live {
     pub(super) name: String,
@@ -148,21 +156,25 @@ impl Live {
 
     fn tick(&self) {
         self.apply_cancel(&mut self.stage.lock());
-        let stop_reason = self.stage(|stage, now| {
+        let due = self.stage(|stage, now| {
             stage.timeline.tick(now);
-            let name = &self.name;
             if stage.cancel_deadline.is_some_and(|cancel_deadline| now >= cancel_deadline) {
                 stage.cancel_deadline = None;
-                return Some(format!("{name} did not react to a cancel and was stopped"));
+                return Some(Due::Cancel);
             }
             let idle = stage.turn.is_none() && stage.prompt.is_none() && !stage.opening;
             let long = now.saturating_duration_since(stage.idle_since) >= self.timeouts.idle;
             // No turn starts from here on.
             stage.closed |= idle && long;
-            (idle && long).then(|| format!("{name} had nothing to do and was stopped"))
+            (idle && long).then_some(Due::Rest)
         });
-        if let Some(stop_reason) = stop_reason {
-            self.connection.stop(stop_reason);
+        let name = &self.name;
+        match due {
+            Some(Due::Cancel) => {
+                self.connection.stop(format!("{name} did not react to a cancel and was stopped"));
+            }
+            Some(Due::Rest) => self.connection.retire(format!("{name} had nothing to do and was stopped")),
+            None => {}
         }
     }
 

@@ -16,7 +16,7 @@ mod tests;
 
 use crate::{
     limits::{CANCEL_CHECK, ERRORS, ERRORS_REST, EXIT, LINE, LINES_AHEAD},
-    process::{Collected, Group, Line, exit_in_words, read_lines},
+    process::{Collected, Group, Groups, Line, exit_in_words, read_lines},
     shell::Environment,
 };
 use event::Event;
@@ -51,6 +51,8 @@ pub(crate) struct CommandLine {
     environment: Arc<Environment>,
     /// Running programs, by our session id.
     running: Mutex<HashMap<String, Arc<Group>>>,
+    /// All of its programs, including those whose turn is over.
+    groups: Groups,
 }
 
 /// The reason a turn has no outcome of its own.
@@ -61,7 +63,7 @@ enum Stop {
 
 impl CommandLine {
     pub(crate) fn new(id: String, name: String, program: PathBuf, environment: Arc<Environment>) -> Self {
-        Self { id, name, program, environment, running: Mutex::default() }
+        Self { id, name, program, environment, running: Mutex::default(), groups: Groups::default() }
     }
 
     fn command(&self, request: &AgentRequest) -> Command {
@@ -84,7 +86,7 @@ impl CommandLine {
         recorder: &mut Recorder<'_>,
         cancel: &CancellationToken,
     ) -> Result<(), Stop> {
-        let (group, streams) = Group::start(&mut self.command(request)).map_err(|error| {
+        let (group, streams) = self.groups.start(&mut self.command(request)).map_err(|error| {
             let program = self.program.display();
             Stop::Failed(format!(
                 "{}: cannot start {program}: {error}; `openagents doctor` says what to do",
@@ -203,8 +205,7 @@ impl AgentProvider for CommandLine {
     }
 
     fn shut_down(&self) {
-        let groups: Vec<_> = self.running.lock().drain().map(|(_, group)| group).collect();
-        Group::stop_all(&groups);
+        self.groups.end();
     }
 }
 

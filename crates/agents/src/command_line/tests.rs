@@ -82,19 +82,28 @@ fn prompt(
     cancel: &CancellationToken,
 ) -> (PromptOutcome, Arc<Host>) {
     let folder = tempfile::tempdir().unwrap();
-    let path = program(folder.path(), "agent", script);
+    let (agent, request) = agent(id, script, resume, folder.path());
+    let host = Arc::new(Host::default());
+    (agent.prompt(&request, host.clone(), cancel), host)
+}
+
+fn agent(
+    id: &str,
+    script: &str,
+    resume: Option<&str>,
+    folder: &std::path::Path,
+) -> (CommandLine, AgentRequest) {
+    let path = program(folder, "agent", script);
     let environment = Arc::new(Environment::default().with_path("/usr/bin:/bin"));
-    let agent = CommandLine::new(id.to_owned(), "Agent".to_owned(), path, environment);
     let request = AgentRequest {
         session_id: "s".to_owned(),
-        root: folder.path().to_owned(),
+        root: folder.to_owned(),
         text: "-do it".to_owned(),
         transcript: Conversation::default(),
         resume: resume.map(str::to_owned),
         limits: AccessLimits::default(),
     };
-    let host = Arc::new(Host::default());
-    (agent.prompt(&request, host.clone(), cancel), host)
+    (CommandLine::new(id.to_owned(), "Agent".to_owned(), path, environment), request)
 }
 
 fn run(id: &str, script: &str) -> (PromptOutcome, Arc<Host>) {
@@ -253,6 +262,31 @@ fn a_cancel_ends_the_program_and_what_it_started() {
         assert!(started.elapsed() < Duration::from_secs(60), "{id} still runs");
         thread::sleep(CANCEL_CHECK);
     }
+}
+
+/// Regression: a program whose turn had been cancelled was left running when OpenAgents ended.
+#[test]
+fn a_program_that_ignores_its_end_is_gone_after_the_shutdown() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "trap '' TERM; echo $$ > id.new; mv id.new id; while [ -e id ]; do sleep 0.1; done";
+    let (agent, request) = agent(CODEX, script, None, folder.path());
+    let cancel = CancellationToken::new();
+    let file = folder.path().join("id");
+    thread::scope(|scope| {
+        let turn = scope.spawn(|| agent.prompt(&request, Arc::new(Host::default()), &cancel));
+        let started = Instant::now();
+        while !file.exists() {
+            assert!(started.elapsed() < Duration::from_secs(60));
+            thread::sleep(CANCEL_CHECK);
+        }
+        cancel.cancel();
+        assert_eq!(turn.join().unwrap().state, RunState::Cancelled);
+    });
+    agent.shut_down();
+    let id = std::fs::read_to_string(file).unwrap();
+    let state = Command::new("ps").args(["-o", "state=", "-p", id.trim()]).output().unwrap().stdout;
+    let state = String::from_utf8(state).unwrap();
+    assert!(state.trim().is_empty() || state.starts_with('Z'), "it is in the state {state}");
 }
 
 #[test]

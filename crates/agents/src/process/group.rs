@@ -13,10 +13,16 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// The variable that marks the processes of a group. As one of ours, it is not passed on to the agents of an OpenAgents
+/// that an agent starts.
+const MARK: &str = "OPENAGENTS_PROCESS_GROUP";
+
 /// A process group. It is killed when its leader exits, or stopped on request.
 #[derive(Debug)]
 pub(crate) struct Group {
     id: Pid,
+    /// `NAME=value` in the environment of its processes, to find those that have lost their parent.
+    mark: Option<String>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -30,6 +36,8 @@ struct State {
     stopping: bool,
     /// Recorded descendants of the leader, in other groups too.
     family: Family,
+    /// Only the group is stopped: descendants in other groups go on.
+    alone: bool,
 }
 
 #[derive(Debug)]
@@ -42,11 +50,21 @@ pub(crate) struct Streams {
 impl Group {
     /// Starts a command as the leader of a new group.
     pub(crate) fn start(command: &mut Command) -> io::Result<(Arc<Self>, Streams)> {
+        Self::start_as(None, command)
+    }
+
+    /// Same as [`Self::start`], with a mark by which its processes are found.
+    pub(super) fn start_marked(command: &mut Command) -> io::Result<(Arc<Self>, Streams)> {
+        let id = uuid::Uuid::new_v4().to_string();
+        Self::start_as(Some(format!("{MARK}={id}")), command.env(MARK, &id))
+    }
+
+    fn start_as(mark: Option<String>, command: &mut Command) -> io::Result<(Arc<Self>, Streams)> {
         let mut child = command.process_group(0).spawn()?;
         let streams =
             Streams { stdin: child.stdin.take(), stdout: child.stdout.take(), stderr: child.stderr.take() };
         let id = Pid::from_child(&child);
-        let group = Arc::new(Self { id, state: Mutex::default(), changed: Condvar::new() });
+        let group = Arc::new(Self { id, mark, state: Mutex::default(), changed: Condvar::new() });
         let waiting = group.clone();
         let waiter = std::thread::Builder::new().name("child".to_owned());
         if let Err(error) = waiter.spawn(move || waiting.wait_for(child)) {
@@ -70,7 +88,7 @@ impl Group {
     }
 
     fn signal(&self, signal: Signal) {
-        self.look();
+        self.record(self.mark.as_deref());
         let state = self.state.lock();
         if state.ended.is_none() {
             // Fails if it has just exited.
@@ -81,17 +99,33 @@ impl Group {
 
     /// Records the descendants of the leader, which can't be found once it has exited.
     pub(crate) fn look(&self) {
-        if self.ended().is_some() {
+        self.record(None);
+    }
+
+    fn record(&self, mark: Option<&str>) {
+        let is_over = |state: &State| state.ended.is_some() || state.alone;
+        if is_over(&self.state.lock()) {
             return;
         }
-        let family = Family::of(self.id);
+        let family = Family::of(self.id, mark);
         let mut state = self.state.lock();
+        if state.alone {
+            return;
+        }
         if state.ended.is_none() {
             state.family.extend(family);
         } else {
             // The leader has exited meanwhile.
             family.signal(Signal::KILL);
         }
+    }
+
+    /// From now on only the group itself is stopped. Returns its descendants, in other groups too.
+    pub(super) fn let_go(&self) -> Family {
+        self.record(self.mark.as_deref());
+        let mut state = self.state.lock();
+        state.alone = true;
+        std::mem::take(&mut state.family)
     }
 
     /// Sends SIGTERM to the whole group, once. Returns when it was sent.
@@ -240,6 +274,25 @@ mod tests {
         for stop in [Group::stop, Group::kill] {
             let (group, pid) = start("setsid sleep 300 & echo $!; wait");
             // If `setsid` has not run yet, the process is still in the group.
+            stop(&group);
+            assert!(group.wait(Duration::from_secs(60)).is_some());
+            assert!(ends(pid));
+        }
+    }
+
+    /// Regression: a process that had left its group and lost its parent was not found.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_that_has_lost_its_parent_is_stopped() {
+        for stop in [Group::stop, Group::kill] {
+            let mut command = Command::new("/bin/sh");
+            let script = "setsid sh -c 'sleep 300 >/dev/null & echo $!'; echo; while :; do sleep 1; done";
+            command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::piped());
+            let (group, streams) = Group::start_marked(&mut command).unwrap();
+            let mut lines = std::io::BufReader::new(streams.stdout.unwrap()).lines();
+            let pid = lines.next().unwrap().unwrap().parse().unwrap();
+            // Its parent has exited.
+            lines.next().unwrap().unwrap();
             stop(&group);
             assert!(group.wait(Duration::from_secs(60)).is_some());
             assert!(ends(pid));

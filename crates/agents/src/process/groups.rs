@@ -1,7 +1,12 @@
 //! All process groups of one owner.
 
-use super::group::{Group, Streams};
+use super::{
+    family::Family,
+    group::{Group, Streams},
+};
+use crate::limits::STOP_GRACE;
 use parking_lot::Mutex;
+use rustix::process::Signal;
 use std::{
     io,
     process::Command,
@@ -17,6 +22,8 @@ pub(crate) struct Groups {
 #[derive(Debug, Default)]
 struct Running {
     groups: Vec<Weak<Group>>,
+    /// What groups have let go of.
+    left: Family,
     ended: bool,
 }
 
@@ -28,20 +35,36 @@ impl Groups {
         if running.ended {
             return Err(io::Error::other("OpenAgents is shutting down"));
         }
-        let (group, streams) = Group::start(command)?;
+        let (group, streams) = Group::start_marked(command)?;
         running.groups.retain(|group| group.upgrade().is_some_and(|group| group.ended().is_none()));
         running.groups.push(Arc::downgrade(&group));
         Ok((group, streams))
     }
 
-    /// Stops all groups, including those already stopping. Blocks for little more than 2 s.
+    /// Lets go of what a group has started outside of itself, such as a server in a session of its own: it goes on when
+    /// the group is stopped, until [`Self::end`].
+    pub(crate) fn let_go(&self, group: &Group) {
+        let left = group.let_go();
+        self.running.lock().left.extend(left);
+    }
+
+    /// Stops all groups, including those already stopping and what was let go. Blocks for little more than
+    /// 2 s.
     pub(crate) fn end(&self) {
-        let groups: Vec<_> = {
+        let (groups, left) = {
             let mut running = self.running.lock();
             running.ended = true;
-            running.groups.drain(..).filter_map(|group| group.upgrade()).collect()
+            let groups: Vec<_> = running.groups.drain(..).filter_map(|group| group.upgrade()).collect();
+            (groups, std::mem::take(&mut running.left))
         };
-        Group::stop_all(&groups);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                left.signal(Signal::TERM);
+                left.wait(STOP_GRACE);
+                left.signal(Signal::KILL);
+            });
+            Group::stop_all(&groups);
+        });
     }
 }
 

@@ -3,7 +3,7 @@
 use super::host::{Host, Say, Scene, Setup};
 use openagents_agents::acp::AcpTimeouts;
 use openagents_core::{CancellationToken, agent::AgentProvider as _, update::RunState};
-use std::time::Duration;
+use std::{process::Stdio, time::Duration};
 
 #[test]
 fn a_cancel_closes_everything() {
@@ -127,6 +127,29 @@ fn an_agent_with_nothing_to_do_is_stopped_and_started_again() {
     let session = scene.prompt("[[session]]").text;
     assert_eq!(session, format!("{} prompt 1", scene.host.remembered.lock().unwrap()[0]));
     assert!(!scene.shown().contains("Replayed"), "{}", scene.shown());
+}
+
+/// Regression: a server that it had started in a group of its own ended with it.
+#[test]
+fn what_an_idle_agent_has_started_apart_goes_on_until_the_end() {
+    let timeouts = AcpTimeouts { idle: Duration::from_millis(50), ..AcpTimeouts::default() };
+    let scene = Setup { timeouts, ..Setup::default() }.scene(Host::with([]));
+    let said = scene.prompt("[[leave-process]] [[say  ]] [[leave-detached]] [[say  ]] [[session]]").text;
+    let ids: Vec<i32> = said.split([' ', '-']).filter_map(|word| word.parse().ok()).collect();
+    let [in_group, apart, agent, _] = ids[..] else { panic!("{said}") };
+    assert!(ends(agent) && ends(in_group));
+    // It is reaped after everything that ends with it.
+    while test_kill(agent) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(test_kill(apart));
+    scene.agent.shut_down();
+    assert!(ends(apart));
+}
+
+fn test_kill(pid: i32) -> bool {
+    let mut sent = std::process::Command::new("kill");
+    sent.args(["-0", &pid.to_string()]).stderr(Stdio::null()).status().unwrap().success()
 }
 
 /// Waits until a process has exited or is a zombie.
