@@ -57,8 +57,6 @@ pub(crate) const TYPE_BYTES: usize = 64 << 10;
 /// Maximum bytes tokenized at once: a long run of one class of characters takes quadratic time or panics.
 pub(crate) const TOKENIZED_BYTES: usize = 4 << 10;
 
-/// Percent of memory in use above which an idle model is unloaded.
-pub(crate) const PRESSURE_PERCENT: u64 = 85;
 /// Context lengths in tokens, tried from the largest.
 pub(crate) const CONTEXTS: [u32; 5] = [32_768, 16_384, 8_192, 4_096, 2_048];
 /// Context lengths in tokens that a person may ask for.
@@ -89,8 +87,11 @@ pub(crate) const REDIRECTS: usize = 10;
 
 /// Interval of memory checks while a model is loaded.
 pub(crate) const REST_CHECK: Duration = Duration::from_secs(15);
-/// Idle time before memory pressure unloads a model, since a model that has just answered is likely to be used again.
+/// Idle time before critical memory pressure unloads a model, since a model that has just answered is likely to be used
+/// again.
 pub(crate) const REST_GRACE: Duration = Duration::from_secs(15);
+/// The same for a warning: the system copes, and loading a large model again takes longer than most pauses.
+pub(crate) const REST_WARNED: Duration = Duration::from_secs(120);
 /// Interval of checks for a cancel in the queue for the engine.
 pub(crate) const CANCEL_CHECK: Duration = Duration::from_millis(25);
 /// Time to wait for downloads on shutdown.

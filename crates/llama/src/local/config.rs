@@ -2,7 +2,7 @@
 
 use crate::{
     Engine,
-    machine::{self, MachineFacts},
+    machine::{self, MachineFacts, Pressure},
     models::download::Patience,
 };
 use openagents_core::model::SettingsStore;
@@ -31,6 +31,8 @@ pub struct LocalConfig {
     /// The requested context length in tokens.
     pub context: Option<u32>,
     pub(super) machine: Source<MachineFacts>,
+    /// `None` where the system does not say.
+    pub(super) pressure: Source<Option<Pressure>>,
     pub(super) clock: Source<Instant>,
 }
 
@@ -51,6 +53,7 @@ impl LocalConfig {
                 .as_deref()
                 .and_then(machine::asked_context),
             machine: Source(Arc::new(MachineFacts::read)),
+            pressure: Source(Arc::new(Pressure::of_system)),
             clock: Source(Arc::new(Instant::now)),
         }
     }

@@ -1,7 +1,10 @@
 //! Unloads the model when it is idle, or when the machine needs the memory.
 
 use super::{Inner, status::Run};
-use crate::limits::{REST_CHECK, REST_GRACE};
+use crate::{
+    limits::{REST_CHECK, REST_GRACE, REST_WARNED},
+    machine::Pressure,
+};
 use openagents_core::model::ModelError;
 use std::{
     sync::{Arc, Weak, mpsc::Receiver},
@@ -16,9 +19,14 @@ enum Rest {
     Look(Duration),
 }
 
-fn rest(idle: Duration, idle_minutes: u32, pressed: bool) -> Rest {
+fn rest(idle: Duration, idle_minutes: u32, pressure: Pressure) -> Rest {
     let allowed = Duration::from_secs(u64::from(idle_minutes) * 60);
-    if (idle_minutes > 0 && idle >= allowed) || (pressed && idle >= REST_GRACE) {
+    let is_needed = match pressure {
+        Pressure::Normal => false,
+        Pressure::Warning => idle >= REST_WARNED,
+        Pressure::Critical => idle >= REST_GRACE,
+    };
+    if (idle_minutes > 0 && idle >= allowed) || is_needed {
         return Rest::Unload;
     }
     let left = if idle_minutes > 0 { allowed - idle } else { REST_CHECK };
@@ -57,7 +65,9 @@ impl Inner {
             }
             (now.saturating_duration_since(state.engine.since), state.saved.settings.idle_minutes)
         };
-        match rest(idle, idle_minutes, self.config.machine.read().is_under_pressure()) {
+        let said = self.config.pressure.read();
+        let pressure = said.unwrap_or_else(|| Pressure::of_available(&self.config.machine.read()));
+        match rest(idle, idle_minutes, pressure) {
             Rest::Look(after) => Some(after),
             Rest::Unload => {
                 // A request has come meanwhile. Its end may not notify, since it may only have checked.
@@ -93,19 +103,21 @@ mod tests {
     fn idle_models_are_unloaded_after_their_time_and_under_pressure() {
         let seconds = Duration::from_secs;
         let rows = [
-            (0, 10, false, Rest::Look(REST_CHECK)),
-            (595, 10, false, Rest::Look(seconds(5))),
-            (600, 10, false, Rest::Unload),
-            (100_000, 0, false, Rest::Look(REST_CHECK)),
-            (14, 10, true, Rest::Look(REST_CHECK)),
-            (15, 10, true, Rest::Unload),
-            (15, 0, true, Rest::Unload),
+            (0, 10, Pressure::Normal, Rest::Look(REST_CHECK)),
+            (595, 10, Pressure::Normal, Rest::Look(seconds(5))),
+            (600, 10, Pressure::Normal, Rest::Unload),
+            (100_000, 0, Pressure::Normal, Rest::Look(REST_CHECK)),
+            (119, 10, Pressure::Warning, Rest::Look(REST_CHECK)),
+            (120, 10, Pressure::Warning, Rest::Unload),
+            (14, 10, Pressure::Critical, Rest::Look(REST_CHECK)),
+            (15, 10, Pressure::Critical, Rest::Unload),
+            (15, 0, Pressure::Critical, Rest::Unload),
         ];
-        for (idle, minutes, pressed, expected) in rows {
+        for (idle, minutes, pressure, expected) in rows {
             assert_eq!(
-                rest(seconds(idle), minutes, pressed),
+                rest(seconds(idle), minutes, pressure),
                 expected,
-                "{idle} s of {minutes} min, {pressed}"
+                "{idle} s of {minutes} min, {pressure:?}"
             );
         }
     }

@@ -1,6 +1,5 @@
 //! Memory and disk of the system.
 
-use crate::limits::PRESSURE_PERCENT;
 use std::path::Path;
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
@@ -34,12 +33,6 @@ impl MachineFacts {
             device_memory: metal.then(|| metal_working_set(total)),
         }
     }
-
-    /// Returns whether an idle model should be unloaded to free memory.
-    pub(crate) fn is_under_pressure(&self) -> bool {
-        let used = self.memory_total.saturating_sub(self.memory_free);
-        used.saturating_mul(100) >= self.memory_total.saturating_mul(PRESSURE_PERCENT)
-    }
 }
 
 /// Returns the free disk space in bytes at a folder or its nearest existing parent.
@@ -72,14 +65,6 @@ mod tests {
         let gib = |gib: u64| gib << 30;
         for (total, metal) in [(16, 10), (24, 16), (32, 21), (64, 48), (128, 96)] {
             assert_eq!(metal_working_set(gib(total)) >> 30, metal, "{total} GiB");
-        }
-    }
-
-    #[test]
-    fn pressure_begins_at_85_percent() {
-        for (free, pressed) in [(16, false), (15, true), (0, true)] {
-            let facts = MachineFacts { memory_total: 100, memory_free: free, device_memory: None };
-            assert_eq!(facts.is_under_pressure(), pressed, "{free} of 100 free");
         }
     }
 }

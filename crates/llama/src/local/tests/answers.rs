@@ -1,7 +1,10 @@
 //! Loading, answering, waiting, unloading.
 
 use super::stage::{Cue, ROOMY, Stage, ask, card, until};
-use crate::{Local, machine::MachineFacts};
+use crate::{
+    Local,
+    machine::{MachineFacts, Pressure},
+};
 use openagents_core::{
     CancellationToken,
     model::{
@@ -196,7 +199,10 @@ fn an_idle_model_is_unloaded() {
     let facts = Arc::new(Mutex::new(ROOMY));
     let stage = Stage::new().with_model("tiny.gguf");
     let (clock, machine) = (now.clone(), facts.clone());
+    let said = Arc::new(Mutex::new(None));
+    let pressure = said.clone();
     let config = stage.config().with_clock(move || *clock.lock().unwrap());
+    let config = config.with_pressure(move || *pressure.lock().unwrap());
     let local = Local::start(config.with_machine(move || *machine.lock().unwrap()));
     local.command(ModelCommand::Use { id: "tiny".to_owned() }).unwrap();
     let minutes = |minutes: u64| start + Duration::from_secs(minutes * 60);
@@ -212,6 +218,11 @@ fn an_idle_model_is_unloaded() {
     assert!(local.inner.look_after(minutes(999)).is_some());
     assert_eq!(card(&local, "tiny").status, ModelStatus::Ready);
     facts.lock().unwrap().memory_free = 1 << 30;
+    // Regression: nearly all of the memory was in use, and the system did not mind.
+    *said.lock().unwrap() = Some(Pressure::Normal);
+    assert!(local.inner.look_after(minutes(999)).is_some());
+    assert_eq!(card(&local, "tiny").status, ModelStatus::Ready);
+    *said.lock().unwrap() = None;
     assert_eq!(local.inner.look_after(minutes(999)), None);
     assert_eq!(card(&local, "tiny").status, ModelStatus::NotLoaded);
 }

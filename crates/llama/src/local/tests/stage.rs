@@ -5,7 +5,7 @@ use crate::{
     Engine, LoadRequest, Loaded,
     engine::Device,
     gguf::testing::{Draft, Pair},
-    machine::MachineFacts,
+    machine::{MachineFacts, Pressure},
     models::download::Patience,
 };
 use openagents_core::{
@@ -265,6 +265,7 @@ impl Stage {
             ..LocalConfig::new(folder, self.settings.clone(), self.engine.clone())
         }
         .with_machine(|| ROOMY)
+        .with_pressure(|| None)
     }
 
     pub(super) fn local(&self) -> Arc<Local> {
@@ -311,6 +312,15 @@ impl LocalConfig {
     /// Replaces the facts about this machine.
     pub(super) fn with_machine(mut self, facts: impl Fn() -> MachineFacts + Send + Sync + 'static) -> Self {
         self.machine = Source(Arc::new(facts));
+        self
+    }
+
+    /// Replaces what the system says about its memory.
+    pub(super) fn with_pressure(
+        mut self,
+        said: impl Fn() -> Option<Pressure> + Send + Sync + 'static,
+    ) -> Self {
+        self.pressure = Source(Arc::new(said));
         self
     }
 
