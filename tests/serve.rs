@@ -4,11 +4,11 @@
 
 use anyhow::{Context, Result};
 use openagents_e2e::{
-    server::Server,
-    terminal::{Desk, json_lines},
+    server::{Client, Server},
+    terminal::{Desk, json_lines, program},
 };
-use serde_json::Value;
-use std::{io::Read, net::TcpListener, os::unix::fs::PermissionsExt};
+use serde_json::{Value, json};
+use std::{io::Read, net::TcpListener, os::unix::fs::PermissionsExt, process::Command, time::Duration};
 
 fn start(desk: &Desk) -> Result<Server> {
     Server::start(desk.openagents(&["serve", "--port", "0", "--json"])?)
@@ -36,6 +36,56 @@ fn a_polite_kill_ends_it_cleanly_and_gives_the_folder_back() -> Result<()> {
         assert_eq!(server.child.wait()?.code(), Some(0));
         assert!(!desk.folder("home").join("bridge.json").exists());
     }
+    Ok(())
+}
+
+/// An agent that ignores SIGTERM and goes on without us, in a turn that ignores its cancel.
+async fn begin_with_a_deaf_agent(desk: &Desk) -> Result<(Server, Client)> {
+    let server = start(desk)?;
+    let mut client = server.connect().await?;
+    // Ends with the test's folder, whatever becomes of the server.
+    let script = "trap '' TERM INT; echo $$ > id; \"$0\"; while [ -e id ]; do sleep 0.1; done";
+    let agent = json!({"id": "deaf", "name": "Deaf", "kind": "acp", "command": "/bin/sh",
+        "args": ["-c", script, program("fake-agent")?]});
+    client.request("_openagents/agents/add", json!({"agent": agent})).await?;
+    let new = json!({"cwd": desk.workspace, "mcpServers": [], "_meta": {"openagents": {"open": true}}});
+    let session = client.request("session/new", new).await?["sessionId"].clone();
+    client.request("session/set_mode", json!({"sessionId": session, "modeId": "custom:deaf"})).await?;
+    let text = json!([{"type": "text", "text": "[[say begun]] [[hang-after-cancel]]"}]);
+    client.send("session/prompt", json!({"sessionId": session, "prompt": text})).await?;
+    client.until("its answer", |frame| frame.to_string().contains("begun")).await?;
+    Ok((server, client))
+}
+
+fn runs(id: &str) -> Result<bool> {
+    let state = Command::new("ps").args(["-o", "state=", "-p", id.trim()]).output()?.stdout;
+    let state = String::from_utf8(state)?;
+    Ok(!state.trim().is_empty() && !state.starts_with('Z'))
+}
+
+#[tokio::test]
+async fn an_agent_deaf_to_cancel_and_kill_does_not_hang_it_and_does_not_survive_it() -> Result<()> {
+    let desk = Desk::new("proj", &[])?;
+    let (mut server, _client) = begin_with_a_deaf_agent(&desk).await?;
+    let id = std::fs::read_to_string(desk.workspace.join("id"))?;
+    assert!(runs(&id)?);
+    server.signal("-TERM")?;
+    assert_eq!(server.child.wait()?.code(), Some(0));
+    assert!(!runs(&id)?);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_second_ctrl_c_does_not_wait_for_a_deaf_agent() -> Result<()> {
+    let desk = Desk::new("proj", &[])?;
+    let (mut server, _client) = begin_with_a_deaf_agent(&desk).await?;
+    server.signal("-INT")?;
+    // Withdrawn as the first thing of a shutdown.
+    while desk.folder("home").join("bridge.json").exists() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    server.signal("-INT")?;
+    assert_eq!(server.child.wait()?.code(), Some(130));
     Ok(())
 }
 

@@ -27,7 +27,7 @@ use std::{
 use tokio::{
     net::TcpListener,
     task::JoinHandle,
-    time::{Instant, sleep},
+    time::{Instant, sleep, timeout, timeout_at},
 };
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
@@ -43,8 +43,14 @@ pub struct Surroundings {
     pub settings: Arc<dyn SettingsStore>,
 }
 
-/// Time for clients to disconnect on shutdown.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time for a shutdown, apart from writing the last updates to the store. Whatever does not end until then is left: a
+/// person who quits does not wait for an agent.
+const SHUTDOWN: Duration = Duration::from_millis(4_500);
+/// Its part for running turns, which end within 100 ms of a cancel. Then the agents are stopped, and their turns with
+/// them.
+const TURNS: Duration = Duration::from_secs(1);
+/// Its part for clients to get the last updates, at least.
+const CLIENTS: Duration = Duration::from_millis(500);
 
 /// How long a temporary bridge waits for another client.
 const UNUSED: Duration = Duration::from_secs(2);
@@ -206,28 +212,48 @@ impl Bridge {
     }
 
     /// Stops running turns, stores their last updates, closes every socket, and releases the data folder.
+    ///
+    /// Takes 5 s at most, unless the disk is slow. A turn, an agent or a client that has not ended by then is left
+    /// behind, for the end of the process; the data folder is then released with it.
     pub async fn shutdown(self) {
+        let deadline = Instant::now() + SHUTDOWN;
         self.instance.withdraw();
         self.accepting.cancel();
-        for listener in self.listeners {
-            if let Err(error) = listener.await {
-                tracing::warn!(%error, "listener task failed");
-            }
-        }
-        self.server.services.turns.stop().await;
         let services = self.server.services.clone();
-        run_blocking(move || {
-            services.agents.iter().for_each(|agents| agents.shut_down());
-            services.models.iter().for_each(|models| models.shut_down());
-        })
-        .await;
+        let (listeners, turns) = (self.listeners, services.turns.clone());
+        let mut turns =
+            Box::pin(async move { tokio::join!(futures::future::join_all(listeners), turns.stop()).0 });
+        let ended = timeout(TURNS, &mut turns).await;
+        let stop = |what: fn(&Services)| {
+            let services = services.clone();
+            run_blocking(move || what(&services))
+        };
+        let providers = async {
+            tokio::join!(
+                stop(|services| services.agents.iter().for_each(|agents| agents.shut_down())),
+                stop(|services| services.models.iter().for_each(|models| models.shut_down())),
+            );
+        };
+        if timeout_at(deadline - CLIENTS, providers).await.is_err() {
+            tracing::warn!("an agent or a model did not stop in time");
+        }
+        let ended = match ended {
+            Ok(listeners) => Some(listeners),
+            Err(_) => timeout_at(deadline - CLIENTS, turns).await.ok(),
+        };
+        match &ended {
+            Some(listeners) => listeners.iter().filter_map(|ended| ended.as_ref().err()).for_each(|error| {
+                tracing::warn!(%error, "listener task failed");
+            }),
+            None => tracing::warn!("a turn did not end in time"),
+        }
         self.server.closing.cancel();
         self.server.connections.close();
-        if tokio::time::timeout(CLOSE_TIMEOUT, self.server.connections.wait()).await.is_err() {
+        if timeout_at(deadline, self.server.connections.wait()).await.is_err() {
             tracing::warn!("some clients did not disconnect in time");
         }
         let store = self.store;
-        drop(self.server);
+        drop((services, self.server));
         run_blocking(move || {
             if let Err(error) = store.flush() {
                 tracing::error!(%error, "the last updates were not stored");
@@ -235,6 +261,10 @@ impl Bridge {
             drop(store);
         })
         .await;
-        drop(self.instance);
+        match ended {
+            Some(_) => drop(self.instance),
+            // The turn may still write.
+            None => std::mem::forget(self.instance),
+        }
     }
 }

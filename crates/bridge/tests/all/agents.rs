@@ -103,6 +103,32 @@ async fn an_agent_that_panics_breaks_its_turn_and_nothing_else() {
     assert!(shown(&updates(&mut client)).contains(&"agent_message_chunk: fine".to_owned()));
 }
 
+/// Regression: the shutdown waited for the turn, whatever its agent did.
+#[tokio::test]
+async fn an_agent_deaf_to_a_cancel_does_not_hold_up_the_shutdown() {
+    let released = Arc::new(AtomicBool::new(false));
+    let waits = released.clone();
+    let agent = ScriptedAgent::new(CODEX, move |_, host, _| {
+        agents::call(host, "open", "edit");
+        while !waits.load(Ordering::SeqCst) {
+            std::thread::park_timeout(std::time::Duration::from_millis(1));
+        }
+        RunState::Complete
+    });
+    let (house, troupe) = agents::house(vec![agent]).await;
+    let mut client = ours_client(&house, "Window").await;
+    let session = session_in(&mut client, &house, CODEX).await;
+    client.ask("session/prompt", prompt(&session, "hello")).await;
+    client.notes_until("\"open\"").await;
+    let support::House { home, workspace, bridge, .. } = house;
+    let over = tokio::time::timeout(std::time::Duration::from_secs(60), bridge.shutdown()).await;
+    let next = openagents_bridge::Bridge::start(support::config(home.path(), &workspace)).await;
+    released.store(true, Ordering::SeqCst);
+    assert!(over.is_ok() && troupe.shut_down.load(Ordering::SeqCst));
+    // The turn may still write.
+    assert!(matches!(next, Err(openagents_bridge::BridgeError::AlreadyRunning { .. })), "{next:?}");
+}
+
 /// Updates of an agent after a cancel are marked as late and reopen nothing.
 #[tokio::test]
 async fn what_comes_late_is_marked() {

@@ -116,8 +116,11 @@ async fn serve(arguments: &args::Serve, config: BridgeConfig) -> anyhow::Result<
         () = watching => {}
         () = announce_requests(client, devices) => {}
     }
-    bridge.shutdown().await;
-    Ok(ExitCode::SUCCESS)
+    // A second Ctrl-C does not wait for agents and clients.
+    tokio::select! {
+        () = bridge.shutdown() => Ok(ExitCode::SUCCESS),
+        () = signals.next() => Ok(ExitCode::from(130)),
+    }
 }
 
 /// Returns the page's addresses for other devices.
