@@ -1,6 +1,6 @@
 //! The bridge behind the window: one in this process, or one that already runs on this data folder.
 
-use crate::{folder, window};
+use crate::{folder, notifications, window};
 use openagents_agents::{AgentsConfig, LocalAgents};
 use openagents_apple::FoundationModels;
 use openagents_bridge::{Bridge, BridgeConfig, BridgeError, Claim, NetworkConfig, Providers, Surroundings};
@@ -66,6 +66,14 @@ impl Backend {
             Address { port: ours.address().port(), token: ours.token().to_owned(), root: self.root.clone() };
         *bridge = Some(ours);
         Ok(address)
+    }
+
+    /// Returns port and token of the bridge, if one runs; starts none.
+    pub(crate) async fn current(&self) -> Option<(u16, String)> {
+        match &*self.bridge.lock().await {
+            Some(ours) => Some((ours.address().port(), ours.token().to_owned())),
+            None => running(&self.config.home),
+        }
     }
 
     /// Ends running turns and flushes the store, if the bridge runs in this process. A second call does nothing.
@@ -177,8 +185,9 @@ fn running(home: &Path) -> Option<(u16, String)> {
 
 fn show(app: &AppHandle, backend: Backend) {
     app.manage(backend);
-    if let Err(error) = window::open(app) {
-        refuse(app, &format!("Couldn't open the window: {error}."));
+    match window::open(app) {
+        Ok(()) => notifications::start(app),
+        Err(error) => refuse(app, &format!("Couldn't open the window: {error}.")),
     }
 }
 

@@ -5,9 +5,8 @@ use crate::{
     editor,
 };
 use std::path::PathBuf;
-use tauri::{AppHandle, State, UserAttentionType, WebviewWindow};
+use tauri::{AppHandle, State, WebviewWindow};
 use tauri_plugin_dialog::DialogExt as _;
-use tauri_plugin_notification::NotificationExt as _;
 use tauri_plugin_opener::OpenerExt as _;
 
 /// Returns the address of the bridge, its token, and the folder to open first. The page calls this before each attempt
@@ -33,20 +32,6 @@ pub(crate) async fn pick_model(app: AppHandle, window: WebviewWindow) -> Option<
     let dialog = app.dialog().file().set_title("Choose a model").add_filter("GGUF models", &["gguf"]);
     let picked = dialog.set_parent(&window).blocking_pick_file()?.into_path().ok()?;
     Some(picked.to_string_lossy().into_owned())
-}
-
-/// Shows a notification, unless the window is visible and focused.
-#[tauri::command]
-pub(crate) fn notify(app: AppHandle, window: WebviewWindow, title: &str, body: &str) {
-    if window.is_visible().unwrap_or(false) && window.is_focused().unwrap_or(false) {
-        return;
-    }
-    if let Err(error) = app.notification().builder().title(title).body(body).show() {
-        tracing::warn!(%error, "cannot show a notification");
-    }
-    if let Err(error) = window.request_user_attention(Some(UserAttentionType::Informational)) {
-        tracing::warn!(%error, "cannot request attention for the window");
-    }
 }
 
 /// Opens a file through a link of an editor.

@@ -8,6 +8,7 @@ mod commands;
 mod editor;
 mod folder;
 mod menu;
+mod notifications;
 mod window;
 
 use backend::Backend;
@@ -41,7 +42,6 @@ fn main() -> anyhow::Result<()> {
             commands::bridge_address,
             commands::pick_folder,
             commands::pick_model,
-            commands::notify,
             commands::open_editor,
             commands::run_editor
         ])

@@ -9,7 +9,8 @@ use tauri::{
 use tauri_plugin_opener::OpenerExt as _;
 use tauri_plugin_window_state::StateFlags;
 
-const LABEL: &str = "main";
+/// The name of the window.
+pub(crate) const LABEL: &str = "main";
 /// The event that sends a folder, opened from outside the page, to the page.
 const FOLDER_EVENT: &str = "open-folder";
 

@@ -13,8 +13,6 @@ export interface Backend {
   runEditor?: (command: string, root: string, path: string, line: number) => Promise<void>;
   /** Registers for menu commands and for folders opened from outside the page. */
   listen?: (commands: Commands) => void;
-  /** Shows a system notification unless the page is visible. Absent in a browser, which has its own. */
-  notify?: (title: string, body: string) => void;
   /** The scope last granted to this token; null if unknown. */
   scope: string | null;
   /** The token belongs to a paired device. */

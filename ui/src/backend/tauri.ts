@@ -25,11 +25,6 @@ export class TauriBackend implements Backend {
   openEditor = (link: string): Promise<void> => invoke('open_editor', { link });
   runEditor = (command: string, root: string, path: string, line: number): Promise<void> => invoke('run_editor', { command, root, path, line });
 
-  notify = (title: string, body: string): void => {
-    // The page shows the same information.
-    void invoke('notify', { title, body }).catch(() => undefined);
-  };
-
   listen = (commands: Commands): void => {
     void listen<string>('menu', (event) => commands.menu(event.payload));
     void listen<string>('open-folder', (event) => commands.folder(event.payload));

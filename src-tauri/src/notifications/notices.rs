@@ -1,0 +1,180 @@
+//! What is worth a notification, from what the bridge tells its clients.
+
+use serde_json::Value;
+use std::collections::{HashMap, HashSet};
+
+/// Maximum characters of a text in a notification.
+const CHARS: usize = 300;
+
+/// A notification.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Notice {
+    /// `approval`, `turn` or `device`.
+    pub(crate) kind: &'static str,
+    pub(crate) title: String,
+    pub(crate) body: String,
+}
+
+/// What was seen and told so far, over all connections.
+#[derive(Debug, Default)]
+pub(crate) struct Notices {
+    /// By session with a turn or pending approvals: whether a turn runs, and the number of approvals.
+    busy: HashMap<String, (bool, u64)>,
+    /// Ids of approvals and access requests.
+    told: HashSet<String>,
+}
+
+/// What a list of sessions says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct ListNews {
+    /// Ended turns.
+    pub(crate) notices: Vec<Notice>,
+    /// Sessions with approvals to be read.
+    pub(crate) asking: Vec<String>,
+}
+
+impl Notices {
+    /// Takes rows of the list of sessions.
+    pub(crate) fn sessions(&mut self, rows: &Value) -> ListNews {
+        let mut news = ListNews::default();
+        for row in rows.as_array().into_iter().flatten() {
+            let Some(id) = row["sessionId"].as_str() else { continue };
+            let ours = &row["_meta"]["openagents"];
+            let now = (ours["running"] == true, ours["waiting"].as_u64().unwrap_or_default());
+            let before =
+                if now == (false, 0) { self.busy.remove(id) } else { self.busy.insert(id.to_owned(), now) };
+            let (was_running, _) = before.unwrap_or_default();
+            if was_running && now == (false, 0) {
+                let title = shown(row["title"].as_str().unwrap_or_default());
+                let title = if title.is_empty() { "OpenAgents".to_owned() } else { title };
+                news.notices.push(Notice { kind: "turn", title, body: "Finished".to_owned() });
+            }
+            // Another one may have taken the place of an answered one.
+            if now.1 > 0 && before != Some(now) {
+                news.asking.push(id.to_owned());
+            }
+        }
+        news
+    }
+
+    /// Takes the pending approvals of a session.
+    pub(crate) fn approvals(&mut self, approvals: &Value) -> Vec<Notice> {
+        let pending = approvals.as_array().into_iter().flatten();
+        let new: Vec<_> = pending.filter(|approval| self.is_new(&approval["id"])).collect();
+        let notice = |approval: &Value| Notice {
+            kind: "approval",
+            title: format!("{} is waiting", shown(approval["agent"].as_str().unwrap_or("An agent"))),
+            body: shown(approval["title"].as_str().unwrap_or_default()),
+        };
+        new.into_iter().map(notice).collect()
+    }
+
+    /// Takes the devices with their access requests.
+    pub(crate) fn devices(&mut self, devices: &Value) -> Vec<Notice> {
+        let requests = devices["requests"].as_array().into_iter().flatten();
+        let new: Vec<_> = requests.filter(|request| self.is_new(&request["id"])).collect();
+        let notice = |request: &Value| {
+            let address = shown(request["address"].as_str().unwrap_or_default());
+            let body = match request["kind"].as_str() {
+                Some("ios") => format!("The OpenAgents app at {address} wants to connect."),
+                _ => format!("A device at {address} wants to pair."),
+            };
+            Notice { kind: "device", title: "OpenAgents".to_owned(), body }
+        };
+        new.into_iter().map(notice).collect()
+    }
+
+    #[cfg(test)]
+    pub(super) fn any_turn_runs(&self) -> bool {
+        self.busy.values().any(|(running, _)| *running)
+    }
+
+    fn is_new(&mut self, id: &Value) -> bool {
+        id.as_str().is_some_and(|id| self.told.insert(id.to_owned()))
+    }
+}
+
+/// Cuts a foreign text, and escapes what would not be seen or would change the order of the rest.
+fn shown(text: &str) -> String {
+    let is_hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    };
+    let mut shown = String::new();
+    for c in text.chars().take(CHARS) {
+        if is_hidden(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }
+    }
+    if text.chars().nth(CHARS).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn row(id: &str, running: bool, waiting: u64) -> Value {
+        let ours = json!({"seq": 1, "running": running, "waiting": waiting, "mode": "codex"});
+        json!({"sessionId": id, "cwd": "/demo", "title": format!("Title of {id}"), "_meta": {"openagents": ours}})
+    }
+
+    fn bodies(notices: &[Notice]) -> Vec<(&str, &str, &str)> {
+        notices.iter().map(|notice| (notice.kind, notice.title.as_str(), notice.body.as_str())).collect()
+    }
+
+    #[test]
+    fn a_turn_is_told_when_it_has_ended_and_asks_nothing() {
+        let mut notices = Notices::default();
+        let mut told = |rows: Value| {
+            let ListNews { notices, asking } = notices.sessions(&rows);
+            (notices.into_iter().map(|notice| notice.title).collect::<Vec<_>>(), asking)
+        };
+        let none = || (Vec::<String>::new(), Vec::<String>::new());
+        // Sessions that had ended before.
+        assert_eq!(told(json!([row("a", false, 0), row("b", true, 0)])), none());
+        assert_eq!(told(json!([row("b", true, 0)])), none());
+        assert_eq!(told(json!([row("b", false, 0)])), (vec!["Title of b".to_owned()], vec![]));
+        assert_eq!(told(json!([row("b", false, 0)])), none());
+        // An approval waits, its agent exits, it is answered.
+        assert_eq!(told(json!([row("c", true, 1)])), (vec![], vec!["c".to_owned()]));
+        assert_eq!(told(json!([row("c", true, 1)])), none());
+        assert_eq!(told(json!([row("c", true, 2)])), (vec![], vec!["c".to_owned()]));
+        assert_eq!(told(json!([row("c", false, 2)])), (vec![], vec!["c".to_owned()]));
+        assert_eq!(told(json!([row("c", false, 0)])), none());
+        assert_eq!(told(json!([{"sessionId": 7}, null])), none());
+        assert_eq!(told(json!(null)), none());
+    }
+
+    #[test]
+    fn approvals_and_access_requests_are_told_once() {
+        let mut notices = Notices::default();
+        let approval =
+            |id: &str| json!({"id": id, "agent": "Codex", "title": "Run make\u{202e}", "state": "pending"});
+        let first = notices.approvals(&json!([approval("1")]));
+        assert_eq!(bodies(&first), [("approval", "Codex is waiting", "Run make\\u{202e}")]);
+        assert_eq!(notices.approvals(&json!([approval("1"), approval("2")])).len(), 1);
+        assert_eq!(notices.approvals(&json!([approval("1"), approval("2")])), []);
+        assert_eq!(notices.approvals(&Value::Null), []);
+
+        let devices = json!({"requests": [
+            {"id": "p", "kind": "pair", "address": "192.168.1.7"},
+            {"id": "i", "kind": "ios", "address": "192.168.1.8"},
+        ]});
+        let told = notices.devices(&devices);
+        let expected = [
+            ("device", "OpenAgents", "A device at 192.168.1.7 wants to pair."),
+            ("device", "OpenAgents", "The OpenAgents app at 192.168.1.8 wants to connect."),
+        ];
+        assert_eq!(bodies(&told), expected);
+        assert_eq!(notices.devices(&devices), []);
+    }
+
+    #[test]
+    fn long_texts_are_cut() {
+        assert_eq!(shown(&"x".repeat(CHARS)).chars().count(), CHARS);
+        assert!(shown(&"é".repeat(CHARS + 1)).ends_with("é…"));
+    }
+}
