@@ -7,12 +7,14 @@ mod backend;
 mod commands;
 mod editor;
 mod folder;
+mod instance;
 mod menu;
 mod notifications;
 mod window;
 
 use backend::Backend;
-use openagents_core::folders::HOME_VARIABLE;
+use instance::{First, Start};
+use openagents_core::folders::{HOME_VARIABLE, data_folder};
 use tauri::{AppHandle, Manager as _, RunEvent};
 use tracing_subscriber::EnvFilter;
 
@@ -20,17 +22,12 @@ fn main() -> anyhow::Result<()> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
 
-    let mut builder = tauri::Builder::default();
-    // A separate data folder means a separate instance, which must not hand over to the first one.
-    if std::env::var_os(HOME_VARIABLE).is_none() {
-        builder = builder.plugin(tauri_plugin_single_instance::init(|app, arguments, directory| {
-            window::show(app);
-            if let Some(folder) = folder::named(arguments, directory.as_ref()) {
-                window::open_folder(app, &folder);
-            }
-        }));
-    }
-    let app = builder
+    let first = match first_app() {
+        Some(Start::HandedOver) => return Ok(()),
+        Some(Start::First(first)) => Some(first),
+        None => None,
+    };
+    let app = tauri::Builder::default()
         .plugin(tauri_plugin_dialog::init())
         .plugin(tauri_plugin_notification::init())
         .plugin(tauri_plugin_opener::init())
@@ -45,14 +42,42 @@ fn main() -> anyhow::Result<()> {
             commands::open_editor,
             commands::run_editor
         ])
-        .setup(|app| {
+        .setup(move |app| {
             end_on_signals(app.handle());
+            if let Some(first) = first {
+                show_on_starts(app.handle(), first);
+            }
             backend::open(app.handle());
             Ok(())
         })
         .build(tauri::generate_context!())?;
     app.run(on_event);
     Ok(())
+}
+
+/// `None` for a data folder of its own, as of a test, where each start opens a window.
+fn first_app() -> Option<Start> {
+    if std::env::var_os(HOME_VARIABLE).is_some() {
+        return None;
+    }
+    let directory = std::env::current_dir().unwrap_or_default();
+    let folder = folder::named(std::env::args_os(), &directory);
+    let started = instance::start(&data_folder()?, folder.as_deref());
+    started.inspect_err(|error| tracing::warn!(%error, "cannot look for another OpenAgents")).ok()
+}
+
+/// Shows the window when the app is started again.
+fn show_on_starts(app: &AppHandle, first: First) {
+    let shown = app.clone();
+    let listening = first.listen(move |folder| {
+        window::show(&shown);
+        if let Some(folder) = folder {
+            window::open_folder(&shown, &folder);
+        }
+    });
+    if let Err(error) = listening {
+        tracing::warn!(%error, "a second start will open a second window");
+    }
 }
 
 /// Exits like the menu when the terminal or the session ends, so that the bridge closes its store.
