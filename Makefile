@@ -10,6 +10,8 @@ PAGE := ui/dist/index.html
 PAGE_SOURCES := $(shell find ui -type f -not -path 'ui/node_modules/*' -not -path 'ui/dist/*' 2>/dev/null)
 DENY_VERSION := 0.20.2
 DENY := $(TARGET)/tools/bin/cargo-deny
+CYCLONEDX_VERSION := 0.5.9
+CYCLONEDX := $(TARGET)/tools/bin/cargo-cyclonedx
 LOCALISE ?= ../shared/localise
 FUZZ_VERSION := 0.13.2
 FUZZ := $(TARGET)/tools/bin/cargo-fuzz
@@ -21,7 +23,7 @@ BENCHES := --bench exploration --bench fan_out --bench local_model --bench openi
 WHOLE := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .DEFAULT_GOAL := help
-.PHONY: help run agent test test-peers app bench bench-answers bench-exploration bench-local-model bench-fan-out bench-opening bench-page fuzz check check-macos lint ui fmt deny clean install-tests build-tests test-ui test-rust test-page test-conformance
+.PHONY: help run agent test test-peers app bench bench-answers bench-exploration bench-local-model bench-fan-out bench-opening bench-page fuzz check check-macos lint ui fmt deny audit clean install-tests build-tests test-ui test-rust test-page test-conformance
 
 help: ## Explain the targets
 	@echo "OpenAgents Desktop. Needs Rust and Node 20.19; everything else is installed when a target needs it."
@@ -54,12 +56,13 @@ test-peers: install-tests ui ## Try a real llama-server as the model (builds it:
 	cargo build --workspace --locked
 	cargo test --workspace --locked --test llama_server
 
-app: ui node_modules/.installed ## Bundle the app: .app on macOS, .deb on Debian
+app: ui node_modules/.installed $(CYCLONEDX) ## Bundle the app: .app on macOS, .deb on Debian
 	@scripts/install.sh desktop
 	cargo build --release --locked -p openagents-llama-helper
 	@scripts/apple-helper.sh release
 	@scripts/bundle.sh release
 	npm exec --offline -- tauri build --ci --config src-tauri/bundle.conf.json $$(scripts/bundle.sh apple) --bundles $(if $(filter Darwin,$(shell uname -s)),app,deb) -- --locked --package openagents-desktop
+	@scripts/sbom.sh $(CYCLONEDX) $(TARGET)/release/bundle/sbom
 	@find $(TARGET)/release/bundle -maxdepth 2 \( -name '*.app' -o -name '*.deb' \) -exec echo "Bundled: {}" \;
 
 bench: bench-exploration bench-answers bench-local-model bench-fan-out bench-opening bench-page ## Measure speed and memory, with a peer beside it
@@ -132,6 +135,10 @@ install-tests:
 deny: $(DENY) ## Check the licences and sources of all dependencies
 	@$(DENY) --locked check bans licenses sources
 
+# Not part of `make test`: what it finds changes without a change here.
+audit: $(DENY) ## Look for known vulnerabilities in all dependencies (says so when offline)
+	@scripts/audit.sh $(DENY)
+
 test-ui: $(PAGE)
 	@$(NPM) --prefix ui run check
 	@$(NPM) --prefix ui run lint
@@ -173,6 +180,12 @@ node_modules/.installed: package.json package-lock.json
 $(DENY):
 	@echo "Installing with cargo: cargo-deny"
 	@RUSTC_WORKSPACE_WRAPPER= cargo install cargo-deny --version $(DENY_VERSION) --locked --debug --no-default-features \
+		--root $(TARGET)/tools --target-dir $(TARGET)/tools/build --quiet
+	@rm -rf $(TARGET)/tools/build
+
+$(CYCLONEDX):
+	@echo "Installing with cargo: cargo-cyclonedx"
+	@RUSTC_WORKSPACE_WRAPPER= cargo install cargo-cyclonedx --version $(CYCLONEDX_VERSION) --locked \
 		--root $(TARGET)/tools --target-dir $(TARGET)/tools/build --quiet
 	@rm -rf $(TARGET)/tools/build
 
