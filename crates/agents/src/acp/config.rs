@@ -36,7 +36,7 @@ pub struct AcpCommand {
     /// Its arguments.
     pub args: Vec<String>,
     /// The environment of the login shell. Ours is not inherited, and `OPENAGENTS_*` is left out. Commands that the
-    /// agent runs here get it too, without what looks like a secret.
+    /// agent runs here get what programs and toolchains need of it.
     pub environment: BTreeMap<String, String>,
     /// Variables for the agent alone: the commands it runs must not see its keys.
     pub added: BTreeMap<String, String>,

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     limits::{ACP_TICK, FAMILY_CHECK, QUEUED_FILES},
     output::Role,
-    process::{Groups, is_secret},
+    process::{Groups, is_for_commands},
 };
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
@@ -80,7 +80,7 @@ impl Live {
             jobs.into_iter().for_each(job);
         };
         std::thread::Builder::new().name("agent files".to_owned()).spawn(work)?;
-        let plain = command.environment.iter().filter(|(name, _)| !is_secret(name));
+        let plain = command.environment.iter().filter(|(name, value)| is_for_commands(name, value));
         let live = Arc::new(Self {
             name: name.to_owned(),
             root: root.to_owned(),

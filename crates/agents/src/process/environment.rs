@@ -14,15 +14,56 @@ pub(crate) fn is_for_children(name: &str, value: &str) -> bool {
     !is_ours && !is_odd
 }
 
-/// Returns whether a variable holds a secret, by its name. Commands chosen by an agent don't need the person's keys.
-pub(crate) fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    let words = ["KEY", "TOKEN", "SECRET"];
-    words
-        .iter()
-        .any(|word| name.strip_suffix(word).is_some_and(|rest| rest.is_empty() || rest.ends_with('_')))
-        || name.contains("PASSWORD")
+/// Returns whether a command that an agent chose gets a variable of the person: one of those that programs and toolchains
+/// need to be found and to run.
+///
+/// A list of what is known to be harmless, as no rule recognises every secret by its name: `DATABASE_URL`, `MYSQL_PWD`. An
+/// agent adds what else a command needs, and the person sees it in the approval.
+pub(crate) fn is_for_commands(name: &str, value: &str) -> bool {
+    let is_known = FOR_COMMANDS.contains(&name)
+        || FOR_COMMANDS.contains(&name.to_ascii_uppercase().as_str()) && name.ends_with("_proxy")
+        || FOR_COMMANDS_BEGIN.iter().any(|begin| name.starts_with(begin));
+    is_known && !has_password(value)
 }
+
+/// Returns whether a value contains an address with a password: `https://me:secret@proxy`.
+fn has_password(value: &str) -> bool {
+    value.split("://").skip(1).any(|rest| {
+        let host = rest.split(['/', '?', '#', ' ', ',']).next().unwrap_or_default();
+        host.contains('@')
+    })
+}
+
+const FOR_COMMANDS_BEGIN: [&str; 2] = ["LC_", "XDG_"];
+
+#[rustfmt::skip]
+const FOR_COMMANDS: [&str; 118] = [
+    // The person, the terminal and the language.
+    "HOME", "LOGNAME", "USER", "SHELL", "PATH", "TMPDIR", "TMP", "TEMP", "TZ", "LANG", "LANGUAGE",
+    "TERM", "TERM_PROGRAM", "TERMINFO", "TERMINFO_DIRS", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "CLICOLOR",
+    "CLICOLOR_FORCE", "EDITOR", "VISUAL", "PAGER", "LESS", "MANPATH", "INFOPATH", "DISPLAY", "WAYLAND_DISPLAY",
+    // The network.
+    "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE",
+    "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO", "NIX_SSL_CERT_FILE",
+    // C and its relatives.
+    "CC", "CXX", "AR", "LD", "CPP", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "MAKEFLAGS", "CMAKE_GENERATOR",
+    "CMAKE_PREFIX_PATH", "PKG_CONFIG_PATH", "LIBRARY_PATH", "LD_LIBRARY_PATH", "CPATH", "C_INCLUDE_PATH",
+    "CPLUS_INCLUDE_PATH", "LIBCLANG_PATH", "SDKROOT", "DEVELOPER_DIR", "MACOSX_DEPLOYMENT_TARGET",
+    // Rust, Go.
+    "CARGO_HOME", "CARGO_TARGET_DIR", "CARGO_BUILD_JOBS", "CARGO_INCREMENTAL", "CARGO_NET_OFFLINE", "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN", "RUSTFLAGS", "RUSTDOCFLAGS", "RUSTC_WRAPPER", "RUST_BACKTRACE", "RUST_LOG",
+    "GOROOT", "GOPATH", "GOBIN", "GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN",
+    // JavaScript.
+    "NODE_ENV", "NODE_PATH", "NODE_OPTIONS", "NVM_DIR", "NVM_BIN", "FNM_DIR", "VOLTA_HOME", "PNPM_HOME", "BUN_INSTALL",
+    "DENO_DIR", "COREPACK_HOME",
+    // Python.
+    "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PYENV_ROOT", "PIPX_HOME", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "CONDA_EXE",
+    // Java and Android, Ruby, .NET.
+    "JAVA_HOME", "M2_HOME", "GRADLE_HOME", "GRADLE_USER_HOME", "SDKMAN_DIR", "ANDROID_HOME", "ANDROID_SDK_ROOT", "GEM_HOME",
+    "GEM_PATH", "RBENV_ROOT", "DOTNET_ROOT",
+    // Package managers and containers: where they are, not who one is.
+    "HOMEBREW_PREFIX", "NIX_PATH", "NIX_PROFILES", "ASDF_DIR", "ASDF_DATA_DIR", "MISE_DATA_DIR", "DOCKER_HOST",
+];
 
 #[cfg(test)]
 mod tests {
@@ -37,12 +78,43 @@ mod tests {
         assert_eq!(left, ["OPENAGENTSX", "PATH", "Ä"]);
     }
 
+    /// Regression: names that do not look like a secret, such as `DATABASE_URL`, were passed on.
     #[test]
-    fn secrets_are_known_by_their_names() {
-        let secret =
-            ["OPENAI_API_KEY", "github_token", "AWS_SECRET_ACCESS_KEY", "X_SECRET", "PGPASSWORD", "TOKEN"];
-        assert_eq!(secret.map(is_secret), [true; 6]);
-        let plain = ["PATH", "HOME", "SSH_AUTH_SOCK", "MONKEY", "KEYBOARD", "GPG_KEYS"];
-        assert_eq!(plain.map(is_secret), [false; 6]);
+    fn commands_of_agents_get_what_programs_need_and_nothing_else() {
+        let passed = [
+            ("PATH", "/usr/bin"),
+            ("HOME", "/home/me"),
+            ("LC_ALL", "C.UTF-8"),
+            ("XDG_CACHE_HOME", "/home/me/.cache"),
+            ("CARGO_HOME", "/opt/cargo"),
+            ("VIRTUAL_ENV", "/venv"),
+            ("http_proxy", "http://proxy:3128"),
+            ("HTTPS_PROXY", "http://proxy:3128/a@b"),
+        ];
+        for (name, value) in passed {
+            assert!(is_for_commands(name, value), "{name}");
+        }
+        let kept = [
+            ("OPENAI_API_KEY", "x"),
+            ("github_token", "x"),
+            ("GITHUB_PAT", "x"),
+            ("DATABASE_URL", "postgres://me:secret@db/app"),
+            ("MYSQL_PWD", "x"),
+            ("PGPASSWORD", "x"),
+            ("SSH_AUTH_SOCK", "/run/agent"),
+            ("GPG_AGENT_INFO", "x"),
+            ("DBUS_SESSION_BUS_ADDRESS", "unix:path=/run/bus"),
+            ("KUBECONFIG", "/home/me/.kube/config"),
+            ("AWS_SECRET_ACCESS_KEY", "x"),
+            ("CARGO_REGISTRY_TOKEN", "x"),
+            ("NPM_CONFIG__AUTH", "x"),
+            ("HTTPS_PROXY", "http://me:secret@proxy:3128"),
+            ("GOPROXY", "https://one,https://me:secret@two"),
+            ("path", "/usr/bin"),
+            ("", "x"),
+        ];
+        for (name, value) in kept {
+            assert!(!is_for_commands(name, value), "{name}");
+        }
     }
 }

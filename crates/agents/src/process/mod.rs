@@ -10,7 +10,7 @@ mod pipe;
 mod tail;
 
 pub(crate) use collected::Collected;
-pub(crate) use environment::{filtered, is_for_children, is_secret};
+pub(crate) use environment::{filtered, is_for_children, is_for_commands};
 pub(crate) use group::{Group, exit_in_words, signal_name};
 pub(crate) use groups::Groups;
 pub(crate) use lines::{Line, read_lines};
