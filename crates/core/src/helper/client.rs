@@ -2,6 +2,7 @@
 
 use super::{
     ending::describe,
+    environment,
     limits::{EXIT, HelperLimits},
     messages::{HelperCommand, HelperReport, VERSION},
     peer::Peer,
@@ -32,14 +33,14 @@ pub struct HelperClient<C, R> {
 }
 
 impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
-    /// Starts the program. `on_exit` is called from another thread after its exit.
+    /// Starts the program with the variables that were set for it and those that a helper needs. `on_exit` is called from another thread after its exit.
     pub fn start(
         mut command: Command,
         limits: HelperLimits,
         on_exit: impl FnOnce() + Send + 'static,
     ) -> Result<Self, ModelError> {
         let name = command.get_program().to_string_lossy().into_owned();
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        environment::reduce(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()));
         // Ctrl-C in a terminal is meant for this program, which may only stop an answer.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);

@@ -4,6 +4,7 @@
 
 mod client;
 mod ending;
+mod environment;
 mod limits;
 mod lines;
 mod messages;

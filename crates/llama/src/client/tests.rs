@@ -77,6 +77,16 @@ fn generate(engine: &Helper, cancel: &CancellationToken) -> Result<StopReason, M
 }
 
 #[test]
+fn the_helper_has_none_of_the_keys_of_this_program() {
+    let (engine, folder) = helper("env > \"${0%helper}environment\"; loaded", "text");
+    load(&engine).unwrap();
+    let variables = std::fs::read_to_string(folder.path().join("environment")).unwrap();
+    assert!(variables.contains("PATH=") && variables.contains("GGML_NO_BACKTRACE=1"), "{variables}");
+    // Cargo sets it for a test.
+    assert!(!variables.contains("CARGO_PKG_NAME="), "{variables}");
+}
+
+#[test]
 fn an_ignored_cancel_killed_the_next_request() {
     let (engine, _folder) = helper("loaded", "text; exec sleep 120");
     load(&engine).unwrap();
