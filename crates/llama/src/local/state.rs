@@ -183,7 +183,7 @@ impl State {
     /// The size of a downloadable file; the server's listing takes precedence.
     fn to_come(&self, entry: &Entry) -> Option<u64> {
         let total = self.unfinished(entry).map(|(_, total)| total);
-        total.or(entry.offer.map(|offer| offer.about_bytes))
+        total.or(entry.offer.map(|offer| offer.pin.bytes))
     }
 
     /// A transfer is more up to date than the last listing of the files.
@@ -217,7 +217,7 @@ pub(super) fn demand(entry: &Entry) -> Option<Demand> {
         (Some(file), _) => file.header.as_ref().ok().map(Demand::of),
         (None, Some(offer)) => Some(Demand {
             gpt_oss_20b: true,
-            file_bytes: offer.about_bytes,
+            file_bytes: offer.pin.bytes,
             cache_bytes_per_token: 48 << 10,
             context_length: Some(131_072),
         }),

@@ -7,22 +7,37 @@ pub(crate) struct Offer {
     pub(crate) name: &'static str,
     /// Owner and name of the repository on the server.
     pub(crate) repository: &'static str,
-    /// The file name, compared with the repository ignoring case.
+    /// The file name here; that of the repository differs in case only.
     pub(crate) file: &'static str,
-    /// Approximate size in bytes; the server's listing has the exact one.
-    pub(crate) about_bytes: u64,
+    /// The version in the repository: what its branch has later is not what was looked at.
+    pub(crate) pin: Pin,
     pub(crate) licence: &'static str,
     pub(crate) licence_url: &'static str,
     pub(crate) source: &'static str,
 }
 
-/// The default model. Its file had 12,109,566,624 bytes.
+/// A file in one commit of a repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pin {
+    pub(crate) commit: &'static str,
+    /// The path in the repository.
+    pub(crate) path: &'static str,
+    pub(crate) bytes: u64,
+    pub(crate) sha256: &'static str,
+}
+
+/// The default model.
 pub(crate) const GPT_OSS_20B: Offer = Offer {
     id: "gpt-oss-20b",
     name: "GPTOSS 20B",
     repository: "ggml-org/gpt-oss-20b-GGUF",
     file: "gpt-oss-20b-MXFP4.gguf",
-    about_bytes: 12_109_566_624,
+    pin: Pin {
+        commit: "e1dc459feff949ff451ce107337a2026daa80df8",
+        path: "gpt-oss-20b-mxfp4.gguf",
+        bytes: 12_109_566_560,
+        sha256: "be37a636aca0fc1aae0d32325f82f6b4d21495f06823b5fbc1898ae0303e9935",
+    },
     licence: "Apache-2.0",
     licence_url: "https://www.apache.org/licenses/LICENSE-2.0",
     source: "https://huggingface.co/ggml-org/gpt-oss-20b-GGUF",

@@ -128,7 +128,7 @@ impl Transfer<'_> {
 
     async fn attempt(&mut self) -> Result<RemoteFile, DownloadError> {
         let mut origin = match self.partial.found() {
-            Some((origin, _)) if self.remote.serves(&origin.file) => origin,
+            Some((origin, _)) if self.remote.serves(&origin.file, self.offer) => origin,
             found => self.resolve(found.map(|(origin, _)| origin.file)).await?,
         };
         let mut resolved_again = false;
@@ -309,7 +309,7 @@ impl Transfer<'_> {
     fn folder(&self, error: &io::Error) -> DownloadError {
         if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
             let missing =
-                self.partial.found().map_or(self.offer.about_bytes, |(origin, done)| origin.file.size - done);
+                self.partial.found().map_or(self.offer.pin.bytes, |(origin, done)| origin.file.size - done);
             return DownloadError::Disk(machine::disk_full(missing));
         }
         DownloadError::Folder(self.partial.whole.clone(), error.to_string())

@@ -1,6 +1,6 @@
 //! The download server: the API of Hugging Face, or a compatible mirror.
 
-use super::catalog::Offer;
+use super::catalog::{Offer, Pin};
 use crate::limits::{REDIRECTS, RESPONSE_BYTES, SILENCE};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Client, Response, StatusCode, Url, header, redirect};
@@ -55,6 +55,8 @@ pub(crate) struct Remote {
     base: Url,
     /// Its host name, for sentences.
     server: String,
+    /// It is on this machine, where a person may serve another version.
+    is_here: bool,
 }
 
 impl Remote {
@@ -91,11 +93,21 @@ impl Remote {
             client = client.no_proxy();
         }
         let client = client.build().map_err(|_| unusable())?;
-        Ok(Self { client, base, server })
+        Ok(Self { client, base, server, is_here: here })
+    }
+
+    /// Returns the pinned file of an offer. Only a server on this machine is asked what it has.
+    pub(crate) async fn resolve(&self, offer: &Offer) -> Result<RemoteFile, RemoteError> {
+        if self.is_here {
+            return self.look_up(offer).await;
+        }
+        let Pin { commit, path, bytes, sha256 } = offer.pin;
+        let url = self.file_url(offer, commit, path)?;
+        Ok(RemoteFile { url: url.into(), commit: commit.to_owned(), size: bytes, sha256: sha256.to_owned() })
     }
 
     /// Looks up the latest commit and the file in it.
-    pub(crate) async fn resolve(&self, offer: &Offer) -> Result<RemoteFile, RemoteError> {
+    async fn look_up(&self, offer: &Offer) -> Result<RemoteFile, RemoteError> {
         #[derive(Deserialize)]
         struct Revision {
             sha: String,
@@ -121,17 +133,23 @@ impl Remote {
         let sha256 = entry.lfs.map(|lfs| lfs.oid.to_ascii_lowercase()).filter(|oid| is_hex(oid, 64));
         let sha256 =
             sha256.ok_or_else(|| self.nonsense(&format!("returned no SHA-256 of {}", offer.file)))?;
-        let name = utf8_percent_encode(&entry.path, &PART);
-        let url = self.address(&format!("{repository}/resolve/{commit}/{name}"))?;
+        let url = self.file_url(offer, &commit, &entry.path)?;
         if entry.size == 0 {
             return Err(self.nonsense(&format!("says that {} is empty", offer.file)));
         }
         Ok(RemoteFile { url: url.into(), commit, size: entry.size, sha256 })
     }
 
-    /// Returns whether the file is on this server: [`SERVER_VARIABLE`] may have changed since the download was started.
-    pub(super) fn serves(&self, file: &RemoteFile) -> bool {
-        file.url.starts_with(self.base.as_str())
+    fn file_url(&self, offer: &Offer, commit: &str, path: &str) -> Result<Url, RemoteError> {
+        let name = utf8_percent_encode(path, &PART);
+        self.address(&format!("{}/resolve/{commit}/{name}", offer.repository))
+    }
+
+    /// Returns whether the file of an unfinished download is the one that this server would give now: since then
+    /// [`SERVER_VARIABLE`] or the pin may have changed.
+    pub(super) fn serves(&self, file: &RemoteFile, offer: &Offer) -> bool {
+        let is_pinned = (file.commit.as_str(), file.sha256.as_str()) == (offer.pin.commit, offer.pin.sha256);
+        file.url.starts_with(self.base.as_str()) && (self.is_here || is_pinned)
     }
 
     /// Requests a file from an offset; `etag` is of the earlier bytes. The response may contain the whole file.
@@ -235,6 +253,7 @@ fn may_follow(from: &Url, to: &Url) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::models::catalog::OFFERS;
 
     #[test]
     fn only_https_leaves_this_machine() {
@@ -249,6 +268,27 @@ mod tests {
         }
         for bad in ["http://huggingface.co", "http://192.168.0.2", "ftp://x", "", "huggingface.co"] {
             assert!(matches!(Remote::new(bad), Err(RemoteError::Address(_))), "{bad}");
+        }
+    }
+
+    /// Regression: commit and hash were those of the branch at that moment, so that it decided what was "verified".
+    #[tokio::test]
+    async fn an_offer_is_a_file_of_one_commit_with_a_known_hash() {
+        for offer in OFFERS {
+            for server in ["https://huggingface.co", "https://mirror.lan/hf/"] {
+                // Without a request: neither the branch nor the listing has a say.
+                let file = Remote::new(server).unwrap().resolve(&offer).await.unwrap();
+                assert!(file.is_sound(), "{file:?}");
+                let base = server.trim_end_matches('/');
+                let Offer { repository, pin, .. } = offer;
+                assert_eq!(file.url, format!("{base}/{repository}/resolve/{}/{}", pin.commit, pin.path));
+                assert_eq!((file.sha256.as_str(), file.size), (pin.sha256, pin.bytes));
+                assert!(pin.path.eq_ignore_ascii_case(offer.file));
+                // A download that an earlier version began with the hash of the branch does not go on.
+                let remote = Remote::new(server).unwrap();
+                let other = RemoteFile { sha256: "0".repeat(64), ..file.clone() };
+                assert!(remote.serves(&file, &offer) && !remote.serves(&other, &offer));
+            }
         }
     }
 
