@@ -9,7 +9,7 @@ use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use std::{path::Path, process::ExitCode};
 use tokio::{
-    io::{AsyncWriteExt, stdin, stdout},
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt, stdin, stdout},
     net::TcpStream,
 };
 use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
@@ -35,40 +35,95 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
 /// Carries frames both ways until the editor ends. If the bridge ends, because the app takes its place or is restarted,
 /// the next one is greeted like the first; the editor does not notice.
 async fn relay(home: &Path) -> anyhow::Result<()> {
-    let mut lines = FramedRead::new(stdin(), LinesCodec::new_with_max_length(LINE));
-    let mut editor = stdout();
-    let mut greeting = Greeting::default();
+    let mut editor = Editor {
+        lines: FramedRead::new(stdin(), LinesCodec::new_with_max_length(LINE)),
+        output: stdout(),
+        greeting: Greeting::default(),
+        unsent: None,
+    };
     let mut bridge = reach_socket(home).await?;
-    loop {
-        tokio::select! {
-            line = lines.next() => match line {
-                Some(Ok(line)) if line.trim().is_empty() => {}
-                Some(Ok(line)) => {
-                    let line = named_on_purpose(line);
-                    greeting.sent(&line);
-                    if bridge.send(Message::text(line.clone())).await.is_err() {
-                        bridge = greeting.repeat(reach_socket(home).await?).await?;
-                        bridge.send(Message::text(line)).await?;
+    while editor.talk_to(bridge).await? == Ended::Bridge {
+        bridge = editor.greeting.repeat(reach_socket(home).await?).await?;
+    }
+    Ok(())
+}
+
+/// The editor's side.
+struct Editor<R, W> {
+    lines: FramedRead<R, LinesCodec>,
+    output: W,
+    greeting: Greeting,
+    /// The line that is being sent: for the next bridge if this one ends meanwhile.
+    unsent: Option<String>,
+}
+
+/// The side that has ended.
+#[derive(Debug, PartialEq, Eq)]
+enum Ended {
+    Editor,
+    Bridge,
+}
+
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Editor<R, W> {
+    /// Carries frames both ways at once: a side that does not read holds up only what is meant for it.
+    async fn talk_to<S>(&mut self, bridge: WebSocketStream<S>) -> anyhow::Result<Ended>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let Self { lines, output, greeting, unsent } = self;
+        let (mut to_bridge, mut from_bridge) = bridge.split();
+        let up = async {
+            loop {
+                if unsent.is_none() {
+                    match lines.next().await {
+                        Some(Ok(line)) if line.trim().is_empty() => continue,
+                        Some(Ok(line)) => {
+                            let line = named_on_purpose(line);
+                            greeting.sent(&line);
+                            *unsent = Some(line);
+                        }
+                        Some(Err(LinesCodecError::MaxLineLengthExceeded)) => {
+                            anyhow::bail!("a line on standard input has more than {LINE} bytes")
+                        }
+                        Some(Err(error)) => return Err(error).context("cannot read standard input"),
+                        None => {
+                            to_bridge.close().await?;
+                            return Ok(Ended::Editor);
+                        }
                     }
                 }
-                Some(Err(LinesCodecError::MaxLineLengthExceeded)) => {
-                    anyhow::bail!("a line on standard input has more than {LINE} bytes")
+                let Some(line) = unsent.clone() else { continue };
+                if to_bridge.send(Message::text(line)).await.is_err() {
+                    return Ok(Ended::Bridge);
                 }
-                Some(Err(error)) => return Err(error).context("cannot read standard input"),
-                None => {
-                    bridge.close(None).await?;
-                    return Ok(());
+                *unsent = None;
+            }
+        };
+        let down = async {
+            while let Some(Ok(frame)) = from_bridge.next().await {
+                match frame {
+                    Message::Text(text) => {
+                        output.write_all(text.as_bytes()).await?;
+                        output.write_all(b"\n").await?;
+                        output.flush().await?;
+                    }
+                    Message::Close(_) => break,
+                    _ => {}
                 }
-            },
-            frame = bridge.next() => match frame {
-                Some(Ok(Message::Text(text))) => {
-                    editor.write_all(text.as_bytes()).await?;
-                    editor.write_all(b"\n").await?;
-                    editor.flush().await?;
+            }
+            anyhow::Ok(())
+        };
+        tokio::pin!(up, down);
+        tokio::select! {
+            ended = &mut up => {
+                let ended = ended?;
+                if ended == Ended::Bridge {
+                    // No line to the editor is left half written.
+                    down.await?;
                 }
-                Some(Ok(Message::Close(_)) | Err(_)) | None => bridge = greeting.repeat(reach_socket(home).await?).await?,
-                Some(Ok(_)) => {}
-            },
+                Ok(ended)
+            }
+            ended = &mut down => ended.map(|()| Ended::Bridge),
         }
     }
 }
@@ -126,6 +181,44 @@ fn named_on_purpose(line: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio::io::{AsyncReadExt, duplex};
+    use tokio_tungstenite::tungstenite::protocol::Role;
+
+    /// Regression: nothing was read from a bridge that did not read, and both waited for each other.
+    #[tokio::test]
+    async fn a_bridge_that_reads_nothing_until_its_own_frames_are_read_does_not_stop_the_relay() {
+        let (bridge, remote) = duplex(1 << 10);
+        let (mut typing, stdin) = duplex(1 << 20);
+        let (stdout, mut screen) = duplex(1 << 20);
+        let bridge = WebSocketStream::from_raw_socket(bridge, Role::Client, None).await;
+        let mut remote = WebSocketStream::from_raw_socket(remote, Role::Server, None).await;
+        let mut editor = Editor {
+            lines: FramedRead::new(stdin, LinesCodec::new_with_max_length(LINE)),
+            output: stdout,
+            greeting: Greeting::default(),
+            unsent: None,
+        };
+        // More than fits in between, in both directions.
+        let long = "x".repeat(64 << 10);
+        typing.write_all(format!("{long}\n").as_bytes()).await.unwrap();
+        let served = async {
+            for _ in 0..8 {
+                remote.send(Message::text("y".repeat(8 << 10))).await.unwrap();
+            }
+            let Some(Ok(Message::Text(text))) = remote.next().await else { panic!("no line") };
+            drop(typing);
+            // The close.
+            while remote.next().await.is_some_and(|frame| frame.is_ok()) {}
+            text.to_string()
+        };
+        let both = async { tokio::join!(editor.talk_to(bridge), served) };
+        let (ended, text) = tokio::time::timeout(std::time::Duration::from_secs(60), both).await.unwrap();
+        assert_eq!((ended.unwrap(), text), (Ended::Editor, long));
+        drop(editor);
+        let mut shown = String::new();
+        screen.read_to_string(&mut shown).await.unwrap();
+        assert_eq!(shown.len(), 8 * ((8 << 10) + 1));
+    }
 
     #[test]
     fn only_a_new_session_is_touched() {
