@@ -4,9 +4,12 @@ use crate::support::{self, Client, House, Scripted, config, prompt, shown};
 use openagents_bridge::{Bridge, Explore, Providers};
 use openagents_core::{CancellationToken, agent_ids::LOCAL_MODEL, model::*};
 use serde_json::{Value, json};
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::ThreadId,
 };
 
 type Answer = dyn Fn(&ModelRequest, &CancellationToken, &mut dyn FnMut(ModelEvent)) -> Result<StopReason, ModelError>
@@ -24,6 +27,8 @@ struct Inner {
     watchers: Mutex<Vec<Arc<dyn Fn() + Send + Sync>>>,
     settings: Arc<dyn SettingsStore>,
     shut_down: Mutex<bool>,
+    /// The threads that asked for its availability, which may read files and the database.
+    asked_on: Mutex<Vec<ThreadId>>,
 }
 
 impl std::fmt::Debug for Fake {
@@ -43,6 +48,7 @@ impl LanguageModel for Fake {
         Capabilities { tools: true, local: true, loaded: true }
     }
     fn availability(&self) -> Availability {
+        self.0.asked_on.lock().unwrap().push(std::thread::current().id());
         Availability::Ready
     }
     fn respond(
@@ -114,6 +120,7 @@ async fn house(
             watchers: Mutex::default(),
             settings: around.settings,
             shut_down: Mutex::default(),
+            asked_on: Mutex::default(),
         }));
         *keep.lock().unwrap() = Some(fake.clone());
         let explorer: Arc<dyn Explore> = Arc::new(Scripted::new(support::echo));
@@ -157,6 +164,20 @@ fn with_a_call(
     on_event(say("There is a README."));
     on_event(ModelEvent::Usage(Usage { tokens: 5, ..Usage::default() }));
     Ok(StopReason::EndTurn)
+}
+
+/// Regression: the models were listed on the event loop, while every other client waited.
+#[tokio::test]
+async fn modes_are_listed_off_the_event_loop() {
+    let (house, fake) = house(with_a_call).await;
+    let mut client = house.acp().await;
+    let session = session_in(&mut client, &house, LOCAL_MODEL).await;
+    let again = json!({"sessionId": session, "cwd": house.workspace, "mcpServers": []});
+    client.request("session/load", again.clone()).await;
+    client.request("session/resume", again).await;
+    let asked_on = fake.0.asked_on.lock().unwrap();
+    // The bridge's event loop is this thread.
+    assert!(asked_on.len() >= 4 && !asked_on.contains(&std::thread::current().id()), "{asked_on:?}");
 }
 
 #[tokio::test]

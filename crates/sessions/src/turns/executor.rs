@@ -78,9 +78,12 @@ impl TurnExecutor {
         }
     }
 
-    /// Returns the available modes.
-    pub fn modes(&self) -> Vec<Mode> {
-        modes::available(self.runner.models.as_deref(), self.runner.agents.as_deref())
+    /// Returns the available modes. On its own thread: a model looks at its files and settings to say whether it is there.
+    pub async fn modes(&self) -> Vec<Mode> {
+        let runner = self.runner.clone();
+        let modes =
+            run_blocking(move || modes::available(runner.models.as_deref(), runner.agents.as_deref()));
+        modes.await.unwrap_or_default()
     }
 
     /// Creates a turn for a prompt. The mode is fixed when the prompt is sent; a change while it waits applies to later

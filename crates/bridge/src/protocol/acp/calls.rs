@@ -73,8 +73,9 @@ impl Methods {
         self.services.devices.actor(&pass.who, &self.line.client(), *address)
     }
 
-    pub(super) fn modes(&self, session: &Session) -> SessionModeState {
-        to_wire::modes(&session.mode(), &self.services.turns.modes())
+    pub(super) async fn modes(&self, session: &Session) -> SessionModeState {
+        let modes = self.services.turns.modes().await;
+        to_wire::modes(&session.mode(), &modes)
     }
 
     pub(super) fn by(&self, prompt_id: Option<String>) -> By {

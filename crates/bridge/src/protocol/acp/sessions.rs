@@ -28,13 +28,13 @@ impl Methods {
         // Only an admin decides what may leave this machine.
         let ours = ours.filter(|_| self.lease.pass.scope() == Scope::Admin);
         let session = self.services.sessions.create_with(&cwd, from_wire::policy(ours)).await?;
-        let result = wire(&NewSessionResponse::new(session.id().clone()).modes(self.modes(&session)));
+        let result = wire(&NewSessionResponse::new(session.id().clone()).modes(self.modes(&session).await));
         Ok(Answer::AndFollow(result, Following::from_the_beginning(session)))
     }
 
     pub(super) async fn set_mode(&self, request: SetSessionModeRequest) -> Result<Answer, Fault> {
         let session = self.session(&request.session_id.0).await?;
-        let (wanted, modes) = (request.mode_id.0, self.services.turns.modes());
+        let (wanted, modes) = (request.mode_id.0, self.services.turns.modes().await);
         if modes.iter().all(|mode| *mode.id != *wanted) {
             let known: Vec<_> = modes.iter().map(|mode| mode.id.as_str()).collect();
             let wanted = openagents_sessions::prune::head(&wanted, 100);
@@ -77,13 +77,13 @@ impl Methods {
     pub(super) async fn load(&self, request: LoadSessionRequest) -> Result<Answer, Fault> {
         let session = self.session(&request.session_id.0).await?;
         let seq = session.head().seq;
-        Ok(Answer::After(wire(&LoadSessionResponse::new().modes(self.modes(&session))), session, seq))
+        Ok(Answer::After(wire(&LoadSessionResponse::new().modes(self.modes(&session).await)), session, seq))
     }
 
     pub(super) async fn resume(&self, request: ResumeSessionRequest) -> Result<Answer, Fault> {
         let session = self.session(&request.session_id.0).await?;
         let from = From::Update(session.head().seq);
-        let response = ResumeSessionResponse::new().modes(self.modes(&session));
+        let response = ResumeSessionResponse::new().modes(self.modes(&session).await);
         Ok(Answer::AndFollow(wire(&response), Following { session, from, queue: None }))
     }
 
