@@ -7,6 +7,7 @@ use crate::support::{
     prompt, shown,
 };
 use openagents_core::{
+    agent::Conversation,
     agent_ids::{CLAUDE_CODE, CODEX},
     model::Availability,
     update::*,
@@ -42,6 +43,10 @@ async fn an_agent_answers_in_its_mode_and_is_resumed() {
         assert_eq!(shown(&updates(&mut client)).last().map(String::as_str), Some(expected));
     }
     let support::House { home, workspace, bridge, .. } = house;
+    // The log is not read back for an agent that has its own history.
+    for request in troupe.agents[0].requests.lock().unwrap().iter() {
+        assert_eq!(format!("{:?}", request.transcript), format!("{:?}", Conversation::default()));
+    }
     bridge.shutdown().await;
     assert!(troupe.shut_down.load(Ordering::SeqCst));
     // The agent's session id survives a restart.

@@ -9,7 +9,7 @@ use super::{
 use crate::live::{Prompt, Said, Session, word};
 use openagents_core::{
     CancellationToken,
-    agent::{AgentLoop, AgentRequest, Generate, PromptOutcome, PromptRequest, SessionTool},
+    agent::{AgentLoop, AgentRequest, Conversation, Generate, PromptOutcome, PromptRequest, SessionTool},
     model::LanguageModel,
     reading::Reader,
     update::RunState,
@@ -55,7 +55,8 @@ pub(crate) fn answer(
                 session_id: session.id().to_string(),
                 root: prompt.root.clone(),
                 text: prompt.said.text.clone(),
-                transcript: transcript_for(Reader::Hosted, agent.id(), session, cancel),
+                // Agents that keep no history themselves have a model, whose loop runs above.
+                transcript: Conversation::default(),
                 resume,
                 limits: session.limits().clone(),
             };
