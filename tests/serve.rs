@@ -5,10 +5,10 @@
 use anyhow::{Context, Result};
 use openagents_e2e::{
     server::{Client, Server},
-    terminal::{Desk, json_lines, program},
+    terminal::{Desk, deaf_agent, json_lines, runs},
 };
 use serde_json::{Value, json};
-use std::{io::Read, net::TcpListener, os::unix::fs::PermissionsExt, process::Command, time::Duration};
+use std::{io::Read, net::TcpListener, os::unix::fs::PermissionsExt, time::Duration};
 
 fn start(desk: &Desk) -> Result<Server> {
     Server::start(desk.openagents(&["serve", "--port", "0", "--json"])?)
@@ -39,28 +39,16 @@ fn a_polite_kill_ends_it_cleanly_and_gives_the_folder_back() -> Result<()> {
     Ok(())
 }
 
-/// An agent that ignores SIGTERM and goes on without us, in a turn that ignores its cancel.
+/// In a turn of an agent that hears nothing.
 async fn begin_with_a_deaf_agent(desk: &Desk) -> Result<(Server, Client)> {
     let server = start(desk)?;
     let mut client = server.connect().await?;
-    // Ends with the test's folder, whatever becomes of the server.
-    let script = "trap '' TERM INT; echo $$ > id; \"$0\"; while [ -e id ]; do sleep 0.1; done";
-    let agent = json!({"id": "deaf", "name": "Deaf", "kind": "acp", "command": "/bin/sh",
-        "args": ["-c", script, program("fake-agent")?]});
-    client.request("_openagents/agents/add", json!({"agent": agent})).await?;
-    let new = json!({"cwd": desk.workspace, "mcpServers": [], "_meta": {"openagents": {"open": true}}});
-    let session = client.request("session/new", new).await?["sessionId"].clone();
-    client.request("session/set_mode", json!({"sessionId": session, "modeId": "custom:deaf"})).await?;
-    let text = json!([{"type": "text", "text": "[[say begun]] [[hang-after-cancel]]"}]);
-    client.send("session/prompt", json!({"sessionId": session, "prompt": text})).await?;
-    client.until("its answer", |frame| frame.to_string().contains("begun")).await?;
+    client
+        .request("_openagents/agents/add", json!({"agent": deaf_agent(&desk.workspace.join("id"))?}))
+        .await?;
+    let text = "[[say begun]] [[hang-after-cancel]]";
+    client.begin_turn("custom:deaf", &desk.workspace, text, "begun").await?;
     Ok((server, client))
-}
-
-fn runs(id: &str) -> Result<bool> {
-    let state = Command::new("ps").args(["-o", "state=", "-p", id.trim()]).output()?.stdout;
-    let state = String::from_utf8(state)?;
-    Ok(!state.trim().is_empty() && !state.starts_with('Z'))
 }
 
 #[tokio::test]

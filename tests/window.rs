@@ -7,7 +7,10 @@ mod desktop;
 
 use desktop::Desktop;
 use fantoccini::Locator;
-use openagents_e2e::server::Client;
+use openagents_e2e::{
+    server::Client,
+    terminal::{deaf_agent, runs},
+};
 use serde_json::{Value, json};
 use std::{fs, path::Path};
 use tempfile::TempDir;
@@ -142,6 +145,31 @@ async fn the_local_model_answers_in_the_window() -> anyhow::Result<()> {
     assert_eq!(secret, serde_json::json!(false));
     desktop.shoot("answered").await?;
     desktop.close(home.path()).await
+}
+
+/// Quit waits for no agent, and leaves none behind.
+#[tokio::test]
+async fn an_agent_deaf_to_cancel_and_kill_does_not_hang_quit_and_does_not_survive_it() -> anyhow::Result<()> {
+    let (home, project) = (tempfile::tempdir()?, project()?);
+    let desktop = Desktop::start(&desktop::build()?, home.path(), None).await?;
+    desktop.until("a live link", LIVE).await?;
+    let (_, pid) = desktop::bridge(home.path())?;
+    let mut phone = Client::beside(&home.path().join(desktop::DATA), "Phone").await?;
+    let root = project.path().canonicalize()?;
+    let agent = deaf_agent(&root.join("id"))?;
+    phone.request("_openagents/agents/add", json!({"agent": agent})).await?;
+    phone.begin_turn("custom:deaf", &root, "[[say begun]] [[hang-after-cancel]]", "begun").await?;
+    let agent = fs::read_to_string(root.join("id"))?;
+    assert!(runs(&agent)?);
+    let quit = std::process::Command::new("kill").arg(pid.to_string()).status()?;
+    assert!(quit.success());
+    let since = std::time::Instant::now();
+    while runs(&pid.to_string())? {
+        anyhow::ensure!(since.elapsed() < HANGS, "the app still runs");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    assert!(!runs(&agent)?);
+    Ok(())
 }
 
 /// A delegate is followed live in the window and in a second client, which approves; Stop in the window ends it.

@@ -135,6 +135,26 @@ impl Client {
         }
     }
 
+    /// Opens a session with an agent in a folder, prompts it, and returns once the answer contains `begun`.
+    pub async fn begin_turn(
+        &mut self,
+        agent: &str,
+        cwd: &std::path::Path,
+        text: &str,
+        begun: &str,
+    ) -> Result<()> {
+        let new = json!({"cwd": cwd, "mcpServers": [], "_meta": {"openagents": {"open": true}}});
+        let session = self.request("session/new", new).await?["sessionId"].clone();
+        self.request("session/set_mode", json!({"sessionId": session, "modeId": agent})).await?;
+        let prompt = json!([{"type": "text", "text": text}]);
+        self.send("session/prompt", json!({"sessionId": session, "prompt": prompt})).await?;
+        let is_answer = |frame: &Value| {
+            frame["params"]["update"]["sessionUpdate"] == "agent_message_chunk"
+                && frame.to_string().contains(begun)
+        };
+        self.until("its answer", is_answer).await.map(drop)
+    }
+
     /// Asks without waiting and returns the id; the answer comes out of [`Client::next`].
     pub async fn send(&mut self, method: &str, params: Value) -> Result<u64> {
         self.last_id += 1;

@@ -90,6 +90,23 @@ pub fn program(name: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
+/// An agent that ignores SIGTERM and SIGINT and goes on without us, as `custom:deaf`. In the folder of the file `id` it
+/// writes its process id there, and ends once that is deleted, whatever becomes of those who started it.
+pub fn deaf_agent(id: &Path) -> Result<Value> {
+    // It is also started elsewhere, to see whether it works.
+    let script = "[ \"$(pwd -P)\" != \"${1%/*}\" ] || echo $$ > \"$1\"; trap '' TERM INT; \"$0\"; \
+        while [ -e \"$1\" ]; do sleep 0.1; done";
+    let arguments = json!(["-c", script, program("fake-agent")?, id]);
+    Ok(json!({"id": "deaf", "name": "Deaf", "kind": "acp", "command": "/bin/sh", "args": arguments}))
+}
+
+/// Returns whether a process runs, by its id.
+pub fn runs(id: &str) -> Result<bool> {
+    let state = Command::new("ps").args(["-o", "state=", "-p", id.trim()]).output()?.stdout;
+    let state = String::from_utf8(state)?;
+    Ok(!state.trim().is_empty() && !state.starts_with('Z'))
+}
+
 /// Reads one JSON value a line.
 pub fn json_lines(bytes: &[u8]) -> Result<Vec<Value>> {
     let text = std::str::from_utf8(bytes)?;
