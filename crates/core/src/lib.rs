@@ -31,6 +31,7 @@
 //! | 3 | `repository` | what a repository says about itself |
 //! | 3 | `route` | who answers a prompt |
 //! | 3 | `tool` | the `Tool` trait, limits, registry, running a call |
+//! | 3 | `trust` | what a folder brings to agents, and what trust covers |
 //! | 4 | `builtin` | the seven tools over workspace and history |
 //! | 4 | `find` | places in code and history that answer a question |
 //! | 4 | `reading` | what models and agents may read |
@@ -64,6 +65,7 @@ pub mod survey;
 mod terms;
 pub mod text;
 pub mod tool;
+pub mod trust;
 pub mod update;
 pub mod visible;
 mod walk;

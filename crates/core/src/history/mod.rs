@@ -43,4 +43,4 @@ pub use workspaces::RecentWorkspace;
 pub(crate) use digest::Digest;
 pub(crate) use facts::Fact;
 pub(crate) use intent::{choose, sentence};
-pub(crate) use worktree::{WorktreeScope, last_commit_or_checkout, real};
+pub(crate) use worktree::{WorktreeScope, last_commit_or_checkout, real, top_of};

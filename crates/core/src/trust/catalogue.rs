@@ -1,0 +1,51 @@
+//! The files and folders that agents read in the folder that they run in.
+
+use super::AgentFileKind;
+
+/// How an entry is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    /// Claude Code's settings.
+    Claude,
+    /// Claude Code's settings of one person: it adds to the permissions there whenever the person answers "always".
+    ClaudeLocal,
+    /// MCP servers as `{"mcpServers": {…}}`, among other settings.
+    Servers,
+    /// Every file in the folder.
+    Tree,
+    /// Listed only.
+    Text,
+}
+
+impl Format {
+    pub(super) fn kind(self) -> AgentFileKind {
+        match self {
+            Self::Claude | Self::ClaudeLocal => AgentFileKind::Settings,
+            Self::Servers => AgentFileKind::Servers,
+            Self::Tree => AgentFileKind::Folder,
+            Self::Text => AgentFileKind::Instructions,
+        }
+    }
+}
+
+/// In the order in which they are shown.
+pub(super) const ENTRIES: &[(&str, Format)] = &[
+    // https://docs.claude.com/en/docs/claude-code/settings
+    (".claude/settings.json", Format::Claude),
+    (".claude/settings.local.json", Format::ClaudeLocal),
+    (".mcp.json", Format::Servers),
+    // https://developers.openai.com/codex/config-basic: config.toml, hooks.json, rules, skills.
+    (".codex", Format::Tree),
+    // https://geminicli.com/docs/reference/configuration, https://qwenlm.github.io/qwen-code-docs
+    (".gemini", Format::Tree),
+    (".qwen", Format::Tree),
+    // https://opencode.ai/docs/config: plugins in the folder are programs.
+    ("opencode.json", Format::Servers),
+    ("opencode.jsonc", Format::Servers),
+    (".opencode", Format::Tree),
+    ("AGENTS.md", Format::Text),
+    ("CLAUDE.md", Format::Text),
+    ("CLAUDE.local.md", Format::Text),
+    ("GEMINI.md", Format::Text),
+    ("QWEN.md", Format::Text),
+];

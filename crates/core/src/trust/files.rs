@@ -1,0 +1,180 @@
+//! Reads the files of the catalogue, within limits.
+
+use super::{
+    AgentFile, AgentFiles,
+    catalogue::{ENTRIES, Format},
+    claude, servers,
+    shown::visible,
+    tree,
+};
+use crate::{
+    limits::trust as limits,
+    workspace::{PathError, Workspace},
+};
+use sha2::{Digest, Sha256};
+use std::{
+    io::Read,
+    path::Path,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+/// Reads folders, one after the other, within limits for all of them.
+pub(super) struct Reader {
+    found: AgentFiles,
+    /// Bytes and entries left to read.
+    pub(super) bytes: u64,
+    pub(super) entries: usize,
+    /// Words of hooks left to look up.
+    pub(super) words: usize,
+    /// Lines and bytes left to show.
+    lines: usize,
+    text: usize,
+}
+
+/// What was found at a path.
+pub(super) enum Content {
+    /// The beginning of a file; all of it unless `rest` has its size and the time of its last change.
+    Bytes { bytes: Vec<u8>, rest: Option<(u64, u128)> },
+    /// A directory.
+    Directory,
+    /// Something else, in words. Agents cannot read it as settings either, or it lies outside of the folder.
+    Other(String),
+}
+
+/// What a file says, and what of it counts.
+#[derive(Default)]
+pub(super) struct Said {
+    pub(super) says: Vec<String>,
+    /// Hashed; empty if nothing counts.
+    pub(super) counts: Vec<u8>,
+}
+
+impl Reader {
+    pub(super) fn new() -> Self {
+        let found = AgentFiles { files: Vec::new(), complete: true };
+        Self {
+            found,
+            bytes: limits::BYTES,
+            entries: limits::ENTRIES,
+            words: limits::WORDS,
+            lines: limits::LINES,
+            text: limits::TEXT,
+        }
+    }
+
+    /// Notes that something could not be read, so that a change of it would go unnoticed.
+    pub(super) fn cut(&mut self) {
+        self.found.complete = false;
+    }
+
+    pub(super) fn end(self) -> AgentFiles {
+        self.found
+    }
+
+    /// Reads a folder; paths are shown after `prefix`.
+    pub(super) fn folder(&mut self, folder: &Workspace, prefix: &str) {
+        for (name, format) in ENTRIES {
+            if !folder.exists(Path::new(name)) {
+                continue;
+            }
+            let said = match format {
+                Format::Text => Said::default(),
+                Format::Tree => tree::read(self, folder, Path::new(name)),
+                format => self.settings(folder, name, *format),
+            };
+            let counts = !said.counts.is_empty();
+            let says = self.shown(&said.says);
+            let digest = counts.then(|| digest(&[name.as_bytes(), &said.counts]));
+            let path = format!("{prefix}{name}");
+            self.found.files.push(AgentFile { path, kind: format.kind(), says, digest, changed: false });
+        }
+    }
+
+    /// Returns the lines to show, as far as there is room.
+    fn shown(&mut self, lines: &[String]) -> Vec<String> {
+        let mut shown = Vec::new();
+        for line in lines.iter().map(|line| visible(line)) {
+            if self.lines == 0 || line.len() > self.text {
+                break;
+            }
+            (self.lines, self.text) = (self.lines.saturating_sub(1), self.text.saturating_sub(line.len()));
+            shown.push(line);
+        }
+        if shown.len() < lines.len() {
+            shown.push(format!("and {} more", lines.len().saturating_sub(shown.len())));
+        }
+        shown
+    }
+
+    fn settings(&mut self, folder: &Workspace, name: &str, format: Format) -> Said {
+        let (bytes, rest) = match self.read(folder, Path::new(name)) {
+            Content::Bytes { bytes, rest } => (bytes, rest),
+            Content::Directory => return other("it is a directory"),
+            Content::Other(why) => return other(&why),
+        };
+        if rest.is_some() {
+            return Said { says: vec!["too large to show".to_owned()], counts: whole(&bytes, rest) };
+        }
+        match (serde_json::from_slice(&bytes), format) {
+            (Ok(settings), Format::Claude | Format::ClaudeLocal) => {
+                claude::said(self, folder, settings, format == Format::ClaudeLocal)
+            }
+            (Ok(settings), _) => Said { says: servers::says(&settings), counts: whole(&bytes, None) },
+            // Agents accept comments and more; what they make of it is not known here.
+            (Err(_), _) => Said { says: vec!["not plain JSON".to_owned()], counts: whole(&bytes, None) },
+        }
+    }
+
+    /// Reads a file. Blocks on nothing, and leaves the folder by no link.
+    pub(super) fn read(&mut self, folder: &Workspace, path: &Path) -> Content {
+        let opened = match folder.open_file(path) {
+            Ok(opened) => opened,
+            Err(PathError::Outside(_)) => {
+                // Where it leads is what can change here.
+                let target = std::fs::canonicalize(folder.root().join(path));
+                let target = target.map(|target| target.display().to_string());
+                return Content::Other(format!(
+                    "a link to {}",
+                    target.unwrap_or_else(|_| "nowhere".to_owned())
+                ));
+            }
+            Err(PathError::NotFound(_)) => return Content::Other("a link to nowhere".to_owned()),
+            Err(PathError::WrongKind(_)) if folder.open_dir(path).is_ok() => return Content::Directory,
+            Err(PathError::WrongKind(_)) => return Content::Other("not a regular file".to_owned()),
+            Err(PathError::Denied(_) | PathError::Io(_)) => return Content::Other("unreadable".to_owned()),
+        };
+        let most = limits::FILE.min(self.bytes);
+        let mut bytes = Vec::new();
+        // One more than kept, so that a file that grows meanwhile is not taken for whole.
+        if opened.file.take(most.saturating_add(1)).read_to_end(&mut bytes).is_err() {
+            return Content::Other("unreadable".to_owned());
+        }
+        let is_whole = bytes.len() as u64 <= most;
+        bytes.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+        self.bytes = self.bytes.saturating_sub(bytes.len() as u64);
+        let modified = opened.modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let modified = modified.unwrap_or_else(|| SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default());
+        Content::Bytes { bytes, rest: (!is_whole).then_some((opened.size, modified.as_nanos())) }
+    }
+}
+
+fn other(why: &str) -> Said {
+    Said { says: vec![why.to_owned()], counts: why.as_bytes().to_vec() }
+}
+
+/// Returns what is hashed of a file.
+pub(super) fn whole(bytes: &[u8], rest: Option<(u64, u128)>) -> Vec<u8> {
+    let rest = rest.map(|(size, modified)| format!("{size} {modified}"));
+    let digest = digest(&[bytes, rest.unwrap_or_default().as_bytes()]);
+    digest.into_bytes()
+}
+
+/// Returns the SHA-256 of several parts, in hex. Their lengths are hashed too, so that no other parts give the same.
+pub(super) fn digest(parts: &[&[u8]]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}

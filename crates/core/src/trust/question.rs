@@ -1,0 +1,68 @@
+//! The question whether to trust a workspace.
+
+use super::{AgentFileKind, AgentFiles};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// The title of the approval that asks it.
+pub const TRUST_TITLE: &str = "Trust this folder?";
+
+/// The ids of its options.
+pub const TRUST: &str = "trust";
+/// See [`TRUST`].
+pub const NOT_NOW: &str = "not-now";
+
+/// What a person is told before they answer; the raw input of the approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TrustQuestion {
+    /// Canonical.
+    pub workspace: PathBuf,
+    /// Display name of the agent that waits.
+    pub agent: String,
+    /// The program that would be started, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<PathBuf>,
+    /// The folder was trusted before, and some of its files have changed.
+    #[serde(default)]
+    pub again: bool,
+    /// What the folder brings.
+    #[serde(flatten)]
+    pub brings: AgentFiles,
+    /// The waiting prompt, which is sent again if the program ends before the answer; absent if it is long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+}
+
+impl TrustQuestion {
+    /// Returns the question as plain lines.
+    pub fn lines(&self) -> Vec<String> {
+        let program = self.program.as_ref().map(|program| format!(" ({})", program.display()));
+        let start =
+            format!("{}{} starts in {}", self.agent, program.unwrap_or_default(), self.workspace.display());
+        let mut lines = vec![start];
+        lines.push(match self.again {
+            true => "It was trusted before; since then these files have changed:".to_owned(),
+            false if self.brings.files.is_empty() => "It brings no settings for agents.".to_owned(),
+            false => "It brings:".to_owned(),
+        });
+        lines.extend(self.brings.lines(self.again));
+        if !self.brings.complete {
+            lines.push("Not everything could be read, so you will be asked each time.".to_owned());
+        }
+        lines
+    }
+}
+
+impl AgentFiles {
+    /// Returns the files and what they say as plain lines; only what has changed, if `changed`.
+    pub fn lines(&self, changed: bool) -> Vec<String> {
+        let mut lines = Vec::new();
+        for file in self.files.iter().filter(|file| file.changed || !changed) {
+            let note = if file.kind == AgentFileKind::Instructions { " (instructions)" } else { "" };
+            lines.push(format!("- {}{note}", file.path));
+            lines.extend(file.says.iter().map(|line| format!("    {line}")));
+        }
+        lines
+    }
+}
