@@ -30,6 +30,7 @@ fn serve(desk: &Desk, port: &str) -> Result<Server> {
 async fn session(client: &mut Client, desk: &Desk) -> Result<String> {
     let agent = json!({"id": "fake", "name": "Fake", "kind": "acp", "command": program("fake-agent")?});
     client.request("_openagents/agents/add", json!({"agent": agent})).await?;
+    client.trust(&desk.workspace).await?;
     let new = json!({"cwd": desk.workspace, "mcpServers": [], "_meta": {"openagents": {"open": true}}});
     let session = client.request("session/new", new).await?["sessionId"].as_str().context("id")?.to_owned();
     client.request("session/set_mode", json!({"sessionId": session, "modeId": "custom:fake"})).await?;

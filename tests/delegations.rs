@@ -60,6 +60,7 @@ async fn two_hundred_delegations_leave_no_process_no_open_call_and_no_pending_ap
     let mut first = server.connect().await?;
     let agent = json!({"id": "fake", "name": "Fake", "kind": "acp", "command": program("fake-agent")?});
     first.request("_openagents/agents/add", json!({"agent": agent})).await?;
+    first.trust(&desk.workspace).await?;
 
     let people = (0..PEOPLE).map(|number| person(&server, &desk.workspace, number));
     let sessions: Vec<String> = try_join_all(people).await?;

@@ -56,6 +56,7 @@ impl Desk {
         let session = made["sessionId"].clone();
         let mode = json!({"sessionId": session, "modeId": agent.mode});
         first.request("session/set_mode", mode).await?;
+        first.trust(&peers.desk.workspace).await?;
         second.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await?;
         Ok(Self { peers, first, second, session })
     }

@@ -155,6 +155,11 @@ impl Client {
         self.until("its answer", is_answer).await.map(drop)
     }
 
+    /// Trusts a folder, so that agents start in it, as `openagents workspaces trust` does.
+    pub async fn trust(&mut self, folder: &std::path::Path) -> Result<()> {
+        self.request("_openagents/trust/add", json!({"path": folder})).await.map(drop)
+    }
+
     /// Asks without waiting and returns the id; the answer comes out of [`Client::next`].
     pub async fn send(&mut self, method: &str, params: Value) -> Result<u64> {
         self.last_id += 1;

@@ -8,7 +8,7 @@ use crate::{
     },
     instance::InstanceLock,
     network::{control::Network, state::NetworkState, switches::Switches},
-    protocol::{ios::pending, ios::resume::Resumes, managed::Managed, services::Services},
+    protocol::{acp::trust, ios::pending, ios::resume::Resumes, managed::Managed, services::Services},
     server::{
         accept, accept::Gate, back_off::BackOff, listeners::Listeners, remotes::Remotes, state::Server,
     },
@@ -126,6 +126,7 @@ impl Bridge {
         let turns = TurnExecutor::new(sessions.clone(), settings.clone(), providers);
         let server = Arc::new(Server {
             services: Arc::new(Services {
+                trust: trust::feed(&sessions),
                 sessions,
                 turns,
                 inspector: Arc::default(),

@@ -23,6 +23,7 @@
 //! | 3 | `changes` | changes in the list of sessions |
 //! | 3 | `error` | `SessionError` |
 //! | 3 | `transcripts` | the cache of parsed transcripts of other agents |
+//! | 3 | `trusted` | the workspaces that a person trusts |
 //! | 4 | `live` | one session in memory: end of the log, queue, approvals, readers; folding a log |
 //! | 5 | `registry` | all sessions: finding, creating, listing; known workspaces |
 //! | 6 | `turns` | routing prompts, running turns, delegates, answers to approvals |
@@ -36,6 +37,7 @@ mod policy;
 mod registry;
 mod scope;
 mod transcripts;
+mod trusted;
 mod turns;
 mod wake;
 
@@ -55,5 +57,6 @@ pub use modes::{DEFAULT_MODE, Mode};
 pub use policy::Policy;
 pub use registry::SessionRegistry;
 pub use transcripts::TranscriptCache;
-pub use turns::{Explore, Providers, TurnExecutor};
+pub use trusted::TrustedWorkspaces;
+pub use turns::{Answerer, Explore, Providers, TurnExecutor};
 pub use wake::{Wake, Watchers};

@@ -226,6 +226,7 @@ pub fn approval(call_id: &str, state: ApprovalState) -> SessionUpdate {
     let kind = OptionKind::AllowOnce;
     SessionUpdate::Approval(Approval {
         id: format!("approval of {call_id}"),
+        subject: Default::default(),
         call_id: call_id.to_owned(),
         agent: "Codex".to_owned(),
         title: "Edit src/a.rs".to_owned(),

@@ -34,6 +34,12 @@ async fn main() -> Result<()> {
         history: HistoryRoots::default(),
         temporary: false,
     };
+    // Its agents start in a folder that a person trusts.
+    openagents_bridge::open_store(&config.home)?.trust_workspace(
+        &config.root.canonicalize()?,
+        "test",
+        &[],
+    )?;
     let agents = Arc::new(BusyAgents::new(Busy::new(ledger, life)));
     let bridge = Bridge::start_with(config, |around| Providers {
         explorer: Arc::new(Explorer::heuristic(around.history)),

@@ -2,8 +2,8 @@
 
 use super::{ios::resume::Resumes, managed::Managed, privacy::PrivacyChange};
 use crate::{
-    admission::queue::SlotQueue, connection::inspect::Inspector, devices::registry::Devices,
-    network::control::Network,
+    admission::queue::SlotQueue, base::feed::Feed, connection::inspect::Inspector,
+    devices::registry::Devices, network::control::Network,
 };
 use openagents_core::{agent::AgentCommand, model::ModelCommand};
 use openagents_sessions::{SessionRegistry, TurnExecutor};
@@ -20,6 +20,8 @@ pub(crate) struct Services {
     pub(crate) agents: Option<Arc<Managed<AgentCommand>>>,
     /// What models and agents may read.
     pub(crate) privacy: Arc<Managed<PrivacyChange>>,
+    /// The trusted workspaces.
+    pub(crate) trust: Arc<Feed>,
     pub(crate) devices: Arc<Devices>,
     pub(crate) network: Arc<Network>,
     /// Positions of broken iOS connections.

@@ -26,3 +26,4 @@ mod models;
 mod queue;
 mod remote;
 mod support;
+mod trust;

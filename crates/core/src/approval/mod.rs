@@ -55,6 +55,9 @@ pub enum OptionKind {
 pub struct Approval {
     /// UUID.
     pub id: String,
+    /// What it is about. Set by us, never by an agent.
+    #[serde(default, skip_serializing_if = "ApprovalSubject::is_action")]
+    pub subject: ApprovalSubject,
     pub call_id: String,
     pub agent: String,
     pub title: String,
@@ -79,6 +82,24 @@ pub struct Approval {
     /// The agent was resumed after the approval was withdrawn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resumed: bool,
+}
+
+/// What an approval is about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalSubject {
+    /// An action of an agent.
+    #[default]
+    Action,
+    /// The first start of an agent in a workspace. The raw input is a `TrustQuestion`. Only a client on this computer
+    /// may answer.
+    Trust,
+}
+
+impl ApprovalSubject {
+    fn is_action(&self) -> bool {
+        *self == Self::Action
+    }
 }
 
 /// State of an approval.

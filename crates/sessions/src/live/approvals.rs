@@ -8,7 +8,7 @@ use crate::{
 use futures::{executor::block_on, future::select_all};
 use openagents_core::{
     CancellationToken,
-    approval::{Approval, ApprovalOutcome, ApprovalRequest, ApprovalState, OptionKind},
+    approval::{Approval, ApprovalOutcome, ApprovalRequest, ApprovalState, ApprovalSubject, OptionKind},
     visible::escaped,
 };
 use serde_json::{Value, json};
@@ -28,7 +28,16 @@ pub(crate) struct Question {
 
 impl Question {
     pub(crate) fn new(request: ApprovalRequest, agent_id: &str) -> Self {
-        let hash = hash(&request);
+        Self::about(ApprovalSubject::Action, request, agent_id)
+    }
+
+    /// Asks whether to trust a workspace.
+    pub(crate) fn trust(request: ApprovalRequest, agent_id: &str) -> Self {
+        Self::about(ApprovalSubject::Trust, request, agent_id)
+    }
+
+    fn about(subject: ApprovalSubject, request: ApprovalRequest, agent_id: &str) -> Self {
+        let hash = hash(subject, &request);
         let ApprovalRequest { call_id, agent, title, raw_input, command, mut options } = request;
         if let Some(command) = &command {
             options.retain(|option| match option.kind {
@@ -47,6 +56,7 @@ impl Question {
         };
         let approval = Approval {
             id: Uuid::new_v4().to_string(),
+            subject,
             call_id,
             agent: escaped(&agent).into_owned(),
             title: escaped(&title).into_owned(),
@@ -61,6 +71,10 @@ impl Question {
             resumed: false,
         };
         Self { approval, agent_id: agent_id.to_owned() }
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        &self.approval.id
     }
 
     pub(crate) fn call_id(&self) -> &str {
@@ -174,13 +188,17 @@ fn selected(state: &ApprovalState) -> Option<ApprovalOutcome> {
 }
 
 /// Returns a hash of the question that is independent of the order of JSON members.
-fn hash(request: &ApprovalRequest) -> String {
-    let question = json!({
+fn hash(subject: ApprovalSubject, request: &ApprovalRequest) -> String {
+    let mut question = json!({
         "agent": request.agent,
         "title": request.title,
         "rawInput": request.raw_input,
         "command": request.command,
     });
+    // An answer to an agent that asks in the same words is none to us.
+    if subject != ApprovalSubject::Action {
+        question["subject"] = json!(subject);
+    }
     let digest = Sha256::digest(sorted(question).to_string());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -203,6 +221,10 @@ mod tests {
     use crate::store::{NewSession, Store};
     use openagents_core::approval::{ApprovalCommand, ApprovalOption, FrozenCommand};
 
+    fn hash_of(request: &ApprovalRequest) -> String {
+        hash(ApprovalSubject::Action, request)
+    }
+
     fn asks(raw_input: Value) -> ApprovalRequest {
         ApprovalRequest {
             call_id: "c".to_owned(),
@@ -216,12 +238,12 @@ mod tests {
 
     #[test]
     fn the_same_question_has_the_same_hash() {
-        let one = hash(&asks(json!({"a": 1, "b": [{"x": 1, "y": 2}]})));
-        let two = hash(&asks(json!({"b": [{"y": 2, "x": 1}], "a": 1})));
+        let one = hash_of(&asks(json!({"a": 1, "b": [{"x": 1, "y": 2}]})));
+        let two = hash_of(&asks(json!({"b": [{"y": 2, "x": 1}], "a": 1})));
         assert_eq!(one, two);
         assert_eq!(one.len(), 64);
         let other_call = ApprovalRequest { call_id: "d".to_owned(), ..asks(json!({"a": 1})) };
-        assert_eq!(hash(&other_call), hash(&asks(json!({"a": 1}))));
+        assert_eq!(hash_of(&other_call), hash_of(&asks(json!({"a": 1}))));
         for different in [
             asks(json!({"a": 2})),
             asks(json!(["a", 1])),
@@ -229,8 +251,9 @@ mod tests {
             ApprovalRequest { title: "Edit b.rs".to_owned(), ..asks(json!({"a": 1})) },
             ApprovalRequest { agent: "Claude".to_owned(), ..asks(json!({"a": 1})) },
         ] {
-            assert_ne!(hash(&different), hash(&asks(json!({"a": 1}))), "{different:?}");
+            assert_ne!(hash_of(&different), hash_of(&asks(json!({"a": 1}))), "{different:?}");
         }
+        assert_ne!(hash(ApprovalSubject::Trust, &asks(json!({"a": 1}))), hash_of(&asks(json!({"a": 1}))));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::{
     modes::DEFAULT_MODE,
     policy::Policy,
     store::{NewSession, Parent, SessionRow, Store, StoreError},
+    trusted::TrustedWorkspaces,
 };
 use openagents_core::{
     CancellationToken,
@@ -32,6 +33,7 @@ pub struct SessionRegistry {
     store: Store,
     history: Arc<History>,
     known: Arc<Known>,
+    trusted: Arc<TrustedWorkspaces>,
     root: PathBuf,
     /// Weak, so that a session without readers or a turn is dropped.
     live: Mutex<HashMap<Arc<str>, Weak<Session>>>,
@@ -46,6 +48,7 @@ impl SessionRegistry {
     /// Serves the sessions of `store`. `root` is the folder that the program was started in.
     pub fn new(store: Store, history: Arc<History>, root: PathBuf) -> Arc<Self> {
         Arc::new(Self {
+            trusted: Arc::new(TrustedWorkspaces::load(store.clone())),
             store,
             known: Arc::new(Known::new(&root, history.clone())),
             history,
@@ -65,6 +68,11 @@ impl SessionRegistry {
     /// Returns the default workspace: [`SessionRegistry::root`], unless that is a whole disk or home folder.
     pub fn offered(&self) -> Option<&Path> {
         self.known.root()
+    }
+
+    /// Returns the workspaces that a person trusts.
+    pub fn trusted(&self) -> &Arc<TrustedWorkspaces> {
+        &self.trusted
     }
 
     /// Returns the logs of other agents.

@@ -92,6 +92,16 @@ const STEPS: &[Step] = &[
     Step { version: 7, sql: "DROP TABLE transcripts;" },
     // Answers that are rules for the same command.
     Step { version: 8, sql: "ALTER TABLE approvals ADD COLUMN standing INTEGER NOT NULL DEFAULT 0;" },
+    // Trusted workspaces.
+    Step {
+        version: 9,
+        sql: "CREATE TABLE trusted_workspaces (
+        path TEXT PRIMARY KEY NOT NULL,
+        trusted_by TEXT NOT NULL,
+        trusted_ts INTEGER NOT NULL,
+        accepted_json TEXT NOT NULL
+    ) STRICT;",
+    },
 ];
 
 /// Returns all steps in order: those of this crate and `others`.

@@ -14,6 +14,7 @@ mod open;
 mod open_work;
 mod reader;
 mod stored;
+mod trusted;
 mod work_rows;
 mod writer;
 
@@ -34,4 +35,5 @@ pub use open::{DATABASE_FILE, create_folder};
 pub(crate) use open_work::{Open, OpenWork, Part};
 pub use reader::{Parent, SessionRow};
 pub use stored::{Encoded, Stored};
+pub use trusted::TrustedWorkspace;
 pub use writer::{Appended, NewSession};

@@ -5,6 +5,7 @@ use super::{
     delegate,
     host::Host,
     runner::Who,
+    trust,
 };
 use crate::live::{Prompt, Said, Session, word};
 use openagents_core::{
@@ -47,6 +48,9 @@ pub(crate) fn answer(
             agent.prompt(&request, cancel, &|event| show(session, event))
         }
         Ok(Who::Agent(agent)) => {
+            if let Err(outcome) = trust::gate(turns, session, agent.as_ref(), prompt, cancel) {
+                return outcome;
+            }
             let resume = turns.store().agent_session(session.id(), agent.id()).unwrap_or_else(|error| {
                 tracing::warn!(%error, "could not read the agent's session id; the agent starts a new session");
                 None

@@ -1,17 +1,28 @@
 //! Answers to approvals, and resuming agents.
 
-use super::{agent_choice::carded_prompt, delegate::DEPTH, executor::TurnExecutor};
+use super::{agent_choice::carded_prompt, delegate::DEPTH, executor::TurnExecutor, trust::waiting_prompt};
 use crate::{
     blocking::run_blocking,
     error::SessionError,
     live::{By, Mirror, Said, Session, Ticket, TurnRequest},
     store::{ApprovalChange, Asked, Decided, StoreError},
 };
-use openagents_core::approval::{Approval, OptionKind};
+use openagents_core::approval::{Approval, ApprovalSubject, OptionKind};
 use std::sync::Arc;
 
 /// Bytes of the words that a denial carries.
 const MESSAGE: usize = 16 << 10;
+
+/// A client that answers an approval.
+#[derive(Debug, Clone, Copy)]
+pub struct Answerer<'a> {
+    /// Its name.
+    pub by: &'a str,
+    /// The id of its connection.
+    pub connection: &'a str,
+    /// It is a person at this computer, not a paired device.
+    pub is_here: bool,
+}
 
 impl TurnExecutor {
     /// Answers an approval of a session or of a delegate below it, with words for the agent if it is a denial. Returns
@@ -22,9 +33,16 @@ impl TurnExecutor {
         session_id: &str,
         approval_id: &str,
         (option_id, message): (&str, Option<&str>),
-        (by, connection): (&str, &str),
+        answerer: Answerer<'_>,
     ) -> Result<Approval, SessionError> {
+        let Answerer { by, connection, is_here } = answerer;
         let (asked, session) = self.asked(session_id, approval_id).await?;
+        if asked.approval.subject == ApprovalSubject::Trust && !is_here {
+            return Err(SessionError::busy(
+                "A folder can be trusted only on the computer itself. Answer there, or run `openagents workspaces trust` \
+                 there.",
+            ));
+        }
         let Some(option) = asked.approval.options.iter().find(|option| option.id == option_id) else {
             let known: Vec<_> = asked.approval.options.iter().map(|option| option.id.as_str()).collect();
             let wanted = crate::prune::head(option_id, 100);
@@ -68,6 +86,10 @@ impl TurnExecutor {
         if session.head().running {
             return Err(SessionError::busy("The agent is at work already; resume when it is done."));
         }
+        let waiting = waiting_prompt(&asked.approval);
+        if waiting.as_ref().is_some_and(Option::is_none) {
+            return Err(SessionError::invalid("The prompt was not kept; send it again."));
+        }
         let decided = self.decide(session, ApprovalChange::Resume { id: asked.approval.id.clone() }).await?;
         if !decided.changed {
             return Err(SessionError::invalid("There is nothing to resume."));
@@ -80,7 +102,8 @@ impl TurnExecutor {
                 self.prompt(session, session.cwd(), prompt, by)
             }
             None => {
-                let said = Said::from("Continue.".to_owned());
+                // An agent that was not started yet has not got its prompt.
+                let said = waiting.flatten().unwrap_or_else(|| Said::from("Continue.".to_owned()));
                 let turn = TurnRequest::prompt(session.cwd(), said.clone(), &connection.into());
                 turn.answered_by(&asked.agent_id, session.cwd(), said)
             }

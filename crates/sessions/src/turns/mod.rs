@@ -15,6 +15,8 @@ mod reply;
 mod run;
 mod runner;
 mod select;
+mod trust;
 
+pub use approve::Answerer;
 pub use executor::TurnExecutor;
 pub use providers::{Explore, Providers};

@@ -25,7 +25,7 @@ use agent_client_protocol_schema::v1::{
     DeleteSessionResponse, PromptRequest, PromptResponse, SessionModeState, StopReason,
 };
 use openagents_core::update::RunState;
-use openagents_sessions::{By, Session, Ticket, TurnEnd, TurnRequest};
+use openagents_sessions::{Answerer, By, Session, Ticket, TurnEnd, TurnRequest};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -142,9 +142,10 @@ impl Methods {
         let ApprovalAnswer { session_id, approval_id, option_id, message } = answer;
         let client = self.line.client();
         let by = if client.is_empty() { "a client without a name" } else { &*client };
+        let is_here = self.lease.pass.who == Who::Local;
+        let answerer = Answerer { by, connection: &self.line.id, is_here };
         let answer = (option_id.as_str(), message.as_deref());
-        let approval =
-            self.services.turns.answer(&session_id, &approval_id, answer, (by, &self.line.id)).await?;
+        let approval = self.services.turns.answer(&session_id, &approval_id, answer, answerer).await?;
         if self.lease.pass.who != Who::Local {
             let detail = format!("{option_id}: {}", approval.title);
             self.services.devices.record(&self.actor(), "approval.answered", &detail).await;
@@ -215,6 +216,15 @@ impl Methods {
             Call::Update(request) => self.update(request).await,
             Call::Markdown(request) => Ok(Answer::Now(json!({"html": markdown::render(request.text).await}))),
             Call::Workspaces => Ok(self.workspaces().await),
+            Call::TrustedWorkspaces(list) => {
+                let trust = &self.services.trust;
+                Ok(list_answer(list.watch, trust.snapshot(), trust))
+            }
+            Call::TrustWorkspace(request) => self.trust(&request.path).await,
+            Call::RevokeTrust(request) => {
+                self.services.turns.revoke_trust(&request.path).await?;
+                Ok(Answer::Now(self.services.trust.snapshot()))
+            }
             Call::Models(list) => {
                 let models = served(&self.services.models, method)?;
                 let snapshot = models.fresh_snapshot().await;

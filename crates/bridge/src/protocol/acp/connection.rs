@@ -2,7 +2,7 @@
 
 use super::{approvals::PermissionRequests, calls::Methods, from_wire, from_wire::INSPECT, to_wire};
 use crate::{
-    base::{limits::ACP_FRAME, pass::Pass, rpc, rpc::Incoming, scope::Scope},
+    base::{limits::ACP_FRAME, pass::Pass, pass::Who, rpc, rpc::Incoming, scope::Scope},
     connection::{
         closing::Closing, inspect::Line, outbox::dialect::Dialect, outbox::orders::Out, serve as connection,
         serve::ConnectionControl, serve::ConnectionOptions, serve::FrameHandler, socket::Socket,
@@ -10,7 +10,10 @@ use crate::{
     devices::lease::ConnectionLease,
     protocol::services::Services,
 };
-use openagents_core::{approval::Approval, model::Activity};
+use openagents_core::{
+    approval::{Approval, ApprovalSubject},
+    model::Activity,
+};
 use openagents_sessions::{Folded, ListNews, Session, Waits, store::Stored};
 use serde_json::json;
 use std::sync::Arc;
@@ -123,7 +126,10 @@ impl Dialect for Acp {
     }
 
     fn approvals(&mut self, session: &Session, pending: &[Approval]) -> Vec<String> {
-        self.requests.update(session.id(), pending, self.pass.scope())
+        let may_answer =
+            |approval: &&Approval| approval.subject == ApprovalSubject::Action || self.pass.who == Who::Local;
+        let pending: Vec<_> = pending.iter().filter(may_answer).cloned().collect();
+        self.requests.update(session.id(), &pending, self.pass.scope())
     }
 
     fn folded(&mut self, session: &Session, page: &[Folded]) -> Vec<Utf8Bytes> {

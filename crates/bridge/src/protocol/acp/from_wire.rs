@@ -37,6 +37,9 @@ pub(crate) enum Call {
     Markdown(Markdown),
     Inspect(Inspect),
     Workspaces,
+    TrustedWorkspaces(List),
+    TrustWorkspace(WorkspacePath),
+    RevokeTrust(WorkspacePath),
     Models(List),
     Model(ModelCommand),
     Agents(List),
@@ -140,6 +143,12 @@ pub(crate) struct List {
     pub(crate) watch: bool,
 }
 
+/// Params of `_openagents/trust/add` and `_openagents/trust/revoke`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct WorkspacePath {
+    pub(crate) path: std::path::PathBuf,
+}
+
 /// Params of `_openagents/devices/audit`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Audit {
@@ -185,6 +194,10 @@ const METHODS: &[(&str, Scope, Read)] = &[
     ("_openagents/approvals/revoke", Scope::Approve, |_, params| Ok(Call::RevokeRules(read(params)?))),
     ("_openagents/delegate", Scope::Prompt, |_, params| Ok(Call::Delegate(read(params)?))),
     ("_openagents/workspaces", Scope::View, |_, _| Ok(Call::Workspaces)),
+    ("_openagents/trust/list", Scope::View, |_, params| Ok(Call::TrustedWorkspaces(read(params)?))),
+    // On this computer only.
+    ("_openagents/trust/add", Scope::Admin, |_, params| Ok(Call::TrustWorkspace(read(params)?))),
+    ("_openagents/trust/revoke", Scope::Admin, |_, params| Ok(Call::RevokeTrust(read(params)?))),
     ("_openagents/devices/list", Scope::Admin, |_, params| Ok(Call::Devices(read(params)?))),
     ("_openagents/devices/pair", Scope::Admin, device),
     ("_openagents/devices/stop_pairing", Scope::Admin, device),

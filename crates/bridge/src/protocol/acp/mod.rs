@@ -8,6 +8,7 @@ pub(crate) mod from_wire;
 pub(crate) mod requests;
 pub(crate) mod sessions;
 pub mod to_wire;
+pub(crate) mod trust;
 
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,8 @@ use agent_client_protocol_schema::v1::{
     ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
 use openagents_core::{
-    approval::{Approval, ApprovalCommand, ApprovalOption, ApprovalState, OptionKind},
+    approval::{Approval, ApprovalOption, ApprovalState, ApprovalSubject, OptionKind},
+    trust::TrustQuestion,
     update::{
         AgentMessage, AgentThought, Cut, EntryStatus, Location, PlanEntry as Entry, PlanSnapshot,
         SessionUpdate, ToolCall as Call, ToolCallDetails, ToolCallStatus as Status,
@@ -336,12 +337,10 @@ pub(super) fn permission(session_id: &str, approval: &Approval) -> Value {
         PermissionOption::new(option.id.clone(), option.name.clone(), kind(option.kind))
     };
     let raw_input = approval.raw_input.as_ref().map(|input| prune::to_fit(input, ACP_OUTPUT).0);
-    // The title may be cut.
-    let shown = |command: &ApprovalCommand| {
-        vec![ToolCallContent::from(ContentBlock::Text(TextContent::new(command.text.clone())))]
-    };
+    // The title may be cut, and editors show no raw input.
+    let shown = approval.command.as_ref().map(|command| command.text.clone()).or_else(|| trust_question(approval));
+    let content = shown.map(|text| vec![ToolCallContent::from(ContentBlock::Text(TextContent::new(text)))]);
     let title = approval.title.clone();
-    let content = approval.command.as_ref().map(shown);
     let fields = ToolCallUpdateFields::new().title(title).raw_input(raw_input).content(content);
     let call = ToolCallUpdate::new(approval.call_id.clone(), fields);
     let options = approval.options.iter().map(option).collect();
@@ -364,6 +363,13 @@ pub(super) fn rule(rule: &Asked) -> Value {
         "by": by,
         "at": at,
     })
+}
+
+/// Returns what a person has to know to answer whether they trust a workspace.
+fn trust_question(approval: &Approval) -> Option<String> {
+    let question = approval.raw_input.clone().filter(|_| approval.subject == ApprovalSubject::Trust)?;
+    let question: TrustQuestion = serde_json::from_value(question).ok()?;
+    Some(question.lines().join("\n"))
 }
 
 /// Returns a row of `session/list`.

@@ -159,7 +159,7 @@ impl Projection {
             SessionUpdate::Mode(mode) if view.modes => self.show(to_wire::mode(&mode.mode_id), seq, out),
             // Never the question: this endpoint cannot answer it.
             SessionUpdate::Approval(approval) if approval.state == ApprovalState::Pending => {
-                self.show(to_wire::waiting_for_approval(), seq, out);
+                self.show(to_wire::waiting_for(approval.subject), seq, out);
             }
             SessionUpdate::Mode(_)
             | SessionUpdate::Title(_)

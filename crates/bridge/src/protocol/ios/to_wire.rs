@@ -1,8 +1,9 @@
 //! Updates in the app's format: chunks nested twice, snake_case except for `sessionUpdate`, closed sets of values.
 
 use crate::base::{limits::IOS_OUTPUT, machine};
-use openagents_core::update::{
-    Cut, EntryStatus, PlanEntry, PlanSnapshot, ToolCall, ToolCallStatus, ToolCallUpdate,
+use openagents_core::{
+    approval::ApprovalSubject,
+    update::{Cut, EntryStatus, PlanEntry, PlanSnapshot, ToolCall, ToolCallStatus, ToolCallUpdate},
 };
 use openagents_sessions::prune;
 use serde_json::{Map, Value, json};
@@ -40,8 +41,12 @@ pub(super) fn chunk(role: Role, text: &str) -> Value {
 }
 
 /// Returns the only message the app gets about an approval.
-pub(super) fn waiting_for_approval() -> Value {
-    chunk(Role::Agent, &format!("Waiting for approval on {}", machine::name()))
+pub(super) fn waiting_for(subject: ApprovalSubject) -> Value {
+    let what = match subject {
+        ApprovalSubject::Action => "approval",
+        ApprovalSubject::Trust => "trust",
+    };
+    chunk(Role::Agent, &format!("Waiting for {what} on {}", machine::name()))
 }
 
 pub(super) fn plan(snapshot: &PlanSnapshot) -> Value {

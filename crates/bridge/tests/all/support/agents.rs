@@ -198,8 +198,20 @@ pub async fn start_with(home: &Path, workspace: &Path, troupe: Arc<Troupe>) -> B
     .unwrap()
 }
 
-/// A bridge with agents.
+/// A bridge with agents, in a workspace that a person trusts.
 pub async fn house(agents: Vec<Arc<ScriptedAgent>>) -> (House, Arc<Troupe>) {
+    let (house, troupe) = untrusted_house(agents).await;
+    trust(&house, &house.workspace).await;
+    (house, troupe)
+}
+
+/// Trusts a folder, as `openagents workspaces trust` does.
+pub async fn trust(house: &House, folder: &Path) -> Value {
+    house.acp().await.request("_openagents/trust/add", json!({"path": folder})).await
+}
+
+/// A bridge with agents, in a workspace that nobody has trusted yet.
+pub async fn untrusted_house(agents: Vec<Arc<ScriptedAgent>>) -> (House, Arc<Troupe>) {
     let (home, folders) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let workspace = folders.path().canonicalize().unwrap().join("demo");
     std::fs::create_dir(&workspace).unwrap();

@@ -8,6 +8,7 @@ fn pending(id: &str, hash: &str) -> Approval {
     let option = |id: &str, kind| ApprovalOption { id: id.to_owned(), name: id.to_owned(), kind };
     Approval {
         id: id.to_owned(),
+        subject: Default::default(),
         call_id: "c".to_owned(),
         agent: "Codex".to_owned(),
         title: "Edit".to_owned(),

@@ -1,0 +1,261 @@
+//! Workspace trust: no hosted agent starts in a folder that a person has not trusted on this computer.
+
+use super::{
+    context::{TurnContext, refusal, show},
+    executor::TurnExecutor,
+};
+use crate::{
+    blocking::run_blocking,
+    error::SessionError,
+    live::{Prompt, Question, Said, Session, word},
+    registry::SessionRegistry,
+    store::{ApprovalChange, Asked, Open, StoreError},
+    trusted::Verdict,
+};
+use openagents_core::{
+    CancellationToken,
+    agent::{AgentEvent, AgentProvider, CANCELLED, PromptOutcome},
+    approval::{
+        Approval, ApprovalOption, ApprovalOutcome, ApprovalRequest, ApprovalState, ApprovalSubject,
+        OptionKind,
+    },
+    trust::{AgentFiles, NOT_NOW, TRUST, TRUST_TITLE, TrustQuestion, covers, look},
+    update::{Cut, RunState, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate},
+};
+use serde_json::Map;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// The name of the tool call that asks.
+const CALL: &str = "workspace.trust";
+
+/// Bytes of a prompt that is kept with the question; a longer one is sent again by the person.
+const KEPT_PROMPT: usize = 32 << 10;
+
+/// Returns once agents may start in the workspace of a prompt, which a person may have to decide first; otherwise the
+/// outcome of the turn, whose final message was shown. Blocks.
+pub(crate) fn gate(
+    turns: &TurnContext,
+    session: &Arc<Session>,
+    agent: &dyn AgentProvider,
+    prompt: &Prompt,
+    cancel: &CancellationToken,
+) -> Result<(), PromptOutcome> {
+    // Looked at again after every answer: a file may have changed while the question was open.
+    loop {
+        let folder = prompt.root.canonicalize().unwrap_or_else(|_| prompt.root.clone());
+        let mut brings = look(&folder).map_err(|error| failed(session, error.to_string()))?;
+        let again = match turns.sessions.trusted().verdict(&folder, &brings) {
+            Verdict::Trusted => return Ok(()),
+            Verdict::Unknown => false,
+            Verdict::Changed(accepted) => {
+                brings.mark_changes(&accepted);
+                true
+            }
+        };
+        let complete = brings.complete;
+        let question = TrustQuestion {
+            program: program(turns, agent.id()),
+            workspace: folder,
+            agent: agent.name(),
+            again,
+            brings,
+            prompt: Some(prompt.said.text.clone()).filter(|text| text.len() <= KEPT_PROMPT),
+        };
+        ask(turns, session, agent.id(), &question, cancel)?;
+        if !complete {
+            return Ok(());
+        }
+    }
+}
+
+/// Asks a person, and stores their consent.
+fn ask(
+    turns: &TurnContext,
+    session: &Arc<Session>,
+    agent_id: &str,
+    question: &TrustQuestion,
+    cancel: &CancellationToken,
+) -> Result<(), PromptOutcome> {
+    let call_id = uuid::Uuid::new_v4().to_string();
+    show(
+        session,
+        AgentEvent::Update(SessionUpdate::ToolCall(ToolCall {
+            call_id: call_id.clone(),
+            name: CALL.to_owned(),
+            arguments: Map::from_iter([("workspace".to_owned(), shown(&question.workspace).into())]),
+            op_hash: None,
+            stage: None,
+            details: ToolCallDetails { title: Some(TRUST_TITLE.to_owned()), ..ToolCallDetails::default() },
+        })),
+    );
+    let option =
+        |id: &str, name: &str, kind| ApprovalOption { id: id.to_owned(), name: name.to_owned(), kind };
+    let request = ApprovalRequest {
+        call_id: call_id.clone(),
+        agent: "OpenAgents".to_owned(),
+        title: TRUST_TITLE.to_owned(),
+        raw_input: serde_json::to_value(question).ok(),
+        command: None,
+        options: vec![
+            option(TRUST, "Trust", OptionKind::AllowAlways),
+            option(NOT_NOW, "Not now", OptionKind::RejectOnce),
+        ],
+    };
+    let asked = Question::trust(request, agent_id);
+    let id = asked.id().to_owned();
+    let answer = asked.ask(session).wait(&[cancel], || turns.given_up());
+    let end = |status| {
+        let details = ToolCallDetails::default();
+        let update = ToolCallUpdate { call_id: call_id.clone(), status, late: false, details };
+        show(session, AgentEvent::Update(SessionUpdate::ToolCallUpdate(update)));
+    };
+    let error = |message: &str| ToolCallStatus::Error { message: message.to_owned() };
+    match answer {
+        ApprovalOutcome::Selected { option_id } if option_id == TRUST => {
+            let by = answered_by(turns, &id);
+            match grant(&turns.sessions, &question.workspace, &question.brings, &by) {
+                Ok(_) => {
+                    end(ToolCallStatus::Completed { output: "trusted".into(), cut: Cut::default() });
+                    Ok(())
+                }
+                Err(fault) => {
+                    end(error("it could not be stored"));
+                    Err(failed(session, fault.to_string()))
+                }
+            }
+        }
+        ApprovalOutcome::Cancelled if cancel.is_cancelled() || turns.sessions.stopping().is_cancelled() => {
+            end(error("Cancelled"));
+            session.append(vec![word(CANCELLED)]);
+            Err(PromptOutcome {
+                state: RunState::Cancelled,
+                text: CANCELLED.to_owned(),
+                usage: None,
+                cut_off: false,
+            })
+        }
+        ApprovalOutcome::Selected { .. } | ApprovalOutcome::Cancelled => {
+            end(error("Not now"));
+            let text = format!(
+                "{} was not started, because {} is not trusted. Send the prompt again to be asked again.",
+                question.agent,
+                shown(&question.workspace)
+            );
+            session.append(vec![word(&text)]);
+            Err(PromptOutcome { state: RunState::Failed, text, usage: None, cut_off: false })
+        }
+    }
+}
+
+fn failed(session: &Arc<Session>, reason: String) -> PromptOutcome {
+    let fault = SessionError::internal(reason);
+    session.append(vec![refusal(&fault)]);
+    PromptOutcome { state: RunState::Failed, text: format!("❌ {fault}"), usage: None, cut_off: false }
+}
+
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+fn program(turns: &TurnContext, agent_id: &str) -> Option<PathBuf> {
+    let agents = turns.runner.agents.as_ref()?.snapshot().agents;
+    agents.into_iter().find(|card| card.id == agent_id)?.program
+}
+
+/// Returns the name of the client that answered.
+fn answered_by(turns: &TurnContext, id: &str) -> String {
+    match turns.store().approval(id) {
+        Ok(Some(Asked { approval: Approval { state: ApprovalState::Answered { by, .. }, .. }, .. })) => by,
+        Ok(_) => String::new(),
+        Err(error) => {
+            tracing::warn!(%error, "could not read who trusts a workspace");
+            String::new()
+        }
+    }
+}
+
+/// Stores that a person trusts a folder with what it brings, and answers other questions about it. Returns the
+/// workspace that covers it. Blocks.
+fn grant(
+    sessions: &SessionRegistry,
+    folder: &Path,
+    brings: &AgentFiles,
+    by: &str,
+) -> Result<PathBuf, StoreError> {
+    let covered_by = sessions.trusted().trust(folder, brings, by)?;
+    for session in sessions.all_live() {
+        let work = session.open_work();
+        for approval in work.of(&None).filter_map(Open::approval) {
+            let Some(question) = question(approval) else { continue };
+            if sessions.trusted().verdict(&question.workspace, &question.brings) != Verdict::Trusted {
+                continue;
+            }
+            let (id, option_id, by) = (approval.id.clone(), TRUST.to_owned(), by.to_owned());
+            if let Err(error) = session.decide(ApprovalChange::Answer { id, option_id, by }) {
+                tracing::warn!(%error, "could not answer a question about a trusted workspace");
+            }
+        }
+    }
+    Ok(covered_by)
+}
+
+/// Returns the question of a pending approval; `None` if it is about something else.
+fn question(approval: &Approval) -> Option<TrustQuestion> {
+    let input = approval.raw_input.as_ref().filter(|_| approval.subject == ApprovalSubject::Trust)?;
+    serde_json::from_value(input.clone()).ok()
+}
+
+/// Returns the prompt that waits for the answer to a question about trust. `Some(None)` if it was not kept.
+pub(super) fn waiting_prompt(approval: &Approval) -> Option<Option<Said>> {
+    (approval.subject == ApprovalSubject::Trust)
+        .then(|| question(approval).and_then(|question| question.prompt).map(Said::from))
+}
+
+impl TurnExecutor {
+    /// Stores that a person at this computer trusts a folder with what it brings now. Prompts that wait for that go on.
+    /// Returns what the folder brings, and the workspace that covers it.
+    pub async fn trust(&self, folder: &Path, by: &str) -> Result<(AgentFiles, PathBuf), SessionError> {
+        let (sessions, folder, by) = (self.sessions().clone(), folder.to_owned(), by.to_owned());
+        let work = move || {
+            let invalid = |error: &dyn std::fmt::Display| {
+                SessionError::invalid(format!("{}: {error}", folder.display()))
+            };
+            let root = folder.canonicalize().map_err(|error| invalid(&error))?;
+            let brings = look(&root).map_err(|error| invalid(&error))?;
+            let covered_by = grant(&sessions, &root, &brings, &by)?;
+            Ok((brings, covered_by))
+        };
+        run_blocking(work).await.unwrap_or_else(|| Err(SessionError::internal("the folder cannot be read")))
+    }
+
+    /// Revokes the trust in a workspace, and stops the agents that run in it. The next one asks again.
+    pub async fn revoke_trust(&self, folder: &Path) -> Result<(), SessionError> {
+        let (sessions, given) = (self.sessions().clone(), folder.to_owned());
+        let work = move || {
+            // A trusted folder may be gone by now.
+            let path = given.canonicalize().unwrap_or_else(|_| given.clone());
+            let trusted = sessions.trusted();
+            if trusted.revoke(&path)? || trusted.revoke(&given)? {
+                let live = sessions.all_live().into_iter();
+                let is_below = |folder: &Path| covers(&path, folder) || folder.starts_with(&given);
+                return Ok(live.filter(|session| is_below(session.cwd())).collect());
+            }
+            let shown = shown(&given);
+            Err(match trusted.list().into_iter().find(|row| covers(&row.path, &path)) {
+                Some(row) => SessionError::not_found(format!(
+                    "{shown} is trusted as a part of {}; revoke that.",
+                    row.path.display()
+                )),
+                None => SessionError::not_found(format!("{shown} is not trusted.")),
+            })
+        };
+        let stopped: Result<Vec<Arc<Session>>, _> = run_blocking(work)
+            .await
+            .unwrap_or_else(|| Err(SessionError::internal("the trusted workspaces cannot be changed")));
+        stopped?.iter().for_each(|session| self.close(session));
+        Ok(())
+    }
+}
