@@ -177,13 +177,19 @@ async fn an_agent_deaf_to_cancel_and_kill_does_not_hang_quit_and_does_not_surviv
 async fn a_delegate_is_approved_by_a_second_client_and_stopped_in_the_window() -> anyhow::Result<()> {
     let (home, project) = (tempfile::tempdir()?, project()?);
     let program = desktop::build()?;
-    let added = std::process::Command::new(program.with_file_name("openagents"))
-        .args(["agents", "add", "fake", "--"])
-        .arg(program.with_file_name("fake-agent"))
-        .env("HOME", home.path())
-        .env("OPENAGENTS_HOME", home.path().join(desktop::DATA))
-        .output()?;
+    let openagents = |arguments: &[&std::ffi::OsStr]| {
+        std::process::Command::new(program.with_file_name("openagents"))
+            .args(arguments)
+            .env("HOME", home.path())
+            .env("OPENAGENTS_HOME", home.path().join(desktop::DATA))
+            .output()
+    };
+    let agent = program.with_file_name("fake-agent");
+    let added =
+        openagents(&["agents".as_ref(), "add".as_ref(), "fake".as_ref(), "--".as_ref(), agent.as_ref()])?;
     assert!(added.status.success(), "{added:?}");
+    let trusted = openagents(&["workspaces".as_ref(), "trust".as_ref(), project.path().as_ref()])?;
+    assert!(trusted.status.success(), "{trusted:?}");
 
     let desktop = Desktop::start(&program, home.path(), Some(project.path())).await?;
     desktop.until("the end of the plan", COMPLETE).await?;

@@ -40,6 +40,8 @@ export class Stage {
   async addScriptedAgent() {
     const added = await this.run(OPENAGENTS, ['agents', 'add', 'fake', '--', FAKE_AGENT]);
     if (added.code !== 0) throw new Error(added.err);
+    const trusted = await this.run(OPENAGENTS, ['workspaces', 'trust', this.workspace]);
+    if (trusted.code !== 0) throw new Error(trusted.err);
     return 'custom:fake';
   }
 

@@ -2,9 +2,11 @@
 
 mod devices;
 mod privacy;
+mod workspaces;
 
 pub(crate) use devices::{Devices, IosSwitch, Network, Pair, Scope, Switch};
 pub(crate) use privacy::Privacy;
+pub(crate) use workspaces::Workspaces;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use openagents_core::history::Provider;
@@ -57,6 +59,9 @@ pub(crate) enum Command {
     /// List, add and remove agents and models that prompts can be sent to
     #[command(subcommand)]
     Agents(Agents),
+    /// List, trust and revoke the folders in which agents may start
+    #[command(subcommand)]
+    Workspaces(Workspaces),
     /// List the tools of an exploration with their JSON schemas
     Tools(Tools),
     /// Run one tool and print its result

@@ -1,4 +1,4 @@
-//! The models and agents of this machine, which the bridge manages for all its clients.
+//! The models, agents and trusted folders of this machine, which the bridge manages for all its clients.
 
 use crate::{
     bridge::{Connection, reach},
@@ -15,6 +15,7 @@ use tokio::runtime::Runtime;
 pub(crate) const MODELS: &str = "_openagents/models";
 pub(crate) const AGENTS: &str = "_openagents/agents";
 pub(crate) const PRIVACY: &str = "_openagents/privacy";
+pub(crate) const TRUST: &str = "_openagents/trust";
 
 pub(crate) struct Endpoint {
     runtime: Runtime,

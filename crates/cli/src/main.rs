@@ -17,6 +17,7 @@
 //! | 2 | `bridge` | the bridge of the data folder, as its client |
 //! | 2 | `question` | questions to the person |
 //! | 2 | `surroundings` | data folder, store and settings |
+//! | 2 | `trust` | the question whether to trust a folder |
 //! | 3 | `acp` | `openagents acp` |
 //! | 3 | `agent` | `openagents agent` |
 //! | 3 | `devices` | `openagents devices` |
@@ -32,6 +33,7 @@
 //! | 4 | `privacy` | `openagents privacy` |
 //! | 4 | `tools` | `openagents tools` |
 //! | 4 | `serve` | `openagents serve` |
+//! | 4 | `workspaces` | `openagents workspaces` |
 
 mod acp;
 mod agent;
@@ -56,7 +58,9 @@ mod sessions;
 mod signals;
 mod surroundings;
 mod tools;
+mod trust;
 mod words;
+mod workspaces;
 
 use args::{Cli, Command};
 use clap::{CommandFactory, Parser};
@@ -94,6 +98,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Doctor(doctor) => doctor::run(&doctor),
         Command::Privacy(privacy) => privacy::run(&privacy),
         Command::Agents(agents) => doctor::agents(&agents),
+        Command::Workspaces(workspaces) => workspaces::run(&workspaces),
         Command::Tools(list) => tools::list(&list),
         Command::Tool(tool) => tools::call(&tool),
         Command::Completions { shell } => {

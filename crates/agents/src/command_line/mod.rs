@@ -4,6 +4,11 @@
 //! These runs can't ask for permission. No switch extends their permissions, so a run may do what the program's own
 //! settings allow without asking; the program refuses everything else.
 //!
+//! The settings of the folder apply, hooks included, as they do in a terminal. The session hosts no agent in a folder that
+//! no person has trusted, so there is no untrusted start that `--setting-sources user` could make harmless; in a trusted
+//! one that switch would drop the permissions and servers that the person expects. Codex reads `.codex/` only in projects
+//! that its own configuration trusts, which stays so.
+//!
 //! A run has the environment of the login shell, including keys, without `OPENAGENTS_*`, as if it was started in a
 //! terminal. The program's own rules decide what it may read and start with it.
 

@@ -6,15 +6,20 @@ mod turn;
 
 pub(crate) use screen::TurnScreen;
 
-use crate::{args, bridge::Refused, output, runtime, signals::Interrupts, surroundings};
+use crate::{args, bridge::Refused, output, question, runtime, signals::Interrupts, surroundings, trust};
 use anyhow::Context;
 use openagents_core::{
     agent::{CANCELLED, PromptOutcome},
     model::PromptOptions,
+    trust::{NOT_NOW, TRUST},
     update::RunState,
 };
-use serde_json::json;
-use std::{io::Read, process::ExitCode};
+use serde_json::{Value, json};
+use std::{
+    io::{IsTerminal, Read},
+    process::ExitCode,
+};
+use tokio::io::{AsyncBufReadExt, BufReader};
 use turn::{AskedPrompt, Turn, TurnNews};
 
 /// Longest prompt in bytes. Longer text belongs in a file of the workspace.
@@ -87,6 +92,22 @@ async fn ask(asked: AskedPrompt, json: bool) -> anyhow::Result<ExitCode> {
                 (Ok(TurnNews::Update(params)), None) => output::json_line(&params)?,
                 (Ok(TurnNews::Activity(activity)), Some(screen)) => screen.activity(activity),
                 (Ok(TurnNews::Activity(_)), None) => {}
+                (Ok(TurnNews::Trust(approval)), screen) => {
+                    if let Some(screen) = screen {
+                        screen.part()?;
+                    }
+                    let option = if json { None } else { asked_in_place(&approval, &mut signals).await? };
+                    match option {
+                        Some(option) => turn.answer(&approval, option).await?,
+                        None => {
+                            let folder = trust::folder(&approval);
+                            output::warn(&format!(
+                                "an agent starts only in a folder that you trust: `openagents workspaces trust {folder}`"
+                            ));
+                            turn.cancel().await?;
+                        }
+                    }
+                }
                 (Ok(TurnNews::Ended(state)), _) => break turn.outcome(state),
                 (Err(error), _) => {
                     output::warn(&format!("{error:#}"));
@@ -102,6 +123,21 @@ async fn ask(asked: AskedPrompt, json: bool) -> anyhow::Result<ExitCode> {
         }
     };
     finish(screen, turn.session_id(), &outcome, is_interrupted)
+}
+
+/// Asks the person at the terminal whether to trust a folder. `None` without a terminal, and on Ctrl-C.
+async fn asked_in_place(approval: &Value, signals: &mut Interrupts) -> anyhow::Result<Option<&'static str>> {
+    if !std::io::stdin().is_terminal() {
+        return Ok(None);
+    }
+    trust::question(approval).iter().for_each(|line| output::aside(line));
+    question::put("Trust it?")?;
+    let mut typed = BufReader::new(tokio::io::stdin()).lines();
+    let answer = tokio::select! {
+        line = typed.next_line() => line?,
+        () = signals.next() => return Ok(None),
+    };
+    Ok(Some(if question::is_yes(&answer.unwrap_or_default()) { TRUST } else { NOT_NOW }))
 }
 
 fn finish(

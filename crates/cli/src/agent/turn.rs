@@ -2,7 +2,7 @@
 
 use crate::{
     bridge::{Connection, reach, wire_path},
-    output,
+    output, trust,
 };
 use openagents_core::{
     agent::PromptOutcome,
@@ -27,6 +27,8 @@ pub(super) enum TurnNews {
     /// The params of a `session/update`.
     Update(Value),
     Activity(Option<Activity>),
+    /// An agent starts once a person trusts the folder: the approval.
+    Trust(Value),
     /// The turn is over.
     Ended(RunState),
 }
@@ -74,6 +76,12 @@ impl Turn {
         self.bridge.notify("session/cancel", json!({"sessionId": self.session})).await
     }
 
+    /// Answers an approval of the session or of a delegate.
+    pub(super) async fn answer(&mut self, approval: &Value, option: &str) -> anyhow::Result<()> {
+        let params = json!({"sessionId": self.session, "approvalId": approval["id"], "optionId": option});
+        self.bridge.ask("_openagents/approvals/answer", params).await.map(drop)
+    }
+
     pub(super) async fn next(&mut self) -> anyhow::Result<TurnNews> {
         loop {
             let mut message = self.bridge.next().await?;
@@ -89,6 +97,9 @@ impl Turn {
                 Some("session/update") if params["update"]["sessionUpdate"] == "current_mode_update" => {}
                 Some("session/update") => {
                     let approval = &params["update"]["_meta"]["openagents"]["approval"];
+                    if !self.cancelled && approval["state"] == "pending" && trust::is_about_trust(approval) {
+                        return Ok(TurnNews::Trust(approval.clone()));
+                    }
                     if !self.cancelled && approval["state"] == "pending" {
                         output::warn(
                             "this is work for an agent: `openagents serve` and pick one on the page, or begin the prompt \

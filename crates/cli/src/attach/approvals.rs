@@ -1,6 +1,9 @@
 //! Approvals of the session, at the terminal.
 
-use crate::output::{self, FAINT, rows, said};
+use crate::{
+    output::{self, FAINT, rows, said},
+    trust,
+};
 use anstyle::{AnsiColor, Effects, Style};
 use serde_json::{Value, json};
 
@@ -92,6 +95,9 @@ impl Approvals {
 
 /// Returns the request and the command it would run.
 fn question(approval: &Value) -> Vec<String> {
+    if trust::is_about_trust(approval) {
+        return trust::question(approval);
+    }
     let mut lines =
         vec![format!("{ASKS}{} asks:{ASKS:#} {}", said(approval, "agent"), said(approval, "title"))];
     let command = &approval["command"];

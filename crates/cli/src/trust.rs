@@ -1,0 +1,76 @@
+//! The question whether to trust a folder, at the terminal.
+
+use crate::output::{self, FAINT, STRONG};
+use openagents_core::trust::TrustQuestion;
+use serde_json::Value;
+
+/// Returns whether an approval asks to trust a folder.
+pub(crate) fn is_about_trust(approval: &Value) -> bool {
+    approval["subject"] == "trust"
+}
+
+/// Returns the question in lines.
+pub(crate) fn question(approval: &Value) -> Vec<String> {
+    let mut lines = vec![format!("{STRONG}{}{STRONG:#}", output::said(approval, "title"))];
+    match serde_json::from_value::<TrustQuestion>(approval["rawInput"].clone()) {
+        Ok(question) => {
+            lines.extend(question.lines().iter().map(|line| format!("  {}", output::printable(line))));
+        }
+        Err(_) => {
+            lines.push(format!("  {FAINT}{}{FAINT:#}", output::printable(&approval["rawInput"].to_string())))
+        }
+    }
+    lines
+}
+
+/// Returns the folder of the question.
+pub(crate) fn folder(approval: &Value) -> String {
+    output::said(&approval["rawInput"], "workspace")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_question_says_what_runs_and_what_the_folder_brings() {
+        let file = |path: &str, kind: &str, says: &[&str], changed: bool| json!({"path": path, "kind": kind, "says": says, "digest": "00", "changed": changed});
+        let files = [
+            file(".claude/settings.json", "settings", &["hook Stop: make\\u{1b}"], false),
+            file(".mcp.json", "servers", &["server a: node a.js"], true),
+            json!({"path": "AGENTS.md", "kind": "instructions", "says": []}),
+        ];
+        let asked = |again: bool, files: &[Value], complete: bool| {
+            let input = json!({"workspace": "/w/app", "agent": "Codex", "program": "/bin/codex", "again": again,
+                "files": files, "complete": complete, "prompt": "Fix it"});
+            let approval = json!({"subject": "trust", "title": "Trust this folder?", "rawInput": input});
+            anstream::adapter::strip_str(&question(&approval).join("\n")).to_string()
+        };
+        insta::assert_snapshot!(asked(false, &files, true), @r"
+        Trust this folder?
+          Codex (/bin/codex) starts in /w/app
+          It brings:
+          - .claude/settings.json
+              hook Stop: make\u{1b}
+          - .mcp.json
+              server a: node a.js
+          - AGENTS.md (instructions)
+        ");
+        insta::assert_snapshot!(asked(true, &files, false), @r"
+        Trust this folder?
+          Codex (/bin/codex) starts in /w/app
+          It was trusted before; since then these files have changed:
+          - .mcp.json
+              server a: node a.js
+          Not everything could be read, so you will be asked each time.
+        ");
+        insta::assert_snapshot!(asked(false, &[], true), @r"
+        Trust this folder?
+          Codex (/bin/codex) starts in /w/app
+          It brings no settings for agents.
+        ");
+        let odd = json!({"title": "Trust this folder?", "rawInput": {"workspace": 1}});
+        assert_eq!(question(&odd).len(), 2);
+    }
+}

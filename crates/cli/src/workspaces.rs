@@ -1,0 +1,112 @@
+//! `openagents workspaces`: the folders in which agents may start.
+
+use crate::{
+    args,
+    endpoint::{Endpoint, TRUST},
+    output,
+};
+use anyhow::Context;
+use openagents_core::trust::AgentFiles;
+use serde::Serialize;
+use serde_json::Value;
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+/// The commands of the bridge.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum TrustCommand {
+    Add { path: PathBuf },
+    Revoke { path: PathBuf },
+}
+
+pub(crate) fn run(command: &args::Workspaces) -> anyhow::Result<ExitCode> {
+    match command {
+        args::Workspaces::List { json } => {
+            let snapshot = Endpoint::open(TRUST)?.snapshot()?;
+            match json {
+                true => output::json_pretty(&snapshot)?,
+                false => lines(&snapshot, output::now_ms()).iter().try_for_each(output::line)?,
+            }
+        }
+        args::Workspaces::Trust { path } => {
+            let path = path.canonicalize().with_context(|| path.display().to_string())?;
+            let answer = Endpoint::open(TRUST)?.command(TrustCommand::Add { path: path.clone() })?;
+            trusted(&path, &answer).iter().try_for_each(output::line)?;
+        }
+        args::Workspaces::Revoke { path } => {
+            // The folder may be gone.
+            let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            let path = path.canonicalize().unwrap_or(absolute);
+            Endpoint::open(TRUST)?.command(TrustCommand::Revoke { path: path.clone() })?;
+            output::line(format_args!("Revoked  {}", shown(&path)))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn shown(path: &Path) -> String {
+    output::printable(&path.to_string_lossy())
+}
+
+fn lines(snapshot: &Value, now: i64) -> Vec<String> {
+    let rows: Vec<_> = output::rows(snapshot, "workspaces")
+        .iter()
+        .map(|row| {
+            let age = output::age(row["at"].as_i64().unwrap_or_default(), now);
+            vec![output::said(row, "path"), age, output::said(row, "by")]
+        })
+        .collect();
+    match rows.is_empty() {
+        true => vec!["No folder is trusted yet. Agents ask before they start in one.".to_owned()],
+        false => output::columns(&rows),
+    }
+}
+
+/// Says what was trusted.
+fn trusted(path: &Path, answer: &Value) -> Vec<String> {
+    let mut lines = vec![format!("Trusted  {}", shown(path))];
+    if let Some(above) = answer["coveredBy"].as_str().filter(|above| Path::new(above) != path) {
+        lines.push(format!("as a part of {}", output::printable(above)));
+    }
+    let brings: AgentFiles = serde_json::from_value(answer["brings"].clone()).unwrap_or_default();
+    if !brings.files.is_empty() {
+        lines.push("It brings:".to_owned());
+        lines.extend(brings.lines(false).iter().map(|line| output::printable(line)));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_folder_has_a_line_with_its_age_and_client() {
+        let row = |path: &str, at: i64, by: &str| json!({"path": path, "at": at, "by": by});
+        let snapshot =
+            json!({"workspaces": [row("/w/app", 0, "Desktop"), row("/w/b\u{1b}[2J", 3_600_000, "Zed")]});
+        insta::assert_snapshot!(lines(&snapshot, 7_200_000).join("\n"), @"
+        /w/app     2h  Desktop
+        /w/b [2J  1h  Zed
+        ");
+        assert_eq!(lines(&json!({"workspaces": []}), 0).len(), 1);
+    }
+
+    #[test]
+    fn trust_says_what_the_folder_brings() {
+        let file =
+            json!({"path": ".mcp.json", "kind": "servers", "says": ["server a: node a.js"], "digest": "00"});
+        let answer = json!({"coveredBy": "/w", "brings": {"complete": true, "files": [file]}});
+        insta::assert_snapshot!(trusted(Path::new("/w/app"), &answer).join("\n"), @"
+        Trusted  /w/app
+        as a part of /w
+        It brings:
+        - .mcp.json
+            server a: node a.js
+        ");
+    }
+}

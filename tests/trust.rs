@@ -1,0 +1,216 @@
+//! Workspace trust over the real programs: `openagents workspaces`, an editor over `openagents acp`, and the command
+//! line of Claude Code, which runs the hooks of the folder that it is started in.
+
+#![cfg(unix)]
+
+use anyhow::{Context, Result, ensure};
+use openagents_e2e::{
+    openai::scripted,
+    pseudo_terminal::PseudoTerminal,
+    server::{Client, Server},
+    terminal::Desk,
+};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+/// A `claude` that runs the first hook of the folder, as the real one does, and answers.
+const CLAUDE: &str = r#"#!/bin/sh
+case "$1" in --version) echo "2.1.330 (Claude Code)"; exit 0;; esac
+cat >/dev/null
+hook=$(sed -n 's/.*"command": *"\([^"]*\)".*/\1/p' .claude/settings.json 2>/dev/null | head -1)
+[ -z "$hook" ] || sh -c "$hook"
+echo '{"type":"system","subtype":"init","session_id":"c-1"}'
+echo '{"type":"assistant","message":{"content":[{"type":"text","text":"Claude was here."}]}}'
+echo '{"type":"result","subtype":"success","is_error":false}'
+"#;
+
+/// A desk where that `claude` is installed, and whose workspace has a hook that writes a file.
+struct Stage {
+    desk: Desk,
+    canary: PathBuf,
+}
+
+impl Stage {
+    fn new() -> Result<Self> {
+        let desk = Desk::new("proj", &[("README.md", "# Proj\n\nA small project.\n")])?;
+        let canary = desk.folder("canary");
+        let stage = Self { desk, canary };
+        stage.hook("")?;
+        let bin = stage.desk.folder("bin");
+        fs::create_dir(&bin)?;
+        fs::write(bin.join("claude"), CLAUDE)?;
+        fs::set_permissions(bin.join("claude"), fs::Permissions::from_mode(0o755))?;
+        Ok(stage)
+    }
+
+    /// Writes the hook, with a comment.
+    fn hook(&self, comment: &str) -> Result<()> {
+        let command = format!("touch {} # {comment}", self.canary.display());
+        let hook = json!([{"hooks": [{"type": "command", "command": command}]}]);
+        let folder = self.desk.workspace.join(".claude");
+        fs::create_dir_all(&folder)?;
+        Ok(fs::write(folder.join("settings.json"), json!({"hooks": {"SessionStart": hook}}).to_string())?)
+    }
+
+    fn openagents(&self, arguments: &[&str]) -> Result<std::process::Command> {
+        let mut command = self.desk.openagents(arguments)?;
+        command.env("OPENAGENTS_AGENT_PATH", format!("{}:/usr/bin:/bin", self.desk.folder("bin").display()));
+        Ok(command)
+    }
+
+    fn run(&self, arguments: &[&str]) -> Result<String> {
+        let output = self.openagents(arguments)?.output()?;
+        ensure!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    fn serve(&self) -> Result<Server> {
+        Server::start(self.openagents(&["serve", "--port", "0", "--json"])?)
+    }
+
+    fn folder(&self) -> &str {
+        self.desk.workspace.to_str().unwrap_or_default()
+    }
+}
+
+async fn session(client: &mut Client, folder: &Path) -> Result<Value> {
+    let new = json!({"cwd": folder, "mcpServers": [], "_meta": {"openagents": {"open": true}}});
+    let session = client.request("session/new", new).await?["sessionId"].clone();
+    client.request("session/set_mode", json!({"sessionId": session, "modeId": "claude-code"})).await?;
+    Ok(session)
+}
+
+async fn prompt(client: &mut Client, session: &Value) -> Result<u64> {
+    let content = json!([{"type": "text", "text": "Fix it"}]);
+    client.send("session/prompt", json!({"sessionId": session, "prompt": content})).await
+}
+
+fn asks(frame: &Value) -> bool {
+    frame["method"] == "session/request_permission"
+}
+
+#[tokio::test]
+async fn no_hook_runs_before_the_folder_is_trusted_and_a_changed_one_asks_again() -> Result<()> {
+    let stage = Stage::new()?;
+    let server = stage.serve()?;
+    let mut editor = server.connect().await?;
+    stage.run(&["explore", "--json"])?;
+    stage.run(&["ask", "How is the project described?", "--json"])?;
+    stage.run(&["doctor", "--json"])?;
+    let session = session(&mut editor, &stage.desk.workspace).await?;
+    let id = prompt(&mut editor, &session).await?;
+    let request = editor.until("the question", asks).await?;
+    let call = &request["params"]["toolCall"];
+    let told = call["content"][0]["content"]["text"].as_str().context("the question")?;
+    let claude = stage.desk.folder("bin").join("claude");
+    ensure!(
+        told.contains(&format!("Claude Code ({}) starts in {}", claude.display(), stage.folder())),
+        "{told}"
+    );
+    ensure!(told.contains("hook SessionStart: touch "), "{told}");
+    assert!(!stage.canary.exists(), "a hook has run before the folder was trusted");
+
+    // The command line stands in for the desktop, and says the same.
+    let trusted = stage.run(&["workspaces", "trust", "."])?;
+    ensure!(
+        trusted.contains(&format!("Trusted  {}", stage.folder())) && trusted.contains("hook SessionStart"),
+        "{trusted}"
+    );
+    editor.until("the end of the turn", |frame| frame["id"] == id).await?;
+    assert!(stage.canary.exists(), "the hook of a trusted folder runs, as in a terminal");
+    let listed = stage.run(&["workspaces", "list"])?;
+    ensure!(listed.contains(stage.folder()), "{listed}");
+    let listed: Value = serde_json::from_str(&stage.run(&["workspaces", "list", "--json"])?)?;
+    assert_eq!(listed["workspaces"][0]["path"], stage.folder());
+
+    fs::remove_file(&stage.canary)?;
+    stage.hook("changed")?;
+    let id = prompt(&mut editor, &session).await?;
+    let request = editor.until("the question", asks).await?;
+    assert!(!stage.canary.exists(), "a changed hook has run before it was seen");
+    let chosen = json!({"outcome": {"outcome": "selected", "optionId": "not-now"}});
+    editor.respond(&request["id"], chosen).await?;
+    let end = editor.until("the end of the turn", |frame| frame["id"] == id).await?;
+    assert_eq!(end["result"]["_meta"]["openagents"]["state"], "failed");
+    assert!(!stage.canary.exists());
+
+    stage.run(&["workspaces", "trust", stage.folder()])?;
+    stage.run(&["workspaces", "revoke", stage.folder()])?;
+    let id = prompt(&mut editor, &session).await?;
+    let request = editor.until("the question", asks).await?;
+    let chosen = json!({"outcome": {"outcome": "selected", "optionId": "trust"}});
+    editor.respond(&request["id"], chosen).await?;
+    editor.until("the end of the turn", |frame| frame["id"] == id).await?;
+    assert!(stage.canary.exists());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_terminal_on_this_machine_asks_in_place() -> Result<()> {
+    let stage = Stage::new()?;
+    let server = stage.serve()?;
+    let mut client = server.connect().await?;
+    let session = session(&mut client, &stage.desk.workspace).await?;
+    prompt(&mut client, &session).await?;
+    let mut terminal = PseudoTerminal::start(stage.openagents(&["attach"])?)?;
+    let at = terminal.until("Trust this folder?", 0)?;
+    let at = terminal.until("Claude Code (", at)?;
+    let at = terminal.until("hook SessionStart: touch ", at)?;
+    let at = terminal.until("1  Trust", at)?;
+    let at = terminal.until("2  Not now", at)?;
+    assert!(!stage.canary.exists());
+    terminal.type_line("1")?;
+    let at = terminal.until("Trust, answered on openagents-cli", at)?;
+    terminal.until("Claude was here.", at)?;
+    assert!(stage.canary.exists());
+    Ok(())
+}
+
+/// A model of `openagents agent` delegates: the person at the terminal decides, and without one nothing starts.
+#[tokio::test]
+async fn a_command_asks_in_place_before_its_delegate_starts() -> Result<()> {
+    let (stage, model) = (Stage::new()?, scripted()?);
+    let server = stage.serve()?;
+    let mut client = server.connect().await?;
+    let settings = json!({"allowExternalLlms": true});
+    client.request("_openagents/agents/configure", json!({"settings": settings})).await?;
+    let prompt = "call delegate.run {\"provider\":\"claude-code\",\"user_prompt\":\"Fix it\"}";
+    let address = model.base_url();
+    let arguments = ["agent", prompt, "--model", "openai:scripted", "--base-url", &address];
+
+    let output = stage.openagents(&arguments)?.stdin(std::process::Stdio::null()).output()?;
+    let told = String::from_utf8(output.stderr)?;
+    assert!(told.contains(&format!("`openagents workspaces trust {}`", stage.folder())), "{told}");
+    assert!(!output.status.success() && !stage.canary.exists());
+
+    for (answer, started) in [("n", false), ("y", true)] {
+        let mut terminal = PseudoTerminal::start(stage.openagents(&arguments)?)?;
+        let at = terminal.until("hook SessionStart: touch ", 0)?;
+        let at = terminal.until("Trust it? [y/N]", at)?;
+        terminal.type_line(answer)?;
+        terminal.until("The tool said: ", at)?;
+        terminal.end()?;
+        assert_eq!(stage.canary.exists(), started, "{}", terminal.screen);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_folder_that_cannot_be_trusted_is_refused_with_a_reason() -> Result<()> {
+    let stage = Stage::new()?;
+    let refused = |arguments: &[&str]| -> Result<String> {
+        let output = stage.openagents(arguments)?.output()?;
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        Ok(String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    assert!(refused(&["workspaces", "trust", "/"])?.contains("too wide"));
+    let home = stage.desk.folder("");
+    assert!(refused(&["workspaces", "trust", home.to_str().context("UTF-8")?])?.contains("too wide"));
+    assert!(refused(&["workspaces", "trust", "missing"])?.contains("missing"));
+    assert!(refused(&["workspaces", "revoke", "."])?.contains("is not trusted"));
+    Ok(())
+}
