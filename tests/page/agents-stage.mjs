@@ -1,16 +1,19 @@
 // The stage of the agent tests: a server of its own that finds no agent on this machine, and `fake-agent` to add.
 
+import { execFile } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { Tab } from './browser.mjs';
 import { Fixture } from './fixture.mjs';
-import { BUILT, Server } from './server.mjs';
+import { BUILT, PROGRAM, Server } from './server.mjs';
 
 /** An ACP agent that follows the instructions of its prompt. */
 export const FAKE = `${BUILT}/fake-agent`;
 
 export class AgentsStage {
-  static async set() {
+  /** `trusts`: a person trusts the workspace, so that agents start without a question. */
+  static async set({ trusts = true } = {}) {
     const stage = new AgentsStage();
     stage.fixture = await Fixture.create();
     const nothing = join(stage.fixture.base, 'bin');
@@ -18,7 +21,13 @@ export class AgentsStage {
     // Agents that are installed here are not found.
     stage.fixture.env = { OPENAGENTS_AGENT_PATH: `${nothing}:/usr/bin:/bin`, OPENAGENTS_LLAMA_MODEL: '', OPENAGENTS_MODELS_URL: 'http://127.0.0.1:9' };
     stage.server = await Server.start(stage.fixture);
+    if (trusts) await stage.trust();
     return stage;
+  }
+
+  /** Trusts the workspace on the command line. */
+  trust() {
+    return promisify(execFile)(PROGRAM, ['workspaces', 'trust', this.fixture.workspace], { env: { ...process.env, OPENAGENTS_HOME: this.fixture.home } });
   }
 
   /** Opens a tab; `name` is its name on other devices. */

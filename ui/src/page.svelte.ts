@@ -21,6 +21,8 @@ import { Sessions } from './session/sessions.svelte';
 import { Theme } from './theme/theme.svelte';
 import { Markdown } from './timeline/markdown.svelte';
 import { Clock } from './words/clock.svelte';
+import { isAnsweredHere } from './trust/trust-question';
+import { Trusted } from './trust/trusted.svelte';
 import { baseName } from './words/paths';
 import { Draft } from './workspace/draft.svelte';
 import { parseGoals } from './workspace/goals';
@@ -41,6 +43,7 @@ export class Page {
       agents: (snapshot) => this.agents.take(snapshot),
       privacy: (snapshot) => this.privacy.take(snapshot),
       devices: (snapshot) => this.devices.take(snapshot),
+      trust: (snapshot) => this.trusted.take(snapshot),
       access: (params) => {
         this.link.allowed(params);
         this.devices.connected();
@@ -61,6 +64,7 @@ export class Page {
   readonly agents = new Agents(this.link, this.models);
   readonly privacy = new Privacy(this.link);
   readonly devices = new Devices(this.link);
+  readonly trusted = new Trusted(this.link);
   readonly decisions = new Decisions(this.link);
   readonly workspaces = new Workspaces(this.link);
   readonly markdown = new Markdown(async (text) => (await this.link.request<{ html: string }>(METHODS.markdown, { text })).html);
@@ -107,8 +111,9 @@ export class Page {
     if (this.browser === null || !this.unlinked) return false;
     return this.pairingChosen || this.pairing.claimed !== null || this.pairing.given || (!this.atHome && state.name === 'refused' && state.why === 'no-token');
   });
+  /** The questions that can be answered here, oldest first. */
   readonly questions = $derived<Question[]>(
-    this.sessions.waiting.map((waiting) => ({
+    this.sessions.waiting.filter(({ approval }) => isAnsweredHere(approval, this.access)).map((waiting) => ({
       approval: waiting.approval,
       sessionId: waiting.sessionId ?? waiting.session.id,
       shownIn: waiting.session.id,
@@ -137,6 +142,7 @@ export class Page {
     this.models.connected();
     this.agents.connected();
     this.devices.connected();
+    this.trusted.connected();
     void this.workspaces.read();
     if (root !== null && this.#first === null) this.explore(root);
   }

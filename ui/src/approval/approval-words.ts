@@ -1,5 +1,6 @@
 import type { Approval, ApprovalCommand, ApprovalOption } from '../connection/agents-wire';
 import { plain } from '../kit/plain';
+import { trustOutcome } from '../trust/trust-question';
 import { plural } from '../words/plural';
 import { workCard } from './work-card';
 
@@ -26,6 +27,7 @@ export function outcomeWords(approval: Approval): string {
     case 'pending':
       return '';
     case 'answered': {
+      if (approval.subject === 'trust') return trustOutcome(approval);
       const option = approval.options.find(({ id }) => id === approval.optionId);
       const card = workCard(approval);
       if (card !== null && option !== undefined) return `${option.name}, chosen on ${approval.by || 'another device'}`;

@@ -40,6 +40,8 @@ export interface StandingRule {
 /** A permission request of an agent. The newest state per id wins. */
 export interface Approval {
   id: string;
+  /** `trust`: whether agents may start in a folder; otherwise absent. */
+  subject?: 'trust';
   callId: string;
   agent: string;
   title: string;

@@ -10,6 +10,7 @@ import {
   type QueueParams,
   type SessionsParams,
   type SnapshotParams,
+  type TrustSnapshot,
   type Update,
   type UpdateParams,
 } from './wire';
@@ -27,13 +28,14 @@ export interface Notices {
   agents(snapshot: AgentsSnapshot): void;
   privacy(snapshot: PrivacySnapshot): void;
   devices(snapshot: DevicesSnapshot): void;
+  trust(snapshot: TrustSnapshot): void;
   access(params: AccessParams): void;
   sessions(params: SessionsParams): void;
   snapshot(params: SnapshotParams): void;
   queue(params: QueueParams): void;
 }
 
-const NOTICES = ['activity', 'models', 'agents', 'privacy', 'devices', 'access', 'sessions', 'snapshot', 'queue'] as const satisfies (keyof Notices)[];
+const NOTICES = ['activity', 'models', 'agents', 'privacy', 'devices', 'trust', 'access', 'sessions', 'snapshot', 'queue'] as const satisfies (keyof Notices)[];
 const NOTICE_OF = new Map<unknown, keyof Notices>(NOTICES.map((name) => [METHODS[name], name]));
 
 /** Milliseconds between two deliveries of a batch. */

@@ -21,11 +21,25 @@ export const METHODS = {
   approvals: '_openagents/approvals',
   delegate: '_openagents/delegate',
   devices: '_openagents/devices',
+  trust: '_openagents/trust',
   access: '_openagents/access',
   sessions: '_openagents/sessions',
   snapshot: '_openagents/snapshot',
   queue: '_openagents/queue',
 } as const;
+
+export interface TrustedWorkspace {
+  path: string;
+  /** Name of the client on which it was trusted. */
+  by: string;
+  /** When, in milliseconds since the epoch. */
+  at: number;
+}
+
+/** The folders in which agents may start. */
+export interface TrustSnapshot {
+  workspaces: TrustedWorkspace[];
+}
 
 export interface UpdateParams {
   sessionId: string;

@@ -12,8 +12,8 @@ export interface SessionActions {
   unfolded(): Unfolded;
   now(): number;
   live(): boolean;
-  /** Why this device may not answer approvals; null if it may. */
-  limit(): string | null;
+  /** Why an approval cannot be answered on this device; null if it can. */
+  limit(approval: Approval): string | null;
   agentName(id: string): string;
   isLocal(id: string): boolean;
   /** Resolves with the approval's state: another device may have been first. */

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import type { Approval } from '../connection/agents-wire';
+import { isAnsweredHere, trustOutcome, trustQuestion, trustTitle, waitingWords } from './trust-question';
+
+const QUESTION = { workspace: '/w/app', agent: 'Codex', again: false, files: [], complete: true };
+const approval = (of: object): Approval => ({
+  id: 'a',
+  callId: 'c',
+  agent: 'OpenAgents',
+  title: 'Trust this folder?',
+  hash: '',
+  options: [
+    { id: 'trust', name: 'Trust', kind: 'allow_always' },
+    { id: 'not-now', name: 'Not now', kind: 'reject_once' },
+  ],
+  state: 'pending',
+  askedAt: 0,
+  subject: 'trust',
+  rawInput: QUESTION,
+  ...of,
+});
+
+const action = structuredClone(approval({}));
+delete action.subject;
+
+test('the question is ours alone, whatever an agent says', () => {
+  expect(trustQuestion(approval({}))).toEqual(QUESTION);
+  expect(trustTitle(QUESTION)).toBe('Trust “app”?');
+  expect(trustQuestion(action)).toBe(null);
+  for (const rawInput of [undefined, null, 'text', {}, { ...QUESTION, files: 1 }]) expect(trustQuestion(approval({ rawInput }))).toBe(null);
+});
+
+test('a folder is trusted on the computer itself', () => {
+  const phone = { device: { id: 'p', name: 'Phone' } };
+  expect(isAnsweredHere(approval({}), { device: null })).toBe(true);
+  expect(isAnsweredHere(approval({}), phone)).toBe(false);
+  expect(isAnsweredHere(action, phone)).toBe(true);
+  expect(waitingWords(approval({}), 'Mac')).toBe('Waiting for trust on Mac.');
+  expect(waitingWords(action, null)).toBe('Waiting for approval on the computer.');
+});
+
+test('the outcome says what was decided, and where', () => {
+  expect(trustOutcome(approval({ state: 'answered', optionId: 'trust', by: 'Desktop' }))).toBe('Trusted on Desktop');
+  expect(trustOutcome(approval({ state: 'answered', optionId: 'not-now' }))).toBe('Not now, chosen on another device');
+});

@@ -1,0 +1,50 @@
+import type { Approval } from '../connection/agents-wire';
+import type { Access } from '../connection/devices-wire';
+import { baseName } from '../words/paths';
+
+/** A file, or a folder of files, that agents read in the folder where they start. */
+export interface AgentFile {
+  path: string;
+  kind: 'settings' | 'servers' | 'folder' | 'instructions';
+  /** What it makes agents do, one line each. */
+  says: string[];
+  /** New, or changed since the folder was trusted. */
+  changed?: boolean;
+}
+
+/** The question whether agents may start in a folder. */
+export interface TrustQuestion {
+  workspace: string;
+  /** The agent that waits. */
+  agent: string;
+  program?: string;
+  /** The folder was trusted before, and some of its files have changed. */
+  again: boolean;
+  files: AgentFile[];
+  /** Everything was read; otherwise the question comes each time. */
+  complete: boolean;
+}
+
+/** Returns the question about trust of an approval; null for an agent's question. */
+export function trustQuestion({ subject, rawInput }: Approval): TrustQuestion | null {
+  if (subject !== 'trust' || typeof rawInput !== 'object' || rawInput === null) return null;
+  const { workspace, agent, files } = rawInput as Partial<TrustQuestion>;
+  return typeof workspace === 'string' && typeof agent === 'string' && Array.isArray(files) ? (rawInput as TrustQuestion) : null;
+}
+
+/** `Trust “app”?` */
+export const trustTitle = ({ workspace }: TrustQuestion): string => `Trust “${baseName(workspace)}”?`;
+
+/** `Trusted on Desktop` */
+export function trustOutcome({ optionId, by }: Approval): string {
+  const where = by || 'another device';
+  return optionId === 'trust' ? `Trusted on ${where}` : `Not now, chosen on ${where}`;
+}
+
+/** Whether an approval can be answered from here: a folder is trusted on the computer itself, whatever a device may do. */
+export const isAnsweredHere = ({ subject }: Approval, { device }: Pick<Access, 'device'>): boolean => subject !== 'trust' || device === null;
+
+/** `Waiting for trust on Mac.` */
+export function waitingWords({ subject }: Approval, computer: string | null): string {
+  return `Waiting for ${subject === 'trust' ? 'trust' : 'approval'} on ${computer ?? 'the computer'}.`;
+}
