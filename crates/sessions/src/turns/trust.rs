@@ -114,7 +114,7 @@ fn ask(
     };
     let error = |message: &str| ToolCallStatus::Error { message: message.to_owned() };
     match answer {
-        ApprovalOutcome::Selected { option_id } if option_id == TRUST => {
+        ApprovalOutcome::Selected { option_id, .. } if option_id == TRUST => {
             let by = answered_by(turns, &id);
             match grant(&turns.sessions, &question.workspace, &question.brings, &by) {
                 Ok(_) => {
@@ -129,7 +129,7 @@ fn ask(
         }
         ApprovalOutcome::Cancelled if cancel.is_cancelled() || turns.sessions.stopping().is_cancelled() => {
             end(error("Cancelled"));
-            session.append(vec![word(CANCELLED)]);
+            session.append(vec![word(CANCELLED, RunState::Cancelled)]);
             Err(PromptOutcome {
                 state: RunState::Cancelled,
                 text: CANCELLED.to_owned(),
@@ -144,7 +144,7 @@ fn ask(
                 question.agent,
                 shown(&question.workspace)
             );
-            session.append(vec![word(&text)]);
+            session.append(vec![word(&text, RunState::Failed)]);
             Err(PromptOutcome { state: RunState::Failed, text, usage: None, cut_off: false })
         }
     }
@@ -194,7 +194,7 @@ fn grant(
                 continue;
             }
             let (id, option_id, by) = (approval.id.clone(), TRUST.to_owned(), by.to_owned());
-            if let Err(error) = session.decide(ApprovalChange::Answer { id, option_id, by }) {
+            if let Err(error) = session.decide(ApprovalChange::Answer { id, option_id, by, message: None }) {
                 tracing::warn!(%error, "could not answer a question about a trusted workspace");
             }
         }

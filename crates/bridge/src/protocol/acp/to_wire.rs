@@ -338,7 +338,8 @@ pub(super) fn permission(session_id: &str, approval: &Approval) -> Value {
     };
     let raw_input = approval.raw_input.as_ref().map(|input| prune::to_fit(input, ACP_OUTPUT).0);
     // The title may be cut, and editors show no raw input.
-    let shown = approval.command.as_ref().map(|command| command.text.clone()).or_else(|| trust_question(approval));
+    let shown =
+        approval.command.as_ref().map(|command| command.text.clone()).or_else(|| trust_question(approval));
     let content = shown.map(|text| vec![ToolCallContent::from(ContentBlock::Text(TextContent::new(text)))]);
     let title = approval.title.clone();
     let fields = ToolCallUpdateFields::new().title(title).raw_input(raw_input).content(content);
