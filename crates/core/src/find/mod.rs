@@ -50,10 +50,12 @@ const QUESTIONS: usize = 3;
 const NOTHING_TO_SEARCH: &str = "a word that stands in the code, or the name of a file";
 
 /// Hint for a question about past sessions if there are none.
-const NO_SESSIONS: &str = "a question about the code: no agent has left a session in this folder yet";
+const NO_SESSIONS: &str = "a question about the code: no agent has left a session in this folder yet; \
+                           `openagents sessions search` looks in the sessions of every folder";
 
 /// Hint for a question about past sessions if none matches.
-const NO_SUCH_SESSION: &str = "other words: no past session in this folder matches";
+const NO_SUCH_SESSION: &str = "other words: no past session in this folder matches; `openagents sessions search` \
+                               looks in those of every folder";
 
 /// The sources of answers.
 #[derive(Debug, Clone, Copy)]
