@@ -13,6 +13,8 @@ let mode;
 
 before(async () => {
   stage = await Stage.open();
+  // Between two commands there is no client, and a temporary bridge would end with its agents when the machine is busy.
+  await stage.serve();
   mode = await stage.addScriptedAgent();
 });
 
@@ -52,7 +54,7 @@ for (const [policy, code, written] of [['--approve-all', 0, true], ['--deny-all'
     assert.equal(is, written);
     const again = await acpx(policy, 'prompt', '[[say Back again.]]');
     const said = updates(again, 'agent_message_chunk').map(({ content }) => content.text);
-    assert.equal(said.join(''), 'Back again.', again.err);
+    assert.equal(said.join(''), 'Back again.', `${again.code} ${again.err} ${again.out}`);
     assert.equal((await acpx('sessions', 'close')).code, 0);
   });
 }

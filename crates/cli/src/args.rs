@@ -43,8 +43,7 @@ pub(crate) enum Command {
     Devices(Devices),
     /// Act as an editor's agent: speak the Agent Client Protocol on standard input and output
     Acp,
-    /// Let other agents search code and past sessions here: speak the Model Context Protocol on standard input and
-    /// output
+    /// Let other agents search here: speak the Model Context Protocol on standard input and output
     Mcp(Mcp),
     /// List, show and search the past sessions of Codex and Claude Code
     #[command(subcommand)]

@@ -90,8 +90,8 @@ mod tests {
         let snapshot =
             json!({"workspaces": [row("/w/app", 0, "Desktop"), row("/w/b\u{1b}[2J", 3_600_000, "Zed")]});
         insta::assert_snapshot!(lines(&snapshot, 7_200_000).join("\n"), @"
-        /w/app     2h  Desktop
-        /w/b [2J  1h  Zed
+        /w/app         2h  Desktop
+        /w/b\\u{1b}[2J  1h  Zed
         ");
         assert_eq!(lines(&json!({"workspaces": []}), 0).len(), 1);
     }

@@ -380,7 +380,9 @@ async fn the_inspector_sends_frames_until_the_client_has_seen_enough() {
     // Of the list, which it watches from now on, and not of the phone.
     let watching = json!({"_meta": {"openagents": {"watch": true}}});
     watcher.request("session/list", watching).await;
-    phone.request("session/new", json!({})).await;
+    let session = phone.request("session/new", json!({})).await["session_id"].clone();
+    let text = json!([{"type": "text", "text": "hello"}]);
+    phone.request("session/prompt", json!({"session_id": session, "prompt": text})).await;
     assert!(watcher.note().await["sessions"].is_array());
 }
 

@@ -1,6 +1,6 @@
 //! The files and folders that agents read in the folder that they run in.
 
-use super::AgentFileKind;
+use super::found::AgentFileKind;
 
 /// How an entry is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

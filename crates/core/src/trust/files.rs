@@ -1,11 +1,8 @@
-//! Reads the files of the catalogue, within limits.
+//! Reads files, within limits for all of them, and collects what they say.
 
 use super::{
-    AgentFile, AgentFiles,
-    catalogue::{ENTRIES, Format},
-    claude, servers,
+    found::{AgentFile, AgentFileKind, AgentFiles},
     shown::visible,
-    tree,
 };
 use crate::{
     limits::trust as limits,
@@ -71,23 +68,12 @@ impl Reader {
         self.found
     }
 
-    /// Reads a folder; paths are shown after `prefix`.
-    pub(super) fn folder(&mut self, folder: &Workspace, prefix: &str) {
-        for (name, format) in ENTRIES {
-            if !folder.exists(Path::new(name)) {
-                continue;
-            }
-            let said = match format {
-                Format::Text => Said::default(),
-                Format::Tree => tree::read(self, folder, Path::new(name)),
-                format => self.settings(folder, name, *format),
-            };
-            let counts = !said.counts.is_empty();
-            let says = self.shown(&said.says);
-            let digest = counts.then(|| digest(&[name.as_bytes(), &said.counts]));
-            let path = format!("{prefix}{name}");
-            self.found.files.push(AgentFile { path, kind: format.kind(), says, digest, changed: false });
-        }
+    /// Adds a file of the catalogue, called `name`, that is shown as `path`.
+    pub(super) fn add(&mut self, path: String, kind: AgentFileKind, name: &str, said: &Said) {
+        let counts = !said.counts.is_empty();
+        let says = self.shown(&said.says);
+        let digest = counts.then(|| digest(&[name.as_bytes(), &said.counts]));
+        self.found.files.push(AgentFile { path, kind, says, digest, changed: false });
     }
 
     /// Returns the lines to show, as far as there is room.
@@ -104,25 +90,6 @@ impl Reader {
             shown.push(format!("and {} more", lines.len().saturating_sub(shown.len())));
         }
         shown
-    }
-
-    fn settings(&mut self, folder: &Workspace, name: &str, format: Format) -> Said {
-        let (bytes, rest) = match self.read(folder, Path::new(name)) {
-            Content::Bytes { bytes, rest } => (bytes, rest),
-            Content::Directory => return other("it is a directory"),
-            Content::Other(why) => return other(&why),
-        };
-        if rest.is_some() {
-            return Said { says: vec!["too large to show".to_owned()], counts: whole(&bytes, rest) };
-        }
-        match (serde_json::from_slice(&bytes), format) {
-            (Ok(settings), Format::Claude | Format::ClaudeLocal) => {
-                claude::said(self, folder, settings, format == Format::ClaudeLocal)
-            }
-            (Ok(settings), _) => Said { says: servers::says(&settings), counts: whole(&bytes, None) },
-            // Agents accept comments and more; what they make of it is not known here.
-            (Err(_), _) => Said { says: vec!["not plain JSON".to_owned()], counts: whole(&bytes, None) },
-        }
     }
 
     /// Reads a file. Blocks on nothing, and leaves the folder by no link.
@@ -156,10 +123,6 @@ impl Reader {
         let modified = modified.unwrap_or_else(|| SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default());
         Content::Bytes { bytes, rest: (!is_whole).then_some((opened.size, modified.as_nanos())) }
     }
-}
-
-fn other(why: &str) -> Said {
-    Said { says: vec![why.to_owned()], counts: why.as_bytes().to_vec() }
 }
 
 /// Returns what is hashed of a file.

@@ -1,6 +1,6 @@
 //! The question whether to trust a workspace.
 
-use super::{AgentFileKind, AgentFiles};
+use super::found::{AgentFileKind, AgentFiles};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 

@@ -1,5 +1,6 @@
 use super::*;
 use std::{
+    collections::BTreeSet,
     ffi::OsString,
     fs,
     path::PathBuf,

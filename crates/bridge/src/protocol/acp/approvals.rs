@@ -1,6 +1,6 @@
 //! Approvals as clients see them: our clients read them from the log, other ACP clients get the protocol's request.
 
-use super::to_wire;
+use super::permission;
 use crate::base::{rpc, rpc::Id, scope::Scope};
 use agent_client_protocol_schema::v1::{
     CLIENT_METHOD_NAMES, PROTOCOL_LEVEL_METHOD_NAMES, RequestPermissionOutcome, RequestPermissionResponse,
@@ -92,7 +92,7 @@ impl PermissionRequests {
             }
             let request = Request { session_id: session_id.clone(), open: true };
             asked.insert(approval.id.clone(), request);
-            let params = to_wire::permission(session_id, approval);
+            let params = permission::request(session_id, approval);
             frames.push(rpc::request(&approval.id, CLIENT_METHOD_NAMES.session_request_permission, &params));
         }
         frames

@@ -4,7 +4,7 @@ use super::{
     answer::{Answer, Following, LONG, wire},
     approvals::{ApprovalAnswer, PermissionRequests},
     from_wire::{self, Call},
-    to_wire,
+    permission, to_wire,
 };
 use crate::{
     base::{
@@ -257,7 +257,7 @@ impl Methods {
             }
             Call::Rules => {
                 let rules = sessions.read(|store| store.standing_rules()).await?;
-                Ok(Answer::Now(json!({"rules": rules.iter().map(to_wire::rule).collect::<Vec<_>>()})))
+                Ok(Answer::Now(json!({"rules": rules.iter().map(permission::rule).collect::<Vec<_>>()})))
             }
             Call::RevokeRules(revocation) => {
                 sessions.read(move |store| store.revoke_rules(revocation.approval_id)).await?;

@@ -5,6 +5,7 @@ pub(crate) mod approvals;
 pub(crate) mod calls;
 pub(crate) mod connection;
 pub(crate) mod from_wire;
+pub(crate) mod permission;
 pub(crate) mod requests;
 pub(crate) mod sessions;
 pub mod to_wire;

@@ -1,0 +1,62 @@
+//! Encodes questions to a person: the protocol's permission request, and standing rules.
+
+use super::to_wire::meta;
+use crate::base::limits::ACP_OUTPUT;
+use agent_client_protocol_schema::v1::{
+    ContentBlock, PermissionOption, PermissionOptionKind, RequestPermissionRequest, TextContent,
+    ToolCallContent, ToolCallUpdate, ToolCallUpdateFields,
+};
+use openagents_core::{
+    approval::{Approval, ApprovalOption, ApprovalState, ApprovalSubject, OptionKind},
+    trust::TrustQuestion,
+};
+use openagents_sessions::{prune, store::Asked};
+use serde_json::{Value, json};
+
+/// Returns the params of `session/request_permission`.
+pub(super) fn request(session_id: &str, approval: &Approval) -> Value {
+    let kind = |kind| match kind {
+        OptionKind::AllowOnce => PermissionOptionKind::AllowOnce,
+        OptionKind::AllowAlways => PermissionOptionKind::AllowAlways,
+        OptionKind::RejectOnce => PermissionOptionKind::RejectOnce,
+        OptionKind::RejectAlways => PermissionOptionKind::RejectAlways,
+    };
+    let option = |option: &ApprovalOption| {
+        PermissionOption::new(option.id.clone(), option.name.clone(), kind(option.kind))
+    };
+    let raw_input = approval.raw_input.as_ref().map(|input| prune::to_fit(input, ACP_OUTPUT).0);
+    // The title may be cut, and editors show no raw input.
+    let shown =
+        approval.command.as_ref().map(|command| command.text.clone()).or_else(|| trust_question(approval));
+    let content = shown.map(|text| vec![ToolCallContent::from(ContentBlock::Text(TextContent::new(text)))]);
+    let title = approval.title.clone();
+    let fields = ToolCallUpdateFields::new().title(title).raw_input(raw_input).content(content);
+    let call = ToolCallUpdate::new(approval.call_id.clone(), fields);
+    let options = approval.options.iter().map(option).collect();
+    let id: std::sync::Arc<str> = session_id.into();
+    let ours = json!({"agent": approval.agent, "hash": approval.hash, "command": approval.command});
+    let request = RequestPermissionRequest::new(id, call, options).meta(meta(ours));
+    serde_json::to_value(request).unwrap_or_default()
+}
+
+/// Returns a standing rule.
+pub(super) fn rule(rule: &Asked) -> Value {
+    let Asked { session_id, agent_id, approval } = rule;
+    let ApprovalState::Answered { by, at, .. } = &approval.state else { return Value::Null };
+    json!({
+        "approvalId": approval.id,
+        "sessionId": session_id,
+        "agentId": agent_id,
+        "agent": approval.agent,
+        "command": approval.command,
+        "by": by,
+        "at": at,
+    })
+}
+
+/// Returns what a person has to know to answer whether they trust a workspace.
+fn trust_question(approval: &Approval) -> Option<String> {
+    let question = approval.raw_input.clone().filter(|_| approval.subject == ApprovalSubject::Trust)?;
+    let question: TrustQuestion = serde_json::from_value(question).ok()?;
+    Some(question.lines().join("\n"))
+}
