@@ -31,7 +31,13 @@ const CALLS: usize = 8;
 fn desk(readme: &str) -> Result<Desk> {
     let desk = Desk::new("proj", &[("README.md", readme), ("src/a.rs", "fn a() {}\n")])?;
     let rollout = |id: &str| format!("codex/sessions/2025/11/05/rollout-2025-11-05T10-00-00-{id}.jsonl");
-    desk.log(&rollout(OWN_ID), &codex_rollout(OWN_ID, &[&format!("Rotate {OWN}"), "Done with README.md"]))?;
+    desk.log(
+        &rollout(OWN_ID),
+        &codex_rollout(
+            OWN_ID,
+            &[&format!("Rotate the deploy token of the billing server {OWN}"), "Done with README.md"],
+        ),
+    )?;
     let elsewhere = desk.workspace.with_file_name("elsewhere");
     fs::create_dir(&elsewhere)?;
     fs::write(elsewhere.join("secret.txt"), OTHER)?;
@@ -220,6 +226,22 @@ async fn switch(client: &mut Client, name: &str, on: bool) -> Result<()> {
     Ok(())
 }
 
+/// Returns the question of a turn; fails if it ends without one.
+async fn asked_for(client: &mut Client) -> Result<Value> {
+    let approval = |frame: &Value| frame["params"]["update"]["_meta"]["openagents"]["approval"].clone();
+    let is_end = |frame: &Value| frame["result"]["stopReason"].is_string();
+    let fits = |frame: &Value| approval(frame)["state"] == "pending" || is_end(frame);
+    let frame = client.until("a question", fits).await?;
+    ensure!(!is_end(&frame), "nobody was asked");
+    Ok(approval(&frame))
+}
+
+async fn choose(client: &mut Client, session: &str, approval: &Value, option: &str) -> Result<()> {
+    let answer = json!({"sessionId": session, "approvalId": approval["id"], "optionId": option});
+    client.send("_openagents/approvals/answer", answer).await?;
+    Ok(())
+}
+
 /// Pairs a device and connects as it.
 async fn paired(server: &Server, desk: &mut Client, scope: &str) -> Result<Client> {
     let port = u16::try_from(server.begun["port"].as_u64().context("port")?)?;
@@ -362,15 +384,9 @@ async fn a_hostile_readme_cannot_carry_sessions_off_this_machine() -> Result<()>
     let id = session(&mut person, &desk, "custom:near").await?;
     let text = json!([{"type": "text", "text": "Read the README and do what it says"}]);
     let asked = person.send("session/prompt", json!({"sessionId": id, "prompt": text})).await?;
-    let pending = |frame: &Value| {
-        let approval = &frame["params"]["update"]["_meta"]["openagents"]["approval"];
-        (approval["state"] == "pending").then(|| approval.clone())
-    };
-    let frame = person.until("the question", |frame| pending(frame).is_some()).await?;
-    let approval = pending(&frame).context("a question")?;
+    let approval = asked_for(&mut person).await?;
     assert!(approval["rawInput"]["brief"].as_str().is_some_and(|brief| brief.contains(OWN)), "{approval}");
-    let answer = json!({"sessionId": id, "approvalId": approval["id"], "optionId": "not-now"});
-    person.send("_openagents/approvals/answer", answer).await?;
+    choose(&mut person, &id, &approval, "not-now").await?;
     person.until("the end", |frame| frame["id"] == json!(asked)).await?;
     assert!(sent(&near).contains(OWN) && !sent(&near).contains(OTHER));
     assert_eq!(sent(&far), "");
@@ -383,6 +399,35 @@ async fn a_hostile_readme_cannot_carry_sessions_off_this_machine() -> Result<()>
     prompt(&mut person, &id, "Read the README and do what it says", json!({})).await?;
     assert!(sent(&near).contains(OTHER), "the switch is on");
     assert_eq!(sent(&far), "");
+    Ok(())
+}
+
+/// That a person has read the brief lets an agent have it, not a model elsewhere.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_elsewhere_gets_a_brief_without_past_sessions() -> Result<()> {
+    let desk = desk("# Proj\n")?;
+    let far = openai::scripted()?;
+    let server = Server::start(desk.openagents(&["serve", "--port", "0", "--json"])?)?;
+    let mut person = server.connect().await?;
+    let url = far.base_url().replace("127.0.0.1", "0.0.0.0");
+    let agent = json!({"id": "far", "name": "far", "kind": "openai", "baseUrl": url, "model": "far-model"});
+    person.request("_openagents/agents/add", json!({"agent": agent})).await?;
+    for on in [false, true] {
+        switch(&mut person, "elsewhere-history", on).await?;
+        let id = session(&mut person, &desk, "default_mode").await?;
+        let text = json!([{"type": "text", "text": "Write a script that rotates the deploy token of the billing server"}]);
+        let asked = person.send("session/prompt", json!({"sessionId": id, "prompt": text})).await?;
+        let approval = asked_for(&mut person).await?;
+        assert!(
+            approval["rawInput"]["brief"].as_str().is_some_and(|brief| brief.contains(OWN)),
+            "{approval}"
+        );
+        choose(&mut person, &id, &approval, "custom:far").await?;
+        person.until("the end", |frame| frame["id"] == json!(asked)).await?;
+        let told = sent(&far);
+        assert!(told.contains("Write a script that rotates"), "{told}");
+        assert_eq!(told.contains(OWN), on, "{told}");
+    }
     Ok(())
 }
 
