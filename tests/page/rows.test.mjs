@@ -38,7 +38,7 @@ test('thoughts, changes and outputs that were opened are open when they are scro
   await output.locator('summary').click();
   for (let n = 0; n < 120; n += 1) played.update(grep(n));
 
-  const timeline = page.locator('.timeline .scroll');
+  const timeline = page.locator('.timeline > .scroll');
   await timeline.evaluate((scroller) => scroller.scrollTo(0, scroller.scrollHeight));
   await page.getByText("'needle 119'").waitFor();
   await thoughts.waitFor({ state: 'detached' });
@@ -89,12 +89,13 @@ test('a double click selects a word, and a click opens the inspector', async () 
   await tab.atRest();
   await page.clock.install();
   const word = page.locator('.message', { hasText: 'Nothing' }).getByText('Nothing');
-  await word.dblclick();
+  const position = { x: 12, y: 12 };
+  await word.dblclick({ position });
   assert.equal(await page.evaluate(() => getSelection().toString()), 'Nothing');
   await page.clock.runFor(2_000);
   assert.equal(await tab.inspector.count(), 0);
   await page.evaluate(() => getSelection().empty());
-  await word.click();
+  await word.click({ position });
   await page.clock.runFor(2_000);
   await tab.inspector.waitFor();
   await tab.close();

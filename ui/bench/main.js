@@ -5,7 +5,7 @@ import process from 'node:process';
 import { createServer } from 'vite';
 import { launch } from '../../tests/page/browser.mjs';
 
-const RUNS = 5;
+const RUNS = 3;
 
 const vite = await createServer({ root: new URL('..', import.meta.url).pathname, appType: 'custom', logLevel: 'error', server: { host: '127.0.0.1', port: 0, hmr: false, watch: null }, optimizeDeps: { noDiscovery: true, include: ['anser'] } });
 vite.middlewares.use('/blank', (_request, response) => response.setHeader('Content-Type', 'text/html').end('<!doctype html><body>'));
@@ -35,7 +35,7 @@ try {
   say('  the same text in an empty page', line.browser, 'ms');
 
   const [half, whole] = [await measured('answer', 10_000), await measured('answer', 20_000)];
-  for (const [what, key] of [['folding', 'fold'], ['the page', 'page'], ['a text node in an empty page', 'browser']]) {
+  for (const [what, key] of [['folding', 'fold'], ['the page', 'page'], ['the same paragraphs in an empty page', 'browser']]) {
     say(`an answer of 10,000 chunks: ${what}`, half[key], 'ms');
     say(`an answer of 20,000 chunks: ${what}`, whole[key], 'ms', `× ${(whole[key] / half[key]).toFixed(2)}, 2 is linear`);
   }

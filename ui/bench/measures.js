@@ -10,6 +10,8 @@ import Answer from './Answer.svelte';
 import Output from './Output.svelte';
 
 const UPDATES = 30;
+/** Words of a paragraph. */
+const BLOCK = 40;
 
 /** Milliseconds per update of a terminal whose output is one line of `length` characters. */
 export function terminal(length) {
@@ -39,7 +41,7 @@ export function terminal(length) {
 
 /** Milliseconds for an answer that comes in so many chunks, each of them drawn. */
 export async function answer(chunks) {
-  const text = (n) => `word ${n} of an answer${n % 40 === 39 ? '.\n\n' : ' '}`;
+  const text = (n) => `word ${n} of an answer${n % BLOCK === BLOCK - 1 ? '.\n\n' : ' '}`;
   const update = (n) => ({
     params: { sessionId: 's', update: { sessionUpdate: 'agent_message_chunk', messageId: 'm', content: { type: 'text', text: text(n) } } },
     seq: n + 1,
@@ -66,8 +68,10 @@ export async function answer(chunks) {
     drawn();
   });
   document.body.replaceChildren();
-  const node = document.body.appendChild(document.createElement('p')).appendChild(document.createTextNode(''));
+  // A paragraph for each block: the browser lays out the whole of one paragraph for each word.
+  let node = null;
   const browser = await timed((n) => {
+    if (n % BLOCK === 0) node = document.body.appendChild(document.createElement('p')).appendChild(document.createTextNode(''));
     node.appendData(text(n));
     drawn();
   });

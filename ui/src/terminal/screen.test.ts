@@ -24,6 +24,13 @@ test.each([
   ['\r', ''],
   ['\u001b[31m', '\u001b[0m'],
 ])('output may be one line, however long: %j', (before, after) => {
-  const line = 'x'.repeat(256 * 1024);
-  expect(drawn(before + line + after)).toContain(line);
+  expect(drawn(before + 'x'.repeat(256 * 1024) + after)).toContain('x'.repeat(4_000));
+});
+
+test('of a very long line the beginning is drawn, and how much is missing', () => {
+  const long = 'x'.repeat(3_999);
+  expect(drawn(`${long}x`)).toBe(`${long}x`);
+  expect(drawn(`a\n${long}\u001b[31myz\u001b[0m${long}\nb\n${long}xyz`)).toBe(
+    `a\n${long}<bad y><faint  … 4,000 more characters>\nb\n${long}x<faint  … 2 more characters>`,
+  );
 });

@@ -22,14 +22,48 @@ const TONES: Record<string, Tone> = {
  
 const TITLES = /\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)/g;
 
-/** Renders terminal output: keeps colours, drops overwritten lines. */
+/** Characters of a line that are drawn: more than is read, and still fast. */
+const WIDEST = 4_000;
+
+/** Renders terminal output: keeps colours, drops overwritten lines and the rest of very long ones. */
 export function screen(output: string): Span[] {
   const text = output.replace(TITLES, '').split('\n').map(lastWritten).join('\n');
-  return Anser.ansiToJson(text, { use_classes: true, json: true, remove_empty: true }).map((part) => ({
+  const spans = Anser.ansiToJson(text, { use_classes: true, json: true, remove_empty: true }).map((part) => ({
     text: part.content,
     tone: TONES[part.fg?.replace(/^ansi-/, '') ?? ''] ?? TONES[part.fg?.replace(/^ansi-bright-/, '') ?? ''] ?? (part.decorations?.includes('dim') ? 'faint' : 'plain'),
     bold: part.decorations?.includes('bold') ?? false,
   }));
+  return text.length <= WIDEST ? spans : narrowed(spans);
+}
+
+/** Cuts each line, and says how much is missing. */
+function narrowed(spans: readonly Span[]): Span[] {
+  const drawn: Span[] = [];
+  let [width, cut] = [0, 0];
+  const endLine = (): void => {
+    if (cut > 0) drawn.push({ text: ` … ${cut.toLocaleString('en-US')} more characters`, tone: 'faint', bold: false });
+    [width, cut] = [0, 0];
+  };
+  for (const span of spans) {
+    let text = '';
+    span.text.split('\n').forEach((line, at) => {
+      if (at > 0) {
+        if (cut > 0) {
+          if (text !== '') drawn.push({ ...span, text });
+          text = '';
+        }
+        endLine();
+        text += '\n';
+      }
+      const shown = line.slice(0, WIDEST - width);
+      text += shown;
+      width += shown.length;
+      cut += line.length - shown.length;
+    });
+    if (text !== '') drawn.push({ ...span, text });
+  }
+  endLine();
+  return drawn;
 }
 
 /** What is left of a line after each carriage return has begun it anew; one at its end changes nothing. */

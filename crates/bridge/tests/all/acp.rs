@@ -377,13 +377,10 @@ async fn the_inspector_sends_frames_until_the_client_has_seen_enough() {
     assert_eq!(watcher.note().await["direction"], "out");
     assert_eq!(watcher.request("_openagents/inspect", json!({"watch": false})).await, json!({}));
     phone.request("session/new", json!({})).await;
-    // Of the list, which it watches from now on, and not of the phone.
-    let watching = json!({"_meta": {"openagents": {"watch": true}}});
-    watcher.request("session/list", watching).await;
-    let session = phone.request("session/new", json!({})).await["session_id"].clone();
-    let text = json!([{"type": "text", "text": "hello"}]);
-    phone.request("session/prompt", json!({"session_id": session, "prompt": text})).await;
-    assert!(watcher.note().await["sessions"].is_array());
+    let frames = watcher.request("_openagents/inspect", json!({})).await["frames"].clone();
+    let newest = frames.as_array().unwrap().last().unwrap()["n"].as_u64().unwrap();
+    phone.request("session/new", json!({})).await;
+    assert_eq!(watcher.note().await["n"].as_u64().unwrap(), newest + 1, "none of those before");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Claude Code's settings: hooks, and everything else that runs or decides what may run.
 
 use super::{
-    files::{Content, Reader, Said, whole},
+    files::{Content, FolderReader, Said, whole},
     servers::command,
 };
 use crate::workspace::Workspace;
@@ -31,7 +31,7 @@ const ANSWERS: &[&str] = &["allow", "ask", "deny"];
 
 /// Reads settings, and the scripts in the folder that its hooks name. In the person's `own` file, the rules that Claude
 /// Code writes there when they answer "always" do not count.
-pub(super) fn said(reader: &mut Reader, folder: &Workspace, settings: Value, own: bool) -> Said {
+pub(super) fn said(reader: &mut FolderReader, folder: &Workspace, settings: Value, own: bool) -> Said {
     let Value::Object(mut members) = settings else {
         let text = settings.to_string();
         return Said { says: vec![format!("not settings: {text}")], counts: text.into_bytes() };
@@ -90,7 +90,7 @@ fn hooks(events: &Map<String, Value>) -> impl Iterator<Item = (&str, Option<&str
 }
 
 /// Returns the files of the folder that a command names: a hook that stays the same may run a script that does not.
-fn named(reader: &mut Reader, folder: &Workspace, command: &str) -> Vec<PathBuf> {
+fn named(reader: &mut FolderReader, folder: &Workspace, command: &str) -> Vec<PathBuf> {
     let command = ["${CLAUDE_PROJECT_DIR}", "$CLAUDE_PROJECT_DIR"]
         .iter()
         .fold(command.to_owned(), |text, variable| text.replace(variable, "."));

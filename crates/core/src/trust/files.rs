@@ -16,7 +16,7 @@ use std::{
 };
 
 /// Reads folders, one after the other, within limits for all of them.
-pub(super) struct Reader {
+pub(super) struct FolderReader {
     found: AgentFiles,
     /// Bytes and entries left to read.
     pub(super) bytes: u64,
@@ -46,7 +46,7 @@ pub(super) struct Said {
     pub(super) counts: Vec<u8>,
 }
 
-impl Reader {
+impl FolderReader {
     pub(super) fn new() -> Self {
         let found = AgentFiles { files: Vec::new(), complete: true };
         Self {

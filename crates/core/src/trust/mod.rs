@@ -27,14 +27,14 @@ use crate::{
     limits::trust as limits,
     workspace::{Workspace, WorkspaceError},
 };
-use files::Reader;
+use files::FolderReader;
 use std::path::Path;
 
 /// Reads what a folder brings to agents, with the folders above it up to the root of its repository: agents that run in
 /// a part of a repository read settings there too.
 pub fn look(folder: &Path) -> Result<AgentFiles, WorkspaceError> {
     let own = Workspace::open(folder)?;
-    let mut reader = Reader::new();
+    let mut reader = FolderReader::new();
     read::folder(&mut reader, &own, "");
     if let Some(top) = top_of(own.root()) {
         let above = own.root().ancestors().skip(1).take_while(|above| above.starts_with(&top));

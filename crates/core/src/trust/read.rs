@@ -3,14 +3,14 @@
 use super::{
     catalogue::{ENTRIES, Format},
     claude,
-    files::{Content, Reader, Said, whole},
+    files::{Content, FolderReader, Said, whole},
     servers, tree,
 };
 use crate::workspace::Workspace;
 use std::path::Path;
 
 /// Reads a folder; paths are shown after `prefix`.
-pub(super) fn folder(reader: &mut Reader, folder: &Workspace, prefix: &str) {
+pub(super) fn folder(reader: &mut FolderReader, folder: &Workspace, prefix: &str) {
     for (name, format) in ENTRIES {
         if !folder.exists(Path::new(name)) {
             continue;
@@ -24,7 +24,7 @@ pub(super) fn folder(reader: &mut Reader, folder: &Workspace, prefix: &str) {
     }
 }
 
-fn settings(reader: &mut Reader, folder: &Workspace, name: &str, format: Format) -> Said {
+fn settings(reader: &mut FolderReader, folder: &Workspace, name: &str, format: Format) -> Said {
     let (bytes, rest) = match reader.read(folder, Path::new(name)) {
         Content::Bytes { bytes, rest } => (bytes, rest),
         Content::Directory => return other("it is a directory"),

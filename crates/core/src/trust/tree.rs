@@ -1,14 +1,14 @@
 //! A folder of settings as a whole.
 
 use super::{
-    files::{Content, Reader, Said, whole},
+    files::{Content, FolderReader, Said, whole},
     servers,
 };
 use crate::{limits::trust as limits, workspace::Workspace};
 use std::{ffi::OsString, path::Path};
 
 /// Reads every file below `top`, in the order of their names.
-pub(super) fn read(reader: &mut Reader, folder: &Workspace, top: &Path) -> Said {
+pub(super) fn read(reader: &mut FolderReader, folder: &Workspace, top: &Path) -> Said {
     let (mut said, mut open) = (Said::default(), vec![top.to_owned()]);
     let mut files = 0_usize;
     while let Some(path) = open.pop() {
@@ -56,7 +56,7 @@ pub(super) fn read(reader: &mut Reader, folder: &Workspace, top: &Path) -> Said 
 }
 
 /// Returns the sorted names in a directory; `None` if it is not one, or cannot be read.
-fn names(reader: &mut Reader, folder: &Workspace, path: &Path) -> Option<Vec<OsString>> {
+fn names(reader: &mut FolderReader, folder: &Workspace, path: &Path) -> Option<Vec<OsString>> {
     let directory = folder.open_dir(path).ok()?;
     let mut names = Vec::new();
     let Ok(entries) = directory.entries() else {
