@@ -135,7 +135,7 @@ impl Client {
         }
     }
 
-    /// Opens a session with an agent in a folder, prompts it, and returns once the answer contains `begun`.
+    /// Opens a session with an agent in a folder that it trusts, prompts it, and returns once the answer contains `begun`.
     pub async fn begin_turn(
         &mut self,
         agent: &str,
@@ -143,6 +143,7 @@ impl Client {
         text: &str,
         begun: &str,
     ) -> Result<()> {
+        self.trust(cwd).await?;
         let new = json!({"cwd": cwd, "mcpServers": [], "_meta": {"openagents": {"open": true}}});
         let session = self.request("session/new", new).await?["sessionId"].clone();
         self.request("session/set_mode", json!({"sessionId": session, "modeId": agent})).await?;

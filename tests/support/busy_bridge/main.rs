@@ -34,6 +34,7 @@ async fn main() -> Result<()> {
         history: HistoryRoots::default(),
         temporary: false,
     };
+    std::fs::create_dir_all(&config.home)?;
     // Its agents start in a folder that a person trusts.
     openagents_bridge::open_store(&config.home)?.trust_workspace(
         &config.root.canonicalize()?,
