@@ -178,9 +178,9 @@ async fn start(config: &BridgeConfig) -> Result<Bridge, BridgeError> {
 
 /// Returns port and token of the bridge that another process runs on the data folder.
 fn running(home: &Path) -> Option<(u16, String)> {
-    let port = openagents_bridge::running(home)?.port();
-    let token = std::fs::read_to_string(home.join(openagents_bridge::TOKEN_FILE)).ok()?;
-    Some((port, token.trim().to_owned()))
+    // The token is valid for as long as that bridge has the port: the page needs no proof before it offers it.
+    let announced = openagents_bridge::announced(home)?;
+    Some((announced.address.port(), announced.token))
 }
 
 fn show(app: &AppHandle, backend: Backend) {

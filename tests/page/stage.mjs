@@ -19,6 +19,11 @@ after(async () => {
   await fixture?.remove();
 });
 
+/** Starts another server on the data of one that has ended. */
+export function startServer(port) {
+  return Server.start(fixture, port);
+}
+
 /** Restarts the server on its port, as after a crash. */
 export async function restartServer() {
   server = await server.again();

@@ -95,8 +95,8 @@ impl Client {
     pub async fn beside(home: &std::path::Path, name: &str) -> Result<Self> {
         let told: Value = serde_json::from_str(&std::fs::read_to_string(home.join("bridge.json"))?)?;
         let address: std::net::SocketAddr = told["address"].as_str().context("address")?.parse()?;
-        let token = std::fs::read_to_string(home.join("token"))?;
-        let mut client = Self::open(address.port().into(), Some(token.trim()), "/acp").await?;
+        let token = told["token"].as_str().context("token")?;
+        let mut client = Self::open(address.port().into(), Some(token), "/acp").await?;
         let initialize = json!({"protocolVersion": 1, "clientInfo": {"name": name, "version": "1"},
             "clientCapabilities": {"_meta": {"openagents": {"approvals": true}}}});
         client.request("initialize", initialize).await?;

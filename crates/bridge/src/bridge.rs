@@ -5,6 +5,7 @@ use crate::{
     base::{config::BridgeConfig, error::BridgeError, listener::Listener, token::Token},
     devices::{
         device_rows::all as stored_devices, registry::Devices, settings::Settings, tables::open_store,
+        tabs::Tabs,
     },
     instance::InstanceLock,
     network::{control::Network, state::NetworkState, switches::Switches},
@@ -90,16 +91,17 @@ impl Bridge {
         let temporary = config.temporary;
         let opened = run_blocking(move || {
             let instance = InstanceLock::take(&home, temporary)?;
-            let token = Token::load(&home)?;
+            let token = Token::create(&home)?;
             let store = open_store(&home)?;
             let devices = stored_devices(&store)?;
             let settings: Arc<dyn SettingsStore> = Arc::new(Settings(store.clone()));
             let switches = Switches::read(&*settings, &network_config, ios)?;
-            Ok((instance, token, store, devices, settings, switches, TranscriptCache::open(&home)))
+            let known = (devices, Tabs::read(settings.clone()));
+            Ok((instance, token, store, known, settings, switches, TranscriptCache::open(&home)))
         });
         let interrupted =
             || BridgeError::NotWritable { path: config.home.clone(), reason: "interrupted".to_owned() };
-        let (instance, token, store, known, settings, switches, transcripts) =
+        let (instance, token, store, (known, tabs), settings, switches, transcripts) =
             opened.await.unwrap_or_else(|| Err(interrupted()))?;
         for notice in store.notices() {
             tracing::warn!("{notice}");
@@ -111,7 +113,7 @@ impl Bridge {
             io::ErrorKind::AddrInUse => BridgeError::PortBusy(config.port),
             _ => BridgeError::Listen { address: wanted, reason: error.to_string() },
         })?;
-        instance.announce(address, config.temporary)?;
+        instance.announce(address, &token.text, config.temporary)?;
         let network = Network::new(config.home, config.network, address, settings.clone(), switches);
         let history = Arc::new(History::new(config.history, transcripts));
         let surroundings = Surroundings { history: history.clone(), settings: settings.clone() };
@@ -121,7 +123,7 @@ impl Bridge {
         let agents = providers.agents.clone().map(Managed::agents);
         let root = config.root.canonicalize().unwrap_or(config.root);
         let connections = TaskTracker::new();
-        let devices = Devices::new(store.clone(), known, network.clone(), connections.clone());
+        let devices = Devices::new(store.clone(), known, tabs, network.clone(), connections.clone());
         let sessions = SessionRegistry::new(store.clone(), history, root);
         let turns = TurnExecutor::new(sessions.clone(), settings.clone(), providers);
         let server = Arc::new(Server {
@@ -164,7 +166,7 @@ impl Bridge {
         self.address
     }
 
-    /// Returns the token for local use: 64 hexadecimal digits.
+    /// Returns the token for local use until the bridge ends: 64 hexadecimal digits.
     pub fn token(&self) -> &str {
         &self.server.token.text
     }

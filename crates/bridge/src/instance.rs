@@ -1,4 +1,4 @@
-//! One bridge per data folder: a lock held by the process, and a file with its address.
+//! One bridge per data folder: a lock held by the process, and a file with its address and its token.
 
 use crate::base::{error::BridgeError, private_file};
 use serde::{Deserialize, Serialize};
@@ -14,15 +14,33 @@ const LOCK_FILE: &str = "bridge.lock";
 /// Locked while a bridge waits for a temporary one to end.
 const CLAIM_FILE: &str = "bridge.next";
 
-/// Name of the file with the address of the running bridge.
+/// Name of the file with the address and the token of the running bridge, which only its owner can read.
 pub const ADDRESS_FILE: &str = "bridge.json";
 
-#[derive(Debug, Serialize, Deserialize)]
-struct Announcement {
-    address: SocketAddr,
+/// What a running bridge tells the programs of its user. Address and token are written together: a client never offers
+/// the token of one bridge at the address of another.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Announcement {
+    /// The loopback address.
+    pub address: SocketAddr,
+    /// The token for local use, until the bridge ends.
+    #[serde(default)]
+    pub token: String,
     pid: u32,
     #[serde(default)]
     temporary: bool,
+}
+
+impl std::fmt::Debug for Announcement {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { address, pid, temporary, .. } = self;
+        let mut shown = formatter.debug_struct("Announcement");
+        shown
+            .field("address", address)
+            .field("pid", pid)
+            .field("temporary", temporary)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Held for as long as a bridge runs.
@@ -48,7 +66,7 @@ impl InstanceLock {
         match retry(|| lock.try_lock()) {
             Ok(()) => {
                 let lock = Self { _lock: lock, announcement: home.join(ADDRESS_FILE) };
-                // That of a bridge that crashed.
+                // Of a bridge that crashed: another program may listen at its address now.
                 lock.withdraw();
                 Ok(lock)
             }
@@ -60,9 +78,15 @@ impl InstanceLock {
         }
     }
 
-    /// Writes the address of this bridge.
-    pub(crate) fn announce(&self, address: SocketAddr, temporary: bool) -> Result<(), BridgeError> {
-        let announcement = Announcement { address, pid: std::process::id(), temporary };
+    /// Writes the address and the token of this bridge.
+    pub(crate) fn announce(
+        &self,
+        address: SocketAddr,
+        token: &str,
+        temporary: bool,
+    ) -> Result<(), BridgeError> {
+        let announcement =
+            Announcement { address, token: token.to_owned(), pid: std::process::id(), temporary };
         let written = serde_json::to_string(&announcement)
             .map_err(io::Error::from)
             .and_then(|text| private_file::write(&self.announcement, &text));
@@ -72,9 +96,9 @@ impl InstanceLock {
         })
     }
 
-    /// Removes the address, when this bridge begins to end.
+    /// Removes address and token, when this bridge begins to end.
     pub(crate) fn withdraw(&self) {
-        // A stale file is harmless: the lock decides.
+        // If it stays, it is ignored: the lock decides. Nor is its token valid any more.
         let _ = std::fs::remove_file(&self.announcement);
     }
 }
@@ -122,8 +146,8 @@ pub fn ask_to_hand_over(home: &Path) -> bool {
     true
 }
 
-/// Returns the announcement of the bridge that holds the lock.
-fn announced(home: &Path) -> Option<Announcement> {
+/// Returns the announcement of the bridge that holds the lock of the data folder `home`.
+pub fn announced(home: &Path) -> Option<Announcement> {
     let lock = File::open(home.join(LOCK_FILE)).ok()?;
     match lock.try_lock_shared() {
         Err(TryLockError::WouldBlock) => read(home),
@@ -164,8 +188,17 @@ mod tests {
         assert_eq!(running(home.path()), None);
         let first = InstanceLock::take(home.path(), false).unwrap();
         let address = SocketAddr::from(([127, 0, 0, 1], 4321));
-        first.announce(address, false).unwrap();
+        first.announce(address, "secret", false).unwrap();
         assert_eq!(running(home.path()), Some(address));
+        let announced = announced(home.path()).unwrap();
+        assert_eq!(announced.token, "secret");
+        assert!(!format!("{announced:?}").contains("secret"));
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let file = std::fs::metadata(home.path().join(ADDRESS_FILE)).unwrap();
+            assert_eq!(file.permissions().mode() & 0o777, 0o600);
+        }
         let error = InstanceLock::take(home.path(), false).unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -182,6 +215,10 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         std::fs::write(home.path().join(ADDRESS_FILE), r#"{"address":"127.0.0.1:1","pid":1}"#).unwrap();
         assert_eq!(running(home.path()), None);
+        // Nor by the next bridge, which has the lock before it has an address.
+        let lock = InstanceLock::take(home.path(), false).unwrap();
+        assert_eq!(running(home.path()), None);
+        drop(lock);
     }
 
     /// Regression: the client of a bridge that made room started the next temporary one before the app came to it.

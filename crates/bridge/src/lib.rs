@@ -41,11 +41,11 @@ pub use base::{
     config::{BridgeConfig, IosAccess, NetworkConfig},
     error::BridgeError,
     listener::Listener,
-    token::TOKEN_FILE,
+    proof::Challenge,
 };
 pub use bridge::{Bridge, Surroundings};
 pub use devices::{settings::Settings, settings::StoredSettings, tables::open_store};
-pub use instance::{ADDRESS_FILE, Claim, ask_to_hand_over, running};
+pub use instance::{ADDRESS_FILE, Announcement, Claim, announced, ask_to_hand_over, running};
 pub use network::state::{NetworkState, OpenListener};
 pub use openagents_sessions::{Explore, Providers, store};
 pub use protocol::acp;

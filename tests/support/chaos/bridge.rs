@@ -18,8 +18,10 @@ pub struct BusyBridge {
     lives: Vec<PathBuf>,
     /// The port of all its lives.
     pub port: u16,
-    /// The token for local use.
+    /// The token of its first life, for local use.
     pub token: String,
+    /// The file with the token; every life has another.
+    pub token_file: PathBuf,
 }
 
 impl BusyBridge {
@@ -28,9 +30,9 @@ impl BusyBridge {
         std::fs::create_dir_all(folder.join("workspace"))?;
         let (child, begun, ledger) = launch(folder, 0, 0)?;
         let port = u16::try_from(begun["port"].as_u64().context("port")?)?;
-        let token = std::fs::read_to_string(begun["token_file"].as_str().context("token_file")?)?;
-        let (folder, token) = (folder.to_owned(), token.trim().to_owned());
-        Ok(Self { folder, child, lives: vec![ledger], port, token })
+        let token_file = PathBuf::from(begun["token_file"].as_str().context("token_file")?);
+        let token = std::fs::read_to_string(&token_file)?.trim().to_owned();
+        Ok(Self { folder: folder.to_owned(), child, lives: vec![ledger], port, token, token_file })
     }
 
     /// Ends the process as a power cut would: no destructor, no flush.

@@ -18,7 +18,7 @@ use std::{
     collections::{BTreeMap, HashSet},
     fmt,
     net::Ipv4Addr,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -61,8 +61,8 @@ pub struct World {
     pub began: Instant,
     /// Of the bridge.
     pub port: u16,
-    /// Of the ACP door.
-    pub token: String,
+    /// The token of the ACP door, read again for every connection.
+    pub token_file: PathBuf,
     /// By number; the first ones are nobody's, then come those of the phones.
     pub sessions: Vec<String>,
     /// How far it is.
@@ -74,8 +74,12 @@ pub struct World {
 
 impl World {
     pub(super) fn way(&self, receive_buffer: Option<u32>) -> Way {
-        let (port, token) = (self.port, Some(self.token.clone()));
-        Way { port, token, from: Ipv4Addr::LOCALHOST, receive_buffer }
+        Way {
+            port: self.port,
+            token: read_token(&self.token_file),
+            from: Ipv4Addr::LOCALHOST,
+            receive_buffer,
+        }
     }
 
     /// Returns whether something is still to be done, of what was planned.
@@ -176,7 +180,7 @@ pub async fn storm(
     let world = Arc::new(World {
         began: Instant::now(),
         port: bridge.port,
-        token: bridge.token.clone(),
+        token_file: bridge.token_file.clone(),
         sessions,
         phase,
         prompts: Mutex::default(),
@@ -245,9 +249,14 @@ fn manner(index: u64) -> Manner {
     }
 }
 
+/// Reads the token for an attempt to connect. Without one the attempt is refused, and the next one reads it again.
+fn read_token(file: &Path) -> Option<String> {
+    Some(std::fs::read_to_string(file).unwrap_or_default().trim().to_owned())
+}
+
 async fn begin_session(bridge: &BusyBridge) -> Result<String> {
-    let (port, token) = (bridge.port, Some(bridge.token.clone()));
-    let way = Way { port, token, from: Ipv4Addr::LOCALHOST, receive_buffer: None };
+    let token = read_token(&bridge.token_file);
+    let way = Way { port: bridge.port, token, from: Ipv4Addr::LOCALHOST, receive_buffer: None };
     let mut wire = Wire::connect(&way).await?;
     let initialize = json!({"protocolVersion": 1, "clientCapabilities": {}});
     wire.request("initialize", initialize, |_, _| Ok(())).await?;
@@ -294,7 +303,7 @@ impl Aftermath {
         let world = Arc::new(World {
             began: Instant::now(),
             port: self.world.port,
-            token: self.world.token.clone(),
+            token_file: self.world.token_file.clone(),
             sessions: self.world.sessions.clone(),
             phase,
             prompts: Mutex::default(),

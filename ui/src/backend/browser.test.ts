@@ -1,20 +1,43 @@
+import { createHash, createHmac } from 'node:crypto';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { BrowserBackend } from './browser';
+import { UnknownToken } from './proof';
 
 function storage(): Storage {
   const kept = new Map<string, string>();
   return { getItem: (key: string) => kept.get(key) ?? null, setItem: (key: string, value: string) => void kept.set(key, value), removeItem: (key: string) => void kept.delete(key) } as unknown as Storage;
 }
 
-let location: { hash: string; pathname: string; search: string };
+let location: { hash: string; pathname: string; search: string; protocol: string; host: string; port: string; origin: string };
 beforeEach(() => {
-  location = { hash: '', pathname: '/', search: '' };
+  location = { hash: '', pathname: '/', search: '', protocol: 'http:', host: '127.0.0.1:9099', port: '9099', origin: 'http://127.0.0.1:9099' };
   vi.stubGlobal('location', location);
   vi.stubGlobal('history', { replaceState: () => undefined });
   vi.stubGlobal('localStorage', storage());
   vi.stubGlobal('sessionStorage', storage());
 });
 afterEach(() => vi.unstubAllGlobals());
+
+/** Requests to the program at the page's address: path, headers and body. */
+let heard: { path: string; text: string }[];
+
+/** Answers as the bridge that knows `tokens`, on `port`; null as another program. */
+function listens(tokens: string[] | null, port = 9099): void {
+  heard = [];
+  vi.stubGlobal('fetch', async (path: string, init: RequestInit) => {
+    const body = JSON.parse(init.body as string) as { token: string; nonce: string };
+    heard.push({ path, text: `${JSON.stringify(init.headers)} ${init.body as string}` });
+    if (tokens === null) return Response.json({ port: 9099, proof: 'ab'.repeat(32), token: 'mine' });
+    if (path === '/tab') return Response.json({ token: `tab of ${/Bearer (\w+)/.exec(JSON.stringify(init.headers))?.[1]}` });
+    for (const token of tokens) {
+      const mac = (message: string): string => createHmac('sha256', createHash('sha256').update(token).digest()).update(message).digest('hex');
+      if (mac('openagents token') === body.token) return Response.json({ port, proof: mac(`openagents bridge ${body.nonce} ${port}`) });
+    }
+    return Response.json({});
+  });
+}
+
+const leaks = (token: string): boolean => heard.some(({ text }) => text.includes(token));
 
 test('the scope of a paired device is stored and removed with its token', () => {
   const first = new BrowserBackend();
@@ -40,4 +63,59 @@ test("the scope of a tab's token does not apply to the next token", () => {
   expect(new BrowserBackend().scope).toBe('admin');
   location.hash = '#token=two';
   expect(new BrowserBackend().scope).toBeNull();
+});
+
+test('a tab exchanges the token of its URL once, for one that it keeps', async () => {
+  location.hash = '#token=start';
+  listens(['start', 'tab of start']);
+  const tab = new BrowserBackend();
+  expect((await tab.address()).token).toBe('tab of start');
+  expect((await tab.address()).token).toBe('tab of start');
+  expect(heard.map(({ path }) => path)).toEqual(['/proof', '/tab', '/proof']);
+  location.hash = '';
+  const reloaded = new BrowserBackend();
+  // After a restart, which has another token of its start.
+  listens(['another', 'tab of start']);
+  expect((await reloaded.address()).token).toBe('tab of start');
+  expect(sessionStorage.getItem('openagents.token')).toBeNull();
+});
+
+test.each(['start', 'tab', 'device'])('another program in place of the bridge never hears the token: %s', async (kind) => {
+  if (kind === 'start') location.hash = '#token=secret';
+  else (kind === 'tab' ? sessionStorage : localStorage).setItem(`openagents.${kind}`, 'secret');
+  const page = new BrowserBackend();
+  listens(null);
+  await expect(page.address()).rejects.toThrow('Another program');
+  expect(leaks('secret')).toBe(false);
+  // It says that it does not know the token, or passes the question on to the bridge on its new port.
+  listens([]);
+  await expect(page.address()).rejects.toThrow(UnknownToken);
+  expect(leaks('secret')).toBe(false);
+  listens(['secret']);
+  const { token } = await page.address();
+  listens([token ?? '', 'secret'], 9100);
+  await expect(page.address()).rejects.toThrow('Another program');
+  expect(leaks(token ?? '')).toBe(false);
+  // The bridge is back.
+  listens([token ?? '']);
+  expect((await page.address()).token).toBe(token);
+});
+
+test('an encrypted page needs no proof', async () => {
+  Object.assign(location, { protocol: 'https:', host: 'mac.local:9443', port: '9443' });
+  localStorage.setItem('openagents.device', 'secret');
+  listens([]);
+  expect((await new BrowserBackend().address()).token).toBe('secret');
+  expect(heard).toEqual([]);
+});
+
+test('a device that is paired again has the bridge of its new token', async () => {
+  const page = new BrowserBackend();
+  page.pairedWith('one');
+  listens(['one']);
+  expect((await page.address()).token).toBe('one');
+  page.pairedWith('two');
+  listens(['two'], 9100);
+  expect((await page.address()).token).toBe('two');
+  expect(page.paired).toBe(true);
 });

@@ -1,10 +1,14 @@
 import type { Address, Backend } from './backend';
 import { type Fragment, parseFragment, sessionFragment } from './fragment';
+import { proven, tabToken } from './proof';
 import { browserStorage, tabStorage } from './storage';
 
-const TAB = 'openagents.token';
+/** The token of the bridge's start, until it is exchanged. */
+const START = 'openagents.token';
+const TAB = 'openagents.tab';
 const DEVICE = 'openagents.device';
-/** Stored with either of them. */
+/** Stored with a token: the port of its bridge, and the scope. */
+const PORT = 'openagents.port';
 const SCOPE = 'openagents.scope';
 
 export interface Offer extends Pick<Fragment, 'fingerprint' | 'addresses'> {
@@ -12,14 +16,21 @@ export interface Offer extends Pick<Fragment, 'fingerprint' | 'addresses'> {
 }
 
 /**
- * A page in a browser. A token from the fragment is kept until the tab closes, the token of a paired device until the
- * device is unpaired.
+ * A page in a browser. The token from the fragment is exchanged for one of this tab, which is kept until the tab closes;
+ * that of a paired device is kept until the device is unpaired.
+ *
+ * Without TLS, no token is given to a program that has not proved that it is the bridge. Nothing protects the storage of
+ * a page that is reloaded while another program answers at its address: it is that program's page then.
  */
 export class BrowserBackend implements Backend {
   readonly kind = 'browser';
   /** The pairing data of the URL that was opened. */
   offer: Offer = { code: null, fingerprint: null, addresses: [] };
-  #token: string | null = null;
+  #start: string | null = null;
+  #tab: string | null = null;
+  /** Of a device without storage. */
+  #device: string | null = null;
+  #port: string | null = null;
 
   constructor() {
     this.takeToken();
@@ -27,19 +38,28 @@ export class BrowserBackend implements Backend {
 
   /** The token belongs to a paired device. */
   get paired(): boolean {
-    return this.#token === null && browserStorage.read(DEVICE) !== null;
+    return !this.#own && this.#deviceToken !== null;
   }
 
-  get #scopes(): typeof tabStorage {
-    return this.#token === null ? browserStorage : tabStorage;
+  /** The token belongs to this tab. */
+  get #own(): boolean {
+    return this.#start !== null || this.#tab !== null;
+  }
+
+  get #deviceToken(): string | null {
+    return this.#device ?? browserStorage.read(DEVICE);
+  }
+
+  get #stored(): typeof tabStorage {
+    return this.#own ? tabStorage : browserStorage;
   }
 
   get scope(): string | null {
-    return this.#scopes.read(SCOPE);
+    return this.#stored.read(SCOPE);
   }
 
   set scope(scope: string | null) {
-    this.#scopes.write(SCOPE, scope);
+    this.#stored.write(SCOPE, scope);
   }
 
   /** Returns true if the URL carried a token. Tokens and codes are removed from the address bar. */
@@ -47,11 +67,12 @@ export class BrowserBackend implements Backend {
     const { token, pair, session: shown, fingerprint, addresses } = parseFragment(location.hash);
     if (pair !== null) this.offer = { code: pair, fingerprint, addresses };
     if (token !== null) {
-      this.#token = token;
-      tabStorage.write(TAB, token);
+      this.#keep(token, null);
+      this.#bridgeAt(null);
       this.scope = null;
     } else {
-      this.#token ??= tabStorage.read(TAB);
+      this.#start ??= tabStorage.read(START);
+      this.#tab ??= tabStorage.read(TAB);
     }
     if (token !== null || pair !== null) history.replaceState(history.state, '', `${location.pathname}${location.search}${sessionFragment(shown)}`);
     return token !== null;
@@ -59,17 +80,17 @@ export class BrowserBackend implements Backend {
 
   /** Stores the token that this device got by pairing. */
   pairedWith(token: string): void {
-    this.#token = null;
-    tabStorage.write(TAB, null);
+    this.#keep(null, null);
+    this.#bridgeAt(null);
     this.scope = null;
     browserStorage.write(DEVICE, token);
     // Without storage the device stays paired until the page is reloaded.
-    if (browserStorage.read(DEVICE) !== token) this.#token = token;
+    this.#device = browserStorage.read(DEVICE) === token ? null : token;
   }
 
   unpaired(): void {
-    browserStorage.write(DEVICE, null);
-    browserStorage.write(SCOPE, null);
+    this.#device = null;
+    for (const key of [DEVICE, SCOPE, PORT]) browserStorage.write(key, null);
   }
 
   openEditor(link: string): Promise<void> {
@@ -80,13 +101,46 @@ export class BrowserBackend implements Backend {
     return Promise.resolve();
   }
 
-  address(): Promise<Address> {
+  /** Rejects while there is no bridge that knows the token; `UnknownToken` if a program says that it is one. */
+  async address(): Promise<Address> {
     const secure = location.protocol === 'https:';
-    return Promise.resolve({
+    return {
       socket: `${secure ? 'wss' : 'ws'}://${location.host}/acp`,
       events: `${location.origin}/acp`,
       port: Number(location.port) || (secure ? 443 : 80),
-      token: this.#token ?? browserStorage.read(DEVICE),
-    });
+      // The certificate protects the token; and that of a tab is not valid here.
+      token: secure ? (this.#tab ?? this.#start ?? this.#deviceToken) : await this.#loopbackToken(),
+    };
+  }
+
+  async #loopbackToken(): Promise<string | null> {
+    const start = this.#start;
+    if (start !== null) {
+      const port = await proven(start, null);
+      const tab = await tabToken(start);
+      // Another URL may have been opened meanwhile.
+      if (start === this.#start) {
+        this.#keep(null, tab);
+        this.#bridgeAt(port);
+      }
+      return tab;
+    }
+    const token = this.#tab ?? this.#deviceToken;
+    if (token === null) return null;
+    this.#port ??= this.#stored.read(PORT);
+    const port = await proven(token, this.#port === null ? null : Number(this.#port));
+    if (token === (this.#tab ?? this.#deviceToken)) this.#bridgeAt(port);
+    return token;
+  }
+
+  #keep(start: string | null, tab: string | null): void {
+    [this.#start, this.#tab] = [start, tab];
+    tabStorage.write(START, start);
+    tabStorage.write(TAB, tab);
+  }
+
+  #bridgeAt(port: number | null): void {
+    this.#port = port === null ? null : String(port);
+    this.#stored.write(PORT, this.#port);
   }
 }

@@ -1,5 +1,6 @@
 import { client, PROTOCOL_VERSION, type ClientConnection, type InitializeResponse } from '@agentclientprotocol/sdk';
 import type { Address, Backend } from '../backend';
+import { UnknownToken } from '../backend/proof';
 import { pause } from './backoff';
 import type { Firehose } from './delivery';
 import { SCOPES, type Access } from './devices-wire';
@@ -12,7 +13,8 @@ export type LinkState =
   | { name: 'connecting' }
   | { name: 'live' }
   | { name: 'offline'; since: Date }
-  | { name: 'refused'; why: Refusal }
+  /** `hearsay`: said by a program that has not proved that it is the bridge; the page tries again. */
+  | { name: 'refused'; why: Refusal; hearsay?: true }
   /** This device was removed; `computer` is the machine's name. */
   | { name: 'removed'; computer: string };
 
@@ -134,13 +136,16 @@ export class Link {
   async #open(): Promise<void> {
     this.#drop();
     const mine = this.#try;
-    if (this.state.name !== 'offline') this.state = { name: 'connecting' };
+    if (this.state.name !== 'offline' && this.state.name !== 'refused') this.state = { name: 'connecting' };
     let address: Address;
     try {
       address = await this.#backend.address();
-    } catch {
-      if (mine === this.#try) this.#lost();
-      return;
+    } catch (error) {
+      if (mine !== this.#try) return;
+      if (!(error instanceof UnknownToken)) return this.#lost();
+      this.#drop();
+      this.state = { name: 'refused', why: this.#refusal, hearsay: true };
+      return this.#later();
     }
     if (mine !== this.#try) return;
     this.port = address.port;
@@ -215,10 +220,14 @@ export class Link {
 
   #closed(code: number): void {
     // The desktop shell returns a fresh address on each attempt, so a refusal there is temporary.
-    if (code === CLOSE.refused && this.#backend.kind === 'browser') this.#refuse(this.#backend.paired === true ? 'unpaired' : 'bad-token');
+    if (code === CLOSE.refused && this.#backend.kind === 'browser') this.#refuse(this.#refusal);
     else if (code === CLOSE.removed) this.#removed();
     else if (code === CLOSE.behind) this.reconnect();
     else this.#lost();
+  }
+
+  get #refusal(): Refusal {
+    return this.#backend.paired === true ? 'unpaired' : 'bad-token';
   }
 
   /** Retrying cannot fix this. */
@@ -235,6 +244,10 @@ export class Link {
   #lost(): void {
     this.#drop();
     if (this.state.name !== 'offline') this.state = { name: 'offline', since: new Date() };
+    this.#later();
+  }
+
+  #later(): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.#open(), pause(this.#attempt++));
   }

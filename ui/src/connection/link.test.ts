@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Backend } from '../backend';
+import { UnknownToken } from '../backend/proof';
 import type { Firehose } from './delivery';
 import type { Scope } from './devices-wire';
 import { Link, QUIET, SILENCE, SILENCE_ON_RETURN } from './link.svelte';
@@ -124,6 +125,19 @@ test('a close with 4401 is a refusal without retries', async () => {
   expect(link.state).toEqual({ name: 'refused', why: 'bad-token' });
   await vi.advanceTimersByTimeAsync(120_000);
   expect([link.state.name, Socket.all.length]).toEqual(['refused', 1]);
+});
+
+test('a program that says that it does not know the token is asked again, until the bridge is back', async () => {
+  const link = linked();
+  const address = backend.address;
+  backend.address = () => Promise.reject(new UnknownToken('no'));
+  link.reconnect();
+  await settled();
+  expect([link.state, Socket.all.length]).toEqual([{ name: 'refused', why: 'bad-token', hearsay: true }, 0]);
+  backend.address = address;
+  await vi.advanceTimersByTimeAsync(1000);
+  await greeted();
+  expect(link.state.name).toBe('live');
 });
 
 test.each([1000, 1001, 1006, 1011, 1013])('a close with %i is retried', async (code) => {

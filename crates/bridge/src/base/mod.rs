@@ -9,6 +9,7 @@ pub(crate) mod listener;
 pub(crate) mod machine;
 pub(crate) mod pass;
 pub(crate) mod private_file;
+pub(crate) mod proof;
 pub(crate) mod rpc;
 pub(crate) mod scope;
 pub(crate) mod token;

@@ -1,4 +1,4 @@
-//! Tokens: the local one, 256 bits in a file that only its owner can read, and those of devices.
+//! Tokens: the local one, 256 bits in a file that only its owner can read, and those of tabs and devices.
 
 use super::{error::BridgeError, private_file};
 use sha2::{Digest, Sha256};
@@ -8,12 +8,14 @@ use std::{
 };
 use subtle::ConstantTimeEq;
 
-/// Name of the token's file in the data folder.
-pub const TOKEN_FILE: &str = "token";
+/// Name of the token's file in the data folder, for scripts. Our own programs read it with the address of its bridge.
+const TOKEN_FILE: &str = "token";
 
 const TOKEN_BYTES: usize = 32;
+/// Characters of a token.
+pub(crate) const TOKEN_DIGITS: usize = 2 * TOKEN_BYTES;
 
-/// The local token and its file.
+/// The local token, and its file. New at every start: one that another program has heard is worth nothing afterwards.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Token {
     pub(crate) text: String,
@@ -27,23 +29,19 @@ impl std::fmt::Debug for Token {
 }
 
 impl Token {
-    /// Reads the token of the data folder, or creates one.
-    pub(crate) fn load(home: &Path) -> Result<Self, BridgeError> {
+    /// Creates the token of a bridge that holds the lock of the data folder `home`.
+    pub(crate) fn create(home: &Path) -> Result<Self, BridgeError> {
         let file = home.join(TOKEN_FILE);
         let failed =
             |error: io::Error| BridgeError::NotWritable { path: file.clone(), reason: error.to_string() };
-        match std::fs::read_to_string(&file) {
-            Ok(text) if is_token(text.trim()) => {
-                keep_private(&file).map_err(failed)?;
-                return Ok(Self { text: text.trim().to_owned(), file });
-            }
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(failed(error)),
-        }
         let text = new_token().map_err(|error| failed(io::Error::other(error.to_string())))?;
         private_file::write(&file, &text).map_err(failed)?;
         Ok(Self { text, file })
+    }
+
+    /// Returns its SHA-256.
+    pub(crate) fn hash(&self) -> [u8; 32] {
+        hash(&self.text)
     }
 
     /// Compares in constant time.
@@ -64,42 +62,24 @@ pub(crate) fn hash(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
 
-fn is_token(text: &str) -> bool {
-    text.len() == TOKEN_BYTES * 2 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-/// Restores mode 0600, which a copy may have lost.
-fn keep_private(file: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        if std::fs::metadata(file)?.permissions().mode() & 0o077 != 0 {
-            std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600))?;
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_token_is_created_once_and_kept_private() {
+    fn every_start_has_its_own_token_in_a_private_file() {
         let home = tempfile::tempdir().unwrap();
-        let first = Token::load(home.path()).unwrap();
-        assert!(is_token(&first.text));
+        std::fs::write(home.path().join(TOKEN_FILE), "ab".repeat(TOKEN_BYTES)).unwrap();
+        let first = Token::create(home.path()).unwrap();
+        assert!(first.text.len() == TOKEN_DIGITS && !first.is(&"ab".repeat(TOKEN_BYTES)));
+        let second = Token::create(home.path()).unwrap();
+        assert!(!second.is(&first.text));
+        assert_eq!(std::fs::read_to_string(&second.file).unwrap(), second.text);
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            let mode = || std::fs::metadata(&first.file).unwrap().permissions().mode() & 0o777;
-            assert_eq!(mode(), 0o600);
-            std::fs::set_permissions(&first.file, std::fs::Permissions::from_mode(0o644)).unwrap();
-            assert_eq!(Token::load(home.path()).unwrap(), first);
-            assert_eq!(mode(), 0o600);
+            assert_eq!(std::fs::metadata(&second.file).unwrap().permissions().mode() & 0o777, 0o600);
         }
-        std::fs::write(&first.file, "too short").unwrap();
-        assert_ne!(Token::load(home.path()).unwrap().text, first.text);
     }
 
     #[test]

@@ -16,3 +16,4 @@ pub(crate) mod requests;
 pub(crate) mod settings;
 pub(crate) mod snapshot;
 pub(crate) mod tables;
+pub(crate) mod tabs;

@@ -3,10 +3,10 @@
 use super::{
     apps, apps::AppAccess, apps::Apps, deadline::Deadline, device_rows, device_rows::DeviceRow,
     pairing::Pairing, refusals::Refusals, requests::Kind, requests::Outcome, requests::OutcomeReceiver,
-    requests::RequestInfo, requests::Requests,
+    requests::RequestInfo, requests::Requests, tabs::Tabs,
 };
 use crate::{
-    base::{feed::Feed, pass::Pass, pass::Who, scope::Scope, token::hash},
+    base::{feed::Feed, pass::Pass, pass::Who, proof::key_id, scope::Scope, token::hash},
     network::control::Network,
 };
 use openagents_sessions::{
@@ -42,6 +42,8 @@ pub(crate) struct Devices {
     pub(crate) polls: Semaphore,
     /// The pass of the local user.
     pub(crate) local: Arc<Pass>,
+    /// Browser tabs of the local user.
+    pub(crate) tabs: Tabs,
     feed: Arc<Feed>,
     /// Background writes, awaited when the bridge stops.
     tasks: TaskTracker,
@@ -105,6 +107,7 @@ impl Devices {
     pub(crate) fn new(
         store: Store,
         known: Vec<DeviceRow>,
+        tabs: Tabs,
         network: Arc<Network>,
         tasks: TaskTracker,
     ) -> Arc<Self> {
@@ -123,6 +126,7 @@ impl Devices {
                 state,
                 polls: Semaphore::new(POLLS),
                 local: Pass::local(),
+                tabs,
                 feed,
                 tasks,
                 me: me.clone(),
@@ -142,6 +146,16 @@ impl Devices {
             state.pairing.connected(id);
         }
         Some(pass)
+    }
+
+    /// Returns the SHA-256 of the token of a tab or a device that has this [`key_id`].
+    pub(crate) fn hash_of(&self, id: &str) -> Option<[u8; 32]> {
+        let has_id = |hash: &[u8; 32]| key_id(hash) == id;
+        let state = self.state();
+        let valid = state.devices.iter().filter(|device| !device.pass.is_revoked());
+        let found = valid.map(|device| device.row.token_hash).find(has_id);
+        drop(state);
+        found.or_else(|| self.tabs.hashes().into_iter().find(has_id))
     }
 
     /// Returns the access of an address to the iOS endpoint under [`crate::IosAccess::Ask`].

@@ -14,14 +14,25 @@ pub(crate) const SUBPROTOCOL: &str = "openagents.v1";
 /// A browser cannot send a header with an upgrade: it offers the token as a second subprotocol.
 const TOKEN_PROTOCOL: &str = "openagents.token.";
 
-/// Returns the pass for the token of a request. The local token is valid only on this machine, not through a proxy.
+/// Returns the pass for the token of a request. The local token and those of tabs are valid only on this machine, not
+/// through a proxy.
 pub(crate) fn pass(server: &Server, caller: &Caller, headers: &HeaderMap) -> Option<Arc<Pass>> {
-    let token = token(headers)?;
-    if server.token.is(token) {
-        let is_here = caller.listener == Listener::Loopback && !server.hosts().is_proxied(headers);
-        return is_here.then(|| server.services.devices.local.clone());
+    let (token, devices) = (token(headers)?, &server.services.devices);
+    if server.token.is(token) || devices.tabs.know(token) {
+        return is_local(server, caller, headers).then(|| devices.local.clone());
     }
-    server.services.devices.authenticate(token)
+    devices.authenticate(token)
+}
+
+/// Returns whether a request has the token of this start and comes from this machine: then its sender may have a token
+/// that lasts longer.
+pub(crate) fn may_add_tab(server: &Server, caller: &Caller, headers: &HeaderMap) -> bool {
+    token(headers).is_some_and(|token| server.token.is(token)) && is_local(server, caller, headers)
+}
+
+/// Returns whether a request comes from this machine, not through a proxy.
+pub(crate) fn is_local(server: &Server, caller: &Caller, headers: &HeaderMap) -> bool {
+    caller.listener == Listener::Loopback && !server.hosts().is_proxied(headers)
 }
 
 fn token(headers: &HeaderMap) -> Option<&str> {

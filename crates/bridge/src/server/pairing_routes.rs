@@ -1,25 +1,26 @@
 //! The two requests of a device without a token: sending the code, then polling for approval.
 
-use super::{auth, state::Server};
+use super::{
+    auth,
+    json::{answer_with, read, refuse},
+    state::Server,
+};
 use crate::{
     admission::caller::Caller,
-    base::{headers::is_json, machine},
+    base::machine,
     devices::{audit_rows::Actor, pairing::CodeRefusal, registry::clean_name, requests::Outcome},
 };
 use axum::{
-    Extension, Json, Router,
-    body::to_bytes,
+    Extension, Router,
     extract::{Request, State},
-    http::{StatusCode, header},
-    response::{IntoResponse, Response},
+    http::StatusCode,
+    response::Response,
     routing::post,
 };
-use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::json;
 use std::{sync::Arc, time::Duration};
 
-/// Bytes of a body.
-const BODY: usize = 4 << 10;
 /// Longest time a poll is held open.
 const POLL: Duration = Duration::from_secs(25);
 
@@ -121,27 +122,6 @@ async fn wait(
     })
 }
 
-/// Reads a request from one of our own pages or from a program.
-async fn read<T: DeserializeOwned>(
-    server: &Server,
-    caller: &Caller,
-    request: Request,
-) -> Result<T, Response> {
-    let headers = request.headers();
-    if !server.hosts().allow_origin(headers, caller.listener) {
-        return Err(refuse(StatusCode::FORBIDDEN, "origin", "This page may not pair devices."));
-    }
-    if !is_json(headers) {
-        let sentence = "The content type must be application/json.";
-        return Err(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type", sentence));
-    }
-    let body = to_bytes(request.into_body(), BODY).await.map_err(|_| {
-        refuse(StatusCode::PAYLOAD_TOO_LARGE, "too_large", &format!("The body is larger than {BODY} bytes."))
-    })?;
-    serde_json::from_slice(&body)
-        .map_err(|error| refuse(StatusCode::BAD_REQUEST, "invalid", &format!("Invalid body: {error}.")))
-}
-
 fn ended(state: &str, message: &str) -> Response {
     answer_with(StatusCode::OK, json!({"state": state, "message": message}))
 }
@@ -149,12 +129,4 @@ fn ended(state: &str, message: &str) -> Response {
 fn slow_down(message: &str, retry_after_ms: u64) -> Response {
     let answer = json!({"code": "slow_down", "message": message, "retryAfterMs": retry_after_ms});
     answer_with(StatusCode::TOO_MANY_REQUESTS, answer)
-}
-
-fn refuse(status: StatusCode, code: &str, message: &str) -> Response {
-    answer_with(status, json!({"code": code, "message": message}))
-}
-
-fn answer_with(status: StatusCode, answer: Value) -> Response {
-    (status, [(header::CACHE_CONTROL, "no-store")], Json(answer)).into_response()
 }

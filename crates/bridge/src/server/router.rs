@@ -1,6 +1,6 @@
 //! HTTP routes, and the checks on every request.
 
-use super::{auth, auth::SUBPROTOCOL, endpoint, origin, page, pairing_routes, state::Server};
+use super::{auth, auth::SUBPROTOCOL, endpoint, local_routes, origin, page, pairing_routes, state::Server};
 use crate::{
     admission::caller::Caller,
     base::{limits::UNAUTHENTICATED_FRAME, listener::Listener},
@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 pub(crate) fn router(server: Arc<Server>, listener: Listener) -> Router {
     let routes = match listener {
-        Listener::Loopback => pages().route("/", any(root)),
+        Listener::Loopback => pages().merge(local_routes::routes()).route("/", any(root)),
         Listener::Web => pages(),
         Listener::App => Router::new().route("/", any(ios_endpoint)).fallback(not_found),
     };
@@ -127,6 +127,7 @@ async fn acp_endpoint(
     if !server.limits.authenticate(&caller.unauthenticated, &pass) {
         return refuse(StatusCode::SERVICE_UNAVAILABLE, "There are too many connections.");
     }
+    server.services.devices.tabs.store_seen().await;
     endpoint::answer(server, request, caller, pass).await
 }
 

@@ -1,5 +1,6 @@
 //! An ACP client over WebSocket.
 
+use super::proof::prove;
 use anyhow::Context;
 use futures::{SinkExt, StreamExt, stream::SplitSink};
 use serde_json::{Value, json};
@@ -32,7 +33,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Connects with the token of the data folder `home`.
+    /// Connects to the bridge of the data folder `home`, with its token.
     pub(crate) async fn open(address: SocketAddr, home: &Path) -> anyhow::Result<Self> {
         Self::open_as(address, home, json!({})).await
     }
@@ -123,12 +124,14 @@ impl Connection {
     }
 }
 
-/// Connects with the token of the data folder `home`.
+/// Connects to the bridge of the data folder `home`, with its token, once it has proved that it is that bridge. Fails if
+/// the bridge is no longer at `address`.
 pub(crate) async fn dial(address: SocketAddr, home: &Path) -> anyhow::Result<WebSocketStream<TcpStream>> {
-    let file = home.join(openagents_bridge::TOKEN_FILE);
-    let token = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let announced = openagents_bridge::announced(home).filter(|announced| announced.address == address);
+    let token = announced.context("the bridge has ended")?.token;
+    prove(address, &token).await?;
     let mut request = format!("ws://{address}/acp").into_client_request()?;
-    let bearer = HeaderValue::from_str(&format!("Bearer {}", token.trim()))?;
+    let bearer = HeaderValue::from_str(&format!("Bearer {token}"))?;
     request.headers_mut().insert("authorization", bearer);
     let stream = TcpStream::connect(address).await?;
     let (socket, _) = tokio_tungstenite::client_async(request, stream).await?;

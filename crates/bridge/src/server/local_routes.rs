@@ -1,0 +1,82 @@
+//! The requests of clients on this machine before they connect: the proof that this is the bridge of their token, and a
+//! tab's exchange of the token of this start for one of its own.
+
+use super::{
+    auth,
+    json::{answer_with, read, refuse},
+    state::Server,
+};
+use crate::{
+    admission::caller::Caller,
+    base::proof::{self, key_id, prove},
+};
+use axum::{
+    Extension, Router,
+    extract::{Request, State},
+    http::StatusCode,
+    response::Response,
+    routing::post,
+};
+use serde::Deserialize;
+use serde_json::json;
+use std::sync::Arc;
+
+/// Routes of the loopback listener.
+pub(crate) fn routes() -> Router<Arc<Server>> {
+    Router::new().route(proof::PROOF, post(give_proof)).route("/tab", post(add_tab))
+}
+
+#[derive(Deserialize)]
+struct Question {
+    /// The id of the token, see [`key_id`].
+    token: String,
+    nonce: String,
+}
+
+/// The body of a request that says all in its headers.
+#[derive(Deserialize)]
+struct Empty {}
+
+/// Needs no token, and is not delayed: it reveals nothing about one.
+async fn give_proof(
+    State(server): State<Arc<Server>>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<Response, Response> {
+    if !auth::is_local(&server, &caller, request.headers()) {
+        let sentence = "A connection through a proxy is protected by its certificate.";
+        return Err(refuse(StatusCode::FORBIDDEN, "proxied", sentence));
+    }
+    let Question { token, nonce } = read(&server, &caller, request).await?;
+    let own = Some(server.token.hash()).filter(|hash| key_id(hash) == token);
+    let Some(hash) = own.or_else(|| server.services.devices.hash_of(&token)) else {
+        return Ok(answer_with(StatusCode::OK, json!({})));
+    };
+    // The bound port: that of `Host` is whatever the asking program says.
+    let port = server.services.network.loopback.port();
+    let proof = prove(&hash, &nonce, port)
+        .ok_or_else(|| refuse(StatusCode::BAD_REQUEST, "invalid", "A nonce has 64 hexadecimal digits."))?;
+    Ok(answer_with(StatusCode::OK, json!({"port": port, "proof": proof})))
+}
+
+/// Gives a tab its own token. Only the token of this start can ask, so a tab cannot make others.
+async fn add_tab(
+    State(server): State<Arc<Server>>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<Response, Response> {
+    let may_add = auth::may_add_tab(&server, &caller, request.headers());
+    let Empty {} = read(&server, &caller, request).await?;
+    if !may_add {
+        server.services.devices.refused(caller.address, "token");
+        let _held = auth::delay_refusal(&server, &caller).await;
+        return Err(refuse(StatusCode::UNAUTHORIZED, "token", "The token is missing or wrong."));
+    }
+    match server.services.devices.tabs.add().await {
+        Ok(token) => Ok(answer_with(StatusCode::OK, json!({"token": token}))),
+        Err(fault) => {
+            tracing::error!(%fault, "could not give a browser tab its token");
+            Err(refuse(StatusCode::INTERNAL_SERVER_ERROR, "internal", &fault.message))
+        }
+    }
+}
