@@ -17,7 +17,8 @@ use tokio::time::Instant;
 /// Shortest time between two snapshots for one connection.
 const EVERY: Duration = Duration::from_millis(250);
 
-type Snapshot = Box<dyn Fn() -> Value + Send + Sync>;
+/// What a client with a scope gets.
+type Snapshot = Box<dyn Fn(Scope) -> Value + Send + Sync>;
 
 /// A changing snapshot and its watchers.
 pub(crate) struct Feed {
@@ -43,6 +44,15 @@ impl Feed {
         needed: Scope,
         snapshot: impl Fn() -> Value + Send + Sync + 'static,
     ) -> Arc<Self> {
+        Self::by_scope(method, needed, move |_| snapshot())
+    }
+
+    /// Creates one whose snapshot depends on the client's scope.
+    pub(crate) fn by_scope(
+        method: &'static str,
+        needed: Scope,
+        snapshot: impl Fn(Scope) -> Value + Send + Sync + 'static,
+    ) -> Arc<Self> {
         let (changes, watchers) = (AtomicU64::new(1), Mutex::default());
         Arc::new(Self { method, needed, snapshot: Box::new(snapshot), changes, watchers })
     }
@@ -63,9 +73,14 @@ impl Feed {
         })
     }
 
-    /// Returns the current snapshot, as sent to clients.
+    /// Returns the current snapshot, as sent to clients with every scope.
     pub(crate) fn snapshot(&self) -> Value {
-        (self.snapshot)()
+        self.snapshot_for(Scope::Admin)
+    }
+
+    /// Returns the current snapshot, as sent to clients with `scope`.
+    pub(crate) fn snapshot_for(&self, scope: Scope) -> Value {
+        (self.snapshot)(scope)
     }
 }
 
@@ -74,6 +89,8 @@ impl Feed {
 pub(crate) struct Watch {
     feed: Arc<Feed>,
     seen: u64,
+    /// The scope of the last snapshot.
+    scope: Option<Scope>,
     told: Value,
     next: Instant,
 }
@@ -83,7 +100,7 @@ impl Watch {
     pub(crate) fn begin(feed: Arc<Feed>, told: Value, wake: &Wake) -> Self {
         feed.watchers.lock().add(wake);
         // `seen: 0` makes the first check pick up changes made since `told`.
-        Self { feed, seen: 0, told, next: Instant::now() + EVERY }
+        Self { feed, seen: 0, scope: None, told, next: Instant::now() + EVERY }
     }
 
     pub(crate) fn needed(&self) -> Scope {
@@ -99,12 +116,15 @@ impl Watch {
         (self.feed.changes.load(Ordering::Relaxed) != self.seen).then_some(self.next)
     }
 
-    /// Returns the notification, if one is due and the snapshot changed.
-    pub(crate) fn news(&mut self) -> Option<String> {
+    /// Returns the notification for a client that now has `scope`, if one is due and the snapshot changed.
+    pub(crate) fn news(&mut self, scope: Scope) -> Option<String> {
+        if self.scope.replace(scope) != Some(scope) {
+            self.seen = 0;
+        }
         self.due().filter(|due| *due <= Instant::now())?;
         self.seen = self.feed.changes.load(Ordering::Relaxed);
         self.next = Instant::now() + EVERY;
-        let snapshot = self.feed.snapshot();
+        let snapshot = self.feed.snapshot_for(scope);
         if snapshot == self.told {
             return None;
         }

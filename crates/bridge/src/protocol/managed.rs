@@ -3,7 +3,7 @@
 use super::privacy::{self, PrivacyChange};
 use crate::base::{error::Fault, feed::Feed, scope::Scope};
 use openagents_core::{
-    agent::{AgentCommand, Agents},
+    agent::{AgentCommand, Agents, AgentsSnapshot, CustomKind},
     model::{LocalModels, ModelCommand, SettingsStore},
 };
 use openagents_sessions::run_blocking;
@@ -14,6 +14,9 @@ use std::sync::Arc;
 
 type Run<C> = dyn Fn(C) -> Result<(), Fault> + Send + Sync;
 type Act = dyn Fn() + Send + Sync;
+
+/// Stands for a hidden argument, as for other hidden values.
+const HIDDEN: &str = "…";
 
 /// State that commands of type `C` change, and its feed.
 pub(crate) struct Managed<C> {
@@ -26,8 +29,9 @@ pub(crate) struct Managed<C> {
 impl Managed<ModelCommand> {
     pub(crate) fn models(models: Arc<dyn LocalModels>) -> Arc<Self> {
         let [source, run, refresh, shut_down] = [(); 4].map(|()| models.clone());
+        let snapshot = move |_| source.snapshot();
         Arc::new(Self {
-            feed: feed("_openagents/models", move || source.snapshot(), |on_change| models.watch(on_change)),
+            feed: feed("_openagents/models", snapshot, |on_change| models.watch(on_change)),
             run: Arc::new(move |command| run.command(command).map_err(Fault::from)),
             refresh: Arc::new(move || refresh.refresh()),
             shut_down: Box::new(move || shut_down.shut_down()),
@@ -38,8 +42,12 @@ impl Managed<ModelCommand> {
 impl Managed<AgentCommand> {
     pub(crate) fn agents(agents: Arc<dyn Agents>) -> Arc<Self> {
         let [source, run, shut_down] = [(); 3].map(|()| agents.clone());
+        let snapshot = move |scope| match scope {
+            Scope::Admin => source.snapshot(),
+            _ => without_arguments(source.snapshot()),
+        };
         Arc::new(Self {
-            feed: feed("_openagents/agents", move || source.snapshot(), |on_change| agents.watch(on_change)),
+            feed: feed("_openagents/agents", snapshot, |on_change| agents.watch(on_change)),
             run: Arc::new(move |command| run.command(command).map_err(Fault::from)),
             refresh: Arc::new(|| {}),
             shut_down: Box::new(move || shut_down.shut_down()),
@@ -64,13 +72,23 @@ impl Managed<PrivacyChange> {
     }
 }
 
+/// Hides the arguments of programs that a person added from clients that may not change them: one may be a key.
+fn without_arguments(mut snapshot: AgentsSnapshot) -> AgentsSnapshot {
+    for agent in &mut snapshot.settings.custom {
+        if let CustomKind::Acp { args, .. } = &mut agent.kind {
+            args.iter_mut().for_each(|argument| HIDDEN.clone_into(argument));
+        }
+    }
+    snapshot
+}
+
 fn feed<S: Serialize>(
     method: &'static str,
-    snapshot: impl Fn() -> S + Send + Sync + 'static,
+    snapshot: impl Fn(Scope) -> S + Send + Sync + 'static,
     watch: impl FnOnce(Arc<Act>),
 ) -> Arc<Feed> {
-    let snapshot = move || serde_json::to_value(snapshot()).unwrap_or_default();
-    let feed = Feed::new(method, Scope::View, snapshot);
+    let snapshot = move |scope| serde_json::to_value(snapshot(scope)).unwrap_or_default();
+    let feed = Feed::by_scope(method, Scope::View, snapshot);
     watch(feed.notifier());
     feed
 }

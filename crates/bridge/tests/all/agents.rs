@@ -293,6 +293,26 @@ async fn agents_are_listed_watched_and_changed() {
     assert_eq!(troupe.watchers.lock().unwrap().len(), 1);
 }
 
+/// Regression: a key among the arguments of an added agent was shown to every device.
+#[tokio::test]
+async fn arguments_of_added_agents_are_shown_to_admins_alone() {
+    let (house, _troupe) = agents::house(vec![echoes()]).await;
+    let mut desk = ours_client(&house, "Window").await;
+    let paired = pair(&house, &mut desk, "Phone", "approve").await;
+    let mut phone = paired.connect(&house).await;
+    phone.request("_openagents/agents/list", json!({"watch": true})).await;
+    let agent = json!({"id": "gem", "kind": "acp", "command": "gemini", "args": ["--api-key", "s3cret"]});
+    let added = desk.request("_openagents/agents/add", json!({"agent": agent})).await;
+    assert_eq!(added["settings"]["custom"][0]["args"], json!(["--api-key", "s3cret"]));
+    for shown in [phone.note().await, phone.request("_openagents/agents/list", json!({})).await] {
+        let custom = &shown["settings"]["custom"][0];
+        assert_eq!((&custom["command"], &custom["args"]), (&json!("gemini"), &json!(["…", "…"])));
+    }
+    // Who may change it sees it, from then on.
+    desk.request("_openagents/devices/scope", json!({"id": paired.id, "scope": "admin"})).await;
+    phone.notes_until("s3cret").await;
+}
+
 /// As the protocol defines it: resuming does not replay the log, and closing stops the agent.
 #[tokio::test]
 async fn a_session_is_resumed_and_closed() {

@@ -255,7 +255,7 @@ impl<D: Dialect> Pump<D> {
         let scope = self.sender.dialect.scope();
         self.watches.retain(|watch| watch.needed() <= scope);
         for index in 0..self.watches.len() {
-            if let Some(text) = self.watches.get_mut(index).and_then(Watch::news) {
+            if let Some(text) = self.watches.get_mut(index).and_then(|watch| watch.news(scope)) {
                 self.write(text).await?;
             }
         }

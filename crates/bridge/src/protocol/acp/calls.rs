@@ -235,7 +235,8 @@ impl Methods {
             }
             Call::Agents(list) => {
                 let agents = served(&self.services.agents, method)?;
-                Ok(list_answer(list.watch, agents.feed().snapshot(), agents.feed()))
+                let snapshot = agents.feed().snapshot_for(self.lease.pass.scope());
+                Ok(list_answer(list.watch, snapshot, agents.feed()))
             }
             Call::Agent(command) => {
                 Ok(Answer::Now(served(&self.services.agents, method)?.command(command).await?))
