@@ -62,7 +62,7 @@ test('a phone is paired by the URL of the QR code: both screens show the same co
   await one.page.locator('[data-pairing]').waitFor({ state: 'detached' });
   const row = one.page.getByRole('article', { name: 'My phone' });
   await row.getByText('Connected').waitFor();
-  assert.equal(await row.getByRole('combobox').inputValue(), 'approve');
+  assert.equal(await row.getByRole('combobox').inputValue(), 'prompt');
   await row.scrollIntoViewIfNeeded();
   await one.shoot('pairing-paired');
   await two.page.reload();

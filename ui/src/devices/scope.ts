@@ -2,9 +2,9 @@ import { SCOPES, type Scope } from '../connection/devices-wire';
 
 export const SCOPE_WORDS: Readonly<Record<Scope, { name: string; does: string }>> = {
   view: { name: 'View', does: 'Sees every session. Changes nothing.' },
-  prompt: { name: 'Prompt', does: 'Also starts, prompts and stops sessions.' },
-  approve: { name: 'Approve', does: 'Also answers approvals.' },
-  admin: { name: 'Admin', does: 'Also changes settings, models and agents, and allows other devices.' },
+  prompt: { name: 'Prompt', does: 'Also starts, prompts and stops sessions. What an agent does without asking, a prompt can make it do.' },
+  approve: { name: 'Approve', does: 'Also answers approvals: agents run commands on its word.' },
+  admin: { name: 'Admin', does: 'Also deletes sessions, changes settings, models and agents, and allows other devices.' },
 };
 
 /** Whether a scope includes another one. */

@@ -136,7 +136,7 @@ impl Devices {
                 ("app.allowed", scope)
             }
             Kind::Pair => {
-                let scope = scope.unwrap_or(Scope::Approve);
+                let scope = scope.unwrap_or(Scope::Prompt);
                 self.pair(request, &name, scope).await?;
                 ("pair.allowed", scope)
             }

@@ -74,7 +74,7 @@ async fn a_phone_is_paired_from_the_code_to_its_token() {
     let after = desk.request("_openagents/devices/allow", allowed.clone()).await;
     assert_eq!((&after["pairing"], &after["requests"]), (&Value::Null, &json!([])));
     let (status, answer) = waiting.await.unwrap();
-    assert_eq!((status, &answer["state"], &answer["scope"]), (200, &json!("allowed"), &json!("approve")));
+    assert_eq!((status, &answer["state"], &answer["scope"]), (200, &json!("allowed"), &json!("prompt")));
     assert_eq!(answer["device"]["name"], "Phone");
     let token = answer["token"].as_str().unwrap();
 
@@ -91,13 +91,13 @@ async fn a_phone_is_paired_from_the_code_to_its_token() {
     assert_eq!((again.0, &again.1["state"], &again.1["token"]), (200, &json!("expired"), &Value::Null));
     let ours =
         phone.request("initialize", json!({"protocolVersion": 1})).await["_meta"]["openagents"].clone();
-    assert_eq!((&ours["scope"], &ours["device"]), (&json!("approve"), &answer["device"]));
+    assert_eq!((&ours["scope"], &ours["device"]), (&json!("prompt"), &answer["device"]));
     assert!(!ours["computer"].as_str().unwrap().is_empty());
     let now = devices(&mut desk).await["devices"][0].clone();
     assert_eq!((&now["connections"], &now["address"]), (&json!(1), &json!("127.0.0.1")));
     assert!(now["lastSeen"].as_i64().unwrap() >= now["createdAt"].as_i64().unwrap());
     let me = phone.request("_openagents/devices/me", json!({})).await;
-    assert_eq!(me, json!({"scope": "approve", "device": answer["device"]}));
+    assert_eq!(me, json!({"scope": "prompt", "device": answer["device"]}));
 
     // A page sends the token as a subprotocol.
     let offer = format!("openagents.v1, openagents.token.{token}");

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand, ValueEnum};
 #[derive(Debug, Args)]
 pub(crate) struct Pair {
     /// Scope of the device once it is allowed
-    #[arg(long, default_value = "approve")]
+    #[arg(long, default_value = "prompt")]
     pub(crate) scope: Scope,
     /// Name of the device here; defaults to the name it gives itself
     #[arg(long)]
@@ -27,7 +27,7 @@ pub(crate) enum Devices {
     Allow {
         /// Id of the request, or its beginning
         request: String,
-        /// Scope of the device; defaults to approve (prompt at most for an iOS app)
+        /// Scope of the device; defaults to prompt, which is the most for an iOS app
         #[arg(long)]
         scope: Option<Scope>,
         /// Name of the device here; defaults to the name it gives itself
