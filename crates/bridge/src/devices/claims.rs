@@ -1,8 +1,8 @@
 //! Pairing requests of devices that sent the right code.
 
 use super::{
-    audit_rows, audit_rows::AuditEntry, code::compare_code, pairing::CodeRefusal, pairing::PAIRING_TIMEOUT,
-    registry::Devices, registry::clean_name, requests::Kind, requests::RequestInfo,
+    code::compare_code, pairing::CodeRefusal, pairing::PAIRING_TIMEOUT, registry::Devices,
+    registry::clean_name, requests::Kind, requests::RequestInfo,
 };
 use crate::base::token;
 use std::net::IpAddr;
@@ -18,16 +18,7 @@ impl Devices {
     ) -> Result<(String, String, i64), CodeRefusal> {
         let secret = token::new_token().map_err(CodeRefusal::Random)?;
         let mut state = self.state();
-        let was_shown = state.pairing.current().is_some();
-        let checked = state.pairing.check(code, address);
-        if was_shown && state.pairing.current().is_none() {
-            drop(state);
-            let entry = AuditEntry::of_address(address, "pair.withdrawn", "too many wrong codes");
-            self.write(move |store| audit_rows::record(store, entry));
-            self.changed();
-            return Err(CodeRefusal::Wrong);
-        }
-        let number = checked?;
+        let number = state.pairing.check(code, address)?;
         state.pairing.has_room()?;
         let compare = loop {
             let compare = compare_code().map_err(CodeRefusal::Random)?;

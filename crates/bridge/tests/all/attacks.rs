@@ -210,11 +210,10 @@ async fn guessing_the_code_from_many_addresses() {
         }
     });
     futures::future::join_all(guesses).await;
+    // The device of the person who reads the code is not kept out.
     let (status, told) = post(port, "/pair", &json!({"code": code, "name": "Phone"})).await;
-    assert_eq!((status, &told["code"]), (403, &json!("expired")));
-    assert_eq!(desk.request("_openagents/devices/list", json!({})).await["pairing"], json!(null));
-    let page = desk.request("_openagents/devices/audit", json!({})).await;
-    assert!(page.to_string().contains("pair.withdrawn"), "{page}");
+    assert_eq!(status, 200, "{told}");
+    assert_eq!(desk.request("_openagents/devices/list", json!({})).await["pairing"]["code"], json!(code));
 }
 
 /// More connections than the limit. Other clients are not affected.
