@@ -139,6 +139,7 @@ impl Bridge {
                 network,
                 resumes: Resumes::default(),
                 pending: pending::queue(),
+                answers: TaskTracker::new(),
             }),
             token,
             back_off: BackOff::default(),
@@ -249,6 +250,11 @@ impl Bridge {
                 tracing::warn!(%error, "listener task failed");
             }),
             None => tracing::warn!("a turn did not end in time"),
+        }
+        let answers = &self.server.services.answers;
+        answers.close();
+        if timeout_at(deadline - CLIENTS / 2, answers.wait()).await.is_err() {
+            tracing::warn!("some clients did not take their last answers in time");
         }
         self.server.closing.cancel();
         self.server.connections.close();

@@ -8,6 +8,7 @@ use crate::{
 use openagents_core::{agent::AgentCommand, model::ModelCommand};
 use openagents_sessions::{SessionRegistry, TurnExecutor};
 use std::sync::Arc;
+use tokio_util::task::TaskTracker;
 
 /// Shared by all connections.
 pub(crate) struct Services {
@@ -28,4 +29,6 @@ pub(crate) struct Services {
     pub(crate) resumes: Resumes,
     /// iOS connections that wait for approval.
     pub(crate) pending: Arc<SlotQueue>,
+    /// Answers that wait for the end of a turn, awaited when the bridge stops.
+    pub(crate) answers: TaskTracker,
 }

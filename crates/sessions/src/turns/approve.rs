@@ -110,7 +110,7 @@ impl TurnExecutor {
         };
         match self.submit(session, turn).await {
             Ok(ticket) => {
-                tokio::spawn(hide_at_end(self.clone(), shown, Some(ticket)));
+                self.track(hide_at_end(self.clone(), shown, Some(ticket)));
                 Ok(())
             }
             Err(fault) => {

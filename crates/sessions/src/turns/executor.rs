@@ -63,6 +63,11 @@ impl TurnExecutor {
         })
     }
 
+    /// Runs a task that [`Self::stop`] waits for.
+    pub(super) fn track(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tracker.spawn(task);
+    }
+
     pub(crate) fn sessions(&self) -> &Arc<SessionRegistry> {
         &self.sessions
     }

@@ -338,7 +338,7 @@ impl Methods {
     /// Answers when the turn ends. Does not block further requests.
     fn answer_at_end(&self, id: Id, session: Arc<Session>, ticket: Ticket) {
         let outbox = self.outbox.clone();
-        tokio::spawn(async move {
+        self.services.answers.spawn(async move {
             let (seq, text) = match ticket.await {
                 Ok(end) => match end.failure {
                     Some(failure) => (end.seq, rpc::error(Some(&id), &Fault::internal(failure))),
