@@ -151,8 +151,12 @@ impl Bridge {
         let accepting = CancellationToken::new();
         let guards = [&accepting, server.services.sessions.stopping(), &server.closing]
             .map(|token| token.clone().drop_guard());
-        let gate =
-            Gate { kind: Listener::Loopback, accepting: accepting.clone(), closing: server.closing.clone() };
+        let gate = Gate {
+            kind: Listener::Loopback,
+            members: None,
+            accepting: accepting.clone(),
+            closing: server.closing.clone(),
+        };
         let mut network_listeners = Listeners::new(server.clone(), accepting.clone());
         network_listeners.look().await;
         let listeners = [

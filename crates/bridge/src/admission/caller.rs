@@ -10,6 +10,8 @@ pub(crate) struct Caller {
     pub(crate) listener: Listener,
     /// The peer's address, or the one given by its proxy.
     pub(crate) address: IpAddr,
+    /// The address of ours that it connects to.
+    pub(crate) at: IpAddr,
     pub(crate) unauthenticated: Unauthenticated,
     /// Cancelled when the listener closes; its sockets close.
     pub(crate) closing: CancellationToken,

@@ -8,6 +8,7 @@ pub(crate) mod limits;
 pub(crate) mod listener;
 pub(crate) mod machine;
 pub(crate) mod pass;
+pub(crate) mod prefix;
 pub(crate) mod private_file;
 pub(crate) mod proof;
 pub(crate) mod rpc;

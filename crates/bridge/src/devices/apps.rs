@@ -26,6 +26,20 @@ pub(crate) enum AppAccess {
     Ask,
 }
 
+/// Where a phone is: its address, and the one of ours that it connects to. On another of our networks the same address
+/// may belong to another device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct PhoneAddress {
+    pub(crate) phone: IpAddr,
+    pub(crate) at: IpAddr,
+}
+
+impl PhoneAddress {
+    pub(crate) fn new(phone: IpAddr, at: IpAddr) -> Self {
+        Self { phone: phone.to_canonical(), at: at.to_canonical() }
+    }
+}
+
 /// An allowed address.
 #[derive(Debug)]
 pub(crate) struct App {
@@ -40,12 +54,12 @@ pub(crate) struct App {
 /// Allowed and blocked addresses.
 #[derive(Debug, Default)]
 pub(crate) struct Apps {
-    allowed: HashMap<IpAddr, App>,
-    blocked: HashMap<IpAddr, Deadline>,
+    allowed: HashMap<PhoneAddress, App>,
+    blocked: HashMap<PhoneAddress, Deadline>,
 }
 
 impl Apps {
-    pub(crate) fn access(&self, address: IpAddr) -> AppAccess {
+    pub(crate) fn access(&self, address: PhoneAddress) -> AppAccess {
         match (self.allowed.get(&address), self.blocked.get(&address)) {
             (Some(app), _) if !app.until.is_over() => AppAccess::Allowed(app.pass.clone()),
             (_, Some(until)) if !until.is_over() => AppAccess::Blocked,
@@ -53,15 +67,15 @@ impl Apps {
         }
     }
 
-    pub(crate) fn allow(&mut self, address: IpAddr, name: &str, scope: Scope) {
+    pub(crate) fn allow(&mut self, address: PhoneAddress, name: &str, scope: Scope) {
         self.blocked.remove(&address);
         let allowed_at = openagents_sessions::store::now_ms();
-        let pass = Pass::new(Who::App(address), scope, name);
+        let pass = Pass::new(Who::App(address.phone), scope, name);
         let (_revoked, until) = (pass.revoked.clone().drop_guard(), Deadline::after(ALLOWED));
         self.allowed.insert(address, App { pass, allowed_at, until, _revoked });
     }
 
-    pub(crate) fn block(&mut self, address: IpAddr) {
+    pub(crate) fn block(&mut self, address: PhoneAddress) {
         if self.blocked.len() >= MAX_BLOCKED {
             self.blocked.retain(|_, until| !until.is_over());
         }
@@ -70,16 +84,31 @@ impl Apps {
         }
     }
 
-    /// Closes the connections of an address and blocks it: the app reconnects by itself every second. Returns its name.
-    pub(crate) fn revoke(&mut self, address: IpAddr) -> Option<String> {
-        let app = self.allowed.remove(&address)?;
-        self.block(address);
-        Some(app.pass.name())
+    /// Closes the connections of a phone, on all of our addresses, and blocks it: the app reconnects by itself every
+    /// second. Returns its name.
+    pub(crate) fn revoke(&mut self, phone: IpAddr) -> Option<String> {
+        let known: Vec<PhoneAddress> =
+            self.allowed.keys().filter(|address| address.phone == phone).copied().collect();
+        let mut name = None;
+        for address in known {
+            name = self.allowed.remove(&address).map(|app| app.pass.name());
+            self.block(address);
+        }
+        name
     }
 
-    /// Closes all connections; the apps may ask again. Returns whether there was any.
-    pub(crate) fn revoke_all(&mut self) -> bool {
-        !std::mem::take(&mut self.allowed).is_empty()
+    /// Returns the passes of a phone.
+    pub(crate) fn passes(&self, phone: IpAddr) -> Vec<Arc<Pass>> {
+        let its = self.allowed.iter().filter(|(address, _)| address.phone == phone);
+        its.map(|(_, app)| app.pass.clone()).collect()
+    }
+
+    /// Closes the connections to those of our addresses whose network may be another one; the apps may ask again. Returns
+    /// whether there was any.
+    pub(crate) fn end_at(&mut self, is_elsewhere: impl Fn(IpAddr) -> bool) -> bool {
+        let before = self.allowed.len();
+        self.allowed.retain(|address, _| !is_elsewhere(address.at));
+        self.allowed.len() < before
     }
 
     /// Closes expired connections; the apps may ask again.
@@ -87,11 +116,22 @@ impl Apps {
         self.allowed.retain(|_, app| !app.until.is_over());
     }
 
-    /// Returns the allowed addresses, newest last.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.allowed.is_empty()
+    }
+
+    /// Returns the allowed phones, newest last. One that is allowed on several of our addresses is one phone.
     pub(crate) fn allowed(&self) -> Vec<(IpAddr, &App)> {
-        let mut apps: Vec<_> = self.allowed.iter().map(|(address, app)| (*address, app)).collect();
-        apps.sort_by_key(|(address, app)| (app.allowed_at, *address));
-        apps
+        let mut phones: HashMap<IpAddr, &App> = HashMap::new();
+        for (address, app) in &self.allowed {
+            let known = phones.entry(address.phone).or_insert(app);
+            if known.allowed_at < app.allowed_at {
+                *known = app;
+            }
+        }
+        let mut phones: Vec<_> = phones.into_iter().collect();
+        phones.sort_by_key(|(phone, app)| (app.allowed_at, *phone));
+        phones
     }
 }
 
@@ -101,12 +141,31 @@ mod tests {
 
     #[tokio::test]
     async fn addresses_are_not_allowed_on_another_network() {
-        let (mut apps, phone) = (Apps::default(), IpAddr::from([192, 168, 1, 7]));
-        assert!(!apps.revoke_all());
+        let mut apps = Apps::default();
+        let [home, vpn] = [[192, 168, 1, 5], [10, 8, 0, 2]].map(IpAddr::from);
+        let phone = PhoneAddress::new(IpAddr::from([192, 168, 1, 7]), home);
+        assert!(!apps.end_at(|_| true));
         apps.allow(phone, "Phone", Scope::Prompt);
         let AppAccess::Allowed(pass) = apps.access(phone) else { panic!("it was allowed") };
-        assert!(apps.revoke_all() && pass.is_revoked());
+        // The same address, from another network.
+        assert!(matches!(apps.access(PhoneAddress { at: vpn, ..phone }), AppAccess::Ask));
+        // That network ends.
+        assert!(!apps.end_at(|at| at == vpn) && !pass.is_revoked());
+        assert!(apps.end_at(|at| at == home) && pass.is_revoked());
         // Not blocked: approval is requested again.
         assert!(matches!(apps.access(phone), AppAccess::Ask));
+    }
+
+    #[tokio::test]
+    async fn a_phone_on_two_addresses_is_one_phone() {
+        let mut apps = Apps::default();
+        let phone = IpAddr::from([192, 168, 1, 7]);
+        let both = [[192, 168, 1, 5], [192, 168, 1, 6]].map(|at| PhoneAddress::new(phone, at.into()));
+        both.iter().for_each(|address| apps.allow(*address, "Phone", Scope::Prompt));
+        assert_eq!(apps.allowed().len(), 1);
+        let passes = apps.passes(phone);
+        assert_eq!(apps.revoke(phone).as_deref(), Some("Phone"));
+        assert!(passes.len() == 2 && passes.iter().all(|pass| pass.is_revoked()));
+        assert!(both.iter().all(|address| matches!(apps.access(*address), AppAccess::Blocked)));
     }
 }

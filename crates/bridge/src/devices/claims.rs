@@ -31,6 +31,7 @@ impl Devices {
             kind: Kind::Pair,
             name: clean_name(name),
             address,
+            at: None,
             compare: Some(compare.clone()),
             session: None,
         };

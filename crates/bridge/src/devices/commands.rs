@@ -1,7 +1,7 @@
 //! Commands on devices, given on this machine or on a device with [`Scope::Admin`].
 
 use super::{
-    apps::ALLOWED, apps::AppAccess, audit_rows::Actor, code::Code, device_rows, device_rows::DeviceRow,
+    apps::ALLOWED, apps::PhoneAddress, audit_rows::Actor, code::Code, device_rows, device_rows::DeviceRow,
     pairing::CodeRefusal, pairing::FETCH_TIMEOUT, pairing::Grant, pairing::PAIRING_TIMEOUT, registry::Device,
     registry::Devices, registry::clean_name, requests::Kind, requests::Outcome, requests::RequestInfo,
 };
@@ -56,9 +56,8 @@ impl Devices {
         match &command {
             DeviceCommand::Revoke(Revoked::Device { id }) => self.pass_of(id)?.revoked.cancel(),
             DeviceCommand::Revoke(Revoked::App { address }) => {
-                if let AppAccess::Allowed(pass) = self.app_access(*address) {
-                    pass.revoked.cancel();
-                }
+                let passes = self.state().apps.passes(address.to_canonical());
+                passes.iter().for_each(|pass| pass.revoked.cancel());
             }
             _ => {}
         }
@@ -84,11 +83,15 @@ impl Devices {
                 ("app.removed", format!("{} at {address}", revoked.ok_or_else(unknown)?))
             }
             DeviceCommand::Network(switch) => {
-                let Switch { lan, ios, names } = switch.clone();
+                let Switch { lan, ios, names, addresses } = switch.clone();
                 self.network.switch(switch).await?;
                 let lan = lan.map(|on| format!("network {}", if on { "on" } else { "off" }));
                 let names = names.map(|names| format!("names: {}", names.join(" ")));
-                let switched = [lan, ios.map(ios_detail), names];
+                let text =
+                    |addresses: Vec<IpAddr>| addresses.iter().map(IpAddr::to_string).collect::<Vec<_>>();
+                let addresses =
+                    addresses.map(|addresses| format!("addresses: {}", text(addresses).join(" ")));
+                let switched = [lan, ios.map(ios_detail), names, addresses];
                 ("network.switched", switched.into_iter().flatten().collect::<Vec<_>>().join(", "))
             }
         };
@@ -129,7 +132,8 @@ impl Devices {
                 // An app has no token, so it never gets more than `Prompt`.
                 let scope = scope.unwrap_or(Scope::Prompt).min(Scope::Prompt);
                 let mut state = self.state();
-                state.apps.allow(info.address, &name, scope);
+                let at = info.at.unwrap_or(info.address);
+                state.apps.allow(PhoneAddress { phone: info.address, at }, &name, scope);
                 state.requests.end(request, Outcome::Allowed);
                 drop(state);
                 self.later(ALLOWED, Self::tidy);
@@ -193,15 +197,15 @@ impl Devices {
 
     fn decline(&self, request: &str) -> Result<(&'static str, String), Fault> {
         let mut state = self.state();
-        let RequestInfo { kind, name, address, .. } =
-            state.requests.end(request, Outcome::Declined).ok_or_else(request_ended)?.info;
-        let action = match kind {
-            Kind::Pair => "pair.declined",
-            Kind::Ios => {
-                state.apps.block(address);
+        let info = state.requests.end(request, Outcome::Declined).ok_or_else(request_ended)?.info;
+        let action = match info.app() {
+            None => "pair.declined",
+            Some(app) => {
+                state.apps.block(app);
                 "app.declined"
             }
         };
+        let RequestInfo { name, address, .. } = info;
         Ok((action, format!("{name} at {address}")))
     }
 

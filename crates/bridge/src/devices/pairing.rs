@@ -313,7 +313,8 @@ mod tests {
         let (mut pairing, mut requests) = (offered().0, Requests::default());
         let claim = |pairing: &mut Pairing, requests: &mut Requests, secret: &str| {
             let name = "Phone".to_owned();
-            let info = RequestInfo { kind: Kind::Pair, name, address: HERE, compare: None, session: None };
+            let info =
+                RequestInfo { kind: Kind::Pair, name, address: HERE, at: None, compare: None, session: None };
             let (id, outcome) = requests.add(info, PAIRING_TIMEOUT);
             pairing.claim(1, secret, id.clone(), outcome);
             id

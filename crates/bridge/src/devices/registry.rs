@@ -1,9 +1,9 @@
 //! The registry of devices, iOS apps and their pending requests.
 
 use super::{
-    apps, apps::AppAccess, apps::Apps, deadline::Deadline, device_rows, device_rows::DeviceRow,
-    pairing::Pairing, refusals::Refusals, requests::Kind, requests::Outcome, requests::OutcomeReceiver,
-    requests::RequestInfo, requests::Requests, tabs::Tabs,
+    apps, apps::AppAccess, apps::Apps, apps::PhoneAddress, deadline::Deadline, device_rows,
+    device_rows::DeviceRow, pairing::Pairing, refusals::Refusals, requests::Kind, requests::Outcome,
+    requests::OutcomeReceiver, requests::RequestInfo, requests::Requests, tabs::Tabs,
 };
 use crate::{
     base::{feed::Feed, pass::Pass, pass::Who, proof::key_id, scope::Scope, token::hash},
@@ -60,27 +60,38 @@ pub(crate) struct DevicesState {
 }
 
 impl DevicesState {
+    /// Returns the outcome, and whether the request is a new one.
     fn request_access(
         &mut self,
-        address: IpAddr,
+        address: PhoneAddress,
         name: &str,
         session: Option<String>,
-    ) -> Option<OutcomeReceiver> {
+    ) -> (OutcomeReceiver, bool) {
         // Maybe answered since the caller's check: allowing the address again would close its connections.
         match self.apps.access(address) {
-            AppAccess::Allowed(_) => return Some(OutcomeReceiver::resolved(Outcome::Allowed)),
-            AppAccess::Blocked => return Some(OutcomeReceiver::resolved(Outcome::Declined)),
+            AppAccess::Allowed(_) => return (OutcomeReceiver::resolved(Outcome::Allowed), false),
+            AppAccess::Blocked => return (OutcomeReceiver::resolved(Outcome::Declined), false),
             AppAccess::Ask => {}
         }
         if let Some(outcome) = self.requests.of_app(address, session.as_deref()) {
-            return Some(outcome);
+            return (outcome, false);
         }
-        let pending = self.requests.pending().iter().filter(|request| request.info.kind == Kind::Ios).count();
-        if pending >= apps::ACCESS_REQUESTS {
-            return None;
+        // Refusing the new one instead would let a device with many addresses keep out every phone.
+        let pending = self.requests.pending().iter().filter(|request| request.info.kind == Kind::Ios);
+        if pending.clone().count() >= apps::ACCESS_REQUESTS
+            && let Some(oldest) = pending.map(|request| request.id.clone()).next()
+        {
+            self.requests.end(&oldest, Outcome::Displaced);
         }
-        let info = RequestInfo { kind: Kind::Ios, name: clean_name(name), address, compare: None, session };
-        Some(self.requests.add(info, apps::APPROVAL_TIMEOUT).1)
+        let info = RequestInfo {
+            kind: Kind::Ios,
+            name: clean_name(name),
+            address: address.phone,
+            at: Some(address.at),
+            compare: None,
+            session,
+        };
+        (self.requests.add(info, apps::APPROVAL_TIMEOUT).1, true)
     }
 }
 
@@ -159,29 +170,36 @@ impl Devices {
     }
 
     /// Returns the access of an address to the iOS endpoint under [`crate::IosAccess::Ask`].
-    pub(crate) fn app_access(&self, address: IpAddr) -> AppAccess {
-        self.state().apps.access(address.to_canonical())
+    pub(crate) fn app_access(&self, address: PhoneAddress) -> AppAccess {
+        self.state().apps.access(address)
     }
 
-    /// Files an access request for the iOS app `name` at `address`, which wants `session`. `None` when too many are
-    /// pending. Another call for the same address joins its pending request, and may add the session.
+    /// Files an access request for the iOS app `name` at `address`, which wants `session`. The oldest one makes room when
+    /// too many are pending. Another call for the same address joins its pending request, and may add the session.
     pub(crate) fn request_access(
         &self,
-        address: IpAddr,
+        address: PhoneAddress,
         name: &str,
         session: Option<String>,
-    ) -> Option<OutcomeReceiver> {
-        let outcome = self.state().request_access(address.to_canonical(), name, session)?;
-        if outcome.get().is_none() {
+    ) -> OutcomeReceiver {
+        let (outcome, is_new) = self.state().request_access(address, name, session);
+        if is_new {
             self.later(apps::APPROVAL_TIMEOUT, Self::tidy);
+        }
+        if outcome.get().is_none() {
             self.changed();
         }
-        Some(outcome)
+        outcome
     }
 
-    /// Revokes every allowed address, because on another network it may belong to another device.
-    pub(crate) fn end_apps(&self) {
-        if self.state().apps.revoke_all() {
+    pub(crate) fn has_apps(&self) -> bool {
+        !self.state().apps.is_empty()
+    }
+
+    /// Ends the access of iOS apps at those of our addresses whose network may be another one: there the address of a phone
+    /// may belong to another device.
+    pub(crate) fn end_apps(&self, is_elsewhere: impl Fn(IpAddr) -> bool) {
+        if self.state().apps.end_at(is_elsewhere) {
             tracing::info!("network changed: iOS apps must be allowed again");
             self.changed();
         }
@@ -257,8 +275,8 @@ impl Devices {
     pub(super) fn tidy(&self) {
         let mut state = self.state();
         for request in state.requests.expire() {
-            if request.info.kind == Kind::Ios {
-                state.apps.block(request.info.address);
+            if let Some(address) = request.info.app() {
+                state.apps.block(address);
             }
         }
         state.apps.expire();
@@ -311,20 +329,42 @@ mod tests {
 
     #[test]
     fn a_request_right_after_the_answer_gets_the_same_answer() {
-        let (phone, other) = (IpAddr::from([192, 0, 2, 7]), IpAddr::from([192, 0, 2, 8]));
+        let (phone, other) = (app(7), app(8));
         let mut state = DevicesState::default();
-        let first = state.request_access(phone, "Phone", None).unwrap();
+        let (first, _) = state.request_access(phone, "Phone", None);
         assert_eq!((first.get(), state.requests.pending().len()), (None, 1));
         let id = state.requests.pending()[0].id.clone();
         state.apps.allow(phone, "Phone", Scope::Prompt);
         state.requests.end(&id, Outcome::Allowed);
         state.apps.block(other);
         for (address, outcome) in [(phone, Outcome::Allowed), (other, Outcome::Declined)] {
-            let late = state.request_access(address, "Phone", Some("session".to_owned())).unwrap();
-            assert_eq!(late.get(), Some(outcome));
+            let (late, is_new) = state.request_access(address, "Phone", Some("session".to_owned()));
+            assert_eq!((late.get(), is_new), (Some(outcome), false));
         }
         assert!(state.requests.pending().is_empty());
         let AppAccess::Allowed(pass) = state.apps.access(phone) else { panic!("it was allowed") };
         assert!(!pass.is_revoked());
+    }
+
+    fn app(last: u8) -> PhoneAddress {
+        PhoneAddress::new(IpAddr::from([192, 0, 2, last]), IpAddr::from([192, 0, 2, 1]))
+    }
+
+    #[test]
+    fn many_requests_do_not_keep_out_the_next_phone() {
+        let mut state = DevicesState::default();
+        let many: Vec<_> = (10..)
+            .take(apps::ACCESS_REQUESTS)
+            .map(|n| state.request_access(app(n), "Crowd", None).0)
+            .collect();
+        let (phone, is_new) = state.request_access(app(7), "Phone", None);
+        assert!(is_new && phone.get().is_none());
+        assert_eq!(state.requests.pending().len(), apps::ACCESS_REQUESTS);
+        let ended: Vec<_> = many.iter().map(OutcomeReceiver::get).collect();
+        assert_eq!(ended[..2], [Some(Outcome::Displaced), None]);
+        // Each later call of the same phone joins, and starts nothing.
+        let (again, is_new) = state.request_access(app(7), "Phone", Some("session".to_owned()));
+        assert!(!is_new && again.get().is_none());
+        assert_eq!(state.requests.pending().len(), apps::ACCESS_REQUESTS);
     }
 }

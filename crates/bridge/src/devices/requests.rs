@@ -1,6 +1,6 @@
 //! Requests that wait for approval.
 
-use super::deadline::Deadline;
+use super::{apps::PhoneAddress, deadline::Deadline};
 use openagents_sessions::store::now_ms;
 use std::{net::IpAddr, time::Duration};
 use tokio::sync::watch;
@@ -19,6 +19,8 @@ pub(crate) enum Outcome {
     Declined,
     /// Timed out.
     Expired,
+    /// Made room for newer requests; it may be asked again.
+    Displaced,
 }
 
 /// A request as shown to the user.
@@ -28,10 +30,20 @@ pub(crate) struct RequestInfo {
     /// As given by the device.
     pub(crate) name: String,
     pub(crate) address: IpAddr,
+    /// Of an iOS app: the address of ours that it connects to.
+    pub(crate) at: Option<IpAddr>,
     /// Shown on both screens: `482 913`.
     pub(crate) compare: Option<String>,
     /// The session that an app asked for.
     pub(crate) session: Option<String>,
+}
+
+impl RequestInfo {
+    /// Returns the address of an iOS app.
+    pub(crate) fn app(&self) -> Option<PhoneAddress> {
+        let at = self.at.filter(|_| self.kind == Kind::Ios)?;
+        Some(PhoneAddress { phone: self.address, at })
+    }
 }
 
 #[derive(Debug)]
@@ -89,9 +101,8 @@ impl Requests {
     }
 
     /// Returns the outcome of the pending request of an app, after adding the session if it has none.
-    pub(crate) fn of_app(&mut self, address: IpAddr, session: Option<&str>) -> Option<OutcomeReceiver> {
-        let known =
-            |request: &&mut Request| request.info.kind == Kind::Ios && request.info.address == address;
+    pub(crate) fn of_app(&mut self, address: PhoneAddress, session: Option<&str>) -> Option<OutcomeReceiver> {
+        let known = |request: &&mut Request| request.info.app() == Some(address);
         let request = self.0.iter_mut().find(known)?;
         if request.info.session.is_none() {
             request.info.session = session.map(str::to_owned);

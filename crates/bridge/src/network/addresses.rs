@@ -1,8 +1,12 @@
 //! The reachable addresses of this computer, and its names on the network.
 
-use crate::tls::leaf::Names;
-use if_addrs::Interface;
-use std::{collections::BTreeSet, io, net::IpAddr};
+use crate::{base::prefix::Prefix, tls::leaf::Names};
+use if_addrs::{IfAddr, Interface};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    net::IpAddr,
+};
 
 /// The domain of mDNS host names.
 pub(crate) const LOCAL: &str = ".local";
@@ -12,26 +16,53 @@ const MOST: usize = 32;
 /// Prefixes of virtual interfaces for containers and VMs on this computer.
 const INSIDE: [&str; 8] = ["docker", "br-", "veth", "virbr", "vmnet", "cni", "lxc", "podman"];
 
-/// Returns the served addresses of this computer.
-pub(crate) fn of_this_computer() -> io::Result<BTreeSet<IpAddr>> {
+/// Prefixes of tunnels: whoever is at their other end is not on the local network.
+const TUNNELS: [&str; 10] = ["utun", "tun", "tap", "wg", "ppp", "ipsec", "tailscale", "zt", "gif", "stf"];
+
+/// The served addresses, each with those that may connect to it; `None` is anyone.
+pub(crate) type Served = BTreeMap<IpAddr, Option<Prefix>>;
+
+/// Returns the served addresses of this computer: the private ones of the local network, for its members, and those of
+/// `chosen` that it has, for anyone.
+pub(crate) fn of_this_computer(chosen: &BTreeSet<IpAddr>) -> io::Result<Served> {
     let interfaces = if_addrs::get_if_addrs()?;
-    let served = interfaces.iter().filter(|interface| is_served(interface)).map(Interface::ip);
-    Ok(served.take(MOST).collect())
+    Ok(interfaces.iter().filter_map(|interface| served(interface, chosen)).take(MOST).collect())
 }
 
-fn is_served(interface: &Interface) -> bool {
-    let is_inside = INSIDE.iter().any(|prefix| interface.name.starts_with(prefix));
-    interface.is_oper_up() && !is_inside && is_unicast(interface.ip())
+fn served(interface: &Interface, chosen: &BTreeSet<IpAddr>) -> Option<(IpAddr, Option<Prefix>)> {
+    let address = interface.ip();
+    if !interface.is_oper_up() || !is_unicast(address) {
+        return None;
+    }
+    if chosen.contains(&address.to_canonical()) {
+        return Some((address, None));
+    }
+    let is_of = |names: &[&str]| names.iter().any(|prefix| interface.name.starts_with(prefix));
+    if is_of(&INSIDE) || is_of(&TUNNELS) || interface.is_p2p || !is_private(address) {
+        return None;
+    }
+    let length = match &interface.addr {
+        IfAddr::V4(v4) => v4.prefixlen,
+        IfAddr::V6(v6) => v6.prefixlen,
+    };
+    Some((address, Some(Prefix::new(address, length))))
 }
 
-/// Accepts private and global addresses; link-local ones need a scope id.
-fn is_unicast(address: IpAddr) -> bool {
+/// Link-local addresses need a scope id, and are not supported.
+pub(crate) fn is_unicast(address: IpAddr) -> bool {
     let address = address.to_canonical();
     let is_special = match address {
         IpAddr::V4(v4) => v4.is_broadcast() || v4.is_link_local(),
         IpAddr::V6(v6) => v6.is_unicast_link_local(),
     };
     !(is_special || address.is_unspecified() || address.is_loopback() || address.is_multicast())
+}
+
+fn is_private(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => v4.is_private(),
+        IpAddr::V6(v6) => v6.is_unique_local(),
+    }
 }
 
 /// Returns the `.local` name of this computer, or `None` if its name has no valid characters.
@@ -64,10 +95,10 @@ pub(crate) fn host_name(name: &str) -> Option<String> {
     (name.len() <= 253 && !is_address && name.split('.').all(is_label)).then_some(name)
 }
 
-/// Returns the names that the certificate must cover.
-pub(crate) fn certified(addresses: &BTreeSet<IpAddr>, computer: &str, names: &BTreeSet<String>) -> Names {
+/// Returns the names that the certificate must cover. Those of a private network have one of its proxy.
+pub(crate) fn certified(addresses: impl Iterator<Item = IpAddr>, computer: &str) -> Names {
     let own = local_name(computer).into_iter().chain(["localhost".to_owned()]);
-    Names { addresses: addresses.clone(), hosts: names.iter().cloned().chain(own).collect() }
+    Names { addresses: addresses.collect(), hosts: own.collect() }
 }
 
 #[cfg(test)]
@@ -94,27 +125,51 @@ mod tests {
     #[test]
     fn served_addresses() {
         use IfOperStatus::{Unknown, Up};
+        // By default, and by choice.
         for (name, address, status, expected) in [
-            ("en0", "192.168.1.5", Up, true),
-            ("en0", "10.0.0.7", Up, true),
-            ("utun4", "100.101.102.103", Up, true),
-            ("en0", "203.0.113.9", Up, true),
-            ("en0", "2001:db8::5", Up, true),
-            ("en0", "fd00::2", Up, true),
-            ("en0", "fe80::1", Up, false),
-            ("en0", "febf::1", Up, false),
-            ("en0", "169.254.7.7", Up, false),
-            ("en0", "192.168.1.5", Unknown, false),
-            ("lo", "127.0.0.1", Up, false),
-            ("lo", "::1", Up, false),
-            ("lo", "::ffff:127.0.0.1", Up, false),
-            ("docker0", "172.17.0.1", Up, false),
-            ("br-0a1b2c", "172.18.0.1", Up, false),
-            ("veth12", "10.1.1.1", Up, false),
-            ("bridge0", "192.168.2.1", Up, true),
+            ("en0", "192.168.1.5", Up, [true, true]),
+            ("en0", "10.0.0.7", Up, [true, true]),
+            ("bridge0", "172.16.2.1", Up, [true, true]),
+            ("en0", "fd00::2", Up, [true, true]),
+            // Anyone can reach it.
+            ("en0", "203.0.113.9", Up, [false, true]),
+            ("en0", "2001:db8::5", Up, [false, true]),
+            // Private networks of others.
+            ("utun4", "100.101.102.103", Up, [false, true]),
+            ("utun4", "10.8.0.2", Up, [false, true]),
+            ("wg0", "fd00::2", Up, [false, true]),
+            ("docker0", "172.17.0.1", Up, [false, true]),
+            ("br-0a1b2c", "172.18.0.1", Up, [false, true]),
+            ("veth12", "10.1.1.1", Up, [false, true]),
+            ("en0", "fe80::1", Up, [false, false]),
+            ("en0", "febf::1", Up, [false, false]),
+            ("en0", "169.254.7.7", Up, [false, false]),
+            ("en0", "192.168.1.5", Unknown, [false, false]),
+            ("lo", "127.0.0.1", Up, [false, false]),
+            ("lo", "::1", Up, [false, false]),
+            ("lo", "::ffff:127.0.0.1", Up, [false, false]),
         ] {
-            assert_eq!(is_served(&interface(name, address, status)), expected, "{name} {address}");
+            let (interface, chosen) =
+                (interface(name, address, status), BTreeSet::from([address.parse().unwrap()]));
+            let is_served = [&BTreeSet::new(), &chosen].map(|chosen| served(&interface, chosen).is_some());
+            assert_eq!(is_served, expected, "{name} {address}");
         }
+        let tunnel = Interface { is_p2p: true, ..interface("en9", "10.8.0.2", Up) };
+        assert_eq!(served(&tunnel, &BTreeSet::new()), None);
+    }
+
+    #[test]
+    fn only_members_of_the_local_network_may_connect() {
+        let here = interface("en0", "192.168.1.5", IfOperStatus::Up);
+        let (_, members) = served(&here, &BTreeSet::new()).unwrap();
+        let members = members.unwrap();
+        for (peer, expected) in
+            [("192.168.1.77", true), ("192.168.2.77", false), ("203.0.113.9", false), ("10.8.0.7", false)]
+        {
+            assert_eq!(members.contains(peer.parse().unwrap()), expected, "{peer}");
+        }
+        let chosen = BTreeSet::from([here.ip()]);
+        assert_eq!(served(&here, &chosen), Some((here.ip(), None)));
     }
 
     #[test]

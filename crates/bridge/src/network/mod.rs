@@ -2,6 +2,7 @@
 
 pub(crate) mod addresses;
 pub(crate) mod control;
+pub(crate) mod links;
 pub(crate) mod mdns;
 pub(crate) mod state;
 pub(crate) mod switches;

@@ -4,9 +4,9 @@ use super::addresses;
 use crate::base::{config::IosAccess, config::NetworkConfig, error::BridgeError};
 use openagents_core::model::SettingsStore;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, net::IpAddr};
 
-/// Maximum number of private network names.
+/// Maximum number of private network names, and of further addresses.
 const NAMES: usize = 16;
 
 /// The setting's key.
@@ -20,6 +20,8 @@ pub(crate) struct Switches {
     pub(crate) ios: IosAccess,
     /// Further names of this computer, for example on a private network.
     pub(crate) names: BTreeSet<String>,
+    /// Addresses of this computer that are served for anyone who reaches them, beside those of the local network.
+    pub(crate) addresses: BTreeSet<IpAddr>,
     /// Whether the command line has set `lan`, and `ios`.
     fixed: [bool; 2],
     /// Incremented with every change.
@@ -33,6 +35,8 @@ pub(crate) struct Switch {
     pub(crate) ios: Option<IosAccess>,
     /// This computer's names on private networks.
     pub(crate) names: Option<Vec<String>>,
+    /// Addresses to serve beside those of the local network: public ones, or those of a VPN.
+    pub(crate) addresses: Option<Vec<IpAddr>>,
 }
 
 /// The stored form.
@@ -42,6 +46,7 @@ struct Setting {
     lan: bool,
     ios: IosAccess,
     names: Vec<String>,
+    addresses: Vec<IpAddr>,
 }
 
 impl Setting {
@@ -71,6 +76,7 @@ impl Switches {
             lan: config.lan.unwrap_or(setting.lan),
             ios: ios.unwrap_or(switched),
             names: setting.names.iter().filter_map(|name| addresses::host_name(name)).collect(),
+            addresses: setting.addresses.into_iter().collect(),
             fixed: [config.lan.is_some(), ios.is_some()],
             change: 0,
         })
@@ -88,7 +94,7 @@ impl Switches {
 
     /// Returns the changed switches, or a reason why they cannot be changed.
     pub(crate) fn changed(&self, switch: Switch) -> Result<Self, String> {
-        let Switch { lan, ios, names } = switch;
+        let Switch { lan, ios, names, addresses } = switch;
         let fixed = |what: &str, option: &str| {
             Err(format!(
                 "{what} was set on the command line; start OpenAgents without {option} to change it here."
@@ -107,6 +113,7 @@ impl Switches {
             lan: lan.unwrap_or(self.lan),
             ios: ios.unwrap_or(self.ios),
             names: names.map_or_else(|| Ok(self.names.clone()), private_names)?,
+            addresses: addresses.map_or_else(|| Ok(self.addresses.clone()), further_addresses)?,
             change: self.change + 1,
             ..self.clone()
         })
@@ -122,6 +129,7 @@ impl Switches {
             setting.ios = self.ios;
         }
         setting.names = self.names.iter().cloned().collect();
+        setting.addresses = self.addresses.iter().copied().collect();
         let setting = serde_json::to_value(setting).map_err(|error| error.to_string())?;
         store.set(SETTING, setting).map_err(|error| error.to_string())
     }
@@ -143,9 +151,32 @@ fn private_names(names: Vec<String>) -> Result<BTreeSet<String>, String> {
     names.into_iter().map(read).collect()
 }
 
+fn further_addresses(addresses: Vec<IpAddr>) -> Result<BTreeSet<IpAddr>, String> {
+    if addresses.len() > NAMES {
+        return Err(format!("At most {NAMES} further addresses can be served."));
+    }
+    let read = |address: IpAddr| {
+        let known = Some(address.to_canonical()).filter(|address| addresses::is_unicast(*address));
+        known.ok_or_else(|| format!("{address} is not an address that other devices can reach."))
+    };
+    addresses.into_iter().map(read).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn addresses_to_serve() {
+        let read =
+            |text: &[&str]| further_addresses(text.iter().map(|address| address.parse().unwrap()).collect());
+        let known = read(&["100.101.102.103", "::ffff:100.101.102.103"]).unwrap();
+        assert_eq!(known.into_iter().collect::<Vec<_>>(), [IpAddr::from([100, 101, 102, 103])]);
+        for wrong in ["127.0.0.1", "0.0.0.0", "::", "fe80::1", "224.0.0.1"] {
+            assert!(read(&[wrong]).is_err(), "{wrong}");
+        }
+        assert!(read(&["10.0.0.1"; 17]).is_err());
+    }
 
     #[test]
     fn names_of_private_networks() {

@@ -3,12 +3,25 @@
 use super::{router as http, state::Server};
 use crate::{
     admission::{caller::Caller, unauthenticated::UNAUTHENTICATED_TIME, unauthenticated::Unauthenticated},
-    base::{limits::SOCKET_BUFFER, listener::Listener},
+    base::{limits::SOCKET_BUFFER, listener::Listener, prefix::Prefix},
 };
-use axum::{Router, body::Body};
-use hyper::{body::Incoming, rt::Executor, service::service_fn};
+use axum::{
+    Router,
+    body::{Body, Bytes, HttpBody},
+};
+use hyper::{
+    body::{Frame, Incoming, SizeHint},
+    rt::Executor,
+    service::service_fn,
+};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -35,6 +48,8 @@ const NOT_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; c
 #[derive(Debug, Clone)]
 pub(crate) struct Gate {
     pub(crate) kind: Listener,
+    /// Those who may connect; `None` is anyone.
+    pub(crate) members: Option<Prefix>,
     /// Cancelled when no new connections are accepted.
     pub(crate) accepting: CancellationToken,
     /// Cancelled when open connections must end: the listener closes, or the bridge shuts down.
@@ -42,6 +57,10 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
+    fn admits(&self, peer: IpAddr) -> bool {
+        self.members.is_none_or(|members| members.contains(peer))
+    }
+
     /// Stops accepting connections and ends the open ones.
     pub(crate) fn close(&self) {
         self.accepting.cancel();
@@ -52,12 +71,16 @@ impl Gate {
 /// Accepts connections until `gate` closes.
 pub(crate) async fn listen(listener: TcpListener, gate: Gate, server: Arc<Server>) {
     let router = http::router(server.clone(), gate.kind);
+    let at = listener.local_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |at| at.ip());
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = gate.accepting.cancelled() => return,
         };
         match accepted {
+            Ok((_, address)) if !gate.admits(address.ip()) => {
+                tracing::debug!(%address, "refused a connection from another network");
+            }
             Ok((stream, address)) => {
                 let Some(unauthenticated) = server.limits.unauthenticated(address.ip(), gate.kind) else {
                     tracing::warn!("too many connections; dropped one");
@@ -65,6 +88,7 @@ pub(crate) async fn listen(listener: TcpListener, gate: Gate, server: Arc<Server
                 };
                 let connection = Connection {
                     address,
+                    at,
                     unauthenticated,
                     gate: gate.clone(),
                     server: server.clone(),
@@ -87,6 +111,8 @@ pub(crate) async fn listen(listener: TcpListener, gate: Gate, server: Arc<Server
 /// One socket, until it is upgraded, answered or past its idle deadline.
 struct Connection {
     address: SocketAddr,
+    /// The listener's address.
+    at: IpAddr,
     unauthenticated: Unauthenticated,
     gate: Gate,
     server: Arc<Server>,
@@ -176,6 +202,7 @@ impl Connection {
         let caller = Caller {
             listener: self.gate.kind,
             address: self.address.ip().to_canonical(),
+            at: self.at,
             unauthenticated: self.unauthenticated.clone(),
             closing: self.gate.closing.clone(),
             cut: cut.clone(),

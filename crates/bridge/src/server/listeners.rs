@@ -5,10 +5,10 @@
 
 use super::{accept, accept::Gate, state::Server};
 use crate::{
-    base::{config::IosAccess, listener::Listener, machine},
+    base::{config::IosAccess, listener::Listener, machine, prefix::Prefix},
     network::{
-        addresses, control::Network, mdns::Announcer, state::NetworkState, state::OpenListener,
-        switches::Switches,
+        addresses, addresses::Served, control::Network, links, links::Links, mdns::Announcer,
+        state::NetworkState, state::OpenListener, switches::Switches,
     },
     tls::{authority::Authority, error::AuthorityError, leaf::Leaf, leaf::Names},
 };
@@ -44,9 +44,12 @@ pub(crate) struct Listeners {
     /// The last failure to create a certificate, and its time.
     failed: Option<(String, Instant)>,
     announcer: Announcer,
-    /// The addresses on which the iOS app was served last.
-    apps: BTreeSet<IpAddr>,
+    /// The networks on which iOS apps are allowed.
+    links: Links,
 }
+
+/// The ports to open, and who may connect to each.
+type Wanted = BTreeMap<(Listener, IpAddr), Option<Prefix>>;
 
 struct Open {
     gate: Gate,
@@ -68,7 +71,7 @@ impl Listeners {
             notice: None,
             failed: None,
             announcer: Announcer::default(),
-            apps: BTreeSet::new(),
+            links: Links::default(),
         }
     }
 
@@ -99,31 +102,30 @@ impl Listeners {
             Ok(addresses) => addresses,
             Err(error) => {
                 problems.push(format!("The addresses of this computer cannot be read: {error}."));
-                self.open.keys().map(|(_, address)| address.ip()).collect()
+                self.open.iter().map(|((_, address), open)| (address.ip(), open.gate.members)).collect()
             }
         };
         if switches.serves() && addresses.is_empty() && problems.is_empty() {
-            problems.push("This computer has no network address.".to_owned());
+            problems.push("This computer has no address on a private network.".to_owned());
         }
         if switches.lan {
-            problems.extend(
-                self.certify(addresses::certified(&addresses, machine::name(), &switches.names)).await,
-            );
+            problems
+                .extend(self.certify(addresses::certified(addresses.keys().copied(), machine::name())).await);
         }
         let has_certificate = self.network.tls().is_some();
-        let mut wanted = BTreeSet::new();
+        let mut wanted = BTreeMap::new();
         if switches.lan && has_certificate {
-            wanted.extend(addresses.iter().map(|address| (Listener::Web, *address)));
+            wanted.extend(addresses.iter().map(|(address, members)| ((Listener::Web, *address), *members)));
         }
         if switches.ios == IosAccess::Ask {
             // The app supports IPv4 only.
-            let v4 = addresses.iter().filter(|address| address.is_ipv4());
-            wanted.extend(v4.map(|address| (Listener::App, *address)));
+            let v4 = addresses.iter().filter(|(address, _)| address.is_ipv4());
+            wanted.extend(v4.map(|(address, members)| ((Listener::App, *address), *members)));
         }
         self.close(&wanted).await;
-        self.end_apps_elsewhere(&wanted);
-        for (kind, address) in wanted {
-            problems.extend(self.bind(kind, address).await);
+        self.end_apps_elsewhere(&wanted).await;
+        for ((kind, address), members) in wanted {
+            problems.extend(self.bind(kind, address, members).await);
         }
         let mut state = self.state(&switches);
         if self.network.config.announce {
@@ -134,11 +136,11 @@ impl Listeners {
         self.network.settled.send_replace(switches.change);
     }
 
-    fn addresses(&self, switches: &Switches) -> io::Result<BTreeSet<IpAddr>> {
+    fn addresses(&self, switches: &Switches) -> io::Result<Served> {
         match &self.network.config.addresses {
-            _ if !switches.serves() => Ok(BTreeSet::new()),
-            Some(addresses) => Ok(addresses.iter().copied().collect()),
-            None => addresses::of_this_computer(),
+            _ if !switches.serves() => Ok(Served::new()),
+            Some(addresses) => Ok(addresses.iter().map(|address| (*address, None)).collect()),
+            None => addresses::of_this_computer(&switches.addresses),
         }
     }
 
@@ -190,9 +192,12 @@ impl Listeners {
     }
 
     /// Closes the listeners that are no longer wanted, and their connections.
-    async fn close(&mut self, wanted: &BTreeSet<(Listener, IpAddr)>) {
-        let unwanted = |(kind, address): &&(Listener, SocketAddr)| !wanted.contains(&(*kind, address.ip()));
-        let unwanted: Vec<_> = self.open.keys().filter(unwanted).copied().collect();
+    async fn close(&mut self, wanted: &Wanted) {
+        let is_wanted = |(kind, address): &(Listener, SocketAddr), open: &Open| {
+            wanted.get(&(*kind, address.ip())) == Some(&open.gate.members)
+        };
+        let unwanted = self.open.iter().filter(|(listener, open)| !is_wanted(listener, open));
+        let unwanted: Vec<_> = unwanted.map(|(listener, _)| *listener).collect();
         for listener in unwanted {
             if let Some(open) = self.open.remove(&listener) {
                 open.gate.close();
@@ -201,21 +206,23 @@ impl Listeners {
         }
     }
 
-    /// Ends iOS connections after a change of network, where another phone may have an allowed address. Having no
-    /// address is not a change: the same network usually comes back.
-    fn end_apps_elsewhere(&mut self, wanted: &BTreeSet<(Listener, IpAddr)>) {
-        let is_app = |(kind, _): &&(Listener, IpAddr)| *kind == Listener::App;
-        let apps: BTreeSet<IpAddr> = wanted.iter().filter(is_app).map(|(_, address)| *address).collect();
-        if apps.is_empty() || apps == self.apps {
+    /// Ends the access of iOS apps whose network may be another one, where another device may have their address: the
+    /// address of ours that they connect to is gone, or has another gateway, or this computer slept.
+    async fn end_apps_elsewhere(&mut self, wanted: &Wanted) {
+        let devices = &self.server.services.devices;
+        if !devices.has_apps() {
+            self.links = Links::default();
             return;
         }
-        if !std::mem::replace(&mut self.apps, apps).is_empty() {
-            self.server.services.devices.end_apps();
-        }
+        let is_app = |(kind, _): &&(Listener, IpAddr)| *kind == Listener::App;
+        let served: BTreeSet<IpAddr> = wanted.keys().filter(is_app).map(|(_, address)| *address).collect();
+        let changed = self.links.changed(&served, run_blocking(links::read).await.unwrap_or_default());
+        let here = self.network.loopback.ip();
+        devices.end_apps(|at| at != here && (!served.contains(&at) || changed.contains(&at)));
     }
 
     /// Opens a port unless it is open. Returns the problem if it cannot be opened.
-    async fn bind(&mut self, kind: Listener, address: IpAddr) -> Option<String> {
+    async fn bind(&mut self, kind: Listener, address: IpAddr, members: Option<Prefix>) -> Option<String> {
         if self.open.keys().any(|(known, bound)| *known == kind && bound.ip() == address) {
             return None;
         }
@@ -235,6 +242,7 @@ impl Listeners {
         }
         let gate = Gate {
             kind,
+            members,
             accepting: self.accepting.child_token(),
             closing: self.server.closing.child_token(),
         };

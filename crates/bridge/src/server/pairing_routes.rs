@@ -116,7 +116,7 @@ async fn wait(
         Some((Outcome::Declined, _)) => {
             ended("declined", &format!("This device was not allowed on {}.", machine::name()))
         }
-        Some((Outcome::Expired, _)) | None => {
+        Some((Outcome::Expired | Outcome::Displaced, _)) | None => {
             ended("expired", &format!("This device was not approved on {} in time.", machine::name()))
         }
     })

@@ -95,7 +95,7 @@ async fn ios_endpoint(
         let sentence = "This endpoint is for the OpenAgents iOS app, not for web pages.";
         return refuse(StatusCode::FORBIDDEN, sentence);
     }
-    let entry = match ios::entry(&server.services, caller.address) {
+    let entry = match ios::entry(&server.services, &caller) {
         Ok(entry) => entry,
         Err(sentence) => return refuse(StatusCode::FORBIDDEN, &sentence),
     };

@@ -1,6 +1,7 @@
 //! Arguments of the commands for other devices.
 
 use clap::{Args, Subcommand, ValueEnum};
+use std::net::IpAddr;
 
 #[derive(Debug, Args)]
 pub(crate) struct Pair {
@@ -106,6 +107,13 @@ pub(crate) struct Network {
     /// Remove these names
     #[arg(long, conflicts_with = "names")]
     pub(crate) no_names: bool,
+    /// Address of this computer to serve for anyone who reaches it, beside those of the local network: a public one, or that
+    /// of a VPN; may be given several times, and replaces the previous ones
+    #[arg(long = "address", value_name = "ADDRESS")]
+    pub(crate) addresses: Vec<IpAddr>,
+    /// Serve the addresses of the local network alone
+    #[arg(long, conflicts_with = "addresses")]
+    pub(crate) no_addresses: bool,
     #[command(flatten)]
     pub(crate) output: Output,
 }

@@ -160,5 +160,8 @@ fn switched(network: &args::Network) -> Option<Value> {
     if !network.names.is_empty() || network.no_names {
         params["names"] = json!(network.names);
     }
+    if !network.addresses.is_empty() || network.no_addresses {
+        params["addresses"] = json!(network.addresses);
+    }
     params.as_object().is_some_and(|members| !members.is_empty()).then_some(params)
 }

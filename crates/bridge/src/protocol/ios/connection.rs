@@ -22,14 +22,13 @@ use crate::{
         socket::Socket,
         websocket,
     },
-    devices::apps::AppAccess,
+    devices::{apps::AppAccess, apps::PhoneAddress},
     protocol::services::Services,
 };
 use hyper::upgrade::OnUpgrade;
 use openagents_sessions::{Session, store::Stored};
 use std::{
     collections::{HashMap, VecDeque},
-    net::IpAddr,
     sync::Arc,
 };
 use tokio_tungstenite::tungstenite::Utf8Bytes;
@@ -49,13 +48,13 @@ pub(crate) struct Entry {
     switched: CancellationToken,
 }
 
-/// Returns the access of the app at `address`, or the reason for a refusal.
-pub(crate) fn entry(services: &Services, address: IpAddr) -> Result<Entry, String> {
+/// Returns the access of the app that calls, or the reason for a refusal.
+pub(crate) fn entry(services: &Services, caller: &Caller) -> Result<Entry, String> {
     let switched = services.network.ios_changes();
     let access = match services.network.ios() {
         IosAccess::Off => return Err(CLOSED.to_owned()),
-        IosAccess::Allow => AppAccess::Allowed(Pass::new(Who::App(address), Scope::Prompt, "")),
-        IosAccess::Ask => services.devices.app_access(address),
+        IosAccess::Allow => AppAccess::Allowed(Pass::new(Who::App(caller.address), Scope::Prompt, "")),
+        IosAccess::Ask => services.devices.app_access(PhoneAddress::new(caller.address, caller.at)),
     };
     let pass = match access {
         AppAccess::Allowed(pass) => Some(pass),

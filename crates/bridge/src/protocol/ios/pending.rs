@@ -9,22 +9,23 @@ use crate::{
     admission::{caller::Caller, queue::QueueSlot, queue::SlotKind, queue::SlotQueue},
     base::{limits::UNAUTHENTICATED_FRAME, machine, pass::Pass, rpc, rpc::Incoming},
     connection::{closing::Closing, inspect::Line, socket::Socket},
-    devices::{apps::AppAccess, requests::Outcome, requests::OutcomeReceiver},
+    devices::{apps::AppAccess, apps::PhoneAddress, requests::Outcome, requests::OutcomeReceiver},
     protocol::services::Services,
 };
 use futures::{SinkExt, StreamExt};
 use openagents_sessions::prune;
 use serde_json::{Value, json};
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, interval_at};
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 
 /// Held frames of one connection, and their bytes.
 const HELD: usize = 64;
 const HELD_BYTES: usize = 1 << 20;
-/// Waiting and refused connections, in total and per address.
-const SLOTS: usize = 64;
-const SLOTS_PER_ADDRESS: usize = 8;
+/// Waiting and refused connections, in total and per address. Those of the addresses whose requests are pending leave room
+/// for others.
+const SLOTS: usize = 96;
+const SLOTS_PER_ADDRESS: usize = 5;
 /// Bytes of a session id in an access request.
 const SESSION: usize = 100;
 /// Interval of pings, and the number that may go unanswered.
@@ -50,14 +51,14 @@ pub(super) async fn wait(
     line: &Line,
     caller: &Caller,
 ) -> Result<Allowed, Option<Closing>> {
-    let slot = services.pending.take(caller.address, SlotKind::Kept);
+    let slot = services.pending.take(caller.address, SlotKind::Evictable);
     let slot = slot.ok_or_else(|| Some(too_many()))?;
     let mut connection = PendingConnection {
         services,
         socket,
         line,
         slot: &slot,
-        address: caller.address,
+        address: PhoneAddress::new(caller.address, caller.at),
         held: Vec::new(),
         bytes: 0,
         named: false,
@@ -79,18 +80,20 @@ pub(super) async fn wait(
                 misses = 0;
                 if let Some(name) = connection.receive(message).await? {
                     caller.unauthenticated.release();
-                    request = services.devices.request_access(caller.address, &name, None);
-                    if request.is_none() {
-                        connection.refuse().await?;
-                    }
+                    slot.set_kind(SlotKind::Kept);
+                    request = Some(services.devices.request_access(connection.address, &name, None));
                 }
             }
             outcome = answered => {
                 request = None;
                 if outcome == Outcome::Allowed
-                    && let AppAccess::Allowed(pass) = services.devices.app_access(caller.address)
+                    && let AppAccess::Allowed(pass) = services.devices.app_access(connection.address)
                 {
                     return Ok(Allowed { pass, held: connection.held });
+                }
+                if outcome == Outcome::Displaced {
+                    // The app connects again, and asks.
+                    return Err(Some(too_many()));
                 }
                 connection.refuse().await?;
             }
@@ -111,7 +114,7 @@ struct PendingConnection<'a> {
     socket: &'a mut Socket,
     line: &'a Line,
     slot: &'a QueueSlot,
-    address: IpAddr,
+    address: PhoneAddress,
     held: Vec<Utf8Bytes>,
     bytes: usize,
     /// The access request names the session it wants.
@@ -184,7 +187,7 @@ impl PendingConnection<'_> {
         self.refused = true;
         self.slot.set_kind(SlotKind::Evictable);
         let held = std::mem::take(&mut self.held);
-        tracing::info!(address = %self.address, "an iOS app was not allowed");
+        tracing::info!(address = %self.address.phone, "an iOS app was not allowed");
         for text in held.iter().rev() {
             self.notify(text).await?;
         }
