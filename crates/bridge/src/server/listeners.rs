@@ -147,13 +147,15 @@ impl Listeners {
     /// Ensures that there is a certificate for `names`. Returns a problem for the person, if any.
     async fn certify(&mut self, names: Names) -> Option<String> {
         let now = SystemTime::now();
-        if !self.leaf.as_ref().is_some_and(|leaf| leaf.does(&names, now)) {
+        let permitted = |authority: &Arc<Authority>| authority.permitted(&names);
+        let needed = self.authority.as_ref().map_or_else(|| names.clone(), permitted);
+        if !self.leaf.as_ref().is_some_and(|leaf| leaf.does(&needed, now)) {
             let failed_lately = self.failed.as_ref().filter(|(_, at)| at.elapsed() < AGAIN);
             if let Some((why, _)) = failed_lately {
                 return Some(why.clone());
             }
             self.failed = None;
-            if let Err(error) = self.make_certificate(names, now).await {
+            if let Err(error) = self.make_certificate(names.clone(), now).await {
                 tracing::warn!(%error, "could not create the network certificate");
                 let why = format!("Encrypted access couldn't start: {error}.");
                 self.failed = Some((why.clone(), Instant::now()));
@@ -161,7 +163,8 @@ impl Listeners {
             }
         }
         let too_early = self.authority.as_ref().and_then(|authority| authority.too_early(now));
-        too_early.or_else(|| self.notice.clone())
+        let outside = self.authority.as_ref().and_then(|authority| authority.outside(&names));
+        too_early.or(outside).or_else(|| self.notice.clone())
     }
 
     async fn make_certificate(&mut self, names: Names, now: SystemTime) -> Result<(), AuthorityError> {
@@ -170,7 +173,7 @@ impl Listeners {
             let (authority, notice) = match known {
                 Some(known) => (known, None),
                 None => {
-                    let (authority, notice) = Authority::open(&home, machine::name(), now)?;
+                    let (authority, notice) = Authority::open(&home, machine::name(), &names, now)?;
                     (Arc::new(authority), notice)
                 }
             };

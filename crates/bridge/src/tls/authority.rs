@@ -2,9 +2,15 @@
 //!
 //! It is stored in the folder `tls` of the data folder. An unusable one is moved aside, never overwritten: phones may
 //! trust it, and its owner may have a copy.
+//!
+//! Name constraints limit what it can sign for to this computer's surroundings: `.local` names, private addresses, and the
+//! addresses that were served when it was made. Whoever gets its key cannot pass for a bank to a phone that trusts it. An
+//! authority of an older version has none. It stays, because every phone would have to install a new one; a person who
+//! wants that moves the folder away.
 
 use super::{
-    error::AuthorityError, files, leaf::LEAST, leaf::Leaf, leaf::Names, leaf::fingerprint, leaf::seconds,
+    constraints::Constraints, error::AuthorityError, files, leaf::LEAST, leaf::Leaf, leaf::Names,
+    leaf::fingerprint, leaf::seconds,
 };
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
@@ -35,17 +41,20 @@ pub(crate) struct Authority {
     pem: String,
     certificate: CertificateDer<'static>,
     issuer: Issuer<'static, KeyPair>,
+    /// `None`: it may sign for any name.
+    constraints: Option<Constraints>,
     /// Seconds since the epoch.
     begins: i64,
     ends: i64,
 }
 
 impl Authority {
-    /// Reads the authority of the data folder, or creates one for `computer`. The sentence tells what happened to an
+    /// Reads the authority of the data folder, or creates one for `computer` and `names`. The sentence tells what happened to an
     /// unusable one. Blocks.
     pub(crate) fn open(
         home: &Path,
         computer: &str,
+        names: &Names,
         now: SystemTime,
     ) -> Result<(Self, Option<String>), AuthorityError> {
         let folder = home.join(FOLDER);
@@ -70,14 +79,16 @@ impl Authority {
                 ))
             }
         };
-        Ok((Self::make(&folder, computer, now)?, notice))
+        Ok((Self::make(&folder, computer, names, now)?, notice))
     }
 
-    fn make(folder: &Path, computer: &str, now: SystemTime) -> Result<Self, AuthorityError> {
+    fn make(folder: &Path, computer: &str, names: &Names, now: SystemTime) -> Result<Self, AuthorityError> {
         let key = KeyPair::generate()?;
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let constraints = Constraints::of(names);
+        params.name_constraints = Some(constraints.extension());
         params.distinguished_name = rcgen::DistinguishedName::new();
         // A common name has at most 64 characters.
         let name = format!("OpenAgents on {computer}");
@@ -93,27 +104,57 @@ impl Authority {
         files::write(&folder.join(AUTHORITY[0]), &pem)?;
         let certificate = certificate.der().clone();
         let issuer = Issuer::new(params, key);
-        Ok(Self { folder: folder.to_owned(), pem, certificate, issuer, begins, ends })
+        let constraints = Some(constraints);
+        Ok(Self { folder: folder.to_owned(), pem, certificate, issuer, constraints, begins, ends })
     }
 
     /// Parses a certificate and its key. `None` if they are damaged or do not match.
     fn parse(folder: &Path, pem: String, key: &str) -> Option<Self> {
         let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).ok()?.into_owned();
         let key = KeyPair::from_pem(key).ok()?;
-        let (begins, ends) = {
+        let (constraints, begins, ends) = {
             let (_, read) = x509_parser::parse_x509_certificate(&certificate).ok()?;
             if !read.is_ca() || read.public_key().raw != key.subject_public_key_info() {
                 return None;
             }
             read.verify_signature(None).ok()?;
-            (read.validity().not_before.timestamp(), read.validity().not_after.timestamp())
+            let constraints = read.name_constraints().ok()?.map(|found| Constraints::read(found.value));
+            (constraints, read.validity().not_before.timestamp(), read.validity().not_after.timestamp())
         };
+        if constraints.is_none() {
+            tracing::info!(
+                "this computer's certificate authority was made by an older version, without limits"
+            );
+        }
         let issuer = Issuer::from_ca_cert_der(&certificate, key).ok()?;
-        Some(Self { folder: folder.to_owned(), pem, certificate, issuer, begins, ends })
+        Some(Self { folder: folder.to_owned(), pem, certificate, issuer, constraints, begins, ends })
     }
 
-    /// Returns the stored certificate if it covers `names` and lasts, otherwise a new one. Blocks.
+    /// Returns those of `names` that it may sign for.
+    pub(crate) fn permitted(&self, names: &Names) -> Names {
+        self.constraints.as_ref().map_or_else(|| names.clone(), |constraints| constraints.permitted(names))
+    }
+
+    /// Returns a sentence about those of `names` that it may not sign for, if there are any.
+    pub(crate) fn outside(&self, names: &Names) -> Option<String> {
+        let Names { addresses, hosts } = self.permitted(names);
+        let addresses = names.addresses.difference(&addresses).map(ToString::to_string);
+        let outside: Vec<String> = addresses.chain(names.hosts.difference(&hosts).cloned()).collect();
+        (!outside.is_empty()).then(|| {
+            format!(
+                "The certificate can't cover {}: the certificate authority is limited to private networks and to what was \
+                 served when it was made. To make a new one, which phones have to install again, quit OpenAgents and move \
+                 {} away.",
+                outside.join(", "),
+                self.folder.display()
+            )
+        })
+    }
+
+    /// Returns the stored certificate if it covers those of `names` that are permitted and lasts, otherwise a new one.
+    /// Blocks.
     pub(crate) fn leaf(&self, names: &Names, now: SystemTime) -> Result<Leaf, AuthorityError> {
+        let names = &self.permitted(names);
         let [certificate, key] = LEAF.map(|name| self.folder.join(name));
         if let (Some(pem), Some(key)) = (files::read(&certificate)?, files::read(&key)?) {
             match Leaf::parse(&pem, &key, &self.certificate) {
@@ -181,7 +222,12 @@ impl Authority {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::{fs, sync::LazyLock, time::UNIX_EPOCH};
+    use rustls::client::danger::ServerCertVerifier;
+    use std::{
+        fs,
+        sync::{Arc, LazyLock},
+        time::UNIX_EPOCH,
+    };
     use x509_parser::prelude::*;
 
     fn names(addresses: &[&str]) -> Names {
@@ -192,7 +238,7 @@ mod tests {
     }
 
     fn open(home: &Path, now: SystemTime) -> (Authority, Option<String>) {
-        Authority::open(home, "Ada's Mac", now).unwrap()
+        Authority::open(home, "Ada's Mac", &names(&[]), now).unwrap()
     }
 
     fn file(home: &Path, name: &str) -> PathBuf {
@@ -230,6 +276,80 @@ mod tests {
             let mode = fs::metadata(file(home.path(), name)).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600, "{name}");
         }
+    }
+
+    #[test]
+    fn the_authority_signs_for_private_networks_and_what_was_served_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let now = SystemTime::now();
+        let (authority, _) =
+            Authority::open(home.path(), "mac", &names(&["192.168.1.5", "100.101.102.103"]), now).unwrap();
+        let (_, read) = parse_x509_certificate(authority.certificate()).unwrap();
+        assert!(read.name_constraints().unwrap().unwrap().critical);
+        for (address, permitted) in [
+            ("10.0.0.7", true),
+            ("172.31.0.1", true),
+            ("172.32.0.1", false),
+            ("192.168.9.9", true),
+            ("127.0.0.2", true),
+            ("fd00::2", true),
+            ("100.101.102.103", true),
+            ("100.101.102.104", false),
+            ("203.0.113.9", false),
+            ("2001:db8::1", false),
+        ] {
+            let wanted = names(&[address]);
+            let leaf = authority.leaf(&wanted, now).unwrap();
+            assert_eq!(leaf.does(&wanted, now), permitted, "{address}");
+            let told = authority.outside(&wanted);
+            assert_eq!(told.is_some_and(|told| told.contains(address)), !permitted, "{address}");
+            // Clients agree.
+            let roots = {
+                let mut roots = rustls::RootCertStore::empty();
+                roots.add(authority.certificate().clone()).unwrap();
+                Arc::new(roots)
+            };
+            let provider = Arc::new(rustls::crypto::ring::default_provider());
+            let verifier =
+                rustls::client::WebPkiServerVerifier::builder_with_provider(roots, provider).build().unwrap();
+            let verify = |certificate: &CertificateDer<'_>, name: &str| {
+                let name = rustls::pki_types::ServerName::try_from(name.to_owned()).unwrap();
+                let now = rustls::pki_types::UnixTime::now();
+                verifier.verify_server_cert(certificate, &[], &name, &[], now).is_ok()
+            };
+            let pem = fs::read(file(home.path(), "leaf.pem")).unwrap();
+            let own = CertificateDer::from_pem_slice(&pem).unwrap();
+            assert_eq!(verify(&own, address), permitted, "{address}");
+            assert!(verify(&own, "mac.local"));
+            let forced = authority.sign(&wanted, now).unwrap().0;
+            let forced = CertificateDer::from_pem_slice(forced.as_bytes()).unwrap();
+            assert_eq!(verify(&forced, address), permitted, "{address}");
+        }
+        let bank = Names { hosts: ["bank.example".to_owned()].into(), ..Names::default() };
+        assert_eq!(authority.permitted(&bank), Names::default());
+        // The same after a restart.
+        let (authority, _) = open(home.path(), now);
+        assert_eq!(authority.permitted(&bank), Names::default());
+        assert_eq!(authority.permitted(&names(&["100.101.102.103"])), names(&["100.101.102.103"]));
+    }
+
+    #[test]
+    fn an_authority_without_limits_is_kept() {
+        let home = tempfile::tempdir().unwrap();
+        let now = SystemTime::now();
+        let (mut params, key) = (CertificateParams::default(), KeyPair::generate().unwrap());
+        params.is_ca = IsCa::Ca(rcgen::BasicConstraints::Constrained(0));
+        params.not_after = OffsetDateTime::from_unix_timestamp(seconds(now + AUTHORITY_LIFE)).unwrap();
+        let old = params.self_signed(&key).unwrap();
+        fs::create_dir(home.path().join(FOLDER)).unwrap();
+        fs::write(file(home.path(), "ca.pem"), old.pem()).unwrap();
+        fs::write(file(home.path(), "ca.key"), key.serialize_pem()).unwrap();
+        let (authority, notice) = open(home.path(), now);
+        assert_eq!((notice, authority.certificate()), (None, old.der()));
+        let wanted = names(&["203.0.113.9"]);
+        assert!(
+            authority.leaf(&wanted, now).unwrap().does(&wanted, now) && authority.outside(&wanted).is_none()
+        );
     }
 
     #[test]
@@ -330,7 +450,8 @@ mod tests {
     fn an_unusable_folder_is_an_error() {
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join(FOLDER), "a file").unwrap();
-        let error = Authority::open(home.path(), "mac", SystemTime::now()).err().unwrap().to_string();
+        let error =
+            Authority::open(home.path(), "mac", &names(&[]), SystemTime::now()).err().unwrap().to_string();
         let file = file(home.path(), "ca.pem");
         assert!(
             error.starts_with(&format!("cannot read the certificate file {}: ", file.display())),

@@ -1,6 +1,7 @@
 //! Certificates: our authority, the leaf, and the profile that phones install.
 
 pub(crate) mod authority;
+pub(crate) mod constraints;
 pub(crate) mod error;
 pub(crate) mod files;
 pub(crate) mod leaf;

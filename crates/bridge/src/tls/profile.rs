@@ -12,6 +12,9 @@ pub(crate) const CERTIFICATE_TYPE: &str = "application/x-pem-file";
 
 /// Returns a configuration profile that makes a phone trust the authority of `computer`. Its ids are stable, so that
 /// reinstalling it replaces the old one.
+///
+/// Its texts have no fingerprint: a profile of someone else's authority could show ours. The phone computes the one to
+/// compare: Settings → Profile Downloaded → More Details → the certificate.
 pub(crate) fn profile(authority: &Authority, computer: &str) -> String {
     let base64: String = authority.pem().lines().filter(|line| !line.starts_with("-----")).collect();
     let print = fingerprint(authority.certificate());
@@ -33,7 +36,6 @@ pub(crate) fn profile(authority: &Authority, computer: &str) -> String {
       <key>PayloadCertificateFileName</key><string>openagents.cer</string>
       <key>PayloadContent</key><data>{base64}</data>
       <key>PayloadDisplayName</key><string>OpenAgents on {name}</string>
-      <key>PayloadDescription</key><string>SHA-256 {print}</string>
       <key>PayloadIdentifier</key><string>com.openagents.desktop.authority.{certificate}</string>
       <key>PayloadType</key><string>com.apple.security.root</string>
       <key>PayloadUUID</key><string>{certificate}</string>
@@ -41,7 +43,7 @@ pub(crate) fn profile(authority: &Authority, computer: &str) -> String {
     </dict>
   </array>
   <key>PayloadDisplayName</key><string>OpenAgents on {name}</string>
-  <key>PayloadDescription</key><string>Lets this device open OpenAgents on {name} over an encrypted connection. SHA-256 of the certificate: {print}</string>
+  <key>PayloadDescription</key><string>Lets this device open OpenAgents on {name} over an encrypted connection. Before you install it, compare the fingerprint of the certificate (More Details, then the certificate) with the one that {name} shows.</string>
   <key>PayloadIdentifier</key><string>com.openagents.desktop.{whole}</string>
   <key>PayloadRemovalDisallowed</key><false/>
   <key>PayloadType</key><string>Configuration</string>
@@ -63,18 +65,23 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tls::leaf::Names;
     use std::time::SystemTime;
 
     #[test]
     fn the_profile_is_escaped_and_stays_the_same() {
         let home = tempfile::tempdir().unwrap();
-        let (authority, _) = Authority::open(home.path(), "mac", SystemTime::now()).unwrap();
+        let (authority, _) =
+            Authority::open(home.path(), "mac", &Names::default(), SystemTime::now()).unwrap();
         let shown = profile(&authority, "A & B's <\"Mac\">\u{7}");
         assert!(shown.contains("OpenAgents on A &amp; B&apos;s &lt;&quot;Mac&quot;&gt;<"), "{shown}");
         assert_eq!(shown, profile(&authority, "A & B's <\"Mac\">\u{7}"));
         // The same bytes as in the file, on one line.
         let base64: String = authority.pem().lines().filter(|line| !line.contains("CERT")).collect();
         assert!(shown.contains(&format!("<data>{base64}</data>")));
-        assert!(shown.contains(&fingerprint(authority.certificate())));
+        // A text could show any fingerprint: people must not compare that one.
+        let print = fingerprint(authority.certificate());
+        assert!(!shown.contains(&print) && !shown.contains(&print.replace(':', "")));
+        assert!(shown.contains("More Details"));
     }
 }
