@@ -1,5 +1,5 @@
 use super::{unauthenticated::*, *};
-use std::{collections::VecDeque, net::Ipv6Addr};
+use std::{collections::VecDeque, net::Ipv6Addr, time::Duration};
 
 const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
@@ -65,6 +65,27 @@ async fn a_full_address_evicts_only_its_own_connections() {
         .collect();
     assert_eq!((many.len(), limits.unauthenticated_of_network.len()), (300, UNAUTHENTICATED));
     assert!(kept[0].is_evicted());
+}
+
+/// Regression: a page that took a phone on a slow network longer than five seconds was cut in the middle.
+#[tokio::test(start_paused = true)]
+async fn a_download_lasts_for_as_long_as_it_goes_on() {
+    let limits = Limits::default();
+    let slow = limits.unauthenticated(HERE, Listener::Web).unwrap();
+    let begun = tokio::time::Instant::now();
+    let reading = async {
+        for _ in 0..20 {
+            tokio::time::sleep(Duration::from_secs(4)).await;
+            slow.progress();
+        }
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = reading => {}
+        () = slow.expired() => {}
+    }
+    let idle = begun.elapsed() - Duration::from_secs(80);
+    assert!(idle >= UNAUTHENTICATED_TIME && idle <= 2 * UNAUTHENTICATED_TIME, "{idle:?}");
 }
 
 #[tokio::test(start_paused = true)]

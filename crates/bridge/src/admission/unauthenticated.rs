@@ -3,7 +3,11 @@
 use super::{counts::Counted, queue::QueueSlot, queue::SlotKind};
 use crate::base::{pass::Pass, pass::Who};
 use futures::future::select_all;
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -11,7 +15,8 @@ use tokio_util::sync::CancellationToken;
 pub(super) const UNAUTHENTICATED_PER_ADDRESS: usize = 16;
 /// Unauthenticated connections in total.
 pub(super) const UNAUTHENTICATED: usize = 256;
-/// Time to authenticate.
+/// Time to authenticate, and the longest pause of a response that is being read, a file of the page for one. The pause is
+/// checked as often, so it may be twice as long.
 pub(crate) const UNAUTHENTICATED_TIME: Duration = Duration::from_secs(5);
 /// Time for a refused connection to receive its refusal, which is delayed by up to five seconds.
 const REFUSAL_GRACE: Duration = Duration::from_secs(7);
@@ -26,6 +31,8 @@ pub(crate) struct Unauthenticated(Arc<Slot>);
 struct Slot {
     queued: QueueSlot,
     state: watch::Sender<SlotState>,
+    /// Parts of responses that were sent.
+    parts: AtomicU64,
     _socket: Counted<()>,
 }
 
@@ -75,7 +82,8 @@ impl SlotState {
 
 impl Unauthenticated {
     pub(super) fn new(queued: QueueSlot, socket: Counted<()>) -> Self {
-        Self(Arc::new(Slot { queued, state: watch::Sender::default(), _socket: socket }))
+        let (state, parts) = (watch::Sender::default(), AtomicU64::default());
+        Self(Arc::new(Slot { queued, state, parts, _socket: socket }))
     }
 
     pub(super) fn is_authenticated(&self, who: &Who) -> bool {
@@ -110,6 +118,11 @@ impl Unauthenticated {
         self.0.queued.free();
     }
 
+    /// Notes that the peer has read on in a response: its deadline begins anew.
+    pub(crate) fn progress(&self) {
+        self.0.parts.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Suspends the deadline while one of its requests waits for approval.
     pub(crate) fn hold(&self) -> Hold {
         self.0.queued.set_kind(SlotKind::Uncounted);
@@ -130,8 +143,19 @@ impl Unauthenticated {
             let over = async {
                 match limit {
                     Limit::Unauthenticated => {
-                        let _ = tokio::time::timeout(UNAUTHENTICATED_TIME, self.0.queued.evicted.cancelled())
-                            .await;
+                        let parts = || self.0.parts.load(Ordering::Relaxed);
+                        let evicted = self.0.queued.evicted.cancelled();
+                        let idle = async {
+                            let mut before = None;
+                            while before != Some(parts()) {
+                                before = Some(parts());
+                                tokio::time::sleep(UNAUTHENTICATED_TIME).await;
+                            }
+                        };
+                        tokio::select! {
+                            () = evicted => {}
+                            () = idle => {}
+                        }
                     }
                     Limit::Refused => tokio::time::sleep(REFUSAL_GRACE).await,
                     Limit::Unlimited => std::future::pending().await,

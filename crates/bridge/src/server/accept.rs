@@ -211,8 +211,40 @@ impl Connection {
         service_fn(move |request: hyper::Request<Incoming>| {
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(caller.clone());
-            router.clone().oneshot(request)
+            let (router, connection) = (router.clone(), caller.unauthenticated.clone());
+            async move { Ok(router.oneshot(request).await?.map(|body| Body::new(Progress { body, connection }))) }
         })
+    }
+}
+
+/// A response that extends its connection's deadline with every part: the next part is taken when the peer has read
+/// enough of those before.
+struct Progress {
+    body: Body,
+    connection: Unauthenticated,
+}
+
+impl HttpBody for Progress {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let part = Pin::new(&mut self.body).poll_frame(context);
+        if part.is_ready() {
+            self.connection.progress();
+        }
+        part
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 

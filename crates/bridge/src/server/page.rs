@@ -1,15 +1,22 @@
 //! Serves the web UI that was built into `ui/dist`, with security headers.
 
-use crate::base::headers::items;
+use crate::base::{headers::items, limits::SOCKET_BUFFER};
 use axum::{
-    body::{Body, Bytes},
+    body::{Body, Bytes, HttpBody},
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use flate2::{Compression, write::GzEncoder};
+use hyper::body::{Frame, SizeHint};
 use parking_lot::Mutex;
 use rust_embed::RustEmbed;
-use std::{collections::BTreeMap, io::Write};
+use std::{
+    collections::BTreeMap,
+    convert::Infallible,
+    io::Write,
+    pin::Pin,
+    task::{Context, Poll},
+};
 
 #[derive(RustEmbed)]
 #[folder = "../../ui/dist"]
@@ -51,8 +58,40 @@ fn found(name: &str, file: &rust_embed::EmbeddedFile, request: &HeaderMap) -> Re
         return (StatusCode::NOT_MODIFIED, headers).into_response();
     }
     match compressed {
-        Some(bytes) => (headers, [(header::CONTENT_ENCODING, "gzip")], Body::from(bytes)).into_response(),
-        None => (headers, Body::from(file.data.to_vec())).into_response(),
+        Some(bytes) => (headers, [(header::CONTENT_ENCODING, "gzip")], in_parts(bytes)).into_response(),
+        None => (headers, in_parts(file.data.to_vec().into())).into_response(),
+    }
+}
+
+/// Returns a body that is sent in parts: each shows that the reader goes on.
+fn in_parts(bytes: Bytes) -> Body {
+    Body::new(Parts(bytes))
+}
+
+/// The rest of a file.
+struct Parts(Bytes);
+
+impl HttpBody for Parts {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.0.is_empty() {
+            return Poll::Ready(None);
+        }
+        let length = self.0.len().min(SOCKET_BUFFER);
+        Poll::Ready(Some(Ok(Frame::data(self.0.split_to(length)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.len() as u64)
     }
 }
 
@@ -115,6 +154,7 @@ fn kind(name: &str) -> String {
 mod tests {
     use super::*;
     use flate2::read::GzDecoder;
+    use futures::StreamExt;
     use std::io::Read;
 
     #[test]
@@ -133,6 +173,19 @@ mod tests {
         }
         assert!(is_text("assets/index-1.js") && is_text("manifest.webmanifest") && is_text("favicon.svg"));
         assert!(!is_text("icons/icon.png") && !is_text("font.woff2"));
+    }
+
+    #[tokio::test]
+    async fn a_file_is_sent_in_parts_and_its_length_is_known() {
+        let bytes = Bytes::from(vec![7; 3 * SOCKET_BUFFER + 1]);
+        let body = in_parts(bytes.clone());
+        assert_eq!(body.size_hint().exact(), Some(bytes.len() as u64));
+        let mut parts = body.into_data_stream();
+        let mut lengths = Vec::new();
+        while let Some(part) = parts.next().await {
+            lengths.push(part.unwrap().len());
+        }
+        assert_eq!(lengths, [SOCKET_BUFFER, SOCKET_BUFFER, SOCKET_BUFFER, 1]);
     }
 
     #[test]
