@@ -34,13 +34,13 @@ async fn main() -> Result<()> {
         history: HistoryRoots::default(),
         temporary: false,
     };
-    std::fs::create_dir_all(&config.home)?;
     // Its agents start in a folder that a person trusts.
-    openagents_bridge::open_store(&config.home)?.trust_workspace(
-        &config.root.canonicalize()?,
-        "test",
-        &[],
-    )?;
+    let (home, root) = (config.home.clone(), config.root.canonicalize()?);
+    let trust = move || {
+        std::fs::create_dir_all(&home)?;
+        anyhow::Ok(openagents_bridge::open_store(&home)?.trust_workspace(&root, "test", &[])?)
+    };
+    tokio::task::spawn_blocking(trust).await??;
     let agents = Arc::new(BusyAgents::new(Busy::new(ledger, life)));
     let bridge = Bridge::start_with(config, |around| Providers {
         explorer: Arc::new(Explorer::heuristic(around.history)),

@@ -132,7 +132,7 @@ mod tests {
         let store: Arc<dyn SettingsStore> = Arc::new(Settings(open_store(home.path()).unwrap()));
         let tabs = Tabs::read(store.clone());
         let [kept, old] = [tabs.add().await.unwrap(), tabs.add().await.unwrap()];
-        tabs.tabs.lock()[1].seen -= 2;
+        tabs.tabs.lock()[1].seen -= 60_000;
         for _ in 2..=MOST {
             tabs.add().await.unwrap();
         }

@@ -16,6 +16,7 @@ mod run;
 mod runner;
 mod select;
 mod trust;
+mod trusted_folders;
 
 pub use approve::Answerer;
 pub use executor::TurnExecutor;

@@ -1,11 +1,7 @@
 //! Workspace trust: no hosted agent starts in a folder that a person has not trusted on this computer.
 
-use super::{
-    context::{TurnContext, refusal, show},
-    executor::TurnExecutor,
-};
+use super::context::{TurnContext, refusal, show};
 use crate::{
-    blocking::run_blocking,
     error::SessionError,
     live::{Prompt, Question, Said, Session, word},
     registry::SessionRegistry,
@@ -19,8 +15,9 @@ use openagents_core::{
         Approval, ApprovalOption, ApprovalOutcome, ApprovalRequest, ApprovalState, ApprovalSubject,
         OptionKind,
     },
-    trust::{AgentFiles, NOT_NOW, TRUST, TRUST_TITLE, TrustQuestion, covers, look},
+    trust::{AgentFiles, NOT_NOW, TRUST, TRUST_TITLE, TrustQuestion, look},
     update::{Cut, RunState, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate},
+    visible::escaped,
 };
 use serde_json::Map;
 use std::{
@@ -156,8 +153,8 @@ fn failed(session: &Arc<Session>, reason: String) -> PromptOutcome {
     PromptOutcome { state: RunState::Failed, text: format!("❌ {fault}"), usage: None, cut_off: false }
 }
 
-fn shown(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
+pub(super) fn shown(path: &Path) -> String {
+    escaped(&path.to_string_lossy()).into_owned()
 }
 
 fn program(turns: &TurnContext, agent_id: &str) -> Option<PathBuf> {
@@ -179,7 +176,7 @@ fn answered_by(turns: &TurnContext, id: &str) -> String {
 
 /// Stores that a person trusts a folder with what it brings, and answers other questions about it. Returns the
 /// workspace that covers it. Blocks.
-fn grant(
+pub(super) fn grant(
     sessions: &SessionRegistry,
     folder: &Path,
     brings: &AgentFiles,
@@ -212,50 +209,4 @@ fn question(approval: &Approval) -> Option<TrustQuestion> {
 pub(super) fn waiting_prompt(approval: &Approval) -> Option<Option<Said>> {
     (approval.subject == ApprovalSubject::Trust)
         .then(|| question(approval).and_then(|question| question.prompt).map(Said::from))
-}
-
-impl TurnExecutor {
-    /// Stores that a person at this computer trusts a folder with what it brings now. Prompts that wait for that go on.
-    /// Returns what the folder brings, and the workspace that covers it.
-    pub async fn trust(&self, folder: &Path, by: &str) -> Result<(AgentFiles, PathBuf), SessionError> {
-        let (sessions, folder, by) = (self.sessions().clone(), folder.to_owned(), by.to_owned());
-        let work = move || {
-            let invalid = |error: &dyn std::fmt::Display| {
-                SessionError::invalid(format!("{}: {error}", folder.display()))
-            };
-            let root = folder.canonicalize().map_err(|error| invalid(&error))?;
-            let brings = look(&root).map_err(|error| invalid(&error))?;
-            let covered_by = grant(&sessions, &root, &brings, &by)?;
-            Ok((brings, covered_by))
-        };
-        run_blocking(work).await.unwrap_or_else(|| Err(SessionError::internal("the folder cannot be read")))
-    }
-
-    /// Revokes the trust in a workspace, and stops the agents that run in it. The next one asks again.
-    pub async fn revoke_trust(&self, folder: &Path) -> Result<(), SessionError> {
-        let (sessions, given) = (self.sessions().clone(), folder.to_owned());
-        let work = move || {
-            // A trusted folder may be gone by now.
-            let path = given.canonicalize().unwrap_or_else(|_| given.clone());
-            let trusted = sessions.trusted();
-            if trusted.revoke(&path)? || trusted.revoke(&given)? {
-                let live = sessions.all_live().into_iter();
-                let is_below = |folder: &Path| covers(&path, folder) || folder.starts_with(&given);
-                return Ok(live.filter(|session| is_below(session.cwd())).collect());
-            }
-            let shown = shown(&given);
-            Err(match trusted.list().into_iter().find(|row| covers(&row.path, &path)) {
-                Some(row) => SessionError::not_found(format!(
-                    "{shown} is trusted as a part of {}; revoke that.",
-                    row.path.display()
-                )),
-                None => SessionError::not_found(format!("{shown} is not trusted.")),
-            })
-        };
-        let stopped: Result<Vec<Arc<Session>>, _> = run_blocking(work)
-            .await
-            .unwrap_or_else(|| Err(SessionError::internal("the trusted workspaces cannot be changed")));
-        stopped?.iter().for_each(|session| self.close(session));
-        Ok(())
-    }
 }

@@ -1,0 +1,58 @@
+//! Trusting a folder and revoking it, without a turn that waits for it.
+
+use super::{
+    executor::TurnExecutor,
+    trust::{grant, shown},
+};
+use crate::{blocking::run_blocking, error::SessionError, live::Session};
+use openagents_core::trust::{AgentFiles, covers, look};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+impl TurnExecutor {
+    /// Stores that a person at this computer trusts a folder with what it brings now. Prompts that wait for that go on.
+    /// Returns what the folder brings, and the workspace that covers it.
+    pub async fn trust(&self, folder: &Path, by: &str) -> Result<(AgentFiles, PathBuf), SessionError> {
+        let (sessions, folder, by) = (self.sessions().clone(), folder.to_owned(), by.to_owned());
+        let work = move || {
+            let invalid = |error: &dyn std::fmt::Display| {
+                SessionError::invalid(format!("{}: {error}", folder.display()))
+            };
+            let root = folder.canonicalize().map_err(|error| invalid(&error))?;
+            let brings = look(&root).map_err(|error| invalid(&error))?;
+            let covered_by = grant(&sessions, &root, &brings, &by)?;
+            Ok((brings, covered_by))
+        };
+        run_blocking(work).await.unwrap_or_else(|| Err(SessionError::internal("the folder cannot be read")))
+    }
+
+    /// Revokes the trust in a workspace, and stops the agents that run in it. The next one asks again.
+    pub async fn revoke_trust(&self, folder: &Path) -> Result<(), SessionError> {
+        let (sessions, given) = (self.sessions().clone(), folder.to_owned());
+        let work = move || {
+            // A trusted folder may be gone by now.
+            let path = given.canonicalize().unwrap_or_else(|_| given.clone());
+            let trusted = sessions.trusted();
+            if trusted.revoke(&path)? || trusted.revoke(&given)? {
+                let live = sessions.all_live().into_iter();
+                let is_below = |folder: &Path| covers(&path, folder) || folder.starts_with(&given);
+                return Ok(live.filter(|session| is_below(session.cwd())).collect());
+            }
+            let shown = shown(&given);
+            Err(match trusted.list().into_iter().find(|row| covers(&row.path, &path)) {
+                Some(row) => SessionError::not_found(format!(
+                    "{shown} is trusted as a part of {}; revoke that.",
+                    row.path.display()
+                )),
+                None => SessionError::not_found(format!("{shown} is not trusted.")),
+            })
+        };
+        let stopped: Result<Vec<Arc<Session>>, _> = run_blocking(work)
+            .await
+            .unwrap_or_else(|| Err(SessionError::internal("the trusted workspaces cannot be changed")));
+        stopped?.iter().for_each(|session| self.close(session));
+        Ok(())
+    }
+}
