@@ -3,7 +3,7 @@
 use super::host::{Host, Say, Scene, Setup};
 use openagents_agents::acp::AcpTimeouts;
 use openagents_core::{CancellationToken, agent::AgentProvider as _, update::RunState};
-use std::{process::Stdio, time::Duration};
+use std::time::Duration;
 
 #[test]
 fn a_cancel_closes_everything() {
@@ -138,29 +138,29 @@ fn what_an_idle_agent_has_started_apart_goes_on_until_the_end() {
     let ids: Vec<i32> = said.split([' ', '-']).filter_map(|word| word.parse().ok()).collect();
     let [in_group, apart, agent, _] = ids[..] else { panic!("{said}") };
     assert!(ends(agent) && ends(in_group));
-    // It is reaped after everything that ends with it.
-    while test_kill(agent) {
+    // It is reaped after everything that ends with it was killed.
+    while !state(agent).is_empty() {
         std::thread::sleep(Duration::from_millis(5));
     }
-    assert!(test_kill(apart));
+    assert!(!is_over(&state(apart)), "it is in the state {}", state(apart));
     scene.agent.shut_down();
     assert!(ends(apart));
 }
 
-fn test_kill(pid: i32) -> bool {
-    let mut sent = std::process::Command::new("kill");
-    sent.args(["-0", &pid.to_string()]).stderr(Stdio::null()).status().unwrap().success()
+/// Returns the state of a process, `Z` for a zombie; empty if there is none.
+fn state(pid: i32) -> String {
+    let state = std::process::Command::new("ps").args(["-o", "state=", "-p", &pid.to_string()]).output();
+    String::from_utf8(state.unwrap().stdout).unwrap().trim().to_owned()
+}
+
+fn is_over(state: &str) -> bool {
+    state.is_empty() || state.starts_with('Z')
 }
 
 /// Waits until a process has exited or is a zombie.
 pub(crate) fn ends(pid: i32) -> bool {
-    let is_over = || {
-        let state = std::process::Command::new("ps").args(["-o", "state=", "-p", &pid.to_string()]).output();
-        let state = String::from_utf8(state.unwrap().stdout).unwrap();
-        state.trim().is_empty() || state.trim().starts_with('Z')
-    };
     (0..3_000).any(|_| {
         std::thread::sleep(Duration::from_millis(20));
-        is_over()
+        is_over(&state(pid))
     })
 }
