@@ -24,7 +24,8 @@ let heard: { path: string; text: string }[];
 /** Answers as the bridge that knows `tokens`, on `port`; null as another program. */
 function listens(tokens: string[] | null, port = 9099): void {
   heard = [];
-  vi.stubGlobal('fetch', async (path: string, init: RequestInit) => {
+  vi.stubGlobal('fetch', (path: string, init: RequestInit) => Promise.resolve(answer(path, init)));
+  function answer(path: string, init: RequestInit): Response {
     const body = JSON.parse(init.body as string) as { token: string; nonce: string };
     heard.push({ path, text: `${JSON.stringify(init.headers)} ${init.body as string}` });
     if (tokens === null) return Response.json({ port: 9099, proof: 'ab'.repeat(32), token: 'mine' });
@@ -34,7 +35,7 @@ function listens(tokens: string[] | null, port = 9099): void {
       if (mac('openagents token') === body.token) return Response.json({ port, proof: mac(`openagents bridge ${body.nonce} ${port}`) });
     }
     return Response.json({});
-  });
+  }
 }
 
 const leaks = (token: string): boolean => heard.some(({ text }) => text.includes(token));
