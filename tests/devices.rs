@@ -137,7 +137,7 @@ fn a_person_compares_the_code_and_says_yes_or_no() -> Result<()> {
     let at = terminal.until(compare, at)?;
     let at = terminal.until("[y/N] ", at)?;
     terminal.type_line("y")?;
-    terminal.until("My phone can view, prompt and answer approvals", at)?;
+    terminal.until("My phone can view and prompt", at)?;
     assert_eq!(terminal.end()?.code(), Some(0));
     Ok(())
 }

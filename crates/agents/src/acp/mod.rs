@@ -38,6 +38,7 @@ use opening::{Opening, Stop};
 use parking_lot::Mutex;
 use std::{
     collections::HashMap,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -205,6 +206,10 @@ impl AgentProvider for AcpAgent {
 
     fn is_local(&self) -> bool {
         self.config.local
+    }
+
+    fn program(&self) -> Option<PathBuf> {
+        Some((self.config.command)().program)
     }
 
     /// Availability was checked before this was created.

@@ -176,6 +176,10 @@ impl AgentProvider for CommandLine {
         &self.id
     }
 
+    fn program(&self) -> Option<PathBuf> {
+        Some(self.program.clone())
+    }
+
     fn name(&self) -> String {
         self.name.clone()
     }

@@ -23,6 +23,11 @@ pub trait AgentProvider: Send + Sync + std::fmt::Debug {
     /// Returns whether prompts stay on this machine.
     fn is_local(&self) -> bool;
 
+    /// Returns the program that runs for a prompt; `None` if it starts none.
+    fn program(&self) -> Option<PathBuf> {
+        None
+    }
+
     /// Returns the last known availability; starts nothing and never blocks.
     fn availability(&self) -> Availability;
 

@@ -54,7 +54,7 @@ pub(crate) fn gate(
         };
         let complete = brings.complete;
         let question = TrustQuestion {
-            program: program(turns, agent.id()),
+            program: agent.program(),
             workspace: folder,
             agent: agent.name(),
             again,
@@ -155,11 +155,6 @@ fn failed(session: &Arc<Session>, reason: String) -> PromptOutcome {
 
 pub(super) fn shown(path: &Path) -> String {
     escaped(&path.to_string_lossy()).into_owned()
-}
-
-fn program(turns: &TurnContext, agent_id: &str) -> Option<PathBuf> {
-    let agents = turns.runner.agents.as_ref()?.snapshot().agents;
-    agents.into_iter().find(|card| card.id == agent_id)?.program
 }
 
 /// Returns the name of the client that answered.
