@@ -283,7 +283,7 @@ async fn a_phone_is_let_in_and_removed_in_the_window() -> anyhow::Result<()> {
     let (_, paired) =
         openagents_e2e::http::post(port, "/pair/wait", &json!({"request": claimed["request"]}))?;
     assert_eq!(paired["state"], "allowed");
-    assert_eq!(paired["scope"], "approve");
+    assert_eq!(paired["scope"], "prompt");
     let token = paired["token"].as_str().unwrap_or_default();
     let mut phone = Client::with_token(port, token).await?;
     phone.request("session/list", json!({})).await?;

@@ -82,9 +82,9 @@ impl Script {
         Self { call: "commentary <|constrain|>json", ..EXPLORER }
     }
 
-    /// The explorer, whose arguments are no JSON, however often it is asked.
+    /// The explorer, whose call has neither a recipient nor JSON, however often it is asked.
     pub fn malformed() -> Self {
-        Self { arguments: "not even close", ..EXPLORER }
+        Self { arguments: "not even close", ..Self::bare() }
     }
 
     /// The explorer, which answers with a place: "It gives a bool at `src/pair.rs:3`."
