@@ -43,12 +43,17 @@ test('thoughts, changes and outputs that were opened are open when they are scro
   await page.getByText("'needle 119'").waitFor();
   await thoughts.waitFor({ state: 'detached' });
   await timeline.hover();
-  for (let turns = 0; turns < 200 && !(await thoughts.isVisible()); turns += 1) {
-    await page.mouse.wheel(0, -600);
-    await page.evaluate(() => new Promise((after) => requestAnimationFrame(() => requestAnimationFrame(after))));
-  }
+  const wheel = async (by, until) => {
+    for (let turns = 0; turns < 200 && !(await until.isVisible()); turns += 1) {
+      await page.mouse.wheel(0, by);
+      await page.evaluate(() => new Promise((after) => requestAnimationFrame(() => requestAnimationFrame(after))));
+    }
+  };
+  await wheel(-600, thoughts);
   await page.getByText('It has to remember when it was made.').waitFor();
   await change.getByText('row 1 89').waitFor({ state: 'attached' });
+  // What was opened above it moves it off the screen.
+  await wheel(300, output);
   await output.locator('.long').waitFor({ state: 'attached' });
   assert.equal(await output.evaluate((details) => details.open), true);
   await tab.close();

@@ -208,7 +208,7 @@ impl AgentProvider for AcpAgent {
         self.config.local
     }
 
-    fn program(&self) -> Option<PathBuf> {
+    fn program(&self, _cancel: &CancellationToken) -> Option<PathBuf> {
         Some((self.config.command)().program)
     }
 

@@ -176,7 +176,7 @@ impl AgentProvider for CommandLine {
         &self.id
     }
 
-    fn program(&self) -> Option<PathBuf> {
+    fn program(&self, _cancel: &CancellationToken) -> Option<PathBuf> {
         Some(self.program.clone())
     }
 

@@ -13,7 +13,7 @@ use openagents_core::{
     model::{Availability, LanguageModel},
     update::RunState,
 };
-use std::{sync::Arc, time::Instant};
+use std::{path::PathBuf, sync::Arc, time::Instant};
 
 #[derive(Debug)]
 pub(super) struct Listed {
@@ -76,6 +76,10 @@ impl AgentProvider for Listed {
 
     fn is_local(&self) -> bool {
         self.is_local
+    }
+
+    fn program(&self, cancel: &CancellationToken) -> Option<PathBuf> {
+        self.wait(cancel)?.ok()?.program(cancel)
     }
 
     fn availability(&self) -> Availability {

@@ -23,8 +23,9 @@ pub trait AgentProvider: Send + Sync + std::fmt::Debug {
     /// Returns whether prompts stay on this machine.
     fn is_local(&self) -> bool;
 
-    /// Returns the program that runs for a prompt; `None` if it starts none.
-    fn program(&self) -> Option<PathBuf> {
+    /// Returns the program that runs for a prompt; `None` if it starts none. Blocks while that is looked up, unless it is
+    /// cancelled.
+    fn program(&self, _cancel: &CancellationToken) -> Option<PathBuf> {
         None
     }
 

@@ -54,7 +54,7 @@ pub(crate) fn gate(
         };
         let complete = brings.complete;
         let question = TrustQuestion {
-            program: agent.program(),
+            program: agent.program(cancel),
             workspace: folder,
             agent: agent.name(),
             again,
