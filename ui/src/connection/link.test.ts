@@ -129,11 +129,11 @@ test('a close with 4401 is a refusal without retries', async () => {
 
 test('a program that says that it does not know the token is asked again, until the bridge is back', async () => {
   const link = linked();
-  const stranger = vi.spyOn(backend, 'address').mockRejectedValue(new UnknownToken('no'));
+  const refused = vi.spyOn(backend, 'address').mockRejectedValue(new UnknownToken('no'));
   link.reconnect();
   await settled();
   expect([link.state, Socket.all.length]).toEqual([{ name: 'refused', why: 'bad-token', hearsay: true }, 0]);
-  stranger.mockRestore();
+  refused.mockRestore();
   await vi.advanceTimersByTimeAsync(1000);
   await greeted();
   expect(link.state.name).toBe('live');
