@@ -57,13 +57,8 @@ fn write(root: &Path, path: &str, text: &str) {
 #[tokio::test]
 async fn an_agent_starts_only_after_a_person_trusts_the_folder() {
     let agent = codex();
-    let (house, troupe) = untrusted_house(vec![agent.clone()]).await;
+    let (house, _troupe) = untrusted_house(vec![agent.clone()]).await;
     write(&house.workspace, ".mcp.json", r#"{"mcpServers": {"a": {"command": "sh", "args": ["evil.sh"]}}}"#);
-    troupe.snapshot.lock().unwrap().agents = vec![openagents_core::agent::AgentCard {
-        id: CODEX.to_owned(),
-        program: Some("/usr/bin/codex".into()),
-        ..Default::default()
-    }];
     let mut client = ours_client(&house, "Window").await;
     let session = session_in(&mut client, &house, CODEX).await;
     client.notes.clear();
@@ -175,7 +170,10 @@ async fn an_editor_is_asked_in_place() {
     let call = &request["params"]["toolCall"];
     assert_eq!(call["title"], "Trust this folder?");
     let told = call["content"][0]["content"]["text"].as_str().unwrap();
-    assert!(told.contains("Codex starts in ") && told.contains("statusLine: date"), "{told}");
+    assert!(
+        told.contains("Codex (/usr/bin/codex) starts in ") && told.contains("statusLine: date"),
+        "{told}"
+    );
     let selected = json!({"outcome": {"outcome": "selected", "optionId": "trust"}});
     editor.send(&json!({"jsonrpc": "2.0", "id": request["id"], "result": selected})).await;
     assert_eq!(editor.answer(id).await["result"]["_meta"]["openagents"]["state"], "complete");

@@ -115,6 +115,9 @@ impl AgentProvider for ScriptedAgent {
     fn is_local(&self) -> bool {
         self.local
     }
+    fn program(&self, _cancel: &CancellationToken) -> Option<std::path::PathBuf> {
+        (self.id == CODEX).then(|| "/usr/bin/codex".into())
+    }
     fn availability(&self) -> Availability {
         self.availability.lock().unwrap().clone()
     }
