@@ -41,7 +41,7 @@ impl Feed {
         let (socket, _) = tokio_tungstenite::client_async(request, stream).await?;
         let mut feed = Self { socket, last_id: 0, asked: HashMap::new() };
         let initialize = json!({"protocolVersion": 1,
-            // It asks nobody: the page does.
+            // The page asks; this only tells.
             "clientCapabilities": {"_meta": {"openagents": {"approvals": true}}},
             "clientInfo": {"name": "openagents-notifications", "version": env!("CARGO_PKG_VERSION")}});
         feed.send("initialize", initialize).await?;

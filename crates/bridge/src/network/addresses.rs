@@ -16,7 +16,7 @@ const MOST: usize = 32;
 /// Prefixes of virtual interfaces for containers and VMs on this computer.
 const INSIDE: [&str; 8] = ["docker", "br-", "veth", "virbr", "vmnet", "cni", "lxc", "podman"];
 
-/// Prefixes of tunnels: whoever is at their other end is not on the local network.
+/// Prefixes of tunnels: the other end is not on the local network.
 const TUNNELS: [&str; 10] = ["utun", "tun", "tap", "wg", "ppp", "ipsec", "tailscale", "zt", "gif", "stf"];
 
 /// The served addresses, each with those that may connect to it; `None` is anyone.

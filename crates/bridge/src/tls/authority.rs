@@ -4,7 +4,7 @@
 //! trust it, and its owner may have a copy.
 //!
 //! Name constraints limit what it can sign for to this computer's surroundings: `.local` names, private addresses, and the
-//! addresses that were served when it was made. Whoever gets its key cannot pass for a bank to a phone that trusts it. An
+//! addresses that were served when it was made. A stolen key cannot pass for a bank to a phone that trusts it. An
 //! authority of an older version has none. It stays, because every phone would have to install a new one; a person who
 //! wants that moves the folder away.
 
