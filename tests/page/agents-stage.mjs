@@ -65,8 +65,13 @@ export class AgentsStage {
 
   /** Starts a session with the agent. */
   async ask(tab, prompt) {
+    await tab.page.getByRole('button', { name: 'New exploration' }).click();
+    await this.start(tab, prompt);
+  }
+
+  /** Starts a session with the agent on the page that a tab opens with. */
+  async start(tab, prompt) {
     const { page } = tab;
-    await page.getByRole('button', { name: 'New exploration' }).click();
     if ((await page.locator('[data-mode="custom:fake"]').count()) === 0) await tab.pick('custom:fake');
     await page.getByLabel('Prompt', { exact: true }).fill(prompt);
     await page.getByRole('button', { name: 'Start' }).click();
