@@ -69,6 +69,13 @@ pub fn clip_bytes(text: &str, bytes: usize) -> String {
     }
 }
 
+/// Returns a Markdown code block with exactly this text: its fence is longer than any run of backticks inside.
+pub fn fenced(text: &str) -> String {
+    let longest = text.split(|sign| sign != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest.saturating_add(1).max(3));
+    format!("{fence}\n{}\n{fence}", text.trim_end_matches('\n'))
+}
+
 /// Truncates to a number of characters and appends a note for a model.
 pub(crate) fn cut_with_note(text: &str, room: usize) -> String {
     match text.char_indices().nth(room) {

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::limits::{ACP_BAD_LINES, ACP_ERRORS, ACP_LINES_AHEAD, ACP_LINGER, ACP_UNREAD, LINE};
 use crate::process::{Collected, Group, Groups, Line, Pipe, exit_in_words, filtered, read_lines};
+use openagents_core::text::fenced;
 use parking_lot::Mutex;
 use serde_json::Value;
 use std::{
@@ -249,8 +250,7 @@ impl Connection {
         let plain: String = plain.chars().filter(|c| !c.is_control() || *c == '\n' || *c == '\t').collect();
         match plain.trim() {
             "" => String::new(),
-            // The fence can't occur in the text, as longer runs of backticks are replaced.
-            said => format!("\n\nIt said last:\n\n````\n{}\n````", said.replace("````", "'```")),
+            said => format!("\n\nIt said last:\n\n{}", fenced(said)),
         }
     }
 }

@@ -17,6 +17,7 @@ mod opening;
 #[cfg(test)]
 mod output_tests;
 mod repeatable;
+mod reported;
 mod requests;
 mod stage;
 mod terminals;

@@ -6,6 +6,7 @@ use super::{
     from_wire,
     frozen::{self, Frozen},
     live::Live,
+    reported::reported,
     stage::Stage,
 };
 use crate::{limits::PENDING_REQUESTS, output::one_line};
@@ -15,7 +16,6 @@ use openagents_core::{
     agent::AgentHost,
     approval::{ApprovalCommand, ApprovalOption, ApprovalOutcome, ApprovalRequest, OptionKind},
     update::new_id,
-    visible::shell_word,
 };
 use serde_json::{Value, json};
 use std::{
@@ -155,10 +155,11 @@ impl Live {
             Ok(call) => call,
             Err(error) => return self.connection.respond(&id, Err(RpcError::invalid_params(error))),
         };
-        // Options of an unknown kind are dropped.
+        // Options of an unknown kind are dropped, and "always": a rule for what an agent does by itself could be neither
+        // held to its words nor revoked.
         let options = params["options"].as_array().into_iter().flatten();
-        let options: Vec<_> =
-            options.filter_map(|option| serde_json::from_value(option.clone()).ok()).map(option).collect();
+        let options = options.filter_map(|option| serde_json::from_value(option.clone()).ok()).map(option);
+        let options: Vec<_> = options.filter(|option| option.kind != OptionKind::AllowAlways).collect();
         if options.is_empty() {
             return self.connection.respond(&id, cancelled());
         }
@@ -198,18 +199,20 @@ impl Live {
         mut stated: Value,
         options: Vec<ApprovalOption>,
     ) -> Option<ApprovalRequest> {
+        let whole_title = call.fields.title.clone();
         let news = from_wire::news(call);
         let their_id = news.id.clone();
-        let title = news.details.title.clone();
-        let raw_input = news.details.raw_input.clone();
+        let stated_input = news.details.raw_input.clone();
         let call_id = stage.timeline.call_to_allow(now, news)?;
-        let command = raw_input.as_ref().and_then(reported_command);
-        let raw_input = raw_input.unwrap_or_else(|| {
+        let known = stage.timeline.details(&their_id);
+        let title = known.title.clone().unwrap_or_else(|| "Use a tool".to_owned());
+        let command = reported(&whole_title.unwrap_or_else(|| title.clone()), &known);
+        let raw_input = stated_input.unwrap_or_else(|| {
             // The whole input, or two requests would look alike; but not the ids, or a repeated request would look new.
             if let Some(stated) = stated.as_object_mut() {
                 stated.retain(|key, _| !["toolCallId", "status", "_meta"].contains(&key.as_str()));
                 if !stated.contains_key("content") {
-                    stated.insert("content".to_owned(), json!(stage.timeline.shown(&their_id)));
+                    stated.insert("content".to_owned(), json!(known.content));
                 }
             }
             stated
@@ -217,7 +220,7 @@ impl Live {
         Some(ApprovalRequest {
             call_id,
             agent: self.name.clone(),
-            title: title.unwrap_or_else(|| "Use a tool".to_owned()),
+            title,
             raw_input: Some(raw_input),
             command,
             options,
@@ -307,18 +310,6 @@ impl Live {
             Some(_) => Err(RpcError::refused(format!("{} was not allowed", frozen.shown))),
             None => Err(RpcError::refused(format!("{}: not approved", frozen.shown))),
         }
-    }
-}
-
-/// Returns the command that an agent names in its raw input, as a line or as words.
-fn reported_command(raw_input: &Value) -> Option<ApprovalCommand> {
-    match &raw_input["command"] {
-        Value::String(line) if !line.is_empty() => Some(ApprovalCommand::reported(line)),
-        Value::Array(words) if !words.is_empty() => {
-            let words: Option<Vec<_>> = words.iter().map(|word| word.as_str().map(shell_word)).collect();
-            Some(ApprovalCommand::reported(&words?.join(" ")))
-        }
-        _ => None,
     }
 }
 

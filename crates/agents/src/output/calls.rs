@@ -6,8 +6,7 @@ use super::{
 };
 use crate::limits::{CALLS, RECENT_CALLS, RETOLD_BYTES, TERMINAL_UPDATE};
 use openagents_core::update::{
-    Cut, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate, ToolContent, ToolKind,
-    new_id,
+    Cut, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate, ToolKind, new_id,
 };
 use serde_json::{Map, Value};
 use std::{collections::HashMap, time::Instant};
@@ -217,9 +216,18 @@ impl Calls {
         }
     }
 
-    /// Content of an open call that its permission request does not repeat.
-    pub(super) fn shown(&self, their_id: &str) -> Vec<ToolContent> {
-        self.by_their_id.get(their_id).map(|at| self.content(&self.calls[*at].shown)).unwrap_or_default()
+    /// What is known of an open call: its permission request need not repeat it.
+    pub(super) fn details(&self, their_id: &str) -> ToolCallDetails {
+        let Some(call) = self.by_their_id.get(their_id).map(|at| &self.calls[*at]) else {
+            return ToolCallDetails::default();
+        };
+        ToolCallDetails {
+            title: call.title.clone(),
+            kind: Some(call.kind),
+            raw_input: call.raw_input.clone(),
+            locations: call.locations.clone(),
+            content: self.content(&call.shown),
+        }
     }
 
     pub(super) fn retell(&mut self, now: Instant, at: usize, ready: &mut Ready) {

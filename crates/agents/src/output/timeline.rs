@@ -6,7 +6,7 @@ use openagents_core::{
     agent::{Coalescer, Piece},
     update::{
         AgentMessage, AgentThought, EntryStatus, PlanEntry, PlanSnapshot, RunState, SessionUpdate,
-        ToolContent, new_id,
+        ToolCallDetails, new_id,
     },
 };
 use std::{
@@ -136,8 +136,8 @@ impl Timeline {
         self.call(now, news, is_over)
     }
 
-    pub(crate) fn shown(&self, their_id: &str) -> Vec<ToolContent> {
-        self.calls.shown(their_id)
+    pub(crate) fn details(&self, their_id: &str) -> ToolCallDetails {
+        self.calls.details(their_id)
     }
 
     /// Shows one of our terminals in the call that waits for its command, or in a new row. `None` over the limit.

@@ -33,7 +33,7 @@ fn an_exit_is_reported_and_the_next_turn_restarts_the_agent() {
         assert_eq!(scene.prompt("[[say again]]").text, "again", "after {prompt}");
     }
     let shown = scene.shown();
-    let last_words = "\n\nIt said last:\n\n````\nfake-agent: the script says crash\n````";
+    let last_words = "\n\nIt said last:\n\n```\nfake-agent: the script says crash\n```";
     assert!(shown.contains(last_words), "{shown}");
     assert!(shown.contains("error: Fake ended before this did"), "{shown}");
 }

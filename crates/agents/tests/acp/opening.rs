@@ -29,7 +29,7 @@ fn agents_that_fail_to_open() {
         (
             &[("FAKE_AGENT_EXIT", "7")],
             None,
-            "❌ Fake ended unexpectedly (exit code 7)\n\nIt said last:\n\n````\nfake-agent: told to exit\n````",
+            "❌ Fake ended unexpectedly (exit code 7)\n\nIt said last:\n\n```\nfake-agent: told to exit\n```",
         ),
         (
             &[("FAKE_AGENT_AUTH", "1")],

