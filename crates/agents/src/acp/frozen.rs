@@ -1,6 +1,6 @@
 //! A command as shown in an approval: resolved here and now, and checked again before it runs.
 
-use super::{files, frame::RpcError, repeatable::runs_others};
+use super::{files, frame::RpcError, repeatable::is_repeatable};
 use crate::{
     limits::{ADDED_VARIABLES, DIGESTED_BYTES, NAMED_FILES, NAMED_WORDS, TERMINAL_OUTPUT},
     output::one_line,
@@ -81,9 +81,10 @@ impl Named {
         let words = args
             .iter()
             .flat_map(|argument| std::iter::once(argument.as_str()).chain(argument.split(between)));
-        // `-C.` and `--file=x` name a path too.
-        let words =
-            words.flat_map(|word| [Some(word), word.strip_prefix('-').and_then(|rest| rest.get(1..))]);
+        // `-C.`, `--file=x` and `@arguments` name a path too.
+        let words = words.flat_map(|word| {
+            [Some(word), word.strip_prefix('-').and_then(|rest| rest.get(1..)), word.strip_prefix('@')]
+        });
         for (at, word) in words.flatten().filter(|word| !word.is_empty()).enumerate() {
             if at == NAMED_WORDS || named.digests.len() == NAMED_FILES {
                 named.any = true;
@@ -213,7 +214,7 @@ impl Frozen {
     /// Returns whether "always" may be offered: nothing that the agent can change decides what the command does.
     pub(super) fn may_stand(&self) -> bool {
         let FrozenCommand { program, environment, .. } = &self.command;
-        !self.is_in_workspace && environment.is_empty() && !runs_others(program, Path::new(&self.called))
+        !self.is_in_workspace && environment.is_empty() && is_repeatable(program, Path::new(&self.called))
     }
 
     /// Returns whether the program and all files that the command names are still as they were when it was shown.
@@ -351,6 +352,7 @@ mod tests {
             (json!({"command": "ls", "args": ["src"]}), false),
             (json!({"command": "ls", "args": ["-la", "."]}), false),
             (json!({"command": "ls", "args": [root]}), false),
+            (json!({"command": "ls", "args": ["@src"]}), false),
             (json!({"command": "sh", "args": ["-c", "date"]}), false),
             (json!({"command": "date && date"}), false),
             (json!({"command": "env", "args": ["date"]}), false),

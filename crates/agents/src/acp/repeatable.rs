@@ -1,40 +1,23 @@
-//! Which commands "always" may be offered for: those that do the same each time, whatever an agent writes in between.
+//! Which programs "always" may be offered for: those that only print or count, and do the same each time, whatever an
+//! agent writes in between. Any other may start programs, or be one of the agent's choice.
 
-use std::{fs::File, io::Read as _, path::Path};
+use std::path::Path;
 
-/// Programs whose work is decided by their input, their arguments or the files around them: shells, interpreters, build
-/// tools, version control with its hooks, and programs that start others. By name without version: `python3.11` is
-/// `python`.
-const RUN_OTHERS: &str = "\
-    ash|bash|busybox|csh|dash|elvish|fish|ksh|mksh|nu|pwsh|rbash|sh|tcsh|toybox|xonsh|zsh|\
-    awk|bc|bun|clojure|deno|dotnet|elixir|erl|ghc|gawk|groovy|guile|jjs|java|jshell|julia|kotlin|lua|luajit|mawk|nawk|node|\
-    nodejs|ocaml|osascript|perl|php|pypy|python|racket|raku|ruby|runghc|rscript|sbcl|scala|sed|sqlite|swift|tclsh|\
-    ts-node|tsx|wish|\
-    ant|bazel|bazelisk|buck|buildah|bundle|cabal|cargo|cmake|composer|conda|corepack|dune|gem|gmake|go|gradle|gradlew|\
-    grunt|gulp|helm|hugo|invoke|jake|jest|just|lein|make|maven|meson|mise|mix|mvn|mvnw|ninja|nix|nmake|nox|npm|npx|nx|\
-    pip|pipenv|pipx|pnpm|pnpx|poetry|pytest|rake|rebar|rustc|rustup|sbt|scons|stack|swiftc|task|terraform|tox|turbo|uv|\
-    uvx|vite|vitest|webpack|xcodebuild|yarn|zig|\
-    brew|docker|git|gh|hg|jj|kubectl|podman|svn|vagrant|\
-    at|batch|chroot|command|cron|crontab|doas|emacs|entr|env|eval|exec|expect|find|flock|fd|gdb|ionice|launchctl|lldb|\
-    ld|less|man|more|nano|nice|nohup|nsenter|open|parallel|pkexec|rlwrap|rsync|runuser|screen|script|setarch|setpriv|\
-    setsid|socat|ssh|start-stop-daemon|stdbuf|strace|su|sudo|systemd-run|systemctl|tar|taskset|tee|time|timeout|tmux|\
-    trap|unshare|vi|view|vim|nvim|watch|watchexec|watchman|xargs|xdg-open|zip";
+/// By file name.
+const PRINT_ONLY: &str = "\
+    b2sum|base32|base64|basename|cat|cksum|cmp|comm|cut|date|df|diff|dirname|du|echo|expand|expr|false|fold|free|groups|\
+    head|hexdump|hostname|id|join|locale|ls|lsblk|lscpu|lsof|md5sum|nl|nproc|od|paste|pgrep|printf|ps|pwd|readlink|\
+    realpath|rev|seq|sha1sum|sha224sum|sha256sum|sha384sum|sha512sum|shasum|sleep|stat|strings|sum|sw_vers|tac|tail|\
+    test|tr|true|tty|uname|uniq|uptime|vm_stat|wc|who|whoami|xxd";
 
-/// Returns whether a program may do something else the next time although its arguments are the same: it is one of
-/// [`RUN_OTHERS`], or a script.
-pub(super) fn runs_others(program: &Path, called: &Path) -> bool {
+/// Returns whether a program does the same each time its arguments are the same: it is one of [`PRINT_ONLY`], under its own
+/// name and under the one it is called by.
+pub(super) fn is_repeatable(program: &Path, called: &Path) -> bool {
     let is_listed = |path: &Path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-        let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || "._-".contains(c));
-        RUN_OTHERS.split('|').any(|listed| listed == name)
+        let name = path.file_name().unwrap_or_default();
+        PRINT_ONLY.split('|').any(|listed| listed == name)
     };
-    // A program that can't be read can't be judged either.
-    let is_script = || {
-        let mut beginning = [0; 2];
-        let read = File::open(program).and_then(|mut file| file.read_exact(&mut beginning));
-        read.is_err() || beginning == *b"#!"
-    };
-    is_listed(program) || is_listed(called) || is_script()
+    is_listed(program) && is_listed(called)
 }
 
 #[cfg(test)]
@@ -42,21 +25,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shells_interpreters_build_tools_and_scripts_run_others() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = |name: &str, content: &str| {
-            let path = folder.path().join(name);
-            std::fs::write(&path, content).unwrap();
-            path
-        };
-        for name in ["bash", "python3.11", "node", "make", "cargo", "git", "env", "pip3", "Rscript", "npm-10"]
+    fn only_programs_that_print_do_the_same_each_time() {
+        let is = |path: &str| is_repeatable(Path::new(path), Path::new(path));
+        assert!(is("/bin/ls") && is("/usr/bin/date"));
+        for path in ["/bin/sh", "/usr/bin/python3.11", "/usr/bin/cc", "/usr/bin/hyperfine", "/opt/tool", "/"]
         {
-            assert!(runs_others(&file(name, "\x7fELF"), Path::new("x")), "{name}");
+            assert!(!is(path), "{path}");
         }
-        let plain = file("plain", "\x7fELF");
-        assert!(!runs_others(&plain, Path::new("/usr/bin/ls")));
-        assert!(runs_others(&plain, Path::new("/usr/bin/sh")), "called by a shell's name");
-        assert!(runs_others(&file("eslint", "#!/usr/bin/env node\n"), Path::new("eslint")));
-        assert!(runs_others(&folder.path().join("missing"), Path::new("ls")));
+        assert!(
+            !is_repeatable(Path::new("/bin/busybox"), Path::new("/bin/ls")),
+            "one program for many names"
+        );
+        assert!(!is_repeatable(Path::new("/bin/ls"), Path::new("/tmp/sh")), "called by a shell's name");
     }
 }
