@@ -53,10 +53,21 @@ pub(crate) fn json_pretty(value: &impl Serialize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the text with its line breaks and tabs, without other control characters.
+/// Returns the text with its line breaks and tabs, without other control characters, and with characters that reorder
+/// their neighbours as visible escapes. Joiners stay: emoji and some scripts need them.
 fn steady(text: &str) -> String {
-    let harmless = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
-    text.chars().map(|c| if harmless(c) { c } else { ' ' }).collect()
+    let mut steady = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' | '\t' => steady.push(character),
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                steady.extend(character.escape_unicode());
+            }
+            _ if character.is_control() => steady.push(' '),
+            _ => steady.push(character),
+        }
+    }
+    steady
 }
 
 /// Returns `text` on one line, with characters that could steer the terminal or mislead as visible escapes.
@@ -151,5 +162,6 @@ mod tests {
     #[test]
     fn an_answer_cannot_steer_the_terminal() {
         assert_eq!(steady("a\tb\n\u{1b}[2Jc\r\u{9b}1m"), "a\tb\n [2Jc  1m");
+        assert_eq!(steady("a\u{202e}b, 👩\u{200d}👧"), "a\\u{202e}b, 👩\u{200d}👧");
     }
 }

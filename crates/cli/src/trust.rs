@@ -1,7 +1,7 @@
 //! The question whether to trust a folder, at the terminal.
 
 use crate::output::{self, FAINT, STRONG};
-use openagents_core::trust::TrustQuestion;
+use openagents_core::{trust::TrustQuestion, visible::shell_word};
 use serde_json::Value;
 
 /// Returns whether an approval asks to trust a folder.
@@ -23,9 +23,9 @@ pub(crate) fn question(approval: &Value) -> Vec<String> {
     lines
 }
 
-/// Returns the folder of the question.
+/// Returns the folder of the question as a word for a shell.
 pub(crate) fn folder(approval: &Value) -> String {
-    output::said(&approval["rawInput"], "workspace")
+    shell_word(approval["rawInput"]["workspace"].as_str().unwrap_or_default()).into_owned()
 }
 
 #[cfg(test)]
