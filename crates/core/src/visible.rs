@@ -99,6 +99,7 @@ mod tests {
             ("a\u{200b}b\u{2066}c\u{feff}", "a\\u{200b}b\\u{2066}c\\u{feff}"),
             ("a\u{a0}b\u{3000}c\u{2028}", "a\\u{a0}b\\u{3000}c\\u{2028}"),
             ("\u{3164}\u{2800}\u{ffa0}", "\\u{3164}\\u{2800}\\u{ffa0}"),
+            ("a\u{e0041}\u{ad}\u{200d}\u{fe00}", "a\\u{e0041}\\u{ad}\\u{200d}\\u{fe00}"),
             ("café, cafe\u{301}, 日本語, עברית, ไม่", "café, cafe\u{301}, 日本語, עברית, ไม่"),
         ];
         for (text, expected) in rows {

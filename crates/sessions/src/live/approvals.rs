@@ -8,7 +8,10 @@ use crate::{
 use futures::{executor::block_on, future::select_all};
 use openagents_core::{
     CancellationToken,
-    approval::{Approval, ApprovalOutcome, ApprovalRequest, ApprovalState, ApprovalSubject, OptionKind},
+    approval::{
+        Approval, ApprovalCommand, ApprovalOutcome, ApprovalRequest, ApprovalState, ApprovalSubject,
+        OptionKind,
+    },
     visible::escaped,
 };
 use serde_json::{Value, json};
@@ -39,14 +42,6 @@ impl Question {
     fn about(subject: ApprovalSubject, request: ApprovalRequest, agent_id: &str) -> Self {
         let hash = hash(subject, &request);
         let ApprovalRequest { call_id, agent, title, raw_input, command, mut options } = request;
-        if let Some(command) = &command {
-            options.retain(|option| match option.kind {
-                // A rule for what an agent runs by itself could be neither held to its words nor revoked.
-                OptionKind::AllowAlways => command.is_whole() && command.exact.is_some(),
-                OptionKind::AllowOnce => command.is_whole(),
-                OptionKind::RejectOnce | OptionKind::RejectAlways => true,
-            });
-        }
         let (raw_input, raw_input_cut) = match raw_input {
             Some(input) if prune::size(&input) > RAW_INPUT => {
                 let (input, cut) = prune::to_fit(&input, RAW_INPUT);
@@ -54,6 +49,16 @@ impl Question {
             }
             input => (input, false),
         };
+        // What a person cannot read whole can only be refused.
+        let is_whole = command.as_ref().map_or(!raw_input_cut, ApprovalCommand::is_whole);
+        options.retain(|option| match option.kind {
+            // A rule for what an agent runs by itself could be neither held to its words nor revoked.
+            OptionKind::AllowAlways => {
+                is_whole && command.as_ref().is_none_or(|command| command.exact.is_some())
+            }
+            OptionKind::AllowOnce => is_whole,
+            OptionKind::RejectOnce | OptionKind::RejectAlways => true,
+        });
         let approval = Approval {
             id: Uuid::new_v4().to_string(),
             subject,
@@ -322,9 +327,14 @@ mod tests {
     #[test]
     fn long_raw_input_is_cut_and_hashed_whole() {
         let long = |end: &str| json!({"content": "x".repeat(RAW_INPUT) + end});
+        let options = [OptionKind::AllowOnce, OptionKind::AllowAlways, OptionKind::RejectOnce];
+        let options = options.map(|kind| ApprovalOption { id: String::new(), name: String::new(), kind });
+        let asks = |input| ApprovalRequest { options: options.to_vec(), ..asks(input) };
         let question = |input| Question::new(asks(input), "codex").approval;
         let (one, two) = (question(long("1")), question(long("2")));
         assert!(one.raw_input_cut && one.hash != two.hash);
+        let kinds: Vec<_> = one.options.iter().map(|option| option.kind).collect();
+        assert_eq!(kinds, [OptionKind::RejectOnce], "it is not shown whole");
         assert!(prune::size(one.raw_input.as_ref().unwrap()) <= RAW_INPUT);
         assert!(!question(json!({"a": 1})).raw_input_cut);
     }
