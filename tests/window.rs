@@ -38,6 +38,24 @@ fn shows(selector: &str, text: &str) -> String {
     format!("return document.querySelector('{selector}')?.innerText.includes('{text}') ?? false")
 }
 
+/// Adds `custom:fake`, a scripted agent, which may start in the folder.
+fn add_fake_agent(program: &Path, home: &Path, folder: &Path) -> anyhow::Result<()> {
+    let openagents = |arguments: &[&std::ffi::OsStr]| {
+        std::process::Command::new(program.with_file_name("openagents"))
+            .args(arguments)
+            .env("HOME", home)
+            .env("OPENAGENTS_HOME", home.join(desktop::DATA))
+            .output()
+    };
+    let agent = program.with_file_name("fake-agent");
+    let added =
+        openagents(&["agents".as_ref(), "add".as_ref(), "fake".as_ref(), "--".as_ref(), agent.as_ref()])?;
+    assert!(added.status.success(), "{added:?}");
+    let trusted = openagents(&["workspaces".as_ref(), "trust".as_ref(), folder.as_ref()])?;
+    assert!(trusted.status.success(), "{trusted:?}");
+    Ok(())
+}
+
 /// Time limit of every wait.
 const HANGS: std::time::Duration = std::time::Duration::from_secs(20);
 
@@ -177,20 +195,7 @@ async fn an_agent_deaf_to_cancel_and_kill_does_not_hang_quit_and_does_not_surviv
 async fn a_delegate_is_approved_by_a_second_client_and_stopped_in_the_window() -> anyhow::Result<()> {
     let (home, project) = (tempfile::tempdir()?, project()?);
     let program = desktop::build()?;
-    let openagents = |arguments: &[&std::ffi::OsStr]| {
-        std::process::Command::new(program.with_file_name("openagents"))
-            .args(arguments)
-            .env("HOME", home.path())
-            .env("OPENAGENTS_HOME", home.path().join(desktop::DATA))
-            .output()
-    };
-    let agent = program.with_file_name("fake-agent");
-    let added =
-        openagents(&["agents".as_ref(), "add".as_ref(), "fake".as_ref(), "--".as_ref(), agent.as_ref()])?;
-    assert!(added.status.success(), "{added:?}");
-    let trusted = openagents(&["workspaces".as_ref(), "trust".as_ref(), project.path().as_ref()])?;
-    assert!(trusted.status.success(), "{trusted:?}");
-
+    add_fake_agent(&program, home.path(), project.path())?;
     let desktop = Desktop::start(&program, home.path(), Some(project.path())).await?;
     desktop.until("the end of the plan", COMPLETE).await?;
     let page = &desktop.page;
@@ -258,6 +263,64 @@ async fn a_delegate_is_approved_by_a_second_client_and_stopped_in_the_window() -
     };
     phone.until("the end of the call on the other client", ended).await?;
     desktop.shoot("delegate-stopped").await?;
+    desktop.close(home.path()).await
+}
+
+/// No button allows a command before all of it was on screen, in the engine of the real window too.
+#[tokio::test]
+async fn a_long_command_is_approved_in_the_window_once_all_of_it_was_on_screen() -> anyhow::Result<()> {
+    let (home, project) = (tempfile::tempdir()?, project()?);
+    let program = desktop::build()?;
+    add_fake_agent(&program, home.path(), project.path())?;
+    let desktop = Desktop::start(&program, home.path(), Some(project.path())).await?;
+    desktop.until("the end of the plan", COMPLETE).await?;
+    let page = &desktop.page;
+    page.execute("document.querySelector('button[data-mode]').click()", Vec::new()).await?;
+    let choose = "const found = document.querySelector('[data-choice=\"custom:fake\"]'); \
+        found?.click(); return found !== null";
+    desktop.until("the agent in the agent picker", choose).await?;
+    let prompt = format!("[[run touch{}]]", " made.txt".repeat(800));
+    let write = "const field = document.querySelector('textarea[aria-label=Prompt]'); \
+        Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, 'value').set.call(field, arguments[0]); \
+        field.dispatchEvent(new Event('input', { bubbles: true }))";
+    page.execute(write, vec![prompt.into()]).await?;
+    page.find(Locator::Css("button[aria-label=Send]")).await?.click().await?;
+
+    let button = |words: &str| {
+        format!(
+            "[...document.querySelectorAll('[data-approval-state=pending] button')]\
+             .find((button) => button.innerText.trim() === '{words}')"
+        )
+    };
+    let (allow, deny) = (button("Run once"), button("Deny"));
+    let always = button("Always run exactly this in this session");
+    desktop.until("the question, after its pause", &format!("return {deny}?.disabled === false")).await?;
+    // Runs `steps` with the command's box, and returns whether a button allows it once the observers have spoken.
+    let allows_after = async |steps: &str| -> anyhow::Result<bool> {
+        let script = format!(
+            "const done = arguments[0]; \
+             const painted = () => new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next))); \
+             const box = document.querySelector('[data-approval-state=pending] pre[aria-label=Command]'); \
+             (async () => {{ box.scrollIntoView({{ block: 'center' }}); {steps} await painted(); await painted(); \
+             done([{allow}, {always}].some((button) => button?.disabled === false)); }})()"
+        );
+        Ok(page.execute_async(&script, Vec::new()).await? == json!(true))
+    };
+    let scrolls = "return document.querySelector('pre[aria-label=Command]').scrollHeight > 1000";
+    desktop.until("a command that does not fit", scrolls).await?;
+    assert!(!allows_after("").await?, "only its beginning was seen");
+    assert!(!allows_after("box.scrollTo(0, box.scrollHeight);").await?, "the middle was not seen");
+    desktop.shoot("command-unseen").await?;
+    let walk = "for (let top = 0; top < box.scrollHeight; top += box.clientHeight * 0.6) { \
+        box.scrollTo(0, top); await painted(); }";
+    assert!(allows_after(walk).await?, "all of it was seen");
+    desktop.shoot("command-seen").await?;
+    let made = project.path().join("made.txt");
+    assert!(!made.exists(), "it runs after the answer");
+    page.execute(&format!("{allow}.click()"), Vec::new()).await?;
+    desktop.until("the outcome", &shows("main", "Approved on")).await?;
+    desktop.until("the end of the command", &shows("main", "exit 0 signal null")).await?;
+    assert!(made.exists());
     desktop.close(home.path()).await
 }
 

@@ -109,6 +109,8 @@ test('pairing shows the code, QR code, addresses and the steps to trust the cert
   await page.getByRole('button', { name: 'Pair a device' }).click();
   await page.getByText('K7QX-2M9P').waitFor();
   await page.getByText('Works once, 5 minutes left.').waitFor();
+  // The time that is left changes all the while, and would be read aloud each time.
+  assert.equal(await page.locator('[data-pairing] [role=status]').innerText(), 'Works once');
   const picture = page.getByAltText('QR code that opens the pairing page');
   assert.ok((await picture.evaluate((image) => image.naturalWidth)) > 0, 'the picture is drawn');
   await page.locator('[data-pairing]').scrollIntoViewIfNeeded();

@@ -237,6 +237,7 @@ pub fn approval(call_id: &str, state: ApprovalState) -> SessionUpdate {
         state,
         asked_at: 1_700_000_000_000,
         raw_input_cut: false,
+        cut: false,
         unheard: false,
         resumed: false,
     })

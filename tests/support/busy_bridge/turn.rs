@@ -269,6 +269,7 @@ impl<'a> Turn<'a> {
             title: sentence(number),
             raw_input: None,
             command: None,
+            cut: false,
             options: vec![option("allow", OptionKind::AllowOnce), option("deny", OptionKind::RejectOnce)],
         };
         let waits = CancellationToken::new();

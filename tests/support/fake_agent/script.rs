@@ -12,6 +12,9 @@ use std::{
 
 const MESSAGE: &str = "agent_message_chunk";
 
+/// What an edit writes.
+const TEXT: &str = "made by fake-agent\n";
+
 /// How a turn ends.
 enum End {
     Stop(String),
@@ -77,8 +80,9 @@ impl Run<'_> {
             "think" => self.stream("agent_thought_chunk", rest),
             "words" => return self.count(rest.parse().unwrap_or(10)),
             "plan" => self.plan(),
-            "edit" => return self.edit(rest, false),
-            "edit-or-end" => return self.edit(rest, true),
+            "edit" => return self.edit(rest, TEXT, false),
+            "edit-or-end" => return self.edit(rest, TEXT, true),
+            "edit-long" => return self.edit(rest, &TEXT.repeat(20_000), false),
             "ask" => {
                 let answer = self.permission(&fresh_call_id(), rest, json!({"title": rest}));
                 self.say(&answer);
@@ -282,8 +286,7 @@ impl Run<'_> {
         outcome["optionId"].as_str().or(outcome["outcome"].as_str()).unwrap_or("no answer").to_owned()
     }
 
-    fn edit(&mut self, name: &str, rejection_ends: bool) -> Option<End> {
-        const TEXT: &str = "made by fake-agent\n";
+    fn edit(&mut self, name: &str, text: &str, rejection_ends: bool) -> Option<End> {
         let (id, path) = (fresh_call_id(), self.path(name));
         let old = std::fs::read_to_string(&path).ok();
         let title = format!("Write {name}");
@@ -291,11 +294,11 @@ impl Run<'_> {
         self.news(
             &id,
             json!({
-                "content": [{"type": "diff", "path": path, "oldText": old, "newText": TEXT}],
+                "content": [{"type": "diff", "path": path, "oldText": old, "newText": text}],
                 "locations": [{"path": path, "line": 1}],
             }),
         );
-        let answer = self.permission(&id, &title, json!({"path": path, "content": TEXT}));
+        let answer = self.permission(&id, &title, json!({"path": path, "content": text}));
         if answer == "cancelled" {
             self.end_call(&id, "failed");
             return Some(End::Stop("cancelled".to_owned()));
@@ -310,10 +313,10 @@ impl Run<'_> {
         }
         let offered = self.peer.session().capabilities["fs"]["writeTextFile"] == true;
         let error = if offered {
-            let answer = self.peer.ask("fs/write_text_file", json!({"path": path, "content": TEXT}));
+            let answer = self.peer.ask("fs/write_text_file", json!({"path": path, "content": text}));
             answer["error"]["message"].as_str().map(str::to_owned)
         } else {
-            std::fs::write(&path, TEXT).err().map(|error| error.to_string())
+            std::fs::write(&path, text).err().map(|error| error.to_string())
         };
         self.end_call(&id, if error.is_some() { "failed" } else { "completed" });
         let refused = error.map(|error| format!("Refused: {error}"));

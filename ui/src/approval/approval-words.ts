@@ -50,9 +50,16 @@ export function statesWhat({ command, rawInput }: Approval): boolean {
   return rawInput !== undefined && rawInput !== null && rawInput !== '';
 }
 
-/** Whether a command can be approved at all: all of it can be read. */
-export function canApprove({ command }: Approval): boolean {
-  return command === undefined || ((command.text ?? '') !== '' && (command.omitted ?? 0) === 0);
+/** Whether it can be approved at all: all of it can be read. */
+export function canApprove({ command, cut }: Approval): boolean {
+  return cut !== true && (command === undefined || ((command.text ?? '') !== '' && (command.omitted ?? 0) === 0));
+}
+
+/** Says why it cannot be approved. */
+export function whyNot({ command }: Approval): string {
+  if (command === undefined) return 'Not shown whole. Deny it, or ask the agent for smaller changes.';
+  if (command.text === undefined) return 'An earlier version asked this; Resume makes the agent ask again.';
+  return `Too long to read: ${plural(Math.ceil((command.omitted ?? 0) / 1024), 'KB', 'KB')} more. Deny it, or ask the agent to put it into a file.`;
 }
 
 /** Says where and how the command runs. */

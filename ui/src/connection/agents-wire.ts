@@ -63,6 +63,8 @@ export interface Approval {
   askedAt: number;
   /** The raw input was truncated. */
   rawInputCut?: boolean;
+  /** Part of its changes is not shown: it can only be denied. */
+  cut?: boolean;
   /** Answered after the agent exited: the answer applies once, if the agent asks the same again. */
   unheard?: boolean;
   /** The agent was resumed after it was withdrawn. */

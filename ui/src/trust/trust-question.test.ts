@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Approval } from '../connection/agents-wire';
-import { isAnsweredHere, trustOutcome, trustQuestion, trustTitle, waitingWords } from './trust-question';
+import { awaited, isAnsweredHere, trustOutcome, trustQuestion, trustTitle, waitingWords } from './trust-question';
 
 const QUESTION = { workspace: '/w/app', agent: 'Codex', again: false, files: [], complete: true };
 const approval = (of: object): Approval => ({
@@ -37,6 +37,13 @@ test('a folder is trusted on the computer itself', () => {
   expect(isAnsweredHere(action, phone)).toBe(true);
   expect(waitingWords(approval({}), 'Mac')).toBe('Waiting for trust on Mac.');
   expect(waitingWords(action, null)).toBe('Waiting for approval on the computer.');
+});
+
+test('what a row waits for', () => {
+  expect(awaited([])).toBe(null);
+  expect(awaited([approval({ state: 'expired' })])).toBe(null);
+  expect(awaited([approval({ state: 'answered' }), approval({})])).toBe('trust');
+  expect(awaited([action])).toBe('approval');
 });
 
 test('the outcome says what was decided, and where', () => {

@@ -44,7 +44,16 @@ export function trustOutcome({ optionId, by }: Approval): string {
 /** Whether an approval can be answered from here: a folder is trusted on the computer itself, whatever a device may do. */
 export const isAnsweredHere = ({ subject }: Approval, { device }: Pick<Access, 'device'>): boolean => subject !== 'trust' || device === null;
 
+/** What an approval gives. */
+const given = ({ subject }: Approval): 'trust' | 'approval' => (subject === 'trust' ? 'trust' : 'approval');
+
+/** What the first pending one of some approvals gives; null if none is pending. */
+export function awaited(approvals: readonly Approval[]): 'trust' | 'approval' | null {
+  const pending = approvals.find(({ state }) => state === 'pending');
+  return pending === undefined ? null : given(pending);
+}
+
 /** `Waiting for trust on Mac.` */
-export function waitingWords({ subject }: Approval, computer: string | null): string {
-  return `Waiting for ${subject === 'trust' ? 'trust' : 'approval'} on ${computer ?? 'the computer'}.`;
+export function waitingWords(approval: Approval, computer: string | null): string {
+  return `Waiting for ${given(approval)} on ${computer ?? 'the computer'}.`;
 }

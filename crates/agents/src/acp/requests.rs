@@ -9,13 +9,16 @@ use super::{
     reported::reported,
     stage::Stage,
 };
-use crate::{limits::PENDING_REQUESTS, output::one_line};
+use crate::{
+    limits::{CALL_PIECES, PENDING_REQUESTS},
+    output::one_line,
+};
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
     CancellationToken,
     agent::AgentHost,
     approval::{ApprovalCommand, ApprovalOption, ApprovalOutcome, ApprovalRequest, OptionKind},
-    update::new_id,
+    update::{ToolContent, new_id},
 };
 use serde_json::{Value, json};
 use std::{
@@ -223,6 +226,7 @@ impl Live {
             title,
             raw_input: Some(raw_input),
             command,
+            cut: is_cut(&known.content),
             options,
         })
     }
@@ -300,6 +304,7 @@ impl Live {
             title: frozen.title(),
             raw_input: Some(raw_input),
             command: Some(ApprovalCommand::exact(frozen.command.clone())),
+            cut: false,
             options,
         };
         match self.ask(context, request) {
@@ -311,6 +316,12 @@ impl Live {
             None => Err(RpcError::refused(format!("{}: not approved", frozen.shown))),
         }
     }
+}
+
+/// Returns whether a part of the changes is not shown.
+fn is_cut(shown: &[ToolContent]) -> bool {
+    shown.len() > CALL_PIECES
+        || shown.iter().any(|piece| matches!(piece, ToolContent::Diff { truncated: true, .. }))
 }
 
 fn option(option: wire::PermissionOption) -> ApprovalOption {

@@ -29,14 +29,15 @@ pub(crate) fn terminal(id: &str, command: &str, output: &str, exit_code: Option<
     }
 }
 
-/// A diff, truncated if it is long: common lines at both ends are dropped first, so that the changed part is kept.
+/// A diff. Of long texts the common lines at both ends are dropped; what has changed is truncated if it is still long.
 pub(crate) fn diff(path: String, old_text: Option<String>, new_text: String) -> ToolContent {
     let old = old_text.as_deref().unwrap_or_default();
-    let truncated = old.len() > DIFF_SIDE || new_text.len() > DIFF_SIDE;
-    if !truncated {
-        return ToolContent::Diff { path, old_text, new_text, truncated };
+    let is_long = |old: &str, new: &str| old.len() > DIFF_SIDE || new.len() > DIFF_SIDE;
+    if !is_long(old, &new_text) {
+        return ToolContent::Diff { path, old_text, new_text, truncated: false };
     }
     let (old, new) = without_common_lines(old, &new_text);
+    let truncated = is_long(old, new);
     let (old, new_text) = (clip_bytes(old, DIFF_SIDE), clip_bytes(new, DIFF_SIDE));
     ToolContent::Diff { path, old_text: old_text.map(|_| old), new_text, truncated }
 }
@@ -61,10 +62,10 @@ mod tests {
         let same = "the same line\n".repeat(DIFF_SIDE / 10);
         let (old, new) = (format!("{same}old\n{same}"), format!("{same}new\n{same}"));
         let rows = [
-            (Some(old), new.clone(), Some("old\n"), "new\n", true),
+            (Some(old), new.clone(), Some("old\n"), "new\n", false),
             (Some("a\nb\n".to_owned()), "a\nc\n".to_owned(), Some("a\nb\n"), "a\nc\n", false),
-            (Some(same.clone()), same.clone(), Some(""), "", true),
-            (Some(same.clone()), format!("{same}end"), Some(""), "end", true),
+            (Some(same.clone()), same.clone(), Some(""), "", false),
+            (Some(same.clone()), format!("{same}end"), Some(""), "end", false),
         ];
         for (old, new, old_shown, new_shown, cut) in rows {
             let ToolContent::Diff { old_text, new_text, truncated, .. } = diff("a".to_owned(), old, new)

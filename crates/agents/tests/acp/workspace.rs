@@ -73,6 +73,15 @@ fn a_file_that_a_command_names_and_that_was_rewritten_during_the_approval_is_not
 }
 
 #[test]
+fn a_change_that_is_not_shown_whole_is_asked_as_such() {
+    let scene = Scene::answering([OptionKind::RejectOnce, OptionKind::RejectOnce].map(Say::Kind));
+    scene.prompt("[[edit short.txt]] [[edit-long long.txt]]");
+    let asked = scene.host.asked.lock().unwrap();
+    let cut: Vec<_> = asked.iter().map(|request| (request.title.as_str(), request.is_whole())).collect();
+    assert_eq!(cut, [("Write short.txt", true), ("Write long.txt", false)]);
+}
+
+#[test]
 fn a_denial_tells_the_agent_why() {
     let scene = Scene::answering([Say::Denial("Use make"), Say::Denial("Leave it alone")]);
     let refused = "Refused: touch made.txt was not allowed: Use make";

@@ -21,8 +21,17 @@ pub struct ApprovalRequest {
     pub raw_input: Option<Value>,
     /// The command that would run; `None` if it is unknown or something else happens.
     pub command: Option<ApprovalCommand>,
+    /// Part of the changes that it is about is not shown.
+    pub cut: bool,
     /// The options, in the agent's order.
     pub options: Vec<ApprovalOption>,
+}
+
+impl ApprovalRequest {
+    /// Returns whether all of it can be shown. If not, it can only be denied.
+    pub fn is_whole(&self) -> bool {
+        !self.cut && self.command.as_ref().is_none_or(ApprovalCommand::is_whole)
+    }
 }
 
 /// An option of an approval.
@@ -76,6 +85,9 @@ pub struct Approval {
     /// The raw input was truncated; the hash covers all of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub raw_input_cut: bool,
+    /// Part of the changes that it is about is not shown: it can only be denied.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
     /// Answered when the agent was no longer waiting; the answer counts once, if the same request comes again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unheard: bool,

@@ -88,11 +88,11 @@ pub enum ToolContent {
     Diff {
         /// As named by the agent, usually absolute.
         path: String,
-        /// `None` for a new file. Both texts are truncated to 256 KiB.
+        /// `None` for a new file. Of texts over 256 KiB the common lines at both ends are dropped first.
         old_text: Option<String>,
-        /// The file after the change, or the changed part.
+        /// The file after the change, or the changed part, up to 256 KiB.
         new_text: String,
-        /// A text was truncated.
+        /// Part of what has changed is left out.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         truncated: bool,
     },

@@ -8,10 +8,7 @@ use crate::{
 use futures::{executor::block_on, future::select_all};
 use openagents_core::{
     CancellationToken,
-    approval::{
-        Approval, ApprovalCommand, ApprovalOutcome, ApprovalRequest, ApprovalState, ApprovalSubject,
-        OptionKind,
-    },
+    approval::{Approval, ApprovalOutcome, ApprovalRequest, ApprovalState, ApprovalSubject, OptionKind},
     visible::escaped,
 };
 use serde_json::{Value, json};
@@ -40,8 +37,8 @@ impl Question {
     }
 
     fn about(subject: ApprovalSubject, request: ApprovalRequest, agent_id: &str) -> Self {
-        let hash = hash(subject, &request);
-        let ApprovalRequest { call_id, agent, title, raw_input, command, mut options } = request;
+        let (hash, is_whole) = (hash(subject, &request), request.is_whole());
+        let ApprovalRequest { call_id, agent, title, raw_input, command, cut, mut options } = request;
         let (raw_input, raw_input_cut) = match raw_input {
             Some(input) if prune::size(&input) > RAW_INPUT => {
                 let (input, cut) = prune::to_fit(&input, RAW_INPUT);
@@ -50,7 +47,7 @@ impl Question {
             input => (input, false),
         };
         // What a person cannot read whole can only be refused.
-        let is_whole = command.as_ref().map_or(!raw_input_cut, ApprovalCommand::is_whole);
+        let is_whole = is_whole && (command.is_some() || !raw_input_cut);
         options.retain(|option| match option.kind {
             // A rule for what an agent runs by itself could be neither held to its words nor revoked.
             OptionKind::AllowAlways => {
@@ -72,6 +69,7 @@ impl Question {
             state: ApprovalState::Pending,
             asked_at: now_ms(),
             raw_input_cut,
+            cut,
             unheard: false,
             resumed: false,
         };
@@ -237,6 +235,7 @@ mod tests {
             title: "Edit a.rs".to_owned(),
             raw_input: Some(raw_input),
             command: None,
+            cut: false,
             options: Vec::new(),
         }
     }
@@ -286,7 +285,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_shown_whole_or_is_only_reported_has_fewer_options() {
-        let options = |command| {
+        let options = |command, cut| {
             let kinds = [
                 OptionKind::AllowOnce,
                 OptionKind::AllowAlways,
@@ -295,7 +294,7 @@ mod tests {
             ];
             let option = |kind| ApprovalOption { id: String::new(), name: String::new(), kind };
             let request =
-                ApprovalRequest { command, options: kinds.map(option).to_vec(), ..asks(Value::Null) };
+                ApprovalRequest { command, cut, options: kinds.map(option).to_vec(), ..asks(Value::Null) };
             let options = Question::new(request, "codex").approval.options;
             options.into_iter().map(|option| option.kind).collect::<Vec<_>>()
         };
@@ -307,15 +306,14 @@ mod tests {
         };
         use OptionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
         let all = vec![AllowOnce, AllowAlways, RejectOnce, RejectAlways];
-        assert_eq!(options(None), all);
-        assert_eq!(options(Some(exact("a".to_owned()))), all);
-        assert_eq!(options(Some(exact("a".repeat(17 << 10)))), [RejectOnce, RejectAlways]);
+        assert_eq!(options(None, false), all);
+        assert_eq!(options(None, true), [RejectOnce, RejectAlways]);
+        let options = |command| options(Some(command), false);
+        assert_eq!(options(exact("a".to_owned())), all);
+        assert_eq!(options(exact("a".repeat(17 << 10))), [RejectOnce, RejectAlways]);
         let reported = ApprovalCommand::reported("echo a");
-        assert_eq!(options(Some(reported)), [AllowOnce, RejectOnce, RejectAlways]);
-        assert_eq!(
-            options(Some(ApprovalCommand::reported(&"a".repeat(17 << 10)))),
-            [RejectOnce, RejectAlways]
-        );
+        assert_eq!(options(reported), [AllowOnce, RejectOnce, RejectAlways]);
+        assert_eq!(options(ApprovalCommand::reported(&"a".repeat(17 << 10))), [RejectOnce, RejectAlways]);
     }
 
     #[test]

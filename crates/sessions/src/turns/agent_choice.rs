@@ -47,6 +47,7 @@ pub(crate) fn ask(
         title: TITLE.to_owned(),
         raw_input: Some(question),
         command: None,
+        cut: false,
         options: options(offered),
     };
     let answer = Question::new(request, agent_id).ask(session).wait(&[cancel], || turns.given_up());

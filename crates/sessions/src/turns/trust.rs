@@ -96,6 +96,7 @@ fn ask(
         title: TRUST_TITLE.to_owned(),
         raw_input: serde_json::to_value(question).ok(),
         command: None,
+        cut: false,
         options: vec![
             option(TRUST, "Trust", OptionKind::AllowAlways),
             option(NOT_NOW, "Not now", OptionKind::RejectOnce),

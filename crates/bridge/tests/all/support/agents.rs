@@ -280,6 +280,7 @@ pub fn wants_to_edit(call_id: &str, file: &str) -> ApprovalRequest {
         title: format!("Edit {file}"),
         raw_input: Some(json!({"path": file})),
         command: None,
+        cut: false,
         options: vec![option("yes", OptionKind::AllowOnce), option("no", OptionKind::RejectOnce)],
     }
 }

@@ -19,6 +19,7 @@ fn pending(id: &str, hash: &str) -> Approval {
         state: ApprovalState::Pending,
         asked_at: 0,
         raw_input_cut: false,
+        cut: false,
         unheard: false,
         resumed: false,
     }
