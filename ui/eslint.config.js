@@ -27,7 +27,7 @@ const USES = {
   delegate: ['agents', 'connection', 'kit', 'words'],
   diff: ['kit'],
   terminal: ['kit'],
-  timeline: ['agents/(?:agent-words|LocalBadge)', 'approval', 'connection', 'diff', 'findings', 'kit', 'models/model-words', 'terminal', 'words'],
+  timeline: ['agents/(?:agent-words|LocalBadge)', 'approval', 'connection', 'diff', 'findings', 'kit', 'models/model-words', 'terminal', 'trust/trust-question', 'words'],
   session: ['agents/modes', 'connection', 'kit', 'plan', 'timeline', 'words'],
   workspace: ['agents', 'backend/storage', 'connection', 'kit', 'words'],
   composer: ['connection', 'kit'],
