@@ -96,8 +96,10 @@ impl Bridge {
             let devices = stored_devices(&store)?;
             let settings: Arc<dyn SettingsStore> = Arc::new(Settings(store.clone()));
             let switches = Switches::read(&*settings, &network_config, ios)?;
-            let known = (devices, Tabs::read(settings.clone()));
-            Ok((instance, token, store, known, settings, switches, TranscriptCache::open(&home)))
+            let transcripts = TranscriptCache::open(&home);
+            let tabs = Tabs::read(settings.clone())
+                .map_err(|error| BridgeError::NotWritable { path: home, reason: error.to_string() })?;
+            Ok((instance, token, store, (devices, tabs), settings, switches, transcripts))
         });
         let interrupted =
             || BridgeError::NotWritable { path: config.home.clone(), reason: "interrupted".to_owned() };

@@ -21,15 +21,15 @@ afterEach(() => vi.unstubAllGlobals());
 /** Requests to the program at the page's address: path, headers and body. */
 let heard: { path: string; text: string }[];
 
-/** Answers as the bridge that knows `tokens`, on `port`; null as another program. */
-function listens(tokens: string[] | null, port = 9099): void {
+/** Answers as the bridge that knows `tokens`, on `port`, in its `start`; null as another program. */
+function listens(tokens: string[] | null, port = 9099, start = 'first'): void {
   heard = [];
   vi.stubGlobal('fetch', (path: string, init: RequestInit) => Promise.resolve(answer(path, init)));
   function answer(path: string, init: RequestInit): Response {
     const body = JSON.parse(init.body as string) as { token: string; nonce: string };
     heard.push({ path, text: `${JSON.stringify(init.headers)} ${init.body as string}` });
     if (tokens === null) return Response.json({ port: 9099, proof: 'ab'.repeat(32), token: 'mine' });
-    if (path === '/tab') return Response.json({ token: `tab of ${/Bearer (\w+)/.exec(JSON.stringify(init.headers))?.[1]}` });
+    if (path === '/tab') return Response.json({ token: `${start} tab`, reload: `${start} reload` });
     for (const token of tokens) {
       const mac = (message: string): string => createHmac('sha256', createHash('sha256').update(token).digest()).update(message).digest('hex');
       if (mac('openagents token') === body.token) return Response.json({ port, proof: mac(`openagents bridge ${body.nonce} ${port}`) });
@@ -38,6 +38,8 @@ function listens(tokens: string[] | null, port = 9099): void {
   }
 }
 
+/** What could be a token in the tab's storage. */
+const kept = (): string[] => ['token', 'tab', 'reload'].flatMap((key) => sessionStorage.getItem(`openagents.${key}`) ?? []);
 const leaks = (token: string): boolean => heard.some(({ text }) => text.includes(token));
 
 test('the scope of a paired device is stored and removed with its token', () => {
@@ -61,29 +63,33 @@ test("the scope of a tab's token does not apply to the next token", () => {
   expect(new BrowserBackend().scope).toBeNull();
   location.hash = '';
   sessionStorage.setItem('openagents.scope', 'admin');
+  sessionStorage.setItem('openagents.reload', 'R');
   expect(new BrowserBackend().scope).toBe('admin');
   location.hash = '#token=two';
   expect(new BrowserBackend().scope).toBeNull();
 });
 
-test('a tab exchanges the token of its URL once, for one that it keeps', async () => {
+test('a tab holds its token in memory, and keeps one for a reload', async () => {
   location.hash = '#token=start';
-  listens(['start', 'tab of start']);
+  listens(['start', 'first tab', 'first reload']);
   const tab = new BrowserBackend();
-  expect((await tab.address()).token).toBe('tab of start');
-  expect((await tab.address()).token).toBe('tab of start');
-  expect(heard.map(({ path }) => path)).toEqual(['/proof', '/tab', '/proof']);
+  expect(sessionStorage.getItem('openagents.reload')).toBeNull();
+  expect((await tab.address()).token).toBe('first tab');
+  expect(heard.map(({ path }) => path)).toEqual(['/proof', '/tab']);
+  expect(kept()).toEqual(['first reload']);
   location.hash = '';
-  const reloaded = new BrowserBackend();
-  // After a restart, which has another token of its start.
-  listens(['another', 'tab of start']);
-  expect((await reloaded.address()).token).toBe('tab of start');
-  expect(sessionStorage.getItem('openagents.token')).toBeNull();
+  expect((await new BrowserBackend().address()).token).toBe('first tab');
+  // After a restart, this page goes on, and then may be reloaded again.
+  listens(['first tab', 'second tab', 'second reload'], 9099, 'second');
+  await expect(new BrowserBackend().address()).rejects.toThrow(UnknownToken);
+  expect((await tab.address()).token).toBe('second tab');
+  expect(kept()).toEqual(['second reload']);
+  expect((await new BrowserBackend().address()).token).toBe('second tab');
 });
 
-test.each(['start', 'tab', 'device'])('another program in place of the bridge never hears the token: %s', async (kind) => {
+test.each(['start', 'reload', 'device'])('another program in place of the bridge never hears the token: %s', async (kind) => {
   if (kind === 'start') location.hash = '#token=secret';
-  else (kind === 'tab' ? sessionStorage : localStorage).setItem(`openagents.${kind}`, 'secret');
+  else (kind === 'reload' ? sessionStorage : localStorage).setItem(`openagents.${kind}`, 'secret');
   const page = new BrowserBackend();
   listens(null);
   await expect(page.address()).rejects.toThrow('Another program');

@@ -1,11 +1,9 @@
 import type { Address, Backend } from './backend';
 import { type Fragment, parseFragment, sessionFragment } from './fragment';
-import { proven, tabToken } from './proof';
+import { exchanged, proven, type TabTokens } from './proof';
 import { browserStorage, tabStorage } from './storage';
 
-/** The token of the bridge's start, until it is exchanged. */
-const START = 'openagents.token';
-const TAB = 'openagents.tab';
+const RELOAD = 'openagents.reload';
 const DEVICE = 'openagents.device';
 /** Stored with a token: the port of its bridge, and the scope. */
 const PORT = 'openagents.port';
@@ -16,18 +14,23 @@ export interface Offer extends Pick<Fragment, 'fingerprint' | 'addresses'> {
 }
 
 /**
- * A page in a browser. The token from the fragment is exchanged for one of this tab, which is kept until the tab closes;
- * that of a paired device is kept until the device is unpaired.
+ * A page in a browser. The token from the fragment is exchanged for two: one that this page holds in memory, valid after
+ * a restart of the bridge too, and one for this tab when it is reloaded, kept until then or until the bridge ends. The
+ * token of a paired device is kept until the device is unpaired.
  *
- * Without TLS, no token is given to a program that has not proved that it is the bridge. Nothing protects the storage of
- * a page that is reloaded while another program answers at its address: it is that program's page then.
+ * Without TLS, no token is given to a program that has not proved that it is the bridge. But a tab that is reloaded while
+ * another program answers at its address is that program's page, which can read all that is kept: so nothing that is kept
+ * for a tab is valid once the bridge has ended. See `crates/bridge/src/devices/tabs.rs`.
  */
 export class BrowserBackend implements Backend {
   readonly kind = 'browser';
   /** The pairing data of the URL that was opened. */
   offer: Offer = { code: null, fingerprint: null, addresses: [] };
+  /** The token of the bridge's start, until it is exchanged. Never stored. */
   #start: string | null = null;
+  /** Never stored. */
   #tab: string | null = null;
+  #reload: string | null = null;
   /** Of a device without storage. */
   #device: string | null = null;
   #port: string | null = null;
@@ -38,12 +41,12 @@ export class BrowserBackend implements Backend {
 
   /** The token belongs to a paired device. */
   get paired(): boolean {
-    return !this.#own && this.#deviceToken !== null;
+    return this.#local === null && this.#deviceToken !== null;
   }
 
-  /** The token belongs to this tab. */
-  get #own(): boolean {
-    return this.#start !== null || this.#tab !== null;
+  /** A token of the user at this computer. */
+  get #local(): string | null {
+    return this.#start ?? this.#tab ?? this.#reload;
   }
 
   get #deviceToken(): string | null {
@@ -51,7 +54,7 @@ export class BrowserBackend implements Backend {
   }
 
   get #stored(): typeof tabStorage {
-    return this.#own ? tabStorage : browserStorage;
+    return this.#local === null ? browserStorage : tabStorage;
   }
 
   get scope(): string | null {
@@ -67,12 +70,12 @@ export class BrowserBackend implements Backend {
     const { token, pair, session: shown, fingerprint, addresses } = parseFragment(location.hash);
     if (pair !== null) this.offer = { code: pair, fingerprint, addresses };
     if (token !== null) {
-      this.#keep(token, null);
+      this.#keep(null);
+      this.#start = token;
       this.#bridgeAt(null);
       this.scope = null;
     } else {
-      this.#start ??= tabStorage.read(START);
-      this.#tab ??= tabStorage.read(TAB);
+      this.#reload ??= tabStorage.read(RELOAD);
     }
     if (token !== null || pair !== null) history.replaceState(history.state, '', `${location.pathname}${location.search}${sessionFragment(shown)}`);
     return token !== null;
@@ -80,7 +83,7 @@ export class BrowserBackend implements Backend {
 
   /** Stores the token that this device got by pairing. */
   pairedWith(token: string): void {
-    this.#keep(null, null);
+    this.#keep(null);
     this.#bridgeAt(null);
     this.scope = null;
     browserStorage.write(DEVICE, token);
@@ -108,35 +111,30 @@ export class BrowserBackend implements Backend {
       socket: `${secure ? 'wss' : 'ws'}://${location.host}/acp`,
       events: `${location.origin}/acp`,
       port: Number(location.port) || (secure ? 443 : 80),
-      // The certificate protects the token; and that of a tab is not valid here.
-      token: secure ? (this.#tab ?? this.#start ?? this.#deviceToken) : await this.#loopbackToken(),
+      // The certificate protects the token; and those of a tab are not valid here.
+      token: secure ? (this.#local ?? this.#deviceToken) : await this.#loopbackToken(),
     };
   }
 
   async #loopbackToken(): Promise<string | null> {
-    const start = this.#start;
-    if (start !== null) {
-      const port = await proven(start, null);
-      const tab = await tabToken(start);
-      // Another URL may have been opened meanwhile.
-      if (start === this.#start) {
-        this.#keep(null, tab);
-        this.#bridgeAt(port);
-      }
-      return tab;
-    }
-    const token = this.#tab ?? this.#deviceToken;
-    if (token === null) return null;
+    const local = this.#local;
+    const held = local ?? this.#deviceToken;
+    if (held === null) return null;
     this.#port ??= this.#stored.read(PORT);
-    const port = await proven(token, this.#port === null ? null : Number(this.#port));
-    if (token === (this.#tab ?? this.#deviceToken)) this.#bridgeAt(port);
-    return token;
+    const port = await proven(held, this.#port === null ? null : Number(this.#port));
+    const own = local === null ? null : await exchanged(local);
+    // Another URL may have been opened meanwhile, or the device paired.
+    if (held === (this.#local ?? this.#deviceToken)) {
+      if (own !== null) this.#keep(own);
+      this.#bridgeAt(port);
+    }
+    return own?.token ?? held;
   }
 
-  #keep(start: string | null, tab: string | null): void {
-    [this.#start, this.#tab] = [start, tab];
-    tabStorage.write(START, start);
-    tabStorage.write(TAB, tab);
+  #keep(own: TabTokens | null): void {
+    this.#start = null;
+    [this.#tab, this.#reload] = [own?.token ?? null, own?.reload ?? null];
+    tabStorage.write(RELOAD, this.#reload);
   }
 
   #bridgeAt(port: number | null): void {

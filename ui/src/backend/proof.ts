@@ -31,11 +31,17 @@ export async function proven(token: string, port: number | null): Promise<number
   return own;
 }
 
-/** Exchanges the token of this start, to a bridge that is `proven`, for a token of this tab that outlives a restart. */
-export async function tabToken(token: string): Promise<string> {
-  const answer = await post('/tab', {}, { Authorization: `Bearer ${token}` });
-  if (typeof answer['token'] !== 'string') throw new Error('OpenAgents sent no token.');
-  return answer['token'];
+/** The tokens of a tab: the one that connects, and outlives a restart, and the one that is kept for a reload. */
+export interface TabTokens {
+  token: string;
+  reload: string;
+}
+
+/** Exchanges a token of this computer's user, at a bridge that is `proven`, for those of a tab. */
+export async function exchanged(held: string): Promise<TabTokens> {
+  const { token, reload } = await post('/tab', {}, { Authorization: `Bearer ${held}` });
+  if (typeof token !== 'string' || typeof reload !== 'string') throw new Error('OpenAgents sent no token.');
+  return { token, reload };
 }
 
 async function post(path: string, body: object, headers: Record<string, string> = {}): Promise<Record<string, unknown>> {

@@ -39,10 +39,9 @@ export function refusal(state: LinkState & { name: 'refused' | 'removed' }): str
   return REFUSALS[state.why];
 }
 
-const CURE = 'Run `openagents serve` and open the address it prints.';
 const REFUSALS: Record<Refusal, string> = {
-  'no-token': `This page has no token. ${CURE}`,
-  'bad-token': `This page's token is no longer valid. ${CURE}`,
+  'no-token': 'This page has no token. Run `openagents serve` and open the address it prints.',
+  'bad-token': 'This page is from an earlier start of OpenAgents. Open the address that `openagents serve` printed when it last started.',
   unpaired: 'This device is no longer paired.',
 };
 

@@ -166,7 +166,7 @@ impl Devices {
         let valid = state.devices.iter().filter(|device| !device.pass.is_revoked());
         let found = valid.map(|device| device.row.token_hash).find(has_id);
         drop(state);
-        found.or_else(|| self.tabs.hashes().into_iter().find(has_id))
+        found.or_else(|| self.tabs.hashes().find(has_id))
     }
 
     /// Returns the access of an address to the iOS endpoint under [`crate::IosAccess::Ask`].

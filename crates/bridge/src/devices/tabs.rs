@@ -1,109 +1,86 @@
 //! Browser tabs of the local user.
 //!
-//! A tab exchanges the token of the bridge's start for a token of its own, which is valid after a restart too: the page
-//! goes on by itself. The SHA-256 is stored, as for a device; with it the bridge proves itself to the tab
-//! ([`crate::base::proof`]) before it is sent the token.
+//! A tab exchanges the token of the bridge's start, which is in the address that is opened, for two others:
+//!
+//! - The *tab token* connects, and is valid after a restart too: a page goes on by itself. The page holds it in memory
+//!   alone. Its SHA-256 is stored, as for a device; with it the bridge proves itself to the page ([`crate::base::proof`])
+//!   before it is sent the token.
+//! - The *reload token* is kept by the browser, for a page that is reloaded, and is only good for another exchange. A
+//!   program that takes the port of a bridge that crashed can read it with a page of its own, so no later bridge knows it.
 
 use crate::base::{error::Fault, token::hash, token::new_token};
 use openagents_core::model::SettingsStore;
-use openagents_sessions::{run_blocking, store::now_ms};
-use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
+use openagents_sessions::run_blocking;
+use serde::Serialize;
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
 
 /// The setting's key.
 const SETTING: &str = "tabs";
-/// Most tabs; a new one replaces the one that connected longest ago.
-const MOST: usize = 64;
-/// A tab that has not connected for this time is forgotten, in milliseconds: 30 days.
-const FORGET: i64 = 30 * 24 * 60 * 60 * 1000;
-/// How often the time of the last connection is stored, in milliseconds: once an hour.
-const STORE_SEEN_EVERY: i64 = 60 * 60 * 1000;
+/// Most starts whose tab tokens are valid. A page that was away for more is opened again.
+const MOST: usize = 16;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Tab {
-    token_hash: [u8; 32],
-    /// Its last connection, in milliseconds since the epoch.
-    seen: i64,
-    /// The stored value of `seen`.
-    #[serde(skip)]
-    stored: i64,
+/// What the tabs of one start of the bridge have; the answer to the exchange.
+#[derive(Serialize)]
+pub(crate) struct TabTokens {
+    /// The tab token.
+    pub(crate) token: String,
+    /// The reload token.
+    pub(crate) reload: String,
 }
 
-/// The tabs that may connect, and their setting.
+/// The tokens of tabs, and their setting.
 pub(crate) struct Tabs {
     store: Arc<dyn SettingsStore>,
-    tabs: Mutex<Vec<Tab>>,
+    own: TabTokens,
+    /// The SHA-256 of the tab tokens that are valid, oldest first; that of this start is the last one.
+    hashes: Vec<[u8; 32]>,
+    is_stored: tokio::sync::Mutex<bool>,
 }
 
 impl Tabs {
-    /// Reads the stored tabs. Blocks.
-    pub(crate) fn read(store: Arc<dyn SettingsStore>) -> Self {
+    /// Creates the tokens of this start, and reads what is stored of earlier ones. Blocks. Fails when the operating system
+    /// returns no random numbers.
+    pub(crate) fn read(store: Arc<dyn SettingsStore>) -> Result<Self, getrandom::Error> {
+        let own = TabTokens { token: new_token()?, reload: new_token()? };
         let stored = store.get(SETTING).unwrap_or_else(|error| {
             tracing::warn!(%error, "could not read the tokens of browser tabs");
             None
         });
-        let mut tabs: Vec<Tab> =
+        let mut hashes: Vec<[u8; 32]> =
             stored.and_then(|stored| serde_json::from_value(stored).ok()).unwrap_or_default();
-        let now = now_ms();
-        tabs.retain(|tab| now.saturating_sub(tab.seen) < FORGET);
-        tabs.iter_mut().for_each(|tab| tab.stored = tab.seen);
-        Self { store, tabs: Mutex::new(tabs) }
+        hashes.drain(..(hashes.len() + 1).saturating_sub(MOST));
+        hashes.push(hash(&own.token));
+        Ok(Self { store, own, hashes, is_stored: tokio::sync::Mutex::new(false) })
     }
 
-    /// Adds a tab and returns its token, which is not stored.
-    pub(crate) async fn add(&self) -> Result<String, Fault> {
-        let token = new_token()?;
-        let now = now_ms();
-        {
-            let mut tabs = self.tabs.lock();
-            while tabs.len() >= MOST
-                && let Some(oldest) = (0..tabs.len()).min_by_key(|index| tabs[*index].seen)
-            {
-                tabs.remove(oldest);
-            }
-            tabs.push(Tab { token_hash: hash(&token), seen: now, stored: now });
+    /// Returns the tokens of this start. Stored with the first call: a start without tabs takes no other's room.
+    pub(crate) async fn tokens(&self) -> Result<&TabTokens, Fault> {
+        let mut is_stored = self.is_stored.lock().await;
+        if !*is_stored {
+            let (store, value) = (self.store.clone(), serde_json::to_value(&self.hashes).unwrap_or_default());
+            let written =
+                run_blocking(move || store.set(SETTING, value).map_err(|error| error.to_string())).await;
+            written.unwrap_or_else(|| Err("interrupted".to_owned())).map_err(Fault::internal)?;
+            *is_stored = true;
         }
-        self.write().await?;
-        Ok(token)
+        Ok(&self.own)
     }
 
-    /// Returns whether a tab has this token. Compares all of them, so that the time reveals nothing.
+    /// Returns whether this is a tab token. Compares all of them, so that the time reveals nothing.
     pub(crate) fn know(&self, token: &str) -> bool {
         let hash = hash(token);
-        let mut tabs = self.tabs.lock();
-        let is_its = |tab: &&mut Tab| bool::from(tab.token_hash.ct_eq(&hash));
-        let Some(tab) = tabs.iter_mut().filter(is_its).fold(None, |_, tab| Some(tab)) else { return false };
-        tab.seen = now_ms();
-        true
+        self.hashes.iter().fold(false, |known, own| known | bool::from(own.ct_eq(&hash)))
     }
 
-    /// Stores the times of the last connections, if that is due.
-    pub(crate) async fn store_seen(&self) {
-        let is_due = {
-            let mut tabs = self.tabs.lock();
-            let is_due = tabs.iter().any(|tab| tab.seen.saturating_sub(tab.stored) >= STORE_SEEN_EVERY);
-            if is_due {
-                tabs.iter_mut().for_each(|tab| tab.stored = tab.seen);
-            }
-            is_due
-        };
-        if is_due && let Err(error) = self.write().await {
-            tracing::warn!(%error, "could not store when browser tabs connected");
-        }
+    /// Returns whether this is the reload token. Compares in constant time.
+    pub(crate) fn may_reload(&self, token: &str) -> bool {
+        self.own.reload.as_bytes().ct_eq(token.as_bytes()).into()
     }
 
-    pub(crate) fn hashes(&self) -> Vec<[u8; 32]> {
-        self.tabs.lock().iter().map(|tab| tab.token_hash).collect()
-    }
-
-    async fn write(&self) -> Result<(), Fault> {
-        let tabs = self.tabs.lock().clone();
-        let (store, value) = (self.store.clone(), serde_json::to_value(tabs).unwrap_or_default());
-        let written =
-            run_blocking(move || store.set(SETTING, value).map_err(|error| error.to_string())).await;
-        written.unwrap_or_else(|| Err("interrupted".to_owned())).map_err(Fault::internal)
+    /// Returns the SHA-256 of all valid tokens.
+    pub(crate) fn hashes(&self) -> impl Iterator<Item = [u8; 32]> {
+        self.hashes.iter().copied().chain([hash(&self.own.reload)])
     }
 }
 
@@ -113,37 +90,46 @@ mod tests {
     use crate::devices::{settings::Settings, tables::open_store};
 
     #[tokio::test]
-    async fn tabs_survive_a_restart_and_their_tokens_are_not_stored() {
+    async fn a_tab_token_survives_a_restart_and_a_reload_token_does_not() {
         let home = tempfile::tempdir().unwrap();
         let store: Arc<dyn SettingsStore> = Arc::new(Settings(open_store(home.path()).unwrap()));
-        let tabs = Tabs::read(store.clone());
-        let token = tabs.add().await.unwrap();
-        assert!(tabs.know(&token) && !tabs.know(&token[1..]) && !tabs.know(""));
-        let again = Tabs::read(store.clone());
-        assert!(again.know(&token));
-        assert_eq!(again.hashes(), [hash(&token)]);
+        let tabs = Tabs::read(store.clone()).unwrap();
+        let TabTokens { token, reload } = tabs.tokens().await.unwrap();
+        assert!(tabs.know(token) && !tabs.know(reload) && !tabs.know(&token[1..]) && !tabs.know(""));
+        assert!(tabs.may_reload(reload) && !tabs.may_reload(token) && !tabs.may_reload(""));
+        assert!(tabs.hashes().eq([hash(token), hash(reload)]));
+        let again = Tabs::read(store.clone()).unwrap();
+        assert!(again.know(token) && !again.know(reload) && !again.may_reload(reload));
+        assert!(!again.hashes().any(|known| known == hash(reload)), "nor can it be a key of a proof");
         let stored = store.get(SETTING).unwrap().unwrap().to_string();
-        assert!(!stored.contains(&token), "{stored}");
+        assert!(!stored.contains(token) && !stored.contains(reload), "{stored}");
     }
 
     #[tokio::test]
-    async fn the_tab_that_connected_longest_ago_makes_room() {
+    async fn the_oldest_of_many_starts_with_tabs_makes_room() {
         let home = tempfile::tempdir().unwrap();
         let store: Arc<dyn SettingsStore> = Arc::new(Settings(open_store(home.path()).unwrap()));
-        let tabs = Tabs::read(store.clone());
-        let [kept, old] = [tabs.add().await.unwrap(), tabs.add().await.unwrap()];
-        tabs.tabs.lock()[1].seen -= 60_000;
-        for _ in 2..=MOST {
-            tabs.add().await.unwrap();
+        let start = || Tabs::read(store.clone()).unwrap();
+        let mut tokens = Vec::new();
+        for _ in 0..MOST {
+            let tabs = start();
+            tokens.push(tabs.tokens().await.unwrap().token.clone());
+            // Starts without a tab.
+            start();
+            start();
         }
-        assert_eq!(tabs.hashes().len(), MOST);
-        assert!(tabs.know(&kept) && !tabs.know(&old));
-        // After a month without a connection.
-        for tab in tabs.tabs.lock().iter_mut() {
-            (tab.seen, tab.stored) = (tab.seen - FORGET, tab.stored - FORGET);
-        }
-        assert!(tabs.know(&kept));
-        tabs.store_seen().await;
-        assert_eq!(Tabs::read(store).hashes().len(), 1);
+        let last = start();
+        assert!(!last.know(&tokens[0]) && tokens[1..].iter().all(|token| last.know(token)));
+        assert_eq!(last.hashes.len(), MOST);
+    }
+
+    /// They were kept by the browser.
+    #[test]
+    fn tokens_of_a_former_version_are_not_valid() {
+        let home = tempfile::tempdir().unwrap();
+        let store: Arc<dyn SettingsStore> = Arc::new(Settings(open_store(home.path()).unwrap()));
+        let former = serde_json::json!([{"token_hash": hash("former"), "seen": 1_764_000_000_000_i64}]);
+        store.set(SETTING, former).unwrap();
+        assert!(!Tabs::read(store).unwrap().know("former"));
     }
 }

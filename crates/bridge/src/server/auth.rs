@@ -24,10 +24,12 @@ pub(crate) fn pass(server: &Server, caller: &Caller, headers: &HeaderMap) -> Opt
     devices.authenticate(token)
 }
 
-/// Returns whether a request has the token of this start and comes from this machine: then its sender may have a token
-/// that lasts longer.
-pub(crate) fn may_add_tab(server: &Server, caller: &Caller, headers: &HeaderMap) -> bool {
-    token(headers).is_some_and(|token| server.token.is(token)) && is_local(server, caller, headers)
+/// Returns whether a request comes from this machine and has a local token, that of a reloaded tab included: then its
+/// sender may have the tokens of a tab.
+pub(crate) fn may_exchange(server: &Server, caller: &Caller, headers: &HeaderMap) -> bool {
+    let tabs = &server.services.devices.tabs;
+    let is_known = |token: &str| server.token.is(token) || tabs.know(token) || tabs.may_reload(token);
+    token(headers).is_some_and(is_known) && is_local(server, caller, headers)
 }
 
 /// Returns whether a request comes from this machine, not through a proxy.

@@ -1,5 +1,5 @@
 //! The requests of clients on this machine before they connect: the proof that this is the bridge of their token, and a
-//! tab's exchange of the token of this start for one of its own.
+//! tab's exchange of its token for those of this start.
 
 use super::{
     auth,
@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 /// Routes of the loopback listener.
 pub(crate) fn routes() -> Router<Arc<Server>> {
-    Router::new().route(proof::PROOF, post(give_proof)).route("/tab", post(add_tab))
+    Router::new().route(proof::PROOF, post(give_proof)).route("/tab", post(exchange))
 }
 
 #[derive(Deserialize)]
@@ -59,23 +59,23 @@ async fn give_proof(
     Ok(answer_with(StatusCode::OK, json!({"port": port, "proof": proof})))
 }
 
-/// Gives a tab its own token. Only the token of this start can ask, so a tab cannot make others.
-async fn add_tab(
+/// Gives a tab its tokens, see [`crate::devices::tabs`].
+async fn exchange(
     State(server): State<Arc<Server>>,
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Result<Response, Response> {
-    let may_add = auth::may_add_tab(&server, &caller, request.headers());
+    let may_exchange = auth::may_exchange(&server, &caller, request.headers());
     let Empty {} = read(&server, &caller, request).await?;
-    if !may_add {
+    if !may_exchange {
         server.services.devices.refused(caller.address, "token");
         let _held = auth::delay_refusal(&server, &caller).await;
         return Err(refuse(StatusCode::UNAUTHORIZED, "token", "The token is missing or wrong."));
     }
-    match server.services.devices.tabs.add().await {
-        Ok(token) => Ok(answer_with(StatusCode::OK, json!({"token": token}))),
+    match server.services.devices.tabs.tokens().await {
+        Ok(tokens) => Ok(answer_with(StatusCode::OK, json!(tokens))),
         Err(fault) => {
-            tracing::error!(%fault, "could not give a browser tab its token");
+            tracing::error!(%fault, "could not give a browser tab its tokens");
             Err(refuse(StatusCode::INTERNAL_SERVER_ERROR, "internal", &fault.message))
         }
     }

@@ -127,7 +127,6 @@ async fn acp_endpoint(
     if !server.limits.authenticate(&caller.unauthenticated, &pass) {
         return refuse(StatusCode::SERVICE_UNAVAILABLE, "There are too many connections.");
     }
-    server.services.devices.tabs.store_seen().await;
     endpoint::answer(server, request, caller, pass).await
 }
 
