@@ -47,13 +47,20 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Returns the addresses, of those now `served`, whose network may be another one since the last call: another gateway
-    /// or interface, or any after the computer slept.
-    pub(crate) fn changed(
+    /// Returns whether the network of an address of ours may be another one since the last call, or none: see
+    /// [`Links::changed`].
+    pub(crate) fn elsewhere(
         &mut self,
         served: &BTreeSet<IpAddr>,
         now: BTreeMap<IpAddr, Link>,
-    ) -> BTreeSet<IpAddr> {
+    ) -> impl Fn(IpAddr) -> bool {
+        let changed = self.changed(served, now);
+        move |at| !served.contains(&at) || changed.contains(&at)
+    }
+
+    /// Returns the addresses, of those now `served`, whose network may be another one since the last call: another gateway
+    /// or interface, or any after the computer slept.
+    fn changed(&mut self, served: &BTreeSet<IpAddr>, now: BTreeMap<IpAddr, Link>) -> BTreeSet<IpAddr> {
         let slept = self.slept(Instant::now(), now_ms());
         self.known.retain(|address, _| served.contains(address));
         let mut changed = BTreeSet::new();
@@ -208,6 +215,21 @@ mod tests {
         assert!(!links.slept(now + Duration::from_secs(20), 45_000));
         // The clock was set back.
         assert!(!links.slept(now + Duration::from_secs(25), 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_address_is_elsewhere_when_it_is_gone_has_another_router_or_was_asleep() {
+        let away = IpAddr::from([10, 8, 0, 2]);
+        let served = BTreeSet::from([HOME]);
+        let at = |router: u8| BTreeMap::from([(HOME, link("en0", Some([192, 168, 1, router]), None))]);
+        let mut links = Links::default();
+        for (router, expected) in [(1, false), (1, false), (2, true), (2, false)] {
+            let elsewhere = links.elsewhere(&served, at(router));
+            assert_eq!((elsewhere(HOME), elsewhere(away)), (expected, true));
+        }
+        links.seen = Some((Instant::now(), now_ms() - 60_000));
+        assert!(links.elsewhere(&served, at(2))(HOME));
+        assert!(!links.elsewhere(&served, at(2))(HOME));
     }
 
     #[test]

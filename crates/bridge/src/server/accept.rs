@@ -280,3 +280,22 @@ impl<F: Future<Output: Send> + Send + 'static> Executor<F> for Tasks {
         self.tracker.spawn(self.closing.clone().run_until_cancelled_owned(request));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gate_admits_the_members_of_its_network_alone() {
+        let gate = |members| Gate {
+            kind: Listener::Web,
+            members,
+            accepting: CancellationToken::new(),
+            closing: CancellationToken::new(),
+        };
+        let [here, public] = [[192, 168, 1, 7], [203, 0, 113, 9]].map(IpAddr::from);
+        let members = gate(Some(Prefix::new(here, 24)));
+        assert!(members.admits(here) && !members.admits(public));
+        assert!(gate(None).admits(public), "by choice, anyone");
+    }
+}

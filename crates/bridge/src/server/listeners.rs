@@ -219,9 +219,9 @@ impl Listeners {
         }
         let is_app = |(kind, _): &&(Listener, IpAddr)| *kind == Listener::App;
         let served: BTreeSet<IpAddr> = wanted.keys().filter(is_app).map(|(_, address)| *address).collect();
-        let changed = self.links.changed(&served, run_blocking(links::read).await.unwrap_or_default());
+        let elsewhere = self.links.elsewhere(&served, run_blocking(links::read).await.unwrap_or_default());
         let here = self.network.loopback.ip();
-        devices.end_apps(|at| at != here && (!served.contains(&at) || changed.contains(&at)));
+        devices.end_apps(|at| at != here && elsewhere(at));
     }
 
     /// Opens a port unless it is open. Returns the problem if it cannot be opened.
