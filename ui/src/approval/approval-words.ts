@@ -67,7 +67,7 @@ export function commandNote({ program, called, cwd, digests = [] }: ApprovalComm
   if (program === undefined) return "The agent runs this itself; OpenAgents can't enforce it.";
   const files = digests.map(({ path }) => (workspace !== undefined && path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path));
   const bound = files.length === 0 ? '' : ` Only with ${listed(files)} unchanged.`;
-  return `Runs exactly this command in \`${cwd ?? ''}\`.${called === undefined ? '' : ` The program is \`${program}\`.`}${bound}`;
+  return `Runs exactly this command in \`${plain(cwd ?? '')}\`.${called === undefined ? '' : ` The program is \`${plain(program)}\`.`}${bound}`;
 }
 
 function listed(files: readonly string[]): string {

@@ -84,7 +84,7 @@ test('text is as large as the reader has set it', () => {
 });
 
 test('every used token exists', () => {
-  const local = new Set(['rows', 'frame-columns', 'digits', 'width']);
+  const local = new Set(['rows', 'frame-columns', 'digits', 'width', 'asked-height']);
   const missing: string[] = [];
   for (const entry of readdirSync(SRC, { recursive: true, encoding: 'utf8' })) {
     if (!/\.(svelte|css)$/.test(entry)) continue;

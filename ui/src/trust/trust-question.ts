@@ -1,5 +1,6 @@
 import type { Approval } from '../connection/agents-wire';
 import type { Access } from '../connection/devices-wire';
+import { plain } from '../kit/plain';
 import { baseName } from '../words/paths';
 
 /** A file, or a folder of files, that agents read in the folder where they start. */
@@ -33,7 +34,7 @@ export function trustQuestion({ subject, rawInput }: Approval): TrustQuestion | 
 }
 
 /** `Trust “app”?` */
-export const trustTitle = ({ workspace }: TrustQuestion): string => `Trust “${baseName(workspace)}”?`;
+export const trustTitle = ({ workspace }: TrustQuestion): string => `Trust “${plain(baseName(workspace))}”?`;
 
 /** `Trusted on Desktop` */
 export function trustOutcome({ optionId, by }: Approval): string {
