@@ -111,13 +111,13 @@ async fn no_hook_runs_before_the_folder_is_trusted_and_a_changed_one_asks_again(
         told.contains(&format!("Claude Code ({}) starts in {}", claude.display(), stage.folder())),
         "{told}"
     );
-    ensure!(told.contains("hook SessionStart: touch "), "{told}");
+    ensure!(told.contains("hooks.SessionStart.hooks.command: touch "), "{told}");
     assert!(!stage.canary.exists(), "a hook has run before the folder was trusted");
 
     // The command line stands in for the desktop, and says the same.
     let trusted = stage.run(&["workspaces", "trust", "."])?;
     ensure!(
-        trusted.contains(&format!("Trusted  {}", stage.folder())) && trusted.contains("hook SessionStart"),
+        trusted.contains(&format!("Trusted  {}", stage.folder())) && trusted.contains("hooks.SessionStart"),
         "{trusted}"
     );
     editor.until("the end of the turn", |frame| frame["id"] == id).await?;
@@ -159,7 +159,7 @@ async fn a_terminal_on_this_machine_asks_in_place() -> Result<()> {
     let mut terminal = PseudoTerminal::start(stage.openagents(&["attach"])?)?;
     let at = terminal.until("Trust this folder?", 0)?;
     let at = terminal.until("Claude Code (", at)?;
-    let at = terminal.until("hook SessionStart: touch ", at)?;
+    let at = terminal.until("hooks.SessionStart.hooks.command: touch ", at)?;
     let at = terminal.until("1  Trust", at)?;
     let at = terminal.until("2  Not now", at)?;
     assert!(!stage.canary.exists());
@@ -189,7 +189,7 @@ async fn a_command_asks_in_place_before_its_delegate_starts() -> Result<()> {
 
     for (answer, started) in [("n", false), ("y", true)] {
         let mut terminal = PseudoTerminal::start(stage.openagents(&arguments)?)?;
-        let at = terminal.until("hook SessionStart: touch ", 0)?;
+        let at = terminal.until("hooks.SessionStart.hooks.command: touch ", 0)?;
         let at = terminal.until("Trust it? [y/N]", at)?;
         terminal.type_line(answer)?;
         terminal.until("The tool said: ", at)?;

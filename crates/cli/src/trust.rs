@@ -61,9 +61,12 @@ mod tests {
         Trust this folder?
           Codex (/bin/codex) starts in /w/app
           It was trusted before; since then these files have changed:
+          - .claude/settings.json
+              hook Stop: make\u{1b}
           - .mcp.json
               server a: node a.js
-          Not everything could be read, so you will be asked each time.
+          - AGENTS.md (instructions)
+          Agents would read something here that cannot be shown whole, so this folder cannot be trusted. Remove or shorten what is marked, then send the prompt again.
         ");
         insta::assert_snapshot!(asked(false, &[], true), @r"
         Trust this folder?

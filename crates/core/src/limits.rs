@@ -168,23 +168,22 @@ pub(crate) mod walk {
 
 /// What a folder brings to agents.
 pub(crate) mod trust {
-    /// Bytes of a file that are read; of a larger one, size and time of change count too.
+    /// Bytes of a file that are read; of a larger script, size and time of change count too.
     pub(crate) const FILE: u64 = 1 << 20;
     /// Bytes read altogether: some 50 ms before each turn of an agent.
     pub(crate) const BYTES: u64 = 16 << 20;
-    /// Entries of all directories. With more, no answer is remembered.
+    /// Entries of all directories. With more, the folder cannot be trusted.
     pub(crate) const ENTRIES: usize = 2_000;
     /// Nesting of directories.
     pub(crate) const DEPTH: usize = 8;
     /// Folders above, within the repository.
     pub(crate) const LEVELS: usize = 32;
-    /// Words of hooks that are looked up as files of the folder.
-    pub(crate) const WORDS: usize = 2_000;
-    /// Lines that a person is shown, and their bytes: they travel with the question.
-    pub(crate) const LINES: usize = 200;
+    /// Words of settings that are looked up as files of the folder.
+    pub(crate) const WORDS: usize = 5_000;
+    /// Lines that a person is shown, and their bytes: they travel with the question. With more, the folder cannot be
+    /// trusted.
+    pub(crate) const LINES: usize = 1_000;
     pub(crate) const TEXT: usize = 64 << 10;
-    /// Characters of a line: a long command is shown whole.
-    pub(crate) const LINE: usize = 1_000;
 }
 
 /// Stages on threads of their own.

@@ -22,7 +22,7 @@ export interface TrustQuestion {
   /** The folder was trusted before, and some of its files have changed. */
   again: boolean;
   files: AgentFile[];
-  /** Everything was read; otherwise the question comes each time. */
+  /** Everything was read and is told whole; otherwise the folder cannot be trusted. */
   complete: boolean;
 }
 

@@ -171,7 +171,7 @@ async fn an_editor_is_asked_in_place() {
     assert_eq!(call["title"], "Trust this folder?");
     let told = call["content"][0]["content"]["text"].as_str().unwrap();
     assert!(
-        told.contains("Codex (/usr/bin/codex) starts in ") && told.contains("statusLine: date"),
+        told.contains("Codex (/usr/bin/codex) starts in ") && told.contains("statusLine.command: date"),
         "{told}"
     );
     let selected = json!({"outcome": {"outcome": "selected", "optionId": "trust"}});
@@ -471,6 +471,39 @@ async fn nothing_of_a_hostile_repository_runs_before_it_is_trusted() {
     trust(&house, &house.workspace).await;
     phone.notes_until("Done.").await;
     assert!(canary.exists());
+}
+
+/// Settings behind a link that leads out are read by agents, but not by us.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_folder_that_hides_its_settings_cannot_be_trusted() {
+    let agent = hooked();
+    let (house, _) = untrusted_house(vec![agent.clone()]).await;
+    let canary = house.home.path().join("canary");
+    hostile(&house.workspace, &canary);
+    let (shown, hidden) = (house.workspace.join(".claude"), house.workspace.join("tools"));
+    std::fs::rename(&shown, &hidden).unwrap();
+    std::os::unix::fs::symlink("../demo/tools", &shown).unwrap();
+    let mut client = ours_client(&house, "Window").await;
+    let session = session_in(&mut client, &house, CODEX).await;
+    let id = client.ask("session/prompt", prompt(&session, "Fix it")).await;
+    let question = asked(&mut client).await;
+    assert_eq!(question["rawInput"]["complete"], false);
+    let options = question["options"].as_array().unwrap().iter().map(|option| option["id"].as_str().unwrap());
+    assert_eq!(options.collect::<Vec<_>>(), ["not-now"]);
+    let (_, why) = client.error(ANSWER, answer(&session, &question, "trust")).await;
+    assert_eq!(why, "There is no option trust; there are not-now.");
+    let (_, why) = client.error("_openagents/trust/add", json!({"path": house.workspace})).await;
+    assert!(why.contains("a link out of the folder") && why.contains("cannot be trusted"), "{why}");
+    client.request(ANSWER, answer(&session, &question, "not-now")).await;
+    client.answer(id).await;
+    assert_eq!((started(&agent), canary.exists()), (0, false));
+    // Without the link, it is asked about as usual.
+    std::fs::remove_file(&shown).unwrap();
+    std::fs::rename(&hidden, &shown).unwrap();
+    trust(&house, &house.workspace).await;
+    client.request("session/prompt", prompt(&session, "Fix it")).await;
+    assert_eq!((started(&agent), canary.exists()), (1, true));
 }
 
 #[tokio::test]

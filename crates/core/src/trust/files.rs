@@ -11,17 +11,21 @@ use crate::{
 use sha2::{Digest, Sha256};
 use std::{
     io::Read,
-    path::Path,
+    path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
 };
 
 /// Reads folders, one after the other, within limits for all of them.
 pub(super) struct FolderReader {
+    /// The root of the repository, or the folder if it is in none. Paths are relative to it.
+    pub(super) top: Workspace,
+    /// The folder that agents run in.
+    pub(super) own: PathBuf,
     found: AgentFiles,
     /// Bytes and entries left to read.
     pub(super) bytes: u64,
     pub(super) entries: usize,
-    /// Words of hooks left to look up.
+    /// Words of settings left to look up.
     pub(super) words: usize,
     /// Lines and bytes left to show.
     lines: usize,
@@ -32,9 +36,7 @@ pub(super) struct FolderReader {
 pub(super) enum Content {
     /// The beginning of a file; all of it unless `rest` has its size and the time of its last change.
     Bytes { bytes: Vec<u8>, rest: Option<(u64, u128)> },
-    /// A directory.
-    Directory,
-    /// Something else, in words. Agents cannot read it as settings either, or it lies outside of the folder.
+    /// Something else, in words. What agents would read there is not known.
     Other(String),
 }
 
@@ -46,10 +48,19 @@ pub(super) struct Said {
     pub(super) counts: Vec<u8>,
 }
 
+impl Said {
+    /// One line, which counts.
+    pub(super) fn line(line: String) -> Self {
+        Self { counts: line.clone().into_bytes(), says: vec![line] }
+    }
+}
+
 impl FolderReader {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(top: Workspace, own: &Path) -> Self {
         let found = AgentFiles { files: Vec::new(), complete: true };
         Self {
+            top,
+            own: own.to_owned(),
             found,
             bytes: limits::BYTES,
             entries: limits::ENTRIES,
@@ -59,7 +70,7 @@ impl FolderReader {
         }
     }
 
-    /// Notes that something could not be read, so that a change of it would go unnoticed.
+    /// Notes that something could not be read or shown whole, so that the folder cannot be trusted.
     pub(super) fn cut(&mut self) {
         self.found.complete = false;
     }
@@ -87,34 +98,45 @@ impl FolderReader {
             shown.push(line);
         }
         if shown.len() < lines.len() {
-            shown.push(format!("and {} more", lines.len().saturating_sub(shown.len())));
+            self.cut();
+            shown.push(format!("and {} more, too long to show", lines.len().saturating_sub(shown.len())));
         }
         shown
     }
 
-    /// Reads a file. Blocks on nothing, and leaves the folder by no link.
-    pub(super) fn read(&mut self, folder: &Workspace, path: &Path) -> Content {
-        let opened = match folder.open_file(path) {
+    /// Returns where a link out of the repository leads, in words; `None` if `path` does not lead out.
+    pub(super) fn leads_out(&self, path: &Path) -> Option<String> {
+        matches!(self.top.open_file(path), Err(PathError::Outside(_))).then(|| {
+            let target = std::fs::canonicalize(self.top.root().join(path));
+            let target = target.map(|target| target.display().to_string());
+            format!("a link out of the folder, to {}", target.unwrap_or_else(|_| "nowhere".to_owned()))
+        })
+    }
+
+    /// Reads a file. Blocks on nothing, and leaves the repository by no link.
+    pub(super) fn read(&mut self, path: &Path) -> Content {
+        let opened = match self.top.open_file(path) {
             Ok(opened) => opened,
-            Err(PathError::Outside(_)) => {
-                // Where it leads is what can change here.
-                let target = std::fs::canonicalize(folder.root().join(path));
-                let target = target.map(|target| target.display().to_string());
-                return Content::Other(format!(
-                    "a link to {}",
-                    target.unwrap_or_else(|_| "nowhere".to_owned())
-                ));
+            Err(error) => {
+                self.cut();
+                return Content::Other(match error {
+                    PathError::Outside(_) => {
+                        let link =
+                            self.leads_out(path).unwrap_or_else(|| "a link out of the folder".to_owned());
+                        format!("{link}: remove it")
+                    }
+                    PathError::NotFound(_) => "a link to nowhere: remove it".to_owned(),
+                    PathError::WrongKind(_) => "not a regular file: remove it".to_owned(),
+                    PathError::Denied(_) | PathError::Io(_) => "unreadable: remove it".to_owned(),
+                });
             }
-            Err(PathError::NotFound(_)) => return Content::Other("a link to nowhere".to_owned()),
-            Err(PathError::WrongKind(_)) if folder.open_dir(path).is_ok() => return Content::Directory,
-            Err(PathError::WrongKind(_)) => return Content::Other("not a regular file".to_owned()),
-            Err(PathError::Denied(_) | PathError::Io(_)) => return Content::Other("unreadable".to_owned()),
         };
         let most = limits::FILE.min(self.bytes);
         let mut bytes = Vec::new();
         // One more than kept, so that a file that grows meanwhile is not taken for whole.
         if opened.file.take(most.saturating_add(1)).read_to_end(&mut bytes).is_err() {
-            return Content::Other("unreadable".to_owned());
+            self.cut();
+            return Content::Other("unreadable: remove it".to_owned());
         }
         let is_whole = bytes.len() as u64 <= most;
         bytes.truncate(usize::try_from(most).unwrap_or(usize::MAX));

@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 pub struct AgentFiles {
     /// In a fixed order: those of the folder, then those of the folders above it in the same repository.
     pub files: Vec<AgentFile>,
-    /// Everything was read. Otherwise no answer is remembered, because a change could go unnoticed.
+    /// Everything was read and is told whole. Otherwise the folder cannot be trusted: something would go unseen, now or
+    /// when it changes.
     pub complete: bool,
 }
 
@@ -21,8 +22,8 @@ pub struct AgentFile {
     pub path: String,
     /// What it is for.
     pub kind: AgentFileKind,
-    /// What it makes agents do, one line each: `hook PreToolUse (Bash): ./check.sh`. At most 200 lines for all files, of
-    /// at most 1,000 characters.
+    /// What it makes agents do, one line for each setting: `hooks.Stop.hooks.command: ./check.sh`. At most 1,000 lines
+    /// and 64 KiB for all files.
     pub says: Vec<String>,
     /// SHA-256 of what counts, in hex; equal content has equal digests wherever it lies. Absent if a change needs no new
     /// answer.

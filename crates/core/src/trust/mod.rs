@@ -1,7 +1,8 @@
 //! What a folder brings to the agents that are started in it, and whether the trust in another folder covers it.
 //!
 //! Agents read settings from the folder that they run in: hooks that run by themselves, servers that are started,
-//! permissions. A person who trusts a folder sees them first, and is asked again when one of them changes.
+//! permissions. A person who trusts a folder sees them first, whole, and is asked again when one of them changes. What
+//! cannot be shown whole cannot be trusted.
 //!
 //! Files are read beneath a workspace handle, up to the limits in `limits::trust`. Nothing here runs anything.
 
@@ -10,9 +11,12 @@ mod claude;
 mod coverage;
 mod files;
 mod found;
+#[cfg(test)]
+mod hostile_tests;
 mod question;
 mod read;
-mod servers;
+mod scripts;
+mod settings;
 mod shown;
 #[cfg(test)]
 mod tests;
@@ -20,7 +24,7 @@ mod tree;
 
 pub use coverage::covers;
 pub use found::{AgentFile, AgentFileKind, AgentFiles};
-pub use question::{NOT_NOW, TRUST, TRUST_TITLE, TrustQuestion};
+pub use question::{NOT_NOW, NOT_WHOLE, TRUST, TRUST_TITLE, TrustQuestion};
 
 use crate::{
     history::top_of,
@@ -31,24 +35,31 @@ use files::FolderReader;
 use std::path::Path;
 
 /// Reads what a folder brings to agents, with the folders above it up to the root of its repository: agents that run in
-/// a part of a repository read settings there too.
+/// a part of a repository read settings there too, and links may lead from one part to another.
 pub fn look(folder: &Path) -> Result<AgentFiles, WorkspaceError> {
     let own = Workspace::open(folder)?;
-    let mut reader = FolderReader::new();
-    read::folder(&mut reader, &own, "");
-    if let Some(top) = top_of(own.root()) {
-        let above = own.root().ancestors().skip(1).take_while(|above| above.starts_with(&top));
-        let mut prefix = String::new();
-        for (level, above) in above.enumerate() {
-            prefix.push_str("../");
+    let root = own.root().to_owned();
+    let (mut top, mut levels, mut is_cut) = (own, 0, false);
+    if let Some(repository) = top_of(&root) {
+        for above in root.ancestors().skip(1).take_while(|above| above.starts_with(&repository)) {
             match Workspace::open(above) {
-                Ok(_) if level >= limits::LEVELS => reader.cut(),
-                Ok(above) => read::folder(&mut reader, &above, &prefix),
+                Ok(above) if levels < limits::LEVELS => (top, levels) = (above, levels + 1),
                 // The home folder: what lies there is the person's own.
                 Err(WorkspaceError::TooWide(_)) => break,
-                Err(WorkspaceError::NotADirectory | WorkspaceError::Unreadable(_)) => reader.cut(),
+                Ok(_) | Err(WorkspaceError::NotADirectory | WorkspaceError::Unreadable(_)) => {
+                    is_cut = true;
+                    break;
+                }
             }
         }
+    }
+    let inside = root.strip_prefix(top.root()).unwrap_or(Path::new("")).to_owned();
+    let mut reader = FolderReader::new(top, &inside);
+    if is_cut {
+        reader.cut();
+    }
+    for (level, folder) in inside.ancestors().enumerate() {
+        read::folder(&mut reader, folder, &"../".repeat(level));
     }
     Ok(reader.end())
 }

@@ -12,6 +12,10 @@ pub const TRUST: &str = "trust";
 /// See [`TRUST`].
 pub const NOT_NOW: &str = "not-now";
 
+/// Why a folder cannot be trusted.
+pub const NOT_WHOLE: &str = "Agents would read something here that cannot be shown whole, so this folder cannot be trusted. \
+                             Remove or shorten what is marked, then send the prompt again.";
+
 /// What a person is told before they answer; the raw input of the approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -47,21 +51,21 @@ impl TrustQuestion {
             false => "It brings:".to_owned(),
         });
         lines.extend(self.brings.lines(self.again));
-        if !self.brings.complete {
-            lines.push("Not everything could be read, so you will be asked each time.".to_owned());
-        }
         lines
     }
 }
 
 impl AgentFiles {
-    /// Returns the files and what they say as plain lines; only what has changed, if `changed`.
+    /// Returns the files and what they say as plain lines; only what has changed, if `changed` and all of it can be shown.
     pub fn lines(&self, changed: bool) -> Vec<String> {
         let mut lines = Vec::new();
-        for file in self.files.iter().filter(|file| file.changed || !changed) {
+        for file in self.files.iter().filter(|file| file.changed || !changed || !self.complete) {
             let note = if file.kind == AgentFileKind::Instructions { " (instructions)" } else { "" };
             lines.push(format!("- {}{note}", file.path));
             lines.extend(file.says.iter().map(|line| format!("    {line}")));
+        }
+        if !self.complete {
+            lines.push(NOT_WHOLE.to_owned());
         }
         lines
     }

@@ -3,46 +3,45 @@
 use super::{
     catalogue::{ENTRIES, Format},
     claude,
-    files::{Content, FolderReader, Said, whole},
-    servers, tree,
+    files::{Content, FolderReader, Said},
+    settings, tree,
 };
-use crate::workspace::Workspace;
 use std::path::Path;
 
-/// Reads a folder; paths are shown after `prefix`.
-pub(super) fn folder(reader: &mut FolderReader, folder: &Workspace, prefix: &str) {
+/// Reads a `level` of the repository; paths are shown after `prefix`.
+pub(super) fn folder(reader: &mut FolderReader, level: &Path, prefix: &str) {
     for (name, format) in ENTRIES {
-        if !folder.exists(Path::new(name)) {
+        let path = level.join(name);
+        if !reader.top.exists(&path) {
             continue;
         }
         let said = match format {
-            Format::Text => Said::default(),
-            Format::Tree => tree::read(reader, folder, Path::new(name)),
-            format => settings(reader, folder, name, *format),
+            Format::Text => instructions(reader, &path),
+            Format::Tree => tree::read(reader, level, &path),
+            format => settings_file(reader, level, &path, *format),
         };
         reader.add(format!("{prefix}{name}"), format.kind(), name, &said);
     }
 }
 
-fn settings(reader: &mut FolderReader, folder: &Workspace, name: &str, format: Format) -> Said {
-    let (bytes, rest) = match reader.read(folder, Path::new(name)) {
-        Content::Bytes { bytes, rest } => (bytes, rest),
-        Content::Directory => return other("it is a directory"),
-        Content::Other(why) => return other(&why),
-    };
-    if rest.is_some() {
-        return Said { says: vec!["too large to show".to_owned()], counts: whole(&bytes, rest) };
-    }
-    match (serde_json::from_slice(&bytes), format) {
-        (Ok(settings), Format::Claude | Format::ClaudeLocal) => {
-            claude::said(reader, folder, settings, format == Format::ClaudeLocal)
-        }
-        (Ok(settings), _) => Said { says: servers::says(&settings), counts: whole(&bytes, None) },
-        // Agents accept comments and more; what they make of it is not known here.
-        (Err(_), _) => Said { says: vec!["not plain JSON".to_owned()], counts: whole(&bytes, None) },
-    }
+/// Text for the model is listed, not shown. That it comes from somewhere else is.
+fn instructions(reader: &FolderReader, path: &Path) -> Said {
+    reader.leads_out(path).map(Said::line).unwrap_or_default()
 }
 
-fn other(why: &str) -> Said {
-    Said { says: vec![why.to_owned()], counts: why.as_bytes().to_vec() }
+fn settings_file(reader: &mut FolderReader, level: &Path, path: &Path, format: Format) -> Said {
+    let bytes = match reader.read(path) {
+        Content::Bytes { bytes, rest: None } => bytes,
+        Content::Bytes { .. } => {
+            reader.cut();
+            return Said::line("too large to show: shorten it".to_owned());
+        }
+        Content::Other(why) => return Said::line(why),
+    };
+    if matches!(format, Format::Claude | Format::ClaudeLocal)
+        && let Ok(settings) = serde_json::from_slice(&bytes)
+    {
+        return claude::said(reader, level, settings, format == Format::ClaudeLocal);
+    }
+    settings::said(reader, level, path, &bytes)
 }

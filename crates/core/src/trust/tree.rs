@@ -2,49 +2,55 @@
 
 use super::{
     files::{Content, FolderReader, Said, whole},
-    servers,
+    settings,
 };
 use crate::{limits::trust as limits, workspace::Workspace};
 use std::{ffi::OsString, path::Path};
 
-/// Reads every file below `top`, in the order of their names.
-pub(super) fn read(reader: &mut FolderReader, folder: &Workspace, top: &Path) -> Said {
+/// Packages that opencode installs for plugins. Like the other files that a script uses, they are not followed.
+const PACKAGES: &str = ".opencode/node_modules";
+
+/// Reads every file below `top`, in the order of their names. Settings are told, other files are named.
+pub(super) fn read(reader: &mut FolderReader, level: &Path, top: &Path) -> Said {
     let (mut said, mut open) = (Said::default(), vec![top.to_owned()]);
     let mut files = 0_usize;
     while let Some(path) = open.pop() {
-        let depth = path.components().count();
-        match names(reader, folder, &path) {
+        let depth = path.strip_prefix(level).unwrap_or(&path).components().count();
+        match names(reader, &path) {
             // Pushed in reverse, so that the first one is next.
             Some(names) if depth <= limits::DEPTH => {
-                open.extend(names.into_iter().rev().map(|name| path.join(name)));
+                let paths = names.into_iter().rev().map(|name| path.join(name));
+                open.extend(paths.filter(|path| *path != level.join(PACKAGES)));
                 continue;
             }
             Some(_) => {
                 reader.cut();
+                let inside = Workspace::shown(path.strip_prefix(top).unwrap_or(&path));
+                said.says.push(format!("{inside}: too deep to show"));
                 continue;
             }
             None => {}
         }
-        let content = reader.read(folder, &path);
         let inside = path.strip_prefix(top).unwrap_or(&path);
         let shown = Workspace::shown(inside);
-        let (line, hashed) = match content {
-            Content::Bytes { bytes, rest } => {
-                said.says.extend(
-                    servers::commands(inside, &bytes).into_iter().map(|line| format!("{shown}: {line}")),
-                );
-                (None, whole(&bytes, rest))
+        let file = match reader.read(&path) {
+            Content::Bytes { bytes, rest: None } if settings::is_told(&path) => {
+                settings::said(reader, level, &path, &bytes)
             }
-            Content::Directory => {
+            Content::Bytes { .. } if settings::is_told(&path) => {
                 reader.cut();
-                (Some("unreadable".to_owned()), Vec::new())
+                Said::line("too large to show: shorten it".to_owned())
             }
-            Content::Other(why) => (Some(why.clone()), why.into_bytes()),
+            Content::Bytes { bytes, rest } => {
+                said.says.push(shown.clone());
+                Said { says: Vec::new(), counts: whole(&bytes, rest) }
+            }
+            Content::Other(why) => Said::line(why),
         };
-        said.says.extend(line.map(|line| format!("{shown}: {line}")));
+        said.says.extend(file.says.into_iter().map(|line| format!("{shown}: {line}")));
         files += 1;
         said.counts.extend(whole(inside.as_os_str().as_encoded_bytes(), None));
-        said.counts.extend(whole(&hashed, None));
+        said.counts.extend(whole(&file.counts, None));
     }
     if files == 0 && said.says.is_empty() {
         said.says.push("empty".to_owned());
@@ -56,8 +62,8 @@ pub(super) fn read(reader: &mut FolderReader, folder: &Workspace, top: &Path) ->
 }
 
 /// Returns the sorted names in a directory; `None` if it is not one, or cannot be read.
-fn names(reader: &mut FolderReader, folder: &Workspace, path: &Path) -> Option<Vec<OsString>> {
-    let directory = folder.open_dir(path).ok()?;
+fn names(reader: &mut FolderReader, path: &Path) -> Option<Vec<OsString>> {
+    let directory = reader.top.open_dir(path).ok()?;
     let mut names = Vec::new();
     let Ok(entries) = directory.entries() else {
         reader.cut();

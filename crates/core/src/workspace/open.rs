@@ -2,7 +2,7 @@
 
 use super::{directory::Workspace, error::PathError};
 use cap_std::fs::{Dir, OpenOptions};
-use std::{fs::File, path::Path, time::SystemTime};
+use std::{fs::File, io::ErrorKind, path::Path, time::SystemTime};
 
 /// A regular file opened below the workspace.
 #[derive(Debug)]
@@ -41,9 +41,11 @@ impl Workspace {
         self.dir.open_dir(path).map_err(|error| PathError::beneath(&shown, &error))
     }
 
-    /// Returns whether `path` exists, including broken links.
+    /// Returns whether something is at `path`: also a broken link, and what cannot be looked at, as behind a link that
+    /// leads out.
     pub(crate) fn exists(&self, path: &Path) -> bool {
-        self.dir.symlink_metadata(path).is_ok()
+        let is_absent = |kind| matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory);
+        !self.dir.symlink_metadata(path).is_err_and(|error| is_absent(error.kind()))
     }
 
     /// Returns whether `path` is a regular file; false if it cannot be checked.

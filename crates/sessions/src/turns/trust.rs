@@ -52,7 +52,6 @@ pub(crate) fn gate(
                 true
             }
         };
-        let complete = brings.complete;
         let question = TrustQuestion {
             program: agent.program(cancel),
             workspace: folder,
@@ -62,9 +61,6 @@ pub(crate) fn gate(
             prompt: Some(prompt.said.text.clone()).filter(|text| text.len() <= KEPT_PROMPT),
         };
         ask(turns, session, agent.id(), &question, cancel)?;
-        if !complete {
-            return Ok(());
-        }
     }
 }
 
@@ -96,7 +92,7 @@ fn ask(
         title: TRUST_TITLE.to_owned(),
         raw_input: serde_json::to_value(question).ok(),
         command: None,
-        cut: false,
+        cut: !question.brings.complete,
         options: vec![
             option(TRUST, "Trust", OptionKind::AllowAlways),
             option(NOT_NOW, "Not now", OptionKind::RejectOnce),
@@ -112,7 +108,7 @@ fn ask(
     };
     let error = |message: &str| ToolCallStatus::Error { message: message.to_owned() };
     match answer {
-        ApprovalOutcome::Selected { option_id, .. } if option_id == TRUST => {
+        ApprovalOutcome::Selected { option_id, .. } if option_id == TRUST && question.brings.complete => {
             let by = answered_by(turns, &id);
             match grant(&turns.sessions, &question.workspace, &question.brings, &by) {
                 Ok(_) => {

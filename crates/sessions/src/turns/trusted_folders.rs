@@ -22,6 +22,9 @@ impl TurnExecutor {
             };
             let root = folder.canonicalize().map_err(|error| invalid(&error))?;
             let brings = look(&root).map_err(|error| invalid(&error))?;
+            if !brings.complete {
+                return Err(invalid(&brings.lines(false).join("\n")));
+            }
             let covered_by = grant(&sessions, &root, &brings, &by)?;
             Ok((brings, covered_by))
         };

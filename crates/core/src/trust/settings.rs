@@ -1,0 +1,158 @@
+//! Settings of any agent, told whole: every value by its name, or the text itself.
+
+use super::{
+    files::{FolderReader, Said, whole},
+    scripts,
+};
+use serde_json::{Map, Value};
+use std::path::Path;
+
+/// Members of settings that name files for the model to read, or that it may read. They do not run.
+const INSTRUCTIONS: &[&str] =
+    &["context", "contextFileName", "instructions", "permissions", "project_doc_fallback_filenames"];
+
+/// Members of front matter that only name and describe.
+const DESCRIPTIONS: &[&str] =
+    &["argument-hint", "color", "description", "license", "model", "name", "version"];
+
+/// Settings in words.
+pub(super) struct Told {
+    pub(super) lines: Vec<String>,
+    /// Those in which scripts of the folder may be named.
+    pub(super) runs: Vec<String>,
+}
+
+/// How the text of a file is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Syntax {
+    Json,
+    Toml,
+    /// Others, whose text is shown.
+    Text,
+    /// Text for the model, with settings before it.
+    Markdown,
+}
+
+/// Returns whether a file is told, and not only named.
+pub(super) fn is_told(path: &Path) -> bool {
+    syntax(path).is_some()
+}
+
+fn syntax(path: &Path) -> Option<Syntax> {
+    // What npm writes next to plugins.
+    if path.file_name().is_some_and(|name| name == "package-lock.json") {
+        return None;
+    }
+    let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+    Some(match extension.as_str() {
+        "json" | "jsonc" | "json5" => Syntax::Json,
+        "toml" => Syntax::Toml,
+        "yaml" | "yml" | "rules" => Syntax::Text,
+        "md" => Syntax::Markdown,
+        _ => return None,
+    })
+}
+
+/// Tells the settings in a file, all of which count, with the scripts of the folder that they name.
+pub(super) fn said(reader: &mut FolderReader, level: &Path, path: &Path, bytes: &[u8]) -> Said {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        reader.cut();
+        return Said::line("not text: remove it".to_owned());
+    };
+    let told = match syntax(path) {
+        Some(Syntax::Json) => serde_json::from_str(text).ok().map(|value| values(&value)),
+        Some(Syntax::Toml) => toml::from_str(text).ok().map(|value| values(&value)),
+        Some(Syntax::Markdown) => Some(raw(front_matter(text))),
+        Some(Syntax::Text) | None => None,
+    };
+    // Agents accept comments and more. What they make of it is not known here, so the text itself is shown.
+    let Told { lines, runs } =
+        told.unwrap_or_else(|| raw(text.lines().filter(|line| !line.trim().is_empty())));
+    let mut counts = whole(bytes, None);
+    counts.extend(scripts::contents(reader, level, &runs));
+    Said { says: lines, counts }
+}
+
+fn raw<'a>(lines: impl IntoIterator<Item = &'a str>) -> Told {
+    let lines: Vec<_> = lines.into_iter().map(str::to_owned).collect();
+    Told { runs: lines.clone(), lines }
+}
+
+/// Tells every value: `mcpServers.db.command: node a.js`.
+pub(super) fn values(settings: &Value) -> Told {
+    let (mut lines, mut runs) = (Vec::new(), Vec::new());
+    match settings {
+        Value::Object(members) => {
+            for (name, value) in members {
+                let from = lines.len();
+                member(members, name, value, name, &mut lines);
+                if !INSTRUCTIONS.contains(&name.as_str()) {
+                    runs.extend_from_slice(lines.get(from..).unwrap_or_default());
+                }
+            }
+        }
+        other => lines.push(words(other)),
+    }
+    Told { lines, runs }
+}
+
+/// Tells a member of an object. The arguments of a command are told with it, as they would be typed.
+fn member(members: &Map<String, Value>, key: &str, value: &Value, name: &str, lines: &mut Vec<String>) {
+    match (key, value, members.get("command"), members.get("args")) {
+        ("command", Value::String(command), _, Some(arguments @ Value::Array(values)))
+            if !values.is_empty() =>
+        {
+            lines.push(format!("{name}: {command} {}", words(arguments)));
+        }
+        ("args", Value::Array(_), Some(Value::String(_)), _) => {}
+        (_, value, ..) => tell(value, name, lines),
+    }
+}
+
+fn tell(value: &Value, name: &str, lines: &mut Vec<String>) {
+    match value {
+        Value::Object(members) if !members.is_empty() => {
+            for (key, value) in members {
+                member(members, key, value, &format!("{name}.{key}"), lines);
+            }
+        }
+        Value::Array(values) if values.iter().any(|value| value.is_object() || value.is_array()) => {
+            values.iter().for_each(|value| tell(value, name, lines));
+        }
+        value => lines.push(format!("{name}: {}", words(value))),
+    }
+}
+
+/// Returns a value on one line: a text bare, a list as the words of a command.
+fn words(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(values) if !values.is_empty() => values.iter().map(word).collect::<Vec<_>>().join(" "),
+        other => other.to_string(),
+    }
+}
+
+/// Returns one argument, quoted where a shell would need it.
+fn word(value: &Value) -> String {
+    let Value::String(text) = value else { return value.to_string() };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.clone(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
+/// Returns the front matter of a text, but for what only names and describes; all of the text if it does not end.
+fn front_matter(text: &str) -> impl Iterator<Item = &str> {
+    let text = text.trim_start_matches(|c: char| c == '\u{feff}' || c.is_whitespace());
+    let text = if text.starts_with("---") { text } else { "" };
+    text.lines().skip(1).take_while(|line| line.trim_end() != "---").filter(|line| !is_description(line))
+}
+
+/// Returns whether a line of front matter is a plain text that only names or describes.
+fn is_description(line: &str) -> bool {
+    let Some((name, text)) = line.split_once(": ") else { return line.trim().is_empty() };
+    // Other characters than these begin something that YAML does not take for a text, or that other lines continue.
+    let is_plain = text.starts_with(|c: char| c.is_alphanumeric() || "\"'[".contains(c));
+    DESCRIPTIONS.contains(&name) && is_plain && super::shown::visible(line) == line
+}
