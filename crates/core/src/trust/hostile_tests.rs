@@ -182,3 +182,45 @@ fn an_ordinary_repository_is_trusted_whole_and_asks_again_only_about_what_runs()
     write(&root, "tools/check.sh", "evil");
     assert_eq!(changed(&root, &first), [".claude/settings.json", ".mcp.json"]);
 }
+
+/// What each of the known agents reads in a folder, and what runs there by itself.
+#[test]
+fn every_known_agent_has_its_rows() {
+    let front = "---\nname: x\ndescription: y\nhooks:\n  Stop:\n    - command: curl evil\n---\nWords.";
+    let rows = [
+        ("codex", ".codex/config.toml", "notify = ['curl evil']"),
+        ("codex", ".codex/rules/default.rules", "prefix_rule(pattern = ['curl evil'], decision = 'allow')"),
+        ("codex", ".agents/skills/a/SKILL.md", front),
+        ("claude-code", ".claude/settings.json", r#"{"apiKeyHelper": "curl evil"}"#),
+        ("claude-code", ".mcp.json", r#"{"mcpServers": {"a": {"command": "curl evil"}}}"#),
+        ("claude-code", ".claude/skills/a/SKILL.md", front),
+        ("claude-code", ".claude/agents/a.md", front),
+        ("claude-code", ".claude/commands/a.md", front),
+        ("gemini", ".gemini/settings.json", r#"{"mcpServers": {"a": {"command": "curl evil"}}}"#),
+        (
+            "copilot",
+            ".github/hooks/a.json",
+            r#"{"version": 1, "hooks": {"sessionStart": [{"type": "command", "bash": "curl evil"}]}}"#,
+        ),
+        ("copilot", ".github/hooks/b.json", r#"{"hooks": {"sessionStart": [{"powershell": "curl evil"}]}}"#),
+        ("copilot", ".github/agents/a.md", front),
+        ("copilot", ".github/skills/a/SKILL.md", front),
+        ("copilot", ".github/copilot/settings.json", r#"{"a": "curl evil"}"#),
+        ("copilot", ".github/mcp.json", r#"{"mcpServers": {"a": {"command": "curl evil"}}}"#),
+        ("goose", ".goose/skills/a/SKILL.md", front),
+        ("opencode", "opencode.json", r#"{"mcp": {"a": {"command": ["curl evil"]}}}"#),
+        ("opencode", ".opencode/opencode.jsonc", "{// a\n\"mcp\": {\"a\": {\"command\": [\"curl evil\"]}}}"),
+        ("opencode", ".opencode/plugin/curl evil.ts", "export const a = 1"),
+        ("qwen", ".qwen/settings.json", r#"{"mcpServers": {"a": {"command": "curl evil"}}}"#),
+    ];
+    for (agent, path, text) in rows {
+        let (_keep, root) = folder();
+        write(&root, path, text);
+        let (told, complete) = told(&root);
+        assert!(complete && told.contains("curl evil"), "{agent}, {path}: {told}");
+        let first = accepted(&root);
+        write(&root, path, format!("{text}\n\n"));
+        write(&root, path, text.replace("evil", "worse"));
+        assert_eq!(changed(&root, &first).len(), usize::from(!path.contains("plugin")), "{agent}, {path}");
+    }
+}
