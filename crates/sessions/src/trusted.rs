@@ -1,7 +1,7 @@
 //! The trusted workspaces, and which of them covers a folder.
 
 use crate::store::{Store, StoreError, TrustedWorkspace};
-use openagents_core::trust::{AgentFiles, covers};
+use openagents_core::trust::{AgentFiles, place};
 use parking_lot::Mutex;
 use std::{
     collections::BTreeSet,
@@ -20,14 +20,14 @@ pub struct TrustedWorkspaces {
 }
 
 /// Whether agents may start in a folder.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// A person trusts it, and has seen what it brings.
     Trusted,
     /// No trusted workspace covers it.
     Unknown,
-    /// A trusted workspace covers it, but it brings something that no person has seen. These digests were seen.
-    Changed(BTreeSet<String>),
+    /// A trusted workspace covers it, but it brings something there that no person has seen. That is marked.
+    Changed,
 }
 
 impl fmt::Debug for TrustedWorkspaces {
@@ -56,24 +56,27 @@ impl TrustedWorkspaces {
         self.watchers.lock().push(on_change);
     }
 
-    /// Decides about a folder, which is canonical. Reads git's files. Blocks.
-    pub(crate) fn verdict(&self, folder: &Path, brings: &AgentFiles) -> Verdict {
-        let covering: Vec<_> = self.list().into_iter().filter(|row| covers(&row.path, folder)).collect();
-        if covering.is_empty() {
-            return Verdict::Unknown;
+    /// Decides about a folder, which is canonical, and marks what has changed in it. Reads git's files. Blocks.
+    pub(crate) fn verdict(&self, folder: &Path, brings: &mut AgentFiles) -> Verdict {
+        let covering =
+            self.list().into_iter().filter_map(|row| Some((place(&row.path, folder)?, row.accepted)));
+        let covering: Vec<(_, BTreeSet<_>)> =
+            covering.map(|(place, accepted)| (place, accepted.into_iter().collect())).collect();
+        match covering.is_empty() {
+            true => Verdict::Unknown,
+            false if brings.mark_changes(&covering) => Verdict::Trusted,
+            false => Verdict::Changed,
         }
-        let accepted = covering.into_iter().flat_map(|row| row.accepted).collect();
-        if brings.are_accepted(&accepted) { Verdict::Trusted } else { Verdict::Changed(accepted) }
     }
 
     /// Stores that a person trusts a folder, which is canonical, with what it brings. In a workspace that covers it
     /// already, that is added there. Blocks.
     pub(crate) fn trust(&self, folder: &Path, brings: &AgentFiles, by: &str) -> Result<PathBuf, StoreError> {
-        let covering = self.list().into_iter().filter(|row| covers(&row.path, folder));
-        let path = covering.map(|row| row.path).max_by_key(|path| path.components().count());
-        let path = path.unwrap_or_else(|| folder.to_owned());
-        let digests: Vec<_> = brings.digests().map(str::to_owned).collect();
-        self.store.trust_workspace(&path, by, &digests)?;
+        let covering = self.list().into_iter().filter_map(|row| Some((place(&row.path, folder)?, row.path)));
+        let nearest = covering.max_by_key(|(_, path)| path.components().count());
+        let (place, path) = nearest.unwrap_or_else(|| (PathBuf::new(), folder.to_owned()));
+        let accepted: Vec<_> = brings.accepted(&place).collect();
+        self.store.trust_workspace(&path, by, &accepted)?;
         self.reload()?;
         Ok(path)
     }
@@ -113,7 +116,7 @@ mod tests {
         std::fs::create_dir_all(app.join("part")).unwrap();
         let store = Store::open(home.path(), &[]).unwrap();
         let trusted = TrustedWorkspaces::load(store.clone());
-        let verdict = |folder: &Path| trusted.verdict(folder, &look(folder).unwrap());
+        let verdict = |folder: &Path| trusted.verdict(folder, &mut look(folder).unwrap());
         assert_eq!(verdict(&app), Verdict::Unknown);
         trusted.trust(&app, &look(&app).unwrap(), "Window").unwrap();
         assert_eq!((verdict(&app), verdict(&app.join("part"))), (Verdict::Trusted, Verdict::Trusted));
@@ -123,7 +126,7 @@ mod tests {
         // What a part of it brings is asked about once, and belongs to it.
         std::fs::write(app.join("part/.mcp.json"), "{}").unwrap();
         let part = app.join("part");
-        assert_eq!(verdict(&part), Verdict::Changed(BTreeSet::new()));
+        assert_eq!(verdict(&part), Verdict::Changed);
         assert_eq!(verdict(&app), Verdict::Trusted);
         assert_eq!(trusted.trust(&part, &look(&part).unwrap(), "Terminal").as_ref(), Ok(&app));
         assert_eq!(verdict(&part), Verdict::Trusted);
@@ -136,16 +139,54 @@ mod tests {
     }
 
     #[test]
+    fn settings_are_accepted_where_they_lie_and_with_the_scripts_there() {
+        let (home, keep) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let base = keep.path().canonicalize().unwrap();
+        let write = |path: &str, text: &str| {
+            std::fs::create_dir_all(base.join(path).parent().unwrap()).unwrap();
+            std::fs::write(base.join(path), text).unwrap();
+        };
+        let servers = r#"{"mcpServers": {"a": {"command": "node", "args": ["./tools/mcp.js"]}}}"#;
+        for folder in ["app", "app/copy", "app/vendored", "side"] {
+            write(&format!("{folder}/.mcp.json"), servers);
+            write(&format!("{folder}/tools/mcp.js"), "serve()");
+        }
+        write("app/.git/HEAD", "ref: refs/heads/main\n");
+        write("app/.git/worktrees/side/gitdir", base.join("side/.git").to_str().unwrap());
+        write("app/.git/worktrees/side/commondir", "../..\n");
+        write("side/.git", &format!("gitdir: {}\n", base.join("app/.git/worktrees/side").display()));
+        write("app/vendored/.git/HEAD", "ref: refs/heads/main\n");
+        write("app/part/a.txt", "");
+        let trusted = TrustedWorkspaces::load(Store::open(home.path(), &[]).unwrap());
+        let app = base.join("app");
+        trusted.trust(&app, &look(&app).unwrap(), "Window").unwrap();
+        let is_trusted = |folder: &str| {
+            let folder = base.join(folder);
+            trusted.verdict(&folder, &mut look(&folder).unwrap()) == Verdict::Trusted
+        };
+        let rows = ["app", "app/part", "side", "app/copy", "app/vendored"].map(is_trusted);
+        assert_eq!(rows, [true, true, true, false, false]);
+        // Each of them is asked about once.
+        let vendored = base.join("app/vendored");
+        trusted.trust(&vendored, &look(&vendored).unwrap(), "Window").unwrap();
+        assert!(is_trusted("app/vendored") && !is_trusted("app/copy"));
+        write("app/vendored/tools/mcp.js", "evil()");
+        assert!(!is_trusted("app/vendored") && is_trusted("app"));
+        write("app/tools/mcp.js", "evil()");
+        assert!(!is_trusted("app") && is_trusted("side"));
+    }
+
+    #[test]
     fn a_branch_that_was_seen_once_is_not_asked_about_again() {
         let (home, keep) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let app = keep.path().canonicalize().unwrap();
         let trusted = TrustedWorkspaces::load(Store::open(home.path(), &[]).unwrap());
         for text in ["{}", r#"{"mcpServers": {}}"#] {
             std::fs::write(app.join(".mcp.json"), text).unwrap();
-            assert_ne!(trusted.verdict(&app, &look(&app).unwrap()), Verdict::Trusted);
+            assert_ne!(trusted.verdict(&app, &mut look(&app).unwrap()), Verdict::Trusted);
             trusted.trust(&app, &look(&app).unwrap(), "Window").unwrap();
         }
         std::fs::write(app.join(".mcp.json"), "{}").unwrap();
-        assert_eq!(trusted.verdict(&app, &look(&app).unwrap()), Verdict::Trusted);
+        assert_eq!(trusted.verdict(&app, &mut look(&app).unwrap()), Verdict::Trusted);
     }
 }

@@ -1,18 +1,24 @@
 //! Which folders the trust in a folder covers.
 
 use crate::history::WorktreeScope;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Returns whether the trust in `trusted` covers `folder`: it is the same, lies below it, or lies in the corresponding
-/// folder of another worktree of the same repository. Both paths are canonical.
+/// Returns where `folder` lies in the folders that the trust in `trusted` covers, relative to them; `None` if it is not
+/// covered. Covered is the trusted folder, what lies below it, and the corresponding folders of other worktrees of the
+/// same repository. Both paths are canonical.
 ///
 /// Two worktrees have to lead to each other: neither a folder that claims to belong to a trusted repository is covered,
 /// nor a folder that a trusted repository claims.
+pub fn place(trusted: &Path, folder: &Path) -> Option<PathBuf> {
+    let below = |top: &Path| folder.strip_prefix(top).ok().map(Path::to_owned);
+    let leads_back = || WorktreeScope::of(folder).folders().iter().any(|other| other.starts_with(trusted));
+    let worktrees = WorktreeScope::of(trusted);
+    // One worktree may lie in another: the nearest is meant.
+    let places = worktrees.folders().iter().filter_map(|top| below(top));
+    places.min_by_key(|place| place.components().count()).filter(|_| leads_back()).or_else(|| below(trusted))
+}
+
+/// Returns whether the trust in `trusted` covers `folder`: see [`place`].
 pub fn covers(trusted: &Path, folder: &Path) -> bool {
-    let leads = |from: &Path, found: &dyn Fn(&Path) -> bool| {
-        WorktreeScope::of(from).folders().iter().any(|sibling| found(sibling))
-    };
-    folder.starts_with(trusted)
-        || leads(trusted, &|sibling| folder.starts_with(sibling))
-            && leads(folder, &|sibling| sibling.starts_with(trusted))
+    place(trusted, folder).is_some()
 }

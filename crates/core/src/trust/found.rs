@@ -1,7 +1,11 @@
 //! What was found in a folder.
 
+use super::files;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 /// What a folder brings to agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,8 +29,7 @@ pub struct AgentFile {
     /// What it makes agents do, one line for each setting: `hooks.Stop.hooks.command: ./check.sh`. At most 1,000 lines
     /// and 64 KiB for all files.
     pub says: Vec<String>,
-    /// SHA-256 of what counts, in hex; equal content has equal digests wherever it lies. Absent if a change needs no new
-    /// answer.
+    /// SHA-256 of what counts, in hex. Absent if a change needs no new answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// It is new or has changed since the folder was trusted.
@@ -49,20 +52,36 @@ pub enum AgentFileKind {
 }
 
 impl AgentFiles {
-    /// Returns the digests of everything that counts.
-    pub fn digests(&self) -> impl Iterator<Item = &str> {
-        self.files.iter().filter_map(|file| file.digest.as_deref())
+    /// Returns what a person accepts who trusts this in a folder at `place` in the trusted one: a digest of each file
+    /// that counts and of where it lies.
+    pub fn accepted(&self, place: &Path) -> impl Iterator<Item = String> {
+        self.files.iter().filter_map(|file| file.accepted(place))
     }
 
-    /// Returns whether a person has seen everything that counts. `accepted` are the digests that they saw.
-    pub fn are_accepted(&self, accepted: &BTreeSet<String>) -> bool {
-        self.complete && self.digests().all(|digest| accepted.contains(digest))
-    }
-
-    /// Marks what is not among `accepted`.
-    pub fn mark_changes(&mut self, accepted: &BTreeSet<String>) {
+    /// Marks what no person has accepted, and returns whether there is nothing left to ask. `accepted` is what was
+    /// accepted in each trusted folder, with the place of this folder there.
+    pub fn mark_changes(&mut self, accepted: &[(PathBuf, BTreeSet<String>)]) -> bool {
         for file in &mut self.files {
-            file.changed = file.digest.as_ref().is_some_and(|digest| !accepted.contains(digest));
+            let is_known = |(place, known): &(PathBuf, BTreeSet<String>)| {
+                file.accepted(place).is_some_and(|digest| known.contains(&digest))
+            };
+            file.changed = file.digest.is_some() && !accepted.iter().any(is_known);
         }
+        self.complete && self.files.iter().all(|file| !file.changed)
+    }
+}
+
+impl AgentFile {
+    fn accepted(&self, place: &Path) -> Option<String> {
+        let (mut at, mut rest) = (place.to_owned(), self.path.as_str());
+        while let Some(below) = rest.strip_prefix("../") {
+            rest = below;
+            // Above the trusted folder.
+            if at.file_name().is_none() || !at.pop() {
+                at.push("..");
+            }
+        }
+        let digest = self.digest.as_ref()?;
+        Some(files::digest(&[at.join(rest).as_os_str().as_encoded_bytes(), digest.as_bytes()]))
     }
 }

@@ -22,7 +22,7 @@ mod shown;
 mod tests;
 mod tree;
 
-pub use coverage::covers;
+pub use coverage::{covers, place};
 pub use found::{AgentFile, AgentFileKind, AgentFiles};
 pub use question::{NOT_NOW, NOT_WHOLE, TRUST, TRUST_TITLE, TrustQuestion};
 

@@ -23,14 +23,14 @@ pub(super) fn write(root: &Path, path: &str, text: impl AsRef<[u8]>) {
 }
 
 pub(super) fn accepted(root: &Path) -> BTreeSet<String> {
-    look(root).unwrap().digests().map(str::to_owned).collect()
+    look(root).unwrap().accepted(Path::new("")).collect()
 }
 
 /// Returns the paths of what is new or has changed.
 pub(super) fn changed(root: &Path, accepted: &BTreeSet<String>) -> Vec<String> {
     let mut now = look(root).unwrap();
-    now.mark_changes(accepted);
-    assert_eq!(now.are_accepted(accepted), now.complete && now.files.iter().all(|file| !file.changed));
+    let is_accepted = now.mark_changes(&[(PathBuf::new(), accepted.clone())]);
+    assert_eq!(is_accepted, now.complete && now.files.iter().all(|file| !file.changed));
     now.files.into_iter().filter(|file| file.changed).map(|file| file.path).collect()
 }
 
@@ -168,7 +168,8 @@ fn the_folders_above_count_up_to_the_root_of_the_repository() {
     let paths: Vec<_> = look(&part).unwrap().files.into_iter().map(|file| file.path).collect();
     assert_eq!(paths, ["../.mcp.json", "../../.codex"]);
     // The same files, seen from the repository.
-    assert!(accepted(&part).is_superset(&accepted(&root)));
+    let seen: BTreeSet<_> = look(&part).unwrap().accepted(Path::new("part/deep")).collect();
+    assert!(seen.is_superset(&accepted(&root)) && seen.is_disjoint(&accepted(&part)));
 }
 
 #[test]
@@ -201,6 +202,15 @@ fn trust_covers_what_lies_below_and_worktrees_that_the_repository_lists() {
     ];
     for (trusted, folder, expected) in rows {
         assert_eq!(covers(&base.join(trusted), &base.join(folder)), expected, "{folder} in {trusted}");
+    }
+    // A worktree in another: what lies there is what lies in the other one.
+    write(&root, ".git/worktrees/in/gitdir", base.join("app/trees/in/.git").to_str().unwrap());
+    write(&root, ".git/worktrees/in/commondir", "../..\n");
+    write(&root, "trees/in/.git", format!("gitdir: {}\n", root.join(".git/worktrees/in").display()));
+    for (folder, expected) in
+        [("app/src", "src"), ("side/src", "src"), ("app/trees/in/src", "src"), ("app/trees", "trees")]
+    {
+        assert_eq!(place(&root, &base.join(folder)), Some(expected.into()), "{folder}");
     }
 }
 
@@ -271,7 +281,7 @@ fn a_folder_that_is_too_large_to_read_cannot_be_trusted() {
         write(&root, &format!(".codex/many/{file}"), "");
     }
     let found = look(&root).unwrap();
-    assert!(!found.complete && !found.are_accepted(&accepted(&root)));
+    assert!(!found.complete && !found.clone().mark_changes(&[(PathBuf::new(), accepted(&root))]));
     fs::remove_dir_all(root.join(".codex")).unwrap();
 
     write(&root, &format!(".codex/{}deep", "a/".repeat(limits::DEPTH)), "");

@@ -18,7 +18,7 @@ pub struct TrustedWorkspace {
     pub by: String,
     /// When, in milliseconds since the epoch.
     pub at: i64,
-    /// Digests of the hooks, servers and agent settings that the person saw, oldest first.
+    /// Digests of the hooks, servers and agent settings that the person saw, and of where they lie, oldest first.
     #[serde(skip)]
     pub accepted: Vec<String>,
 }

@@ -44,13 +44,10 @@ pub(crate) fn gate(
     loop {
         let folder = prompt.root.canonicalize().unwrap_or_else(|_| prompt.root.clone());
         let mut brings = look(&folder).map_err(|error| failed(session, error.to_string()))?;
-        let again = match turns.sessions.trusted().verdict(&folder, &brings) {
+        let again = match turns.sessions.trusted().verdict(&folder, &mut brings) {
             Verdict::Trusted => return Ok(()),
             Verdict::Unknown => false,
-            Verdict::Changed(accepted) => {
-                brings.mark_changes(&accepted);
-                true
-            }
+            Verdict::Changed => true,
         };
         let question = TrustQuestion {
             program: agent.program(cancel),
@@ -178,8 +175,8 @@ pub(super) fn grant(
     for session in sessions.all_live() {
         let work = session.open_work();
         for approval in work.of(&None).filter_map(Open::approval) {
-            let Some(question) = question(approval) else { continue };
-            if sessions.trusted().verdict(&question.workspace, &question.brings) != Verdict::Trusted {
+            let Some(mut question) = question(approval) else { continue };
+            if sessions.trusted().verdict(&question.workspace, &mut question.brings) != Verdict::Trusted {
                 continue;
             }
             let (id, option_id, by) = (approval.id.clone(), TRUST.to_owned(), by.to_owned());
