@@ -15,6 +15,8 @@ pub(crate) mod history {
     pub(crate) const ID_PREFIX: usize = 8;
     /// Bytes of a `.git` file; they hold one path.
     pub(crate) const GIT_FILE: u64 = 16 << 10;
+    /// Bytes of git's index, which has some 100 for each file.
+    pub(crate) const GIT_INDEX: u64 = 32 << 20;
 
     /// Bytes per read of a log; the budget is checked before each.
     pub(crate) const CHUNK: usize = 64 << 10;

@@ -11,6 +11,7 @@ mod event;
 mod excerpt;
 mod facts;
 mod file;
+mod git_index;
 mod index;
 mod intent;
 mod json;
@@ -42,5 +43,6 @@ pub use workspaces::RecentWorkspace;
 
 pub(crate) use digest::Digest;
 pub(crate) use facts::Fact;
+pub(crate) use git_index::may_track;
 pub(crate) use intent::{choose, sentence};
 pub(crate) use worktree::{WorktreeScope, last_commit_or_checkout, real, top_of};

@@ -152,6 +152,11 @@ pub(crate) fn last_commit_or_checkout(path: &Path) -> Option<SystemTime> {
     several.then(|| metadata.modified().ok()).flatten()
 }
 
+/// Returns the path of git's index for the working tree around a directory.
+pub(super) fn index_of(path: &Path) -> Option<PathBuf> {
+    Some(Worktree::around(&real(path))?.own.join("index"))
+}
+
 /// Returns the root of the repository around a directory. Ignores an empty `.git`, which Codex's sandbox leaves behind.
 pub(crate) fn top_of(path: &Path) -> Option<PathBuf> {
     let is_top = |folder: &&Path| {

@@ -5,6 +5,7 @@ use super::{
     scripts,
     settings::{self, Told},
 };
+use crate::history::may_track;
 use serde_json::Value;
 use std::path::Path;
 
@@ -29,8 +30,14 @@ const HARMLESS: &[&str] = &[
 /// Lists that Claude Code itself extends in the person's own file.
 const ANSWERS: &[&str] = &["allow", "ask", "deny"];
 
-/// Reads settings, and the scripts in the folder that they name. In the person's `own` file, the rules that Claude
-/// Code writes there when they answer "always" do not count.
+/// In the path of the person's own file, also if a link leads to it or letters of either case name it: no other character
+/// stands for one of these.
+const OWN: &str = ".local.j";
+
+/// Reads settings, and the scripts in the folder that they name.
+///
+/// The person's `own` file is shown once when it appears. After that, the rules that Claude Code writes there when they
+/// answer "always" do not count, unless git may track such a file: then the repository writes them.
 pub(super) fn said(reader: &mut FolderReader, level: &Path, mut value: Value, own: bool) -> Said {
     if let Value::Object(members) = &mut value {
         members.retain(|name, _| !HARMLESS.contains(&name.as_str()));
@@ -39,17 +46,12 @@ pub(super) fn said(reader: &mut FolderReader, level: &Path, mut value: Value, ow
         }
     }
     let Told { lines: says, runs } = settings::values(&value);
+    let is_tracked = || reader.top.exists(&level.join(".claude/.git")) || may_track(reader.top.root(), OWN);
     if own
-        && let Some(members) = value.as_object_mut()
-        && let Some(permissions) = members.get_mut("permissions").and_then(Value::as_object_mut)
+        && let Some(permissions) = value.get_mut("permissions").and_then(Value::as_object_mut)
+        && !is_tracked()
     {
         permissions.retain(|name, _| !ANSWERS.contains(&name.as_str()));
-        if permissions.is_empty() {
-            members.remove("permissions");
-        }
-        if members.is_empty() {
-            return Said { says, counts: Vec::new() };
-        }
     }
     let mut counts = sorted(value).to_string().into_bytes();
     counts.extend(scripts::contents(reader, level, &runs));

@@ -183,6 +183,54 @@ fn an_ordinary_repository_is_trusted_whole_and_asks_again_only_about_what_runs()
     assert_eq!(changed(&root, &first), [".claude/settings.json", ".mcp.json"]);
 }
 
+/// Claude Code adds the person's answers to their own file. A repository may bring that file too.
+#[test]
+fn answers_in_the_persons_own_file_do_not_count_unless_git_may_track_it() {
+    let own = ".claude/settings.local.json";
+    let allow = |rule: &str| format!(r#"{{"permissions": {{"allow": ["{rule}"]}}}}"#);
+    let index = |version: u8, path: &str| {
+        [b"DIRC\0\0\0", &[version][..], b"\0\0\0\x01", path.as_bytes(), b"\0"].concat()
+    };
+    let rows: &[(&str, Vec<u8>, bool)] = &[
+        ("", Vec::new(), false),
+        (".git/index", index(2, "src/main.rs"), false),
+        (".git/index", index(3, ".claude/settings.json"), false),
+        (".git/index", index(2, own), true),
+        (".git/index", index(2, "part/.claude/settings.local.json"), true),
+        (".git/index", index(2, "linked/Settings.LOCAL.json"), true),
+        // Paths are shortened, stand in another file, or cannot be read.
+        (".git/index", index(4, "src/main.rs"), true),
+        (".git/sharedindex.1", Vec::new(), true),
+        (".git/index", b"odd".to_vec(), true),
+        (".git/index/x", Vec::new(), true),
+        (".claude/.git", b"gitdir: ../.git/modules/claude".to_vec(), true),
+    ];
+    for (path, bytes, counts) in rows {
+        let (_keep, root) = folder();
+        if !path.is_empty() {
+            write(&root, ".git/HEAD", "ref: refs/heads/main\n");
+            write(&root, ".git/index", index(2, "src/main.rs"));
+            if path.starts_with(".git/index") {
+                fs::remove_file(root.join(".git/index")).unwrap();
+            }
+            write(&root, path, bytes);
+        }
+        let before = accepted(&root);
+        write(&root, own, allow("Bash(ls)"));
+        assert_eq!(changed(&root, &before), [own], "{path}: it is shown once");
+        let first = accepted(&root);
+        write(&root, own, allow("Bash"));
+        assert_eq!(
+            changed(&root, &first).len(),
+            usize::from(*counts),
+            "{path}: {}",
+            String::from_utf8_lossy(bytes)
+        );
+        write(&root, own, r#"{"permissions": {"allow": ["Bash"], "defaultMode": "bypassPermissions"}}"#);
+        assert_eq!(changed(&root, &first), [own], "{path}");
+    }
+}
+
 /// What each of the known agents reads in a folder, and what runs there by itself.
 #[test]
 fn every_known_agent_has_its_rows() {

@@ -76,7 +76,7 @@ fn every_command_in_a_folder_is_told() {
       apiKeyHelper: ./key.sh
       env.ANTHROPIC_BASE_URL: https://evil
       permissions.allow: Bash
-    .claude/settings.local.json (Settings, does not count)
+    .claude/settings.local.json (Settings)
       permissions.allow: 'Bash(ls)'
     .mcp.json (Servers)
       mcpServers.db.command: node 'a b.js'
@@ -109,7 +109,10 @@ fn a_change_of_what_runs_counts_and_others_do_not() {
     write(&root, "src/main.rs", "fn main() {}");
     let first = accepted(&root);
     assert!(changed(&root, &first).is_empty());
-    assert_eq!(changed(&root, &BTreeSet::new()), [".claude/settings.json", ".mcp.json", ".codex"]);
+    assert_eq!(
+        changed(&root, &BTreeSet::new()),
+        [".claude/settings.json", ".claude/settings.local.json", ".mcp.json", ".codex"]
+    );
 
     let none: &[&str] = &[];
     let rows: &[(&str, &str, &[&str])] = &[
