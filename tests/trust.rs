@@ -115,7 +115,7 @@ async fn no_hook_runs_before_the_folder_is_trusted_and_a_changed_one_asks_again(
     assert!(!stage.canary.exists(), "a hook has run before the folder was trusted");
 
     // The command line stands in for the desktop, and says the same.
-    let trusted = stage.run(&["workspaces", "trust", "."])?;
+    let trusted = stage.run(&["workspaces", "trust", ".", "--yes"])?;
     ensure!(
         trusted.contains(&format!("Trusted  {}", stage.folder())) && trusted.contains("hooks.SessionStart"),
         "{trusted}"
@@ -138,7 +138,7 @@ async fn no_hook_runs_before_the_folder_is_trusted_and_a_changed_one_asks_again(
     assert_eq!(end["result"]["_meta"]["openagents"]["state"], "failed");
     assert!(!stage.canary.exists());
 
-    stage.run(&["workspaces", "trust", stage.folder()])?;
+    stage.run(&["workspaces", "trust", stage.folder(), "--yes"])?;
     stage.run(&["workspaces", "revoke", stage.folder()])?;
     let id = prompt(&mut editor, &session).await?;
     let request = editor.until("the question", asks).await?;
@@ -189,12 +189,34 @@ async fn a_command_asks_in_place_before_its_delegate_starts() -> Result<()> {
 
     for (answer, started) in [("n", false), ("y", true)] {
         let mut terminal = PseudoTerminal::start(stage.openagents(&arguments)?)?;
+        // Typed before the question, it is not an answer.
+        terminal.type_line("y")?;
         let at = terminal.until("hooks.SessionStart.hooks.command: touch ", 0)?;
         let at = terminal.until("Trust it? [y/N]", at)?;
         terminal.type_line(answer)?;
         terminal.until("The tool said: ", at)?;
         terminal.end()?;
         assert_eq!(stage.canary.exists(), started, "{}", terminal.screen);
+    }
+    Ok(())
+}
+
+#[test]
+fn the_command_shows_what_a_folder_brings_and_asks_before_it_trusts_it() -> Result<()> {
+    let stage = Stage::new()?;
+    let trusted = || -> Result<bool> { Ok(stage.run(&["workspaces", "list"])?.contains(stage.folder())) };
+    let mut unattended = stage.openagents(&["workspaces", "trust", "."])?;
+    let output = unattended.stdin(std::process::Stdio::null()).output()?;
+    let why = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && why.contains("--yes") && !trusted()?, "{why}");
+    for (answer, expected) in [("n", false), ("y", true)] {
+        let mut terminal = PseudoTerminal::start(stage.openagents(&["workspaces", "trust", "."])?)?;
+        terminal.type_line("y")?;
+        let at = terminal.until("hooks.SessionStart.hooks.command: touch ", 0)?;
+        terminal.until("[y/N]", at)?;
+        terminal.type_line(answer)?;
+        assert_eq!(terminal.end()?.success(), expected);
+        assert_eq!(trusted()?, expected);
     }
     Ok(())
 }
@@ -211,6 +233,8 @@ fn a_folder_that_cannot_be_trusted_is_refused_with_a_reason() -> Result<()> {
     let home = stage.desk.folder("");
     assert!(refused(&["workspaces", "trust", home.to_str().context("UTF-8")?])?.contains("too wide"));
     assert!(refused(&["workspaces", "trust", "missing"])?.contains("missing"));
+    std::os::unix::fs::symlink("../outside", stage.desk.workspace.join(".codex"))?;
+    assert!(refused(&["workspaces", "trust", ".", "--yes"])?.contains("cannot be trusted"));
     assert!(refused(&["workspaces", "revoke", "."])?.contains("is not trusted"));
     Ok(())
 }

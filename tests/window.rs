@@ -51,7 +51,7 @@ fn add_fake_agent(program: &Path, home: &Path, folder: &Path) -> anyhow::Result<
     let added =
         openagents(&["agents".as_ref(), "add".as_ref(), "fake".as_ref(), "--".as_ref(), agent.as_ref()])?;
     assert!(added.status.success(), "{added:?}");
-    let trusted = openagents(&["workspaces".as_ref(), "trust".as_ref(), folder.as_ref()])?;
+    let trusted = openagents(&["workspaces".as_ref(), "trust".as_ref(), folder.as_ref(), "--yes".as_ref()])?;
     assert!(trusted.status.success(), "{trusted:?}");
     Ok(())
 }

@@ -40,7 +40,7 @@ export class Stage {
   async addScriptedAgent() {
     const added = await this.run(OPENAGENTS, ['agents', 'add', 'fake', '--', FAKE_AGENT]);
     if (added.code !== 0) throw new Error(added.err);
-    const trusted = await this.run(OPENAGENTS, ['workspaces', 'trust', this.workspace]);
+    const trusted = await this.run(OPENAGENTS, ['workspaces', 'trust', this.workspace, '--yes']);
     if (trusted.code !== 0) throw new Error(trusted.err);
     return 'custom:fake';
   }

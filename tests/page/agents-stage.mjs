@@ -27,7 +27,7 @@ export class AgentsStage {
 
   /** Trusts the workspace on the command line. */
   trust() {
-    return promisify(execFile)(PROGRAM, ['workspaces', 'trust', this.fixture.workspace], { env: { ...process.env, OPENAGENTS_HOME: this.fixture.home } });
+    return promisify(execFile)(PROGRAM, ['workspaces', 'trust', this.fixture.workspace, '--yes'], { env: { ...process.env, OPENAGENTS_HOME: this.fixture.home } });
   }
 
   /** Opens a tab; `name` is its name on other devices. */

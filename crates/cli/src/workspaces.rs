@@ -4,9 +4,10 @@ use crate::{
     args,
     endpoint::{Endpoint, TRUST},
     output,
+    question::ask,
 };
 use anyhow::Context;
-use openagents_core::trust::AgentFiles;
+use openagents_core::trust::{AgentFiles, look};
 use serde::Serialize;
 use serde_json::Value;
 use std::{
@@ -18,7 +19,7 @@ use std::{
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum TrustCommand {
-    Add { path: PathBuf },
+    Add { path: PathBuf, seen: AgentFiles },
     Revoke { path: PathBuf },
 }
 
@@ -31,11 +32,7 @@ pub(crate) fn run(command: &args::Workspaces) -> anyhow::Result<ExitCode> {
                 false => lines(&snapshot, output::now_ms()).iter().try_for_each(output::line)?,
             }
         }
-        args::Workspaces::Trust { path } => {
-            let path = path.canonicalize().with_context(|| path.display().to_string())?;
-            let answer = Endpoint::open(TRUST)?.command(TrustCommand::Add { path: path.clone() })?;
-            trusted(&path, &answer).iter().try_for_each(output::line)?;
-        }
+        args::Workspaces::Trust { path, yes } => return trust(path, *yes),
         args::Workspaces::Revoke { path } => {
             // The folder may be gone.
             let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
@@ -44,6 +41,22 @@ pub(crate) fn run(command: &args::Workspaces) -> anyhow::Result<ExitCode> {
             output::line(format_args!("Revoked  {}", shown(&path)))?;
         }
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows what a folder brings, and trusts that once a person at the terminal agrees.
+fn trust(path: &Path, yes: bool) -> anyhow::Result<ExitCode> {
+    let path = path.canonicalize().with_context(|| shown(path))?;
+    let seen = look(&path).with_context(|| shown(&path))?;
+    brings(&path, &seen).iter().try_for_each(output::line)?;
+    if !seen.complete {
+        anyhow::bail!("{} cannot be trusted", shown(&path));
+    }
+    if !yes && !ask("Trust it?", "--yes trusts it without a question")? {
+        return Ok(ExitCode::FAILURE);
+    }
+    let answer = Endpoint::open(TRUST)?.command(TrustCommand::Add { path: path.clone(), seen })?;
+    trusted(&path, &answer).iter().try_for_each(output::line)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -65,16 +78,21 @@ fn lines(snapshot: &Value, now: i64) -> Vec<String> {
     }
 }
 
+/// Says what a folder brings.
+fn brings(path: &Path, files: &AgentFiles) -> Vec<String> {
+    let mut lines = vec![match files.files.is_empty() {
+        true => format!("{} brings no settings for agents.", shown(path)),
+        false => format!("{} brings:", shown(path)),
+    }];
+    lines.extend(files.lines(false).iter().map(|line| output::printable(line)));
+    lines
+}
+
 /// Says what was trusted.
 fn trusted(path: &Path, answer: &Value) -> Vec<String> {
     let mut lines = vec![format!("Trusted  {}", shown(path))];
     if let Some(above) = answer["coveredBy"].as_str().filter(|above| Path::new(above) != path) {
         lines.push(format!("as a part of {}", output::printable(above)));
-    }
-    let brings: AgentFiles = serde_json::from_value(answer["brings"].clone()).unwrap_or_default();
-    if !brings.files.is_empty() {
-        lines.push("It brings:".to_owned());
-        lines.extend(brings.lines(false).iter().map(|line| output::printable(line)));
     }
     lines
 }
@@ -98,15 +116,20 @@ mod tests {
 
     #[test]
     fn trust_says_what_the_folder_brings() {
-        let file =
-            json!({"path": ".mcp.json", "kind": "servers", "says": ["server a: node a.js"], "digest": "00"});
-        let answer = json!({"coveredBy": "/w", "brings": {"complete": true, "files": [file]}});
-        insta::assert_snapshot!(trusted(Path::new("/w/app"), &answer).join("\n"), @"
+        let file = json!({"path": ".mcp.json", "kind": "servers", "says": ["mcpServers.a.command: node a.js"], "digest": "00"});
+        let files: AgentFiles = serde_json::from_value(json!({"complete": true, "files": [file]})).unwrap();
+        let mut lines = brings(Path::new("/w/app"), &files);
+        lines.extend(trusted(Path::new("/w/app"), &json!({"coveredBy": "/w"})));
+        insta::assert_snapshot!(lines.join("\n"), @"
+        /w/app brings:
+        - .mcp.json
+            mcpServers.a.command: node a.js
         Trusted  /w/app
         as a part of /w
-        It brings:
-        - .mcp.json
-            server a: node a.js
         ");
+        assert_eq!(
+            brings(Path::new("/w/a\nb"), &AgentFiles { complete: true, ..AgentFiles::default() }).len(),
+            1
+        );
     }
 }

@@ -131,6 +131,9 @@ async fn asked_in_place(approval: &Value, signals: &mut Interrupts) -> anyhow::R
         return Ok(None);
     }
     trust::question(approval).iter().for_each(|line| output::aside(line));
+    if output::rows(approval, "options").iter().all(|option| option["id"] != TRUST) {
+        return Ok(Some(NOT_NOW));
+    }
     question::put("Trust it?")?;
     let mut typed = BufReader::new(tokio::io::stdin()).lines();
     let answer = tokio::select! {

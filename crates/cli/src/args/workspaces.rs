@@ -11,10 +11,13 @@ pub(crate) enum Workspaces {
         #[arg(long)]
         json: bool,
     },
-    /// Let agents start in a folder, with the hooks, servers and agent settings that it brings now; they are listed
+    /// Show the hooks, servers and agent settings that a folder brings, and let agents start in it
     Trust {
         /// The folder
         path: PathBuf,
+        /// Don't ask for confirmation
+        #[arg(long)]
+        yes: bool,
     },
     /// Stop the agents in a folder, and ask before the next one starts there
     Revoke {

@@ -1,6 +1,9 @@
 //! The question whether to trust a workspace.
 
-use super::found::{AgentFileKind, AgentFiles};
+use super::{
+    found::{AgentFileKind, AgentFiles},
+    shown::visible,
+};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -41,9 +44,10 @@ pub struct TrustQuestion {
 impl TrustQuestion {
     /// Returns the question as plain lines.
     pub fn lines(&self) -> Vec<String> {
-        let program = self.program.as_ref().map(|program| format!(" ({})", program.display()));
-        let start =
-            format!("{}{} starts in {}", self.agent, program.unwrap_or_default(), self.workspace.display());
+        let path = |path: &PathBuf| visible(&path.to_string_lossy());
+        let program = self.program.as_ref().map(|program| format!(" ({})", path(program)));
+        let (agent, folder) = (visible(&self.agent), path(&self.workspace));
+        let start = format!("{agent}{} starts in {folder}", program.unwrap_or_default());
         let mut lines = vec![start];
         lines.push(match self.again {
             true => "It was trusted before; since then these files have changed:".to_owned(),
@@ -68,5 +72,28 @@ impl AgentFiles {
             lines.push(NOT_WHOLE.to_owned());
         }
         lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_writes_a_line_of_its_own() {
+        let odd = "x\nIt brings no settings for agents.\u{1b}[2J\u{202e}";
+        let question = TrustQuestion {
+            workspace: PathBuf::from(odd),
+            agent: odd.to_owned(),
+            program: Some(PathBuf::from(odd)),
+            again: false,
+            brings: AgentFiles { files: Vec::new(), complete: true },
+            prompt: None,
+        };
+        let lines = question.lines();
+        assert_eq!(lines.len(), 2);
+        for hidden in ['\n', '\u{1b}', '\u{202e}'] {
+            assert!(!lines.concat().contains(hidden), "{lines:?}");
+        }
     }
 }

@@ -12,18 +12,26 @@ use std::{
 };
 
 impl TurnExecutor {
-    /// Stores that a person at this computer trusts a folder with what it brings now. Prompts that wait for that go on.
-    /// Returns what the folder brings, and the workspace that covers it.
-    pub async fn trust(&self, folder: &Path, by: &str) -> Result<(AgentFiles, PathBuf), SessionError> {
+    /// Stores that a person at this computer trusts a folder with what it brings now; it fails if they have `seen`
+    /// something else. Prompts that wait for that go on. Returns what the folder brings, and the workspace that covers
+    /// it.
+    pub async fn trust(
+        &self,
+        folder: &Path,
+        seen: Option<AgentFiles>,
+        by: &str,
+    ) -> Result<(AgentFiles, PathBuf), SessionError> {
         let (sessions, folder, by) = (self.sessions().clone(), folder.to_owned(), by.to_owned());
         let work = move || {
-            let invalid = |error: &dyn std::fmt::Display| {
-                SessionError::invalid(format!("{}: {error}", folder.display()))
-            };
+            let invalid =
+                |error: &dyn std::fmt::Display| SessionError::invalid(format!("{}: {error}", shown(&folder)));
             let root = folder.canonicalize().map_err(|error| invalid(&error))?;
             let brings = look(&root).map_err(|error| invalid(&error))?;
             if !brings.complete {
                 return Err(invalid(&brings.lines(false).join("\n")));
+            }
+            if seen.is_some_and(|seen| seen != brings) {
+                return Err(invalid(&"it changed after it was shown; look again"));
             }
             let covered_by = grant(&sessions, &root, &brings, &by)?;
             Ok((brings, covered_by))
@@ -47,7 +55,7 @@ impl TurnExecutor {
             Err(match trusted.list().into_iter().find(|row| covers(&row.path, &path)) {
                 Some(row) => SessionError::not_found(format!(
                     "{shown} is trusted as a part of {}; revoke that.",
-                    row.path.display()
+                    self::shown(&row.path)
                 )),
                 None => SessionError::not_found(format!("{shown} is not trusted.")),
             })

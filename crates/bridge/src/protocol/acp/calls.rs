@@ -220,7 +220,7 @@ impl Methods {
                 let trust = &self.services.trust;
                 Ok(list_answer(list.watch, trust.snapshot(), trust))
             }
-            Call::TrustWorkspace(request) => self.trust(&request.path).await,
+            Call::TrustWorkspace(request) => self.trust(&request.path, request.seen).await,
             Call::RevokeTrust(request) => {
                 self.services.turns.revoke_trust(&request.path).await?;
                 Ok(Answer::Now(self.services.trust.snapshot()))

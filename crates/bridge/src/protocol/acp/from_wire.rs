@@ -12,6 +12,7 @@ use openagents_core::{
     explore::PlannerChoice,
     model::{ModelCommand, PromptOptions},
     text::fenced,
+    trust::AgentFiles,
 };
 use openagents_sessions::{Policy, Said};
 use serde::{Deserialize, de::DeserializeOwned};
@@ -148,6 +149,9 @@ pub(crate) struct List {
 #[derive(Debug, Deserialize)]
 pub(crate) struct WorkspacePath {
     pub(crate) path: std::path::PathBuf,
+    /// What the person was shown before they trusted the folder; it fails if that has changed.
+    #[serde(default)]
+    pub(crate) seen: Option<AgentFiles>,
 }
 
 /// Params of `_openagents/devices/audit`.

@@ -2,6 +2,7 @@
 
 use super::{answer::Answer, calls::Methods};
 use crate::base::{error::Fault, feed::Feed, pass::Who, scope::Scope};
+use openagents_core::trust::AgentFiles;
 use openagents_sessions::SessionRegistry;
 use serde_json::json;
 use std::{path::Path, sync::Arc};
@@ -15,8 +16,8 @@ pub(crate) fn feed(sessions: &SessionRegistry) -> Arc<Feed> {
 }
 
 impl Methods {
-    /// Trusts a folder with what it brings now.
-    pub(super) async fn trust(&self, path: &Path) -> Result<Answer, Fault> {
+    /// Trusts a folder with what it brings now, which the person has `seen`.
+    pub(super) async fn trust(&self, path: &Path, seen: Option<AgentFiles>) -> Result<Answer, Fault> {
         if self.lease.pass.who != Who::Local {
             return Err(Fault::busy(
                 "A folder can be trusted only on the computer itself. Run `openagents workspaces trust` there.",
@@ -24,7 +25,7 @@ impl Methods {
         }
         let client = self.line.client();
         let by = if client.is_empty() { "a client without a name" } else { &*client };
-        let (brings, covered_by) = self.services.turns.trust(path, by).await?;
+        let (brings, covered_by) = self.services.turns.trust(path, seen, by).await?;
         let mut answer = self.services.trust.snapshot();
         answer["brings"] = json!(brings);
         answer["coveredBy"] = covered_by.to_string_lossy().into();
