@@ -1,6 +1,7 @@
 //! Reads files, within limits for all of them, and collects what they say.
 
 use super::{
+    digests::digest,
     found::{AgentFile, AgentFileKind, AgentFiles},
     shown::visible,
 };
@@ -8,7 +9,6 @@ use crate::{
     limits::trust as limits,
     workspace::{PathError, Workspace},
 };
-use sha2::{Digest, Sha256};
 use std::{
     io::Read,
     path::{Path, PathBuf},
@@ -145,21 +145,4 @@ impl FolderReader {
         let modified = modified.unwrap_or_else(|| SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default());
         Content::Bytes { bytes, rest: (!is_whole).then_some((opened.size, modified.as_nanos())) }
     }
-}
-
-/// Returns what is hashed of a file.
-pub(super) fn whole(bytes: &[u8], rest: Option<(u64, u128)>) -> Vec<u8> {
-    let rest = rest.map(|(size, modified)| format!("{size} {modified}"));
-    let digest = digest(&[bytes, rest.unwrap_or_default().as_bytes()]);
-    digest.into_bytes()
-}
-
-/// Returns the SHA-256 of several parts, in hex. Their lengths are hashed too, so that no other parts give the same.
-pub(super) fn digest(parts: &[&[u8]]) -> String {
-    let mut hash = Sha256::new();
-    for part in parts {
-        hash.update((part.len() as u64).to_le_bytes());
-        hash.update(part);
-    }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,6 +1,6 @@
 //! What was found in a folder.
 
-use super::files;
+use super::digests;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeSet,
@@ -82,6 +82,6 @@ impl AgentFile {
             }
         }
         let digest = self.digest.as_ref()?;
-        Some(files::digest(&[at.join(rest).as_os_str().as_encoded_bytes(), digest.as_bytes()]))
+        Some(digests::digest(&[at.join(rest).as_os_str().as_encoded_bytes(), digest.as_bytes()]))
     }
 }

@@ -9,6 +9,7 @@
 mod catalogue;
 mod claude;
 mod coverage;
+mod digests;
 mod files;
 mod found;
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! The files of a folder that its settings name: a hook or server that stays the same may run a script that does not.
 
-use super::files::{Content, FolderReader, whole};
+use super::{
+    digests::whole,
+    files::{Content, FolderReader},
+};
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},

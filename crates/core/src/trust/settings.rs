@@ -1,7 +1,8 @@
 //! Settings of any agent, told whole: every value by its name, or the text itself.
 
 use super::{
-    files::{FolderReader, Said, whole},
+    digests::whole,
+    files::{FolderReader, Said},
     scripts,
 };
 use serde_json::{Map, Value};

@@ -1,7 +1,8 @@
 //! A folder of settings as a whole.
 
 use super::{
-    files::{Content, FolderReader, Said, whole},
+    digests::whole,
+    files::{Content, FolderReader, Said},
     settings,
 };
 use crate::{limits::trust as limits, workspace::Workspace};

@@ -1,0 +1,20 @@
+//! What counts, as SHA-256.
+
+use sha2::{Digest, Sha256};
+
+/// Returns what is hashed of a file.
+pub(super) fn whole(bytes: &[u8], rest: Option<(u64, u128)>) -> Vec<u8> {
+    let rest = rest.map(|(size, modified)| format!("{size} {modified}"));
+    let digest = digest(&[bytes, rest.unwrap_or_default().as_bytes()]);
+    digest.into_bytes()
+}
+
+/// Returns the SHA-256 of several parts, in hex. Their lengths are hashed too, so that no other parts give the same.
+pub(super) fn digest(parts: &[&[u8]]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
