@@ -386,7 +386,8 @@ pub(crate) struct Tool {
 }
 
 fn provider(name: &str) -> Result<Provider, String> {
-    Provider::parse(name).ok_or_else(|| format!("no agent named {name}; there are codex and claude-code"))
+    let names = || Provider::ALL.map(Provider::as_str).join(", ");
+    Provider::parse(name).ok_or_else(|| format!("no agent named {name}; there are {}", names()))
 }
 
 fn header(text: &str) -> Result<(String, String), String> {

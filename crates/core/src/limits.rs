@@ -25,6 +25,8 @@ pub(crate) mod history {
     /// Bytes between the head and the tail of a log for counting lines, and bytes per read.
     pub(crate) const COUNTED: u64 = 64 << 20;
     pub(crate) const COUNT_CHUNK: usize = 256 << 10;
+    /// Bytes of a session that is one document; it has to be in memory.
+    pub(crate) const DOCUMENT: u64 = 64 << 20;
     /// Base64 characters in a row; a longer run is data, not text.
     pub(crate) const BLOB: usize = 512;
     /// Assumed compression ratio of a log at level 3, conservative.

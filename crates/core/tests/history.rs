@@ -65,7 +65,9 @@ impl Folders {
     }
 
     fn history_with(&self, index: Arc<dyn TranscriptIndex>) -> History {
-        let roots = HistoryRoots { codex: Some(self.path("codex")), claude: Some(self.path("claude")) };
+        let roots = HistoryRoots::default()
+            .with(Provider::Codex, self.path("codex"))
+            .with(Provider::ClaudeCode, self.path("claude"));
         History::new(roots, index)
     }
 

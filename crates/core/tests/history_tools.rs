@@ -6,7 +6,7 @@ use openagents_core::{
     CancellationToken,
     budget::Progress,
     builtin,
-    history::{History, HistoryRoots, MemoryIndex},
+    history::{History, HistoryRoots, MemoryIndex, Provider},
     tool::{Limits, ToolContext, ToolError, ToolOutput},
     workspace::Workspace,
 };
@@ -47,7 +47,9 @@ impl Bench {
         fs::create_dir_all(base.join("proj/src")).unwrap();
         fs::create_dir_all(base.join("elsewhere")).unwrap();
         fs::write(base.join("proj/README.md"), "# Proj\n").unwrap();
-        let roots = HistoryRoots { codex: Some(base.join("codex")), claude: Some(base.join("claude")) };
+        let roots = HistoryRoots::default()
+            .with(Provider::Codex, base.join("codex"))
+            .with(Provider::ClaudeCode, base.join("claude"));
         Self {
             workspace: Workspace::open(&base.join("proj")).unwrap(),
             history: History::new(roots, Arc::new(MemoryIndex::default())),
@@ -346,7 +348,7 @@ fn the_history_of_one_workspace_has_no_other_session() {
     // A log that was not read for lack of budget: its directory is unknown.
     bench.limits.read_time = Duration::ZERO;
     bench.history = History::new(
-        HistoryRoots { codex: None, claude: Some(bench.base().join("claude")) },
+        HistoryRoots::default().with(Provider::ClaudeCode, bench.base().join("claude")),
         Arc::new(MemoryIndex::default()),
     )
     .of_workspace(bench.workspace.root());

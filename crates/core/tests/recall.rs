@@ -6,7 +6,7 @@ use jiff::Zoned;
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    history::{History, HistoryRoots, MemoryIndex},
+    history::{History, HistoryRoots, MemoryIndex, Provider},
     recall::{Recall, recall},
     update::Place,
 };
@@ -63,7 +63,9 @@ impl Shop {
             let time = UNIX_EPOCH + Duration::from_millis(last.as_millisecond().try_into().unwrap());
             fs::File::options().write(true).open(&to).unwrap().set_modified(time).unwrap();
         }
-        let roots = HistoryRoots { codex: Some(base.join("codex")), claude: Some(base.join("claude")) };
+        let roots = HistoryRoots::default()
+            .with(Provider::Codex, base.join("codex"))
+            .with(Provider::ClaudeCode, base.join("claude"));
         Self { keep, history: History::new(roots, Arc::new(MemoryIndex::default())) }
     }
 

@@ -7,7 +7,7 @@ use crate::{
 use anyhow::{Context, Result, ensure};
 use openagents_core::{
     CancellationToken, builtin,
-    history::{History, HistoryRoots},
+    history::{History, HistoryRoots, Provider},
     tool::{Limits, ToolContext},
     workspace::Workspace,
 };
@@ -107,7 +107,9 @@ fn compare(ours: &Value, printed: &str) -> Result<()> {
 
 fn list(made: &Synthetic, workspace: &Workspace, table: &mut Table) -> Result<()> {
     let home = tempfile::tempdir()?;
-    let roots = HistoryRoots { codex: Some(made.codex.clone()), claude: Some(made.claude.clone()) };
+    let roots = HistoryRoots::default()
+        .with(Provider::Codex, made.codex.clone())
+        .with(Provider::ClaudeCode, made.claude.clone());
     let (limits, mut cold, mut warm) =
         (Limits { list_time: Duration::from_secs(60), ..Limits::default() }, Vec::new(), Vec::new());
     for run in 0..=RUNS {

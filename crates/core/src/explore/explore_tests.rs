@@ -482,7 +482,7 @@ fn a_run_listed_the_history_again_for_every_step() {
     std::fs::create_dir_all(claude.join("projects/-p")).unwrap();
     std::fs::write(claude.join(format!("projects/-p/{id}.jsonl")), format!("{line}\n")).unwrap();
     let index = Arc::new(Counted::default());
-    let roots = HistoryRoots { claude: Some(claude), codex: None };
+    let roots = HistoryRoots::default().with(Provider::ClaudeCode, claude);
     let list = OpKind::SessionList { provider: None, top_k: None };
     let search = OpKind::SessionSearch { pattern: "login".into(), provider: Some(Provider::ClaudeCode) };
     let explorer = Explorer {

@@ -3,9 +3,22 @@
 use super::json::Node;
 use crate::limits::history as limits;
 
-/// Tools of both agents that run a shell command.
-const SHELLS: [&str; 7] =
-    ["shell", "shell_command", "exec_command", "local_shell", "container.exec", "Bash", "bash"];
+/// Tools of all agents that run a shell command.
+const SHELLS: [&str; 12] = [
+    "shell",
+    "shell_command",
+    "exec_command",
+    "local_shell",
+    "container.exec",
+    "Bash",
+    "bash",
+    "powershell",
+    "run_shell_command",
+    "developer__shell",
+    "execute_command",
+    "exec",
+];
+
 /// The action of a tool call, or its result.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Action {

@@ -3,7 +3,7 @@
 use super::{
     event::{Event, EventKind},
     facts::{Fact, Facts},
-    lines::{self, OpenLog},
+    lines::OpenLog,
     logs::History,
     read::Span,
     title,
@@ -63,7 +63,7 @@ impl History {
             return false;
         }
         // Decompressing a log costs more than searching it.
-        let Ok(OpenLog::Plain(mut log)) = lines::open(&transcript.file_path) else { return true };
+        let Ok(OpenLog::Plain(mut log)) = self.open(transcript) else { return true };
         let mut bytes = Vec::new();
         let mut search = || {
             log.by_ref().take(limits::DIGEST_HEAD).read_to_end(&mut bytes)?;

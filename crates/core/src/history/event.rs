@@ -25,6 +25,23 @@ pub struct Event {
     pub origin: Option<u64>,
 }
 
+impl Event {
+    /// Returns an event without files and action, of the session itself.
+    pub(crate) fn new(line: u64, timestamp: Option<i64>, kind: EventKind, text: impl Into<String>) -> Self {
+        Self {
+            line,
+            timestamp,
+            kind,
+            text: text.into(),
+            files: vec![],
+            action: Action::default(),
+            sidechain: false,
+            copied: false,
+            origin: None,
+        }
+    }
+}
+
 /// A file read or changed by a tool.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TouchedFile {
@@ -80,7 +97,7 @@ impl EventKind {
 }
 
 /// The origin of a title.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TitleRank {
     /// A summary of the conversation.
     Summary,

@@ -24,9 +24,17 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
 
 /// Reads a file of at most `most` bytes; `None` if it is larger, missing or not a regular file.
 pub(super) fn read(path: &Path, most: u64) -> Option<Vec<u8>> {
+    read_document(path, most).ok()
+}
+
+/// Reads a file that is one document; fails if it has more than `most` bytes.
+pub(super) fn read_document(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open(path).ok()?.take(most.saturating_add(1)).read_to_end(&mut bytes).ok()?;
-    (bytes.len() as u64 <= most).then_some(bytes)
+    open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("more than {most} bytes")));
+    }
+    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::{borrow::Cow, fmt};
 
 /// Keys whose values are dropped: ciphertext, signatures, and duplicated text (the vendors' own prompts, compaction's
 /// replacement history, whole files before an edit).
-const DROPPED: [&str; 8] = [
+const DROPPED: [&str; 13] = [
     "encrypted_content",
     "signature",
     "instructions",
@@ -19,6 +19,11 @@ const DROPPED: [&str; 8] = [
     "originalFile",
     "structuredPatch",
     "dynamic_tools",
+    "originalContent",
+    "newContent",
+    "encryptedContent",
+    "reasoningOpaque",
+    "~debug",
 ];
 
 #[derive(Debug, Clone, PartialEq)]

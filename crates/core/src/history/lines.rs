@@ -139,9 +139,9 @@ impl<R: Read> Lines<R> {
 impl Lines<OpenLog> {
     /// Continues with the last `bytes` of the log, at the start of a line; line numbers begin at 1 again. `None` for a
     /// compressed log, whose end costs as much as all of it.
-    pub(crate) fn tail(self, bytes: u64) -> io::Result<Option<Lines<File>>> {
-        let OpenLog::Plain(mut log) = self.reader.into_inner().into_inner() else { return Ok(None) };
-        let end = log.seek(SeekFrom::End(0))?;
+    pub(crate) fn tail(self, bytes: u64) -> io::Result<Option<Lines<OpenLog>>> {
+        let mut log = self.reader.into_inner().into_inner();
+        let Some(end) = log.seek(SeekFrom::End(0))? else { return Ok(None) };
         let from = self.offset.max(end.saturating_sub(bytes));
         log.seek(SeekFrom::Start(from))?;
         let mut tail = Lines::new(log, self.max_line, bytes.saturating_mul(2));
@@ -155,6 +155,24 @@ pub(crate) enum OpenLog {
     Plain(File),
     /// Can only be read from the start.
     Zstd(zstd::stream::read::Decoder<'static, io::BufReader<File>>),
+    /// The records of a format that is not lines, a line each.
+    Records(io::Cursor<Vec<u8>>),
+}
+
+impl OpenLog {
+    /// Moves to a byte offset and returns it; `None` for a compressed log.
+    fn seek(&mut self, to: SeekFrom) -> io::Result<Option<u64>> {
+        match self {
+            Self::Plain(file) => file.seek(to).map(Some),
+            Self::Records(records) => records.seek(to).map(Some),
+            Self::Zstd(_) => Ok(None),
+        }
+    }
+
+    /// Returns the log from a byte offset on; `None` for a compressed one.
+    pub(crate) fn from(mut self, offset: u64) -> io::Result<Option<Self>> {
+        Ok(self.seek(SeekFrom::Start(offset))?.map(|_| self))
+    }
 }
 
 impl Read for OpenLog {
@@ -162,6 +180,7 @@ impl Read for OpenLog {
         match self {
             Self::Plain(file) => file.read(buffer),
             Self::Zstd(decoder) => decoder.read(buffer),
+            Self::Records(records) => records.read(buffer),
         }
     }
 }

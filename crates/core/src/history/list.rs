@@ -58,7 +58,7 @@ impl History {
     fn look(&self, query: &Query, budget: &Budget) -> Listing {
         let mut all = Listing::default();
         for source in self.sources(query.provider) {
-            let files = source.discover(budget);
+            let files = source.format.discover(&source.root, budget);
             all.timed_out |= budget.timed_out();
             let recent = |file: &&LogFile| query.since.is_none_or(|since| file.updated_at() >= since);
             let wanted = files.iter().filter(recent).collect();
@@ -86,7 +86,7 @@ impl History {
         provider: Option<Provider>,
         budget: &Budget,
     ) -> Vec<Transcript> {
-        let discovered = |source: Source| (source.discover(budget), source);
+        let discovered = |source: Source| (source.format.discover(&source.root, budget), source);
         let sources: Vec<_> = self.sources(provider).into_iter().map(discovered).collect();
         let (mut wanted, mut without_file) = (Vec::new(), Vec::new());
         for id in ids.iter().map(|id| id.trim()) {
@@ -112,9 +112,8 @@ impl History {
     }
 
     pub(super) fn sources(&self, provider: Option<Provider>) -> Vec<Source> {
-        let roots = [(Provider::Codex, &self.roots.codex), (Provider::ClaudeCode, &self.roots.claude)];
-        let wanted = roots.into_iter().filter(|(candidate, _)| provider.is_none_or(|it| it == *candidate));
-        wanted.filter_map(|(provider, root)| Some(Source { provider, root: root.clone()? })).collect()
+        let wanted = self.roots.iter().filter(|(candidate, _)| provider.is_none_or(|it| it == *candidate));
+        wanted.map(|(provider, root)| Source::new(provider, root.to_owned())).collect()
     }
 
     /// Uses the index for the `wanted` logs and reads the others; `files` are all logs.
@@ -152,7 +151,7 @@ impl History {
             self.index.save(to_save);
         }
         // Names are stored outside of the logs and may change independently.
-        let names = source.names();
+        let names = source.format.names(&source.root);
         for row in &mut rows {
             if let Some(name) = names.get(&row.id) {
                 row.title = Some(name.clone());
@@ -193,7 +192,7 @@ fn read_unknown(
         by_id.get(id).map(|path| (*path).clone())
     };
     let summarise = |(): &mut (), at: usize| {
-        let row = source.summarise(unknown[at], &locate, budget).row;
+        let row = source.format.summarise(unknown[at], &locate, budget).row;
         // A log cut by the deadline must not be cached.
         (!budget.spent()).then_some(row)
     };

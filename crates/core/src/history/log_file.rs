@@ -1,7 +1,6 @@
-//! Shared by the formats: a log that was found, the decoder of its lines, ids and times.
+//! Shared by the formats: a log that was found, its summary, ids and times.
 
 use super::{
-    event::Event,
     index::FileStamp,
     json::Node,
     transcript::{Provider, Transcript},
@@ -65,12 +64,6 @@ pub(crate) struct Summarised {
 
 /// Finds the log of another session by its id.
 pub(crate) type Locate<'a> = &'a (dyn Fn(&str) -> Option<PathBuf> + Sync);
-
-/// Turns lines into events. May keep state between lines.
-pub(crate) trait Decoder {
-    /// Returns the events of a line; `None` if it is not a line of a log.
-    fn line(&mut self, line: &str, number: u64) -> Option<Vec<Event>>;
-}
 
 /// Returns whether a text is a UUID with hyphens, the format of both agents' ids.
 pub(crate) fn is_uuid(text: &str) -> bool {

@@ -1,16 +1,18 @@
 //! The logs of other agents on this machine, read-only.
 //!
-//! Each foreign format is a folder, and a row of each match in `source`. Readers never fail on a bad line: they skip and
+//! Each foreign format is a folder in `formats`. Readers never fail on a bad line: they skip and
 //! count it. Nothing is ever written to these folders.
 
 mod action;
-mod claude;
-mod codex;
+mod decoder;
 mod digest;
+mod environment;
 mod event;
 mod excerpt;
 mod facts;
 mod file;
+mod format;
+mod formats;
 mod git_index;
 mod index;
 mod intent;
@@ -26,6 +28,7 @@ mod read;
 mod roots;
 mod search;
 mod source;
+mod summary;
 mod title;
 mod transcript;
 mod workspaces;

@@ -3,9 +3,9 @@
 //! The rows are from Codex (`codex-rs`, contextual user fragments) and Claude Code (the first-prompt rule of its
 //! session list) up to November 2026. Unknown tags are kept, because a person may write about `<div>`.
 
-/// Tags around generated text, of Codex and of Claude Code; `*` stands for a family of tags. Text after the closing tag
+/// Tags around generated text, of Codex, of Claude Code and of the others; `*` stands for a family of tags. Text after the closing tag
 /// is kept.
-const ENVELOPES: [&str; 2] = [
+const ENVELOPES: [&str; 3] = [
     "\
         INSTRUCTIONS|user_instructions|environment_context|env_context|permissions instructions|\
         collaboration_mode|skill*|apps_instructions|plugins_instructions|recommended_plugins|\
@@ -16,6 +16,7 @@ const ENVELOPES: [&str; 2] = [
         user-prompt-submit-hook|tick|goal|ide_opened_file|ide_selection|ide_diagnostics|bash-input|\
         bash-stdout|bash-stderr|system-reminder|task-notification|command-message|command-args|\
         command-contents|new-diagnostics",
+    "session_context|hook_context",
 ];
 
 /// Beginnings of messages that are entirely generated.

@@ -1,18 +1,20 @@
 //! Streams the events of a transcript.
 
 use super::{
+    decoder::Decoder,
     event::Event,
-    lines::{self, Extent, Lines, LogLine, OpenLog},
-    log_file::{Decoder, LogFile},
+    lines::{Extent, Lines, LogLine, OpenLog},
+    log_file::LogFile,
     logs::History,
-    transcript::Transcript,
+    source::Source,
+    transcript::{Provider, Transcript},
 };
 use crate::{budget::Budget, limits::history as limits};
 use std::{
     collections::HashMap,
-    io::{self, BufRead, BufReader, Read, Seek, SeekFrom},
+    io::{self, BufRead, BufReader, Read},
     ops::{ControlFlow, Range},
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::OnceLock,
 };
 
@@ -61,10 +63,9 @@ impl History {
         visit: &mut dyn FnMut(Event) -> ControlFlow<()>,
     ) -> io::Result<ReadEnd> {
         self.check(transcript)?;
-        let path = &transcript.file_path;
         let mut reading =
             Reading { decoder: self.decoder(transcript, budget)?, visit, end: ReadEnd::default() };
-        let mut lines = Lines::new(lines::open(path)?, span.line_bytes, u64::MAX);
+        let mut lines = Lines::new(self.open(transcript)?, span.line_bytes, u64::MAX);
         let mut first_offset = None;
         while let Some(line) = lines.next(budget)? {
             if line.number > span.to_line {
@@ -88,7 +89,8 @@ impl History {
             && span.tail_bytes > 0
             && let Some(mut tail) = lines.tail(span.tail_bytes)?
         {
-            let before = line_ends(path, position..tail.position(), budget)?.map(|ends| consumed + ends);
+            let skipped = line_ends(self.open(transcript)?, position..tail.position(), budget)?;
+            let before = skipped.map(|ends| consumed + ends);
             while let Some(line) = tail.next(budget)? {
                 let number = before.map_or(0, |before| before + line.number);
                 if reading.line(LogLine { number, ..line }).is_break() {
@@ -100,27 +102,42 @@ impl History {
         Ok(reading.end)
     }
 
+    /// Opens a transcript as lines.
+    pub(super) fn open(&self, transcript: &Transcript) -> io::Result<OpenLog> {
+        self.source(transcript.provider)?.format.open(&transcript.file_path)
+    }
+
+    fn source(&self, provider: Provider) -> io::Result<Source> {
+        self.sources(Some(provider)).pop().ok_or_else(|| {
+            io::Error::new(io::ErrorKind::NotFound, format!("no logs of {}", provider.as_str()))
+        })
+    }
+
     pub(super) fn decoder(&self, transcript: &Transcript, budget: &Budget) -> io::Result<Box<dyn Decoder>> {
-        let sources = self.sources(Some(transcript.provider));
-        let source = sources.first().ok_or_else(|| {
-            io::Error::new(io::ErrorKind::NotFound, format!("no logs of {}", transcript.provider.as_str()))
-        })?;
+        let source = self.source(transcript.provider)?;
         let files: OnceLock<HashMap<String, PathBuf>> = OnceLock::new();
         let locate = |id: &str| {
-            let found = || source.discover(budget).into_iter().map(|file| (file.id, file.path)).collect();
+            let found = || {
+                source
+                    .format
+                    .discover(&source.root, budget)
+                    .into_iter()
+                    .map(|file| (file.id, file.path))
+                    .collect()
+            };
             files.get_or_init(found).get(id).cloned()
         };
-        Ok(source.decoder(&transcript.file_path, &locate, budget))
+        Ok(source.format.decoder(&transcript.file_path, &locate, budget))
     }
 
     /// Returns the title given by the agent or a person, by the rules of the agent's list; never a prompt.
     pub(crate) fn given_title(&self, transcript: &Transcript, budget: &Budget) -> Option<String> {
         self.check(transcript).ok()?;
-        let source = self.sources(Some(transcript.provider)).pop()?;
-        let name = source.names().remove(&transcript.id);
+        let source = self.source(transcript.provider).ok()?;
+        let name = source.format.names(&source.root).remove(&transcript.id);
         // Lines copied from a parent do not matter: a name is not a turn.
         let file = || LogFile::stat(transcript.file_path.clone(), &transcript.id, transcript.subagent, false);
-        name.or_else(|| source.summarise(&file()?, &|_| None, budget).given_title)
+        name.or_else(|| source.format.summarise(&file()?, &|_| None, budget).given_title)
     }
 }
 
@@ -150,13 +167,12 @@ impl Reading<'_> {
 }
 
 /// Counts the line ends in a range of a log; `None` if that takes too long.
-fn line_ends(path: &Path, range: Range<u64>, budget: &Budget) -> io::Result<Option<u64>> {
+fn line_ends(log: OpenLog, range: Range<u64>, budget: &Budget) -> io::Result<Option<u64>> {
     let length = range.end - range.start;
     if length > limits::COUNTED {
         return Ok(None);
     }
-    let OpenLog::Plain(mut log) = lines::open(path)? else { return Ok(None) };
-    log.seek(SeekFrom::Start(range.start))?;
+    let Some(log) = log.from(range.start)? else { return Ok(None) };
     let mut log = BufReader::with_capacity(limits::COUNT_CHUNK, log.take(length));
     let mut ends = 0;
     loop {

@@ -1,30 +1,37 @@
 //! Log folders of the agents.
 
-use std::{ffi::OsString, path::PathBuf};
+use super::{environment::Environment, formats, transcript::Provider};
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 
 /// Log folders of the agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HistoryRoots {
-    /// `$CODEX_HOME`, else `~/.codex`.
-    pub codex: Option<PathBuf>,
-    /// `$CLAUDE_CONFIG_DIR`, else `~/.claude`.
-    pub claude: Option<PathBuf>,
-}
+pub struct HistoryRoots(BTreeMap<Provider, PathBuf>);
 
 impl HistoryRoots {
-    /// Reads the environment of this process: `CODEX_HOME`, `CLAUDE_CONFIG_DIR`, `HOME`. Empty values count as unset.
+    /// Reads the environment of this process: the variables by which each agent places its folder, and `HOME`. Empty
+    /// values count as unset.
     pub fn from_env() -> Self {
         Self::from_lookup(&|name| std::env::var_os(name))
     }
 
     fn from_lookup(lookup: &dyn Fn(&str) -> Option<OsString>) -> Self {
-        let folder = |name: &str| lookup(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let home = folder("HOME");
-        let beneath_home = |name: &str| home.as_ref().map(|home| home.join(name));
-        Self {
-            codex: folder("CODEX_HOME").or_else(|| beneath_home(".codex")),
-            claude: folder("CLAUDE_CONFIG_DIR").or_else(|| beneath_home(".claude")),
-        }
+        let environment = Environment(lookup);
+        let root = |provider| Some((provider, formats::of(provider).root(&environment)?));
+        Self(Provider::ALL.into_iter().filter_map(root).collect())
+    }
+
+    /// Adds or replaces the folder of an agent.
+    pub fn with(mut self, provider: Provider, root: impl Into<PathBuf>) -> Self {
+        self.0.insert(provider, root.into());
+        self
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Provider, &Path)> {
+        self.0.iter().map(|(provider, root)| (*provider, root.as_path()))
     }
 }
 
@@ -39,19 +46,20 @@ mod tests {
                 pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value))
             })
         };
-        let expected = |codex: Option<&str>, claude: Option<&str>| HistoryRoots {
-            codex: codex.map(PathBuf::from),
-            claude: claude.map(PathBuf::from),
+        let of = |pairs: &[(&str, &str)], provider| {
+            roots(pairs).iter().find(|(it, _)| *it == provider).map(|(_, root)| root.to_owned())
         };
-        assert_eq!(roots(&[]), expected(None, None));
-        assert_eq!(roots(&[("HOME", "/h")]), expected(Some("/h/.codex"), Some("/h/.claude")));
-        assert_eq!(
-            roots(&[("HOME", "/h"), ("CODEX_HOME", "")]),
-            expected(Some("/h/.codex"), Some("/h/.claude"))
-        );
-        assert_eq!(
-            roots(&[("CODEX_HOME", "/c"), ("CLAUDE_CONFIG_DIR", "/d"), ("HOME", "/h")]),
-            expected(Some("/c"), Some("/d"))
-        );
+        type Row<'a> = (&'a [(&'a str, &'a str)], Provider, &'a str);
+        let rows: [Row<'_>; 5] = [
+            (&[("HOME", "/h")], Provider::Codex, "/h/.codex"),
+            (&[("HOME", "/h"), ("CODEX_HOME", "")], Provider::Codex, "/h/.codex"),
+            (&[("HOME", "/h"), ("CODEX_HOME", "/c")], Provider::Codex, "/c"),
+            (&[("HOME", "/h")], Provider::ClaudeCode, "/h/.claude"),
+            (&[("CLAUDE_CONFIG_DIR", "/d")], Provider::ClaudeCode, "/d"),
+        ];
+        for (variables, provider, expected) in rows {
+            assert_eq!(of(variables, provider).as_deref(), Some(Path::new(expected)), "{variables:?}");
+        }
+        assert_eq!(roots(&[]), HistoryRoots::default());
     }
 }

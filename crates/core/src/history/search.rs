@@ -1,9 +1,9 @@
 //! Searches the text of transcripts as a person would read it: without JSON, keys, ciphertext and images.
 
 use super::{
+    decoder::Decoder,
     excerpt::{excerpt, fill_after, fill_before, place, said},
     lines::{self, Lines},
-    log_file::Decoder,
     logs::History,
     pattern::Pattern,
     query::{SearchMatch, SearchQuery, SearchResult},
@@ -115,7 +115,7 @@ impl History {
         budget: &Budget,
         found: &mut Found,
     ) -> io::Result<()> {
-        let log = lines::open(&transcript.file_path)?;
+        let log = self.open(transcript)?;
         let mut lines = Lines::new(log, limits::SEARCH_LINE, query.file_bytes);
         let mut decoder: Option<Box<dyn Decoder>> = None;
         let mut before: VecDeque<(u64, Vec<u8>)> = VecDeque::new();

@@ -11,17 +11,20 @@ pub enum Provider {
     Codex,
     /// Anthropic Claude Code.
     ClaudeCode,
+    /// Google Gemini CLI.
+    Gemini,
 }
 
 impl Provider {
     /// Every provider.
-    pub const ALL: [Self; 2] = [Self::Codex, Self::ClaudeCode];
+    pub const ALL: [Self; 3] = [Self::Codex, Self::ClaudeCode, Self::Gemini];
 
-    /// Returns `codex` or `claude-code`.
+    /// Returns the name on the wire, such as `claude-code`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Codex => "codex",
             Self::ClaudeCode => "claude-code",
+            Self::Gemini => "gemini",
         }
     }
 
@@ -30,16 +33,16 @@ impl Provider {
         match self {
             Self::Codex => "Codex",
             Self::ClaudeCode => "Claude Code",
+            Self::Gemini => "Gemini CLI",
         }
     }
 
     /// Parses a provider's name, case-insensitive; also accepts `claude_code` and `claude`.
     pub fn parse(name: &str) -> Option<Self> {
-        match name.trim().to_ascii_lowercase().replace(['_', ' '], "-").as_str() {
-            "codex" => Some(Self::Codex),
-            "claude-code" | "claude" => Some(Self::ClaudeCode),
-            _ => None,
-        }
+        let name = name.trim().to_ascii_lowercase().replace(['_', ' '], "-");
+        let short = [("claude", Self::ClaudeCode), ("gemini-cli", Self::Gemini)];
+        let named = Self::ALL.into_iter().find(|provider| provider.as_str() == name);
+        named.or_else(|| Some(short.into_iter().find(|(short, _)| *short == name)?.1))
     }
 }
 

@@ -25,16 +25,22 @@ fn budget() -> Budget {
 
 pub(super) async fn list(sessions: &SessionRegistry, top_k: u64) -> Result<Value, Fault> {
     let history = sessions.history().clone();
-    let query = Query { limit: usize::try_from(top_k).unwrap_or(usize::MAX), ..Query::default() };
-    let listing = run_blocking(move || history.list(&query, &budget())).await.unwrap_or_default();
-    let items: Vec<Value> = listing.rows.iter().map(summary).collect();
+    let listing = run_blocking(move || history.list(&Query::default(), &budget())).await.unwrap_or_default();
+    let most = usize::try_from(top_k).unwrap_or(usize::MAX);
+    let items: Vec<Value> = listing.rows.iter().filter_map(summary).take(most).collect();
     Ok(json!({"items": items}))
 }
 
-fn summary(row: &Transcript) -> Value {
+/// Returns the entry of a session; `None` for an agent that the app does not know.
+fn summary(row: &Transcript) -> Option<Value> {
+    let source = match row.provider {
+        Provider::Codex => "codex",
+        Provider::ClaudeCode => "claude_code",
+        _ => return None,
+    };
     let mut wire = json!({
         "id": row.id,
-        "source": match row.provider { Provider::Codex => "codex", Provider::ClaudeCode => "claude_code" },
+        "source": source,
         "updated_at": row.updated_at,
         "last_message_ts": row.updated_at,
     });
@@ -44,7 +50,7 @@ fn summary(row: &Transcript) -> Value {
     if let Some(created) = row.created_at {
         wire["created_at"] = created.into();
     }
-    wire
+    Some(wire)
 }
 
 pub(super) async fn latest(sessions: &SessionRegistry) -> Result<Value, Fault> {

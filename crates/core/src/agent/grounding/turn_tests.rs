@@ -3,7 +3,7 @@
 use crate::{
     agent::{AgentLoop, PromptRequest, testing::*},
     builtin::{self, testing::Bench},
-    history::{History, HistoryRoots, MemoryIndex},
+    history::{History, HistoryRoots, MemoryIndex, Provider},
     model::{LanguageModel, Message, ModelError, ModelRequest, StopReason},
     update::{Finding, FindingKind, Findings, Place, RunState},
 };
@@ -73,7 +73,7 @@ fn history(bench: &Bench) -> Arc<History> {
     ];
     fs::write(day.join(format!("rollout-2026-01-02T10-00-00-{SESSION}.jsonl")), log.join("\n") + "\n")
         .unwrap();
-    let roots = HistoryRoots { codex: Some(root), claude: None };
+    let roots = HistoryRoots::default().with(Provider::Codex, root);
     Arc::new(History::new(roots, Arc::new(MemoryIndex::default())))
 }
 

@@ -1,7 +1,7 @@
 //! Summarises a transcript from its head and tail, by the rules of Claude Code's own list.
 
 use super::{
-    super::{
+    super::super::{
         file,
         json::Node,
         lines::{self, Lines, LogLine},

@@ -1,6 +1,6 @@
 //! Thread names given by people: `session_index.jsonl`, an append-only file.
 
-use super::super::{file, json::Node, lines::Lines, title};
+use super::super::super::{file, json::Node, lines::Lines, title};
 use crate::{CancellationToken, budget::Budget, limits::history as limits};
 use std::{collections::HashMap, path::Path};
 

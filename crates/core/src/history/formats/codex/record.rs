@@ -4,7 +4,7 @@
 //! since about 0.149 the same with an `ordinal`, where turns come as `item_completed`.
 
 use super::{
-    super::{
+    super::super::{
         action::{self, Action, Outcome},
         json::Node,
         log_file::millis,

@@ -1,7 +1,7 @@
 //! Separates a session's own lines from those that a fork or a sub-agent copied from its parent.
 
 use super::{
-    super::{json::Node, lines},
+    super::super::{json::Node, lines},
     record,
 };
 use crate::{budget::Budget, limits::history as limits};

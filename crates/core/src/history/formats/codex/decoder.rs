@@ -1,12 +1,13 @@
 //! Decodes a rollout line by line, without duplicates.
 
 use super::{
-    super::{
+    super::super::{
         action::Action,
+        decoder::Decoder,
         event::{Event, EventKind, TitleRank, TouchedFile},
         json::Node,
         lines,
-        log_file::{Decoder, Locate},
+        log_file::Locate,
         title,
     },
     fork,

@@ -1,7 +1,7 @@
 //! Finds transcripts: `projects/<slug>/<uuid>.jsonl`, and those of sub-agents: `agent-<id>.jsonl` in the same folder
 //! (2.0) or below `<uuid>/subagents/` (2.1). No other file is a session.
 
-use super::super::log_file::{LogFile, is_uuid};
+use super::super::super::log_file::{LogFile, is_uuid};
 use crate::{budget::Budget, limits::history as limits};
 use std::{fs, path::Path};
 

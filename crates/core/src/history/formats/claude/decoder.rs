@@ -2,11 +2,12 @@
 //! compaction.
 
 use super::{
-    super::{
+    super::super::{
         action::{self, Action, Outcome},
+        decoder::Decoder,
         event::{Event, EventKind, TitleRank, TouchedFile},
         json::Node,
-        log_file::{Decoder, millis},
+        log_file::millis,
         title,
     },
     line,

@@ -1,6 +1,6 @@
 //! Reads the parts of a transcript's lines.
 
-use super::super::json::Node;
+use super::super::super::json::Node;
 use xxhash_rust::xxh32::xxh32;
 
 fn content<'a>(line: &'a Node<'a>) -> Option<&'a Node<'a>> {

@@ -1,7 +1,7 @@
 //! Finds rollouts: `sessions/YYYY/MM/DD/rollout-<time>-<uuid>.jsonl` and the flat `archived_sessions/`, each plain or
 //! with the suffix `.zst`.
 
-use super::super::log_file::{LogFile, is_uuid};
+use super::super::super::log_file::{LogFile, is_uuid};
 use crate::{budget::Budget, limits::history as limits};
 use std::{collections::BTreeSet, fs, path::Path};
 

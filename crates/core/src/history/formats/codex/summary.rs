@@ -1,7 +1,7 @@
 //! Summarises a rollout from its head and tail, by the rules of Codex's own list (`rollout/src/list.rs`).
 
 use super::{
-    super::{
+    super::super::{
         json::Node,
         lines::{self, Lines, LogLine, OpenLog},
         log_file::{Locate, LogFile, Summarised, is_uuid, millis},

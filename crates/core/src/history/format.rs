@@ -1,0 +1,47 @@
+//! How an agent keeps its sessions: where they are, and how one is read.
+
+use super::{
+    decoder::Decoder,
+    environment::Environment,
+    lines::{self, OpenLog},
+    log_file::{Locate, LogFile, Summarised},
+    summary,
+    transcript::Provider,
+};
+use crate::budget::Budget;
+use std::{
+    collections::HashMap,
+    fmt::Debug,
+    io,
+    path::{Path, PathBuf},
+};
+
+/// One agent's format. Readers never fail on a bad line: they skip and count it.
+pub(crate) trait Format: Debug + Sync {
+    fn provider(&self) -> Provider;
+
+    /// Returns the agent's folder.
+    fn root(&self, environment: &Environment<'_>) -> Option<PathBuf>;
+
+    /// Finds all sessions below the agent's folder, or as many as the budget allows; opens no log.
+    fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile>;
+
+    /// Returns titles stored outside of the logs, by session id.
+    fn names(&self, _root: &Path) -> HashMap<String, String> {
+        HashMap::new()
+    }
+
+    /// Opens a session as lines, numbered as evidence names them.
+    fn open(&self, path: &Path) -> io::Result<OpenLog> {
+        lines::open(path)
+    }
+
+    /// Summarises a session from its head and tail.
+    fn summarise(&self, file: &LogFile, locate: Locate<'_>, budget: &Budget) -> Summarised {
+        let decoder = self.decoder(&file.path, locate, budget);
+        summary::summarise(self.provider(), file, self.open(&file.path), decoder, budget)
+    }
+
+    /// Returns a decoder for the lines of the session at `path`.
+    fn decoder(&self, path: &Path, locate: Locate<'_>, budget: &Budget) -> Box<dyn Decoder>;
+}

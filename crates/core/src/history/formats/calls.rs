@@ -1,0 +1,61 @@
+//! Tool calls and their results, as events.
+
+use crate::history::{
+    action::{self, Action, Outcome},
+    event::{Event, EventKind, TouchedFile},
+    json::Node,
+};
+
+/// Arguments that name the file of a call.
+const PATHS: [&str; 6] = ["file_path", "filePath", "absolute_path", "path", "notebook_path", "target_file"];
+
+/// The tools of an agent that name a file.
+pub(super) struct FileTools {
+    pub(super) reads: &'static [&'static str],
+    pub(super) edits: &'static [&'static str],
+}
+
+impl FileTools {
+    /// Returns the event of a call. A file that it names counts as touched until a result says that it failed.
+    pub(super) fn call(
+        &self,
+        line: u64,
+        at: Option<i64>,
+        id: Option<&str>,
+        name: &str,
+        input: Option<&Node<'_>>,
+    ) -> Event {
+        let text = input.map(Node::flattened).unwrap_or_default();
+        Event {
+            files: self.touched(name, input).into_iter().collect(),
+            action: action::of_call(name, id, input),
+            ..Event::new(line, at, EventKind::ToolCall { name: name.to_owned() }, text)
+        }
+    }
+
+    fn touched(&self, name: &str, input: Option<&Node<'_>>) -> Option<TouchedFile> {
+        let edited = self.edits.contains(&name);
+        if !edited && !self.reads.contains(&name) {
+            return None;
+        }
+        let path = PATHS.iter().find_map(|key| input?.text(key)).filter(|path| !path.is_empty())?;
+        Some(TouchedFile { path: path.to_owned(), edited })
+    }
+}
+
+/// Returns the event of a result; `succeeded` is absent if the log does not tell.
+pub(super) fn result(
+    line: u64,
+    at: Option<i64>,
+    id: Option<&str>,
+    text: String,
+    succeeded: Option<bool>,
+) -> Event {
+    let outcome = match succeeded {
+        Some(true) => Some(Outcome::Exit(0)),
+        Some(false) => Some(action::exit_code(&text).map_or(Outcome::NotRun, Outcome::Exit)),
+        None => None,
+    };
+    let action = Action { call: id.map(str::to_owned), outcome, ..Action::default() };
+    Event { action, ..Event::new(line, at, EventKind::ToolResult, text) }
+}

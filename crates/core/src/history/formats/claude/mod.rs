@@ -1,0 +1,46 @@
+//! The logs of Anthropic's Claude Code ("projects"), all versions.
+//!
+//! Formats: the session functions of claude-agent-sdk-python, and logs of 1.0 to 2.1.330. A folder name is a lossy form
+//! of the project's path, so the path is read from the lines. Titles are lines of the log itself.
+
+mod decoder;
+mod discover;
+mod line;
+mod summary;
+
+use crate::{
+    budget::Budget,
+    history::{
+        decoder::Decoder,
+        environment::Environment,
+        format::Format,
+        log_file::{Locate, LogFile, Summarised},
+        transcript::Provider,
+    },
+};
+use std::path::{Path, PathBuf};
+
+#[derive(Debug)]
+pub(crate) struct Claude;
+
+impl Format for Claude {
+    fn provider(&self) -> Provider {
+        Provider::ClaudeCode
+    }
+
+    fn root(&self, environment: &Environment<'_>) -> Option<PathBuf> {
+        environment.folder("CLAUDE_CONFIG_DIR").or_else(|| environment.beneath_home(".claude"))
+    }
+
+    fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
+        discover::discover(root, budget)
+    }
+
+    fn summarise(&self, file: &LogFile, _locate: Locate<'_>, budget: &Budget) -> Summarised {
+        summary::summarise(file, budget)
+    }
+
+    fn decoder(&self, _path: &Path, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
+        Box::new(decoder::ClaudeDecoder)
+    }
+}

@@ -1,0 +1,50 @@
+//! The sessions of Google's Gemini CLI (0.37 and its JSON files of 2025) and of the forks that kept its format.
+//!
+//! Format: `packages/core/src/services/chatRecordingService.ts` of google-gemini/gemini-cli. A record is one message after
+//! folding: the same message is appended again whenever it changes, and a rewind drops the end.
+
+mod decoder;
+mod discover;
+mod fold;
+
+use crate::{
+    budget::Budget,
+    history::{
+        decoder::Decoder,
+        environment::Environment,
+        format::Format,
+        lines::OpenLog,
+        log_file::{Locate, LogFile},
+        transcript::Provider,
+    },
+};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+#[derive(Debug)]
+pub(crate) struct Gemini;
+
+impl Format for Gemini {
+    fn provider(&self) -> Provider {
+        Provider::Gemini
+    }
+
+    fn root(&self, environment: &Environment<'_>) -> Option<PathBuf> {
+        let replaced = environment.folder("GEMINI_CLI_HOME").map(|home| home.join(".gemini"));
+        replaced.or_else(|| environment.beneath_home(".gemini"))
+    }
+
+    fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
+        discover::discover(root, budget)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<OpenLog> {
+        fold::open(path)
+    }
+
+    fn decoder(&self, path: &Path, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
+        Box::new(decoder::GeminiDecoder::new(discover::workspace(path)))
+    }
+}

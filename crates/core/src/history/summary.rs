@@ -1,0 +1,106 @@
+//! Summarises a session from the events of its head and tail, for agents without rules of their own.
+
+use super::{
+    decoder::{Decoder, SessionFacts},
+    event::{Event, EventKind, TitleRank},
+    lines::{Lines, LogLine, OpenLog},
+    log_file::{LogFile, Summarised},
+    title,
+    transcript::Provider,
+};
+use crate::{budget::Budget, limits::history as limits};
+use std::io;
+
+pub(crate) fn summarise(
+    provider: Provider,
+    file: &LogFile,
+    log: io::Result<OpenLog>,
+    decoder: Box<dyn Decoder>,
+    budget: &Budget,
+) -> Summarised {
+    let mut summary =
+        Summary { decoder, title: None, first_prompt: None, first_at: None, prompts: 0, bad_lines: 0 };
+    let whole = log.and_then(|log| summary.read(log, budget)).unwrap_or_else(|error| {
+        tracing::debug!(%error, path = %file.path.display(), "a session could not be read");
+        false
+    });
+    summary.finish(provider, file, whole)
+}
+
+struct Summary {
+    decoder: Box<dyn Decoder>,
+    title: Option<(TitleRank, String)>,
+    first_prompt: Option<String>,
+    first_at: Option<i64>,
+    prompts: u64,
+    bad_lines: u64,
+}
+
+impl Summary {
+    /// Returns whether all lines were read.
+    fn read(&mut self, log: OpenLog, budget: &Budget) -> io::Result<bool> {
+        let mut lines = Lines::new(log, limits::SUMMARY_LINE, limits::SUMMARY_HEAD);
+        while lines.position() < limits::SUMMARY_WHOLE || self.first_prompt.is_none() {
+            let Some(line) = lines.next(budget)? else {
+                let extent = lines.extent();
+                if extent.capped {
+                    break;
+                }
+                return Ok(!extent.stopped);
+            };
+            self.line(line);
+        }
+        if let Some(mut tail) = lines.tail(limits::SUMMARY_END)? {
+            while let Some(line) = tail.next(budget)? {
+                self.line(line);
+            }
+        }
+        Ok(false)
+    }
+
+    fn line(&mut self, line: LogLine<'_>) {
+        match self.decoder.line(&line.text(), line.number) {
+            Some(events) => events.into_iter().for_each(|event| self.event(event)),
+            // A last line without an end may still be written.
+            None => self.bad_lines += u64::from(line.complete),
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        if event.copied || event.sidechain {
+            return;
+        }
+        if let Some(at) = event.timestamp {
+            self.first_at = Some(self.first_at.map_or(at, |first| first.min(at)));
+        }
+        match event.kind {
+            EventKind::Prompt => {
+                self.prompts += 1;
+                self.first_prompt.get_or_insert_with(|| title::one_line(&event.text));
+            }
+            EventKind::Title(rank) if self.title.as_ref().is_none_or(|(known, _)| *known <= rank) => {
+                self.title = Some((rank, event.text));
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(self, provider: Provider, file: &LogFile, whole: bool) -> Summarised {
+        let facts: SessionFacts = self.decoder.facts();
+        let given_title = self.title.map(|(_, title)| title);
+        let mut row = file.unread(provider);
+        row.id = facts.id.unwrap_or(row.id);
+        row.title = given_title.clone().or(self.first_prompt);
+        row.cwd = facts.cwd;
+        row.branch = facts.branch;
+        row.model = facts.model;
+        row.created_at = facts.created_at.or(self.first_at);
+        row.updated_at = facts.updated_at.unwrap_or(row.updated_at);
+        row.user_turns = whole.then_some(self.prompts);
+        row.tokens = facts.tokens.filter(|_| whole);
+        row.subagent |= facts.subagent;
+        row.hidden |= facts.hidden || row.subagent || (whole && self.prompts == 0);
+        row.bad_lines = self.bad_lines;
+        Summarised { row, given_title }
+    }
+}
