@@ -39,6 +39,23 @@ export class Fixture {
     return this;
   }
 
+  /** Adds a session of Claude Code with many turns, some of a few lines and some long. Returns its file. */
+  async long(id, turns) {
+    const path = join(this.claude, 'projects', this.workspace.replaceAll(/[^A-Za-z0-9]/g, '-'), `${id}.jsonl`);
+    const lines = Array.from({ length: turns }, (_, at) => this.turn(id, at + 1));
+    await write(path, lines.join(''), new Date());
+    return path;
+  }
+
+  /** The two lines of a turn. */
+  turn(id, number) {
+    const common = { sessionId: id, cwd: this.workspace, gitBranch: 'main', isSidechain: false, timestamp: new Date(1_790_000_000_000 + number * 60_000).toISOString() };
+    const said = { ...common, type: 'user', message: { role: 'user', content: `Question ${number}` } };
+    const text = `Answer ${number}. ${'It is as it is. '.repeat((number * 37) % 120)}`;
+    const answered = { ...common, type: 'assistant', message: { id: `m${number}`, role: 'assistant', model: 'claude-sonnet-4-5', content: [{ type: 'text', text }] } };
+    return `${JSON.stringify(said)}\n${JSON.stringify(answered)}\n`;
+  }
+
   remove() {
     return rm(this.base, { recursive: true, force: true });
   }

@@ -27,6 +27,9 @@ export class Server {
         ...process.env,
         // A model is many times slower with more threads than free cores.
         OPENAGENTS_LLAMA_THREADS: '1',
+        // Where the other agents keep their sessions.
+        HOME: folders.base ?? folders.home,
+        XDG_DATA_HOME: `${folders.base ?? folders.home}/share`,
         OPENAGENTS_HOME: folders.home,
         CODEX_HOME: folders.codex,
         CLAUDE_CONFIG_DIR: folders.claude,

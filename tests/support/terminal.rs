@@ -57,6 +57,7 @@ impl Desk {
         command
             .current_dir(&self.workspace)
             .env("HOME", self.keep.path())
+            .env("XDG_DATA_HOME", self.folder("share"))
             // More threads than free cores make a model many times slower.
             .env("OPENAGENTS_LLAMA_THREADS", "1")
             .env("OPENAGENTS_HOME", self.folder("home"))

@@ -2,6 +2,7 @@ import { Agents } from './agents/agents.svelte';
 import type { Question } from './approval/question';
 import { createBackend } from './backend';
 import { BrowserBackend } from './backend/browser';
+import type { Fragment } from './backend/fragment';
 import { Link } from './connection/link.svelte';
 import type { Shown } from './connection/link-words';
 import { METHODS } from './connection/wire';
@@ -10,6 +11,7 @@ import { Frames } from './debug/frames.svelte';
 import { Devices } from './devices/devices.svelte';
 import { holds } from './devices/scope';
 import { Editor } from './editor/editor.svelte';
+import { History } from './history/history.svelte';
 import { Inspection } from './inspector/inspection.svelte';
 import { Version } from './install/version.svelte';
 import { Models } from './models/models.svelte';
@@ -67,6 +69,7 @@ export class Page {
   readonly trusted = new Trusted(this.link);
   readonly decisions = new Decisions(this.link);
   readonly workspaces = new Workspaces(this.link);
+  readonly history = new History(this.link);
   readonly markdown = new Markdown(async (text) => (await this.link.request<{ html: string }>(METHODS.markdown, { text })).html);
   /** Null in the desktop window: its bridge is always reachable. */
   readonly offline = this.backend.kind === 'browser' ? new Offline(this.link, this.sessions) : null;
@@ -75,7 +78,7 @@ export class Page {
     this.pairingChosen = false;
     this.link.reconnect();
   });
-  readonly inspection = new Inspection(() => this.sessions.open);
+  readonly inspection = new Inspection(() => this.history.open ?? this.sessions.open);
 
   drawer = $state(false);
   over = $state<'debug' | 'settings' | null>(null);
@@ -93,6 +96,7 @@ export class Page {
   readonly atHome = /^(?:127\.|localhost$|\[::1\]$)/.test(location.hostname);
 
   readonly session = $derived(this.sessions.open);
+  readonly transcript = $derived(this.history.open);
   readonly inSession = $derived(this.session !== null || this.sessions.starting !== null);
   readonly live = $derived(this.link.state.name === 'live');
   readonly access = $derived(this.link.access);
@@ -126,13 +130,17 @@ export class Page {
   /** The session that the address names; it is kept when the window is reloaded. */
   readonly #first: string | null;
 
-  /** Connects, and shows the session `first`. */
-  constructor(first: string | null) {
-    this.#first = first;
+  /** The transcript that the address names, until there is a connection. */
+  #arrived: Fragment['transcript'] = null;
+
+  /** Connects, and shows the session that the address names. */
+  constructor({ session: first, transcript }: Fragment) {
+    this.#first = first ?? transcript?.id ?? null;
     this.offline?.follow();
     if (this.browser !== null) this.pairing.begin(this.browser.offer);
     this.link.reconnect();
     if (first !== null) this.sessions.show(first);
+    else if (transcript !== null) this.#arrived = transcript;
   }
 
   #connected(root: string | null): void {
@@ -144,13 +152,25 @@ export class Page {
     this.devices.connected();
     this.trusted.connected();
     void this.workspaces.read();
+    // Other agents' sessions stay on their computer.
+    if (this.access.device === null) void this.history.read();
+    if (this.#arrived !== null) this.showTranscript(this.#arrived.provider, this.#arrived.id, this.#arrived.line);
+    this.#arrived = null;
     if (root !== null && this.#first === null) this.explore(root);
   }
 
   show(id: string | null): void {
     this.#clear();
+    this.history.close();
     this.sessions.show(id);
     if (id === null) void this.workspaces.read();
+  }
+
+  /** Shows a session of another agent. */
+  showTranscript(provider: string, id: string, line: number | null = null): void {
+    this.#clear();
+    this.sessions.show(null);
+    this.history.show(provider, id, line);
   }
 
   explore(root: string, goals = ''): void {
@@ -163,6 +183,7 @@ export class Page {
 
   #begin(beginning: Promise<boolean>): void {
     this.#clear();
+    this.history.close();
     void beginning.then((begun) => {
       if (begun) this.draft.text = '';
     });

@@ -28,6 +28,7 @@
 //! | 2 | `update` | entries of a session's log |
 //! | 2 | `walk` | files of a workspace, without ignored ones |
 //! | 3 | `recall` | past sessions that answer a question |
+//! | 3 | `replay` | a past session as updates of a session |
 //! | 3 | `repository` | what a repository says about itself |
 //! | 3 | `route` | who answers a prompt |
 //! | 3 | `tool` | the `Tool` trait, limits, registry, running a call |
@@ -59,6 +60,7 @@ mod parallel;
 pub mod plan;
 pub mod reading;
 pub mod recall;
+pub mod replay;
 pub mod repository;
 pub mod route;
 pub mod survey;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { pairingFragment, parseFragment, sessionFragment } from './fragment';
 
-const NOTHING = { token: null, pair: null, session: null, fingerprint: null, addresses: [] };
+const NOTHING = { token: null, pair: null, session: null, transcript: null, fingerprint: null, addresses: [] };
 
 test.each([
   ['', NOTHING],
@@ -10,6 +10,9 @@ test.each([
   ['#token=', NOTHING],
   ['#token=a-b_c&session=s%201', { ...NOTHING, token: 'a-b_c', session: 's 1' }],
   ['#session=x', { ...NOTHING, session: 'x' }],
+  ['#transcript=codex:a%3Ab&line=7', { ...NOTHING, transcript: { provider: 'codex', id: 'a:b', line: 7 } }],
+  ['#transcript=codex', NOTHING],
+  ['#transcript=codex:a&line=-1', { ...NOTHING, transcript: { provider: 'codex', id: 'a', line: null } }],
   ['#pair=K7QX-2M9P', { ...NOTHING, pair: 'K7QX-2M9P' }],
   [
     '#pair=K7QX-2M9P&fingerprint=abCD&addresses=mac.local:9443,192.168.1.5:9443,[fe80::1]:9443',

@@ -4,6 +4,8 @@ export interface Fragment {
   /** The code of `openagents pair`, as in its QR code. */
   pair: string | null;
   session: string | null;
+  /** A session of another agent to show, around a line of its log if one is named. */
+  transcript: { provider: string; id: string; line: number | null } | null;
   /** SHA-256 of the certificate to trust, in upper-case hex. It comes by camera, so the network cannot change it. */
   fingerprint: string | null;
   /** Other addresses of the same computer: `https://mac.local:9443` */
@@ -23,6 +25,7 @@ export function parseFragment(hash: string): Fragment {
     token: values.get('token') || null,
     pair: values.get('pair') || null,
     session: values.get('session') || null,
+    transcript: transcriptOf(values),
     fingerprint: HEX.test(fingerprint) ? fingerprint.toUpperCase() : null,
     addresses: (values.get('addresses') ?? '')
       .split(',')
@@ -30,6 +33,17 @@ export function parseFragment(hash: string): Fragment {
       .slice(0, MOST)
       .map((host) => `https://${host}`),
   };
+}
+
+function transcriptOf(values: URLSearchParams): Fragment['transcript'] {
+  const [provider, id] = /^([\w-]+):(.+)$/.exec(values.get('transcript') ?? '')?.slice(1) ?? [];
+  const line = Number(values.get('line'));
+  return provider === undefined || id === undefined ? null : { provider, id, line: Number.isInteger(line) && line > 0 ? line : null };
+}
+
+/** The fragment that shows a session of another agent. */
+export function transcriptFragment(provider: string, id: string, line: number | null = null): string {
+  return `#transcript=${provider}:${encodeURIComponent(id)}${line === null ? '' : `&line=${line}`}`;
 }
 
 /** The address bar holds neither token nor code, so neither is copied, synced or kept in the browser history. */

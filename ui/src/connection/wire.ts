@@ -26,6 +26,7 @@ export const METHODS = {
   sessions: '_openagents/sessions',
   snapshot: '_openagents/snapshot',
   queue: '_openagents/queue',
+  history: '_openagents/history',
 } as const;
 
 export interface TrustedWorkspace {

@@ -2,6 +2,7 @@
 
 use super::json::Node;
 use crate::limits::history as limits;
+use serde_json::Value;
 
 /// Tools of all agents that run a shell command.
 const SHELLS: [&str; 12] = [
@@ -24,6 +25,8 @@ const SHELLS: [&str; 12] = [
 pub struct Action {
     /// Id shared by a call and its result.
     pub call: Option<String>,
+    /// The arguments of the call.
+    pub input: Option<Value>,
     /// The shell command, without the wrapping shell.
     pub command: Option<String>,
     /// The outcome of the call, if known.
@@ -72,6 +75,7 @@ pub(super) fn of_call(tool: &str, call: Option<&str>, input: Option<&Node<'_>>) 
     // Codex stores arguments as JSON in a string.
     let parsed = input.and_then(Node::as_str).and_then(Node::parse);
     let Some(input) = parsed.as_ref().or(input) else { return action };
+    action.input = Some(input.to_value());
     match tool {
         "update_plan" => action.tasks = list(input.get("plan"), "step"),
         "TodoWrite" => action.tasks = list(input.get("todos"), "content"),

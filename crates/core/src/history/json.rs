@@ -6,6 +6,7 @@ use serde::{
     Deserialize, Deserializer,
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
+use serde_json::Value;
 use std::{borrow::Cow, fmt};
 
 /// Keys whose values are dropped: ciphertext, signatures, and duplicated text (the vendors' own prompts, compaction's
@@ -91,6 +92,22 @@ impl<'a> Node<'a> {
         match self {
             Self::Object(fields) => fields,
             _ => &[],
+        }
+    }
+
+    /// Returns the value of its own, for a client.
+    pub(crate) fn to_value(&self) -> Value {
+        match self {
+            Self::Null => Value::Null,
+            Self::Bool(value) => Value::Bool(*value),
+            // JSON writes whole numbers without a point.
+            Self::Number(value) if value.fract() == 0.0 && value.abs() < 1e15 => Value::from(*value as i64),
+            Self::Number(value) => Value::from(*value),
+            Self::Text(text) => Value::from(text.as_ref()),
+            Self::List(items) => items.iter().map(Self::to_value).collect(),
+            Self::Object(fields) => {
+                fields.iter().map(|(key, value)| (key.to_string(), value.to_value())).collect()
+            }
         }
     }
 

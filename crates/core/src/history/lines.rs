@@ -161,7 +161,7 @@ pub(crate) enum OpenLog {
 
 impl OpenLog {
     /// Moves to a byte offset and returns it; `None` for a compressed log.
-    fn seek(&mut self, to: SeekFrom) -> io::Result<Option<u64>> {
+    pub(crate) fn seek(&mut self, to: SeekFrom) -> io::Result<Option<u64>> {
         match self {
             Self::Plain(file) => file.seek(to).map(Some),
             Self::Records(records) => records.seek(to).map(Some),
@@ -169,9 +169,18 @@ impl OpenLog {
         }
     }
 
-    /// Returns the log from a byte offset on; `None` for a compressed one.
-    pub(crate) fn from(mut self, offset: u64) -> io::Result<Option<Self>> {
-        Ok(self.seek(SeekFrom::Start(offset))?.map(|_| self))
+    /// Returns the log and its size in bytes. A compressed log is read into memory first.
+    pub(crate) fn sized(self) -> io::Result<(Self, u64)> {
+        let mut log = match self {
+            Self::Zstd(mut decoder) => {
+                let mut bytes = Vec::new();
+                decoder.by_ref().take(limits::DOCUMENT).read_to_end(&mut bytes)?;
+                Self::Records(io::Cursor::new(bytes))
+            }
+            log => log,
+        };
+        let size = log.seek(SeekFrom::End(0))?.unwrap_or(0);
+        Ok((log, size))
     }
 }
 

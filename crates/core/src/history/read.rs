@@ -12,7 +12,7 @@ use super::{
 use crate::{budget::Budget, limits::history as limits};
 use std::{
     collections::HashMap,
-    io::{self, BufRead, BufReader, Read},
+    io::{self, BufRead, BufReader, Read, SeekFrom},
     ops::{ControlFlow, Range},
     path::PathBuf,
     sync::OnceLock,
@@ -89,7 +89,7 @@ impl History {
             && span.tail_bytes > 0
             && let Some(mut tail) = lines.tail(span.tail_bytes)?
         {
-            let skipped = line_ends(self.open(transcript)?, position..tail.position(), budget)?;
+            let skipped = line_ends(&mut self.open(transcript)?, position..tail.position(), budget)?;
             let before = skipped.map(|ends| consumed + ends);
             while let Some(line) = tail.next(budget)? {
                 let number = before.map_or(0, |before| before + line.number);
@@ -167,12 +167,14 @@ impl Reading<'_> {
 }
 
 /// Counts the line ends in a range of a log; `None` if that takes too long.
-fn line_ends(log: OpenLog, range: Range<u64>, budget: &Budget) -> io::Result<Option<u64>> {
+pub(super) fn line_ends(log: &mut OpenLog, range: Range<u64>, budget: &Budget) -> io::Result<Option<u64>> {
     let length = range.end - range.start;
     if length > limits::COUNTED {
         return Ok(None);
     }
-    let Some(log) = log.from(range.start)? else { return Ok(None) };
+    if log.seek(SeekFrom::Start(range.start))?.is_none() {
+        return Ok(None);
+    }
     let mut log = BufReader::with_capacity(limits::COUNT_CHUNK, log.take(length));
     let mut ends = 0;
     loop {

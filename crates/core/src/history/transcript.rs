@@ -37,6 +37,19 @@ impl Provider {
         }
     }
 
+    /// Returns the command that continues a session of this agent in a terminal, if it has one.
+    pub fn resume_command(self, id: &str) -> Option<String> {
+        // Ids that are not such words would need quotes.
+        let is_plain = !id.starts_with('-')
+            && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+        let command = match self {
+            Self::Codex => "codex resume",
+            Self::ClaudeCode => "claude --resume",
+            Self::Gemini => "gemini --resume",
+        };
+        is_plain.then(|| format!("{command} {id}"))
+    }
+
     /// Parses a provider's name, case-insensitive; also accepts `claude_code` and `claude`.
     pub fn parse(name: &str) -> Option<Self> {
         let name = name.trim().to_ascii_lowercase().replace(['_', ' '], "-");

@@ -216,6 +216,8 @@ impl Methods {
             Call::Update(request) => self.update(request).await,
             Call::Markdown(request) => Ok(Answer::Now(json!({"html": markdown::render(request.text).await}))),
             Call::Workspaces => Ok(self.workspaces().await),
+            Call::ListHistory(page) => self.list_history(page).await,
+            Call::ReadHistory(part) => self.read_history(part).await,
             Call::TrustedWorkspaces(list) => {
                 let trust = &self.services.trust;
                 Ok(list_answer(list.watch, trust.snapshot(), trust))

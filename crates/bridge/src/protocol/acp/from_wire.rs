@@ -1,6 +1,12 @@
 //! Parses ACP methods into calls. One table holds every method, its params and the scope it needs.
 
-use crate::protocol::{acp::approvals, privacy::PrivacyChange};
+use crate::protocol::{
+    acp::{
+        approvals,
+        history::{HistoryPage, HistoryPart},
+    },
+    privacy::PrivacyChange,
+};
 use crate::{base::error::Fault, base::scope::Scope, devices::commands::DeviceCommand};
 use agent_client_protocol_schema::v1::{
     AGENT_METHOD_NAMES as ACP, CancelNotification, CloseSessionRequest, ContentBlock, DeleteSessionRequest,
@@ -39,6 +45,8 @@ pub(crate) enum Call {
     Markdown(Markdown),
     Inspect(Inspect),
     Workspaces,
+    ListHistory(HistoryPage),
+    ReadHistory(HistoryPart),
     TrustedWorkspaces(List),
     TrustWorkspace(WorkspacePath),
     RevokeTrust(WorkspacePath),
@@ -199,6 +207,8 @@ const METHODS: &[(&str, Scope, Read)] = &[
     ("_openagents/approvals/revoke", Scope::Approve, |_, params| Ok(Call::RevokeRules(read(params)?))),
     ("_openagents/delegate", Scope::Prompt, |_, params| Ok(Call::Delegate(read(params)?))),
     ("_openagents/workspaces", Scope::View, |_, _| Ok(Call::Workspaces)),
+    ("_openagents/history/list", Scope::View, |_, params| Ok(Call::ListHistory(read(params)?))),
+    ("_openagents/history/read", Scope::View, |_, params| Ok(Call::ReadHistory(read(params)?))),
     ("_openagents/trust/list", Scope::View, |_, params| Ok(Call::TrustedWorkspaces(read(params)?))),
     // On this computer only.
     ("_openagents/trust/add", Scope::Admin, |_, params| Ok(Call::TrustWorkspace(read(params)?))),

@@ -5,6 +5,8 @@ pub(crate) mod approvals;
 pub(crate) mod calls;
 pub(crate) mod connection;
 pub(crate) mod from_wire;
+pub(crate) mod history;
+pub(crate) mod history_calls;
 pub(crate) mod permission;
 pub(crate) mod requests;
 pub(crate) mod sessions;

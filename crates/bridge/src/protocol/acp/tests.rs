@@ -68,6 +68,10 @@ fn invalid_calls_are_refused() {
         ("_openagents/approvals/resume", json!({"sessionId": "s"}), -32602),
         ("_openagents/delegate", json!({"sessionId": "s"}), -32602),
         ("_openagents/privacy/set", json!({"switch": "everything", "on": true}), -32602),
+        ("_openagents/history/list", json!({"after": "x"}), -32602),
+        ("_openagents/history/read", json!({"provider": "nobody", "id": "x"}), -32602),
+        ("_openagents/history/read", json!({"provider": "codex"}), -32602),
+        ("_openagents/history/read", json!({"provider": "codex", "id": "x", "before": -1}), -32602),
         ("_openagents/privacy/set", json!({"switch": "hosted-history"}), -32602),
     ] {
         let fault = from_wire::call(method, params.clone(), Scope::Admin).unwrap_err();

@@ -230,7 +230,7 @@ fn executed(node: &Node<'_>, id: Option<&str>) -> Action {
         call: id.map(str::to_owned),
         command: action::command(node.get("command")),
         outcome: code.or_else(not_run),
-        tasks: None,
+        ..Action::default()
     }
 }
 

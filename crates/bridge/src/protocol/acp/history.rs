@@ -1,0 +1,143 @@
+//! The sessions of other agents on this machine: their list, and what happened in one.
+
+use super::to_wire;
+use crate::base::error::Fault;
+use openagents_core::{
+    CancellationToken,
+    budget::Budget,
+    history::{Event, History, Part, Provider, Query, Transcript},
+    replay::Replay,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Time for the list; a first one over many gigabytes takes longer and is continued by the next request.
+const LIST_TIME: Duration = Duration::from_secs(5);
+/// Time for reading a part of a session.
+const READ_TIME: Duration = Duration::from_secs(5);
+/// Rows of a page, unless the client wants fewer.
+const ROWS: usize = 200;
+/// Bytes of a part: some hundred rows of a timeline.
+const PART: u64 = 512 << 10;
+
+/// Params of `_openagents/history/list`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct HistoryPage {
+    #[serde(default)]
+    limit: Option<usize>,
+    /// Only sessions that are listed after this one.
+    #[serde(default)]
+    after: Option<SessionName>,
+}
+
+/// A session of another agent.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+struct SessionName {
+    #[serde(deserialize_with = "provider")]
+    provider: Provider,
+    id: String,
+}
+
+/// Params of `_openagents/history/read`. Without a place it is the end; offsets are those of earlier parts.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct HistoryPart {
+    #[serde(flatten)]
+    session: SessionName,
+    #[serde(default)]
+    before: Option<u64>,
+    #[serde(default)]
+    from: Option<u64>,
+    #[serde(default)]
+    line: Option<u64>,
+}
+
+/// Returns a page of the list, newest first. Blocks.
+pub(super) fn list(history: &History, page: &HistoryPage) -> Value {
+    let listing = history.list(&Query::default(), &within(LIST_TIME));
+    let mut rows = listing.rows.iter().peekable();
+    if let Some(after) = &page.after {
+        // A session that is gone, or has moved, begins the list again.
+        let known = listing.rows.iter().position(|row| row.provider == after.provider && row.id == after.id);
+        if let Some(last) = known {
+            rows.nth(last);
+        }
+    }
+    let limit = page.limit.unwrap_or(ROWS).min(ROWS);
+    let sessions: Vec<Value> = rows.by_ref().take(limit).map(row).collect();
+    json!({"sessions": sessions, "more": rows.peek().is_some(), "unread": listing.unread})
+}
+
+fn row(row: &Transcript) -> Value {
+    json!({
+        "provider": row.provider.as_str(),
+        "agent": row.provider.display_name(),
+        "id": row.id,
+        "title": row.title,
+        "cwd": row.cwd.as_deref().map(|cwd| cwd.to_string_lossy()),
+        "branch": row.branch,
+        "model": row.model,
+        "createdAt": row.created_at,
+        "updatedAt": row.updated_at,
+        "resume": row.provider.resume_command(&row.id),
+    })
+}
+
+/// Returns a part of a session as updates. Blocks.
+pub(super) fn read(history: &History, wanted: &HistoryPart) -> Result<Value, Fault> {
+    let budget = within(READ_TIME);
+    let HistoryPart { session, before, from, line } = wanted;
+    let unknown = || {
+        let id = openagents_sessions::prune::head(&session.id, 128);
+        Fault::not_found(format!("{} has no session {id} any more.", session.provider.display_name()))
+    };
+    let found = history.find(&session.id, Some(session.provider), &budget).ok_or_else(unknown)?;
+    let part = match (before, from, line) {
+        (Some(offset), ..) => Part::Before(*offset),
+        (_, Some(offset), _) => Part::From(*offset),
+        (_, _, Some(line)) => Part::Around(*line),
+        _ => Part::End,
+    };
+    let read = history.part(&found, part, PART, &budget).map_err(|error| {
+        Fault::internal(format!("{} could not be read: {error}.", found.file_path.display()))
+    })?;
+    let mut replay = Replay::default();
+    let mut at = found.created_at.unwrap_or(found.updated_at);
+    let updates: Vec<Value> = read
+        .events
+        .into_iter()
+        .filter(|event| found.subagent || !event.sidechain)
+        .filter_map(|event| {
+            at = event.timestamp.unwrap_or(at);
+            update(&found.id, at, event, &mut replay)
+        })
+        .collect();
+    Ok(json!({
+        "session": row(&found),
+        "updates": updates,
+        "from": read.from,
+        "to": read.to,
+        "size": read.size,
+        "omitted": read.omitted,
+    }))
+}
+
+/// Returns the params of a `session/update` whose number is the line of the log.
+fn update(id: &str, at: i64, event: Event, replay: &mut Replay) -> Option<Value> {
+    let line = event.line;
+    replay.updates(event).map(|update| to_wire::session_update(id, line, at, &update))
+}
+
+fn within(time: Duration) -> Budget {
+    Budget::within(time, &CancellationToken::new())
+}
+
+fn provider<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Provider, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    Provider::parse(&name).ok_or_else(|| {
+        let name = openagents_sessions::prune::head(&name, 100);
+        serde::de::Error::custom(format!("there is no agent {name} whose sessions can be read"))
+    })
+}

@@ -1,0 +1,188 @@
+//! Reads a transcript in parts: from its end upwards, around a line, or what was appended.
+
+use super::{
+    event::Event,
+    lines::{Lines, OpenLog},
+    logs::History,
+    read::line_ends,
+    transcript::Transcript,
+};
+use crate::{budget::Budget, limits::history as limits};
+use std::io::{self, BufRead, BufReader, Read, SeekFrom};
+
+/// Which part of a transcript is read. Offsets are bytes of the log, or of its records if it is not lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The last lines.
+    End,
+    /// The lines before the one that begins at this offset.
+    Before(u64),
+    /// The lines from this offset on.
+    From(u64),
+    /// The lines around this one, from 1.
+    Around(u64),
+}
+
+/// Events of consecutive lines.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TranscriptPart {
+    /// In file order.
+    pub events: Vec<Event>,
+    /// Offset of the first line.
+    pub from: u64,
+    /// Offset behind the last line.
+    pub to: u64,
+    /// Size of the log.
+    pub size: u64,
+    /// Lines that are not of this format, and lines that are too long.
+    pub omitted: u64,
+}
+
+impl History {
+    /// Reads some `bytes` of a transcript: whole lines, so one line at least. Lines are numbered 0 if more than 64 MiB
+    /// stand before them.
+    pub fn part(
+        &self,
+        transcript: &Transcript,
+        part: Part,
+        bytes: u64,
+        budget: &Budget,
+    ) -> io::Result<TranscriptPart> {
+        self.check(transcript)?;
+        let (mut log, size) = self.open(transcript)?.sized()?;
+        let (start, end) = match part {
+            Part::End => (size.saturating_sub(bytes), size),
+            Part::Before(offset) => (offset.min(size).saturating_sub(bytes), offset.min(size)),
+            Part::From(offset) => (offset.min(size), offset.saturating_add(bytes).min(size)),
+            Part::Around(line) => {
+                let at = begin_of(&mut log, line, budget)?;
+                (at.saturating_sub(bytes / 2), at.saturating_add(bytes / 2).min(size))
+            }
+        };
+        let from = next_line(&mut log, start)?;
+        let grows_upward = matches!(part, Part::End | Part::Before(_));
+        if from >= end && start > 0 && grows_upward && !budget.spent() {
+            return self.part(transcript, part, bytes.saturating_mul(4), budget);
+        }
+        let before = line_ends(&mut log, 0..from, budget)?;
+        log.seek(SeekFrom::Start(from))?;
+        let mut read = TranscriptPart { from, to: from, size, ..TranscriptPart::default() };
+        let mut decoder = self.decoder(transcript, budget)?;
+        let mut lines = Lines::new(log, limits::LINE, u64::MAX);
+        while from + lines.position() < end {
+            let Some(line) = lines.next(budget)? else { break };
+            let number = before.map_or(0, |before| before + line.number);
+            let complete = line.complete;
+            match decoder.line(&line.text(), number) {
+                Some(events) => read.events.extend(events),
+                None => read.omitted += u64::from(complete),
+            }
+            // A last line without an end may still be written: it is read again.
+            if complete {
+                read.to = from + lines.position();
+            }
+        }
+        read.omitted += lines.extent().long_lines;
+        Ok(read)
+    }
+}
+
+/// Returns the offset of the first line that begins at `offset` or later.
+fn next_line(log: &mut OpenLog, offset: u64) -> io::Result<u64> {
+    let Some(before) = offset.checked_sub(1) else { return Ok(0) };
+    log.seek(SeekFrom::Start(before))?;
+    let skipped = BufReader::with_capacity(limits::CHUNK, log).skip_until(b'\n')?;
+    Ok(before + skipped as u64)
+}
+
+/// Returns the offset at which a line begins, or the log's end.
+fn begin_of(log: &mut OpenLog, line: u64, budget: &Budget) -> io::Result<u64> {
+    log.seek(SeekFrom::Start(0))?;
+    let mut reader = BufReader::with_capacity(limits::CHUNK, log.by_ref());
+    let mut offset = 0;
+    for _ in 1..line {
+        let skipped = reader.skip_until(b'\n')?;
+        if skipped == 0 || budget.spent() {
+            break;
+        }
+        offset += skipped as u64;
+    }
+    Ok(offset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        CancellationToken,
+        history::{HistoryRoots, MemoryIndex, Provider, Query},
+    };
+    use std::{path::Path, sync::Arc, time::Duration};
+
+    fn budget() -> Budget {
+        Budget::within(Duration::from_secs(60), &CancellationToken::new())
+    }
+
+    fn history(folder: &Path, log: &str) -> (History, Transcript) {
+        let path = folder.join("projects/-w/c1a0de00-0000-4000-8000-000000000001.jsonl");
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, log).unwrap();
+        let history = History::new(
+            HistoryRoots::default().with(Provider::ClaudeCode, folder),
+            Arc::new(MemoryIndex::default()),
+        );
+        let row = history.list(&Query { all: true, ..Query::default() }, &budget()).rows.remove(0);
+        (history, row)
+    }
+
+    fn prompt(number: usize, length: usize) -> String {
+        let text = format!("{number} {}", "x".repeat(length));
+        format!("{{\"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":\"{text}\"}}}}\n")
+    }
+
+    fn numbers(part: &TranscriptPart) -> Vec<u64> {
+        for event in &part.events {
+            assert!(
+                event.text.starts_with(&format!("{} ", event.line)),
+                "{}: {:.20}",
+                event.line,
+                event.text
+            );
+        }
+        part.events.iter().map(|event| event.line).collect()
+    }
+
+    #[test]
+    fn parts_from_the_end_upwards_are_the_whole_log_without_gaps() {
+        let folder = tempfile::tempdir().unwrap();
+        // Lines of very different lengths: some are longer than a part.
+        let log: String = (1..=60).map(|number| prompt(number, number * number % 997)).collect();
+        let (history, row) = history(folder.path(), &log);
+        let mut part = history.part(&row, Part::End, 300, &budget()).unwrap();
+        let mut seen = numbers(&part);
+        while part.from > 0 {
+            part = history.part(&row, Part::Before(part.from), 300, &budget()).unwrap();
+            seen.splice(0..0, numbers(&part));
+        }
+        assert_eq!(seen, (1..=60).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_line_is_read_with_those_around_it_and_later_ones_follow() {
+        let folder = tempfile::tempdir().unwrap();
+        let log: String = (1..=60).map(|number| prompt(number, 50)).collect();
+        let (history, row) = history(folder.path(), &log);
+        let around = numbers(&history.part(&row, Part::Around(30), 1000, &budget()).unwrap());
+        assert!(around.contains(&29) && around.contains(&31) && around.len() < 20, "{around:?}");
+        let end = history.part(&row, Part::End, 300, &budget()).unwrap();
+        assert_eq!(end.to, log.len() as u64);
+        let torn = &prompt(62, 1)[..20];
+        std::fs::write(&row.file_path, format!("{log}{}{torn}", prompt(61, 1))).unwrap();
+        let appended = history.part(&row, Part::From(end.to), 1 << 20, &budget()).unwrap();
+        assert_eq!(numbers(&appended), [61]);
+        std::fs::write(&row.file_path, format!("{log}{}{}", prompt(61, 1), prompt(62, 1))).unwrap();
+        let rest = history.part(&row, Part::From(appended.to), 1 << 20, &budget()).unwrap();
+        assert_eq!(numbers(&rest), [62], "the line that was being written");
+        assert_eq!(history.part(&row, Part::From(rest.to), 1 << 20, &budget()).unwrap().events, []);
+    }
+}

@@ -1,0 +1,89 @@
+// The sessions of other agents: listed with ours, opened as a timeline, read upwards, followed, linked to.
+
+import assert from 'node:assert/strict';
+import { appendFile, readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { Tab } from './browser.mjs';
+import { browser, fixture, server } from './stage.mjs';
+
+const LONG = '6f1b1f2e-2222-4000-8000-0000000000aa';
+
+async function open(fragment = '', options) {
+  const tab = await Tab.open(browser, options);
+  await tab.page.goto(server.address);
+  await tab.live();
+  if (fragment !== '') await tab.page.goto(`${server.origin}/${fragment}`);
+  return tab;
+}
+
+const list = ({ page }) => page.getByRole('navigation', { name: 'Sessions' });
+
+test('sessions of other agents are listed, opened as a timeline, and cannot be changed', async () => {
+  const tab = await open();
+  const { page } = tab;
+  await list(tab).locator('[data-provider=codex]').first().waitFor();
+  await list(tab).getByText('Write the first draft of QR pairing').click();
+  await page.locator('header [title]').getByText('Claude Code', { exact: false }).waitFor();
+  const timeline = page.getByRole('list', { name: 'Timeline' });
+  await timeline.getByText('Write the first draft of QR pairing').waitFor();
+  await timeline.getByText('The draft is there.').waitFor();
+  await timeline.locator('[data-tool=Edit]').getByText('Edit', { exact: false }).first().waitFor();
+  await page.getByText('It can be read here, not changed.', { exact: false }).waitFor();
+  assert.equal(await page.getByRole('textbox').count(), 0, 'nothing can be written');
+  await tab.shootAll('transcript');
+
+  // The row opens in the inspector with the line that it is drawn from.
+  await timeline.locator('[data-tool=Edit]').click();
+  await tab.inspector.getByText('old_string', { exact: false }).first().waitFor();
+  await page.keyboard.press('Escape');
+  await tab.close();
+});
+
+test('the list shows the sessions of one agent', async () => {
+  const tab = await open();
+  const { page } = tab;
+  await list(tab).locator('[data-provider=codex]').first().waitFor();
+  await page.getByLabel('Sessions of').selectOption({ label: 'Claude Code' });
+  await list(tab).locator('[data-provider=codex]').first().waitFor({ state: 'detached' });
+  assert.ok((await list(tab).locator('[data-provider=claude-code]').count()) > 0);
+  await tab.shoot('history-filter');
+  await page.getByLabel('Sessions of').selectOption({ label: 'OpenAgents' });
+  await list(tab).locator('[data-provider]').first().waitFor({ state: 'detached' });
+  await tab.close();
+});
+
+test('a long session opens at its end and is read upwards to its beginning; what is appended follows', async () => {
+  const path = await fixture.long(LONG, 1500);
+  const tab = await open(`#transcript=claude-code:${LONG}`);
+  const { page } = tab;
+  const timeline = page.getByRole('list', { name: 'Timeline' });
+  await timeline.getByText('Question 1500', { exact: true }).waitFor();
+  await appendFile(path, fixture.turn(LONG, 1501));
+  await timeline.getByText('Question 1501', { exact: true }).waitFor();
+
+  const before = await readFile(path);
+  const first = timeline.getByText('Question 1', { exact: true });
+  const scroller = page.locator('.scroll', { has: timeline });
+  for (let looks = 0; looks < 400 && !(await first.isVisible()); looks += 1) {
+    await scroller.evaluate((element) => (element.scrollTop = Math.max(0, element.scrollTop - 6000)));
+    await page.waitForTimeout(25);
+  }
+  await first.waitFor();
+  assert.ok((await timeline.locator('[data-index]').count()) <= 150, 'few rows are mounted');
+  assert.deepEqual(await readFile(path), before, 'the log is as it was');
+  await tab.close();
+});
+
+test('a link leads to a line of a session', async () => {
+  await fixture.long(LONG, 1500);
+  const tab = await open(`#transcript=claude-code:${LONG}&line=401`);
+  const { page } = tab;
+  await page.getByRole('list', { name: 'Timeline' }).getByText('Question 201', { exact: true }).waitFor();
+  await tab.close();
+});
+
+test('a session that is gone is said to be gone', async () => {
+  const tab = await open('#transcript=codex:0199a2b4-9999-7000-8000-000000000009');
+  await tab.page.getByText('Codex has no session 0199a2b4-9999', { exact: false }).waitFor();
+  await tab.close();
+});

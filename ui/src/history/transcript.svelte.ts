@@ -1,0 +1,140 @@
+import type { Link } from '../connection/link.svelte';
+import { sentence } from '../connection/sentence';
+import type { PastPart, PastSession } from '../connection/history-wire';
+import { METHODS, type Update } from '../connection/wire';
+import { Unfolded } from '../kit/unfolded.svelte';
+import { applyFolded, publish, settle } from '../session/fold';
+import { emptyFold } from '../session/fold-state';
+import { findRow, type Row } from '../timeline/rows';
+
+/** Rows are numbered from here, so that those of earlier parts have smaller numbers. */
+const MIDDLE = 1_000_000_000;
+/** Milliseconds between two looks at a session that may still grow. */
+const LOOK = 2_000;
+
+/** A session of another agent: what of it was read. */
+export class Transcript {
+  readonly provider: string;
+  readonly id: string;
+  session = $state.raw<PastSession | null>(null);
+  rows = $state.raw<readonly Row[]>([]);
+  /** Its first part has been read. */
+  read = $state(false);
+  /** Earlier parts can be read. */
+  more = $state(false);
+  /** Later parts can be read. */
+  behind = $state(false);
+  /** The line of the log that is to be shown; null once it was. */
+  line = $state<number | null>(null);
+  /** Rows were just added above the others. */
+  grewUpward = $state(false);
+  omitted = $state(0);
+  problem = $state<string | null>(null);
+  readonly unfolded = new Unfolded();
+
+  readonly #link: Link;
+  #updates: Update[] = [];
+  /** The number of updates that were added above the first part. */
+  #above = 0;
+  #from = 0;
+  #to = 0;
+  #size = 0;
+  #reading = false;
+
+  constructor(link: Link, provider: string, id: string, known: PastSession | null, line: number | null) {
+    this.#link = link;
+    this.provider = provider;
+    this.id = id;
+    this.session = known;
+    this.line = line;
+    void this.#begin(line === null ? {} : { line });
+  }
+
+  row(key: string): Row | undefined {
+    return findRow(this.rows, key);
+  }
+
+  /** The first row of a line, or of one behind it. */
+  at(line: number): Row | undefined {
+    return this.rows.find((row) => row.seqs.some((seq) => seq >= line));
+  }
+
+  /** An update as received, by its line. */
+  update(seq: number): Update | undefined {
+    return this.#updates.find((update) => update.seq === seq);
+  }
+
+  async #begin(place: { line?: number }): Promise<void> {
+    const part = await this.#part(place);
+    if (part === null) return;
+    [this.#from, this.#to] = [part.from, part.to];
+    this.#updates = part.updates.map(update);
+    this.read = true;
+    this.#fold();
+  }
+
+  /** Reads the part above what is shown. */
+  async readEarlier(): Promise<void> {
+    if (!this.more) return;
+    const part = await this.#part({ before: this.#from });
+    if (part === null) return;
+    this.#from = part.from;
+    this.#above += part.updates.length;
+    this.#updates = [...part.updates.map(update), ...this.#updates];
+    this.grewUpward = true;
+    this.#fold();
+  }
+
+  /** Reads what follows: the rest of a session that was opened in its middle, or what was appended since. */
+  async readLater(): Promise<void> {
+    if (!this.read) return;
+    const part = await this.#part({ from: this.#to });
+    if (part === null || part.to === this.#to) return;
+    this.#to = part.to;
+    this.#updates = [...this.#updates, ...part.updates.map(update)];
+    this.grewUpward = false;
+    this.#fold();
+  }
+
+  /** Follows the log while the session is shown; returns what ends that. */
+  follow(): () => void {
+    const timer = setInterval(() => {
+      if (document.visibilityState === 'visible' && !this.behind) void this.readLater();
+    }, LOOK);
+    return () => clearInterval(timer);
+  }
+
+  async #part(place: { before?: number; from?: number; line?: number }): Promise<PastPart | null> {
+    if (this.#reading) return null;
+    this.#reading = true;
+    try {
+      const part = await this.#link.request<PastPart>(`${METHODS.history}/read`, { provider: this.provider, id: this.id, ...place });
+      this.session = part.session;
+      this.#size = part.size;
+      this.omitted += part.omitted;
+      this.problem = null;
+      return part;
+    } catch (error) {
+      if (this.#link.state.name === 'live') this.problem = sentence(error);
+      return null;
+    } finally {
+      this.#reading = false;
+    }
+  }
+
+  #fold(): void {
+    const fold = { ...emptyFold(), updates: MIDDLE - this.#above };
+    for (const update of this.#updates) applyFolded(fold, update);
+    // Who wrote the log may have ended since: nothing in it is running as far as anyone knows.
+    settle(fold);
+    publish(fold);
+    this.rows = fold.rows;
+    this.more = this.#from > 0;
+    this.behind = this.#to < this.#size;
+  }
+}
+
+function update(params: PastPart['updates'][number]): Update {
+  const { seq = 0, ts = 0 } = params._meta?.openagents ?? {};
+  return { params, seq, ts, bytes: 0 };
+}
