@@ -132,3 +132,8 @@ fn check(provider: Provider) {
 fn gemini() {
     check(Provider::Gemini);
 }
+
+#[test]
+fn qwen() {
+    check(Provider::Qwen);
+}

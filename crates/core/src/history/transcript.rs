@@ -13,11 +13,13 @@ pub enum Provider {
     ClaudeCode,
     /// Google Gemini CLI.
     Gemini,
+    /// Qwen Code.
+    Qwen,
 }
 
 impl Provider {
     /// Every provider.
-    pub const ALL: [Self; 3] = [Self::Codex, Self::ClaudeCode, Self::Gemini];
+    pub const ALL: [Self; 4] = [Self::Codex, Self::ClaudeCode, Self::Gemini, Self::Qwen];
 
     /// Returns the name on the wire, such as `claude-code`.
     pub fn as_str(self) -> &'static str {
@@ -25,6 +27,7 @@ impl Provider {
             Self::Codex => "codex",
             Self::ClaudeCode => "claude-code",
             Self::Gemini => "gemini",
+            Self::Qwen => "qwen",
         }
     }
 
@@ -34,13 +37,14 @@ impl Provider {
             Self::Codex => "Codex",
             Self::ClaudeCode => "Claude Code",
             Self::Gemini => "Gemini CLI",
+            Self::Qwen => "Qwen Code",
         }
     }
 
     /// Parses a provider's name, case-insensitive; also accepts `claude_code` and `claude`.
     pub fn parse(name: &str) -> Option<Self> {
         let name = name.trim().to_ascii_lowercase().replace(['_', ' '], "-");
-        let short = [("claude", Self::ClaudeCode), ("gemini-cli", Self::Gemini)];
+        let short = [("claude", Self::ClaudeCode), ("gemini-cli", Self::Gemini), ("qwen-code", Self::Qwen)];
         let named = Self::ALL.into_iter().find(|provider| provider.as_str() == name);
         named.or_else(|| Some(short.into_iter().find(|(short, _)| *short == name)?.1))
     }
