@@ -137,3 +137,20 @@ fn gemini() {
 fn qwen() {
     check(Provider::Qwen);
 }
+
+#[test]
+fn copilot() {
+    check(Provider::Copilot);
+}
+
+#[test]
+fn a_new_title_of_copilot_shows_while_its_events_stay() {
+    let agent = Agent::new(Provider::Copilot);
+    let history = agent.history();
+    let id = "b1000000-0000-4000-8000-000000000002";
+    let title = || history.find(id, None, &budget()).unwrap().title;
+    assert_eq!(title().as_deref(), Some("List services that are stopped"));
+    let described = agent.folder.path().join("session-state").join(id).join("workspace.yaml");
+    fs::write(described, "name: Stopped services\nuser_named: true\n").unwrap();
+    assert_eq!(title().as_deref(), Some("Stopped services"));
+}

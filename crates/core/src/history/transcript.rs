@@ -15,11 +15,13 @@ pub enum Provider {
     Gemini,
     /// Qwen Code.
     Qwen,
+    /// GitHub Copilot CLI.
+    Copilot,
 }
 
 impl Provider {
     /// Every provider.
-    pub const ALL: [Self; 4] = [Self::Codex, Self::ClaudeCode, Self::Gemini, Self::Qwen];
+    pub const ALL: [Self; 5] = [Self::Codex, Self::ClaudeCode, Self::Gemini, Self::Qwen, Self::Copilot];
 
     /// Returns the name on the wire, such as `claude-code`.
     pub fn as_str(self) -> &'static str {
@@ -28,6 +30,7 @@ impl Provider {
             Self::ClaudeCode => "claude-code",
             Self::Gemini => "gemini",
             Self::Qwen => "qwen",
+            Self::Copilot => "copilot",
         }
     }
 
@@ -38,13 +41,20 @@ impl Provider {
             Self::ClaudeCode => "Claude Code",
             Self::Gemini => "Gemini CLI",
             Self::Qwen => "Qwen Code",
+            Self::Copilot => "GitHub Copilot CLI",
         }
     }
 
     /// Parses a provider's name, case-insensitive; also accepts `claude_code` and `claude`.
     pub fn parse(name: &str) -> Option<Self> {
         let name = name.trim().to_ascii_lowercase().replace(['_', ' '], "-");
-        let short = [("claude", Self::ClaudeCode), ("gemini-cli", Self::Gemini), ("qwen-code", Self::Qwen)];
+        let short = [
+            ("claude", Self::ClaudeCode),
+            ("gemini-cli", Self::Gemini),
+            ("qwen-code", Self::Qwen),
+            ("copilot-cli", Self::Copilot),
+            ("github-copilot", Self::Copilot),
+        ];
         let named = Self::ALL.into_iter().find(|provider| provider.as_str() == name);
         named.or_else(|| Some(short.into_iter().find(|(short, _)| *short == name)?.1))
     }

@@ -4,6 +4,7 @@ mod calls;
 mod chats;
 mod claude;
 mod codex;
+mod copilot;
 mod gemini;
 mod qwen;
 
@@ -16,5 +17,6 @@ pub(super) fn of(provider: Provider) -> &'static dyn Format {
         Provider::ClaudeCode => &claude::Claude,
         Provider::Gemini => &gemini::Gemini,
         Provider::Qwen => &qwen::Qwen,
+        Provider::Copilot => &copilot::Copilot,
     }
 }
