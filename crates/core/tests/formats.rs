@@ -85,6 +85,7 @@ fn rendered(event: &Event) -> String {
         jiff::Timestamp::from_millisecond(at).unwrap().strftime(" %T").to_string()
     });
     let sidechain = if event.sidechain { " sidechain" } else { "" };
+    let copied = if event.copied { " copied" } else { "" };
     let files: Vec<String> = event
         .files
         .iter()
@@ -95,7 +96,7 @@ fn rendered(event: &Event) -> String {
     let outcome = action.outcome.map(|outcome| format!(" {outcome:?}")).unwrap_or_default();
     let text = event.text.replace('\n', "⏎");
     let kind = event.kind.as_str();
-    format!("{}{at} {kind}{name}{sidechain}: {text}{}{command}{outcome}", event.line, files.concat())
+    format!("{}{at} {kind}{name}{sidechain}{copied}: {text}{}{command}{outcome}", event.line, files.concat())
 }
 
 fn budget() -> Budget {
@@ -126,6 +127,11 @@ fn check(provider: Provider) {
     let before = state(agent.folder.path());
     insta::assert_snapshot!(provider.as_str(), agent.rendered());
     assert_eq!(state(agent.folder.path()), before, "a reader wrote into the folder");
+}
+
+#[test]
+fn codex_from_0_150() {
+    check(Provider::Codex);
 }
 
 #[test]
