@@ -135,6 +135,11 @@ fn codex_from_0_150() {
 }
 
 #[test]
+fn claude_code_from_2_1_200() {
+    check(Provider::ClaudeCode);
+}
+
+#[test]
 fn gemini() {
     check(Provider::Gemini);
 }
