@@ -43,6 +43,8 @@ pub(crate) mod history {
     /// Records of the head; Codex's own list reads ten and, until it finds a prompt, two hundred more.
     pub(crate) const CODEX_HEAD_RECORDS: usize = 10;
     pub(crate) const CODEX_MORE_RECORDS: usize = 200;
+    /// Bytes of a Claude Code log examined for the first line marked as a person's; an old one has none.
+    pub(crate) const CLAUDE_MARKS: u64 = 4 << 20;
     /// Bytes of a Codex log examined to choose its streams.
     pub(crate) const CODEX_STREAMS: u64 = 4 << 20;
     /// Bytes of a fork and of its parent examined for copied turns.

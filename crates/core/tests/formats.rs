@@ -1,17 +1,23 @@
 //! Each agent's format on fixtures in the versions that its module names: the list, what happened in each session, and
 //! that nothing is written into the agent's folder. Fixtures that end in `.sql` become a database.
+//!
+//! Formats drift: each reader also gets the files of all other agents and damaged ones, under the names of its own.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    history::{Event, EventKind, History, HistoryRoots, MemoryIndex, Provider, Query, Span, Transcript},
+    history::{
+        Event, EventKind, History, HistoryRoots, MemoryIndex, Provider, Query, ReadEnd, SearchQuery, Span,
+        Transcript,
+    },
 };
 use std::{
-    collections::BTreeMap,
-    fmt::Write,
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
     fs,
+    io::Write as _,
     ops::ControlFlow,
     path::{Path, PathBuf},
     sync::Arc,
@@ -20,6 +26,8 @@ use std::{
 
 /// 2026-11-01T00:00:00Z, the time of every file.
 const FILE_TIME: Duration = Duration::from_secs(1_793_491_200);
+/// Bytes of the longest line.
+const LONG: u64 = 100 << 20;
 
 struct Agent {
     folder: tempfile::TempDir,
@@ -63,6 +71,32 @@ impl Agent {
         text
     }
 
+    /// Lists, reads and searches all sessions. Returns them with how reading ended, if they could be opened.
+    fn used(&self) -> Vec<(Transcript, Option<ReadEnd>)> {
+        let (history, before) = (self.history(), stamps(self.folder.path()));
+        let listing = history.list(&Query { all: true, ..Query::default() }, &budget());
+        assert!(!listing.timed_out && listing.unread == 0);
+        let read = |row| {
+            let mut visit = |_| ControlFlow::Continue(());
+            let end = history.read(&row, Span::default(), &budget(), &mut visit).ok();
+            (row, end)
+        };
+        let used = listing.rows.into_iter().map(read).collect();
+        let query = SearchQuery {
+            pattern: "a|e".into(),
+            all: true,
+            max_matches: 3,
+            context: 2,
+            line_chars: 50,
+            file_bytes: 2 * LONG,
+            total_bytes: 4 * LONG,
+            ..SearchQuery::default()
+        };
+        history.search(&query, &budget(), &budget(), &()).unwrap();
+        assert_eq!(stamps(self.folder.path()), before, "a reader wrote into the folder");
+        used
+    }
+
     fn head(&self, row: &Transcript, text: &mut String) {
         let path = row.file_path.strip_prefix(self.folder.path()).unwrap();
         writeln!(text, "{} in {:?} on {:?}", path.display(), row.cwd, row.branch).unwrap();
@@ -85,6 +119,7 @@ fn rendered(event: &Event) -> String {
         jiff::Timestamp::from_millisecond(at).unwrap().strftime(" %T").to_string()
     });
     let sidechain = if event.sidechain { " sidechain" } else { "" };
+    let copied = if event.copied { " copied" } else { "" };
     let files: Vec<String> = event
         .files
         .iter()
@@ -95,7 +130,7 @@ fn rendered(event: &Event) -> String {
     let outcome = action.outcome.map(|outcome| format!(" {outcome:?}")).unwrap_or_default();
     let text = event.text.replace('\n', "⏎");
     let kind = event.kind.as_str();
-    format!("{}{at} {kind}{name}{sidechain}: {text}{}{command}{outcome}", event.line, files.concat())
+    format!("{}{at} {kind}{name}{sidechain}{copied}: {text}{}{command}{outcome}", event.line, files.concat())
 }
 
 fn budget() -> Budget {
@@ -121,6 +156,15 @@ fn state(folder: &Path) -> BTreeMap<PathBuf, (Vec<u8>, SystemTime)> {
     files(folder).into_iter().map(read).collect()
 }
 
+/// Returns every file of a folder with its length and its time.
+fn stamps(folder: &Path) -> BTreeMap<PathBuf, (u64, SystemTime)> {
+    let stamp = |path: PathBuf| {
+        let metadata = path.metadata().unwrap();
+        (path, (metadata.len(), metadata.modified().unwrap()))
+    };
+    files(folder).into_iter().map(stamp).collect()
+}
+
 fn check(provider: Provider) {
     let agent = Agent::new(provider);
     let before = state(agent.folder.path());
@@ -129,6 +173,167 @@ fn check(provider: Provider) {
 }
 
 #[test]
+fn codex_from_0_150() {
+    check(Provider::Codex);
+}
+
+#[test]
+fn claude_code_from_2_1_200() {
+    check(Provider::ClaudeCode);
+}
+
+#[test]
 fn gemini() {
     check(Provider::Gemini);
+}
+
+#[test]
+fn qwen() {
+    check(Provider::Qwen);
+}
+
+#[test]
+fn copilot() {
+    check(Provider::Copilot);
+}
+
+#[test]
+fn a_new_title_of_copilot_shows_while_its_events_stay() {
+    let agent = Agent::new(Provider::Copilot);
+    let history = agent.history();
+    let id = "b1000000-0000-4000-8000-000000000002";
+    let title = || history.find(id, None, &budget()).unwrap().title;
+    assert_eq!(title().as_deref(), Some("List services that are stopped"));
+    let described = agent.folder.path().join("session-state").join(id).join("workspace.yaml");
+    fs::write(described, "name: Stopped services\nuser_named: true\n").unwrap();
+    assert_eq!(title().as_deref(), Some("Stopped services"));
+}
+
+/// Returns the contents of every file of the other agents.
+fn foreign(provider: Provider) -> BTreeSet<Vec<u8>> {
+    let mut contents = BTreeSet::new();
+    for other in Provider::ALL.into_iter().filter(|other| *other != provider).map(Agent::new) {
+        contents.extend(files(other.folder.path()).iter().map(|path| fs::read(path).unwrap()));
+    }
+    contents
+}
+
+/// Returns contents that no agent writes.
+fn damaged() -> Vec<Vec<u8>> {
+    let nested = "[".repeat(5000) + "\n";
+    let odd = r#"{"type":7,"message":[],"timestamp":{},"id":[1],"payload":"x","data":null,"messages":{}}"#;
+    let mut contents = vec![vec![], b"\n\n".to_vec(), binary(), nested.into_bytes(), odd.into()];
+    contents.extend(["{}\n", "[]", "null\n{\n", "\u{feff}{}"].map(|text| text.into()));
+    // Each version of the file format: with a rollback journal, and with a log of writes.
+    contents.extend([1, 2].map(empty_database));
+    contents.push(empty_database(1)[..50].to_vec());
+    contents
+}
+
+fn binary() -> Vec<u8> {
+    (0..=255).cycle().take(5000).chain(*b"\n").collect()
+}
+
+/// Returns an SQLite file without tables.
+fn empty_database(version: u8) -> Vec<u8> {
+    let mut page = vec![0; 4096];
+    page[..16].copy_from_slice(b"SQLite format 3\0");
+    let set = [(16, 16), (18, version), (19, version), (21, 64), (22, 32), (23, 32), (27, 4), (31, 1)];
+    for (at, byte) in set.into_iter().chain([(43, 3), (59, 1), (95, 4), (100, 13), (105, 16)]) {
+        page[at] = byte;
+    }
+    page
+}
+
+fn is_json(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "json" || extension == "jsonl")
+}
+
+type Used = [(Transcript, Option<ReadEnd>)];
+
+/// Holds that each session of `before` outside of the file `changed` is still listed.
+fn assert_others_are_listed(before: &Used, after: &Used, changed: &Path) {
+    let after: BTreeSet<&Path> = after.iter().map(|(row, _)| row.file_path.as_path()).collect();
+    let others = before.iter().map(|(row, _)| row.file_path.as_path());
+    let lost: Vec<_> = others.filter(|path| !path.starts_with(changed) && !after.contains(path)).collect();
+    assert!(lost.is_empty(), "{} cost {lost:?}", changed.display());
+}
+
+#[test]
+fn a_reader_survives_the_files_of_every_other_agent() {
+    for provider in Provider::ALL {
+        let agent = Agent::new(provider);
+        let own = files(agent.folder.path());
+        for contents in foreign(provider).into_iter().chain(damaged()) {
+            own.iter().for_each(|path| fs::write(path, &contents).unwrap());
+            agent.used();
+        }
+    }
+}
+
+#[test]
+fn a_damaged_file_costs_only_its_own_sessions() {
+    for provider in Provider::ALL {
+        let agent = Agent::new(provider);
+        let before = agent.used();
+        assert!(before.len() > 1, "fixtures of {}", provider.as_str());
+        for path in files(agent.folder.path()) {
+            let own = fs::read(&path).unwrap();
+            for contents in [&own[..own.len() / 2], &own[..own.len().saturating_sub(1)], &[], &binary()] {
+                fs::write(&path, contents).unwrap();
+                assert_others_are_listed(&before, &agent.used(), &path);
+            }
+            fs::remove_file(&path).unwrap();
+            assert_others_are_listed(&before, &agent.used(), &path);
+            fs::write(&path, own).unwrap();
+        }
+    }
+}
+
+#[test]
+fn bad_lines_are_counted() {
+    for provider in Provider::ALL {
+        let agent = Agent::new(provider);
+        let bad_lines = |path: &Path| {
+            let used = agent.used().into_iter().find(|(row, _)| row.file_path == path);
+            used.and_then(|(row, end)| Some((row.bad_lines, end?.bad_lines)))
+        };
+        for (row, _) in agent.used().into_iter().filter(|(row, _)| is_json(&row.file_path)) {
+            let path = &row.file_path;
+            let (own, before) = (fs::read(path).unwrap(), bad_lines(path).unwrap());
+            let after = |contents: &[u8]| {
+                fs::write(path, contents).unwrap();
+                bad_lines(path)
+            };
+            // A session that cannot be opened counts none.
+            let one_more = after(&[&own[..], b"\n{broken\n"].concat());
+            let counted = one_more.is_none_or(|(listed, read)| listed > before.0 && read > before.1);
+            assert!(counted, "{}: {one_more:?} after {before:?}", path.display());
+            let all = after(&binary());
+            assert!(all.is_none_or(|(listed, read)| listed > 0 && read > 0), "{}: {all:?}", path.display());
+            fs::write(path, own).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_line_of_100_mb_costs_only_itself() {
+    for provider in Provider::ALL {
+        let agent = Agent::new(provider);
+        let before = agent.used();
+        let row = before.iter().find(|(row, _)| !row.hidden).unwrap().0.clone();
+        let path = row.file_path.ancestors().find(|path| path.is_file()).unwrap();
+        let (own, mut file) = (fs::read(path).unwrap(), fs::File::options().append(true).open(path).unwrap());
+        // Zeros take no space on the disk.
+        file.set_len(own.len() as u64 + LONG).unwrap();
+        file.write_all(&[b"\n", &own[..]].concat()).unwrap();
+        let after = agent.used();
+        assert_others_are_listed(&before, &after, path);
+        let end = after.into_iter().find(|(again, _)| again.file_path == row.file_path);
+        if let Some((_, Some(end))) = end
+            && is_json(path)
+        {
+            assert!(end.long_lines + end.bad_lines > 0, "{}", path.display());
+        }
+    }
 }

@@ -19,6 +19,8 @@ pub(crate) trait Decoder {
 pub(crate) struct SessionFacts {
     /// If it differs from the one in the file's name.
     pub(crate) id: Option<String>,
+    /// Given outside of the lines.
+    pub(crate) title: Option<String>,
     pub(crate) cwd: Option<PathBuf>,
     pub(crate) branch: Option<String>,
     /// The last one used.
@@ -27,7 +29,10 @@ pub(crate) struct SessionFacts {
     pub(crate) created_at: Option<i64>,
     /// Milliseconds since the epoch; the file's time if absent.
     pub(crate) updated_at: Option<i64>,
+    /// Of the lines so far.
     pub(crate) tokens: Option<u64>,
+    /// As the agent itself last counted those of the whole session.
+    pub(crate) total_tokens: Option<u64>,
     /// Started by another session.
     pub(crate) subagent: bool,
     /// Hidden in the agent's own list.

@@ -15,7 +15,7 @@ const ENVELOPES: [&str; 3] = [
         local-command-stdout|local-command-stderr|local-command-caveat|session-start-hook|\
         user-prompt-submit-hook|tick|goal|ide_opened_file|ide_selection|ide_diagnostics|bash-input|\
         bash-stdout|bash-stderr|system-reminder|task-notification|command-message|command-args|\
-        command-contents|new-diagnostics",
+        command-contents|new-diagnostics|fork-boilerplate",
     "session_context|hook_context",
 ];
 
@@ -25,6 +25,8 @@ const DROPPED_BEGINNINGS: &[&str] = &[
     "Caveat:",
     "This session is being continued",
     "Stop hook feedback",
+    "Base directory for this skill:",
+    "## Context Usage",
     // An IDE prefix that lost its request.
     "# Context from my IDE setup:",
 ];
@@ -147,6 +149,9 @@ mod tests {
             ("<task-notification>x</task-notification>", ""),
             ("This session is being continued from a previous conversation", ""),
             ("Stop hook feedback:\n- x", ""),
+            ("Base directory for this skill: /w/skills/x\n\nDo it", ""),
+            ("## Context Usage\n\n| a |", ""),
+            ("<fork-boilerplate>x</fork-boilerplate>\nReview it", "Review it"),
             ("Warmup", ""),
             // a person's own words
             ("Warmup routine is broken", "Warmup routine is broken"),

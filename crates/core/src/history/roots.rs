@@ -50,12 +50,17 @@ mod tests {
             roots(pairs).iter().find(|(it, _)| *it == provider).map(|(_, root)| root.to_owned())
         };
         type Row<'a> = (&'a [(&'a str, &'a str)], Provider, &'a str);
-        let rows: [Row<'_>; 5] = [
+        let rows: [Row<'_>; 10] = [
             (&[("HOME", "/h")], Provider::Codex, "/h/.codex"),
             (&[("HOME", "/h"), ("CODEX_HOME", "")], Provider::Codex, "/h/.codex"),
             (&[("HOME", "/h"), ("CODEX_HOME", "/c")], Provider::Codex, "/c"),
             (&[("HOME", "/h")], Provider::ClaudeCode, "/h/.claude"),
             (&[("CLAUDE_CONFIG_DIR", "/d")], Provider::ClaudeCode, "/d"),
+            (&[("HOME", "/h")], Provider::Copilot, "/h/.copilot"),
+            (&[("HOME", "/h"), ("COPILOT_HOME", "/p")], Provider::Copilot, "/p"),
+            (&[("HOME", "/h")], Provider::Qwen, "/h/.qwen"),
+            (&[("HOME", "/h"), ("QWEN_HOME", "/q")], Provider::Qwen, "/q"),
+            (&[("QWEN_HOME", "/q"), ("QWEN_RUNTIME_DIR", "/r")], Provider::Qwen, "/r"),
         ];
         for (variables, provider, expected) in rows {
             assert_eq!(of(variables, provider).as_deref(), Some(Path::new(expected)), "{variables:?}");

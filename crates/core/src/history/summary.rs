@@ -87,7 +87,7 @@ impl Summary {
 
     fn finish(self, provider: Provider, file: &LogFile, whole: bool) -> Summarised {
         let facts: SessionFacts = self.decoder.facts();
-        let given_title = self.title.map(|(_, title)| title);
+        let given_title = self.title.map(|(_, title)| title).or(facts.title);
         let mut row = file.unread(provider);
         row.id = facts.id.unwrap_or(row.id);
         row.title = given_title.clone().or(self.first_prompt);
@@ -97,7 +97,7 @@ impl Summary {
         row.created_at = facts.created_at.or(self.first_at);
         row.updated_at = facts.updated_at.unwrap_or(row.updated_at);
         row.user_turns = whole.then_some(self.prompts);
-        row.tokens = facts.tokens.filter(|_| whole);
+        row.tokens = facts.total_tokens.or(facts.tokens.filter(|_| whole));
         row.subagent |= facts.subagent;
         row.hidden |= facts.hidden || row.subagent || (whole && self.prompts == 0);
         row.bad_lines = self.bad_lines;

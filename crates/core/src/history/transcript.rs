@@ -13,11 +13,15 @@ pub enum Provider {
     ClaudeCode,
     /// Google Gemini CLI.
     Gemini,
+    /// Qwen Code.
+    Qwen,
+    /// GitHub Copilot CLI.
+    Copilot,
 }
 
 impl Provider {
     /// Every provider.
-    pub const ALL: [Self; 3] = [Self::Codex, Self::ClaudeCode, Self::Gemini];
+    pub const ALL: [Self; 5] = [Self::Codex, Self::ClaudeCode, Self::Gemini, Self::Qwen, Self::Copilot];
 
     /// Returns the name on the wire, such as `claude-code`.
     pub fn as_str(self) -> &'static str {
@@ -25,6 +29,8 @@ impl Provider {
             Self::Codex => "codex",
             Self::ClaudeCode => "claude-code",
             Self::Gemini => "gemini",
+            Self::Qwen => "qwen",
+            Self::Copilot => "copilot",
         }
     }
 
@@ -34,6 +40,8 @@ impl Provider {
             Self::Codex => "Codex",
             Self::ClaudeCode => "Claude Code",
             Self::Gemini => "Gemini CLI",
+            Self::Qwen => "Qwen Code",
+            Self::Copilot => "GitHub Copilot CLI",
         }
     }
 
@@ -53,7 +61,13 @@ impl Provider {
     /// Parses a provider's name, case-insensitive; also accepts `claude_code` and `claude`.
     pub fn parse(name: &str) -> Option<Self> {
         let name = name.trim().to_ascii_lowercase().replace(['_', ' '], "-");
-        let short = [("claude", Self::ClaudeCode), ("gemini-cli", Self::Gemini)];
+        let short = [
+            ("claude", Self::ClaudeCode),
+            ("gemini-cli", Self::Gemini),
+            ("qwen-code", Self::Qwen),
+            ("copilot-cli", Self::Copilot),
+            ("github-copilot", Self::Copilot),
+        ];
         let named = Self::ALL.into_iter().find(|provider| provider.as_str() == name);
         named.or_else(|| Some(short.into_iter().find(|(short, _)| *short == name)?.1))
     }

@@ -7,18 +7,43 @@ use super::{
         decoder::Decoder,
         event::{Event, EventKind, TitleRank, TouchedFile},
         json::Node,
+        lines::{self, Lines},
         log_file::millis,
         title,
     },
     line,
 };
-use crate::text;
+use crate::{budget::Budget, limits::history as limits, text};
+use std::path::Path;
 
 /// Tools that change the file they name.
 const EDITS: [&str; 4] = ["Edit", "Write", "MultiEdit", "NotebookEdit"];
 
 #[derive(Debug)]
-pub(crate) struct ClaudeDecoder;
+pub(crate) struct ClaudeDecoder {
+    /// The first line that is marked as a person's.
+    marked_from: u64,
+}
+
+impl ClaudeDecoder {
+    pub(crate) fn new(path: &Path, budget: &Budget) -> Self {
+        Self { marked_from: first_marked(path, budget).unwrap_or(u64::MAX) }
+    }
+}
+
+/// Finds the first line that is marked as a person's. Lines before it are of an older version.
+fn first_marked(path: &Path, budget: &Budget) -> Option<u64> {
+    let mut lines = Lines::new(lines::open(path).ok()?, limits::LINE, limits::CLAUDE_MARKS);
+    let needle = memchr::memmem::Finder::new(b"\"origin\"");
+    while let Ok(Some(line)) = lines.next(budget) {
+        if needle.find(line.bytes).is_some()
+            && Node::parse_object(&line.text()).is_some_and(|node| line::is_marked(&node))
+        {
+            return Some(line.number);
+        }
+    }
+    None
+}
 
 impl Decoder for ClaudeDecoder {
     fn line(&mut self, line: &str, number: u64) -> Option<Vec<Event>> {
@@ -40,13 +65,10 @@ impl Decoder for ClaudeDecoder {
         };
         let titled =
             |key, rank| title::given(node.text(key)).map(|title| make(EventKind::Title(rank), title));
-        let mut events = Vec::new();
+        let prompt = line::prompt(&node, number > self.marked_from).and_then(title::prompt);
+        let mut events: Vec<Event> = prompt.map(|text| make(EventKind::Prompt, text)).into_iter().collect();
         match node.text("type").unwrap_or_default() {
             "user" => {
-                if line::is_persons(&node) {
-                    let prompt = title::prompt(line::texts(&node));
-                    events.extend(prompt.map(|text| make(EventKind::Prompt, text)));
-                }
                 for block in line::blocks(&node).iter().filter(|b| b.text("type") == Some("tool_result")) {
                     let text = block.get("content").map(joined).unwrap_or_default();
                     let action = ended(block, &text);

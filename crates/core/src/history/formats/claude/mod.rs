@@ -40,7 +40,7 @@ impl Format for Claude {
         summary::summarise(file, budget)
     }
 
-    fn decoder(&self, _path: &Path, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
-        Box::new(decoder::ClaudeDecoder)
+    fn decoder(&self, path: &Path, _locate: Locate<'_>, budget: &Budget) -> Box<dyn Decoder> {
+        Box::new(decoder::ClaudeDecoder::new(path, budget))
     }
 }

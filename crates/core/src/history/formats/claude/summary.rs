@@ -23,6 +23,8 @@ pub(crate) fn summarise(file: &LogFile, budget: &Budget) -> Summarised {
         row: file.unread(Provider::ClaudeCode),
         tail_from: file.stamp.size.saturating_sub(limits::SUMMARY_END),
         starts_in_sidechain: None,
+        marked: false,
+        spoken: false,
         custom_title: None,
         ai_title: None,
         summaries: vec![],
@@ -45,6 +47,10 @@ struct Summary {
     tail_from: u64,
     /// Whether the first line is of a sub-agent.
     starts_in_sidechain: Option<bool>,
+    /// A line was marked as a person's.
+    marked: bool,
+    /// There is a line of the conversation.
+    spoken: bool,
     custom_title: Option<String>,
     ai_title: Option<String>,
     /// Summaries with the id of their line, in order.
@@ -122,18 +128,19 @@ impl Summary {
                 self.summaries.extend(text.map(|text| (node.text("leafUuid").map(line::hash), text)));
             }
             "last-prompt" if in_tail => newer("lastPrompt", &mut self.last_prompt),
-            "user" => self.user(&node, in_head),
             "assistant" => self.assistant(&node),
             _ => {}
         }
+        self.spoken |= matches!(node.text("type"), Some("user" | "assistant"));
+        self.marked |= line::is_marked(&node);
+        if let Some(blocks) = line::prompt(&node, self.marked) {
+            self.prompt(&node, &blocks, in_head);
+        }
     }
 
-    fn user(&mut self, node: &Node<'_>, in_head: bool) {
-        if !line::is_persons(node) {
-            return;
-        }
+    fn prompt(&mut self, node: &Node<'_>, blocks: &[&str], in_head: bool) {
         let mut prompted = false;
-        for block in line::texts(node) {
+        for block in blocks {
             match title::said(block) {
                 TypedText::Prompt(text) => {
                     prompted = true;
@@ -177,7 +184,9 @@ impl Summary {
         let prompted = self.first_prompt.or(self.first_command).or(self.last_prompt);
         self.row.title = given_title.clone().or(prompted);
         self.row.subagent = file.subagent || self.starts_in_sidechain == Some(true);
-        self.row.hidden = self.row.subagent || self.row.title.is_none();
+        // A title may stand alone; of a log that was not read whole, it is unknown.
+        let silent = self.row.user_turns.is_some() && !self.spoken;
+        self.row.hidden = self.row.subagent || self.row.title.is_none() || silent;
         Summarised { row: self.row, given_title }
     }
 }

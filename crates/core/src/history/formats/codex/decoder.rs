@@ -28,29 +28,38 @@ struct Streams {
 #[derive(Debug)]
 pub(crate) struct CodexDecoder {
     streams: Streams,
+    /// The first own line, and the ordinal of the first own record.
     own_from: u64,
+    own_ordinal: u64,
 }
 
 impl CodexDecoder {
     pub(crate) fn new(path: &Path, locate: Locate<'_>, budget: &Budget) -> Self {
-        let (streams, parent) = survey(path, budget);
-        let parent = parent.as_deref().and_then(locate);
+        let Survey { streams, parent, own_ordinal } = survey(path, budget);
+        let parent = parent.as_deref().filter(|_| own_ordinal == 0).and_then(locate);
         let own_from = parent.map_or(0, |parent| fork::own_from(path, &parent, budget));
-        Self { streams, own_from }
+        Self { streams, own_from, own_ordinal }
     }
 }
 
+struct Survey {
+    streams: Streams,
+    /// Id of the parent.
+    parent: Option<String>,
+    own_ordinal: u64,
+}
+
 /// Chooses the streams of a file: events are preferred to completed items, and those to response items. For tool calls
-/// the order is reversed, because response items contain all of them. Also returns the id of the parent.
-fn survey(path: &Path, budget: &Budget) -> (Streams, Option<String>) {
+/// the order is reversed, because response items contain all of them.
+fn survey(path: &Path, budget: &Budget) -> Survey {
     let mut found = Streams {
         user: Stream::Response,
         assistant: Stream::Response,
         thinking: Stream::Response,
         call: Stream::Item,
     };
-    let mut parent = None;
-    let Ok(log) = lines::open(path) else { return (found, parent) };
+    let (mut parent, mut own_ordinal) = (None, 0);
+    let Ok(log) = lines::open(path) else { return Survey { streams: found, parent, own_ordinal } };
     let mut lines = lines::Lines::new(log, limits::LINE, limits::CODEX_STREAMS);
     let needles = [
         &b"\"user_message\""[..],
@@ -71,8 +80,14 @@ fn survey(path: &Path, budget: &Budget) -> (Streams, Option<String>) {
         }
         let text = line.text();
         let Some(node) = Node::parse_object(&text) else { continue };
+        if record::is_before(&node, own_ordinal) {
+            continue;
+        }
         match record::item(&node) {
-            Item::Meta { head, .. } if line.number == 1 => parent = record::parent(head).map(str::to_owned),
+            Item::Meta { head, .. } if line.number == 1 => {
+                parent = record::parent(head).map(str::to_owned);
+                own_ordinal = record::first_own_ordinal(head);
+            }
             Item::User { stream, blocks, images }
                 if images || title::prompt(blocks.iter().copied()).is_some() =>
             {
@@ -96,7 +111,7 @@ fn survey(path: &Path, budget: &Budget) -> (Streams, Option<String>) {
             break;
         }
     }
-    (found, parent)
+    Survey { streams: found, parent, own_ordinal }
 }
 
 impl Decoder for CodexDecoder {
@@ -143,7 +158,7 @@ impl Decoder for CodexDecoder {
             files: files.into_iter().map(|path| TouchedFile { path, edited: true }).collect(),
             action,
             sidechain: false,
-            copied: number < self.own_from,
+            copied: number < self.own_from || record::is_before(&node, self.own_ordinal),
             origin: None,
         }])
     }

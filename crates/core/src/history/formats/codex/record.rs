@@ -82,6 +82,12 @@ pub(super) fn item<'a>(line: &'a Node<'a>) -> Item<'a> {
         (Some("turn_context"), Some(payload)) => turn_context(payload),
         (Some("response_item"), Some(payload)) => response(payload),
         (Some("event_msg"), Some(payload)) => event(payload),
+        // Whole at first, then in parts.
+        (Some("world_state"), Some(payload)) => turn_context(payload.get("state").unwrap_or(payload)),
+        (Some("token_usage_record"), Some(payload)) => {
+            let total = || payload.get("thread_token_usage")?.count("total_tokens");
+            total().map_or(Item::Other, Item::Tokens)
+        }
         (Some(_), None) => response(line),
         (None, _) if line.text("id").is_some() && line.get("timestamp").is_some() => {
             Item::Meta { head: line, bare: true }
@@ -99,6 +105,22 @@ pub(super) fn timestamp(line: &Node<'_>) -> Option<i64> {
 pub(super) fn parent<'a>(head: &'a Node<'a>) -> Option<&'a str> {
     let spawned_by = || head.get("source")?.get("subagent")?.get("thread_spawn")?.text("parent_thread_id");
     head.text("forked_from_id").or(head.text("parent_thread_id")).or_else(spawned_by)
+}
+
+/// Returns the ordinal of a sub-agent's first record; those before it are copies of its parent's.
+pub(super) fn first_own_ordinal(head: &Node<'_>) -> u64 {
+    head.count("subagent_history_start_ordinal").unwrap_or(0)
+}
+
+/// Returns whether a record comes before the ordinal of the session's first own one.
+pub(super) fn is_before(line: &Node<'_>, own: u64) -> bool {
+    line.count("ordinal").is_some_and(|ordinal| ordinal < own)
+}
+
+/// Returns whether another session started this one.
+pub(super) fn is_subagent(head: &Node<'_>) -> bool {
+    head.get("source").is_some_and(|source| source.get("subagent").is_some())
+        || matches!(head.text("thread_source"), Some("subagent" | "guardian_review"))
 }
 
 pub(super) fn turn_id<'a>(line: &'a Node<'a>) -> Option<&'a str> {
@@ -145,7 +167,7 @@ fn event<'a>(payload: &'a Node<'a>) -> Item<'a> {
 fn completed<'a>(item: &'a Node<'a>) -> Item<'a> {
     let stream = Stream::Item;
     match item.text("type").unwrap_or_default() {
-        "UserMessage" => user(stream, item.get("content")),
+        "UserMessage" => user(stream, item.get("content"), None),
         "AgentMessage" => Item::Assistant { stream, text: joined(item.get("content")) },
         "Reasoning" => {
             let text = joined(item.get("summary_text").or(item.get("summary")).or(item.get("content")));
@@ -170,7 +192,11 @@ fn response<'a>(payload: &'a Node<'a>) -> Item<'a> {
     let id = payload.text("call_id");
     match payload.text("type").unwrap_or_default() {
         "message" => match payload.text("role").unwrap_or_default() {
-            "user" => user(stream, payload.get("content")),
+            "user" => {
+                let kinds =
+                    || payload.get("internal_chat_message_metadata_passthrough")?.get("content_item_kinds");
+                user(stream, payload.get("content"), kinds())
+            }
             "assistant" => Item::Assistant { stream, text: joined(payload.get("content")) },
             _ => Item::Other,
         },
@@ -178,7 +204,13 @@ fn response<'a>(payload: &'a Node<'a>) -> Item<'a> {
         "function_call" => {
             call(stream, payload.text("name").unwrap_or("function"), id, payload.get("arguments"))
         }
-        "custom_tool_call" => call(stream, payload.text("name").unwrap_or("tool"), id, payload.get("input")),
+        "custom_tool_call" => {
+            let name = payload.text("name").unwrap_or("tool");
+            let (text, files) = input(payload.get("input"));
+            // A script or a patch, not a command.
+            let action = Action { call: id.map(str::to_owned), ..Action::default() };
+            Item::Call { stream, name, text, files, action }
+        }
         "local_shell_call" => {
             call(stream, "local_shell", id, payload.get("action").and_then(|a| a.get("command")))
         }
@@ -194,10 +226,15 @@ fn response<'a>(payload: &'a Node<'a>) -> Item<'a> {
     }
 }
 
-fn user<'a>(stream: Stream, content: Option<&'a Node<'a>>) -> Item<'a> {
+/// `kinds` says of each block who wrote it, since about 0.150.
+fn user<'a>(stream: Stream, content: Option<&'a Node<'a>>, kinds: Option<&Node<'_>>) -> Item<'a> {
     let mut blocks: Vec<&str> = content.and_then(Node::as_str).into_iter().collect();
     let mut images = false;
-    for block in content.map_or(&[][..], Node::items) {
+    for (at, block) in content.map_or(&[][..], Node::items).iter().enumerate() {
+        let kind = kinds.and_then(|kinds| kinds.items().get(at)?.as_str());
+        if kind.is_some_and(|kind| !kind.starts_with("user.")) {
+            continue;
+        }
         match block.text("text") {
             Some(text) => blocks.push(text),
             None => images |= block.text("type").is_some_and(|kind| kind.contains("mage")),
@@ -212,12 +249,18 @@ fn joined(content: Option<&Node<'_>>) -> String {
     text::joined(content.as_str().into_iter().chain(items))
 }
 
-fn call<'a>(stream: Stream, name: &'a str, id: Option<&str>, input: Option<&Node<'_>>) -> Item<'a> {
-    let text = input.map(Node::flattened).unwrap_or_default();
+fn call<'a>(stream: Stream, name: &'a str, id: Option<&str>, arguments: Option<&Node<'_>>) -> Item<'a> {
+    let (text, files) = input(arguments);
+    Item::Call { stream, name, text, files, action: action::of_call(name, id, arguments) }
+}
+
+/// Returns the text of a call, and the files that a patch in it touches.
+fn input(node: Option<&Node<'_>>) -> (String, Vec<String>) {
+    let text = node.map(Node::flattened).unwrap_or_default();
     let mut files = Vec::new();
     // Arguments are JSON in a string; patches inside are escaped once more, which `patch` handles.
     patch::touched(&text, &mut files);
-    Item::Call { stream, name, text, files, action: action::of_call(name, id, input) }
+    (text, files)
 }
 
 fn executed(node: &Node<'_>, id: Option<&str>) -> Action {

@@ -28,6 +28,7 @@ pub(crate) fn summarise(file: &LogFile, locate: Locate<'_>, budget: &Budget) -> 
         context_cwd: None,
         copied_tokens: 0,
         own_from: 0,
+        own_ordinal: 0,
     };
     // A missing or unreadable log still yields a row: its name contains the time and the session id.
     if summary.read(file, locate, budget).is_err() {
@@ -52,6 +53,8 @@ struct Summary {
     copied_tokens: u64,
     /// Lines before this one are copied from the parent.
     own_from: u64,
+    /// Records before this ordinal too.
+    own_ordinal: u64,
 }
 
 impl Summary {
@@ -67,6 +70,7 @@ impl Summary {
             records += 1;
             self.line(line);
             if records == 1
+                && self.own_ordinal == 0
                 && let Some(parent) = self.parent.as_deref().and_then(locate)
             {
                 self.own_from = fork::own_from(&file.path, &parent, budget);
@@ -104,6 +108,9 @@ impl Summary {
             self.row.bad_lines += u64::from(line.complete);
             return;
         };
+        if record::is_before(&node, self.own_ordinal) {
+            return;
+        }
         let own = line.number >= self.own_from;
         match record::item(&node) {
             Item::Meta { head, bare } => self.meta(head, bare, record::timestamp(&node)),
@@ -143,10 +150,10 @@ impl Summary {
         self.row.created_at = millis(head.get("timestamp")).or(written);
         self.row.cwd = head.text("cwd").map(PathBuf::from);
         self.row.branch = branch;
-        let source = head.get("source");
-        self.interactive = is_interactive(source);
-        self.row.subagent = source.is_some_and(|source| source.get("subagent").is_some());
+        self.interactive = is_interactive(head.get("source"));
+        self.row.subagent = record::is_subagent(head);
         self.parent = record::parent(head).map(str::to_owned);
+        self.own_ordinal = record::first_own_ordinal(head);
     }
 
     fn user(&mut self, stream: Stream, blocks: &[&str], images: bool, own: bool) {

@@ -1,12 +1,6 @@
-//! The sessions of Google's Gemini CLI (0.37 and its JSON files of 2025) and of the forks that kept its format.
-//!
-//! Format: `packages/core/src/services/chatRecordingService.ts` of google-gemini/gemini-cli. A record is one message after
-//! folding: the same message is appended again whenever it changes, and a rewind drops the end.
+//! The sessions of Google's Gemini CLI (0.37 and its JSON files of 2025): see [`super::chats`].
 
-mod decoder;
-mod discover;
-mod fold;
-
+use super::chats::{self, ChatDecoder, discover};
 use crate::{
     budget::Budget,
     history::{
@@ -41,10 +35,10 @@ impl Format for Gemini {
     }
 
     fn open(&self, path: &Path) -> io::Result<OpenLog> {
-        fold::open(path)
+        chats::open(path)
     }
 
     fn decoder(&self, path: &Path, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
-        Box::new(decoder::GeminiDecoder::new(discover::workspace(path)))
+        Box::new(ChatDecoder::new(discover::workspace(path)))
     }
 }

@@ -37,7 +37,7 @@ struct Folded<'a> {
     others: Vec<&'a str>,
 }
 
-pub(super) fn open(path: &Path) -> io::Result<OpenLog> {
+pub(crate) fn open(path: &Path) -> io::Result<OpenLog> {
     let bytes = file::read_document(path, limits::DOCUMENT)?;
     let text = String::from_utf8_lossy(&bytes);
     let mut folded = Folded::default();

@@ -1,6 +1,9 @@
 //! Decodes one message.
 
-use super::super::calls::{self, FileTools};
+use super::{
+    super::calls,
+    parts::{self, TOOLS},
+};
 use crate::{
     history::{
         decoder::{Decoder, SessionFacts},
@@ -13,18 +16,12 @@ use crate::{
 };
 use std::path::PathBuf;
 
-const TOOLS: FileTools =
-    FileTools { reads: &["read_file", "read_many_files"], edits: &["replace", "write_file", "edit"] };
-
-/// Precedes the contents of files that a prompt names.
-const REFERENCED: &str = "--- Content from referenced files ---";
-
-pub(super) struct GeminiDecoder {
+pub(crate) struct ChatDecoder {
     facts: SessionFacts,
 }
 
-impl GeminiDecoder {
-    pub(super) fn new(cwd: Option<PathBuf>) -> Self {
+impl ChatDecoder {
+    pub(crate) fn new(cwd: Option<PathBuf>) -> Self {
         Self { facts: SessionFacts { cwd, ..SessionFacts::default() } }
     }
 
@@ -81,7 +78,7 @@ impl GeminiDecoder {
     }
 }
 
-impl Decoder for GeminiDecoder {
+impl Decoder for ChatDecoder {
     fn line(&mut self, line: &str, number: u64) -> Option<Vec<Event>> {
         let node = Node::parse_object(line)?;
         if let Some(change) = node.get("$set") {
@@ -119,15 +116,9 @@ fn prompt(node: &Node<'_>) -> Option<String> {
         Some(typed) => vec![typed],
         None => content(node),
     };
-    let own = texts.into_iter().map(|text| text.split(REFERENCED).next().unwrap_or(text));
-    title::prompt(own).filter(|text| !text.starts_with(['/', '?']))
+    parts::prompt(texts)
 }
 
 fn output(call: &Node<'_>) -> String {
-    let responses = call.get("result").map_or(&[][..], Node::items).iter();
-    let texts = responses.filter_map(|part| {
-        let response = part.get("functionResponse")?.get("response")?;
-        response.text("output").or_else(|| response.text("error"))
-    });
-    joined(texts)
+    joined(call.get("result").map_or(&[][..], Node::items).iter().filter_map(parts::response))
 }

@@ -14,7 +14,7 @@ use std::{
 /// File in a project's folder with the path of its workspace.
 const WORKSPACE: &str = ".project_root";
 
-pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
+pub(crate) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
     let mut files = Vec::new();
     let Ok(projects) = fs::read_dir(root.join("tmp")) else { return files };
     for project in projects.flatten() {
@@ -45,7 +45,7 @@ fn chats(folder: &Path, subagents: bool, budget: &Budget, files: &mut Vec<LogFil
 }
 
 /// Returns the workspace of a session: written in its project's folder, or in the table of all projects.
-pub(super) fn workspace(log: &Path) -> Option<PathBuf> {
+pub(crate) fn workspace(log: &Path) -> Option<PathBuf> {
     let chats = log.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "chats"))?;
     let project = chats.parent()?;
     if let Some(bytes) = file::read(&project.join(WORKSPACE), limits::GIT_FILE) {

@@ -1,0 +1,197 @@
+//! Decodes a session event by event.
+
+use super::super::calls::{self, FileTools};
+use crate::history::{
+    action::Outcome,
+    decoder::{Decoder, SessionFacts},
+    event::{Event, EventKind, TouchedFile},
+    json::Node,
+    log_file::millis,
+    title,
+};
+use std::{
+    collections::{HashMap, HashSet},
+    path::PathBuf,
+};
+
+const TOOLS: FileTools = FileTools { reads: &["view"], edits: &["create", "edit"] };
+
+/// Says what the agent is about to do; not a call that does anything.
+const INTENT: &str = "report_intent";
+
+/// Begins the text of a skill, sent in a person's name.
+const SKILL: &str = "<skill-context";
+
+/// The models that a session names, best first.
+#[derive(Default)]
+struct Models {
+    chosen: Option<String>,
+    answered: Option<String>,
+    at_start: Option<String>,
+    counted: Option<String>,
+}
+
+pub(super) struct CopilotDecoder {
+    facts: SessionFacts,
+    models: Models,
+    /// Calls that wait for a permission, by its request.
+    asked: HashMap<String, String>,
+    intents: HashSet<String>,
+}
+
+impl CopilotDecoder {
+    /// `described` are the facts that stand beside the log.
+    pub(super) fn new(described: SessionFacts) -> Self {
+        Self { facts: described, models: Models::default(), asked: HashMap::new(), intents: HashSet::new() }
+    }
+
+    fn started(&mut self, data: &Node<'_>) {
+        self.facts.created_at = self.facts.created_at.or(millis(data.get("startTime")));
+        self.facts.subagent |= data.text("detachedFromSpawningParentSessionId").is_some();
+        keep(data, "selectedModel", &mut self.models.at_start);
+        if let Some(context) = data.get("context") {
+            self.moved(context);
+        }
+    }
+
+    fn moved(&mut self, context: &Node<'_>) {
+        self.facts.cwd = context.text("cwd").map(PathBuf::from).or(self.facts.cwd.take());
+        keep(context, "branch", &mut self.facts.branch);
+    }
+
+    fn called(&mut self, data: &Node<'_>, number: u64, at: Option<i64>) -> Option<Event> {
+        let (id, name) = (data.text("toolCallId"), data.text("toolName").unwrap_or("tool"));
+        if name == INTENT {
+            self.intents.extend(id.map(str::to_owned));
+            return None;
+        }
+        Some(TOOLS.call(number, at, id, name, data.get("arguments")))
+    }
+
+    fn completed(&self, data: &Node<'_>, number: u64, at: Option<i64>) -> Option<Event> {
+        let id = data.text("toolCallId");
+        if id.is_some_and(|id| self.intents.contains(id)) {
+            return None;
+        }
+        let content = data.get("result").and_then(|result| result.text("content").or(result.as_str()));
+        let text = content.or_else(|| data.get("error")?.text("message")).unwrap_or_default();
+        let succeeded = match data.get("success") {
+            Some(Node::Bool(success)) => Some(*success),
+            _ => None,
+        };
+        let mut event = calls::result(number, at, id, text.to_owned(), succeeded);
+        if let Some(code) = exit_code(text) {
+            event.action.outcome = Some(Outcome::Exit(code));
+        }
+        Some(event)
+    }
+
+    /// A refused call has no result.
+    fn permission(&self, data: &Node<'_>, number: u64, at: Option<i64>) -> Option<Event> {
+        let kind = data.get("result")?.text("kind").filter(|kind| kind.starts_with("denied"))?;
+        let asked = || self.asked.get(data.text("requestId")?).map(String::as_str);
+        let id = data.text("toolCallId").or_else(asked)?;
+        Some(calls::result(number, at, Some(id), kind.to_owned(), Some(false)))
+    }
+
+    fn shutdown(&mut self, data: &Node<'_>, number: u64, at: Option<i64>) -> Option<Event> {
+        let models = data.get("modelMetrics").map_or(&[][..], Node::fields);
+        if let Some((model, _)) = models.first() {
+            self.models.counted = Some(model.to_string());
+        }
+        // What was read from the cache counts as input too.
+        let parts = ["inputTokens", "outputTokens"];
+        let usages = models.iter().filter_map(|(_, metrics)| metrics.get("usage"));
+        let used: u64 = usages.flat_map(|usage| parts.map(|part| usage.count(part))).flatten().sum();
+        if used > 0 {
+            self.facts.total_tokens = Some(used);
+        }
+        let changed = data.get("codeChanges")?.get("filesModified")?.items();
+        let files: Vec<_> = changed
+            .iter()
+            .filter_map(Node::as_str)
+            .map(|path| TouchedFile { path: path.to_owned(), edited: true })
+            .collect();
+        let text = files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>().join("\n");
+        Some(Event { files, ..Event::new(number, at, EventKind::FileChange, text) })
+    }
+}
+
+impl Decoder for CopilotDecoder {
+    fn line(&mut self, line: &str, number: u64) -> Option<Vec<Event>> {
+        let node = Node::parse_object(line)?;
+        let at = millis(node.get("timestamp"));
+        self.facts.updated_at = self.facts.updated_at.max(at);
+        let nothing = Node::Null;
+        let data = node.get("data").unwrap_or(&nothing);
+        let of_subagent = node.text("agentId").is_some() || data.text("parentToolCallId").is_some();
+        let said = |kind, key| Some(Event::new(number, at, kind, data.text(key)?));
+        let events = match node.text("type").unwrap_or_default() {
+            "session.start" | "session.resume" => {
+                self.started(data);
+                [None, None]
+            }
+            "session.context_changed" => {
+                self.moved(data);
+                [None, None]
+            }
+            "session.model_change" => {
+                keep(data, "newModel", &mut self.models.chosen);
+                [None, None]
+            }
+            "user.message" if !of_subagent => {
+                [prompt(data).map(|text| Event::new(number, at, EventKind::Prompt, text)), None]
+            }
+            "assistant.message" => {
+                if !of_subagent {
+                    keep(data, "model", &mut self.models.answered);
+                }
+                [said(EventKind::Thinking, "reasoningText"), said(EventKind::Assistant, "content")]
+            }
+            "tool.execution_start" => [self.called(data, number, at), None],
+            "tool.execution_complete" => [self.completed(data, number, at), None],
+            "permission.requested" => {
+                let call = data.get("permissionRequest").and_then(|request| request.text("toolCallId"));
+                let request = data.text("requestId").map(str::to_owned);
+                self.asked.extend(request.zip(call.map(str::to_owned)));
+                [None, None]
+            }
+            "permission.completed" => [self.permission(data, number, at), None],
+            "session.shutdown" => [self.shutdown(data, number, at), None],
+            _ => [None, None],
+        };
+        let told = |event: &Event| {
+            !event.text.trim().is_empty()
+                || matches!(event.kind, EventKind::ToolCall { .. } | EventKind::ToolResult)
+        };
+        let events = events.into_iter().flatten().filter(told);
+        Some(events.map(|event| Event { sidechain: of_subagent, ..event }).collect())
+    }
+
+    fn facts(&self) -> SessionFacts {
+        let models = &self.models;
+        let model = models.chosen.as_ref().or(models.answered.as_ref()).or(models.at_start.as_ref());
+        let model = model.or(models.counted.as_ref()).cloned();
+        SessionFacts { model, ..self.facts.clone() }
+    }
+}
+
+/// Replaces an older value if there is a newer one.
+fn keep(node: &Node<'_>, key: &str, old: &mut Option<String>) {
+    if let Some(text) = node.text(key).filter(|text| !text.is_empty()) {
+        *old = Some(text.to_owned());
+    }
+}
+
+/// Returns what a person typed; skills, sub-agents and the autopilot send messages too.
+fn prompt(data: &Node<'_>) -> Option<String> {
+    let by_person =
+        data.text("source").is_none_or(|source| source == "user") && !data.flag("isAutopilotContinuation");
+    let text = data.text("content").filter(|text| by_person && !text.trim_start().starts_with(SKILL))?;
+    title::prompt([text])
+}
+
+/// Finds the exit code at the end of a shell's output, such as `<exited with exit code 1>`.
+fn exit_code(text: &str) -> Option<i32> {
+    text.trim_end().strip_suffix('>')?.rsplit_once("with exit code ")?.1.parse().ok()
+}

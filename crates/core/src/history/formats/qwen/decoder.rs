@@ -1,0 +1,135 @@
+//! Decodes a session line by line. Half of the lines are telemetry, which repeats calls and tokens.
+
+use super::super::{
+    calls,
+    chats::parts::{self, TOOLS},
+};
+use crate::history::{
+    decoder::{Decoder, SessionFacts},
+    event::{Event, EventKind, TitleRank},
+    json::Node,
+    log_file::millis,
+    title,
+};
+use std::path::PathBuf;
+
+pub(super) struct QwenDecoder {
+    facts: SessionFacts,
+    /// The whole log is a sub-agent's.
+    subagent: bool,
+}
+
+impl QwenDecoder {
+    pub(super) fn new(subagent: bool) -> Self {
+        Self { facts: SessionFacts::default(), subagent }
+    }
+
+    fn answer(&mut self, node: &Node<'_>, number: u64, at: Option<i64>) -> Vec<Event> {
+        if let Some(model) = node.text("model") {
+            self.facts.model = Some(model.to_owned());
+        }
+        let used = node.get("usageMetadata").and_then(|usage| usage.count("totalTokenCount"));
+        if let Some(tokens) = used.filter(|_| !is_copied(node)) {
+            self.facts.tokens = Some(self.facts.tokens.unwrap_or(0) + tokens);
+        }
+        let event = |part: &Node<'_>| {
+            if let Some(call) = part.get("functionCall") {
+                let name = call.text("name").unwrap_or("tool");
+                return Some(TOOLS.call(number, at, call.text("id"), name, call.get("args")));
+            }
+            let kind = if part.flag("thought") { EventKind::Thinking } else { EventKind::Assistant };
+            let text = part.text("text").filter(|text| !text.trim().is_empty())?;
+            Some(Event::new(number, at, kind, text))
+        };
+        message(node).iter().filter_map(event).collect()
+    }
+
+    fn system(&mut self, node: &Node<'_>, number: u64, at: Option<i64>) -> Option<Event> {
+        let payload = node.get("systemPayload");
+        match node.text("subtype")? {
+            // Started by a tool of another session.
+            "parent_session" => self.facts.subagent = true,
+            "custom_title" => {
+                let model = payload.and_then(|it| it.text("titleSource")) == Some("auto");
+                let rank = if model { TitleRank::Model } else { TitleRank::Person };
+                let text = title::given(payload?.text("customTitle"))?;
+                return Some(Event::new(number, at, EventKind::Title(rank), text));
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn prompt(&self, node: &Node<'_>, number: u64, at: Option<i64>) -> Option<Event> {
+        let sent_by_person = matches!(node.text("subtype"), None | Some("mid_turn_user_message"))
+            && matches!(node.text("provenance"), None | Some("real_user"))
+            && (self.subagent || node.text("agentId").is_none());
+        if !sent_by_person {
+            return None;
+        }
+        // What was typed, before files and hooks were added.
+        let typed = node.get("systemPayload").and_then(|payload| payload.text("displayText"));
+        let sent = message(node).iter().filter_map(|part| part.text("text"));
+        let text = match typed.filter(|typed| !typed.trim().is_empty()) {
+            Some(typed) => parts::prompt([typed]),
+            None => parts::prompt(sent),
+        };
+        Some(Event::new(number, at, EventKind::Prompt, text?))
+    }
+}
+
+impl Decoder for QwenDecoder {
+    fn line(&mut self, line: &str, number: u64) -> Option<Vec<Event>> {
+        let node = Node::parse_object(line)?;
+        let at = millis(node.get("timestamp"));
+        let facts = &mut self.facts;
+        facts.updated_at = facts.updated_at.max(at);
+        if facts.cwd.is_none() {
+            facts.cwd = node.text("cwd").filter(|cwd| !cwd.is_empty()).map(PathBuf::from);
+        }
+        if let Some(branch) = node.text("gitBranch").filter(|branch| !branch.is_empty()) {
+            facts.branch = Some(branch.to_owned());
+        }
+        let mut events = match node.text("type").unwrap_or_default() {
+            "user" => self.prompt(&node, number, at).into_iter().collect(),
+            "assistant" => self.answer(&node, number, at),
+            "tool_result" => results(&node, number, at),
+            "system" => self.system(&node, number, at).into_iter().collect(),
+            _ => vec![],
+        };
+        for event in &mut events {
+            event.sidechain = !self.subagent && node.flag("isSidechain");
+            event.copied = is_copied(&node);
+        }
+        Some(events)
+    }
+
+    fn facts(&self) -> SessionFacts {
+        self.facts.clone()
+    }
+}
+
+/// Returns whether a branch took the line over from its session.
+fn is_copied(node: &Node<'_>) -> bool {
+    matches!(node.get("forkedFrom"), Some(Node::Object(_)))
+}
+
+/// Returns the parts of a line's message.
+fn message<'a>(node: &'a Node<'a>) -> &'a [Node<'a>] {
+    node.get("message").and_then(|message| message.get("parts")).map_or(&[], Node::items)
+}
+
+fn results(node: &Node<'_>, number: u64, at: Option<i64>) -> Vec<Event> {
+    let result = node.get("toolCallResult");
+    let succeeded = match result.and_then(|result| result.text("status")) {
+        Some("success") => Some(true),
+        Some("error" | "cancelled") => Some(false),
+        _ => None,
+    };
+    let event = |part: &Node<'_>| {
+        let id = result.and_then(|result| result.text("callId"));
+        let id = id.or_else(|| part.get("functionResponse")?.text("id"));
+        Some(calls::result(number, at, id, parts::response(part)?.to_owned(), succeeded))
+    };
+    message(node).iter().filter_map(event).collect()
+}
