@@ -132,3 +132,13 @@ fn check(provider: Provider) {
 fn gemini() {
     check(Provider::Gemini);
 }
+
+#[test]
+fn pi() {
+    check(Provider::Pi);
+}
+
+#[test]
+fn openclaw() {
+    check(Provider::OpenClaw);
+}

@@ -23,6 +23,11 @@ pub(crate) trait Format: Debug + Sync {
     /// Returns the agent's folder.
     fn root(&self, environment: &Environment<'_>) -> Option<PathBuf>;
 
+    /// Returns its other folders: of older names, or in the editors that it extends.
+    fn other_roots(&self, _environment: &Environment<'_>) -> Vec<PathBuf> {
+        vec![]
+    }
+
     /// Finds all sessions below the agent's folder, or as many as the budget allows; opens no log.
     fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile>;
 

@@ -125,6 +125,10 @@ impl History {
         with_unread: bool,
         budget: &Budget,
     ) -> Listing {
+        // Most of the known agents are not installed.
+        if wanted.is_empty() {
+            return Listing::default();
+        }
         wanted.sort_by(|a, b| (b.stamp.mtime_ns, &a.path).cmp(&(a.stamp.mtime_ns, &b.path)));
         let mut remembered = self.index.load(&source.root);
         let (mut rows, mut unknown, mut to_save) = (Vec::new(), Vec::new(), Vec::new());

@@ -13,11 +13,16 @@ pub enum Provider {
     ClaudeCode,
     /// Google Gemini CLI.
     Gemini,
+    /// The agent pi.
+    Pi,
+    /// OpenClaw, which is built on pi.
+    #[serde(rename = "openclaw")]
+    OpenClaw,
 }
 
 impl Provider {
     /// Every provider.
-    pub const ALL: [Self; 3] = [Self::Codex, Self::ClaudeCode, Self::Gemini];
+    pub const ALL: [Self; 5] = [Self::Codex, Self::ClaudeCode, Self::Gemini, Self::Pi, Self::OpenClaw];
 
     /// Returns the name on the wire, such as `claude-code`.
     pub fn as_str(self) -> &'static str {
@@ -25,6 +30,8 @@ impl Provider {
             Self::Codex => "codex",
             Self::ClaudeCode => "claude-code",
             Self::Gemini => "gemini",
+            Self::Pi => "pi",
+            Self::OpenClaw => "openclaw",
         }
     }
 
@@ -34,13 +41,20 @@ impl Provider {
             Self::Codex => "Codex",
             Self::ClaudeCode => "Claude Code",
             Self::Gemini => "Gemini CLI",
+            Self::Pi => "pi",
+            Self::OpenClaw => "OpenClaw",
         }
     }
 
     /// Parses a provider's name, case-insensitive; also accepts `claude_code` and `claude`.
     pub fn parse(name: &str) -> Option<Self> {
         let name = name.trim().to_ascii_lowercase().replace(['_', ' '], "-");
-        let short = [("claude", Self::ClaudeCode), ("gemini-cli", Self::Gemini)];
+        let short = [
+            ("claude", Self::ClaudeCode),
+            ("gemini-cli", Self::Gemini),
+            ("open-claw", Self::OpenClaw),
+            ("clawdbot", Self::OpenClaw),
+        ];
         let named = Self::ALL.into_iter().find(|provider| provider.as_str() == name);
         named.or_else(|| Some(short.into_iter().find(|(short, _)| *short == name)?.1))
     }

@@ -56,6 +56,17 @@ pub(super) fn result(
         Some(false) => Some(action::exit_code(&text).map_or(Outcome::NotRun, Outcome::Exit)),
         None => None,
     };
+    ended(line, at, id, text, outcome)
+}
+
+/// Returns the event of a result whose outcome the log tells apart from its text.
+pub(super) fn ended(
+    line: u64,
+    at: Option<i64>,
+    id: Option<&str>,
+    text: String,
+    outcome: Option<Outcome>,
+) -> Event {
     let action = Action { call: id.map(str::to_owned), outcome, ..Action::default() };
     Event { action, ..Event::new(line, at, EventKind::ToolResult, text) }
 }

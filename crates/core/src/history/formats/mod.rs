@@ -1,9 +1,12 @@
 //! The formats of the agents, a folder each.
 
+mod blocks;
 mod calls;
 mod claude;
 mod codex;
+mod folder;
 mod gemini;
+mod pi;
 
 use super::{format::Format, transcript::Provider};
 
@@ -13,5 +16,7 @@ pub(super) fn of(provider: Provider) -> &'static dyn Format {
         Provider::Codex => &codex::Codex,
         Provider::ClaudeCode => &claude::Claude,
         Provider::Gemini => &gemini::Gemini,
+        Provider::Pi => &pi::Pi,
+        Provider::OpenClaw => &pi::OpenClaw,
     }
 }
