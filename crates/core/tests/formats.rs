@@ -142,3 +142,20 @@ fn pi() {
 fn openclaw() {
     check(Provider::OpenClaw);
 }
+
+#[test]
+fn cursor() {
+    check(Provider::Cursor);
+}
+
+#[test]
+fn sessions_of_cursor_without_a_known_directory_are_found_by_the_name_of_the_workspace() {
+    let agent = Agent::new(Provider::Cursor);
+    let workspace = Path::new("/home/a/my.site").to_owned();
+    let history = agent.history();
+    let listed =
+        history.list(&Query { workspace: Some(workspace.clone()), ..Query::default() }, &budget()).rows;
+    assert_eq!(listed.iter().map(|row| row.cwd.clone()).collect::<Vec<_>>(), [None]);
+    // A name that several folders share is not enough for a boundary.
+    assert_eq!(history.of_workspace(&workspace).list(&Query::default(), &budget()).rows, []);
+}

@@ -4,7 +4,7 @@ use super::json::Node;
 use crate::limits::history as limits;
 
 /// Tools of all agents that run a shell command.
-const SHELLS: [&str; 12] = [
+const SHELLS: [&str; 14] = [
     "shell",
     "shell_command",
     "exec_command",
@@ -17,6 +17,8 @@ const SHELLS: [&str; 12] = [
     "developer__shell",
     "execute_command",
     "exec",
+    "Shell",
+    "run_terminal_cmd",
 ];
 
 /// The action of a tool call, or its result.

@@ -31,6 +31,12 @@ pub(crate) trait Format: Debug + Sync {
     /// Finds all sessions below the agent's folder, or as many as the budget allows; opens no log.
     fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile>;
 
+    /// Returns whether a session without a logged directory may have run in `folder`: its path holds the folder's name in a
+    /// form that other folders may share.
+    fn may_have_run_in(&self, _log: &Path, _folder: &Path) -> bool {
+        false
+    }
+
     /// Returns titles stored outside of the logs, by session id.
     fn names(&self, _root: &Path) -> HashMap<String, String> {
         HashMap::new()

@@ -66,6 +66,7 @@ mod tests {
             (&[("HOME", "/h"), ("PI_CODING_AGENT_DIR", "/p")], Provider::Pi, &["/p"]),
             (&[("HOME", "/h")], Provider::OpenClaw, &["/h/.openclaw", "/h/.clawdbot"]),
             (&[("HOME", "/h"), ("OPENCLAW_STATE_DIR", "/o")], Provider::OpenClaw, &["/o"]),
+            (&[("HOME", "/h")], Provider::Cursor, &["/h/.cursor"]),
         ];
         for (variables, provider, expected) in rows {
             assert_eq!(of(variables, *provider), *expected, "{variables:?}");

@@ -18,11 +18,14 @@ pub enum Provider {
     /// OpenClaw, which is built on pi.
     #[serde(rename = "openclaw")]
     OpenClaw,
+    /// Cursor: the editor and its command.
+    Cursor,
 }
 
 impl Provider {
     /// Every provider.
-    pub const ALL: [Self; 5] = [Self::Codex, Self::ClaudeCode, Self::Gemini, Self::Pi, Self::OpenClaw];
+    pub const ALL: [Self; 6] =
+        [Self::Codex, Self::ClaudeCode, Self::Gemini, Self::Pi, Self::OpenClaw, Self::Cursor];
 
     /// Returns the name on the wire, such as `claude-code`.
     pub fn as_str(self) -> &'static str {
@@ -32,6 +35,7 @@ impl Provider {
             Self::Gemini => "gemini",
             Self::Pi => "pi",
             Self::OpenClaw => "openclaw",
+            Self::Cursor => "cursor",
         }
     }
 
@@ -43,6 +47,7 @@ impl Provider {
             Self::Gemini => "Gemini CLI",
             Self::Pi => "pi",
             Self::OpenClaw => "OpenClaw",
+            Self::Cursor => "Cursor",
         }
     }
 

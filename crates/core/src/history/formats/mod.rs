@@ -4,8 +4,10 @@ mod blocks;
 mod calls;
 mod claude;
 mod codex;
+mod cursor;
 mod folder;
 mod gemini;
+mod patch;
 mod pi;
 
 use super::{format::Format, transcript::Provider};
@@ -18,5 +20,6 @@ pub(super) fn of(provider: Provider) -> &'static dyn Format {
         Provider::Gemini => &gemini::Gemini,
         Provider::Pi => &pi::Pi,
         Provider::OpenClaw => &pi::OpenClaw,
+        Provider::Cursor => &cursor::Cursor,
     }
 }
