@@ -159,3 +159,8 @@ fn sessions_of_cursor_without_a_known_directory_are_found_by_the_name_of_the_wor
     // A name that several folders share is not enough for a boundary.
     assert_eq!(history.of_workspace(&workspace).list(&Query::default(), &budget()).rows, []);
 }
+
+#[test]
+fn amp() {
+    check(Provider::Amp);
+}

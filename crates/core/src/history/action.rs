@@ -123,6 +123,14 @@ pub(super) fn exit_code(text: &str) -> Option<i32> {
     })
 }
 
+/// Returns the exit code in a field of a result.
+pub(super) fn code(node: &Node<'_>, key: &str) -> Option<i32> {
+    match node.get(key)? {
+        Node::Number(code) => Some(*code as i32),
+        _ => None,
+    }
+}
+
 fn list(node: Option<&Node<'_>>, text: &str) -> Option<TaskChange> {
     let tasks = node?.items().iter().take(limits::TASKS).filter_map(|item| {
         let done = matches!(item.text("status"), Some("completed" | "deleted" | "cancelled"));

@@ -20,12 +20,14 @@ pub enum Provider {
     OpenClaw,
     /// Cursor: the editor and its command.
     Cursor,
+    /// Sourcegraph Amp.
+    Amp,
 }
 
 impl Provider {
     /// Every provider.
-    pub const ALL: [Self; 6] =
-        [Self::Codex, Self::ClaudeCode, Self::Gemini, Self::Pi, Self::OpenClaw, Self::Cursor];
+    pub const ALL: [Self; 7] =
+        [Self::Codex, Self::ClaudeCode, Self::Gemini, Self::Pi, Self::OpenClaw, Self::Cursor, Self::Amp];
 
     /// Returns the name on the wire, such as `claude-code`.
     pub fn as_str(self) -> &'static str {
@@ -36,6 +38,7 @@ impl Provider {
             Self::Pi => "pi",
             Self::OpenClaw => "openclaw",
             Self::Cursor => "cursor",
+            Self::Amp => "amp",
         }
     }
 
@@ -48,6 +51,7 @@ impl Provider {
             Self::Pi => "pi",
             Self::OpenClaw => "OpenClaw",
             Self::Cursor => "Cursor",
+            Self::Amp => "Amp",
         }
     }
 

@@ -1,5 +1,6 @@
 //! The formats of the agents, a folder each.
 
+mod amp;
 mod blocks;
 mod calls;
 mod claude;
@@ -9,6 +10,7 @@ mod folder;
 mod gemini;
 mod patch;
 mod pi;
+mod records;
 
 use super::{format::Format, transcript::Provider};
 
@@ -21,5 +23,6 @@ pub(super) fn of(provider: Provider) -> &'static dyn Format {
         Provider::Pi => &pi::Pi,
         Provider::OpenClaw => &pi::OpenClaw,
         Provider::Cursor => &cursor::Cursor,
+        Provider::Amp => &amp::Amp,
     }
 }

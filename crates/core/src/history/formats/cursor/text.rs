@@ -1,6 +1,7 @@
 //! Unfolds a transcript in the form of text into the records of the other form: each part of a message is a record, at
 //! the line where it begins.
 
+use super::super::records::Records;
 use crate::{
     history::{
         file,
@@ -9,41 +10,36 @@ use crate::{
     limits::history as limits,
 };
 use serde_json::{Map, Value, json};
-use std::{
-    io::{self, Cursor},
-    path::Path,
-};
+use std::{io, path::Path};
 
 pub(super) fn open(path: &Path) -> io::Result<OpenLog> {
     if path.extension().is_none_or(|extension| extension != "txt") {
         return lines::open(path);
     }
     let bytes = file::read_document(path, limits::DOCUMENT)?;
-    Ok(OpenLog::Records(Cursor::new(unfolded(&String::from_utf8_lossy(&bytes)).into_bytes())))
+    Ok(unfolded(&String::from_utf8_lossy(&bytes)).into_log())
 }
 
-fn unfolded(text: &str) -> String {
-    let mut records = Records::default();
+fn unfolded(text: &str) -> Records {
+    let mut messages = Messages::default();
     let mut after_blank = true;
     for (at, line) in text.lines().enumerate() {
         match line {
             "user:" | "assistant:" if after_blank => {
-                records.end();
-                records.role = Some(line.trim_end_matches(':'));
+                messages.end();
+                messages.role = Some(line.trim_end_matches(':'));
             }
-            _ => records.line(at + 1, line),
+            _ => messages.line(at + 1, line),
         }
         after_blank = line.trim().is_empty();
     }
-    records.end();
-    records.text
+    messages.end();
+    messages.records
 }
 
 #[derive(Default)]
-struct Records<'a> {
-    text: String,
-    /// Lines of `text`.
-    lines: usize,
+struct Messages<'a> {
+    records: Records,
     /// Who speaks; nobody before the first message.
     role: Option<&'a str>,
     part: Option<Part<'a>>,
@@ -67,7 +63,7 @@ enum Kind<'a> {
     Result(&'a str),
 }
 
-impl<'a> Records<'a> {
+impl<'a> Messages<'a> {
     fn line(&mut self, number: usize, line: &'a str) {
         if self.role.is_none() {
             return;
@@ -116,13 +112,8 @@ impl<'a> Records<'a> {
             Kind::Think | Kind::Thinking => json!({"type": "thinking", "thinking": body}),
             Kind::Result(name) => json!({"type": "tool_result", "name": name, "content": body}),
         };
-        while self.lines + 1 < part.line {
-            self.text.push('\n');
-            self.lines += 1;
-        }
-        self.text.push_str(&json!({"role": role, "message": {"content": [block]}}).to_string());
-        self.text.push('\n');
-        self.lines += 1;
+        let record = json!({"role": role, "message": {"content": [block]}});
+        self.records.put(part.line, &record.to_string());
     }
 }
 
@@ -182,15 +173,13 @@ mod tests {
             (17, r#"{"role":"assistant","message":{"content":[{"type":"thinking","thinking":"more"}]}}"#),
             (19, r#"{"role":"assistant","message":{"content":[{"type":"text","text":"End."}]}}"#),
         ];
-        let unfolded = unfolded(text);
-        let lines = unfolded.lines().enumerate().filter(|(_, line)| !line.is_empty());
-        assert_eq!(lines.map(|(at, line)| (at + 1, line)).collect::<Vec<_>>(), expected);
-        assert_eq!(super::unfolded(&text.replace('\n', "\r\n")), unfolded);
+        assert_eq!(unfolded(text).numbered(), expected);
+        assert_eq!(unfolded(&text.replace('\n', "\r\n")).numbered(), expected);
     }
 
     #[test]
     fn other_text_has_no_records() {
-        assert_eq!(unfolded("hello\nworld\n"), "");
-        assert_eq!(unfolded(""), "");
+        assert_eq!(unfolded("hello\nworld\n").numbered(), []);
+        assert_eq!(unfolded("").numbered(), []);
     }
 }

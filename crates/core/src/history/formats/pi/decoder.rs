@@ -6,7 +6,7 @@ use super::super::{
 };
 use crate::{
     history::{
-        action::Outcome,
+        action::{self, Outcome},
         decoder::{Decoder, SessionFacts},
         event::{Event, EventKind, TitleRank},
         json::Node,
@@ -78,7 +78,7 @@ impl PiDecoder {
             "bashExecution" => {
                 let id = Some(entry.text("id").unwrap_or("bash"));
                 let output = message.text("output").unwrap_or_default().to_owned();
-                let outcome = exit_code(message).map(Outcome::Exit);
+                let outcome = action::code(message, "exitCode").map(Outcome::Exit);
                 vec![
                     TOOLS.call(line, at, id, "bash", message.get("command")),
                     calls::ended(line, at, id, output, outcome),
@@ -131,17 +131,10 @@ fn outcome(message: &Node<'_>, text: &str) -> Option<Outcome> {
     let status = details.and_then(|details| details.text("status")).unwrap_or_default();
     let last = || text.lines().next_back()?.strip_prefix(EXITED)?.trim().parse().ok();
     let failed = message.flag("isError") || matches!(status, "error" | "failed");
-    match details.and_then(exit_code).or_else(last) {
+    match details.and_then(|details| action::code(details, "exitCode")).or_else(last) {
         Some(code) => Some(Outcome::Exit(code)),
         None if failed => Some(Outcome::NotRun),
         None if status == "running" => None,
         None => Some(Outcome::Exit(0)),
-    }
-}
-
-fn exit_code(node: &Node<'_>) -> Option<i32> {
-    match node.get("exitCode")? {
-        Node::Number(code) => Some(*code as i32),
-        _ => None,
     }
 }
