@@ -164,3 +164,8 @@ fn sessions_of_cursor_without_a_known_directory_are_found_by_the_name_of_the_wor
 fn amp() {
     check(Provider::Amp);
 }
+
+#[test]
+fn cline() {
+    check(Provider::Cline);
+}

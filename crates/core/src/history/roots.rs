@@ -75,5 +75,13 @@ mod tests {
             assert_eq!(of(variables, *provider), *expected, "{variables:?}");
         }
         assert_eq!(roots(&[]), HistoryRoots::default());
+        let cline =
+            of(&[("HOME", "/h"), ("CLINE_DIR", "/c"), ("CLINE_SESSION_DATA_DIR", "/s")], Provider::Cline);
+        assert_eq!(cline[..2], ["/c/data", "/s"]);
+        let extension = "Code/User/globalStorage/saoudrizwan.claude-dev";
+        for editors in ["/h/.config", "/h/Library/Application Support"] {
+            assert!(cline.contains(&format!("{editors}/{extension}")), "{cline:?}");
+        }
+        assert_eq!(of(&[("HOME", "/h")], Provider::Cline)[0], "/h/.cline/data");
     }
 }

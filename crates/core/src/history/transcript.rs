@@ -22,12 +22,22 @@ pub enum Provider {
     Cursor,
     /// Sourcegraph Amp.
     Amp,
+    /// Cline, in editors and as a command.
+    Cline,
 }
 
 impl Provider {
     /// Every provider.
-    pub const ALL: [Self; 7] =
-        [Self::Codex, Self::ClaudeCode, Self::Gemini, Self::Pi, Self::OpenClaw, Self::Cursor, Self::Amp];
+    pub const ALL: [Self; 8] = [
+        Self::Codex,
+        Self::ClaudeCode,
+        Self::Gemini,
+        Self::Pi,
+        Self::OpenClaw,
+        Self::Cursor,
+        Self::Amp,
+        Self::Cline,
+    ];
 
     /// Returns the name on the wire, such as `claude-code`.
     pub fn as_str(self) -> &'static str {
@@ -39,6 +49,7 @@ impl Provider {
             Self::OpenClaw => "openclaw",
             Self::Cursor => "cursor",
             Self::Amp => "amp",
+            Self::Cline => "cline",
         }
     }
 
@@ -52,6 +63,7 @@ impl Provider {
             Self::OpenClaw => "OpenClaw",
             Self::Cursor => "Cursor",
             Self::Amp => "Amp",
+            Self::Cline => "Cline",
         }
     }
 

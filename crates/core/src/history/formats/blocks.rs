@@ -32,19 +32,25 @@ pub(super) fn answer(
     content: Option<&Node<'_>>,
 ) -> Vec<Event> {
     let Some(content) = content else { return vec![] };
-    let said = |kind, text: Option<&str>| {
-        let text = text.filter(|text| !text.trim().is_empty())?;
-        Some(Event::new(line, at, kind, text))
-    };
-    let block = |block: &Node<'_>| match block.text("type")? {
-        "text" => said(EventKind::Assistant, block.text("text")),
-        "thinking" => said(EventKind::Thinking, block.text("thinking")),
+    let plain = said(line, at, EventKind::Assistant, content.as_str());
+    let blocks = content.items().iter().filter_map(|block| part(tools, line, at, block));
+    plain.into_iter().chain(blocks).collect()
+}
+
+/// Returns the event of a block of an agent's message.
+pub(super) fn part(tools: &FileTools, line: u64, at: Option<i64>, block: &Node<'_>) -> Option<Event> {
+    match block.text("type")? {
+        "text" => said(line, at, EventKind::Assistant, block.text("text")),
+        "thinking" => said(line, at, EventKind::Thinking, block.text("thinking")),
         "tool_use" | "toolCall" => {
             let input = block.get("input").or(block.get("arguments"));
             Some(tools.call(line, at, block.text("id"), block.text("name").unwrap_or("tool"), input))
         }
         _ => None,
-    };
-    let plain = said(EventKind::Assistant, content.as_str());
-    plain.into_iter().chain(content.items().iter().filter_map(block)).collect()
+    }
+}
+
+fn said(line: u64, at: Option<i64>, kind: EventKind, text: Option<&str>) -> Option<Event> {
+    let text = text.filter(|text| !text.trim().is_empty())?;
+    Some(Event::new(line, at, kind, text))
 }

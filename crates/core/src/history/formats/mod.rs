@@ -4,6 +4,7 @@ mod amp;
 mod blocks;
 mod calls;
 mod claude;
+mod cline;
 mod codex;
 mod cursor;
 mod folder;
@@ -24,5 +25,6 @@ pub(super) fn of(provider: Provider) -> &'static dyn Format {
         Provider::OpenClaw => &pi::OpenClaw,
         Provider::Cursor => &cursor::Cursor,
         Provider::Amp => &amp::Amp,
+        Provider::Cline => &cline::Cline,
     }
 }
