@@ -169,3 +169,8 @@ fn amp() {
 fn cline() {
     check(Provider::Cline);
 }
+
+#[test]
+fn droid() {
+    check(Provider::Droid);
+}

@@ -4,7 +4,7 @@ use super::json::Node;
 use crate::limits::history as limits;
 
 /// Tools of all agents that run a shell command.
-const SHELLS: [&str; 14] = [
+const SHELLS: [&str; 15] = [
     "shell",
     "shell_command",
     "exec_command",
@@ -19,6 +19,7 @@ const SHELLS: [&str; 14] = [
     "exec",
     "Shell",
     "run_terminal_cmd",
+    "Execute",
 ];
 
 /// The action of a tool call, or its result.

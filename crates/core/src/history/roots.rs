@@ -67,6 +67,7 @@ mod tests {
             (&[("HOME", "/h")], Provider::OpenClaw, &["/h/.openclaw", "/h/.clawdbot"]),
             (&[("HOME", "/h"), ("OPENCLAW_STATE_DIR", "/o")], Provider::OpenClaw, &["/o"]),
             (&[("HOME", "/h")], Provider::Cursor, &["/h/.cursor"]),
+            (&[("HOME", "/h")], Provider::Droid, &["/h/.factory"]),
             (&[("HOME", "/h")], Provider::Amp, &["/h/.local/share/amp/threads"]),
             (&[("HOME", "/h"), ("XDG_DATA_HOME", "/x")], Provider::Amp, &["/x/amp/threads"]),
             (&[("HOME", "/h"), ("AMP_THREADS_DIR", "/t")], Provider::Amp, &["/t"]),

@@ -24,11 +24,13 @@ pub enum Provider {
     Amp,
     /// Cline, in editors and as a command.
     Cline,
+    /// Factory Droid.
+    Droid,
 }
 
 impl Provider {
     /// Every provider.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Codex,
         Self::ClaudeCode,
         Self::Gemini,
@@ -37,6 +39,7 @@ impl Provider {
         Self::Cursor,
         Self::Amp,
         Self::Cline,
+        Self::Droid,
     ];
 
     /// Returns the name on the wire, such as `claude-code`.
@@ -50,6 +53,7 @@ impl Provider {
             Self::Cursor => "cursor",
             Self::Amp => "amp",
             Self::Cline => "cline",
+            Self::Droid => "droid",
         }
     }
 
@@ -64,6 +68,7 @@ impl Provider {
             Self::Cursor => "Cursor",
             Self::Amp => "Amp",
             Self::Cline => "Cline",
+            Self::Droid => "Factory Droid",
         }
     }
 
@@ -75,6 +80,8 @@ impl Provider {
             ("gemini-cli", Self::Gemini),
             ("open-claw", Self::OpenClaw),
             ("clawdbot", Self::OpenClaw),
+            ("factory", Self::Droid),
+            ("factory-droid", Self::Droid),
         ];
         let named = Self::ALL.into_iter().find(|provider| provider.as_str() == name);
         named.or_else(|| Some(short.into_iter().find(|(short, _)| *short == name)?.1))

@@ -7,6 +7,7 @@ mod claude;
 mod cline;
 mod codex;
 mod cursor;
+mod droid;
 mod folder;
 mod gemini;
 mod patch;
@@ -26,5 +27,6 @@ pub(super) fn of(provider: Provider) -> &'static dyn Format {
         Provider::Cursor => &cursor::Cursor,
         Provider::Amp => &amp::Amp,
         Provider::Cline => &cline::Cline,
+        Provider::Droid => &droid::Droid,
     }
 }
