@@ -27,6 +27,10 @@ pub(crate) mod history {
     pub(crate) const COUNT_CHUNK: usize = 256 << 10;
     /// Bytes of a session that is one document; it has to be in memory.
     pub(crate) const DOCUMENT: u64 = 64 << 20;
+    /// Bytes of a file about a session, which may hold its first prompt.
+    pub(crate) const MANIFEST: u64 = 1 << 20;
+    /// Ids of messages that number the lines of a document; a larger id is not a counter.
+    pub(crate) const NUMBERED: usize = 1 << 20;
     /// Base64 characters in a row; a longer run is data, not text.
     pub(crate) const BLOB: usize = 512;
     /// Assumed compression ratio of a log at level 3, conservative.

@@ -8,7 +8,10 @@ use crate::{
     },
 };
 use serde_json::{Map, Value};
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
 
 /// Arguments with the replaced and the new text of a change, as the agents name them.
 const CHANGES: [(&str, &str); 4] =
@@ -20,6 +23,8 @@ const CONTENTS: [&str; 3] = ["content", "contents", "file_text"];
 /// Turns events into updates, in order. Keeps the calls that have no result yet.
 #[derive(Debug, Default)]
 pub struct Replay {
+    /// The directory in which the session ran: titles name files relative to it.
+    cwd: PathBuf,
     /// Calls by the agent's id: our id, and the command if it is one.
     open: HashMap<String, (String, Option<String>)>,
     /// Of a call whose result has no id.
@@ -28,7 +33,12 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Returns the updates of an event, none for those that a conversation does not show.
+    /// Begins a session that ran in `cwd`.
+    pub fn new(cwd: Option<&Path>) -> Self {
+        Self { cwd: cwd.unwrap_or(Path::new("")).to_owned(), ..Self::default() }
+    }
+
+    /// Returns the update of an event, none for those that a conversation does not show.
     pub fn updates(&mut self, event: Event) -> Option<SessionUpdate> {
         match event.kind {
             EventKind::Prompt => {
@@ -67,10 +77,14 @@ impl Replay {
         }
         let edited = event.files.iter().any(|file| file.edited);
         let file = event.files.first().map(|file| file.path.as_str());
+        let near = |path: &str| match Path::new(path).strip_prefix(&self.cwd) {
+            Ok(inside) if !self.cwd.as_os_str().is_empty() => inside.display().to_string(),
+            _ => path.to_owned(),
+        };
         let (kind, title) = match (&command, file) {
             (Some(command), _) => (ToolKind::Execute, Some(command.clone())),
-            (None, Some(path)) if edited => (ToolKind::Edit, Some(format!("Edit {path}"))),
-            (None, Some(path)) => (ToolKind::Read, Some(format!("Read {path}"))),
+            (None, Some(path)) if edited => (ToolKind::Edit, Some(format!("Edit {}", near(path)))),
+            (None, Some(path)) => (ToolKind::Read, Some(format!("Read {}", near(path)))),
             (None, None) => (ToolKind::Other, None),
         };
         let content = if edited { changes(file.unwrap_or_default(), input.as_ref()) } else { vec![] };
@@ -191,14 +205,14 @@ mod tests {
     fn an_edit_shows_its_change_and_a_command_its_output() {
         let edit = Action {
             call: Some("c1".into()),
-            input: Some(json!({"file_path": "a.rs", "old_string": "a", "new_string": "b"})),
+            input: Some(json!({"file_path": "/w/a.rs", "old_string": "a", "new_string": "b"})),
             ..Action::default()
         };
         let run = Action { call: Some("c2".into()), command: Some("make".into()), ..Action::default() };
         let shown = wire(
-            &mut Replay::default(),
+            &mut Replay::new(Some(Path::new("/w"))),
             vec![
-                call("Edit", edit, &[("a.rs", true)]),
+                call("Edit", edit, &[("/w/a.rs", true)]),
                 result(Some("c1"), "ok", None),
                 call("Bash", run, &[]),
                 result(Some("c2"), "failed", Some(Outcome::Exit(2))),

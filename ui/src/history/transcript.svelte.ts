@@ -25,7 +25,7 @@ export class Transcript {
   /** Later parts can be read. */
   behind = $state(false);
   /** The line of the log that is to be shown; null once it was. */
-  line = $state<number | null>(null);
+  wanted = $state<number | null>(null);
   /** Rows were just added above the others. */
   grewUpward = $state(false);
   omitted = $state(0);
@@ -46,7 +46,7 @@ export class Transcript {
     this.provider = provider;
     this.id = id;
     this.session = known;
-    this.line = line;
+    this.wanted = line;
     void this.#begin(line === null ? {} : { line });
   }
 
@@ -62,6 +62,12 @@ export class Transcript {
   /** An update as received, by its line. */
   update(seq: number): Update | undefined {
     return this.#updates.find((update) => update.seq === seq);
+  }
+
+  /** A line of the log as it is. */
+  async line(line: number): Promise<unknown> {
+    const { text } = await this.#link.request<{ text: string }>(`${METHODS.history}/line`, { provider: this.provider, id: this.id, line });
+    return parsed(text);
   }
 
   async #begin(place: { line?: number }): Promise<void> {
@@ -131,6 +137,15 @@ export class Transcript {
     this.rows = fold.rows;
     this.more = this.#from > 0;
     this.behind = this.#to < this.#size;
+  }
+}
+
+/** JSON as a value, anything else as a text. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
   }
 }
 

@@ -5,7 +5,7 @@ use crate::limits::history as limits;
 use serde_json::Value;
 
 /// Tools of all agents that run a shell command.
-const SHELLS: [&str; 12] = [
+const SHELLS: [&str; 15] = [
     "shell",
     "shell_command",
     "exec_command",
@@ -18,6 +18,9 @@ const SHELLS: [&str; 12] = [
     "developer__shell",
     "execute_command",
     "exec",
+    "Shell",
+    "run_terminal_cmd",
+    "Execute",
 ];
 
 /// The action of a tool call, or its result.
@@ -123,6 +126,14 @@ pub(super) fn exit_code(text: &str) -> Option<i32> {
         let rest = line.strip_prefix("Exit code").or_else(|| line.strip_prefix("Process exited with code"));
         rest.and_then(number)
     })
+}
+
+/// Returns the exit code in a field of a result.
+pub(super) fn code(node: &Node<'_>, key: &str) -> Option<i32> {
+    match node.get(key)? {
+        Node::Number(code) => Some(*code as i32),
+        _ => None,
+    }
 }
 
 fn list(node: Option<&Node<'_>>, text: &str) -> Option<TaskChange> {

@@ -23,8 +23,19 @@ pub(crate) trait Format: Debug + Sync {
     /// Returns the agent's folder.
     fn root(&self, environment: &Environment<'_>) -> Option<PathBuf>;
 
+    /// Returns its other folders: of older names, or in the editors that it extends.
+    fn other_roots(&self, _environment: &Environment<'_>) -> Vec<PathBuf> {
+        vec![]
+    }
+
     /// Finds all sessions below the agent's folder, or as many as the budget allows; opens no log.
     fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile>;
+
+    /// Returns whether a session without a logged directory may have run in `folder`: its path holds the folder's name in a
+    /// form that other folders may share.
+    fn may_have_run_in(&self, _log: &Path, _folder: &Path) -> bool {
+        false
+    }
 
     /// Returns titles stored outside of the logs, by session id.
     fn names(&self, _root: &Path) -> HashMap<String, String> {

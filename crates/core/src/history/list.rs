@@ -1,6 +1,7 @@
 //! Lists transcripts: finds the logs, uses cached ones, reads the others, newest first.
 
 use super::{
+    formats,
     log_file::LogFile,
     logs::History,
     source::Source,
@@ -125,6 +126,10 @@ impl History {
         with_unread: bool,
         budget: &Budget,
     ) -> Listing {
+        // Most of the known agents are not installed.
+        if wanted.is_empty() {
+            return Listing::default();
+        }
         wanted.sort_by(|a, b| (b.stamp.mtime_ns, &a.path).cmp(&(a.stamp.mtime_ns, &b.path)));
         let mut remembered = self.index.load(&source.root);
         let (mut rows, mut unknown, mut to_save) = (Vec::new(), Vec::new(), Vec::new());
@@ -165,7 +170,18 @@ impl History {
 /// Drops sessions that ran outside of `workspace`, or in an unknown directory.
 fn retain_of(workspace: &Path, rows: &mut Vec<Transcript>) {
     let mut scope = WorktreeScope::of(workspace);
-    rows.retain(|row| row.cwd.as_deref().is_some_and(|cwd| scope.holds(cwd)));
+    rows.retain(|row| is_of(&mut scope, row));
+}
+
+/// Returns whether a session ran in the workspace, or may have.
+pub(super) fn is_of(scope: &mut WorktreeScope, row: &Transcript) -> bool {
+    match &row.cwd {
+        Some(cwd) => scope.holds(cwd),
+        None => {
+            let format = formats::of(row.provider);
+            scope.folders().iter().any(|folder| format.may_have_run_in(&row.file_path, folder))
+        }
+    }
 }
 
 /// Returns the newest log whose name contains `id`, otherwise the newest if all with that id prefix are one session.

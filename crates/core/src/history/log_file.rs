@@ -6,6 +6,7 @@ use super::{
     transcript::{Provider, Transcript},
 };
 use std::path::PathBuf;
+use xxhash_rust::xxh32::xxh32;
 
 /// A log that was found but not opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,6 +69,11 @@ pub(crate) type Locate<'a> = &'a (dyn Fn(&str) -> Option<PathBuf> + Sync);
 /// Returns whether a text is a UUID with hyphens, the format of both agents' ids.
 pub(crate) fn is_uuid(text: &str) -> bool {
     text.len() == uuid::fmt::Hyphenated::LENGTH && uuid::Uuid::try_parse(text).is_ok()
+}
+
+/// Hashes the id of a line. Two 32-bit hashes are enough to tell the lines of one machine apart.
+pub(crate) fn origin(id: &str) -> u64 {
+    u64::from(xxh32(id.as_bytes(), 0)) << 32 | u64::from(xxh32(id.as_bytes(), 1))
 }
 
 /// Parses an RFC 3339 time, or a number of milliseconds or seconds, as milliseconds since the epoch.

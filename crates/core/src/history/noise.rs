@@ -16,7 +16,9 @@ const ENVELOPES: [&str; 3] = [
         user-prompt-submit-hook|tick|goal|ide_opened_file|ide_selection|ide_diagnostics|bash-input|\
         bash-stdout|bash-stderr|system-reminder|task-notification|command-message|command-args|\
         command-contents|new-diagnostics|fork-boilerplate",
-    "session_context|hook_context",
+    "\
+        session_context|hook_context|image_files|attached_files|code_selection|terminal_selection|\
+        timestamp|environment_details|mode_notice|file_content|user_command",
 ];
 
 /// Beginnings of messages that are entirely generated.

@@ -87,6 +87,22 @@ impl History {
     }
 }
 
+impl History {
+    /// Returns one line of a transcript, from 1, as it is in the log; `None` behind the last one.
+    pub fn line(&self, transcript: &Transcript, line: u64, budget: &Budget) -> io::Result<Option<String>> {
+        self.check(transcript)?;
+        let (mut log, size) = self.open(transcript)?.sized()?;
+        let at = begin_of(&mut log, line, budget)?;
+        if at >= size {
+            return Ok(None);
+        }
+        log.seek(SeekFrom::Start(at))?;
+        let mut bytes = Vec::new();
+        BufReader::new(log.take(limits::LINE as u64)).read_until(b'\n', &mut bytes)?;
+        Ok(Some(String::from_utf8_lossy(bytes.trim_ascii_end()).into_owned()))
+    }
+}
+
 /// Returns the offset of the first line that begins at `offset` or later.
 fn next_line(log: &mut OpenLog, offset: u64) -> io::Result<u64> {
     let Some(before) = offset.checked_sub(1) else { return Ok(0) };
@@ -176,6 +192,9 @@ mod tests {
         assert!(around.contains(&29) && around.contains(&31) && around.len() < 20, "{around:?}");
         let end = history.part(&row, Part::End, 300, &budget()).unwrap();
         assert_eq!(end.to, log.len() as u64);
+        let line = history.line(&row, 30, &budget()).unwrap();
+        assert_eq!(line.as_deref(), Some(prompt(30, 50).trim_end()));
+        assert_eq!(history.line(&row, 61, &budget()).unwrap(), None);
         let torn = &prompt(62, 1)[..20];
         std::fs::write(&row.file_path, format!("{log}{}{torn}", prompt(61, 1))).unwrap();
         let appended = history.part(&row, Part::From(end.to), 1 << 20, &budget()).unwrap();

@@ -7,7 +7,7 @@ use super::{
     log_file::LogFile,
     logs::History,
     source::Source,
-    transcript::{Provider, Transcript},
+    transcript::Transcript,
 };
 use crate::{budget::Budget, limits::history as limits};
 use std::{
@@ -104,17 +104,20 @@ impl History {
 
     /// Opens a transcript as lines.
     pub(super) fn open(&self, transcript: &Transcript) -> io::Result<OpenLog> {
-        self.source(transcript.provider)?.format.open(&transcript.file_path)
+        self.source(transcript)?.format.open(&transcript.file_path)
     }
 
-    fn source(&self, provider: Provider) -> io::Result<Source> {
-        self.sources(Some(provider)).pop().ok_or_else(|| {
+    /// Returns the source with the folder of a transcript.
+    fn source(&self, transcript: &Transcript) -> io::Result<Source> {
+        let provider = transcript.provider;
+        let holds = |source: &Source| transcript.file_path.starts_with(&source.root);
+        self.sources(Some(provider)).into_iter().max_by_key(holds).ok_or_else(|| {
             io::Error::new(io::ErrorKind::NotFound, format!("no logs of {}", provider.as_str()))
         })
     }
 
     pub(super) fn decoder(&self, transcript: &Transcript, budget: &Budget) -> io::Result<Box<dyn Decoder>> {
-        let source = self.source(transcript.provider)?;
+        let source = self.source(transcript)?;
         let files: OnceLock<HashMap<String, PathBuf>> = OnceLock::new();
         let locate = |id: &str| {
             let found = || {
@@ -133,7 +136,7 @@ impl History {
     /// Returns the title given by the agent or a person, by the rules of the agent's list; never a prompt.
     pub(crate) fn given_title(&self, transcript: &Transcript, budget: &Budget) -> Option<String> {
         self.check(transcript).ok()?;
-        let source = self.source(transcript.provider).ok()?;
+        let source = self.source(transcript).ok()?;
         let name = source.format.names(&source.root).remove(&transcript.id);
         // Lines copied from a parent do not matter: a name is not a turn.
         let file = || LogFile::stat(transcript.file_path.clone(), &transcript.id, transcript.subagent, false);

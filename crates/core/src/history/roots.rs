@@ -9,7 +9,7 @@ use std::{
 
 /// Log folders of the agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HistoryRoots(BTreeMap<Provider, PathBuf>);
+pub struct HistoryRoots(BTreeMap<Provider, Vec<PathBuf>>);
 
 impl HistoryRoots {
     /// Reads the environment of this process: the variables by which each agent places its folder, and `HOME`. Empty
@@ -20,18 +20,22 @@ impl HistoryRoots {
 
     fn from_lookup(lookup: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let environment = Environment(lookup);
-        let root = |provider| Some((provider, formats::of(provider).root(&environment)?));
-        Self(Provider::ALL.into_iter().filter_map(root).collect())
+        let roots = |provider| {
+            let format = formats::of(provider);
+            let others = format.other_roots(&environment);
+            (provider, format.root(&environment).into_iter().chain(others).collect::<Vec<_>>())
+        };
+        Self(Provider::ALL.into_iter().map(roots).filter(|(_, roots)| !roots.is_empty()).collect())
     }
 
-    /// Adds or replaces the folder of an agent.
+    /// Replaces all folders of an agent by one.
     pub fn with(mut self, provider: Provider, root: impl Into<PathBuf>) -> Self {
-        self.0.insert(provider, root.into());
+        self.0.insert(provider, vec![root.into()]);
         self
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (Provider, &Path)> {
-        self.0.iter().map(|(provider, root)| (*provider, root.as_path()))
+        self.0.iter().flat_map(|(provider, roots)| roots.iter().map(|root| (*provider, root.as_path())))
     }
 }
 
@@ -47,24 +51,43 @@ mod tests {
             })
         };
         let of = |pairs: &[(&str, &str)], provider| {
-            roots(pairs).iter().find(|(it, _)| *it == provider).map(|(_, root)| root.to_owned())
+            let all = roots(pairs);
+            let own = all.iter().filter(|(it, _)| *it == provider);
+            own.map(|(_, root)| root.to_str().unwrap().to_owned()).collect::<Vec<_>>()
         };
-        type Row<'a> = (&'a [(&'a str, &'a str)], Provider, &'a str);
-        let rows: [Row<'_>; 10] = [
-            (&[("HOME", "/h")], Provider::Codex, "/h/.codex"),
-            (&[("HOME", "/h"), ("CODEX_HOME", "")], Provider::Codex, "/h/.codex"),
-            (&[("HOME", "/h"), ("CODEX_HOME", "/c")], Provider::Codex, "/c"),
-            (&[("HOME", "/h")], Provider::ClaudeCode, "/h/.claude"),
-            (&[("CLAUDE_CONFIG_DIR", "/d")], Provider::ClaudeCode, "/d"),
-            (&[("HOME", "/h")], Provider::Copilot, "/h/.copilot"),
-            (&[("HOME", "/h"), ("COPILOT_HOME", "/p")], Provider::Copilot, "/p"),
-            (&[("HOME", "/h")], Provider::Qwen, "/h/.qwen"),
-            (&[("HOME", "/h"), ("QWEN_HOME", "/q")], Provider::Qwen, "/q"),
-            (&[("QWEN_HOME", "/q"), ("QWEN_RUNTIME_DIR", "/r")], Provider::Qwen, "/r"),
+        type Row<'a> = (&'a [(&'a str, &'a str)], Provider, &'a [&'a str]);
+        let rows: &[Row<'_>] = &[
+            (&[("HOME", "/h")], Provider::Codex, &["/h/.codex"]),
+            (&[("HOME", "/h"), ("CODEX_HOME", "")], Provider::Codex, &["/h/.codex"]),
+            (&[("HOME", "/h"), ("CODEX_HOME", "/c")], Provider::Codex, &["/c"]),
+            (&[("HOME", "/h")], Provider::ClaudeCode, &["/h/.claude"]),
+            (&[("CLAUDE_CONFIG_DIR", "/d")], Provider::ClaudeCode, &["/d"]),
+            (&[("HOME", "/h")], Provider::Pi, &["/h/.pi/agent"]),
+            (&[("HOME", "/h"), ("PI_CODING_AGENT_DIR", "/p")], Provider::Pi, &["/p"]),
+            (&[("HOME", "/h")], Provider::OpenClaw, &["/h/.openclaw", "/h/.clawdbot"]),
+            (&[("HOME", "/h"), ("OPENCLAW_STATE_DIR", "/o")], Provider::OpenClaw, &["/o"]),
+            (&[("HOME", "/h")], Provider::Cursor, &["/h/.cursor"]),
+            (&[("HOME", "/h")], Provider::Droid, &["/h/.factory"]),
+            (&[("HOME", "/h")], Provider::Amp, &["/h/.local/share/amp/threads"]),
+            (&[("HOME", "/h"), ("XDG_DATA_HOME", "/x")], Provider::Amp, &["/x/amp/threads"]),
+            (&[("HOME", "/h"), ("AMP_THREADS_DIR", "/t")], Provider::Amp, &["/t"]),
+            (&[("HOME", "/h")], Provider::Copilot, &["/h/.copilot"]),
+            (&[("HOME", "/h"), ("COPILOT_HOME", "/p")], Provider::Copilot, &["/p"]),
+            (&[("HOME", "/h")], Provider::Qwen, &["/h/.qwen"]),
+            (&[("HOME", "/h"), ("QWEN_HOME", "/q")], Provider::Qwen, &["/q"]),
+            (&[("QWEN_HOME", "/q"), ("QWEN_RUNTIME_DIR", "/r")], Provider::Qwen, &["/r"]),
         ];
         for (variables, provider, expected) in rows {
-            assert_eq!(of(variables, provider).as_deref(), Some(Path::new(expected)), "{variables:?}");
+            assert_eq!(of(variables, *provider), *expected, "{variables:?}");
         }
         assert_eq!(roots(&[]), HistoryRoots::default());
+        let cline =
+            of(&[("HOME", "/h"), ("CLINE_DIR", "/c"), ("CLINE_SESSION_DATA_DIR", "/s")], Provider::Cline);
+        assert_eq!(cline[..2], ["/c/data", "/s"]);
+        let extension = "Code/User/globalStorage/saoudrizwan.claude-dev";
+        for editors in ["/h/.config", "/h/Library/Application Support"] {
+            assert!(cline.contains(&format!("{editors}/{extension}")), "{cline:?}");
+        }
+        assert_eq!(of(&[("HOME", "/h")], Provider::Cline)[0], "/h/.cline/data");
     }
 }

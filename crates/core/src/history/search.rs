@@ -4,6 +4,7 @@ use super::{
     decoder::Decoder,
     excerpt::{excerpt, fill_after, fill_before, place, said},
     lines::{self, Lines},
+    list::is_of,
     logs::History,
     pattern::Pattern,
     query::{SearchMatch, SearchQuery, SearchResult},
@@ -67,7 +68,7 @@ impl History {
         }
         if let Some(workspace) = &query.workspace {
             let mut scope = WorktreeScope::of(workspace);
-            listing.rows.sort_by_key(|row| !row.cwd.as_deref().is_some_and(|cwd| scope.holds(cwd)));
+            listing.rows.sort_by_key(|row| !is_of(&mut scope, row));
         }
         listing
     }

@@ -17,11 +17,36 @@ pub enum Provider {
     Qwen,
     /// GitHub Copilot CLI.
     Copilot,
+    /// The agent pi.
+    Pi,
+    /// OpenClaw, which is built on pi.
+    #[serde(rename = "openclaw")]
+    OpenClaw,
+    /// Cursor: the editor and its command.
+    Cursor,
+    /// Sourcegraph Amp.
+    Amp,
+    /// Cline, in editors and as a command.
+    Cline,
+    /// Factory Droid.
+    Droid,
 }
 
 impl Provider {
     /// Every provider.
-    pub const ALL: [Self; 5] = [Self::Codex, Self::ClaudeCode, Self::Gemini, Self::Qwen, Self::Copilot];
+    pub const ALL: [Self; 11] = [
+        Self::Codex,
+        Self::ClaudeCode,
+        Self::Gemini,
+        Self::Qwen,
+        Self::Copilot,
+        Self::Pi,
+        Self::OpenClaw,
+        Self::Cursor,
+        Self::Amp,
+        Self::Cline,
+        Self::Droid,
+    ];
 
     /// Returns the name on the wire, such as `claude-code`.
     pub fn as_str(self) -> &'static str {
@@ -31,6 +56,12 @@ impl Provider {
             Self::Gemini => "gemini",
             Self::Qwen => "qwen",
             Self::Copilot => "copilot",
+            Self::Pi => "pi",
+            Self::OpenClaw => "openclaw",
+            Self::Cursor => "cursor",
+            Self::Amp => "amp",
+            Self::Cline => "cline",
+            Self::Droid => "droid",
         }
     }
 
@@ -42,6 +73,12 @@ impl Provider {
             Self::Gemini => "Gemini CLI",
             Self::Qwen => "Qwen Code",
             Self::Copilot => "GitHub Copilot CLI",
+            Self::Pi => "pi",
+            Self::OpenClaw => "OpenClaw",
+            Self::Cursor => "Cursor",
+            Self::Amp => "Amp",
+            Self::Cline => "Cline",
+            Self::Droid => "Factory Droid",
         }
     }
 
@@ -54,6 +91,11 @@ impl Provider {
             Self::Codex => "codex resume",
             Self::ClaudeCode => "claude --resume",
             Self::Gemini => "gemini --resume",
+            Self::Qwen => "qwen --resume",
+            Self::Copilot => "copilot --resume",
+            Self::Cursor => "cursor-agent --resume",
+            Self::Amp => "amp threads continue",
+            Self::Pi | Self::OpenClaw | Self::Cline | Self::Droid => return None,
         };
         is_plain.then(|| format!("{command} {id}"))
     }
@@ -67,6 +109,10 @@ impl Provider {
             ("qwen-code", Self::Qwen),
             ("copilot-cli", Self::Copilot),
             ("github-copilot", Self::Copilot),
+            ("open-claw", Self::OpenClaw),
+            ("clawdbot", Self::OpenClaw),
+            ("factory", Self::Droid),
+            ("factory-droid", Self::Droid),
         ];
         let named = Self::ALL.into_iter().find(|provider| provider.as_str() == name);
         named.or_else(|| Some(short.into_iter().find(|(short, _)| *short == name)?.1))

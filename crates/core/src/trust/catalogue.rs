@@ -4,7 +4,7 @@ use super::found::AgentFileKind;
 
 /// How an entry is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum FileFormat {
     /// Claude Code's settings.
     Claude,
     /// Claude Code's settings of one person: it adds to the permissions there whenever the person answers "always".
@@ -17,7 +17,7 @@ pub(super) enum Format {
     Text,
 }
 
-impl Format {
+impl FileFormat {
     pub(super) fn kind(self) -> AgentFileKind {
         match self {
             Self::Claude | Self::ClaudeLocal => AgentFileKind::Settings,
@@ -29,38 +29,38 @@ impl Format {
 }
 
 /// In the order in which they are shown.
-pub(super) const ENTRIES: &[(&str, Format)] = &[
+pub(super) const ENTRIES: &[(&str, FileFormat)] = &[
     // https://docs.claude.com/en/docs/claude-code/settings. Skills, agents and commands may carry hooks and servers.
-    (".claude/settings.json", Format::Claude),
-    (".claude/settings.local.json", Format::ClaudeLocal),
-    (".mcp.json", Format::Servers),
-    (".claude/agents", Format::Tree),
-    (".claude/commands", Format::Tree),
-    (".claude/skills", Format::Tree),
+    (".claude/settings.json", FileFormat::Claude),
+    (".claude/settings.local.json", FileFormat::ClaudeLocal),
+    (".mcp.json", FileFormat::Servers),
+    (".claude/agents", FileFormat::Tree),
+    (".claude/commands", FileFormat::Tree),
+    (".claude/skills", FileFormat::Tree),
     // https://developers.openai.com/codex/config-basic: config.toml, hooks.json, rules, skills.
-    (".codex", Format::Tree),
+    (".codex", FileFormat::Tree),
     // Skills of any agent.
-    (".agents", Format::Tree),
+    (".agents", FileFormat::Tree),
     // https://geminicli.com/docs/reference/configuration, https://qwenlm.github.io/qwen-code-docs
-    (".gemini", Format::Tree),
-    (".qwen", Format::Tree),
+    (".gemini", FileFormat::Tree),
+    (".qwen", FileFormat::Tree),
     // https://docs.github.com/en/copilot/reference/customization-cheat-sheet
-    (".github/hooks", Format::Tree),
-    (".github/agents", Format::Tree),
-    (".github/skills", Format::Tree),
-    (".github/copilot", Format::Tree),
-    (".github/mcp.json", Format::Servers),
+    (".github/hooks", FileFormat::Tree),
+    (".github/agents", FileFormat::Tree),
+    (".github/skills", FileFormat::Tree),
+    (".github/copilot", FileFormat::Tree),
+    (".github/mcp.json", FileFormat::Servers),
     // https://block.github.io/goose/docs/guides/using-goosehints
-    (".goose", Format::Tree),
-    (".goosehints", Format::Text),
+    (".goose", FileFormat::Tree),
+    (".goosehints", FileFormat::Text),
     // https://opencode.ai/docs/config: plugins in the folder are programs.
-    ("opencode.json", Format::Servers),
-    ("opencode.jsonc", Format::Servers),
-    (".opencode", Format::Tree),
-    ("AGENTS.md", Format::Text),
-    ("CLAUDE.md", Format::Text),
-    ("CLAUDE.local.md", Format::Text),
-    ("GEMINI.md", Format::Text),
-    ("QWEN.md", Format::Text),
-    (".github/copilot-instructions.md", Format::Text),
+    ("opencode.json", FileFormat::Servers),
+    ("opencode.jsonc", FileFormat::Servers),
+    (".opencode", FileFormat::Tree),
+    ("AGENTS.md", FileFormat::Text),
+    ("CLAUDE.md", FileFormat::Text),
+    ("CLAUDE.local.md", FileFormat::Text),
+    ("GEMINI.md", FileFormat::Text),
+    ("QWEN.md", FileFormat::Text),
+    (".github/copilot-instructions.md", FileFormat::Text),
 ];

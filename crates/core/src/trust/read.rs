@@ -1,7 +1,7 @@
 //! Reads the files of the catalogue in a folder.
 
 use super::{
-    catalogue::{ENTRIES, Format},
+    catalogue::{ENTRIES, FileFormat},
     claude,
     files::{Content, FolderReader, Said},
     settings, tree,
@@ -16,8 +16,8 @@ pub(super) fn folder(reader: &mut FolderReader, level: &Path, prefix: &str) {
             continue;
         }
         let said = match format {
-            Format::Text => instructions(reader, &path),
-            Format::Tree => tree::read(reader, level, &path),
+            FileFormat::Text => instructions(reader, &path),
+            FileFormat::Tree => tree::read(reader, level, &path),
             format => settings_file(reader, level, &path, *format),
         };
         reader.add(format!("{prefix}{name}"), format.kind(), name, &said);
@@ -29,7 +29,7 @@ fn instructions(reader: &FolderReader, path: &Path) -> Said {
     reader.leads_out(path).map(Said::line).unwrap_or_default()
 }
 
-fn settings_file(reader: &mut FolderReader, level: &Path, path: &Path, format: Format) -> Said {
+fn settings_file(reader: &mut FolderReader, level: &Path, path: &Path, format: FileFormat) -> Said {
     let bytes = match reader.read(path) {
         Content::Bytes { bytes, rest: None } => bytes,
         Content::Bytes { .. } => {
@@ -38,10 +38,10 @@ fn settings_file(reader: &mut FolderReader, level: &Path, path: &Path, format: F
         }
         Content::Other(why) => return Said::line(why),
     };
-    if matches!(format, Format::Claude | Format::ClaudeLocal)
+    if matches!(format, FileFormat::Claude | FileFormat::ClaudeLocal)
         && let Ok(settings) = serde_json::from_slice(&bytes)
     {
-        return claude::said(reader, level, settings, format == Format::ClaudeLocal);
+        return claude::said(reader, level, settings, format == FileFormat::ClaudeLocal);
     }
     settings::said(reader, level, path, &bytes)
 }

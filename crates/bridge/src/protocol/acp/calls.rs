@@ -218,6 +218,7 @@ impl Methods {
             Call::Workspaces => Ok(self.workspaces().await),
             Call::ListHistory(page) => self.list_history(page).await,
             Call::ReadHistory(part) => self.read_history(part).await,
+            Call::ReadHistoryLine(line) => self.read_history_line(line).await,
             Call::TrustedWorkspaces(list) => {
                 let trust = &self.services.trust;
                 Ok(list_answer(list.watch, trust.snapshot(), trust))

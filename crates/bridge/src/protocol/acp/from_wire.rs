@@ -3,7 +3,7 @@
 use crate::protocol::{
     acp::{
         approvals,
-        history::{HistoryPage, HistoryPart},
+        history::{HistoryLine, HistoryPage, HistoryPart},
     },
     privacy::PrivacyChange,
 };
@@ -47,6 +47,7 @@ pub(crate) enum Call {
     Workspaces,
     ListHistory(HistoryPage),
     ReadHistory(HistoryPart),
+    ReadHistoryLine(HistoryLine),
     TrustedWorkspaces(List),
     TrustWorkspace(WorkspacePath),
     RevokeTrust(WorkspacePath),
@@ -209,6 +210,7 @@ const METHODS: &[(&str, Scope, Read)] = &[
     ("_openagents/workspaces", Scope::View, |_, _| Ok(Call::Workspaces)),
     ("_openagents/history/list", Scope::View, |_, params| Ok(Call::ListHistory(read(params)?))),
     ("_openagents/history/read", Scope::View, |_, params| Ok(Call::ReadHistory(read(params)?))),
+    ("_openagents/history/line", Scope::View, |_, params| Ok(Call::ReadHistoryLine(read(params)?))),
     ("_openagents/trust/list", Scope::View, |_, params| Ok(Call::TrustedWorkspaces(read(params)?))),
     // On this computer only.
     ("_openagents/trust/add", Scope::Admin, |_, params| Ok(Call::TrustWorkspace(read(params)?))),

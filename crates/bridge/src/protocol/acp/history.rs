@@ -54,6 +54,15 @@ pub(crate) struct HistoryPart {
     line: Option<u64>,
 }
 
+/// Params of `_openagents/history/line`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct HistoryLine {
+    #[serde(flatten)]
+    session: SessionName,
+    /// From 1.
+    line: u64,
+}
+
 /// Returns a page of the list, newest first. Blocks.
 pub(super) fn list(history: &History, page: &HistoryPage) -> Value {
     let listing = history.list(&Query::default(), &within(LIST_TIME));
@@ -89,21 +98,15 @@ fn row(row: &Transcript) -> Value {
 pub(super) fn read(history: &History, wanted: &HistoryPart) -> Result<Value, Fault> {
     let budget = within(READ_TIME);
     let HistoryPart { session, before, from, line } = wanted;
-    let unknown = || {
-        let id = openagents_sessions::prune::head(&session.id, 128);
-        Fault::not_found(format!("{} has no session {id} any more.", session.provider.display_name()))
-    };
-    let found = history.find(&session.id, Some(session.provider), &budget).ok_or_else(unknown)?;
+    let found = find(history, session, &budget)?;
     let part = match (before, from, line) {
         (Some(offset), ..) => Part::Before(*offset),
         (_, Some(offset), _) => Part::From(*offset),
         (_, _, Some(line)) => Part::Around(*line),
         _ => Part::End,
     };
-    let read = history.part(&found, part, PART, &budget).map_err(|error| {
-        Fault::internal(format!("{} could not be read: {error}.", found.file_path.display()))
-    })?;
-    let mut replay = Replay::default();
+    let read = history.part(&found, part, PART, &budget).map_err(|error| unreadable(&found, &error))?;
+    let mut replay = Replay::new(found.cwd.as_deref());
     let mut at = found.created_at.unwrap_or(found.updated_at);
     let updates: Vec<Value> = read
         .events
@@ -122,6 +125,28 @@ pub(super) fn read(history: &History, wanted: &HistoryPart) -> Result<Value, Fau
         "size": read.size,
         "omitted": read.omitted,
     }))
+}
+
+/// Returns a line of a session's log as it is, for the inspector. Blocks.
+pub(super) fn line(history: &History, wanted: &HistoryLine) -> Result<Value, Fault> {
+    let budget = within(READ_TIME);
+    let found = find(history, &wanted.session, &budget)?;
+    let read = history.line(&found, wanted.line, &budget);
+    let text = read.map_err(|error| unreadable(&found, &error))?.ok_or_else(|| {
+        Fault::not_found(format!("Line {} is no longer in {}.", wanted.line, found.file_path.display()))
+    })?;
+    Ok(json!({"text": text}))
+}
+
+fn find(history: &History, session: &SessionName, budget: &Budget) -> Result<Transcript, Fault> {
+    history.find(&session.id, Some(session.provider), budget).ok_or_else(|| {
+        let id = openagents_sessions::prune::head(&session.id, 128);
+        Fault::not_found(format!("{} has no session {id} any more.", session.provider.display_name()))
+    })
+}
+
+fn unreadable(session: &Transcript, error: &std::io::Error) -> Fault {
+    Fault::internal(format!("{} could not be read: {error}.", session.file_path.display()))
 }
 
 /// Returns the params of a `session/update` whose number is the line of the log.

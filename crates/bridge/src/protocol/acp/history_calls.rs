@@ -3,7 +3,7 @@
 use super::{
     answer::Answer,
     calls::Methods,
-    history::{self, HistoryPage, HistoryPart},
+    history::{self, HistoryLine, HistoryPage, HistoryPart},
 };
 use crate::base::{error::Fault, pass::Who};
 use openagents_core::history::History;
@@ -18,6 +18,11 @@ impl Methods {
     pub(super) async fn read_history(&self, part: HistoryPart) -> Result<Answer, Fault> {
         let history = self.history_here()?;
         run_blocking(move || history::read(&history, &part)).await.ok_or_else(stopped)?.map(Answer::Now)
+    }
+
+    pub(super) async fn read_history_line(&self, line: HistoryLine) -> Result<Answer, Fault> {
+        let history = self.history_here()?;
+        run_blocking(move || history::line(&history, &line)).await.ok_or_else(stopped)?.map(Answer::Now)
     }
 
     /// Other agents' sessions stay on this computer.

@@ -1,5 +1,6 @@
 //! Tool calls and their results, as events.
 
+use super::patch;
 use crate::history::{
     action::{self, Action, Outcome},
     event::{Event, EventKind, TouchedFile},
@@ -27,19 +28,23 @@ impl FileTools {
     ) -> Event {
         let text = input.map(Node::flattened).unwrap_or_default();
         Event {
-            files: self.touched(name, input).into_iter().collect(),
+            files: self.touched(name, input, &text),
             action: action::of_call(name, id, input),
             ..Event::new(line, at, EventKind::ToolCall { name: name.to_owned() }, text)
         }
     }
 
-    fn touched(&self, name: &str, input: Option<&Node<'_>>) -> Option<TouchedFile> {
+    fn touched(&self, name: &str, input: Option<&Node<'_>>, text: &str) -> Vec<TouchedFile> {
         let edited = self.edits.contains(&name);
         if !edited && !self.reads.contains(&name) {
-            return None;
+            return vec![];
         }
-        let path = PATHS.iter().find_map(|key| input?.text(key)).filter(|path| !path.is_empty())?;
-        Some(TouchedFile { path: path.to_owned(), edited })
+        let path = PATHS.iter().find_map(|key| input?.text(key)).filter(|path| !path.is_empty());
+        let mut paths: Vec<String> = path.map(str::to_owned).into_iter().collect();
+        if paths.is_empty() && edited {
+            patch::touched(text, &mut paths);
+        }
+        paths.into_iter().map(|path| TouchedFile { path, edited }).collect()
     }
 }
 
@@ -56,6 +61,17 @@ pub(super) fn result(
         Some(false) => Some(action::exit_code(&text).map_or(Outcome::NotRun, Outcome::Exit)),
         None => None,
     };
+    ended(line, at, id, text, outcome)
+}
+
+/// Returns the event of a result whose outcome the log tells apart from its text.
+pub(super) fn ended(
+    line: u64,
+    at: Option<i64>,
+    id: Option<&str>,
+    text: String,
+    outcome: Option<Outcome>,
+) -> Event {
     let action = Action { call: id.map(str::to_owned), outcome, ..Action::default() };
     Event { action, ..Event::new(line, at, EventKind::ToolResult, text) }
 }

@@ -1,12 +1,21 @@
 //! The formats of the agents, a folder each.
 
+mod amp;
+mod blocks;
 mod calls;
 mod chats;
 mod claude;
+mod cline;
 mod codex;
 mod copilot;
+mod cursor;
+mod droid;
+mod folder;
 mod gemini;
+mod patch;
+mod pi;
 mod qwen;
+mod records;
 
 use super::{format::Format, transcript::Provider};
 
@@ -18,5 +27,11 @@ pub(super) fn of(provider: Provider) -> &'static dyn Format {
         Provider::Gemini => &gemini::Gemini,
         Provider::Qwen => &qwen::Qwen,
         Provider::Copilot => &copilot::Copilot,
+        Provider::Pi => &pi::Pi,
+        Provider::OpenClaw => &pi::OpenClaw,
+        Provider::Cursor => &cursor::Cursor,
+        Provider::Amp => &amp::Amp,
+        Provider::Cline => &cline::Cline,
+        Provider::Droid => &droid::Droid,
     }
 }

@@ -8,7 +8,7 @@ use super::{
         event::{Event, EventKind, TitleRank, TouchedFile},
         json::Node,
         lines::{self, Lines},
-        log_file::millis,
+        log_file::{millis, origin},
         title,
     },
     line,
@@ -57,7 +57,7 @@ impl Decoder for ClaudeDecoder {
             action: Action::default(),
             sidechain: node.flag("isSidechain"),
             copied: false,
-            origin: node.text("uuid").map(line::hash),
+            origin: node.text("uuid").map(origin),
         };
         let said = |kind, text: Option<&str>| {
             let text = text.filter(|text| !text.trim().is_empty());

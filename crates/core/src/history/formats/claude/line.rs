@@ -1,7 +1,6 @@
 //! Reads the parts of a transcript's lines.
 
 use super::super::super::json::Node;
-use xxhash_rust::xxh32::xxh32;
 
 fn content<'a>(line: &'a Node<'a>) -> Option<&'a Node<'a>> {
     line.get("message")?.get("content")
@@ -51,9 +50,4 @@ fn is_message(line: &Node<'_>) -> bool {
     let written_by_agent = ["isMeta", "isCompactSummary", "isVisibleInTranscriptOnly"];
     !written_by_agent.iter().any(|flag| line.flag(flag))
         && !blocks(line).iter().any(|block| block.text("type") == Some("tool_result"))
-}
-
-/// Hashes the id of a line. Two 32-bit hashes are enough to tell the lines of one machine apart.
-pub(super) fn hash(uuid: &str) -> u64 {
-    u64::from(xxh32(uuid.as_bytes(), 0)) << 32 | u64::from(xxh32(uuid.as_bytes(), 1))
 }

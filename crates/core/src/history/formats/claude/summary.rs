@@ -5,7 +5,7 @@ use super::{
         file,
         json::Node,
         lines::{self, Lines, LogLine},
-        log_file::{LogFile, Summarised, millis},
+        log_file::{LogFile, Summarised, millis, origin},
         title::{self, TypedText},
         transcript::{Provider, Transcript},
     },
@@ -106,7 +106,7 @@ impl Summary {
         };
         let (in_head, in_tail) = (line.offset < limits::SUMMARY_END, line.offset >= self.tail_from);
         self.starts_in_sidechain.get_or_insert_with(|| node.flag("isSidechain"));
-        self.own_lines.extend(node.text("uuid").map(line::hash));
+        self.own_lines.extend(node.text("uuid").map(origin));
         let row = &mut self.row;
         if in_head && row.created_at.is_none() {
             row.created_at = millis(node.get("timestamp"));
@@ -125,7 +125,7 @@ impl Summary {
             "ai-title" => newer("aiTitle", &mut self.ai_title),
             "summary" if in_tail => {
                 let text = title::given(node.text("summary"));
-                self.summaries.extend(text.map(|text| (node.text("leafUuid").map(line::hash), text)));
+                self.summaries.extend(text.map(|text| (node.text("leafUuid").map(origin), text)));
             }
             "last-prompt" if in_tail => newer("lastPrompt", &mut self.last_prompt),
             "assistant" => self.assistant(&node),

@@ -7,7 +7,6 @@ mod decoder;
 mod discover;
 mod fork;
 mod names;
-mod patch;
 mod record;
 mod summary;
 

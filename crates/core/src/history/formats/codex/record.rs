@@ -3,8 +3,8 @@
 //! Three generations: bare items without an envelope (until about September 2025), `{timestamp, type, payload}`, and
 //! since about 0.149 the same with an `ordinal`, where turns come as `item_completed`.
 
-use super::{
-    super::super::{
+use super::super::{
+    super::{
         action::{self, Action, Outcome},
         json::Node,
         log_file::millis,

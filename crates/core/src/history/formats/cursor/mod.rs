@@ -1,0 +1,52 @@
+//! The transcripts of Cursor, of its editor and its command, as text and as JSON lines (of 2026; they name no version).
+//!
+//! The facts are from logs. Neither form has times, models, titles or tokens, and the lines hold no results.
+
+mod decoder;
+mod discover;
+mod text;
+
+use crate::{
+    budget::Budget,
+    history::{
+        decoder::Decoder,
+        environment::Environment,
+        format::Format,
+        lines::OpenLog,
+        log_file::{Locate, LogFile},
+        transcript::Provider,
+    },
+};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+#[derive(Debug)]
+pub(crate) struct Cursor;
+
+impl Format for Cursor {
+    fn provider(&self) -> Provider {
+        Provider::Cursor
+    }
+
+    fn root(&self, environment: &Environment<'_>) -> Option<PathBuf> {
+        environment.beneath_home(".cursor")
+    }
+
+    fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
+        discover::discover(root, budget)
+    }
+
+    fn may_have_run_in(&self, log: &Path, folder: &Path) -> bool {
+        discover::may_have_run_in(log, folder)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<OpenLog> {
+        text::open(path)
+    }
+
+    fn decoder(&self, path: &Path, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
+        Box::new(decoder::CursorDecoder::new(discover::workspace(path)))
+    }
+}

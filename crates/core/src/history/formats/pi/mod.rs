@@ -1,0 +1,67 @@
+//! The sessions of pi (version 3 of its format, and 1 and 2) and of OpenClaw, which is built on it (of March 2026).
+//!
+//! Format: `packages/coding-agent/src/core/session-manager.ts` of badlogic/pi-mono. A line is an entry of a tree: all
+//! branches are shown. Titles are lines of the log itself.
+
+mod decoder;
+mod discover;
+mod envelope;
+
+use crate::{
+    budget::Budget,
+    history::{
+        decoder::Decoder,
+        environment::Environment,
+        format::Format,
+        log_file::{Locate, LogFile},
+        transcript::Provider,
+    },
+};
+use std::path::{Path, PathBuf};
+
+#[derive(Debug)]
+pub(crate) struct Pi;
+
+impl Format for Pi {
+    fn provider(&self) -> Provider {
+        Provider::Pi
+    }
+
+    fn root(&self, environment: &Environment<'_>) -> Option<PathBuf> {
+        environment.folder("PI_CODING_AGENT_DIR").or_else(|| environment.beneath_home(".pi/agent"))
+    }
+
+    fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
+        discover::of_pi(root, budget)
+    }
+
+    fn decoder(&self, _path: &Path, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
+        Box::new(decoder::PiDecoder::new(|text| text))
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct OpenClaw;
+
+impl Format for OpenClaw {
+    fn provider(&self) -> Provider {
+        Provider::OpenClaw
+    }
+
+    fn root(&self, environment: &Environment<'_>) -> Option<PathBuf> {
+        environment.folder("OPENCLAW_STATE_DIR").or_else(|| environment.beneath_home(".openclaw"))
+    }
+
+    fn other_roots(&self, environment: &Environment<'_>) -> Vec<PathBuf> {
+        let moved = environment.folder("OPENCLAW_STATE_DIR").is_some();
+        environment.beneath_home(".clawdbot").filter(|_| !moved).into_iter().collect()
+    }
+
+    fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
+        discover::of_openclaw(root, budget)
+    }
+
+    fn decoder(&self, _path: &Path, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
+        Box::new(decoder::PiDecoder::new(envelope::typed))
+    }
+}

@@ -1,0 +1,39 @@
+//! The records of a session that is not lines, a line each.
+
+use crate::history::lines::OpenLog;
+use std::io::Cursor;
+
+#[derive(Default)]
+pub(super) struct Records {
+    text: String,
+    lines: usize,
+}
+
+impl Records {
+    /// Adds a record in JSON as the next line.
+    pub(super) fn push(&mut self, json: &str) {
+        // Line breaks inside of JSON are white space: those of texts are escaped.
+        self.text.extend(json.chars().map(|c| if matches!(c, '\n' | '\r') { ' ' } else { c }));
+        self.text.push('\n');
+        self.lines += 1;
+    }
+
+    /// Adds a record as line `number`, or as the next one if that is taken.
+    pub(super) fn put(&mut self, number: usize, json: &str) {
+        while self.lines + 1 < number {
+            self.text.push('\n');
+            self.lines += 1;
+        }
+        self.push(json);
+    }
+
+    pub(super) fn into_log(self) -> OpenLog {
+        OpenLog::Records(Cursor::new(self.text.into_bytes()))
+    }
+
+    #[cfg(test)]
+    pub(super) fn numbered(&self) -> Vec<(usize, &str)> {
+        let lines = self.text.lines().enumerate().filter(|(_, line)| !line.is_empty());
+        lines.map(|(at, line)| (at + 1, line)).collect()
+    }
+}
