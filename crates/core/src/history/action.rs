@@ -85,7 +85,9 @@ pub(super) fn of_call(tool: &str, call: Option<&str>, input: Option<&Node<'_>>) 
         "TaskCreate" => action.tasks = input.text("subject").map(|text| TaskChange::Added(text.to_owned())),
         "TaskUpdate" => action.tasks = marked(input),
         tool if SHELLS.contains(&tool) => {
-            action.command = command(input.get("command").or(input.get("cmd")).or(Some(input)));
+            // Codex's `exec` is a script that calls tools, unlike OpenClaw's.
+            let whole = Some(input).filter(|_| tool != "exec");
+            action.command = command(input.get("command").or(input.get("cmd")).or(whole));
         }
         _ => {}
     }
@@ -163,6 +165,8 @@ mod tests {
             ("exec_command", r#""{\"cmd\":\"npm test\",\"workdir\":\"/w\"}""#, Some("npm test")),
             ("local_shell", r#"["zsh","-c","make"]"#, Some("make")),
             ("Bash", r#"{"command":"go build ./...","description":"Build"}"#, Some("go build ./...")),
+            ("exec", r#"{"command":"du -a"}"#, Some("du -a")),
+            ("exec", r#""await tools.exec_command({cmd: 'ls'})""#, None),
             ("Read", r#"{"file_path":"/w/a.rs"}"#, None),
             ("Bash", "{}", None),
         ];

@@ -18,7 +18,7 @@ const ENVELOPES: [&str; 3] = [
         command-contents|new-diagnostics|fork-boilerplate",
     "\
         session_context|hook_context|image_files|attached_files|code_selection|terminal_selection|\
-        timestamp|environment_details|mode_notice|file_content|user_command",
+        environment_details|mode_notice|file_content|user_command",
 ];
 
 /// Beginnings of messages that are entirely generated.

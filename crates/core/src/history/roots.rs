@@ -42,6 +42,12 @@ impl HistoryRoots {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        CancellationToken,
+        budget::Budget,
+        history::{History, MemoryIndex, Query},
+    };
+    use std::{sync::Arc, time::Duration};
 
     #[test]
     fn every_combination() {
@@ -89,5 +95,25 @@ mod tests {
             assert!(cline.contains(&format!("{editors}/{extension}")), "{cline:?}");
         }
         assert_eq!(of(&[("HOME", "/h")], Provider::Cline)[0], "/h/.cline/data");
+    }
+
+    #[test]
+    fn sessions_in_every_folder_of_an_agent_are_found() {
+        let home = tempfile::tempdir().unwrap();
+        for (folder, id) in [(".openclaw", "new"), (".clawdbot", "old")] {
+            let sessions = home.path().join(folder).join("agents/main/sessions");
+            std::fs::create_dir_all(&sessions).unwrap();
+            std::fs::write(sessions.join(format!("{id}.jsonl")), r#"{"type":"session"}"#).unwrap();
+        }
+        let roots = HistoryRoots::from_lookup(&|name| (name == "HOME").then(|| home.path().into()));
+        let budget = Budget::within(Duration::from_secs(60), &CancellationToken::new());
+        let query = Query { all: true, ..Query::default() };
+        let history = History::new(roots, Arc::new(MemoryIndex::default()));
+        // A second list takes them from the index.
+        for _ in 0..2 {
+            let mut ids: Vec<_> = history.list(&query, &budget).rows.into_iter().map(|row| row.id).collect();
+            ids.sort();
+            assert_eq!(ids, ["new", "old"]);
+        }
     }
 }
