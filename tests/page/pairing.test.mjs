@@ -65,8 +65,6 @@ test('a phone is paired by the URL of the QR code: both screens show the same co
   assert.equal(await row.getByRole('combobox').inputValue(), 'prompt');
   await row.scrollIntoViewIfNeeded();
   await one.shoot('pairing-paired');
-  await two.page.reload();
-  await two.live();
 
   // Its scope is reduced while it is connected, and then removed.
   await row.getByRole('combobox').selectOption('view');
@@ -140,5 +138,22 @@ test('too many wrong codes disable the button for a while', async () => {
   await two.page.getByRole('alert').getByText('Too many attempts. Wait a second and try again.').waitFor();
   assert.equal(await pairs(two).isDisabled(), true);
   await two.page.getByRole('button', { name: 'Pair this device', disabled: false }).waitFor();
+  await two.close();
+});
+
+/** Regression: the device's token stayed in the browser, for any program that took the port to read. */
+test('a browser that is paired without TLS keeps no token: it is paired until it is reloaded', async () => {
+  const one = await desktop();
+  const two = await phone(`#pair=${await code(one)}`);
+  await two.page.getByText('stays paired until this page is reloaded', { exact: false }).waitFor();
+  await two.shoot('pairing-without-tls');
+  await pairs(two).click();
+  await one.page.getByRole('dialog').getByRole('button', { name: 'Allow' }).click();
+  await two.live();
+  const kept = await two.page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }]));
+  assert.doesNotMatch(kept, /[\w-]{40,}/, 'no token');
+  await two.page.reload();
+  await pairs(two).waitFor();
+  await one.close();
   await two.close();
 });

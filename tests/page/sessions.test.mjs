@@ -56,6 +56,7 @@ test('older sessions are listed when the end of the list is scrolled into view',
     const sessions = Array.from({ length: Math.min(PAGE, TOTAL - from) }, (_, at) => ({ sessionId: `s${from + at}`, cwd: '/w', title: `Session ${from + at}.`, updatedAt: new Date(1_700_000_000_000 - from - at).toISOString() }));
     return { sessions, nextCursor: from + PAGE < TOTAL ? String(from + PAGE) : null };
   };
+  played.answers['_openagents/history/list'] = () => ({ sessions: [], more: false, unread: 0 });
   await page.goto(server.address);
   await tab.live();
   await list(tab).nth(5 * PAGE - 1).waitFor();

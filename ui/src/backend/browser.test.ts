@@ -43,6 +43,7 @@ const kept = (): string[] => ['token', 'tab', 'reload'].flatMap((key) => session
 const leaks = (token: string): boolean => heard.some(({ text }) => text.includes(token));
 
 test('the scope of a paired device is stored and removed with its token', () => {
+  location.protocol = 'https:';
   const first = new BrowserBackend();
   expect(first.scope).toBeNull();
   first.pairedWith('T');
@@ -89,8 +90,9 @@ test('a tab holds its token in memory, and keeps one for a reload', async () => 
 
 test.each(['start', 'reload', 'device'])('another program in place of the bridge never hears the token: %s', async (kind) => {
   if (kind === 'start') location.hash = '#token=secret';
-  else (kind === 'reload' ? sessionStorage : localStorage).setItem(`openagents.${kind}`, 'secret');
+  if (kind === 'reload') sessionStorage.setItem('openagents.reload', 'secret');
   const page = new BrowserBackend();
+  if (kind === 'device') page.pairedWith('secret');
   listens(null);
   await expect(page.address()).rejects.toThrow('Another program');
   expect(leaks('secret')).toBe(false);
@@ -106,6 +108,15 @@ test.each(['start', 'reload', 'device'])('another program in place of the bridge
   // The bridge is back.
   listens([token ?? '']);
   expect((await page.address()).token).toBe(token);
+});
+
+test('without TLS the token of a device is not kept, nor that of a former version', () => {
+  localStorage.setItem('openagents.device', 'former');
+  const page = new BrowserBackend();
+  expect([page.paired, localStorage.getItem('openagents.device')]).toEqual([false, null]);
+  page.pairedWith('secret');
+  expect([page.paired, localStorage.getItem('openagents.device')]).toEqual([true, null]);
+  expect(new BrowserBackend().paired).toBe(false);
 });
 
 test('an encrypted page needs no proof', async () => {

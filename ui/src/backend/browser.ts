@@ -16,11 +16,11 @@ export interface Offer extends Pick<Fragment, 'fingerprint' | 'addresses'> {
 /**
  * A page in a browser. The token from the fragment is exchanged for two: one that this page holds in memory, valid after
  * a restart of the bridge too, and one for this tab when it is reloaded, kept until then or until the bridge ends. The
- * token of a paired device is kept until the device is unpaired.
+ * token of a paired device is kept until the device is unpaired, but only on a page with TLS.
  *
  * Without TLS, no token is given to a program that has not proved that it is the bridge. But a tab that is reloaded while
  * another program answers at its address is that program's page, which can read all that is kept: so nothing that is kept
- * for a tab is valid once the bridge has ended. See `crates/bridge/src/devices/tabs.rs`.
+ * without TLS is valid once the bridge has ended. See `crates/bridge/src/devices/tabs.rs`.
  */
 export class BrowserBackend implements Backend {
   readonly kind = 'browser';
@@ -31,11 +31,13 @@ export class BrowserBackend implements Backend {
   /** Never stored. */
   #tab: string | null = null;
   #reload: string | null = null;
-  /** Of a device without storage. */
+  /** Of a device without storage, or without TLS. */
   #device: string | null = null;
   #port: string | null = null;
 
   constructor() {
+    // A former version kept it everywhere.
+    if (!this.#secure) browserStorage.write(DEVICE, null);
     this.takeToken();
   }
 
@@ -50,7 +52,11 @@ export class BrowserBackend implements Backend {
   }
 
   get #deviceToken(): string | null {
-    return this.#device ?? browserStorage.read(DEVICE);
+    return this.#device ?? (this.#secure ? browserStorage.read(DEVICE) : null);
+  }
+
+  get #secure(): boolean {
+    return location.protocol === 'https:';
   }
 
   get #stored(): typeof tabStorage {
@@ -86,9 +92,9 @@ export class BrowserBackend implements Backend {
     this.#keep(null);
     this.#bridgeAt(null);
     this.scope = null;
-    browserStorage.write(DEVICE, token);
-    // Without storage the device stays paired until the page is reloaded.
-    this.#device = browserStorage.read(DEVICE) === token ? null : token;
+    if (this.#secure) browserStorage.write(DEVICE, token);
+    // Otherwise the device stays paired until the page is reloaded.
+    this.#device = this.#deviceToken === token ? null : token;
   }
 
   unpaired(): void {
@@ -106,7 +112,7 @@ export class BrowserBackend implements Backend {
 
   /** Rejects while there is no bridge that knows the token; `UnknownToken` if a program says that it is one. */
   async address(): Promise<Address> {
-    const secure = location.protocol === 'https:';
+    const secure = this.#secure;
     return {
       socket: `${secure ? 'wss' : 'ws'}://${location.host}/acp`,
       events: `${location.origin}/acp`,
