@@ -17,6 +17,8 @@ const list = ({ page }) => page.getByRole('navigation', { name: 'Sessions' }).ge
 
 test('a session of another device is listed at once and disappears when it is deleted', async () => {
   const [one, two] = [await open(), await open()];
+  // Those of the other agents.
+  await list(two).nth(2).waitFor();
   const before = await list(two).count();
   await one.explore();
   await one.atRest();

@@ -22,6 +22,7 @@
 //! | 2 | `store` | sessions, updates, approvals and decisions in SQLite; one thread writes |
 //! | 3 | `changes` | changes in the list of sessions |
 //! | 3 | `error` | `SessionError` |
+//! | 3 | `history_index` | the full-text index of other agents' sessions |
 //! | 3 | `transcripts` | the cache of parsed transcripts of other agents |
 //! | 3 | `trusted` | the workspaces that a person trusts |
 //! | 4 | `live` | one session in memory: end of the log, queue, approvals, readers; folding a log |
@@ -31,6 +32,7 @@
 mod blocking;
 mod changes;
 mod error;
+mod history_index;
 mod live;
 mod modes;
 mod policy;
@@ -50,6 +52,7 @@ pub mod testing;
 pub use blocking::run_blocking;
 pub use changes::{ListNews, ListWatch, Listed, Wanted};
 pub use error::SessionError;
+pub use history_index::{HistoryIndex, IndexProgress, IndexStatus, IndexedMatches, Passage};
 pub use live::{
     By, Failure, Folded, Folding, Head, Queued, Said, Session, StoredLog, Ticket, TurnEnd, TurnRequest, Waits,
 };

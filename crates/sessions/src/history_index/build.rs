@@ -1,0 +1,225 @@
+//! Brings the index up to date: new sessions, appended lines, vanished sessions.
+
+use super::HistoryIndex;
+use openagents_core::{
+    CancellationToken,
+    budget::Budget,
+    history::{EventKind, History, Part, Provider, Query, Transcript, index_words},
+};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use std::{collections::HashSet, time::Duration};
+
+/// Bytes of text of one session that are indexed.
+const TEXT: u64 = 256 << 10;
+/// Bytes of one passage; longer ones are dumps.
+const PASSAGE: usize = 16 << 10;
+/// Bytes of a log that are read at once.
+const PART: u64 = 1 << 20;
+/// Time for the list, and for one session.
+const TIME: Duration = Duration::from_secs(60);
+
+/// How far the index is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IndexProgress {
+    /// Sessions that are indexed.
+    pub done: usize,
+    /// Sessions that were found.
+    pub total: usize,
+}
+
+/// What is known of an indexed session.
+struct Indexed {
+    key: i64,
+    size: u64,
+    updated_at: i64,
+    upto: u64,
+    bytes: u64,
+}
+
+impl HistoryIndex {
+    /// Indexes what is new, newest sessions first, and drops what is gone, until `cancel` is cancelled. Blocks.
+    pub fn update(
+        &self,
+        history: &History,
+        cancel: &CancellationToken,
+        progress: &mut dyn FnMut(IndexProgress),
+    ) -> rusqlite::Result<()> {
+        let listing = history.list(&Query::default(), &Budget::within(TIME, cancel));
+        let total = listing.rows.len();
+        // What was not listed for lack of time is not gone.
+        if listing.unread == 0 && !listing.timed_out && !cancel.is_cancelled() {
+            self.drop_vanished(&listing.rows)?;
+        }
+        for (done, row) in listing.rows.iter().enumerate() {
+            progress(IndexProgress { done, total });
+            if cancel.is_cancelled() {
+                return Ok(());
+            }
+            self.index(history, row, cancel)?;
+        }
+        progress(IndexProgress { done: total, total });
+        Ok(())
+    }
+
+    fn drop_vanished(&self, rows: &[Transcript]) -> rusqlite::Result<()> {
+        let here: HashSet<(&str, &str)> =
+            rows.iter().map(|row| (row.provider.as_str(), row.id.as_str())).collect();
+        let mut writer = self.writer.lock();
+        let known: Vec<(i64, String, String)> = writer
+            .prepare("SELECT key, provider, id FROM sessions")?
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+            .collect::<rusqlite::Result<_>>()?;
+        let gone = known.into_iter().filter(|(_, provider, id)| !here.contains(&(provider, id)));
+        let transaction = writer.transaction()?;
+        for (key, ..) in gone {
+            forget(&transaction, key)?;
+            transaction.execute("DELETE FROM sessions WHERE key = ?1", [key])?;
+        }
+        transaction.commit()
+    }
+
+    fn index(&self, history: &History, row: &Transcript, cancel: &CancellationToken) -> rusqlite::Result<()> {
+        let size = std::fs::metadata(&row.file_path).map_or(0, |file| file.len());
+        let known = indexed(&self.writer.lock(), row)?;
+        if known.as_ref().is_some_and(|known| known.size == size && known.updated_at == row.updated_at) {
+            return Ok(());
+        }
+        // A log that only grows is read on from where it ended.
+        let goes_on =
+            known.as_ref().filter(|known| appends(row.provider) && size >= known.upto && known.upto > 0);
+        let (mut upto, mut bytes) = goes_on.map_or((0, 0), |known| (known.upto, known.bytes));
+        let mut passages = Vec::new();
+        if goes_on.is_none() {
+            passages.extend(row.title.as_deref().map(|title| (0, Kind::Title, index_words(title))));
+        }
+        let budget = Budget::within(TIME, cancel);
+        while bytes < TEXT {
+            // A log that cannot be read has no passages; it is tried again when it changes.
+            let Ok(part) = history.part(row, Part::From(upto), PART, &budget) else { break };
+            for event in part.events.iter().filter(|event| !event.copied && !event.sidechain) {
+                let Some(kind) = Kind::of(&event.kind) else { continue };
+                let text = &event.text[..event.text.floor_char_boundary(PASSAGE)];
+                bytes += text.len() as u64;
+                passages.push((event.line, kind, index_words(text)));
+            }
+            let ended = part.to <= upto || part.to >= part.size;
+            upto = part.to.max(upto);
+            if ended || budget.spent() {
+                break;
+            }
+        }
+        if cancel.is_cancelled() {
+            return Ok(());
+        }
+        let mut writer = self.writer.lock();
+        let transaction = writer.transaction()?;
+        if let Some(known) = known.as_ref().filter(|_| goes_on.is_none()) {
+            forget(&transaction, known.key)?;
+        }
+        transaction.execute(
+            "INSERT INTO sessions (provider, id, row_json, size, updated_at, upto, bytes, cut)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+             ON CONFLICT (provider, id) DO UPDATE SET
+                 row_json = ?3, size = ?4, updated_at = ?5, upto = ?6, bytes = ?7, cut = ?8",
+            params![
+                row.provider.as_str(),
+                row.id,
+                serde_json::to_string(row).unwrap_or_default(),
+                size,
+                row.updated_at,
+                upto,
+                bytes,
+                bytes >= TEXT
+            ],
+        )?;
+        add(&transaction, row, &passages)?;
+        transaction.commit()
+    }
+}
+
+/// What a passage is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Title = 0,
+    Prompt = 1,
+    Answer = 2,
+    Call = 3,
+}
+
+impl Kind {
+    fn of(kind: &EventKind) -> Option<Self> {
+        match kind {
+            EventKind::Prompt => Some(Self::Prompt),
+            EventKind::Assistant => Some(Self::Answer),
+            EventKind::ToolCall { .. } => Some(Self::Call),
+            _ => None,
+        }
+    }
+}
+
+/// Returns whether an agent only ever appends to a log. The others rewrite it, or parts of it.
+fn appends(provider: Provider) -> bool {
+    matches!(
+        provider,
+        Provider::Codex
+            | Provider::ClaudeCode
+            | Provider::Copilot
+            | Provider::Pi
+            | Provider::OpenClaw
+            | Provider::Droid
+    )
+}
+
+fn indexed(connection: &Connection, row: &Transcript) -> rusqlite::Result<Option<Indexed>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT key, size, updated_at, upto, bytes FROM sessions WHERE provider = ?1 AND id = ?2",
+    )?;
+    let read = |row: &rusqlite::Row<'_>| {
+        Ok(Indexed {
+            key: row.get(0)?,
+            size: row.get(1)?,
+            updated_at: row.get(2)?,
+            upto: row.get(3)?,
+            bytes: row.get(4)?,
+        })
+    };
+    statement.query_row([row.provider.as_str(), &row.id], read).optional()
+}
+
+fn forget(transaction: &Transaction<'_>, session: i64) -> rusqlite::Result<()> {
+    transaction.execute(
+        "DELETE FROM words WHERE rowid IN (SELECT key FROM passages WHERE session = ?1)",
+        [session],
+    )?;
+    transaction.execute("DELETE FROM passages WHERE session = ?1", [session])?;
+    Ok(())
+}
+
+fn add(
+    transaction: &Transaction<'_>,
+    row: &Transcript,
+    passages: &[(u64, Kind, String)],
+) -> rusqlite::Result<()> {
+    let session: i64 = transaction.query_row(
+        "SELECT key FROM sessions WHERE provider = ?1 AND id = ?2",
+        [row.provider.as_str(), &row.id],
+        |row| row.get(0),
+    )?;
+    // 2^24 passages of one second are more than any disk holds.
+    let from = (row.updated_at.max(0) / 1000) << 24;
+    let last: Option<i64> = transaction.query_row(
+        "SELECT max(key) FROM passages WHERE key >= ?1 AND key < ?2",
+        [from, from + (1 << 24)],
+        |row| row.get(0),
+    )?;
+    let keys = last.map_or(from, |last| last + 1)..;
+    let mut passage = transaction
+        .prepare_cached("INSERT INTO passages (key, session, line, kind) VALUES (?1, ?2, ?3, ?4)")?;
+    let mut words = transaction.prepare_cached("INSERT INTO words (rowid, text) VALUES (?1, ?2)")?;
+    let with_words = passages.iter().filter(|(.., text)| !text.is_empty());
+    for (key, (line, kind, text)) in keys.zip(with_words) {
+        passage.execute(params![key, session, line, *kind as u8])?;
+        words.execute(params![key, text])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,115 @@
+//! Finds passages by their words.
+
+use super::{HistoryIndex, build::Kind};
+use openagents_core::history::{Transcript, query_words};
+use std::collections::HashMap;
+
+/// The newest passages with all words that are looked at.
+const PASSAGES: usize = 2_000;
+/// Milliseconds after which a session counts half.
+const HALF: f64 = 30.0 * 24.0 * 3_600_000.0;
+
+/// The sessions with all words of a query, best first.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct IndexedMatches {
+    /// Each session once, with its best passage.
+    pub passages: Vec<Passage>,
+    /// There may be more.
+    pub truncated: bool,
+}
+
+/// A line of a session that has the words of a query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Passage {
+    /// The session, as it was when it was indexed.
+    pub session: Transcript,
+    /// From 1; 0 for the title.
+    pub line: u64,
+    /// How many passages of the session match.
+    pub matches: u64,
+}
+
+impl HistoryIndex {
+    /// Returns the sessions with a passage that has all words of `query`, the last word as a beginning. `is_near` says
+    /// which sessions belong to the workspace of the person who asks. Blocks.
+    pub fn search(
+        &self,
+        query: &str,
+        limit: usize,
+        now: i64,
+        is_near: &dyn Fn(&Transcript) -> bool,
+    ) -> rusqlite::Result<IndexedMatches> {
+        let Some(wanted) = expression(query) else { return Ok(IndexedMatches::default()) };
+        let reader = self.reader.lock();
+        let mut statement = reader.prepare_cached(
+            "SELECT p.session, p.line, p.kind FROM (
+                 SELECT rowid FROM words WHERE words MATCH ?1 ORDER BY rowid DESC LIMIT ?2
+             ) AS found JOIN passages AS p ON p.key = found.rowid",
+        )?;
+        let mut sessions: HashMap<i64, Best> = HashMap::new();
+        let mut count = 0;
+        let mut rows = statement.query((wanted, PASSAGES))?;
+        while let Some(row) = rows.next()? {
+            count += 1;
+            let (session, line, kind) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            sessions.entry(session).or_default().add(line, kind);
+        }
+        let mut described = reader.prepare_cached("SELECT row_json FROM sessions WHERE key = ?1")?;
+        let mut ranked = Vec::new();
+        for (key, best) in sessions {
+            let json: String = described.query_row([key], |row| row.get(0))?;
+            let Ok(session) = serde_json::from_str::<Transcript>(&json) else { continue };
+            let age = (now - session.updated_at).max(0) as f64;
+            let near = if is_near(&session) { 2.0 } else { 1.0 };
+            let score = best.weight * near * (0.25 + 0.75 * (-age / HALF * std::f64::consts::LN_2).exp());
+            ranked.push((score, Passage { session, line: best.line, matches: best.matches }));
+        }
+        ranked.sort_by(|(a, left), (b, right)| {
+            b.total_cmp(a).then_with(|| right.session.updated_at.cmp(&left.session.updated_at))
+        });
+        let truncated = count == PASSAGES || ranked.len() > limit;
+        let passages = ranked.into_iter().take(limit).map(|(_, passage)| passage).collect();
+        Ok(IndexedMatches { passages, truncated })
+    }
+}
+
+/// The best passage of a session so far.
+#[derive(Default)]
+struct Best {
+    weight: f64,
+    kind: f64,
+    line: u64,
+    matches: u64,
+}
+
+impl Best {
+    fn add(&mut self, line: u64, kind: u8) {
+        let weight = WEIGHTS[usize::from(kind).min(WEIGHTS.len() - 1)];
+        if weight > self.kind {
+            (self.kind, self.line) = (weight, line);
+        }
+        self.matches += 1;
+        // More matches count a little more.
+        self.weight = self.kind * (1.0 + (self.matches as f64).ln() / 4.0);
+    }
+}
+
+/// By [`Kind`]: a title says best what a session is about.
+const WEIGHTS: [f64; 4] = {
+    let mut weights = [0.0; 4];
+    weights[Kind::Title as usize] = 3.0;
+    weights[Kind::Prompt as usize] = 2.0;
+    weights[Kind::Answer as usize] = 1.0;
+    weights[Kind::Call as usize] = 0.7;
+    weights
+};
+
+/// Returns the query as FTS5 reads it: every word quoted; `None` without words.
+fn expression(query: &str) -> Option<String> {
+    let words = query_words(query);
+    let (last, before) = words.split_last()?;
+    let goes_on = query.ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
+    let mut all: Vec<String> = before.iter().map(|word| format!("\"{word}\"")).collect();
+    all.push(if goes_on { format!("\"{last}\"*") } else { format!("\"{last}\"") });
+    Some(all.join(" AND "))
+}

@@ -1,0 +1,135 @@
+use super::*;
+use openagents_core::{
+    CancellationToken,
+    history::{History, HistoryRoots, MemoryIndex, Provider},
+};
+use serde_json::json;
+use std::{fs, io::Write, sync::Arc};
+
+struct Bench {
+    folder: tempfile::TempDir,
+    history: History,
+    index: HistoryIndex,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let roots = HistoryRoots::default().with(Provider::ClaudeCode, folder.path().join("claude"));
+        let history = History::new(roots, Arc::new(MemoryIndex::default()));
+        let index = HistoryIndex::open(&folder.path().join("home")).unwrap();
+        Self { folder, history, index }
+    }
+
+    fn path(&self, number: u32) -> PathBuf {
+        let id = format!("c1a0de00-0000-4000-8000-{number:012}");
+        self.folder.path().join(format!("claude/projects/-w/{id}.jsonl"))
+    }
+
+    /// Appends prompts to a session whose last change is `minute`.
+    fn say(&self, number: u32, minute: u64, prompts: &[&str]) {
+        let path = self.path(number);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mut log = fs::File::options().create(true).append(true).open(&path).unwrap();
+        for prompt in prompts {
+            let line = json!({"type": "user", "cwd": "/w", "message": {"role": "user", "content": prompt}});
+            writeln!(log, "{line}").unwrap();
+        }
+        let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_793_491_200 + minute * 60);
+        log.set_modified(time).unwrap();
+    }
+
+    fn update(&self) -> IndexProgress {
+        let mut last = IndexProgress::default();
+        self.index.update(&self.history, &CancellationToken::new(), &mut |now| last = now).unwrap();
+        last
+    }
+
+    /// Returns the sessions with a query's words: number, line and matches.
+    fn find(&self, query: &str) -> Vec<(u32, u64, u64)> {
+        let found = self.index.search(query, 10, 1_793_500_000_000, &|_| false).unwrap();
+        let number = |id: &str| id[id.len() - 4..].parse().unwrap();
+        found.passages.iter().map(|it| (number(&it.session.id), it.line, it.matches)).collect()
+    }
+}
+
+#[test]
+fn words_beginnings_identifiers_and_pairs_are_found() {
+    let bench = Bench::new();
+    bench.say(1, 0, &["Start", "Why does followRedirects fail in Größe.rs?"]);
+    bench.say(2, 1, &["Start", "認証のテストを直す"]);
+    assert_eq!(bench.update(), IndexProgress { done: 2, total: 2 });
+    for query in ["redirects", "follow redir", "followRed", "fail WHY", "grosse", "größe"] {
+        let expected: &[(u32, u64, u64)] = if query == "grosse" { &[] } else { &[(1, 2, 1)] };
+        assert_eq!(bench.find(query), expected, "{query}");
+    }
+    assert_eq!(bench.find("テスト"), [(2, 2, 1)]);
+    assert_eq!(bench.find("証の"), [(2, 2, 1)]);
+    assert_eq!(bench.find("redirects 認証"), [], "all words of one passage");
+    for query in ["", " … ", "\" OR *", "NEAR(", "a\"b"] {
+        assert_eq!(bench.find(query), [], "{query}");
+    }
+}
+
+#[test]
+fn a_title_counts_more_than_a_prompt_and_newer_sessions_come_first() {
+    let bench = Bench::new();
+    bench.say(1, 0, &["Fix the parser"]);
+    bench.say(2, 10, &["Hello", "and the parser"]);
+    bench.say(3, 20, &["Hello", "the parser again"]);
+    bench.update();
+    // The first prompt is the title.
+    assert_eq!(bench.find("parser").iter().map(|found| found.0).collect::<Vec<_>>(), [1, 3, 2]);
+}
+
+#[test]
+fn what_is_appended_rewritten_or_gone_is_brought_up_to_date() {
+    let bench = Bench::new();
+    bench.say(1, 0, &["First words"]);
+    bench.say(2, 1, &["Other words"]);
+    bench.update();
+    bench.say(1, 2, &["appended later"]);
+    bench.update();
+    assert_eq!(bench.find("appended"), [(1, 2, 1)]);
+    assert_eq!(bench.find("first").len(), 1, "indexed once");
+    fs::remove_file(bench.path(1)).unwrap();
+    bench.say(1, 3, &["Rewritten"]);
+    fs::remove_file(bench.path(2)).unwrap();
+    bench.update();
+    assert_eq!(
+        (bench.find("first").len(), bench.find("rewritten").len(), bench.find("other").len()),
+        (0, 1, 0)
+    );
+    assert_eq!(bench.index.status().unwrap().sessions, 1);
+    bench.index.clear().unwrap();
+    assert_eq!((bench.find("rewritten").len(), bench.index.status().unwrap().sessions), (0, 0));
+    bench.update();
+    assert_eq!(bench.find("rewritten").len(), 1);
+}
+
+#[test]
+fn a_damaged_file_is_made_anew() {
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join(FILE), "this is not a database, despite its name".repeat(100)).unwrap();
+    assert_eq!(HistoryIndex::open(home.path()).unwrap().status().unwrap().sessions, 0);
+}
+
+#[test]
+fn a_cancelled_update_stops_between_sessions() {
+    let bench = Bench::new();
+    for number in 1..=5 {
+        bench.say(number, number.into(), &["Words"]);
+    }
+    let cancel = CancellationToken::new();
+    let mut seen = 0;
+    bench
+        .index
+        .update(&bench.history, &cancel, &mut |now| {
+            seen = now.done;
+            if now.done == 2 {
+                cancel.cancel();
+            }
+        })
+        .unwrap();
+    assert_eq!((seen, bench.index.status().unwrap().sessions), (2, 2));
+}
