@@ -87,3 +87,36 @@ test('a session that is gone is said to be gone', async () => {
   await tab.page.getByText('Codex has no session 0199a2b4-9999', { exact: false }).waitFor();
   await tab.close();
 });
+
+test('what was said in a session is found by its words, with the keyboard alone', async () => {
+  await fixture.long(LONG, 1500);
+  const tab = await open();
+  const { page } = tab;
+  await list(tab).locator('[data-provider=codex]').first().waitFor();
+  await page.keyboard.press('Control+K');
+  const field = page.getByRole('combobox', { name: 'Search sessions', exact: false });
+  await field.waitFor();
+  await tab.shootAll('palette');
+  const option = page.getByRole('option').filter({ hasText: 'goes on' });
+  // The index is filled in the background.
+  for (let looks = 0; looks < 200 && (await option.count()) === 0; looks += 1) {
+    await field.fill('');
+    await field.fill('pairing goes');
+    await page.waitForTimeout(100);
+  }
+  await option.first().waitFor();
+  await tab.shootAll('palette-found');
+  await page.keyboard.press('Enter');
+  await page.getByRole('list', { name: 'Timeline' }).getByText('goes on.', { exact: false }).first().waitFor();
+
+  await page.keyboard.press('Control+K');
+  await field.fill('settings privacy');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Privacy' }).first().waitFor();
+  await page.keyboard.press('Control+K');
+  await field.fill('zzzz nothing');
+  await page.getByText('Nothing found.').waitFor();
+  await page.keyboard.press('Escape');
+  await field.waitFor({ state: 'detached' });
+  await tab.close();
+});

@@ -18,7 +18,7 @@ import { Models } from './models/models.svelte';
 import { Offline } from './offline/offline.svelte';
 import { Pairing } from './pairing/pairing.svelte';
 import { Privacy } from './privacy/privacy.svelte';
-import type { Page as SettingsPage } from './settings/pages';
+import { PAGES, type Page as SettingsPage } from './settings/pages';
 import { Sessions } from './session/sessions.svelte';
 import { Theme } from './theme/theme.svelte';
 import { Markdown } from './timeline/markdown.svelte';
@@ -81,6 +81,8 @@ export class Page {
   readonly inspection = new Inspection(() => this.history.open ?? this.sessions.open);
 
   drawer = $state(false);
+  /** The palette is open. */
+  palette = $state(false);
   over = $state<'debug' | 'settings' | null>(null);
   settings = $state<SettingsPage>('models');
   /** Ids of the questions that were put off. */
@@ -109,6 +111,7 @@ export class Page {
   readonly shown = $derived<Shown>(this.live && this.session !== null && !this.session.caughtUp ? { name: 'catching-up', left: this.session.catchingUp } : this.link.state);
   /** The editor; null when the workspace files are on another machine. */
   readonly editorHere = $derived(this.backend.kind === 'tauri' || (this.atHome && this.access.device === null) ? this.editor : null);
+  readonly settingsPages = $derived(PAGES.filter(([id]) => id !== 'editor' || this.editorHere !== null));
   /** A page loaded over the network can only get in by pairing. */
   readonly pairs = $derived.by(() => {
     const { state } = this.link;

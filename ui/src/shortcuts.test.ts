@@ -10,7 +10,7 @@ function press(key: string, more: object = {}, dialog = false, able = true): [st
   vi.stubGlobal('document', { querySelector: () => (dialog ? {} : null) });
   const note = (action: string) => () => done.push(action) > 0 && able;
   const event = { key, code: '', target: { tagName: 'DIV' }, preventDefault: () => (own = false), ...more } as unknown as KeyboardEvent;
-  pressed(event, { debug: note('debug'), settings: note('settings'), search: note('search'), back: note('back'), write: note('write') });
+  pressed(event, { debug: note('debug'), settings: note('settings'), palette: note('palette'), search: note('search'), back: note('back'), write: note('write') });
   return [done, own];
 }
 
@@ -25,6 +25,7 @@ test.each([
   ['∂', { code: 'KeyD', altKey: true, metaKey: true }, [['debug'], false]],
   [',', { ctrlKey: true }, [['settings'], false]],
   ['f', { code: 'KeyF', ctrlKey: true }, [['search'], false]],
+  ['k', { code: 'KeyK', metaKey: true }, [['palette'], false]],
   ['/', {}, [['write'], false]],
   ['/', { target: { tagName: 'TEXTAREA' } }, [[], true]],
   ['d', {}, [[], true]],

@@ -4,6 +4,8 @@ import { composing } from './kit/keys';
 export interface Shortcuts {
   debug(): void;
   settings(): void;
+  /** Finds sessions, workspaces and commands. */
+  palette(): void;
   /** Returns false if there is nothing to search, so that the browser's own search opens. */
   search(): boolean;
   /** Closes the topmost panel. */
@@ -24,6 +26,9 @@ export function pressed(event: KeyboardEvent, actions: Shortcuts): void {
     actions.settings();
   } else if (event.code === 'KeyF' && command && !event.altKey) {
     if (actions.search()) event.preventDefault();
+  } else if (event.code === 'KeyK' && command && !event.altKey) {
+    event.preventDefault();
+    actions.palette();
   } else if (event.key === 'Escape') {
     // A dialog or a menu closes by itself; the panel behind it stays.
     if (!event.defaultPrevented && document.querySelector('dialog[open]') === null) actions.back();

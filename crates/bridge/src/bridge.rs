@@ -16,7 +16,7 @@ use crate::{
 };
 use openagents_core::{history::History, model::SettingsStore};
 use openagents_sessions::{
-    Providers, SessionRegistry, TranscriptCache, TurnExecutor, run_blocking, store::Store,
+    HistoryIndexer, Providers, SessionRegistry, TranscriptCache, TurnExecutor, run_blocking, store::Store,
 };
 use std::{
     fmt, io,
@@ -116,8 +116,12 @@ impl Bridge {
             _ => BridgeError::Listen { address: wanted, reason: error.to_string() },
         })?;
         instance.announce(address, &token.text, config.temporary)?;
+        let network_home = config.home.clone();
         let network = Network::new(config.home, config.network, address, settings.clone(), switches);
         let history = Arc::new(History::new(config.history, transcripts));
+        let (index_home, indexed) = (network_home.clone(), history.clone());
+        let index = run_blocking(move || HistoryIndexer::start(&index_home, indexed, !temporary)).await;
+        let index = Arc::new(index.ok_or(BridgeError::Providers)?);
         let surroundings = Surroundings { history: history.clone(), settings: settings.clone() };
         let providers = run_blocking(move || providers(surroundings)).await;
         let providers = providers.ok_or(BridgeError::Providers)?;
@@ -131,6 +135,7 @@ impl Bridge {
         let server = Arc::new(Server {
             services: Arc::new(Services {
                 trust: trust::feed(&sessions),
+                history_index: index,
                 sessions,
                 turns,
                 inspector: Arc::default(),

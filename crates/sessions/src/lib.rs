@@ -52,7 +52,7 @@ pub mod testing;
 pub use blocking::run_blocking;
 pub use changes::{ListNews, ListWatch, Listed, Wanted};
 pub use error::SessionError;
-pub use history_index::{HistoryIndex, IndexProgress, IndexStatus, IndexedMatches, Passage};
+pub use history_index::{HistoryIndex, HistoryIndexer, IndexProgress, IndexStatus, IndexedMatches, Passage};
 pub use live::{
     By, Failure, Folded, Folding, Head, Queued, Said, Session, StoredLog, Ticket, TurnEnd, TurnRequest, Waits,
 };

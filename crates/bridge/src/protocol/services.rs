@@ -6,7 +6,7 @@ use crate::{
     devices::registry::Devices, network::control::Network,
 };
 use openagents_core::{agent::AgentCommand, model::ModelCommand};
-use openagents_sessions::{SessionRegistry, TurnExecutor};
+use openagents_sessions::{HistoryIndexer, SessionRegistry, TurnExecutor};
 use std::sync::Arc;
 use tokio_util::task::TaskTracker;
 
@@ -21,6 +21,8 @@ pub(crate) struct Services {
     pub(crate) agents: Option<Arc<Managed<AgentCommand>>>,
     /// What models and agents may read.
     pub(crate) privacy: Arc<Managed<PrivacyChange>>,
+    /// The words of other agents' sessions.
+    pub(crate) history_index: Arc<HistoryIndexer>,
     /// The trusted workspaces.
     pub(crate) trust: Arc<Feed>,
     pub(crate) devices: Arc<Devices>,

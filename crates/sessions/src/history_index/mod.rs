@@ -4,12 +4,14 @@
 //! another version, is replaced by an empty one and filled again. It holds no text, only which words are in which lines.
 
 mod build;
+mod indexer;
 mod schema;
 mod search;
 #[cfg(test)]
 mod tests;
 
 pub use build::IndexProgress;
+pub use indexer::HistoryIndexer;
 pub use search::{IndexedMatches, Passage};
 
 use crate::store::create_folder;

@@ -219,6 +219,7 @@ impl Methods {
             Call::ListHistory(page) => self.list_history(page).await,
             Call::ReadHistory(part) => self.read_history(part).await,
             Call::ReadHistoryLine(line) => self.read_history_line(line).await,
+            Call::SearchSessions(search) => self.search_sessions(search).await,
             Call::TrustedWorkspaces(list) => {
                 let trust = &self.services.trust;
                 Ok(list_answer(list.watch, trust.snapshot(), trust))

@@ -3,7 +3,7 @@
 use crate::protocol::{
     acp::{
         approvals,
-        history::{HistoryLine, HistoryPage, HistoryPart},
+        history::{HistoryLine, HistoryPage, HistoryPart, SessionSearch},
     },
     privacy::PrivacyChange,
 };
@@ -48,6 +48,7 @@ pub(crate) enum Call {
     ListHistory(HistoryPage),
     ReadHistory(HistoryPart),
     ReadHistoryLine(HistoryLine),
+    SearchSessions(SessionSearch),
     TrustedWorkspaces(List),
     TrustWorkspace(WorkspacePath),
     RevokeTrust(WorkspacePath),
@@ -211,6 +212,7 @@ const METHODS: &[(&str, Scope, Read)] = &[
     ("_openagents/history/list", Scope::View, |_, params| Ok(Call::ListHistory(read(params)?))),
     ("_openagents/history/read", Scope::View, |_, params| Ok(Call::ReadHistory(read(params)?))),
     ("_openagents/history/line", Scope::View, |_, params| Ok(Call::ReadHistoryLine(read(params)?))),
+    ("_openagents/sessions/search", Scope::View, |_, params| Ok(Call::SearchSessions(read(params)?))),
     ("_openagents/trust/list", Scope::View, |_, params| Ok(Call::TrustedWorkspaces(read(params)?))),
     // On this computer only.
     ("_openagents/trust/add", Scope::Admin, |_, params| Ok(Call::TrustWorkspace(read(params)?))),

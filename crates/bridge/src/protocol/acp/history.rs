@@ -5,12 +5,14 @@ use crate::base::error::Fault;
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    history::{Event, History, Part, Provider, Query, Transcript},
+    history::{Event, History, Part, Provider, Query, Transcript, query_words},
     replay::Replay,
+    text,
 };
+use openagents_sessions::{HistoryIndexer, Passage};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 /// Time for the list; a first one over many gigabytes takes longer and is continued by the next request.
 const LIST_TIME: Duration = Duration::from_secs(5);
@@ -18,6 +20,15 @@ const LIST_TIME: Duration = Duration::from_secs(5);
 const READ_TIME: Duration = Duration::from_secs(5);
 /// Rows of a page, unless the client wants fewer.
 const ROWS: usize = 200;
+/// Sessions that a search returns.
+const FOUND: usize = 50;
+/// Bytes of a query.
+const QUERY: usize = 1_000;
+/// Time for the snippets of a search; what is late has none.
+const SNIPPETS: Duration = Duration::from_millis(200);
+/// Bytes read for a snippet, and its characters.
+const SNIPPET_BYTES: u64 = 4 << 10;
+const SNIPPET: usize = 160;
 /// Bytes of a part: some hundred rows of a timeline.
 const PART: u64 = 512 << 10;
 
@@ -61,6 +72,71 @@ pub(crate) struct HistoryLine {
     session: SessionName,
     /// From 1.
     line: u64,
+}
+
+/// Params of `_openagents/sessions/search`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct SessionSearch {
+    query: String,
+    #[serde(default)]
+    limit: Option<usize>,
+    /// Sessions of this workspace count more.
+    #[serde(default)]
+    cwd: Option<PathBuf>,
+}
+
+/// Returns the sessions with all words of a query, best first, each with a line that has them. Blocks.
+pub(super) fn search(
+    history: &History,
+    index: &HistoryIndexer,
+    search: &SessionSearch,
+) -> Result<Value, Fault> {
+    let limit = search.limit.unwrap_or(FOUND).min(FOUND);
+    let is_near = |row: &Transcript| row.cwd.is_some() && row.cwd == search.cwd;
+    let now = jiff::Timestamp::now().as_millisecond();
+    let query = openagents_sessions::prune::head(&search.query, QUERY);
+    let found = index.search(query, limit, now, &is_near).map_err(|error| {
+        Fault::internal(format!("The index of other agents' sessions could not be searched: {error}."))
+    })?;
+    let budget = within(SNIPPETS);
+    let words = query_words(query);
+    let sessions: Vec<Value> = found
+        .passages
+        .iter()
+        .map(|passage| {
+            let mut shown = row(&passage.session);
+            shown["line"] = passage.line.into();
+            shown["matches"] = passage.matches.into();
+            if let Some(snippet) = snippet(history, passage, &words, &budget) {
+                shown["snippet"] = snippet.into();
+            }
+            shown
+        })
+        .collect();
+    let progress = index.progress();
+    Ok(json!({
+        "sessions": sessions,
+        "more": found.truncated,
+        "indexing": {"done": progress.done, "total": progress.total},
+    }))
+}
+
+/// Returns the text of a passage around its first word; `None` if it is the title, or gone.
+fn snippet(history: &History, passage: &Passage, words: &[String], budget: &Budget) -> Option<String> {
+    if passage.line == 0 || budget.spent() {
+        return None;
+    }
+    let part = history.part(&passage.session, Part::Around(passage.line), SNIPPET_BYTES, budget).ok()?;
+    let own = part.events.iter().filter(|event| event.line == passage.line);
+    let place = |event: &&Event| {
+        let text = event.text.to_lowercase();
+        words.iter().filter_map(|word| text.find(word.as_str())).min()
+    };
+    let (event, at) = own.filter_map(|event| Some((event, place(&event)?))).next()?;
+    // Lower case may have another length.
+    let from = event.text.floor_char_boundary(at.saturating_sub(SNIPPET / 3));
+    let before = if from > 0 { "…" } else { "" };
+    Some(format!("{before}{}", text::line(&event.text[from..], SNIPPET)))
 }
 
 /// Returns a page of the list, newest first. Blocks.

@@ -3,7 +3,7 @@
 use super::{
     answer::Answer,
     calls::Methods,
-    history::{self, HistoryLine, HistoryPage, HistoryPart},
+    history::{self, HistoryLine, HistoryPage, HistoryPart, SessionSearch},
 };
 use crate::base::{error::Fault, pass::Who};
 use openagents_core::history::History;
@@ -23,6 +23,15 @@ impl Methods {
     pub(super) async fn read_history_line(&self, line: HistoryLine) -> Result<Answer, Fault> {
         let history = self.history_here()?;
         run_blocking(move || history::line(&history, &line)).await.ok_or_else(stopped)?.map(Answer::Now)
+    }
+
+    pub(super) async fn search_sessions(&self, search: SessionSearch) -> Result<Answer, Fault> {
+        let (history, index) = (self.history_here()?, self.services.history_index.clone());
+        index.look();
+        run_blocking(move || history::search(&history, &index, &search))
+            .await
+            .ok_or_else(stopped)?
+            .map(Answer::Now)
     }
 
     /// Other agents' sessions stay on this computer.

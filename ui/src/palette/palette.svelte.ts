@@ -1,0 +1,63 @@
+import type { PastSession } from '../connection/history-wire';
+import type { Link } from '../connection/link.svelte';
+import { sentence } from '../connection/sentence';
+import { METHODS } from '../connection/wire';
+
+/** A session with a passage that has the words of a query. */
+export interface FoundSession extends PastSession {
+  /** Line of its log; 0 if its title has the words. */
+  line: number;
+  matches: number;
+  snippet?: string;
+}
+
+interface SearchAnswer {
+  sessions: FoundSession[];
+  more: boolean;
+  indexing: { done: number; total: number };
+}
+
+/** Milliseconds without a key before the index is asked. */
+const PAUSE = 40;
+
+/** The search of the palette: what it found for the newest query. */
+export class Search {
+  found = $state.raw<readonly FoundSession[]>([]);
+  /** The query that `found` answers. */
+  answered = $state('');
+  indexing = $state.raw({ done: 0, total: 0 });
+  problem = $state<string | null>(null);
+
+  readonly #link: Link;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #asked = '';
+
+  constructor(link: Link) {
+    this.#link = link;
+  }
+
+  /** Searches for a query, unless another one follows at once. */
+  ask(query: string, cwd: string | null): void {
+    clearTimeout(this.#timer);
+    this.#asked = query;
+    if (query.trim() === '') {
+      this.found = [];
+      this.answered = query;
+      return;
+    }
+    this.#timer = setTimeout(() => void this.#search(query, cwd), PAUSE);
+  }
+
+  async #search(query: string, cwd: string | null): Promise<void> {
+    try {
+      const answer = await this.#link.request<SearchAnswer>(`${METHODS.sessions}/search`, { query, limit: 20, ...(cwd === null ? {} : { cwd }) });
+      if (query !== this.#asked) return;
+      this.found = answer.sessions;
+      this.indexing = answer.indexing;
+      this.answered = query;
+      this.problem = null;
+    } catch (error) {
+      if (query === this.#asked && this.#link.state.name === 'live') this.problem = sentence(error);
+    }
+  }
+}
