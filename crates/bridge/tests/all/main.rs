@@ -18,6 +18,7 @@ mod devices;
 mod endpoints;
 mod faults;
 mod garbage;
+mod history;
 mod ios;
 mod ios_ask;
 mod kill;

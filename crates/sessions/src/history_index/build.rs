@@ -1,13 +1,16 @@
 //! Brings the index up to date: new sessions, appended lines, vanished sessions.
 
-use super::HistoryIndex;
+use super::index::HistoryIndex;
 use openagents_core::{
     CancellationToken,
     budget::Budget,
     history::{EventKind, History, Part, Provider, Query, Transcript, index_words},
 };
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
-use std::{collections::HashSet, time::Duration};
+use rusqlite::{Connection, Transaction, params};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
 /// Bytes of text of one session that are indexed.
 const TEXT: u64 = 256 << 10;
@@ -50,12 +53,21 @@ impl HistoryIndex {
         if listing.unread == 0 && !listing.timed_out && !cancel.is_cancelled() {
             self.drop_vanished(&listing.rows)?;
         }
-        for (done, row) in listing.rows.iter().enumerate() {
-            progress(IndexProgress { done, total });
+        let mut known = indexed(&self.writer.lock())?;
+        let mut stale = Vec::new();
+        for row in listing.rows {
+            let size = std::fs::metadata(&row.file_path).map_or(0, |file| file.len());
+            let known = known.remove(&(row.provider.as_str().to_owned(), row.id.clone()));
+            if known.as_ref().is_none_or(|known| known.size != size || known.updated_at != row.updated_at) {
+                stale.push((row, size, known));
+            }
+        }
+        for (at, (row, size, known)) in stale.iter().enumerate() {
+            progress(IndexProgress { done: total - stale.len() + at, total });
             if cancel.is_cancelled() {
                 return Ok(());
             }
-            self.index(history, row, cancel)?;
+            self.index(history, row, *size, known.as_ref(), cancel)?;
         }
         progress(IndexProgress { done: total, total });
         Ok(())
@@ -78,15 +90,16 @@ impl HistoryIndex {
         transaction.commit()
     }
 
-    fn index(&self, history: &History, row: &Transcript, cancel: &CancellationToken) -> rusqlite::Result<()> {
-        let size = std::fs::metadata(&row.file_path).map_or(0, |file| file.len());
-        let known = indexed(&self.writer.lock(), row)?;
-        if known.as_ref().is_some_and(|known| known.size == size && known.updated_at == row.updated_at) {
-            return Ok(());
-        }
+    fn index(
+        &self,
+        history: &History,
+        row: &Transcript,
+        size: u64,
+        known: Option<&Indexed>,
+        cancel: &CancellationToken,
+    ) -> rusqlite::Result<()> {
         // A log that only grows is read on from where it ended.
-        let goes_on =
-            known.as_ref().filter(|known| appends(row.provider) && size >= known.upto && known.upto > 0);
+        let goes_on = known.filter(|known| appends(row.provider) && size >= known.upto && known.upto > 0);
         let (mut upto, mut bytes) = goes_on.map_or((0, 0), |known| (known.upto, known.bytes));
         let mut passages = Vec::new();
         if goes_on.is_none() {
@@ -113,7 +126,7 @@ impl HistoryIndex {
         }
         let mut writer = self.writer.lock();
         let transaction = writer.transaction()?;
-        if let Some(known) = known.as_ref().filter(|_| goes_on.is_none()) {
+        if let Some(known) = known.filter(|_| goes_on.is_none()) {
             forget(&transaction, known.key)?;
         }
         transaction.execute(
@@ -170,20 +183,21 @@ fn appends(provider: Provider) -> bool {
     )
 }
 
-fn indexed(connection: &Connection, row: &Transcript) -> rusqlite::Result<Option<Indexed>> {
-    let mut statement = connection.prepare_cached(
-        "SELECT key, size, updated_at, upto, bytes FROM sessions WHERE provider = ?1 AND id = ?2",
-    )?;
+/// Returns what is indexed, by provider and id.
+fn indexed(connection: &Connection) -> rusqlite::Result<HashMap<(String, String), Indexed>> {
+    let mut statement =
+        connection.prepare_cached("SELECT provider, id, key, size, updated_at, upto, bytes FROM sessions")?;
     let read = |row: &rusqlite::Row<'_>| {
-        Ok(Indexed {
-            key: row.get(0)?,
-            size: row.get(1)?,
-            updated_at: row.get(2)?,
-            upto: row.get(3)?,
-            bytes: row.get(4)?,
-        })
+        let known = Indexed {
+            key: row.get(2)?,
+            size: row.get(3)?,
+            updated_at: row.get(4)?,
+            upto: row.get(5)?,
+            bytes: row.get(6)?,
+        };
+        Ok(((row.get(0)?, row.get(1)?), known))
     };
-    statement.query_row([row.provider.as_str(), &row.id], read).optional()
+    statement.query_map([], read)?.collect()
 }
 
 fn forget(transaction: &Transaction<'_>, session: i64) -> rusqlite::Result<()> {

@@ -1,6 +1,6 @@
 //! Keeps the index up to date on a thread of its own.
 
-use super::{HistoryIndex, IndexProgress, IndexedMatches};
+use super::{build::IndexProgress, index::HistoryIndex, search::IndexedMatches};
 use openagents_core::{
     CancellationToken,
     history::{History, Transcript},

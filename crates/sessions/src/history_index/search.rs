@@ -1,6 +1,6 @@
 //! Finds passages by their words.
 
-use super::{HistoryIndex, build::Kind};
+use super::{build::Kind, index::HistoryIndex};
 use openagents_core::history::{Transcript, query_words};
 use std::collections::HashMap;
 

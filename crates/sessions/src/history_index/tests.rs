@@ -1,10 +1,13 @@
-use super::*;
+use super::{
+    build::IndexProgress,
+    index::{FILE, HistoryIndex},
+};
 use openagents_core::{
     CancellationToken,
     history::{History, HistoryRoots, MemoryIndex, Provider},
 };
 use serde_json::json;
-use std::{fs, io::Write, sync::Arc};
+use std::{fs, io::Write, path::PathBuf, sync::Arc};
 
 struct Bench {
     folder: tempfile::TempDir,

@@ -1,0 +1,64 @@
+//! The file of the index: opening, its state, forgetting everything.
+
+use super::schema;
+use crate::store::create_folder;
+use parking_lot::Mutex;
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
+
+/// Name of the file in the data folder.
+pub(super) const FILE: &str = "history.db";
+
+/// The index; see the documentation of this folder.
+#[derive(Debug)]
+pub struct HistoryIndex {
+    path: PathBuf,
+    /// A search does not wait for the writer.
+    pub(super) writer: Mutex<Connection>,
+    pub(super) reader: Mutex<Connection>,
+}
+
+/// What the index holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IndexStatus {
+    /// Sessions that are indexed.
+    pub sessions: u64,
+    /// Of them those of which only the first 256 KiB of text are.
+    pub cut: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+}
+
+impl HistoryIndex {
+    /// Opens or creates the index in the data folder `home`. Blocks.
+    pub fn open(home: &Path) -> rusqlite::Result<Self> {
+        let path = home.join(FILE);
+        // An error occurs again when the file is opened.
+        let _ = create_folder(home);
+        let writer = schema::connect(&path).or_else(|error| schema::renew(&path, &error))?;
+        let reader = schema::connect(&path)?;
+        Ok(Self { path, writer: Mutex::new(writer), reader: Mutex::new(reader) })
+    }
+
+    /// Returns what the index holds. Blocks.
+    pub fn status(&self) -> rusqlite::Result<IndexStatus> {
+        let (sessions, cut) = self.reader.lock().query_row(
+            "SELECT count(*), coalesce(sum(cut), 0) FROM sessions",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )?;
+        let bytes = std::fs::metadata(&self.path).map_or(0, |file| file.len());
+        Ok(IndexStatus { sessions, cut, bytes })
+    }
+
+    /// Forgets everything. Blocks.
+    pub fn clear(&self) -> rusqlite::Result<()> {
+        let mut writer = self.writer.lock();
+        let transaction = writer.transaction()?;
+        transaction.execute_batch(
+            "DELETE FROM sessions; DELETE FROM passages; INSERT INTO words(words) VALUES ('delete-all');",
+        )?;
+        transaction.commit()?;
+        writer.execute_batch("VACUUM")
+    }
+}
