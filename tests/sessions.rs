@@ -151,3 +151,17 @@ fn a_tool_says_when_a_cap_cut_its_result() -> Result<()> {
     );
     Ok(())
 }
+
+#[test]
+fn the_index_is_filled_on_request_and_what_was_found_is_counted() -> Result<()> {
+    let desk = desk()?;
+    assert_eq!(json(&desk, &["sessions", "index", "--json"])?["sessions"], 0);
+    assert_eq!(json(&desk, &["sessions", "index", "--wait", "--json"])?["sessions"], 1);
+    assert_eq!(json(&desk, &["sessions", "index", "--clear", "--json"])?["sessions"], 0);
+    let stats = json(&desk, &["sessions", "stats", "--json"])?;
+    let of = |provider: &str| stats.as_array()?.iter().find(|row| row["provider"] == provider).cloned();
+    let codex = of("codex").context("codex")?;
+    assert_eq!((&codex["sessions"], &codex["hidden"], &codex["badLines"]), (&json!(2), &json!(1), &json!(0)));
+    assert_eq!(of("gemini").context("gemini")?["sessions"], 0);
+    Ok(())
+}

@@ -45,7 +45,7 @@ pub(crate) enum Command {
     Acp,
     /// Let other agents search here: speak the Model Context Protocol on standard input and output
     Mcp(Mcp),
-    /// List, show and search the past sessions of Codex and Claude Code
+    /// List, show and search the past sessions of other agents
     #[command(subcommand)]
     Sessions(Sessions),
     /// List, download, add, verify, choose and remove the models on this computer
@@ -247,11 +247,35 @@ pub(crate) enum Sessions {
         #[command(flatten)]
         filter: Filter,
     },
+    /// Show how much of the past sessions the full-text index has
+    Index(IndexCommand),
+    /// Count what was found of each agent, and what of it is not understood
+    Stats {
+        /// JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct IndexCommand {
+    /// Index what is new first
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// Forget everything and index it again
+    #[arg(long)]
+    pub(crate) rebuild: bool,
+    /// Forget everything
+    #[arg(long, conflicts_with_all = ["wait", "rebuild"])]
+    pub(crate) clear: bool,
+    /// JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Filter {
-    /// Only sessions of this agent: codex or claude-code
+    /// Only sessions of this agent, such as codex or claude-code
     #[arg(long, value_parser = provider)]
     pub(crate) provider: Option<Provider>,
     /// Only sessions that ran in this directory

@@ -25,7 +25,7 @@
 //! | 3 | `explore` | `openagents explore` |
 //! | 3 | `find` | `openagents find` |
 //! | 3 | `mcp` | `openagents mcp` |
-//! | 3 | `sessions` | `openagents sessions` |
+//! | 3 | `session_index` | `openagents sessions index` and `stats` |
 //! | 4 | `attach` | `openagents attach` |
 //! | 4 | `doctor` | `openagents doctor` |
 //! | 4 | `models` | `openagents models` |
@@ -33,6 +33,7 @@
 //! | 4 | `privacy` | `openagents privacy` |
 //! | 4 | `tools` | `openagents tools` |
 //! | 4 | `serve` | `openagents serve` |
+//! | 4 | `sessions` | `openagents sessions` |
 //! | 4 | `workspaces` | `openagents workspaces` |
 
 mod acp;
@@ -54,6 +55,7 @@ mod privacy;
 mod question;
 mod runtime;
 mod serve;
+mod session_index;
 mod sessions;
 mod signals;
 mod surroundings;

@@ -2,7 +2,7 @@
 
 use crate::{
     args::{Filter, Sessions},
-    output, surroundings,
+    output, session_index, surroundings,
 };
 use anyhow::Context;
 use openagents_core::{
@@ -30,6 +30,8 @@ pub(crate) fn run(command: &Sessions) -> anyhow::Result<ExitCode> {
         Sessions::List(filter) => list(filter),
         Sessions::Show { id, limit, json } => show(id, *limit, *json),
         Sessions::Search { pattern, filter } => search(pattern, filter),
+        Sessions::Index(command) => session_index::index(command),
+        Sessions::Stats { json } => session_index::stats(*json),
     }
 }
 
@@ -40,7 +42,7 @@ fn list(filter: &Filter) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if rows.is_empty() {
-        output::line("No sessions. Codex keeps them in ~/.codex, Claude Code in ~/.claude.")?;
+        output::line("No sessions. `openagents sessions stats` says whose are looked for.")?;
     }
     let now = output::now_ms();
     for row in &rows {
