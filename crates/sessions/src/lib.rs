@@ -20,16 +20,18 @@
 //! | 1 | `scope` | the session or delegate of an update |
 //! | 1 | `wake` | waking connections |
 //! | 2 | `store` | sessions, updates, approvals and decisions in SQLite; one thread writes |
+//! | 3 | `cache_file` | a database file that can be made anew |
 //! | 3 | `changes` | changes in the list of sessions |
 //! | 3 | `error` | `SessionError` |
-//! | 3 | `history_index` | the full-text index of other agents' sessions |
-//! | 3 | `transcripts` | the cache of parsed transcripts of other agents |
 //! | 3 | `trusted` | the workspaces that a person trusts |
+//! | 4 | `history_index` | the full-text index of other agents' sessions |
 //! | 4 | `live` | one session in memory: end of the log, queue, approvals, readers; folding a log |
+//! | 4 | `transcripts` | the cache of parsed transcripts of other agents |
 //! | 5 | `registry` | all sessions: finding, creating, listing; known workspaces |
 //! | 6 | `turns` | routing prompts, running turns, delegates, answers to approvals |
 
 mod blocking;
+mod cache_file;
 mod changes;
 mod error;
 mod history_index;

@@ -3,22 +3,30 @@
 //! It belongs to no process: a bridge and any number of commands use it at the same time. Nothing in it is worth an
 //! error. A damaged file, or one of another version, is replaced by an empty one.
 
-use crate::store::{create_folder, create_private};
+use crate::{cache_file::CacheFile, store::create_folder};
 use openagents_core::history::{FileStamp, MemoryIndex, READER_VERSION, Transcript, TranscriptIndex};
 use parking_lot::Mutex;
-use rusqlite::{Connection, ErrorCode, params};
+use rusqlite::{Connection, params};
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
 };
 
 /// Name of the file in the data folder.
 const FILE: &str = "transcripts.sqlite";
 
-/// How long a statement waits for another process.
-const BUSY: Duration = Duration::from_secs(1);
+const CACHE: CacheFile = CacheFile {
+    what: "the cache of transcripts",
+    // That of the reader that parsed its rows.
+    version: READER_VERSION,
+    tables: "CREATE TABLE transcripts (
+        path TEXT PRIMARY KEY NOT NULL,
+        size INTEGER NOT NULL,
+        mtime_ns INTEGER NOT NULL,
+        row_json TEXT NOT NULL
+    ) STRICT;",
+};
 
 /// A [`TranscriptIndex`] on disk.
 #[derive(Debug)]
@@ -33,7 +41,7 @@ impl TranscriptCache {
         let path = home.join(FILE);
         // An error occurs again when the file is opened.
         let _ = create_folder(home);
-        match connect(&path).or_else(|error| renew(&path, &error)) {
+        match CACHE.open(&path) {
             Ok(connection) => Arc::new(Self { path, connection: Mutex::new(connection) }),
             Err(error) => {
                 tracing::warn!(%error, path = %path.display(), "the cache of transcripts is kept in memory");
@@ -46,7 +54,7 @@ impl TranscriptCache {
     fn with<T: Default>(&self, mut run: impl FnMut(&mut Connection) -> rusqlite::Result<T>) -> T {
         let mut connection = self.connection.lock();
         let result = run(&mut connection).or_else(|error| {
-            *connection = renew(&self.path, &error)?;
+            *connection = CACHE.renew(&self.path, &error)?;
             run(&mut connection)
         });
         result.unwrap_or_else(|error| {
@@ -74,47 +82,6 @@ impl TranscriptIndex for TranscriptCache {
             self.with(|connection| save(connection, &rows));
         }
     }
-}
-
-/// Opens the file. Its version is that of the reader that parsed its rows; a file of another one counts as damaged.
-fn connect(path: &Path) -> rusqlite::Result<Connection> {
-    create_private(path);
-    let mut connection = Connection::open(path)?;
-    connection.busy_timeout(BUSY)?;
-    connection.pragma_update(None, "journal_mode", "WAL")?;
-    connection.pragma_update(None, "synchronous", "NORMAL")?;
-    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    match transaction.query_row("PRAGMA user_version", [], |row| row.get(0))? {
-        0 => {
-            transaction.execute_batch(
-                "CREATE TABLE transcripts (
-                    path TEXT PRIMARY KEY NOT NULL,
-                    size INTEGER NOT NULL,
-                    mtime_ns INTEGER NOT NULL,
-                    row_json TEXT NOT NULL
-                ) STRICT;",
-            )?;
-            transaction.pragma_update(None, "user_version", READER_VERSION)?;
-        }
-        READER_VERSION => {}
-        _ => return Err(rusqlite::Error::InvalidQuery),
-    }
-    transaction.commit()?;
-    Ok(connection)
-}
-
-/// Replaces the file by an empty one, unless it is only busy. A process that still has the old one keeps using it.
-fn renew(path: &Path, error: &rusqlite::Error) -> rusqlite::Result<Connection> {
-    if !matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) {
-        tracing::warn!(%error, path = %path.display(), "the cache of transcripts is made anew");
-        for suffix in ["", "-wal", "-shm"] {
-            let mut file = path.as_os_str().to_owned();
-            file.push(suffix);
-            // A missing file is removed already; any other error occurs again.
-            let _ = std::fs::remove_file(file);
-        }
-    }
-    connect(path)
 }
 
 /// Returns size, modification time and row of every transcript below a folder.

@@ -1,6 +1,6 @@
 //! The file of the index: opening, its state, forgetting everything.
 
-use super::schema;
+use super::schema::INDEX;
 use crate::store::create_folder;
 use parking_lot::Mutex;
 use rusqlite::Connection;
@@ -35,8 +35,7 @@ impl HistoryIndex {
         let path = home.join(FILE);
         // An error occurs again when the file is opened.
         let _ = create_folder(home);
-        let writer = schema::connect(&path).or_else(|error| schema::renew(&path, &error))?;
-        let reader = schema::connect(&path)?;
+        let (writer, reader) = (INDEX.open(&path)?, INDEX.open(&path)?);
         Ok(Self { path, writer: Mutex::new(writer), reader: Mutex::new(reader) })
     }
 

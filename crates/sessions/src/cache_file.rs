@@ -1,0 +1,59 @@
+//! A database file that can be made anew at any time, and that several processes share.
+
+use crate::store::create_private;
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use std::{path::Path, time::Duration};
+
+/// How long a statement waits for another process.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// A kind of such a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CacheFile {
+    /// Named when the file is made anew.
+    pub(crate) what: &'static str,
+    /// A file of another version counts as damaged.
+    pub(crate) version: u32,
+    /// Creates the tables.
+    pub(crate) tables: &'static str,
+}
+
+impl CacheFile {
+    /// Opens the file; makes it anew if it is damaged. Blocks.
+    pub(crate) fn open(&self, path: &Path) -> rusqlite::Result<Connection> {
+        self.connect(path).or_else(|error| self.renew(path, &error))
+    }
+
+    /// Replaces the file by an empty one, unless it is only busy. A process that still has the old one keeps using it.
+    pub(crate) fn renew(&self, path: &Path, error: &rusqlite::Error) -> rusqlite::Result<Connection> {
+        if !matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) {
+            tracing::warn!(%error, path = %path.display(), "{} is made anew", self.what);
+            for suffix in ["", "-wal", "-shm"] {
+                let mut file = path.as_os_str().to_owned();
+                file.push(suffix);
+                // A missing file is removed already; any other error occurs again.
+                let _ = std::fs::remove_file(file);
+            }
+        }
+        self.connect(path)
+    }
+
+    fn connect(&self, path: &Path) -> rusqlite::Result<Connection> {
+        create_private(path);
+        let mut connection = Connection::open(path)?;
+        connection.busy_timeout(BUSY)?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        match transaction.query_row("PRAGMA user_version", [], |row| row.get::<_, u32>(0))? {
+            0 => {
+                transaction.execute_batch(self.tables)?;
+                transaction.pragma_update(None, "user_version", self.version)?;
+            }
+            found if found == self.version => {}
+            _ => return Err(rusqlite::Error::InvalidQuery),
+        }
+        transaction.commit()?;
+        Ok(connection)
+    }
+}
