@@ -22,8 +22,7 @@ use tokio_tungstenite::{
 const RUNS: usize = 7;
 
 /// The steps that the measured plan must hold.
-const STEPS: [&str; 5] =
-    ["session.list", "session.search", "session.analyze", "search.grep", "content.get_span"];
+const STEPS: [&str; 4] = ["session.search", "session.analyze", "search.grep", "content.get_span"];
 
 /// Measures explorations on a server that was started for it.
 pub(crate) fn measure(made: &Synthetic, table: &mut Table) -> Result<()> {
