@@ -31,6 +31,18 @@ pub(crate) mod history {
     pub(crate) const MANIFEST: u64 = 1 << 20;
     /// Ids of messages that number the lines of a document; a larger id is not a counter.
     pub(crate) const NUMBERED: usize = 1 << 20;
+    /// Time that an agent's lock on its database is waited for: an agent's own changes take less, a migration more.
+    pub(crate) const DATABASE_BUSY: Duration = Duration::from_millis(250);
+    /// Attempts at a database that changes while it is read.
+    pub(crate) const DATABASE_READS: usize = 4;
+    /// Steps of a query between two checks of the clock: well below a millisecond.
+    pub(crate) const DATABASE_STEPS: i32 = 10_000;
+    /// Bytes of a database that is copied: it takes a second, and this much space until the next copy.
+    pub(crate) const DATABASE_COPY: u64 = 512 << 20;
+    /// Databases whose sessions are remembered as long as they stay the same: more than any agent has.
+    pub(crate) const DATABASES: usize = 8;
+    /// Time for reading one session of a database, which takes milliseconds.
+    pub(crate) const DATABASE_SESSION: Duration = Duration::from_secs(10);
     /// Base64 characters in a row; a longer run is data, not text.
     pub(crate) const BLOB: usize = 512;
     /// Assumed compression ratio of a log at level 3, conservative.

@@ -35,15 +35,28 @@ struct Agent {
 }
 
 impl Agent {
+    /// Sets up an agent that has ended.
     fn new(provider: Provider) -> Self {
+        Self::with(provider, &[""])
+    }
+
+    /// Sets up an agent whose databases have the files with these suffixes, beside a log the files of one that crashed.
+    fn with(provider: Provider, suffixes: &[&str]) -> Self {
         let agent = Self { folder: tempfile::tempdir().unwrap(), provider };
         let from =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/agents").join(provider.as_str());
         for path in files(&from) {
             let to = agent.folder.path().join(path.strip_prefix(&from).unwrap());
             fs::create_dir_all(to.parent().unwrap()).unwrap();
-            fs::copy(&path, &to).unwrap();
-            fs::File::options().write(true).open(&to).unwrap().set_modified(UNIX_EPOCH + FILE_TIME).unwrap();
+            if to.extension().is_some_and(|extension| extension == "sql") {
+                database(&fs::read_to_string(&path).unwrap(), &to.with_extension(""), suffixes);
+            } else {
+                fs::copy(&path, &to).unwrap();
+            }
+        }
+        for path in files(agent.folder.path()) {
+            let file = fs::File::options().write(true).open(path).unwrap();
+            file.set_modified(UNIX_EPOCH + FILE_TIME).unwrap();
         }
         agent
     }
@@ -109,6 +122,21 @@ impl Agent {
     }
 }
 
+/// Makes a database at `to`. Its files are those of a running agent if there is one for its log.
+fn database(sql: &str, to: &Path, suffixes: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |at: &Path, suffix: &str| PathBuf::from(format!("{}{suffix}", at.display()));
+    let from = folder.path().join("a.db");
+    let agent = rusqlite::Connection::open(&from).unwrap();
+    agent.execute_batch("PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0;").unwrap();
+    agent.execute_batch(&format!("BEGIN; {sql} COMMIT;")).unwrap();
+    let mut running = Some(agent).filter(|_| suffixes.contains(&"-wal"));
+    for suffix in suffixes {
+        fs::copy(name(&from, suffix), name(to, suffix)).unwrap();
+    }
+    running.take();
+}
+
 fn rendered(event: &Event) -> String {
     let name = match &event.kind {
         EventKind::ToolCall { name } => format!(" {name}"),
@@ -170,6 +198,18 @@ fn check(provider: Provider) {
     let before = state(agent.folder.path());
     insta::assert_snapshot!(provider.as_str(), agent.rendered());
     assert_eq!(state(agent.folder.path()), before, "a reader wrote into the folder");
+}
+
+/// Checks that a log beside a database is read, and that nothing is written beside it either.
+fn check_databases(provider: Provider) {
+    check(provider);
+    let expected = Agent::new(provider).rendered();
+    for suffixes in [&["", "-wal", "-shm"][..], &["", "-wal"]] {
+        let agent = Agent::with(provider, suffixes);
+        let before = state(agent.folder.path());
+        assert_eq!(agent.rendered(), expected, "with {suffixes:?}");
+        assert_eq!(state(agent.folder.path()), before, "a reader wrote into the folder");
+    }
 }
 
 #[test]
@@ -380,4 +420,9 @@ fn cline() {
 #[test]
 fn droid() {
     check(Provider::Droid);
+}
+
+#[test]
+fn opencode() {
+    check_databases(Provider::Opencode);
 }

@@ -81,7 +81,7 @@ pub(super) fn of_call(tool: &str, call: Option<&str>, input: Option<&Node<'_>>) 
     action.input = Some(input.to_value());
     match tool {
         "update_plan" => action.tasks = list(input.get("plan"), "step"),
-        "TodoWrite" | "todo_write" => action.tasks = list(input.get("todos"), "content"),
+        "TodoWrite" | "todo_write" | "todowrite" => action.tasks = list(input.get("todos"), "content"),
         "TaskCreate" => action.tasks = input.text("subject").map(|text| TaskChange::Added(text.to_owned())),
         "TaskUpdate" => action.tasks = marked(input),
         tool if SHELLS.contains(&tool) => {

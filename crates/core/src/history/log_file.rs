@@ -5,7 +5,10 @@ use super::{
     json::Node,
     transcript::{Provider, Transcript},
 };
-use std::path::PathBuf;
+use std::{
+    io,
+    path::{Component, Path, PathBuf},
+};
 use xxhash_rust::xxh32::xxh32;
 
 /// A log that was found but not opened.
@@ -24,10 +27,35 @@ impl LogFile {
     /// Stats a log; `None` if it is missing or not a regular file.
     pub(crate) fn stat(path: PathBuf, id: &str, subagent: bool, archived: bool) -> Option<Self> {
         let metadata = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file)?;
-        let modified = jiff::Timestamp::try_from(metadata.modified().ok()?).unwrap_or(jiff::Timestamp::MAX);
-        let mtime_ns = modified.as_nanosecond().clamp(i64::MIN.into(), i64::MAX.into()) as i64;
-        let stamp = FileStamp { size: metadata.len(), mtime_ns };
+        let stamp = FileStamp { size: metadata.len(), mtime_ns: changed_at(&metadata)? };
         Some(Self { path, stamp, id: id.to_owned(), subagent, archived })
+    }
+
+    /// Returns a session inside of a database: its path is below that of the file. `None` if its id cannot be a file's name.
+    pub(crate) fn in_database(database: &Path, id: &str, stamp: FileStamp, subagent: bool) -> Option<Self> {
+        let mut parts = Path::new(id).components();
+        let is_name = matches!(parts.next(), Some(Component::Normal(name)) if name == id);
+        is_name.then(|| Self { path: database.join(id), stamp, id: id.to_owned(), subagent, archived: false })
+    }
+
+    /// Splits the path of a session inside of a database.
+    pub(crate) fn database_and_id(path: &Path) -> io::Result<(&Path, &str)> {
+        let id = path.file_name().and_then(|name| name.to_str());
+        path.parent()
+            .zip(id)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "not a session in a database"))
+    }
+
+    /// Returns a listed log as it is now; one inside of a database as it was listed.
+    pub(crate) fn of(transcript: &Transcript) -> Self {
+        let (path, id) = (&transcript.file_path, &transcript.id);
+        Self::stat(path.clone(), id, transcript.subagent, false).unwrap_or_else(|| Self {
+            path: path.clone(),
+            stamp: FileStamp { size: 0, mtime_ns: transcript.updated_at.saturating_mul(1_000_000) },
+            id: id.clone(),
+            subagent: transcript.subagent,
+            archived: false,
+        })
     }
 
     /// Returns the time of the last change, in milliseconds since the epoch.
@@ -61,6 +89,12 @@ pub(crate) struct Summarised {
     pub(crate) row: Transcript,
     /// The title if the agent or a person gave it; `row` may have a prompt instead.
     pub(crate) given_title: Option<String>,
+}
+
+/// Returns the time of a file's or a folder's last change, in nanoseconds since the epoch.
+pub(crate) fn changed_at(metadata: &std::fs::Metadata) -> Option<i64> {
+    let modified = jiff::Timestamp::try_from(metadata.modified().ok()?).unwrap_or(jiff::Timestamp::MAX);
+    Some(modified.as_nanosecond().clamp(i64::MIN.into(), i64::MAX.into()) as i64)
 }
 
 /// Finds the log of another session by its id.

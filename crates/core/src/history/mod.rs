@@ -30,6 +30,7 @@ mod read;
 mod roots;
 mod search;
 mod source;
+mod sqlite;
 mod summary;
 mod title;
 mod transcript;

@@ -139,8 +139,7 @@ impl History {
         let source = self.source(transcript).ok()?;
         let name = source.format.names(&source.root).remove(&transcript.id);
         // Lines copied from a parent do not matter: a name is not a turn.
-        let file = || LogFile::stat(transcript.file_path.clone(), &transcript.id, transcript.subagent, false);
-        name.or_else(|| source.format.summarise(&file()?, &|_| None, budget).given_title)
+        name.or_else(|| source.format.summarise(&LogFile::of(transcript), &|_| None, budget).given_title)
     }
 }
 

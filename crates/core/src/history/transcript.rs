@@ -30,11 +30,13 @@ pub enum Provider {
     Cline,
     /// Factory Droid.
     Droid,
+    /// opencode.
+    Opencode,
 }
 
 impl Provider {
     /// Every provider.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Codex,
         Self::ClaudeCode,
         Self::Gemini,
@@ -46,6 +48,7 @@ impl Provider {
         Self::Amp,
         Self::Cline,
         Self::Droid,
+        Self::Opencode,
     ];
 
     /// Returns the name on the wire, such as `claude-code`.
@@ -62,6 +65,7 @@ impl Provider {
             Self::Amp => "amp",
             Self::Cline => "cline",
             Self::Droid => "droid",
+            Self::Opencode => "opencode",
         }
     }
 
@@ -79,6 +83,7 @@ impl Provider {
             Self::Amp => "Amp",
             Self::Cline => "Cline",
             Self::Droid => "Factory Droid",
+            Self::Opencode => "opencode",
         }
     }
 
@@ -95,6 +100,7 @@ impl Provider {
             Self::Copilot => "copilot --resume",
             Self::Cursor => "cursor-agent --resume",
             Self::Amp => "amp threads continue",
+            Self::Opencode => "opencode --session",
             Self::Pi | Self::OpenClaw | Self::Cline | Self::Droid => return None,
         };
         is_plain.then(|| format!("{command} {id}"))
@@ -113,6 +119,7 @@ impl Provider {
             ("clawdbot", Self::OpenClaw),
             ("factory", Self::Droid),
             ("factory-droid", Self::Droid),
+            ("open-code", Self::Opencode),
         ];
         let named = Self::ALL.into_iter().find(|provider| provider.as_str() == name);
         named.or_else(|| Some(short.into_iter().find(|(short, _)| *short == name)?.1))

@@ -12,6 +12,7 @@ mod cursor;
 mod droid;
 mod folder;
 mod gemini;
+mod opencode;
 mod patch;
 mod pi;
 mod qwen;
@@ -33,5 +34,6 @@ pub(super) fn of(provider: Provider) -> &'static dyn Format {
         Provider::Amp => &amp::Amp,
         Provider::Cline => &cline::Cline,
         Provider::Droid => &droid::Droid,
+        Provider::Opencode => &opencode::Opencode,
     }
 }

@@ -1,6 +1,7 @@
 //! The records of a session that is not lines, a line each.
 
-use crate::history::lines::OpenLog;
+use crate::{history::lines::OpenLog, limits::history as limits};
+use serde::Serialize;
 use std::io::Cursor;
 
 #[derive(Default)]
@@ -16,6 +17,20 @@ impl Records {
         self.text.extend(json.chars().map(|c| if matches!(c, '\n' | '\r') { ' ' } else { c }));
         self.text.push('\n');
         self.lines += 1;
+    }
+
+    /// Adds a record as the next line; a bad line if the session is too long to be in memory.
+    pub(super) fn add(&mut self, record: &impl Serialize) {
+        match serde_json::to_string(record) {
+            Ok(json) if self.text.len() + json.len() < limits::DOCUMENT as usize => self.push(&json),
+            _ => self.bad(""),
+        }
+    }
+
+    /// Adds a line that counts as a bad one, for a text that should be JSON.
+    pub(super) fn bad(&mut self, text: &str) {
+        let start = &text[..text.floor_char_boundary(limits::TITLE)];
+        self.push(&format!("not JSON: {start}"));
     }
 
     /// Adds a record as line `number`, or as the next one if that is taken.

@@ -1,0 +1,129 @@
+//! Decodes one record.
+
+use super::parts;
+use crate::history::{
+    decoder::{Decoder, SessionFacts},
+    event::{Event, EventKind, TitleRank},
+    json::Node,
+    log_file::millis,
+    title,
+};
+use std::path::PathBuf;
+
+#[derive(Default)]
+pub(super) struct OpencodeDecoder {
+    facts: SessionFacts,
+}
+
+impl OpencodeDecoder {
+    /// Reads what the session says about itself.
+    fn about(&mut self, about: &Node<'_>, number: u64) -> Vec<Event> {
+        let facts = &mut self.facts;
+        facts.updated_at = facts.updated_at.max(millis(about.get("updated")));
+        facts.created_at = millis(about.get("created")).or(facts.created_at);
+        facts.subagent |= about.text("parent").is_some();
+        // The project's folder is `/` outside of repositories.
+        if let Some(directory) = about.text("directory").filter(|directory| !directory.is_empty()) {
+            facts.cwd = Some(PathBuf::from(directory));
+        }
+        let model = about.text("model").and_then(Node::parse).and_then(|model| named(&model));
+        facts.model = model.or(facts.model.take());
+        let title = title::given(about.text("title").filter(|title| !is_default(title)));
+        title
+            .into_iter()
+            .map(|title| Event::new(number, None, EventKind::Title(TitleRank::Model), title))
+            .collect()
+    }
+
+    /// Reads what an agent's message says beside its parts.
+    fn answer(&mut self, message: &Node<'_>) {
+        if let Some(model) = message.get("model").and_then(named) {
+            self.facts.model = Some(model);
+        }
+        if let Some(tokens) = message.get("tokens") {
+            let cache = tokens.get("cache");
+            let counts = ["input", "output", "reasoning"].map(|kind| tokens.count(kind));
+            let cached = ["read", "write"].map(|kind| cache.and_then(|cache| cache.count(kind)));
+            let sum: u64 = counts.into_iter().chain(cached).flatten().sum();
+            *self.facts.tokens.get_or_insert(0) += sum;
+        }
+    }
+
+    /// Decodes a message of 2.x.
+    fn entry(&mut self, kind: &str, data: &Node<'_>, number: u64, at: Option<i64>) -> Vec<Event> {
+        let at = data.get("time").and_then(|time| millis(time.get("created"))).or(at);
+        match kind {
+            "user" => prompt(data.text("text").into_iter(), number, at),
+            "assistant" => {
+                self.answer(data);
+                let content = data.get("content").map_or(&[][..], Node::items);
+                content.iter().flat_map(|part| parts::events(part, number, at)).collect()
+            }
+            "shell" => parts::typed_command(data, number, at),
+            _ => vec![],
+        }
+    }
+}
+
+impl Decoder for OpencodeDecoder {
+    fn line(&mut self, line: &str, number: u64) -> Option<Vec<Event>> {
+        let node = Node::parse_object(line)?;
+        if let Some(about) = node.get("about") {
+            return Some(self.about(about, number));
+        }
+        let at = millis(node.get("at"));
+        if let Some(part) = node.get("part") {
+            return Some(parts::events(part, number, at));
+        }
+        if let Some(kind) = node.text("entry") {
+            return Some(self.entry(kind, node.get("data")?, number, at));
+        }
+        if node.text("role") == Some("user") {
+            let texts = node.get("texts").map_or(&[][..], Node::items).iter();
+            return Some(prompt(texts.filter_map(Node::as_str), number, at));
+        }
+        self.answer(&node);
+        Some(vec![])
+    }
+
+    fn facts(&self) -> SessionFacts {
+        self.facts.clone()
+    }
+}
+
+fn prompt<'a>(texts: impl Iterator<Item = &'a str>, number: u64, at: Option<i64>) -> Vec<Event> {
+    let prompt = title::prompt(texts);
+    prompt.into_iter().map(|text| Event::new(number, at, EventKind::Prompt, text)).collect()
+}
+
+/// Returns the name of a model: a text, or an object with an id.
+fn named(model: &Node<'_>) -> Option<String> {
+    let name = model.as_str().or_else(|| model.text("id")).or_else(|| model.text("modelID"));
+    name.filter(|name| !name.is_empty()).map(str::to_owned)
+}
+
+/// Returns whether a title says no more than when the session, or the one that it is a fork of, began.
+fn is_default(title: &str) -> bool {
+    let title = title.split(" (fork #").next().unwrap_or(title);
+    let time = title.strip_prefix("New session - ").or_else(|| title.strip_prefix("Child session - "));
+    time.is_some_and(|time| time.parse::<jiff::Timestamp>().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_that_only_tell_the_time() {
+        let rows = [
+            ("New session - 2026-01-02T03:04:05.678Z", true),
+            ("Child session - 2026-01-02T03:04:05Z", true),
+            ("New session - tomorrow", false),
+            ("My New session - 2026-01-02T03:04:05.678Z", false),
+            ("New session - 2026-01-02T03:04:05.678Z (fork #1)", true),
+        ];
+        for (title, expected) in rows {
+            assert_eq!(is_default(title), expected, "{title}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Unfolds a session into records.
+
+use super::super::records::Records;
+use crate::history::{json::Node, lines::OpenLog, log_file::millis};
+use serde::Serialize;
+use serde_json::{json, value::RawValue};
+
+/// What a session says about itself.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct About {
+    pub(super) title: Option<String>,
+    pub(super) directory: Option<String>,
+    /// The session that started this one.
+    pub(super) parent: Option<String>,
+    /// Milliseconds since the epoch.
+    pub(super) created: Option<i64>,
+    /// Milliseconds since the epoch.
+    pub(super) updated: Option<i64>,
+    /// JSON.
+    pub(super) model: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Part<'a> {
+    at: Option<i64>,
+    part: &'a RawValue,
+}
+
+#[derive(Serialize)]
+struct Entry<'a> {
+    at: Option<i64>,
+    entry: &'a str,
+    data: &'a RawValue,
+}
+
+/// The message that parts belong to.
+#[derive(Default)]
+enum Message {
+    Person {
+        at: Option<i64>,
+        texts: Vec<String>,
+    },
+    Agent {
+        at: Option<i64>,
+    },
+    #[default]
+    Unknown,
+}
+
+#[derive(Default)]
+pub(super) struct Unfolded {
+    records: Records,
+    message: Message,
+}
+
+impl Unfolded {
+    pub(super) fn new(about: &About) -> Self {
+        let mut unfolded = Self::default();
+        unfolded.records.add(&json!({"about": about}));
+        unfolded
+    }
+
+    /// Begins with a description that is not JSON.
+    pub(super) fn bad(about: &str) -> Self {
+        let mut unfolded = Self::default();
+        unfolded.records.bad(about);
+        unfolded
+    }
+
+    /// Adds a message of 1.x; its parts follow. `data` is absent if it cannot be read.
+    pub(super) fn message(&mut self, at: Option<i64>, data: Option<&str>) {
+        self.end_message();
+        let Some(node) = data.and_then(Node::parse_object) else {
+            return self.records.bad(data.unwrap_or_default());
+        };
+        let at = node.get("time").and_then(|time| millis(time.get("created"))).or(at);
+        self.message = match node.text("role") {
+            Some("user") => Message::Person { at, texts: vec![] },
+            role => {
+                let (model, tokens) = (node.text("modelID"), node.get("tokens").map(Node::to_value));
+                self.records.add(&json!({"at": at, "role": role, "model": model, "tokens": tokens}));
+                Message::Agent { at }
+            }
+        };
+    }
+
+    /// Adds a part of the last message. Of a person's message, what was typed is kept.
+    pub(super) fn part(&mut self, at: Option<i64>, data: Option<&str>) {
+        let text = data.unwrap_or_default();
+        match &mut self.message {
+            Message::Person { texts, .. } => match Node::parse_object(text) {
+                Some(part) => texts.extend(typed(&part)),
+                None => self.records.bad(text),
+            },
+            Message::Agent { at: of_message } => {
+                let at = at.or(*of_message);
+                match serde_json::from_str(text) {
+                    Ok(part) => self.records.add(&Part { at, part }),
+                    Err(_) => self.records.bad(text),
+                }
+            }
+            Message::Unknown => {}
+        }
+    }
+
+    /// Adds a message of 2.x, which has its parts inside.
+    pub(super) fn entry(&mut self, kind: &str, at: Option<i64>, data: Option<&str>) {
+        match serde_json::from_str(data.unwrap_or_default()) {
+            Ok(data) => self.records.add(&Entry { at, entry: kind, data }),
+            Err(_) => self.records.bad(data.unwrap_or_default()),
+        }
+    }
+
+    /// Adds the time of the last change, in milliseconds since the epoch.
+    pub(super) fn updated(&mut self, updated: Option<i64>) {
+        self.end_message();
+        self.records.add(&json!({"about": About { updated, ..About::default() }}));
+    }
+
+    pub(super) fn into_log(mut self) -> OpenLog {
+        self.end_message();
+        self.records.into_log()
+    }
+
+    fn end_message(&mut self) {
+        if let Message::Person { at, texts } = std::mem::take(&mut self.message) {
+            self.records.add(&json!({"at": at, "role": "user", "texts": texts}));
+        }
+    }
+}
+
+/// Returns the text of a part if a person typed it.
+fn typed(part: &Node<'_>) -> Option<String> {
+    let is_typed = part.text("type") == Some("text") && !part.flag("synthetic") && !part.flag("ignored");
+    part.text("text").filter(|_| is_typed).map(str::to_owned)
+}

@@ -1,0 +1,20 @@
+//! Reads the database of another agent. Nothing is written beside it, no matter whether the agent is running, has ended
+//! or crashed.
+
+mod columns;
+mod connection;
+mod copy;
+mod error;
+mod files;
+mod read;
+mod remembered;
+mod tally;
+
+pub(crate) use columns::{Columns, number, text};
+pub(crate) use read::read;
+pub(crate) use remembered::Remembered;
+pub(crate) use tally::Tally;
+
+#[cfg(unix)]
+#[cfg(test)]
+mod tests;
