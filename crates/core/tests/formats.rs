@@ -426,3 +426,8 @@ fn droid() {
 fn opencode() {
     check_databases(Provider::Opencode);
 }
+
+#[test]
+fn goose() {
+    check_databases(Provider::Goose);
+}

@@ -86,6 +86,8 @@ mod tests {
             ),
             (&[("OPENCODE_DB", "/d/a.db")], Provider::Opencode, &["/d/a.db"]),
             (&[("OPENCODE_DB", ":memory:")], Provider::Opencode, &[]),
+            (&[("HOME", "/h")], Provider::Goose, &["/h/.local/share/goose"]),
+            (&[("HOME", "/h"), ("GOOSE_PATH_ROOT", "/g")], Provider::Goose, &["/g/data"]),
             (&[("HOME", "/h")], Provider::Copilot, &["/h/.copilot"]),
             (&[("HOME", "/h"), ("COPILOT_HOME", "/p")], Provider::Copilot, &["/p"]),
             (&[("HOME", "/h")], Provider::Qwen, &["/h/.qwen"]),

@@ -32,11 +32,13 @@ pub enum Provider {
     Droid,
     /// opencode.
     Opencode,
+    /// Goose, by Block.
+    Goose,
 }
 
 impl Provider {
     /// Every provider.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Codex,
         Self::ClaudeCode,
         Self::Gemini,
@@ -49,6 +51,7 @@ impl Provider {
         Self::Cline,
         Self::Droid,
         Self::Opencode,
+        Self::Goose,
     ];
 
     /// Returns the name on the wire, such as `claude-code`.
@@ -66,6 +69,7 @@ impl Provider {
             Self::Cline => "cline",
             Self::Droid => "droid",
             Self::Opencode => "opencode",
+            Self::Goose => "goose",
         }
     }
 
@@ -84,6 +88,7 @@ impl Provider {
             Self::Cline => "Cline",
             Self::Droid => "Factory Droid",
             Self::Opencode => "opencode",
+            Self::Goose => "Goose",
         }
     }
 
@@ -101,6 +106,7 @@ impl Provider {
             Self::Cursor => "cursor-agent --resume",
             Self::Amp => "amp threads continue",
             Self::Opencode => "opencode --session",
+            Self::Goose => "goose session --resume --session-id",
             Self::Pi | Self::OpenClaw | Self::Cline | Self::Droid => return None,
         };
         is_plain.then(|| format!("{command} {id}"))
@@ -120,6 +126,7 @@ impl Provider {
             ("factory", Self::Droid),
             ("factory-droid", Self::Droid),
             ("open-code", Self::Opencode),
+            ("codename-goose", Self::Goose),
         ];
         let named = Self::ALL.into_iter().find(|provider| provider.as_str() == name);
         named.or_else(|| Some(short.into_iter().find(|(short, _)| *short == name)?.1))

@@ -12,6 +12,7 @@ mod cursor;
 mod droid;
 mod folder;
 mod gemini;
+mod goose;
 mod opencode;
 mod patch;
 mod pi;
@@ -35,5 +36,6 @@ pub(super) fn of(provider: Provider) -> &'static dyn Format {
         Provider::Cline => &cline::Cline,
         Provider::Droid => &droid::Droid,
         Provider::Opencode => &opencode::Opencode,
+        Provider::Goose => &goose::Goose,
     }
 }
