@@ -1,7 +1,11 @@
 //! Opens a database in the way that leaves no trace.
 //!
 //! Measured: `immutable` reads a database without `-wal` and leaves no trace, but does not see the rows in a `-wal`; a
-//! plain read-only connection sees them, but writes to `-shm`, or creates both files.
+//! plain read-only connection sees them, but writes to `-shm`, or creates both files. `readonly_shm` writes to neither.
+//!
+//! One gap is left: if an agent ends, and removes its `-wal`, between the look at the files and SQLite's own (microseconds),
+//! SQLite makes an empty `-wal`, as the agent's next start does. It stays, because to remove it could break an agent that
+//! has just started.
 
 use super::{connection, copy, error::DatabaseError, files::Files};
 use crate::{budget::Budget, limits::history as limits};
