@@ -125,7 +125,8 @@ async fn one(socket: &mut Socket, id: usize, made: &Synthetic) -> Result<[f64; 3
                 bail!("a step timed out: {}", update["_meta"]);
             }
             Some("tool_call_update") if update["status"] == "failed" => bail!("a step failed: {update}"),
-            Some("agent_message_chunk") => break,
+            // Findings come before the summary.
+            Some("agent_message_chunk") if !update["_meta"]["openagents"]["summary"].is_null() => break,
             _ => {}
         }
     }
