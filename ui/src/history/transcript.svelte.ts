@@ -131,7 +131,7 @@ export class Transcript {
   #fold(): void {
     const fold = { ...emptyFold(), updates: MIDDLE - this.#above };
     for (const update of this.#updates) applyFolded(fold, update);
-    // Who wrote the log may have ended since: nothing in it is running as far as anyone knows.
+    // A call without a result may be running or not: the log does not tell.
     settle(fold);
     publish(fold);
     this.rows = fold.rows;

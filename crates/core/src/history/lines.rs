@@ -48,6 +48,8 @@ pub(crate) struct Lines<R> {
     max_line: usize,
     /// Reading begins inside a line, which is skipped.
     torn: bool,
+    /// The last line that was read had its end.
+    whole: bool,
     extent: Extent,
 }
 
@@ -61,6 +63,7 @@ impl<R: Read> Lines<R> {
             offset: 0,
             max_line,
             torn: false,
+            whole: true,
             extent: Extent::default(),
         }
     }
@@ -72,6 +75,11 @@ impl<R: Read> Lines<R> {
     /// Returns the byte offset of the next line.
     pub(crate) fn position(&self) -> u64 {
         self.offset
+    }
+
+    /// Returns whether everything up to [`Lines::position`] is whole lines.
+    pub(crate) fn ended_whole(&self) -> bool {
+        self.whole
     }
 
     pub(crate) fn number(&self) -> u64 {
@@ -118,6 +126,7 @@ impl<R: Read> Lines<R> {
             self.reader.consume(read);
             self.offset += read as u64;
             let ended = end.is_some();
+            self.whole = ended || (read == 0 && self.offset == start && self.whole);
             too_long |= self.line.len() - usize::from(ended) > self.max_line;
             if ended {
                 return Ok(Some(too_long));

@@ -70,7 +70,13 @@ impl History {
         let mut decoder = self.decoder(transcript, budget)?;
         let mut lines = Lines::new(log, limits::LINE, u64::MAX);
         while from + lines.position() < end {
-            let Some(line) = lines.next(budget)? else { break };
+            let Some(line) = lines.next(budget)? else {
+                // The last lines were too long, or blank: nothing is left to read again.
+                if lines.ended_whole() {
+                    read.to = from + lines.position();
+                }
+                break;
+            };
             let number = before.map_or(0, |before| before + line.number);
             let complete = line.complete;
             match decoder.line(&line.text(), number) {
@@ -181,6 +187,21 @@ mod tests {
             seen.splice(0..0, numbers(&part));
         }
         assert_eq!(seen, (1..=60).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_long_last_line_is_counted_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = format!("{}{}", prompt(1, 10), prompt(2, 2 * limits::LINE));
+        let (history, row) = history(folder.path(), &log);
+        let end = history.part(&row, Part::End, 1000, &budget()).unwrap();
+        assert_eq!((numbers(&end), end.to, end.omitted), (vec![1], log.len() as u64, 1));
+        let rest = history.part(&row, Part::From(end.to), 1000, &budget()).unwrap();
+        assert_eq!((rest.events.len(), rest.omitted), (0, 0));
+        // It is still being written.
+        std::fs::write(&row.file_path, log.trim_end()).unwrap();
+        let torn = history.part(&row, Part::End, 1000, &budget()).unwrap();
+        assert_eq!(torn.to, prompt(1, 10).len() as u64);
     }
 
     #[test]
