@@ -125,11 +125,11 @@ test('evidence leads to its line of the session', async () => {
   const tab = await open();
   const { page } = tab;
   await tab.explore();
-  const evidence = page.locator('[data-summary] button').filter({ hasText: /codex [0-9a-f]{7}:\d+/ }).first();
+  const evidence = page.locator('[data-summary] button').filter({ hasText: /(?:codex|claude-code) [0-9a-f]{7}:\d+/ }).first();
   await evidence.click();
   await tab.inspector.getByRole('button', { name: 'Open session' }).click();
   await page.locator('[data-transcript]').waitFor();
-  await page.getByRole('list', { name: 'Timeline' }).getByText('pairing', { exact: false }).first().waitFor();
-  assert.match(new URL(page.url()).hash, /^#transcript=codex:/);
+  await page.getByRole('list', { name: 'Timeline' }).locator('[data-index]').first().waitFor();
+  assert.match(new URL(page.url()).hash, /^#transcript=(?:codex|claude-code):/);
   await tab.close();
 });
