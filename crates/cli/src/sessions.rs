@@ -45,6 +45,7 @@ fn list(filter: &Filter) -> anyhow::Result<ExitCode> {
         output::line("No sessions. `openagents sessions stats` says whose are looked for.")?;
     }
     let now = output::now_ms();
+    let width = rows.iter().map(|row| row.provider.display_name().len()).max().unwrap_or_default();
     for row in &rows {
         let id = output::short(&row.id);
         let title = output::printable(row.title.as_deref().unwrap_or("(no title)"));
@@ -52,7 +53,7 @@ fn list(filter: &Filter) -> anyhow::Result<ExitCode> {
         let place =
             row.cwd.as_ref().map(|cwd| output::printable(&cwd.display().to_string())).unwrap_or_default();
         output::line(format_args!(
-            "{id}  {:>3}  {agent:<11}  {title}  {place}",
+            "{id}  {:>3}  {agent:<width$}  {title}  {place}",
             output::age(row.updated_at, now)
         ))?;
     }

@@ -46,7 +46,9 @@ impl HistoryIndex {
             [],
             |row| Ok((row.get(0)?, row.get(1)?)),
         )?;
-        let bytes = std::fs::metadata(&self.path).map_or(0, |file| file.len());
+        let size = |file: std::path::PathBuf| std::fs::metadata(file).map_or(0, |file| file.len());
+        // What was written last is in the log beside the file.
+        let bytes = size(self.path.clone()) + size(self.path.with_extension("db-wal"));
         Ok(IndexStatus { sessions, cut, bytes })
     }
 
