@@ -17,7 +17,7 @@ FUZZ_VERSION := 0.13.2
 FUZZ := $(TARGET)/tools/bin/cargo-fuzz
 # Targets that need more than `make test` installs or builds; they are linted with the rest.
 PEER_TESTS := --test llama_server --test peers --test peers_mcp
-BENCHES := --bench exploration --bench fan_out --bench local_model --bench opening
+BENCHES := --bench exploration --bench history --bench fan_out --bench local_model --bench opening
 
 # Both wait more than they compute, so they run at once, and each shows its output when it is done, where make can do that.
 WHOLE := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)

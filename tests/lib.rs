@@ -30,6 +30,9 @@ pub mod pseudo_terminal;
 #[path = "support/server.rs"]
 pub mod server;
 
+#[path = "support/table.rs"]
+pub mod table;
+
 #[cfg(unix)]
 #[path = "support/terminal.rs"]
 pub mod terminal;

@@ -56,6 +56,7 @@ mod question;
 mod runtime;
 mod serve;
 mod session_index;
+mod session_stats;
 mod sessions;
 mod signals;
 mod surroundings;

@@ -1,18 +1,11 @@
-//! `openagents sessions index` and `sessions stats`: what of other agents' sessions was found, read and indexed.
+//! `openagents sessions index`: how much of other agents' sessions is indexed.
 
 use crate::{args::IndexCommand, output, surroundings};
 use anyhow::Context;
-use openagents_core::{
-    CancellationToken,
-    budget::Budget,
-    history::{Listing, Provider, Query},
-};
+use openagents_core::CancellationToken;
 use openagents_sessions::{HistoryIndex, IndexProgress};
 use serde_json::json;
-use std::{process::ExitCode, time::Duration};
-
-/// Time for a first list over many gigabytes.
-const PATIENCE: Duration = Duration::from_secs(60);
+use std::process::ExitCode;
 
 pub(crate) fn index(command: &IndexCommand) -> anyhow::Result<ExitCode> {
     let home = surroundings::data_folder()?;
@@ -45,41 +38,6 @@ pub(crate) fn index(command: &IndexCommand) -> anyhow::Result<ExitCode> {
         if status.cut > 0 {
             output::line(format_args!("{} of them up to the first 256 KiB of their text", status.cut))?;
         }
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-pub(crate) fn stats(as_json: bool) -> anyhow::Result<ExitCode> {
-    let budget = Budget::within(PATIENCE, &CancellationToken::new());
-    let Listing { rows, unread, .. } =
-        surroundings::history().list(&Query { all: true, ..Query::default() }, &budget);
-    let now = output::now_ms();
-    let mut table = Vec::new();
-    for provider in Provider::ALL {
-        let own: Vec<_> = rows.iter().filter(|row| row.provider == provider).collect();
-        let hidden = own.iter().filter(|row| row.hidden || row.subagent).count();
-        let bad_lines: u64 = own.iter().map(|row| row.bad_lines).sum();
-        let newest = own.iter().map(|row| row.updated_at).max();
-        if as_json {
-            table.push(json!({"provider": provider, "sessions": own.len(), "hidden": hidden,
-                "badLines": bad_lines, "newest": newest}));
-        } else if let Some(newest) = newest {
-            output::line(format_args!(
-                "{:<19} {:>6} sessions, {hidden} hidden, {bad_lines} lines not understood, newest {}",
-                provider.display_name(),
-                own.len(),
-                output::age(newest, now)
-            ))?;
-        }
-    }
-    if as_json {
-        output::json_pretty(&table)?;
-    } else if rows.is_empty() {
-        let names = Provider::ALL.map(Provider::display_name).join(", ");
-        output::line(format_args!("No sessions of {names} were found."))?;
-    }
-    if unread > 0 {
-        output::warn(&format!("{unread} sessions were not read in time; run it again"));
     }
     Ok(ExitCode::SUCCESS)
 }

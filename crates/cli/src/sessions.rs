@@ -2,7 +2,7 @@
 
 use crate::{
     args::{Filter, Sessions},
-    output, session_index, surroundings,
+    output, session_index, session_stats, surroundings,
 };
 use anyhow::Context;
 use openagents_core::{
@@ -31,7 +31,7 @@ pub(crate) fn run(command: &Sessions) -> anyhow::Result<ExitCode> {
         Sessions::Show { id, limit, json } => show(id, *limit, *json),
         Sessions::Search { pattern, filter } => search(pattern, filter),
         Sessions::Index(command) => session_index::index(command),
-        Sessions::Stats { json } => session_index::stats(*json),
+        Sessions::Stats { provider, tokens, json } => session_stats::stats(*provider, *tokens, *json),
     }
 }
 
@@ -62,7 +62,7 @@ fn list(filter: &Filter) -> anyhow::Result<ExitCode> {
 
 fn rows(filter: &Filter) -> anyhow::Result<Vec<Transcript>> {
     let (provider, workspace) = (filter.provider, workspace(filter)?);
-    let query = Query { provider, workspace, since: None, all: filter.all, limit: filter.limit };
+    let query = Query { provider, workspace, all: filter.all, limit: filter.limit, ..Query::default() };
     Ok(surroundings::history().list(&query, &patience()).rows)
 }
 

@@ -9,6 +9,8 @@ pub(crate) mod history {
     pub(crate) const ENTRIES_BETWEEN_LOOKS: usize = 256;
     /// Threads that read logs for a list; more do not speed up a disk.
     pub(crate) const LIST_THREADS: usize = 4;
+    /// Logs read between two writes to the cache: a list that runs at the same time profits early.
+    pub(crate) const LIST_PART: usize = 256;
     /// Threads that read whole logs; more would slow down running agents.
     pub(crate) const THREADS: usize = 2;
     /// Minimum bytes of an id's prefix; shorter ones match by chance.

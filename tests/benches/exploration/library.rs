@@ -1,9 +1,6 @@
 //! Single tools: our search beside ripgrep's, and the list of sessions.
 
-use crate::{
-    synthetic::{NEEDLE, Synthetic},
-    table::Table,
-};
+use crate::synthetic::{NEEDLE, Synthetic};
 use anyhow::{Context, Result, ensure};
 use openagents_core::{
     CancellationToken, builtin,
@@ -11,6 +8,7 @@ use openagents_core::{
     tool::{Limits, ToolContext},
     workspace::Workspace,
 };
+use openagents_e2e::table::{Goal, Table};
 use openagents_sessions::TranscriptCache;
 use serde_json::{Value, json};
 use std::{
@@ -61,7 +59,7 @@ fn grep(workspace: &Workspace, pattern: &str, table: &mut Table) -> Result<()> {
     }
     table.add(format!("search.grep, uncapped: {pattern}"), "ms", ours, None);
     table.add(format!("rg --json: {pattern}"), "ms", peers, None);
-    table.add("search.grep / rg --json, pair by pair", "×", ratios, Some(1.3));
+    table.add("search.grep / rg --json, pair by pair", "×", ratios, Some(Goal::Most(1.3)));
     Ok(())
 }
 
@@ -125,7 +123,7 @@ fn list(made: &Synthetic, workspace: &Workspace, table: &mut Table) -> Result<()
         if run == 0 { cold.push(took) } else { warm.push(took) }
     }
     table.add("session.list, first page: nothing indexed", "ms", cold, None);
-    table.add("session.list, first page: warm", "ms", warm, Some(100.0));
+    table.add("session.list, first page: warm", "ms", warm, Some(Goal::Most(100.0)));
     Ok(())
 }
 

@@ -2,17 +2,16 @@
 //!
 //! `OPENAGENTS_BENCH_SMALL=1` measures a small tree: for trying the bench itself out.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a bench prints its table")]
+#![expect(clippy::print_stderr, reason = "a bench says what it does")]
 
 mod library;
 mod server;
 mod synthetic;
-mod table;
 
 use anyhow::Result;
+use openagents_e2e::table::Table;
 use std::path::PathBuf;
 use synthetic::Size;
-use table::Table;
 
 const LARGE: Size = Size { files: 80_000, transcripts: 2_000, transcript_bytes: 2_000_000_000 };
 const SMALL: Size = Size { files: 2_000, transcripts: 50, transcript_bytes: 20_000_000 };

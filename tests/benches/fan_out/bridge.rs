@@ -4,10 +4,10 @@ use crate::{
     frames::Frames,
     processes::Usage,
     readers::{block_on, follow},
-    table::Table,
 };
 use anyhow::{Context as _, Result, ensure};
 use openagents_e2e::chaos::bridge::BusyBridge;
+use openagents_e2e::table::{Goal, Table};
 use serde_json::{Value, json};
 use std::{
     path::Path,
@@ -69,8 +69,18 @@ impl Bridge {
                 whole.push(self.time_to_end(&session, missed, false).await?);
                 folded.push(self.time_to_end(&session, missed, true).await?);
             }
-            table.add(format!("catching up {missed} updates, each of them"), "ms", whole, Some(300.0));
-            table.add(format!("catching up {missed} updates, as a snapshot"), "ms", folded, Some(300.0));
+            table.add(
+                format!("catching up {missed} updates, each of them"),
+                "ms",
+                whole,
+                Some(Goal::Most(300.0)),
+            );
+            table.add(
+                format!("catching up {missed} updates, as a snapshot"),
+                "ms",
+                folded,
+                Some(Goal::Most(300.0)),
+            );
             Ok(())
         })
     }
@@ -109,7 +119,12 @@ impl Bridge {
             tokio::time::sleep(Duration::from_secs(2)).await;
             let after = Usage::of(self.pid())?;
             let each = (after.resident - before.resident) * 1000.0 / count as f64;
-            table.add(format!("{count} idle clients: memory of each"), "KB", vec![each], Some(100.0));
+            table.add(
+                format!("{count} idle clients: memory of each"),
+                "KB",
+                vec![each],
+                Some(Goal::Most(100.0)),
+            );
             Ok(())
         })
     }

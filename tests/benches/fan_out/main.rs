@@ -12,16 +12,14 @@ mod latencies;
 mod peer;
 mod processes;
 mod readers;
-#[path = "../exploration/table.rs"]
-mod table;
 
 use anyhow::Result;
 use bridge::Bridge;
 use latencies::Latencies;
+use openagents_e2e::table::{Goal, Table};
 use peer::Peer;
 use processes::{Child, Usage};
 use std::time::Duration;
-use table::Table;
 
 /// Readers of the busy session.
 const READERS: usize = 200;
@@ -63,7 +61,7 @@ fn main() -> Result<()> {
     bridge.catch_up(MISSED, RUNS, &mut table)?;
     bridge.idle(if small { 200 } else { IDLE }, &mut table)?;
     let most = Usage::of(bridge.pid())?.peak;
-    table.add("bridge: peak memory of all of it (VmHWM)", "MB", vec![most], Some(150.0));
+    table.add("bridge: peak memory of all of it (VmHWM)", "MB", vec![most], Some(Goal::Most(150.0)));
     table.print();
     Ok(())
 }
@@ -92,9 +90,19 @@ fn watch(name: &str, readers: Child, server: u32, seconds: u64, table: &mut Tabl
     let targets = (name == "bridge").then_some([50.0, 150.0]);
     eprintln!("{name}: resident after each quarter: {resident:.1?} MB");
     table.add(format!("{name}: delivery, median"), "ms", vec![latencies.p50], None);
-    table.add(format!("{name}: delivery, p99"), "ms", vec![latencies.p99], targets.map(|[p99, _]| p99));
+    table.add(
+        format!("{name}: delivery, p99"),
+        "ms",
+        vec![latencies.p99],
+        targets.map(|[p99, _]| Goal::Most(p99)),
+    );
     table.add(format!("{name}: delivery, worst"), "ms", vec![latencies.max], None);
-    table.add(format!("{name}: updates missing or out of order"), "", vec![latencies.wrong], Some(0.0));
+    table.add(
+        format!("{name}: updates missing or out of order"),
+        "",
+        vec![latencies.wrong],
+        Some(Goal::Most(0.0)),
+    );
     table.add(format!("{name}: CPU of the server"), "s", vec![cpu], None);
     table.add(format!("{name}: CPU of the readers"), "s", vec![latencies.cpu], None);
     table.add(format!("{name}: resident memory"), "MB", resident.clone(), None);
@@ -102,10 +110,10 @@ fn watch(name: &str, readers: Child, server: u32, seconds: u64, table: &mut Tabl
         format!("{name}: peak memory (VmHWM)"),
         "MB",
         vec![after.peak],
-        targets.map(|[_, memory]| memory),
+        targets.map(|[_, memory]| Goal::Most(memory)),
     );
     if let [_, middle, .., last] = resident.as_slice() {
-        let most = targets.map(|_| 10.0);
+        let most = targets.map(|_| Goal::Most(10.0));
         table.add(format!("{name}: memory grows after the first half"), "MB", vec![last - middle], most);
     }
     Ok(Figures { p50: latencies.p50, p99: latencies.p99, cpu })

@@ -30,6 +30,12 @@ pub(crate) enum Sessions {
     Index(IndexCommand),
     /// Count what was found of each agent, and what of it is not understood
     Stats {
+        /// Only this agent, such as codex or claude-code
+        #[arg(long, value_parser = provider)]
+        provider: Option<Provider>,
+        /// Read every session for its tokens
+        #[arg(long)]
+        tokens: bool,
         /// JSON
         #[arg(long)]
         json: bool,

@@ -60,8 +60,8 @@ fn run(context: &ToolContext<'_>, arguments: Arguments) -> Result<ToolOutput, To
         provider,
         workspace: arguments.workspace_only.then(|| context.workspace.root().to_owned()),
         since: arguments.since,
-        all: false,
         limit: arguments.top_k.unwrap_or(context.limits.list_rows).clamp(1, context.limits.list_rows_max),
+        ..Query::default()
     };
     let listing = context.history.list(&query, &budget);
     budget.check_cancelled()?;

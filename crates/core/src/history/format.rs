@@ -6,6 +6,7 @@ use super::{
     lines::{self, OpenLog},
     log_file::{Locate, LogFile, Summarised},
     summary,
+    tokens::UsageOf,
     transcript::Provider,
 };
 use crate::budget::Budget;
@@ -51,6 +52,11 @@ pub(crate) trait Format: Debug + Sync {
     fn summarise(&self, file: &LogFile, locate: Locate<'_>, budget: &Budget) -> Summarised {
         let decoder = self.decoder(&file.path, locate, budget);
         summary::summarise(self.provider(), file, self.open(&file.path), decoder, budget)
+    }
+
+    /// Returns how the usage is read, if the lines count tokens request by request.
+    fn request_usage(&self) -> Option<UsageOf> {
+        None
     }
 
     /// Returns a decoder for the lines of the session at `path`.

@@ -57,22 +57,19 @@ impl History {
     }
 
     fn look(&self, query: &Query, budget: &Budget) -> Listing {
-        let mut all = Listing::default();
-        for source in self.sources(query.provider) {
-            let files = source.format.discover(&source.root, budget);
-            all.timed_out |= budget.timed_out();
-            let recent = |file: &&LogFile| query.since.is_none_or(|since| file.updated_at() >= since);
-            let wanted = files.iter().filter(recent).collect();
-            let mut found = self.read_all(&source, &files, wanted, query.all, budget);
-            all.timed_out |= found.timed_out;
-            all.unread += found.unread;
-            all.rows.append(&mut found.rows);
-        }
-        all.rows.sort_by(|a, b| (b.updated_at, a.provider, &a.id).cmp(&(a.updated_at, b.provider, &b.id)));
+        let folders = self.discover(query.provider, budget);
+        let timed_out = budget.timed_out();
+        let all =
+            folders.iter().flat_map(|folder| folder.files.iter().map(move |file| Found { folder, file }));
+        let wanted = all.filter(|found| query.since.is_none_or(|since| found.file.updated_at() >= since));
+        let budget = query.read_time.map_or_else(|| budget.clone(), |time| budget.sooner(time));
+        let mut found = self.read_all(&wanted.collect::<Vec<_>>(), query.all, &budget);
+        found.timed_out |= timed_out;
+        found.rows.sort_by(|a, b| (b.updated_at, a.provider, &a.id).cmp(&(a.updated_at, b.provider, &b.id)));
         // A resumed or restored log may exist twice; the newest is the session.
         let mut seen = HashSet::new();
-        all.rows.retain(|row| seen.insert((row.provider, row.id.clone())));
-        all
+        found.rows.retain(|row| seen.insert((row.provider, row.id.clone())));
+        found
     }
 
     /// Finds a session by its id or a unique prefix, including hidden ones.
@@ -87,22 +84,18 @@ impl History {
         provider: Option<Provider>,
         budget: &Budget,
     ) -> Vec<Transcript> {
-        let discovered = |source: Source| (source.format.discover(&source.root, budget), source);
-        let sources: Vec<_> = self.sources(provider).into_iter().map(discovered).collect();
+        let folders = self.discover(provider, budget);
         let (mut wanted, mut without_file) = (Vec::new(), Vec::new());
         for id in ids.iter().map(|id| id.trim()) {
-            match fitting(id, sources.iter().flat_map(|(files, _)| files)) {
+            match fitting(id, folders.iter().flat_map(|folder| &folder.files)) {
                 Some(file) => wanted.push(file),
                 None => without_file.push(id),
             }
         }
-        let mut rows = Vec::new();
-        for (files, source) in &sources {
-            let wanted: Vec<_> = files.iter().filter(|file| wanted.contains(file)).collect();
-            if !wanted.is_empty() {
-                rows.append(&mut self.read_all(source, files, wanted, true, budget).rows);
-            }
-        }
+        let all =
+            folders.iter().flat_map(|folder| folder.files.iter().map(move |file| Found { folder, file }));
+        let wanted: Vec<_> = all.filter(|found| wanted.contains(&found.file)).collect();
+        let mut rows = self.read_all(&wanted, true, budget).rows;
         // The id is not in a file name: the log was renamed by hand.
         if !without_file.is_empty() {
             let query = Query { provider, all: true, ..Query::default() };
@@ -117,54 +110,85 @@ impl History {
         wanted.map(|(provider, root)| Source::new(provider, root.to_owned())).collect()
     }
 
-    /// Uses the index for the `wanted` logs and reads the others; `files` are all logs.
-    fn read_all(
-        &self,
-        source: &Source,
-        files: &[LogFile],
-        mut wanted: Vec<&LogFile>,
-        with_unread: bool,
-        budget: &Budget,
-    ) -> Listing {
-        // Most of the known agents are not installed.
-        if wanted.is_empty() {
-            return Listing::default();
-        }
-        wanted.sort_by(|a, b| (b.stamp.mtime_ns, &a.path).cmp(&(a.stamp.mtime_ns, &b.path)));
-        let mut remembered = self.index.load(&source.root);
-        let (mut rows, mut unknown, mut to_save) = (Vec::new(), Vec::new(), Vec::new());
-        for file in wanted {
-            match remembered.remove(&file.path) {
-                Some((stamp, row)) if stamp == file.stamp => rows.push(row),
-                _ => unknown.push(file),
-            }
-        }
-        let mut unread = 0;
-        for (file, row) in unknown.iter().zip(read_unknown(source, files, &unknown, budget)) {
-            match row {
-                Some(row) => {
-                    rows.push(row.clone());
-                    to_save.push((file.stamp, row));
-                }
-                None => {
-                    unread += 1;
-                    rows.extend(with_unread.then(|| file.unread(source.provider)));
+    fn discover(&self, provider: Option<Provider>, budget: &Budget) -> Vec<Folder> {
+        let discovered = |source: Source| {
+            let files = source.format.discover(&source.root, budget);
+            Folder { source, files, by_id: OnceLock::new() }
+        };
+        self.sources(provider).into_iter().map(discovered).collect()
+    }
+
+    /// Takes the `wanted` logs from the cache and reads the others.
+    fn read_all(&self, wanted: &[Found<'_>], with_unread: bool, budget: &Budget) -> Listing {
+        let mut listing = Listing::default();
+        let mut unknown = Vec::new();
+        for logs in wanted.chunk_by(|a, b| std::ptr::eq(a.folder, b.folder)) {
+            let mut remembered = self.index.load(&logs[0].folder.source.root);
+            for found in logs {
+                match remembered.remove(&found.file.path) {
+                    Some((stamp, row)) if stamp == found.file.stamp => listing.rows.push(row),
+                    _ => unknown.push(*found),
                 }
             }
         }
-        if !to_save.is_empty() {
-            self.index.save(to_save);
+        unknown.sort_by(|a, b| {
+            (b.file.stamp.mtime_ns, &a.file.path).cmp(&(a.file.stamp.mtime_ns, &b.file.path))
+        });
+        for part in unknown.chunks(limits::LIST_PART) {
+            let mut to_save = Vec::new();
+            for (found, row) in part.iter().zip(read_unknown(part, budget)) {
+                match row {
+                    Some(row) => {
+                        listing.rows.push(row.clone());
+                        to_save.push((found.file.stamp, row));
+                    }
+                    None => {
+                        listing.unread += 1;
+                        listing
+                            .rows
+                            .extend(with_unread.then(|| found.file.unread(found.folder.source.provider)));
+                    }
+                }
+            }
+            if !to_save.is_empty() {
+                self.index.save(to_save);
+            }
         }
         // Names are stored outside of the logs and may change independently.
-        let names = source.format.names(&source.root);
-        for row in &mut rows {
-            if let Some(name) = names.get(&row.id) {
-                row.title = Some(name.clone());
+        for logs in wanted.chunk_by(|a, b| std::ptr::eq(a.folder, b.folder)) {
+            let Source { provider, format, root } = &logs[0].folder.source;
+            let names = format.names(root);
+            for row in listing.rows.iter_mut().filter(|row| !names.is_empty() && row.provider == *provider) {
+                if let Some(name) = names.get(&row.id) {
+                    row.title = Some(name.clone());
+                }
             }
         }
-        self.retain_own(&mut rows);
-        Listing { rows, unread, timed_out: budget.timed_out() && unread > 0, ..Listing::default() }
+        self.retain_own(&mut listing.rows);
+        listing.timed_out = budget.timed_out() && listing.unread > 0;
+        listing
     }
+}
+
+/// An agent's folder, and the logs in it.
+struct Folder {
+    source: Source,
+    files: Vec<LogFile>,
+    by_id: OnceLock<HashMap<String, PathBuf>>,
+}
+
+impl Folder {
+    fn locate(&self, id: &str) -> Option<PathBuf> {
+        let by_id = || self.files.iter().map(|file| (file.id.clone(), file.path.clone())).collect();
+        self.by_id.get_or_init(by_id).get(id).cloned()
+    }
+}
+
+/// A log that was found in a folder.
+#[derive(Clone, Copy)]
+struct Found<'a> {
+    folder: &'a Folder,
+    file: &'a LogFile,
 }
 
 /// Drops sessions that ran outside of `workspace`, or in an unknown directory.
@@ -195,20 +219,11 @@ fn fitting<'a>(id: &str, files: impl Iterator<Item = &'a LogFile> + Clone) -> Op
     beginning.map(|file| &file.id).all(|other| *other == newest.id).then_some(newest)
 }
 
-/// Reads uncached logs on a few threads, newest first, until the budget is spent.
-fn read_unknown(
-    source: &Source,
-    all: &[LogFile],
-    unknown: &[&LogFile],
-    budget: &Budget,
-) -> Vec<Option<Transcript>> {
-    let by_id: OnceLock<HashMap<&str, &PathBuf>> = OnceLock::new();
-    let locate = |id: &str| {
-        let by_id = by_id.get_or_init(|| all.iter().map(|file| (file.id.as_str(), &file.path)).collect());
-        by_id.get(id).map(|path| (*path).clone())
-    };
+/// Reads uncached logs on a few threads, in order, until the budget is spent.
+fn read_unknown(unknown: &[Found<'_>], budget: &Budget) -> Vec<Option<Transcript>> {
     let summarise = |(): &mut (), at: usize| {
-        let row = source.format.summarise(unknown[at], &locate, budget).row;
+        let Found { folder, file } = unknown[at];
+        let row = folder.source.format.summarise(file, &|id| folder.locate(id), budget).row;
         // A log cut by the deadline must not be cached.
         (!budget.spent()).then_some(row)
     };

@@ -33,7 +33,9 @@ mod source;
 mod sqlite;
 mod summary;
 mod title;
+mod tokens;
 mod transcript;
+mod usage;
 mod workspaces;
 mod worktree;
 
@@ -46,7 +48,9 @@ pub use part::{Part, TranscriptPart};
 pub use query::{SearchMatch, SearchQuery, SearchResult};
 pub use read::{ReadEnd, Span};
 pub use roots::HistoryRoots;
+pub use tokens::TokenUsage;
 pub use transcript::{Listing, Provider, Query, Transcript};
+pub use usage::UsageTotal;
 pub use workspaces::RecentWorkspace;
 
 pub(crate) use digest::Digest;

@@ -1,7 +1,10 @@
 //! A past session of any agent.
 
 use serde::{Deserialize, Serialize, Serializer};
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 /// The agent that wrote a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -190,6 +193,8 @@ pub struct Query {
     pub all: bool,
     /// Maximum number of rows; 0 for no limit.
     pub limit: usize,
+    /// Time for reading logs that are not cached, newest first; the others are unread. `None` for all of the budget.
+    pub read_time: Option<Duration>,
 }
 
 /// A page of transcripts, newest first.

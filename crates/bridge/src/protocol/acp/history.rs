@@ -14,8 +14,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{path::PathBuf, time::Duration};
 
-/// Time for the list; a first one over many gigabytes takes longer and is continued by the next request.
+/// Time for finding the sessions.
 const LIST_TIME: Duration = Duration::from_secs(5);
+/// Time for reading those that are not cached. Those of many gigabytes take longer; the next request finds more of them.
+const LIST_READ_TIME: Duration = Duration::from_millis(150);
 /// Time for reading a part of a session.
 const READ_TIME: Duration = Duration::from_secs(5);
 /// Rows of a page, unless the client wants fewer.
@@ -141,7 +143,8 @@ fn snippet(history: &History, passage: &Passage, words: &[String], budget: &Budg
 
 /// Returns a page of the list, newest first. Blocks.
 pub(super) fn list(history: &History, page: &HistoryPage) -> Value {
-    let listing = history.list(&Query::default(), &within(LIST_TIME));
+    let query = Query { read_time: Some(LIST_READ_TIME), ..Query::default() };
+    let listing = history.list(&query, &within(LIST_TIME));
     let mut rows = listing.rows.iter().peekable();
     if let Some(after) = &page.after {
         // A session that is gone, or has moved, begins the list again.
@@ -152,7 +155,7 @@ pub(super) fn list(history: &History, page: &HistoryPage) -> Value {
     }
     let limit = page.limit.unwrap_or(ROWS).min(ROWS);
     let sessions: Vec<Value> = rows.by_ref().take(limit).map(row).collect();
-    json!({"sessions": sessions, "more": rows.peek().is_some(), "unread": listing.unread})
+    json!({"sessions": sessions, "more": rows.peek().is_some(), "total": listing.total, "unread": listing.unread})
 }
 
 fn row(row: &Transcript) -> Value {

@@ -7,6 +7,7 @@ mod decoder;
 mod discover;
 mod line;
 mod summary;
+mod usage;
 
 use crate::{
     budget::Budget,
@@ -15,6 +16,7 @@ use crate::{
         environment::Environment,
         format::Format,
         log_file::{Locate, LogFile, Summarised},
+        tokens::UsageOf,
         transcript::Provider,
     },
 };
@@ -38,6 +40,10 @@ impl Format for Claude {
 
     fn summarise(&self, file: &LogFile, _locate: Locate<'_>, budget: &Budget) -> Summarised {
         summary::summarise(file, budget)
+    }
+
+    fn request_usage(&self) -> Option<UsageOf> {
+        Some(usage::request_usage)
     }
 
     fn decoder(&self, path: &Path, _locate: Locate<'_>, budget: &Budget) -> Box<dyn Decoder> {

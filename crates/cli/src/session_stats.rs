@@ -1,0 +1,97 @@
+//! `openagents sessions stats`: what of other agents' sessions was found and read.
+
+use crate::{output, surroundings};
+use openagents_core::{
+    CancellationToken,
+    budget::Budget,
+    history::{Listing, Provider, Query, Transcript, UsageTotal},
+};
+use serde_json::json;
+use std::{process::ExitCode, time::Duration};
+
+/// Time for a first list over many gigabytes, and for reading all of them.
+const PATIENCE: Duration = Duration::from_secs(60);
+const READING: Duration = Duration::from_secs(600);
+
+pub(crate) fn stats(only: Option<Provider>, tokens: bool, as_json: bool) -> anyhow::Result<ExitCode> {
+    let history = surroundings::history();
+    let query = Query { provider: only, all: true, ..Query::default() };
+    let Listing { rows, unread, .. } = history.list(&query, &within(PATIENCE));
+    let mut agents = Vec::new();
+    for provider in Provider::ALL.into_iter().filter(|provider| only.is_none_or(|only| only == *provider)) {
+        let own: Vec<_> = rows.iter().filter(|row| row.provider == provider).collect();
+        let usage = (tokens && !own.is_empty()).then(|| history.token_usage(provider, &within(READING)));
+        agents.push(Agent::new(provider, &own, usage.flatten()));
+    }
+    if as_json {
+        output::json_pretty(&agents.iter().map(Agent::json).collect::<Vec<_>>())?;
+    } else if rows.is_empty() {
+        let names = Provider::ALL.map(Provider::display_name).join(", ");
+        output::line(format_args!("No sessions of {names} were found."))?;
+    } else {
+        for agent in &agents {
+            agent.print(tokens)?;
+        }
+    }
+    if unread > 0 {
+        output::warn(&format!("{unread} sessions were not read in time; run it again"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is known of an agent's sessions.
+struct Agent {
+    provider: Provider,
+    sessions: usize,
+    hidden: usize,
+    bad_lines: u64,
+    newest: Option<i64>,
+    usage: Option<UsageTotal>,
+}
+
+impl Agent {
+    fn new(provider: Provider, own: &[&Transcript], usage: Option<UsageTotal>) -> Self {
+        Self {
+            provider,
+            sessions: own.len(),
+            hidden: own.iter().filter(|row| row.hidden || row.subagent).count(),
+            bad_lines: own.iter().map(|row| row.bad_lines).sum(),
+            newest: own.iter().map(|row| row.updated_at).max(),
+            usage,
+        }
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let mut row = json!({"provider": self.provider, "sessions": self.sessions, "hidden": self.hidden,
+            "badLines": self.bad_lines, "newest": self.newest});
+        if let Some(usage) = &self.usage {
+            row["tokens"] = json!(usage.tokens);
+            row["unread"] = usage.unread.into();
+        }
+        row
+    }
+
+    fn print(&self, with_tokens: bool) -> anyhow::Result<()> {
+        let Some(newest) = self.newest else { return Ok(()) };
+        let tokens = match &self.usage {
+            Some(UsageTotal { tokens, unread: 0 }) => format!(", {} tokens", tokens.total()),
+            Some(UsageTotal { tokens, unread }) => {
+                format!(", {} tokens without {unread} sessions that could not be read", tokens.total())
+            }
+            None if with_tokens => ", tokens are not counted by request".to_owned(),
+            None => String::new(),
+        };
+        Ok(output::line(format_args!(
+            "{:<19} {:>6} sessions, {} hidden, {} lines not understood, newest {}{tokens}",
+            self.provider.display_name(),
+            self.sessions,
+            self.hidden,
+            self.bad_lines,
+            output::age(newest, output::now_ms())
+        ))?)
+    }
+}
+
+fn within(time: Duration) -> Budget {
+    Budget::within(time, &CancellationToken::new())
+}
