@@ -25,7 +25,8 @@
 //! | 3 | `explore` | `openagents explore` |
 //! | 3 | `find` | `openagents find` |
 //! | 3 | `mcp` | `openagents mcp` |
-//! | 3 | `session_index` | `openagents sessions index` and `stats` |
+//! | 3 | `session_index` | `openagents sessions index` |
+//! | 3 | `session_stats` | `openagents sessions stats` |
 //! | 4 | `attach` | `openagents attach` |
 //! | 4 | `doctor` | `openagents doctor` |
 //! | 4 | `models` | `openagents models` |

@@ -130,7 +130,7 @@ async fn open(client: &mut Client, made: &Corpus, table: &mut Table) -> Result<(
     let path = made.home.join(format!(".claude/projects/-w-project0/{id}.jsonl"));
     let length = std::fs::metadata(&path)?.len();
     let line = json!({"type": "user", "uuid": "new", "sessionId": id, "cwd": "/w/project0", "version": "2.1.230",
-        "timestamp": "2026-11-01T00:00:00Z", "isSidechain": false, "userType": "external",
+        "timestamp": "2026-11-01T00:00:00Z", "isSidechain": false, "origin": {"kind": "human"},
         "message": {"role": "user", "content": "One more thing"}});
     let mut log = OpenOptions::new().append(true).open(&path)?;
     writeln!(log, "{line}")?;
@@ -167,7 +167,7 @@ async fn timed(client: &mut Client, method: &str, params: Value) -> Result<(Valu
 pub(crate) fn program(made: &Corpus, home: &Path, arguments: &[&str]) -> Command {
     let program = std::env::var("OPENAGENTS_BIN").unwrap_or_else(|_| "target/release/openagents".into());
     let mut command = Command::new(program);
-    command.args(arguments).env("OPENAGENTS_HOME", home).env("HOME", &made.home).current_dir(&made.home);
+    command.args(arguments).env("OPENAGENTS_HOME", home).env("HOME", &made.home).current_dir(&made.workspace);
     for variable in [
         "CODEX_HOME",
         "CLAUDE_CONFIG_DIR",

@@ -50,7 +50,7 @@ fn usage(made: &Corpus, home: &Path, table: &mut Table) -> Result<()> {
         command
             .args(["claude", "daily", "--json", "--offline"])
             .env("HOME", &made.home)
-            .current_dir(&made.home);
+            .current_dir(&made.workspace);
         command.env_remove("CLAUDE_CONFIG_DIR");
         let (peer, peer_time) = run(command)?;
         if at == 0 {

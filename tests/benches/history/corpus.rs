@@ -26,6 +26,8 @@ pub(crate) struct Size {
 pub(crate) struct Corpus {
     /// The person's folder, with the agents' folders inside.
     pub(crate) home: PathBuf,
+    /// A folder to start programs in.
+    pub(crate) workspace: PathBuf,
     /// Bytes as they are on the disk.
     pub(crate) bytes: u64,
     /// Words of the texts, the frequent ones first.
@@ -53,17 +55,18 @@ const NEWEST: i64 = 1_793_491_200_000;
 
 /// Makes everything in `folder`, or finds that it is there already.
 pub(crate) fn make(folder: &Path, size: Size) -> Result<Corpus> {
-    let home = folder.join("home");
+    let (home, workspace) = (folder.join("home"), folder.join("workspace"));
     let pool = Pool::new();
     let stamp = folder.join("made");
-    let wanted = format!("1 {size:?}");
+    let wanted = format!("2 {size:?}");
     if fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) {
-        return Ok(Corpus { bytes: bytes(&home)?, home, words: pool.words, size });
+        return Ok(Corpus { bytes: bytes(&home)?, home, workspace, words: pool.words, size });
     }
     if folder.exists() {
         fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
     eprintln!("Making {} transcripts in {} …", size.transcripts, folder.display());
+    fs::create_dir_all(&workspace)?;
     let mut database = opencode::Database::create(&home)?;
     for number in 0..size.transcripts {
         let agent = TURN[number % TURN.len()];
@@ -78,7 +81,7 @@ pub(crate) fn make(folder: &Path, size: Size) -> Result<Corpus> {
     (long.number, long.bytes) = (LONG, size.long);
     long.write(Agent::Claude, &home)?;
     fs::write(stamp, wanted)?;
-    Ok(Corpus { bytes: bytes(&home)?, home, words: pool.words, size })
+    Ok(Corpus { bytes: bytes(&home)?, home, workspace, words: pool.words, size })
 }
 
 /// Half of the sessions are short, a tenth is long; the mean is as wanted.

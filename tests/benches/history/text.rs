@@ -82,7 +82,7 @@ fn word(dice: &mut Dice, at: usize) -> String {
     let syllables = |dice: &mut Dice, count: usize| -> String {
         (0..count).map(|_| SYLLABLES[dice.roll(SYLLABLES.len())]).collect()
     };
-    let long = 1 + at.ilog10() as usize;
+    let long = 1 + (at + 1).ilog10() as usize;
     let first = syllables(dice, long.min(3));
     match at % 5 {
         // Every fifth is an identifier.
