@@ -13,6 +13,8 @@ DENY := $(TARGET)/tools/bin/cargo-deny
 CYCLONEDX_VERSION := 0.5.9
 CYCLONEDX := $(TARGET)/tools/bin/cargo-cyclonedx
 LOCALISE ?= ../shared/localise
+CCUSAGE_VERSION := 20.0.24
+CCUSAGE := $(TARGET)/tools/ccusage/node_modules/.bin/ccusage
 FUZZ_VERSION := 0.13.2
 FUZZ := $(TARGET)/tools/bin/cargo-fuzz
 # Targets that need more than `make test` installs or builds; they are linted with the rest.
@@ -23,7 +25,7 @@ BENCHES := --bench exploration --bench history --bench fan_out --bench local_mod
 WHOLE := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .DEFAULT_GOAL := help
-.PHONY: help run agent test test-peers app bench bench-answers bench-exploration bench-local-model bench-fan-out bench-opening bench-page fuzz check check-macos lint ui fmt deny audit clean install-tests build-tests test-ui test-rust test-page test-conformance
+.PHONY: help run agent test test-peers app bench bench-answers bench-exploration bench-history bench-local-model bench-fan-out bench-opening bench-page fuzz check check-macos lint ui fmt deny audit clean install-tests build-tests test-ui test-rust test-page test-conformance
 
 help: ## Explain the targets
 	@echo "OpenAgents Desktop. Needs Rust and Node 20.19; everything else is installed when a target needs it."
@@ -65,12 +67,19 @@ app: ui node_modules/.installed $(CYCLONEDX) ## Bundle the app: .app on macOS, .
 	@scripts/sbom.sh $(CYCLONEDX) $(TARGET)/release/bundle/sbom
 	@find $(TARGET)/release/bundle -maxdepth 2 \( -name '*.app' -o -name '*.deb' \) -exec echo "Bundled: {}" \;
 
-bench: bench-exploration bench-answers bench-local-model bench-fan-out bench-opening bench-page ## Measure speed and memory, with a peer beside it
+bench: bench-exploration bench-answers bench-history bench-local-model bench-fan-out bench-opening bench-page ## Measure speed and memory, with a peer beside it
 
 bench-exploration: ui ## Measure the exploration on a large synthetic tree
 	@scripts/install.sh tests
 	cargo build --release --locked -p openagents-cli
 	OPENAGENTS_BIN=$(abspath $(TARGET))/release/openagents cargo bench --locked -p openagents-e2e --bench exploration
+
+# Ten gigabytes of transcripts are made once, below the target folder.
+bench-history: ui $(CCUSAGE) ## Measure other agents' sessions, 10 GB of them, beside ripgrep and ccusage
+	@scripts/install.sh tests
+	cargo build --release --locked -p openagents-cli
+	OPENAGENTS_BIN=$(abspath $(TARGET))/release/openagents CCUSAGE_BIN=$(abspath $(CCUSAGE)) \
+		cargo bench --locked -p openagents-e2e --bench history
 
 # The measure is no part of this repository: without it there is nothing to compare with.
 bench-answers: ui ## Measure whether questions find the right places, beside ripgrep and BM25
@@ -194,3 +203,7 @@ $(FUZZ):
 	@RUSTC_WORKSPACE_WRAPPER= cargo install cargo-fuzz --version $(FUZZ_VERSION) --locked --debug \
 		--root $(TARGET)/tools --target-dir $(TARGET)/tools/build --quiet
 	@rm -rf $(TARGET)/tools/build
+
+$(CCUSAGE):
+	@echo "Installing with npm: ccusage"
+	@$(NPM) install --prefix $(TARGET)/tools/ccusage --ignore-scripts --loglevel=error ccusage@$(CCUSAGE_VERSION)

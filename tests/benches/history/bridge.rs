@@ -129,17 +129,32 @@ async fn open(client: &mut Client, made: &Corpus, table: &mut Table) -> Result<(
     table.add("long transcript: its end", "ms", ends, Some(Goal::Most(150.0)));
     let path = made.home.join(format!(".claude/projects/-w-project0/{id}.jsonl"));
     let length = std::fs::metadata(&path)?.len();
-    let line = json!({"type": "user", "uuid": "new", "sessionId": id, "cwd": "/w/project0", "version": "2.1.230",
-        "timestamp": "2026-11-01T00:00:00Z", "isSidechain": false, "origin": {"kind": "human"},
-        "message": {"role": "user", "content": "One more thing"}});
-    let mut log = OpenOptions::new().append(true).open(&path)?;
-    writeln!(log, "{line}")?;
-    let mut later = named;
-    later["from"] = end;
-    let (part, time) = timed(client, "_openagents/history/read", later).await?;
-    log.set_len(length)?;
-    ensure!(part["updates"].to_string().contains("One more thing"), "the appended line is missing: {part}");
-    table.add("long transcript: an appended line, read", "ms", vec![time], None);
+    client.request("_openagents/history/watch", json!({})).await?;
+    let mut shown = Vec::new();
+    for number in 0..RUNS {
+        let text = format!("One more thing {number}");
+        let line = json!({"type": "user", "uuid": "new", "sessionId": id, "cwd": "/w/project0", "version": "2.1.230",
+            "timestamp": "2026-11-01T00:00:00Z", "isSidechain": false, "origin": {"kind": "human"},
+            "message": {"role": "user", "content": text}});
+        // What the page does: it is told that the session has changed, and reads on.
+        let begun = Instant::now();
+        writeln!(OpenOptions::new().append(true).open(&path)?, "{line}")?;
+        let told = |frame: &Value| {
+            let rows = frame["params"]["sessions"].as_array();
+            frame["method"] == "_openagents/history/changed"
+                && rows.is_some_and(|rows| rows.iter().any(|row| row["id"] == id))
+        };
+        client.until("the change of the list", told).await?;
+        let mut later = named.clone();
+        later["from"] = end;
+        let (part, _) = timed(client, "_openagents/history/read", later).await?;
+        shown.push(begun.elapsed().as_secs_f64() * 1000.0);
+        ensure!(part["updates"].to_string().contains(&text), "the appended line is missing: {part}");
+        end = part["to"].clone();
+        tokio::time::sleep(Duration::from_millis(700)).await;
+    }
+    OpenOptions::new().write(true).open(&path)?.set_len(length)?;
+    table.add("long transcript: an appended line, told and read", "ms", shown, Some(Goal::Most(500.0)));
     Ok(())
 }
 

@@ -18,7 +18,7 @@ pub(crate) fn measure(made: &Corpus, home: &Path, table: &mut Table) -> Result<(
     let (mut ours, mut peers) = (Vec::new(), Vec::new());
     for _ in 0..SEARCHES {
         let word = &made.words[dice.roll(made.words.len())];
-        ours.push(run(program(made, home, &["sessions", "search", word, "--all", "--json"]))?.1);
+        ours.push(run(program(made, home, &["sessions", "search", word, "--json"]))?.1);
     }
     table.add("command: search of a word, p99", "ms", ours, Some(Goal::P99(150.0)));
     if Command::new("rg").arg("--version").stdout(Stdio::null()).status().is_ok() {
