@@ -68,3 +68,14 @@ pub(crate) async fn run_editor(
     tauri::async_runtime::spawn(async move { child.wait().await });
     Ok(())
 }
+
+/// Shows a file in Finder, or in the file manager.
+#[tauri::command]
+pub(crate) async fn reveal(app: AppHandle, path: PathBuf) -> Result<(), String> {
+    if !path.exists() {
+        return Err(format!("{} is no longer there", path.display()));
+    }
+    app.opener()
+        .reveal_item_in_dir(&path)
+        .map_err(|error| format!("couldn't show {}: {error}", path.display()))
+}

@@ -40,6 +40,7 @@ fn main() -> anyhow::Result<()> {
             commands::pick_folder,
             commands::pick_model,
             commands::open_editor,
+            commands::reveal,
             commands::run_editor
         ])
         .setup(move |app| {

@@ -9,14 +9,23 @@ use crate::{
     },
     instance::InstanceLock,
     network::{control::Network, state::NetworkState, switches::Switches},
-    protocol::{acp::trust, ios::pending, ios::resume::Resumes, managed::Managed, services::Services},
+    protocol::{
+        acp::{
+            past_sessions::{self, PastSessions},
+            trust,
+        },
+        ios::pending,
+        ios::resume::Resumes,
+        managed::Managed,
+        services::Services,
+    },
     server::{
         accept, accept::Gate, back_off::BackOff, listeners::Listeners, remotes::Remotes, state::Server,
     },
 };
 use openagents_core::{history::History, model::SettingsStore};
 use openagents_sessions::{
-    HistoryIndexer, Providers, SessionRegistry, TranscriptCache, TurnExecutor, run_blocking, store::Store,
+    HistoryIndex, Providers, SessionRegistry, TranscriptCache, TurnExecutor, run_blocking, store::Store,
 };
 use std::{
     fmt, io,
@@ -116,12 +125,21 @@ impl Bridge {
             _ => BridgeError::Listen { address: wanted, reason: error.to_string() },
         })?;
         instance.announce(address, &token.text, config.temporary)?;
-        let network_home = config.home.clone();
+        let home = config.home.clone();
         let network = Network::new(config.home, config.network, address, settings.clone(), switches);
-        let history = Arc::new(History::new(config.history, transcripts));
-        let (index_home, indexed) = (network_home.clone(), history.clone());
-        let index = run_blocking(move || HistoryIndexer::start(&index_home, indexed, !temporary)).await;
-        let index = Arc::new(index.ok_or(BridgeError::Providers)?);
+        let stored = settings.clone();
+        let opened = run_blocking(move || {
+            let (set, index) = (past_sessions::stored(&*stored), HistoryIndex::open(&home));
+            let failed = |error: &_| tracing::warn!(%error, "other agents' sessions are not indexed");
+            (set, index.inspect_err(failed).ok().map(Arc::new))
+        });
+        let (history_settings, index) = opened.await.ok_or(BridgeError::Providers)?;
+        let history = History::new(config.history, transcripts);
+        history.exclude(history_settings.excluded.clone());
+        let history = Arc::new(match &index {
+            Some(index) => history.with_words(index.clone()),
+            None => history,
+        });
         let surroundings = Surroundings { history: history.clone(), settings: settings.clone() };
         let providers = run_blocking(move || providers(surroundings)).await;
         let providers = providers.ok_or(BridgeError::Providers)?;
@@ -130,12 +148,19 @@ impl Bridge {
         let root = config.root.canonicalize().unwrap_or(config.root);
         let connections = TaskTracker::new();
         let devices = Devices::new(store.clone(), known, tabs, network.clone(), connections.clone());
-        let sessions = SessionRegistry::new(store.clone(), history, root);
+        let sessions = SessionRegistry::new(store.clone(), history.clone(), root);
         let turns = TurnExecutor::new(sessions.clone(), settings.clone(), providers);
         let server = Arc::new(Server {
             services: Arc::new(Services {
                 trust: trust::feed(&sessions),
-                history_index: index,
+                past_sessions: PastSessions::new(
+                    history,
+                    index,
+                    sessions.labels().clone(),
+                    settings.clone(),
+                    history_settings,
+                    !temporary,
+                ),
                 sessions,
                 turns,
                 inspector: Arc::default(),

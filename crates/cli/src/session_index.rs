@@ -25,6 +25,7 @@ pub(crate) fn index(command: &IndexCommand) -> anyhow::Result<ExitCode> {
                 shown = part;
                 output::warn(&format!("indexed {done} of {total} sessions"));
             }
+            true
         };
         index.update(&history, &CancellationToken::new(), &mut progress).with_context(failed)?;
     }

@@ -29,7 +29,7 @@ pub(crate) fn run(command: &Sessions) -> anyhow::Result<ExitCode> {
     match command {
         Sessions::List(filter) => list(filter),
         Sessions::Show { id, limit, json } => show(id, *limit, *json),
-        Sessions::Search { pattern, filter } => search(pattern, filter),
+        Sessions::Search { pattern, logs, filter } => search(pattern, *logs, filter),
         Sessions::Index(command) => session_index::index(command),
         Sessions::Stats { provider, tokens, json } => session_stats::stats(*provider, *tokens, *json),
     }
@@ -125,11 +125,12 @@ fn event_json(event: &Event) -> Value {
         "content": event_words(event), "files": files})
 }
 
-fn search(pattern: &str, filter: &Filter) -> anyhow::Result<ExitCode> {
+fn search(pattern: &str, whole_logs: bool, filter: &Filter) -> anyhow::Result<ExitCode> {
     let limits = Limits::default();
     let workspace = workspace(filter)?;
     let query = SearchQuery {
         pattern: pattern.to_owned(),
+        whole_logs,
         provider: filter.provider,
         workspace_only: workspace.is_some(),
         workspace,
@@ -155,6 +156,9 @@ fn search(pattern: &str, filter: &Filter) -> anyhow::Result<ExitCode> {
     }
     if found.matches.is_empty() {
         output::line(format_args!("No match for {pattern}"))?;
+        if !whole_logs {
+            output::warn("tool results are searched with --logs");
+        }
     } else if found.total > found.matches.len() {
         output::warn(&format!("{} of {} matches; --limit shows more", found.matches.len(), found.total));
     }

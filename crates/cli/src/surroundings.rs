@@ -7,13 +7,13 @@ use openagents_apple::FoundationModels;
 use openagents_bridge::{Providers, StoredSettings, Surroundings};
 use openagents_core::{
     CancellationToken, builtin,
-    history::{History, HistoryRoots, MemoryIndex, TranscriptIndex},
+    history::{ExcludedSessions, History, HistoryRoots, HistorySettings, MemoryIndex},
     model::LocalModels,
     reading::{Readable, Reader, ReadingRules},
     tool::{Limits, ToolContext, ToolError, ToolOutput},
     workspace::Workspace,
 };
-use openagents_sessions::TranscriptCache;
+use openagents_sessions::{HistoryIndex, TranscriptCache};
 use serde_json::Value;
 use std::{path::PathBuf, sync::Arc};
 
@@ -25,11 +25,21 @@ pub(crate) fn data_folder() -> anyhow::Result<PathBuf> {
 
 /// Returns the past sessions on this machine. Parsed logs are cached in our data folder; without one it only gets slower.
 pub(crate) fn history() -> History {
-    let index: Arc<dyn TranscriptIndex> = match data_folder() {
-        Ok(home) => TranscriptCache::open(&home),
-        Err(_) => Arc::new(MemoryIndex::default()),
+    let Ok(home) = data_folder() else {
+        return History::new(HistoryRoots::from_env(), Arc::new(MemoryIndex::default()));
     };
-    History::new(HistoryRoots::from_env(), index)
+    let history = History::new(HistoryRoots::from_env(), TranscriptCache::open(&home));
+    match HistorySettings::stored(&StoredSettings(home.clone())) {
+        Ok(settings) => history.exclude(settings.excluded),
+        Err(error) => {
+            output::warn(&format!("no past sessions: what is excluded from them cannot be read: {error}"));
+            history.exclude(ExcludedSessions::all());
+        }
+    }
+    match HistoryIndex::open_existing(&home) {
+        Some(index) => history.with_words(Arc::new(index)),
+        None => history,
+    }
 }
 
 /// Returns whether hosted agents may read the past sessions of their workspace.

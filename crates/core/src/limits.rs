@@ -24,6 +24,8 @@ pub(crate) mod history {
     pub(crate) const CHUNK: usize = 64 << 10;
     /// Bytes of a line; longer ones are images or dumps.
     pub(crate) const LINE: usize = 1 << 20;
+    /// The same where a session is shown to a person: a prompt with a screenshot is one line.
+    pub(crate) const SHOWN_LINE: usize = 8 << 20;
     /// Bytes between the head and the tail of a log for counting lines, and bytes per read.
     pub(crate) const COUNTED: u64 = 64 << 20;
     pub(crate) const COUNT_CHUNK: usize = 256 << 10;

@@ -23,6 +23,7 @@
 //! | 3 | `cache_file` | a database file that can be made anew |
 //! | 3 | `changes` | changes in the list of sessions |
 //! | 3 | `error` | `SessionError` |
+//! | 3 | `labels` | what a person has noted about other agents' sessions |
 //! | 3 | `trusted` | the workspaces that a person trusts |
 //! | 4 | `history_index` | the full-text index of other agents' sessions |
 //! | 4 | `live` | one session in memory: end of the log, queue, approvals, readers; folding a log |
@@ -35,6 +36,7 @@ mod cache_file;
 mod changes;
 mod error;
 mod history_index;
+mod labels;
 mod live;
 mod modes;
 mod policy;
@@ -54,7 +56,10 @@ pub mod testing;
 pub use blocking::run_blocking;
 pub use changes::{ListNews, ListWatch, Listed, Wanted};
 pub use error::SessionError;
-pub use history_index::{HistoryIndex, HistoryIndexer, IndexProgress, IndexStatus, IndexedMatches, Passage};
+pub use history_index::{
+    HistoryIndex, HistoryIndexer, HistoryNews, IndexProgress, IndexStatus, IndexedMatches, Passage,
+};
+pub use labels::TranscriptLabels;
 pub use live::{
     By, Failure, Folded, Folding, Head, Queued, Said, Session, StoredLog, Ticket, TurnEnd, TurnRequest, Waits,
 };

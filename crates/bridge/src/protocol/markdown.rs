@@ -1,7 +1,9 @@
 //! Renders Markdown to sanitised HTML, so that the page needs no Markdown code and trusts no text.
 
-use pulldown_cmark::{Event, Options, Parser, html};
-use std::time::Duration;
+use super::highlight;
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd, html};
+use pulldown_cmark_escape::{escape_html, escape_html_body_text};
+use std::time::{Duration, Instant};
 
 /// Longer texts are cut.
 const MAX_BYTES: usize = 1 << 20;
@@ -46,7 +48,7 @@ fn to_html(text: &str) -> String {
         })
     });
     let mut rendered = String::with_capacity(text.len() * 3 / 2);
-    html::push_html(&mut rendered, events);
+    html::push_html(&mut rendered, Highlighted { events, until: Instant::now() + highlight::TIME });
     if deepest > DEPTH {
         return plain_text(text);
     }
@@ -55,11 +57,49 @@ fn to_html(text: &str) -> String {
         .add_tags(["input"])
         .add_tag_attributes("input", ["type", "checked", "disabled"])
         .add_tag_attributes("code", ["class"])
+        .add_allowed_classes("span", highlight::classes())
         .url_schemes(["http", "https", "mailto"].into())
         .set_tag_attribute_value("a", "target", "_blank")
         .link_rel(Some("noopener noreferrer"))
         .clean(&rendered)
         .to_string()
+}
+
+/// Events whose code blocks are highlighted.
+struct Highlighted<I> {
+    events: I,
+    until: Instant,
+}
+
+impl<'a, I: Iterator<Item = Event<'a>>> Iterator for Highlighted<I> {
+    type Item = Event<'a>;
+
+    fn next(&mut self) -> Option<Event<'a>> {
+        let event = self.events.next()?;
+        let Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(language))) = event else { return Some(event) };
+        let mut code = String::new();
+        for event in self.events.by_ref() {
+            match event {
+                Event::Text(text) => code.push_str(&text),
+                Event::End(TagEnd::CodeBlock) => break,
+                _ => {}
+            }
+        }
+        let mut block = "<pre><code".to_owned();
+        if let Some(name) = language.split([' ', ',']).next().filter(|name| !name.is_empty()) {
+            block.push_str(" class=\"language-");
+            // Writing to a string does not fail.
+            let _ = escape_html(&mut block, name);
+            block.push('"');
+        }
+        block.push('>');
+        match highlight::html(&language, &code, self.until) {
+            Some(html) => block.push_str(&html),
+            None => drop(escape_html_body_text(&mut block, &code)),
+        }
+        block.push_str("</code></pre>\n");
+        Some(Event::Html(block.into()))
+    }
 }
 
 fn plain_text(text: &str) -> String {
@@ -94,6 +134,8 @@ mod tests {
             ("```\"><script>alert(1)</script>\nx\n```", "<script"),
             ("<iframe src=https://example.com>", "<iframe"),
             ("<style>*{display:none}</style>", "<style"),
+            ("<span class=\"dialog\">x</span>", "class=\"dialog"),
+            ("```rust\n</span></code><script>alert(1)</script>\n```", "<script"),
         ] {
             assert!(!to_html(hostile).contains(forbidden), "{hostile} gave {}", to_html(hostile));
         }
@@ -132,7 +174,7 @@ mod tests {
             "```rust\nlet x = 1 < 2;\n```\n\n|a|b|\n|-|-|\n|1|2|\n\n[x](https://example.com)\n\n- [x] done",
         );
         for part in [
-            "<code class=\"language-rust\">let x = 1 &lt; 2;",
+            "<pre><code class=\"language-rust\"><span class=\"hl-keyword\">let</span> x = <span class=\"hl-number\">1</span> &lt; ",
             "<table>",
             "<a href=\"https://example.com\" target=\"_blank\" rel=\"noopener noreferrer\">x</a>",
             "type=\"checkbox\"",

@@ -1,6 +1,7 @@
 //! The two dialects, and what they serve beside sessions.
 
 pub mod acp;
+mod highlight;
 pub(crate) mod ios;
 pub(crate) mod managed;
 pub(crate) mod markdown;

@@ -1,12 +1,14 @@
 //! The parts of a bridge that calls of clients reach.
 
-use super::{ios::resume::Resumes, managed::Managed, privacy::PrivacyChange};
+use super::{
+    acp::past_sessions::PastSessions, ios::resume::Resumes, managed::Managed, privacy::PrivacyChange,
+};
 use crate::{
     admission::queue::SlotQueue, base::feed::Feed, connection::inspect::Inspector,
     devices::registry::Devices, network::control::Network,
 };
 use openagents_core::{agent::AgentCommand, model::ModelCommand};
-use openagents_sessions::{HistoryIndexer, SessionRegistry, TurnExecutor};
+use openagents_sessions::{SessionRegistry, TurnExecutor};
 use std::sync::Arc;
 use tokio_util::task::TaskTracker;
 
@@ -21,8 +23,8 @@ pub(crate) struct Services {
     pub(crate) agents: Option<Arc<Managed<AgentCommand>>>,
     /// What models and agents may read.
     pub(crate) privacy: Arc<Managed<PrivacyChange>>,
-    /// The words of other agents' sessions.
-    pub(crate) history_index: Arc<HistoryIndexer>,
+    /// The sessions of other agents.
+    pub(crate) past_sessions: Arc<PastSessions>,
     /// The trusted workspaces.
     pub(crate) trust: Arc<Feed>,
     pub(crate) devices: Arc<Devices>,

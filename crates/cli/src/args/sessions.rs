@@ -19,16 +19,19 @@ pub(crate) enum Sessions {
         #[arg(long)]
         json: bool,
     },
-    /// Search past sessions for a regular expression
+    /// Search past sessions for words or a regular expression
     Search {
-        /// Regular expression, case-insensitive
+        /// Words, all in one prompt, answer or tool call; or a regular expression. Case-insensitive
         pattern: String,
+        /// Read the logs instead of the index: also finds tool results, and takes the pattern as a regular expression
+        #[arg(long)]
+        logs: bool,
         #[command(flatten)]
         filter: Filter,
     },
-    /// Show how much of the past sessions the full-text index has
+    /// Show the state of the full-text index
     Index(IndexCommand),
-    /// Count what was found of each agent, and what of it is not understood
+    /// Show sessions found and lines not understood, per agent
     Stats {
         /// Only this agent, such as codex or claude-code
         #[arg(long, value_parser = provider)]
@@ -44,13 +47,13 @@ pub(crate) enum Sessions {
 
 #[derive(Debug, Args)]
 pub(crate) struct IndexCommand {
-    /// Index what is new first
+    /// Update the index first
     #[arg(long)]
     pub(crate) wait: bool,
-    /// Forget everything and index it again
+    /// Rebuild the index
     #[arg(long)]
     pub(crate) rebuild: bool,
-    /// Forget everything
+    /// Delete the index
     #[arg(long, conflicts_with_all = ["wait", "rebuild"])]
     pub(crate) clear: bool,
     /// JSON

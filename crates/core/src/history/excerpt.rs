@@ -17,6 +17,14 @@ pub(super) struct Position {
     at: Option<usize>,
 }
 
+impl Position {
+    /// Returns the beginning of the first event with a text.
+    pub(super) fn begin(events: &[Event]) -> Option<Self> {
+        let event = events.iter().position(|event| !event.text.trim().is_empty())?;
+        Some(Self { event, start: 0, at: Some(0) })
+    }
+}
+
 pub(super) fn place(events: &[Event], pattern: &Pattern) -> Option<Position> {
     events.iter().enumerate().find_map(|(event, said)| {
         let mut start = 0;
@@ -98,7 +106,7 @@ pub(super) fn fill_after(hit: &mut SearchMatch, lines: impl Iterator<Item = Stri
 }
 
 /// Truncates a line to `chars` characters that include the one at byte `at`.
-fn shortened(line: &str, at: usize, chars: usize) -> String {
+pub(super) fn shortened(line: &str, at: usize, chars: usize) -> String {
     if line.len() <= chars || line.chars().count() <= chars {
         return line.trim().to_owned();
     }

@@ -29,6 +29,10 @@ pub(crate) trait Format: Debug + Sync {
         vec![]
     }
 
+    /// Returns the subfolders in which its sessions change, each with everything below; the empty name is the agent's folder
+    /// itself, without what is below.
+    fn watched(&self) -> &'static [&'static str];
+
     /// Finds all sessions below the agent's folder, or as many as the budget allows; opens no log.
     fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile>;
 

@@ -106,7 +106,9 @@ impl History {
     }
 
     pub(super) fn sources(&self, provider: Option<Provider>) -> Vec<Source> {
-        let wanted = self.roots.iter().filter(|(candidate, _)| provider.is_none_or(|it| it == *candidate));
+        let wanted = self.roots.iter().filter(|(candidate, _)| {
+            provider.is_none_or(|it| it == *candidate) && !self.excludes(*candidate)
+        });
         wanted.map(|(provider, root)| Source::new(provider, root.to_owned())).collect()
     }
 

@@ -1,12 +1,15 @@
-//! All history on this machine, or of one workspace, or as of the start of a run.
+//! All history on this machine, or of one workspace, or as of the start of a run; without what a person has excluded.
 
 use super::{
     index::{MemoryIndex, TranscriptIndex},
     roots::HistoryRoots,
-    transcript::Transcript,
+    settings::ExcludedSessions,
+    source::Source,
+    transcript::{Provider, Transcript},
+    word_index::WordIndex,
     worktree::WorktreeScope,
 };
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use std::{
     io,
     path::{Path, PathBuf},
@@ -18,6 +21,10 @@ use std::{
 pub struct History {
     pub(super) roots: HistoryRoots,
     pub(super) index: Arc<dyn TranscriptIndex>,
+    /// Finds words without reading logs.
+    pub(super) words: Option<Arc<dyn WordIndex>>,
+    /// Shared by all clones: a change applies to each.
+    excluded: Arc<RwLock<ExcludedSessions>>,
     /// Limits the history to sessions of one workspace.
     limit: Option<Arc<WorkspaceLimit>>,
     /// In a snapshot: all sessions of the first complete listing.
@@ -27,7 +34,34 @@ pub struct History {
 impl History {
     /// Reads `roots`; `index` caches parsed logs.
     pub fn new(roots: HistoryRoots, index: Arc<dyn TranscriptIndex>) -> Self {
-        Self { roots, index, limit: None, listed: None }
+        Self { roots, index, words: None, excluded: Arc::default(), limit: None, listed: None }
+    }
+
+    /// Searches for words in `words` instead of the logs that it knows.
+    pub fn with_words(self, words: Arc<dyn WordIndex>) -> Self {
+        Self { words: Some(words), ..self }
+    }
+
+    /// Leaves out these sessions from now on, in this history and all that were made from it.
+    pub fn exclude(&self, excluded: ExcludedSessions) {
+        *self.excluded.write() = excluded;
+    }
+
+    /// Returns the folders in which sessions change, and whether what is below changes too. They need not exist.
+    pub fn folders(&self) -> Vec<(PathBuf, bool)> {
+        let folders = |source: Source| {
+            let folder = move |name: &&str| match *name {
+                "" => (source.root.clone(), false),
+                name => (source.root.join(name), true),
+            };
+            source.format.watched().iter().map(folder).collect::<Vec<_>>()
+        };
+        self.sources(None).into_iter().flat_map(folders).collect()
+    }
+
+    /// Returns whether an agent's sessions are left out.
+    pub(super) fn excludes(&self, provider: Provider) -> bool {
+        self.excluded.read().agents.contains(&provider)
     }
 
     /// Returns a history without sessions.
@@ -57,20 +91,23 @@ impl History {
 
     /// Drops the sessions that this history does not hold.
     pub(super) fn retain_own(&self, rows: &mut Vec<Transcript>) {
-        if let Some(limit) = &self.limit {
-            rows.retain(|row| limit.holds(row));
-        }
+        let excluded = self.excluded.read();
+        rows.retain(|row| !excluded.hold(row) && self.limit.as_ref().is_none_or(|limit| limit.holds(row)));
+    }
+
+    /// Returns whether it holds a session that was found otherwise.
+    pub fn holds(&self, transcript: &Transcript) -> bool {
+        self.check(transcript).is_ok()
     }
 
     /// Fails if this history does not hold `transcript`, which may come from another one.
     pub(super) fn check(&self, transcript: &Transcript) -> io::Result<()> {
-        match &self.limit {
-            Some(limit) if !limit.holds(transcript) => {
-                let message = format!("session {} did not run in this workspace", transcript.id);
-                Err(io::Error::new(io::ErrorKind::NotFound, message))
-            }
-            _ => Ok(()),
-        }
+        let why = match &self.limit {
+            Some(limit) if !limit.holds(transcript) => "did not run in this workspace",
+            _ if self.excluded.read().hold(transcript) => "is excluded in the settings",
+            _ => return Ok(()),
+        };
+        Err(io::Error::new(io::ErrorKind::NotFound, format!("session {} {why}", transcript.id)))
     }
 }
 

@@ -2,13 +2,17 @@
 
 use super::{
     event::Event,
+    images::{TranscriptImage, images},
     lines::{Lines, OpenLog},
     logs::History,
     read::line_ends,
     transcript::Transcript,
 };
 use crate::{budget::Budget, limits::history as limits};
-use std::io::{self, BufRead, BufReader, Read, SeekFrom};
+use std::{
+    collections::HashMap,
+    io::{self, BufRead, BufReader, Read, SeekFrom},
+};
 
 /// Which part of a transcript is read. Offsets are bytes of the log, or of its records if it is not lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +32,8 @@ pub enum Part {
 pub struct TranscriptPart {
     /// In file order.
     pub events: Vec<Event>,
+    /// Images by line.
+    pub images: HashMap<u64, Vec<TranscriptImage>>,
     /// Offset of the first line.
     pub from: u64,
     /// Offset behind the last line.
@@ -68,7 +74,7 @@ impl History {
         log.seek(SeekFrom::Start(from))?;
         let mut read = TranscriptPart { from, to: from, size, ..TranscriptPart::default() };
         let mut decoder = self.decoder(transcript, budget)?;
-        let mut lines = Lines::new(log, limits::LINE, u64::MAX);
+        let mut lines = Lines::new(log, limits::SHOWN_LINE, u64::MAX);
         while from + lines.position() < end {
             let Some(line) = lines.next(budget)? else {
                 // The last lines were too long, or blank: nothing is left to read again.
@@ -80,7 +86,13 @@ impl History {
             let number = before.map_or(0, |before| before + line.number);
             let complete = line.complete;
             match decoder.line(&line.text(), number) {
-                Some(events) => read.events.extend(events),
+                Some(events) => {
+                    let images = if events.is_empty() { Vec::new() } else { images(line.bytes) };
+                    if !images.is_empty() {
+                        read.images.insert(number, images);
+                    }
+                    read.events.extend(events);
+                }
                 None => read.omitted += u64::from(complete),
             }
             // A last line without an end may still be written: it is read again.
@@ -104,7 +116,7 @@ impl History {
         }
         log.seek(SeekFrom::Start(at))?;
         let mut bytes = Vec::new();
-        BufReader::new(log.take(limits::LINE as u64)).read_until(b'\n', &mut bytes)?;
+        BufReader::new(log.take(limits::SHOWN_LINE as u64)).read_until(b'\n', &mut bytes)?;
         Ok(Some(String::from_utf8_lossy(bytes.trim_ascii_end()).into_owned()))
     }
 }
@@ -192,7 +204,7 @@ mod tests {
     #[test]
     fn a_long_last_line_is_counted_once() {
         let folder = tempfile::tempdir().unwrap();
-        let log = format!("{}{}", prompt(1, 10), prompt(2, 2 * limits::LINE));
+        let log = format!("{}{}", prompt(1, 10), prompt(2, 2 * limits::SHOWN_LINE));
         let (history, row) = history(folder.path(), &log);
         let end = history.part(&row, Part::End, 1000, &budget()).unwrap();
         assert_eq!((numbers(&end), end.to, end.omitted), (vec![1], log.len() as u64, 1));

@@ -7,8 +7,11 @@ use std::path::PathBuf;
 /// Parameters of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchQuery {
-    /// A regular expression, case-insensitive.
+    /// Words, which all have to be in one line of a log; or a regular expression, case-insensitive. An index answers
+    /// words for the sessions that it knows, from prompts, answers and the arguments of tools.
     pub pattern: String,
+    /// Reads every log whole, tool results included, and takes the pattern as a regular expression.
+    pub whole_logs: bool,
     /// Only sessions of this agent.
     pub provider: Option<Provider>,
     /// Only these sessions, hidden or not; if empty, all that are not hidden.

@@ -2,12 +2,12 @@
 
 use super::{
     decoder::Decoder,
-    excerpt::{excerpt, fill_after, fill_before, place, said},
+    excerpt::{excerpt, fill_after, fill_before, said},
     lines::{self, Lines},
     list::is_of,
     logs::History,
-    pattern::Pattern,
     query::{SearchMatch, SearchQuery, SearchResult},
+    search_index::{self, Candidates, Patterns},
     transcript::{Listing, Query, Transcript},
     worktree::WorktreeScope,
 };
@@ -33,12 +33,13 @@ impl History {
         budget: &Budget,
         progress: &dyn Progress,
     ) -> Result<SearchResult, String> {
-        let pattern = Pattern::new(&query.pattern)?;
-        let Listing { mut rows, timed_out: list_cut, unread, .. } = self.to_search(query, list_budget);
+        let patterns = Patterns::new(query)?;
+        let Listing { rows, timed_out: list_cut, unread, .. } = self.to_search(query, list_budget);
+        let (mut rows, index_cut) = search_index::choose(self.words.as_deref(), query, rows);
         let bytes_cut = keep_within(&mut rows, query.file_bytes, query.total_bytes);
-        let found = self.search_all(&rows, &pattern, query, budget, progress);
+        let found = self.search_all(&rows, &patterns, query, budget, progress);
         let mut result = SearchResult {
-            truncated: bytes_cut,
+            truncated: bytes_cut || index_cut,
             timed_out: list_cut || (budget.timed_out() && found.iter().any(|found| !found.finished)),
             omitted: unread as u64,
             ..SearchResult::default()
@@ -75,8 +76,8 @@ impl History {
 
     fn search_all(
         &self,
-        rows: &[Transcript],
-        pattern: &Pattern,
+        rows: &[(Transcript, Candidates)],
+        patterns: &Patterns,
         query: &SearchQuery,
         budget: &Budget,
         progress: &dyn Progress,
@@ -90,7 +91,7 @@ impl History {
             || (),
             |(), at| {
                 let mut found = Found::default();
-                match self.search_one(&rows[at], pattern, query, &full, budget, &mut found) {
+                match self.search_one(&rows[at], patterns, query, &full, budget, &mut found) {
                     Ok(()) => found.finished = !budget.spent(),
                     // Missing or unreadable: no matches.
                     Err(_) => (found.omitted, found.finished) = (found.omitted + 1, true),
@@ -109,21 +110,37 @@ impl History {
     /// Searches one transcript; only counts matches once earlier ones are enough (`full`).
     fn search_one(
         &self,
-        transcript: &Transcript,
-        pattern: &Pattern,
+        (transcript, candidates): &(Transcript, Candidates),
+        patterns: &Patterns,
         query: &SearchQuery,
         full: &AtomicBool,
         budget: &Budget,
         found: &mut Found,
     ) -> io::Result<()> {
-        let log = self.open(transcript)?;
-        let mut lines = Lines::new(log, limits::SEARCH_LINE, query.file_bytes);
+        if let Candidates::Lines(wanted) = candidates {
+            found.total = wanted.len();
+            if full.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            found.matches.extend(search_index::title(transcript, wanted, query));
+        }
+        // A line that the index names is read wherever it is.
+        let bytes = if *candidates == Candidates::All { query.file_bytes } else { u64::MAX };
+        let mut lines = Lines::new(self.open(transcript)?, limits::SEARCH_LINE, bytes);
         let mut decoder: Option<Box<dyn Decoder>> = None;
         let mut before: VecDeque<(u64, Vec<u8>)> = VecDeque::new();
         // The last match still needs context lines after it.
         let mut wants_after = false;
         while let Some(line) = lines.next(budget)? {
-            let candidate = pattern.may_match(line.bytes);
+            let candidate = match candidates {
+                Candidates::All => patterns.whole.may_match(line.bytes),
+                Candidates::Lines(wanted) => {
+                    if !wants_after && wanted.last().is_none_or(|last| *last < line.number) {
+                        break;
+                    }
+                    wanted.contains(&line.number)
+                }
+            };
             if candidate || wants_after {
                 let decoder = match &mut decoder {
                     Some(decoder) => decoder,
@@ -134,8 +151,9 @@ impl History {
                     fill_after(last, events.iter().flat_map(said), query);
                     wants_after = last.after.len() < query.context;
                 }
-                if candidate && let Some(place) = place(&events, pattern) {
-                    found.total += 1;
+                let place = if candidate { candidates.place(&events, patterns) } else { None };
+                if let Some(place) = place {
+                    found.total += usize::from(matches!(candidates, Candidates::All));
                     wants_after = false;
                     if found.matches.len() < query.max_matches && !full.load(Ordering::Relaxed) {
                         let mut hit = excerpt(&events, place, query, transcript, line.number);
@@ -198,9 +216,12 @@ impl Board {
 
 /// Keeps the first sessions whose logs fit into `total` bytes, independent of disk and clock. Returns whether any were
 /// cut.
-fn keep_within(rows: &mut Vec<Transcript>, file: u64, total: u64) -> bool {
+fn keep_within(rows: &mut Vec<(Transcript, Candidates)>, file: u64, total: u64) -> bool {
     let (found, mut left) = (rows.len(), total);
-    let fits = |row: &&Transcript| {
+    let fits = |(row, candidates): &&(Transcript, Candidates)| {
+        if *candidates != Candidates::All {
+            return true;
+        }
         let size = std::fs::metadata(&row.file_path).map_or(0, |log| log.len());
         let ratio = if lines::is_zstd(&row.file_path) { limits::ZSTD_RATIO } else { 1 };
         let rest = left.checked_sub(size.saturating_mul(ratio).min(file));

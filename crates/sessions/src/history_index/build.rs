@@ -4,7 +4,7 @@ use super::index::HistoryIndex;
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    history::{EventKind, History, Part, Provider, Query, Transcript, index_words},
+    history::{EventKind, History, Listing, Part, Provider, Query, Transcript, index_words},
 };
 use rusqlite::{Connection, Transaction, params};
 use std::{
@@ -40,14 +40,26 @@ struct Indexed {
 }
 
 impl HistoryIndex {
-    /// Indexes what is new, newest sessions first, and drops what is gone, until `cancel` is cancelled. Blocks.
+    /// Indexes what is new, newest sessions first, and drops what is gone, until `cancel` is cancelled or `progress`
+    /// returns false. Blocks.
     pub fn update(
         &self,
         history: &History,
         cancel: &CancellationToken,
-        progress: &mut dyn FnMut(IndexProgress),
+        progress: &mut dyn FnMut(IndexProgress) -> bool,
     ) -> rusqlite::Result<()> {
         let listing = history.list(&Query::default(), &Budget::within(TIME, cancel));
+        self.update_from(listing, history, cancel, progress)
+    }
+
+    /// The same, with the sessions that were just listed.
+    pub(super) fn update_from(
+        &self,
+        listing: Listing,
+        history: &History,
+        cancel: &CancellationToken,
+        progress: &mut dyn FnMut(IndexProgress) -> bool,
+    ) -> rusqlite::Result<()> {
         let total = listing.rows.len();
         // What was not listed for lack of time is not gone.
         if listing.unread == 0 && !listing.timed_out && !cancel.is_cancelled() {
@@ -63,8 +75,8 @@ impl HistoryIndex {
             }
         }
         for (at, (row, size, known)) in stale.iter().enumerate() {
-            progress(IndexProgress { done: total - stale.len() + at, total });
-            if cancel.is_cancelled() {
+            let goes_on = progress(IndexProgress { done: total - stale.len() + at, total });
+            if cancel.is_cancelled() || !goes_on {
                 return Ok(());
             }
             self.index(history, row, *size, known.as_ref(), cancel)?;
@@ -160,6 +172,32 @@ pub(super) enum Kind {
 }
 
 impl Kind {
+    const ALL: [Self; 4] = [Self::Title, Self::Prompt, Self::Answer, Self::Call];
+
+    /// Returns the kind with a number of the file.
+    pub(super) fn stored(number: u8) -> Self {
+        Self::ALL.into_iter().find(|kind| *kind as u8 == number).unwrap_or(Self::Call)
+    }
+
+    /// A title says best what a session is about.
+    pub(super) fn weight(self) -> f64 {
+        match self {
+            Self::Title => 3.0,
+            Self::Prompt => 2.0,
+            Self::Answer => 1.0,
+            Self::Call => 0.7,
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Title => "title",
+            Self::Prompt => "prompt",
+            Self::Answer => "answer",
+            Self::Call => "call",
+        }
+    }
+
     fn of(kind: &EventKind) -> Option<Self> {
         match kind {
             EventKind::Prompt => Some(Self::Prompt),

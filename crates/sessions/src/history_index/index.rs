@@ -2,9 +2,13 @@
 
 use super::schema::INDEX;
 use crate::store::create_folder;
+use openagents_core::history::Provider;
 use parking_lot::Mutex;
 use rusqlite::Connection;
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
 
 /// Name of the file in the data folder.
 pub(super) const FILE: &str = "history.db";
@@ -39,6 +43,11 @@ impl HistoryIndex {
         Ok(Self { path, writer: Mutex::new(writer), reader: Mutex::new(reader) })
     }
 
+    /// Opens the index if there is one. Blocks.
+    pub fn open_existing(home: &Path) -> Option<Self> {
+        home.join(FILE).exists().then(|| Self::open(home).ok()).flatten()
+    }
+
     /// Returns what the index holds. Blocks.
     pub fn status(&self) -> rusqlite::Result<IndexStatus> {
         let (sessions, cut) = self.reader.lock().query_row(
@@ -50,6 +59,17 @@ impl HistoryIndex {
         // What was written last is in the log beside the file.
         let bytes = size(self.path.clone()) + size(self.path.with_extension("db-wal"));
         Ok(IndexStatus { sessions, cut, bytes })
+    }
+
+    /// Returns how many sessions of each agent are indexed. Blocks.
+    pub fn agents(&self) -> rusqlite::Result<HashMap<Provider, u64>> {
+        let reader = self.reader.lock();
+        let mut statement =
+            reader.prepare_cached("SELECT provider, count(*) FROM sessions GROUP BY provider")?;
+        let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
+        let known =
+            rows.map(|row| row.map(|(name, count)| Provider::parse(&name).map(|agent| (agent, count))));
+        known.filter_map(Result::transpose).collect()
     }
 
     /// Forgets everything. Blocks.

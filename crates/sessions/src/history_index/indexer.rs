@@ -1,52 +1,96 @@
-//! Keeps the index up to date on a thread of its own.
+//! Follows the logs of other agents on a thread of its own: tells what has changed, and keeps the index up to date.
 
-use super::{build::IndexProgress, index::HistoryIndex, search::IndexedMatches};
+use super::{
+    build::IndexProgress,
+    index::{HistoryIndex, IndexStatus},
+    news::{HistoryNews, NewsReader},
+    search::IndexedMatches,
+    watch::LogWatch,
+};
 use openagents_core::{
     CancellationToken,
-    history::{History, Transcript},
+    budget::Budget,
+    history::{History, Listing, Query, Transcript},
 };
 use parking_lot::Mutex;
 use std::{
-    path::Path,
+    fmt,
     sync::{
         Arc,
+        atomic::{AtomicBool, Ordering},
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-/// Time between two looks at the logs.
+/// Time between two looks at the logs while changes are told, for folders that are new.
 const LOOK: Duration = Duration::from_secs(30);
+/// The same where changes are not told.
+const LOOK_OFTEN: Duration = Duration::from_secs(5);
+/// Time for a look at the logs.
+const TIME: Duration = Duration::from_secs(60);
+/// Time between two looks, at least: an agent writes many lines at once.
+const PAUSE: Duration = Duration::from_millis(100);
+/// A look is followed by a pause of so many times its length, so that it takes a tenth of a core at most, unless that is
+/// longer than what a person waits for.
+const PAUSES: u32 = 9;
+const PAUSE_MOST: Duration = Duration::from_secs(1);
+
+type OnChange = Arc<dyn Fn() + Send + Sync>;
 
 /// The index, and the thread that fills it until this is dropped.
-#[derive(Debug)]
 pub struct HistoryIndexer {
-    /// `None` if it cannot be opened: then nothing is found by words.
-    index: Option<Arc<HistoryIndex>>,
-    progress: Arc<Mutex<IndexProgress>>,
+    shared: Arc<Shared>,
     cancel: CancellationToken,
     /// Wakes the thread.
     look: Sender<()>,
 }
 
+struct Shared {
+    /// `None` if it cannot be opened: then nothing is found by words.
+    index: Option<Arc<HistoryIndex>>,
+    history: Arc<History>,
+    /// A person wants it.
+    wanted: AtomicBool,
+    progress: Mutex<IndexProgress>,
+    news: Mutex<HistoryNews>,
+    watchers: Mutex<Vec<OnChange>>,
+}
+
+impl fmt::Debug for HistoryIndexer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("HistoryIndexer").field("index", &self.shared.index).finish_non_exhaustive()
+    }
+}
+
 impl HistoryIndexer {
-    /// Opens the index in the data folder `home`; fills it if `fills`. Blocks.
-    pub fn start(home: &Path, history: Arc<History>, fills: bool) -> Self {
-        let opened = HistoryIndex::open(home);
-        let failed =
-            |error: &rusqlite::Error| tracing::warn!(%error, "other agents' sessions are not indexed");
-        let index = opened.inspect_err(failed).ok().map(Arc::new);
-        let (progress, cancel) = (Arc::new(Mutex::default()), CancellationToken::new());
+    /// Follows `history`, and fills `index` while `wanted`. Without `follows` it does neither: a bridge that ends soon only
+    /// reads the index.
+    pub fn start(
+        index: Option<Arc<HistoryIndex>>,
+        history: Arc<History>,
+        wanted: bool,
+        follows: bool,
+    ) -> Self {
         let (look, wakes) = channel();
-        if let Some(index) = index.clone().filter(|_| fills) {
-            let (progress, cancel) = (progress.clone(), cancel.clone());
-            let fill = move || fill(&index, &history, &progress, &cancel, &wakes);
-            if let Err(error) = thread::Builder::new().name("history-index".to_owned()).spawn(fill) {
-                tracing::warn!(%error, "other agents' sessions are not indexed");
+        let cancel = CancellationToken::new();
+        let shared = Arc::new(Shared {
+            index,
+            history,
+            wanted: wanted.into(),
+            progress: Mutex::default(),
+            news: Mutex::default(),
+            watchers: Mutex::default(),
+        });
+        if follows {
+            let (own, token, wake) = (shared.clone(), cancel.clone(), look.clone());
+            let follow = move || own.follow(LogWatch::new(wake), &wakes, &token);
+            if let Err(error) = thread::Builder::new().name("history".to_owned()).spawn(follow) {
+                tracing::warn!(%error, "other agents' sessions are not followed");
             }
         }
-        Self { index, progress, cancel, look }
+        Self { shared, cancel, look }
     }
 
     /// Looks for new lines now.
@@ -55,9 +99,43 @@ impl HistoryIndexer {
         let _ = self.look.send(());
     }
 
+    /// Calls `on_change` after every change of the progress, the state or the list, from any thread; it must not block.
+    pub fn watch(&self, on_change: OnChange) {
+        self.shared.watchers.lock().push(on_change);
+    }
+
     /// Returns how far the index is.
     pub fn progress(&self) -> IndexProgress {
-        *self.progress.lock()
+        *self.shared.progress.lock()
+    }
+
+    /// Returns the newest changes of the list.
+    pub fn news(&self) -> HistoryNews {
+        self.shared.news.lock().clone()
+    }
+
+    /// Returns what the index holds; nothing without an index. Blocks.
+    pub fn status(&self) -> IndexStatus {
+        let index = self.shared.index.as_ref();
+        index.and_then(|index| index.status().ok()).unwrap_or_default()
+    }
+
+    /// Fills the index, or stops that. What it holds stays.
+    pub fn set_wanted(&self, wanted: bool) {
+        self.shared.wanted.store(wanted, Ordering::Relaxed);
+        self.shared.told();
+        self.look();
+    }
+
+    /// Forgets everything; while the index is wanted it is filled again. Blocks.
+    pub fn clear(&self) -> rusqlite::Result<()> {
+        if let Some(index) = &self.shared.index {
+            index.clear()?;
+        }
+        *self.shared.progress.lock() = IndexProgress::default();
+        self.shared.told();
+        self.look();
+        Ok(())
     }
 
     /// See [`HistoryIndex::search`]; finds nothing without an index. Blocks.
@@ -68,7 +146,7 @@ impl HistoryIndexer {
         now: i64,
         is_near: &dyn Fn(&Transcript) -> bool,
     ) -> rusqlite::Result<IndexedMatches> {
-        match &self.index {
+        match &self.shared.index {
             Some(index) => index.search(query, limit, now, is_near),
             None => Ok(IndexedMatches::default()),
         }
@@ -78,27 +156,68 @@ impl HistoryIndexer {
 impl Drop for HistoryIndexer {
     fn drop(&mut self) {
         self.cancel.cancel();
+        self.look();
     }
 }
 
-fn fill(
-    index: &HistoryIndex,
-    history: &History,
-    progress: &Mutex<IndexProgress>,
-    cancel: &CancellationToken,
-    wakes: &Receiver<()>,
-) {
-    loop {
-        if let Err(error) = index.update(history, cancel, &mut |now| *progress.lock() = now) {
-            tracing::warn!(%error, "the index of other agents' sessions could not be brought up to date");
+impl Shared {
+    fn told(&self) {
+        let watchers = self.watchers.lock().clone();
+        watchers.iter().for_each(|on_change| on_change());
+    }
+
+    fn follow(&self, mut logs: LogWatch, wakes: &Receiver<()>, cancel: &CancellationToken) {
+        // Running agents come first. The threads that read logs inherit it.
+        if let Err(error) = thread_priority::ThreadPriority::Min.set_for_current() {
+            tracing::debug!(?error, "the index is built at normal priority");
         }
-        match wakes.recv_timeout(LOOK) {
-            Err(RecvTimeoutError::Disconnected) => return,
-            // Several who asked meanwhile are served by one look.
-            Ok(()) | Err(RecvTimeoutError::Timeout) => while wakes.try_recv().is_ok() {},
-        }
-        if cancel.is_cancelled() {
-            return;
+        let mut reader = NewsReader::default();
+        while !cancel.is_cancelled() {
+            let is_told = logs.refresh(&self.history);
+            let mut looked = self.look(&mut reader, wakes, cancel);
+            let listing = looked.listing.take().unwrap_or_default();
+            if let Some(index) = self.index.as_ref().filter(|_| self.wanted.load(Ordering::Relaxed)) {
+                let mut step = |now| {
+                    *self.progress.lock() = now;
+                    self.told();
+                    // A first index takes minutes; what is written meanwhile is shown.
+                    if Instant::now() > looked.next && wakes.try_recv().is_ok() {
+                        looked = self.look(&mut reader, wakes, cancel);
+                    }
+                    self.wanted.load(Ordering::Relaxed)
+                };
+                if let Err(error) = index.update_from(listing, &self.history, cancel, &mut step) {
+                    tracing::warn!(%error, "the index of other agents' sessions could not be brought up to date");
+                }
+            }
+            if cancel.is_cancelled() {
+                return;
+            }
+            thread::sleep(looked.next.saturating_duration_since(Instant::now()));
+            match wakes.recv_timeout(if is_told { LOOK } else { LOOK_OFTEN }) {
+                Err(RecvTimeoutError::Disconnected) => return,
+                Ok(()) | Err(RecvTimeoutError::Timeout) => {}
+            }
         }
     }
+
+    /// Lists the sessions and tells what has changed.
+    fn look(&self, reader: &mut NewsReader, wakes: &Receiver<()>, cancel: &CancellationToken) -> Looked {
+        // Everything that was told until now is seen by this look.
+        while wakes.try_recv().is_ok() {}
+        let began = Instant::now();
+        let listing = self.history.list(&Query::default(), &Budget::within(TIME, cancel));
+        let took = began.elapsed();
+        let is_new = reader.take(&listing, &mut self.news.lock());
+        if is_new {
+            self.told();
+        }
+        Looked { listing: Some(listing), next: Instant::now() + (took * PAUSES).clamp(PAUSE, PAUSE_MOST) }
+    }
+}
+
+struct Looked {
+    listing: Option<Listing>,
+    /// When the next look may be.
+    next: Instant,
 }

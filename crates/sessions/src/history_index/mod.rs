@@ -6,12 +6,15 @@
 mod build;
 mod index;
 mod indexer;
+mod news;
 mod schema;
 mod search;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use build::IndexProgress;
 pub use index::{HistoryIndex, IndexStatus};
 pub use indexer::HistoryIndexer;
+pub use news::HistoryNews;
 pub use search::{IndexedMatches, Passage};

@@ -1,7 +1,9 @@
 //! Finds passages by their words.
 
 use super::{build::Kind, index::HistoryIndex};
-use openagents_core::history::{Transcript, query_words};
+use openagents_core::history::{
+    IndexedLines, IndexedState, Provider, SessionKey, Transcript, WordIndex, query_words,
+};
 use std::collections::HashMap;
 
 /// The newest passages with all words that are looked at.
@@ -25,6 +27,8 @@ pub struct Passage {
     pub session: Transcript,
     /// From 1; 0 for the title.
     pub line: u64,
+    /// What the line is: `title`, `prompt`, `answer` or `call`.
+    pub kind: &'static str,
     /// How many passages of the session match.
     pub matches: u64,
 }
@@ -51,8 +55,9 @@ impl HistoryIndex {
         let mut rows = statement.query((wanted, PASSAGES))?;
         while let Some(row) = rows.next()? {
             count += 1;
-            let (session, line, kind) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            sessions.entry(session).or_default().add(line, kind);
+            let (session, line, kind) = (row.get(0)?, row.get(1)?, Kind::stored(row.get(2)?));
+            let best = sessions.entry(session).or_insert(Best { kind, line, matches: 0 });
+            best.add(line, kind);
         }
         let mut described = reader.prepare_cached("SELECT row_json FROM sessions WHERE key = ?1")?;
         let mut ranked = Vec::new();
@@ -61,8 +66,11 @@ impl HistoryIndex {
             let Ok(session) = serde_json::from_str::<Transcript>(&json) else { continue };
             let age = (now - session.updated_at).max(0) as f64;
             let near = if is_near(&session) { 2.0 } else { 1.0 };
-            let score = best.weight * near * (0.25 + 0.75 * (-age / HALF * std::f64::consts::LN_2).exp());
-            ranked.push((score, Passage { session, line: best.line, matches: best.matches }));
+            let score = best.weight() * near * (0.25 + 0.75 * (-age / HALF * std::f64::consts::LN_2).exp());
+            ranked.push((
+                score,
+                Passage { session, line: best.line, kind: best.kind.name(), matches: best.matches },
+            ));
         }
         ranked.sort_by(|(a, left), (b, right)| {
             b.total_cmp(a).then_with(|| right.session.updated_at.cmp(&left.session.updated_at))
@@ -73,36 +81,70 @@ impl HistoryIndex {
     }
 }
 
+/// The newest lines with all words that a search in the logs gets.
+const LINES: usize = 20_000;
+
+impl WordIndex for HistoryIndex {
+    fn lines(&self, query: &str) -> Option<IndexedLines> {
+        let failed = |error: &rusqlite::Error| tracing::warn!(%error, "the index could not be searched");
+        self.read_lines(query).inspect_err(failed).ok()
+    }
+}
+
+impl HistoryIndex {
+    fn read_lines(&self, query: &str) -> rusqlite::Result<IndexedLines> {
+        let Some(wanted) = expression(query) else { return Ok(IndexedLines::default()) };
+        let reader = self.reader.lock();
+        let mut answer = IndexedLines::default();
+        let mut by_key: HashMap<i64, SessionKey> = HashMap::new();
+        let mut sessions =
+            reader.prepare_cached("SELECT key, provider, id, size, updated_at, cut FROM sessions")?;
+        let mut rows = sessions.query([])?;
+        while let Some(row) = rows.next()? {
+            let Some(provider) = Provider::parse(row.get_ref(1)?.as_str()?) else { continue };
+            let key: SessionKey = (provider, row.get(2)?);
+            let state = IndexedState { size: row.get(3)?, updated_at: row.get(4)?, cut: row.get(5)? };
+            by_key.insert(row.get(0)?, key.clone());
+            answer.sessions.insert(key, state);
+        }
+        let mut found = reader.prepare_cached(
+            "SELECT p.session, p.line FROM (
+                 SELECT rowid FROM words WHERE words MATCH ?1 ORDER BY rowid DESC LIMIT ?2
+             ) AS found JOIN passages AS p ON p.key = found.rowid",
+        )?;
+        let mut count = 0;
+        let mut rows = found.query((wanted, LINES))?;
+        while let Some(row) = rows.next()? {
+            count += 1;
+            if let Some(key) = by_key.get(&row.get(0)?) {
+                answer.lines.entry(key.clone()).or_default().insert(row.get(1)?);
+            }
+        }
+        answer.truncated = count == LINES;
+        Ok(answer)
+    }
+}
+
 /// The best passage of a session so far.
-#[derive(Default)]
 struct Best {
-    weight: f64,
-    kind: f64,
+    kind: Kind,
     line: u64,
     matches: u64,
 }
 
 impl Best {
-    fn add(&mut self, line: u64, kind: u8) {
-        let weight = WEIGHTS[usize::from(kind).min(WEIGHTS.len() - 1)];
-        if weight > self.kind {
-            (self.kind, self.line) = (weight, line);
+    fn add(&mut self, line: u64, kind: Kind) {
+        if kind.weight() > self.kind.weight() {
+            (self.kind, self.line) = (kind, line);
         }
         self.matches += 1;
+    }
+
+    fn weight(&self) -> f64 {
         // More matches count a little more.
-        self.weight = self.kind * (1.0 + (self.matches as f64).ln() / 4.0);
+        self.kind.weight() * (1.0 + (self.matches as f64).ln() / 4.0)
     }
 }
-
-/// By [`Kind`]: a title says best what a session is about.
-const WEIGHTS: [f64; 4] = {
-    let mut weights = [0.0; 4];
-    weights[Kind::Title as usize] = 3.0;
-    weights[Kind::Prompt as usize] = 2.0;
-    weights[Kind::Answer as usize] = 1.0;
-    weights[Kind::Call as usize] = 0.7;
-    weights
-};
 
 /// Returns the query as FTS5 reads it: every word quoted; `None` without words.
 fn expression(query: &str) -> Option<String> {

@@ -4,7 +4,8 @@ use super::{
 };
 use openagents_core::{
     CancellationToken,
-    history::{History, HistoryRoots, MemoryIndex, Provider},
+    budget::Budget,
+    history::{History, HistoryRoots, MemoryIndex, Provider, SearchQuery},
 };
 use serde_json::json;
 use std::{fs, io::Write, path::PathBuf, sync::Arc};
@@ -44,7 +45,12 @@ impl Bench {
 
     fn update(&self) -> IndexProgress {
         let mut last = IndexProgress::default();
-        self.index.update(&self.history, &CancellationToken::new(), &mut |now| last = now).unwrap();
+        self.index
+            .update(&self.history, &CancellationToken::new(), &mut |now| {
+                last = now;
+                true
+            })
+            .unwrap();
         last
     }
 
@@ -132,7 +138,47 @@ fn a_cancelled_update_stops_between_sessions() {
             if now.done == 2 {
                 cancel.cancel();
             }
+            true
         })
         .unwrap();
     assert_eq!((seen, bench.index.status().unwrap().sessions), (2, 2));
+}
+
+#[test]
+fn a_search_reads_only_the_lines_that_the_index_names_and_the_logs_that_it_does_not_know() {
+    let bench = Bench::new();
+    bench.say(1, 1, &["Start", "Fix the parser", "and another"]);
+    bench.say(2, 2, &["Start", "nothing here"]);
+    bench.update();
+    let indexed = Arc::new(HistoryIndex::open(&bench.folder.path().join("home")).unwrap());
+    let history = bench.history.clone().with_words(indexed);
+    let budget = Budget::within(std::time::Duration::from_secs(60), &CancellationToken::new());
+    let search = |pattern: &str, whole_logs: bool| {
+        let query = SearchQuery {
+            pattern: pattern.to_owned(),
+            whole_logs,
+            max_matches: 10,
+            line_chars: 80,
+            file_bytes: u64::MAX,
+            total_bytes: u64::MAX,
+            context: 1,
+            ..SearchQuery::default()
+        };
+        let found = history.search(&query, &budget, &budget, &()).unwrap();
+        assert_eq!(found.total, found.matches.len());
+        found.matches.into_iter().map(|hit| (hit.line_number, hit.line, hit.after)).collect::<Vec<_>>()
+    };
+    let hit = (2, "Fix the parser".to_owned(), vec!["and another".to_owned()]);
+    // In any order, and beginnings of words.
+    assert_eq!(search("parser fix", false), std::slice::from_ref(&hit));
+    assert_eq!(search("fix pars", false), std::slice::from_ref(&hit));
+    assert_eq!(search("parser fix", true), []);
+    assert_eq!(search("the pars.r", false), std::slice::from_ref(&hit));
+    // Appended, and not indexed yet: the log is read.
+    bench.say(2, 3, &["the parser again"]);
+    bench.say(3, 4, &["Start", "a parser"]);
+    let lines: Vec<u64> = search("parser", false).into_iter().map(|(line, ..)| line).collect();
+    assert_eq!(lines, [2, 3, 2]);
+    bench.update();
+    assert_eq!(search("parser", false).len(), 3);
 }

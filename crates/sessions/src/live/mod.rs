@@ -4,6 +4,7 @@ mod approvals;
 mod closing;
 mod deleted;
 mod folding;
+mod label;
 mod mirror;
 mod mirrored;
 mod queue;

@@ -11,7 +11,7 @@ use crate::{
     changes::{Changes, Listed},
     error::SessionError,
     policy::Policy,
-    store::{Appended, OpenWork, Parent, SessionRow, Store, StoreError, Stored},
+    store::{Appended, Marks, OpenWork, Parent, SessionRow, Store, StoreError, Stored},
     wake::{Wake, Watchers},
 };
 use openagents_core::{
@@ -67,6 +67,7 @@ pub(crate) struct SessionState {
     pub(crate) titled: bool,
     pub(crate) title: Option<String>,
     mode: Arc<str>,
+    pub(super) marks: Marks,
     /// The number of changes of the activity, and the activity of the running turn.
     activity: (u64, Option<Activity>),
     /// Open work of this session and its delegates. Starts empty: that of an earlier process was closed.
@@ -114,6 +115,7 @@ impl Session {
             titled: row.title.is_some(),
             title: row.title.clone(),
             mode: row.mode.as_str().into(),
+            marks: row.marks,
             activity: (0, None),
             work: Arc::default(),
             approval_changes: 0,
@@ -266,7 +268,7 @@ impl Session {
     }
 
     /// Like [`Session::append`]. `done` receives the result, unless the store is closed.
-    fn append_then(
+    pub(super) fn append_then(
         self: &Arc<Self>,
         updates: Vec<SessionUpdate>,
         done: impl FnOnce(Result<(), StoreError>) + Send + 'static,
@@ -362,6 +364,7 @@ impl Session {
                 mode: state.mode.to_string(),
                 last_ts: state.last_ts,
                 last_seq: state.seq,
+                marks: state.marks,
                 ..self.row.clone()
             };
             let (running, waiting) = (state.queue.is_running(), state.work.approvals().count());

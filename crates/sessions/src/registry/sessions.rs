@@ -5,6 +5,7 @@ use crate::{
     blocking::run_blocking,
     changes::{Changes, ListWatch, Listed, Wanted},
     error::SessionError,
+    labels::TranscriptLabels,
     live::{self, Session},
     modes::DEFAULT_MODE,
     policy::Policy,
@@ -34,6 +35,7 @@ pub struct SessionRegistry {
     history: Arc<History>,
     known: Arc<Known>,
     trusted: Arc<TrustedWorkspaces>,
+    labels: Arc<TranscriptLabels>,
     root: PathBuf,
     /// Weak, so that a session without readers or a turn is dropped.
     live: Mutex<HashMap<Arc<str>, Weak<Session>>>,
@@ -49,6 +51,7 @@ impl SessionRegistry {
     pub fn new(store: Store, history: Arc<History>, root: PathBuf) -> Arc<Self> {
         Arc::new(Self {
             trusted: Arc::new(TrustedWorkspaces::load(store.clone())),
+            labels: Arc::new(TranscriptLabels::load(store.clone())),
             store,
             known: Arc::new(Known::new(&root, history.clone())),
             history,
@@ -73,6 +76,11 @@ impl SessionRegistry {
     /// Returns the workspaces that a person trusts.
     pub fn trusted(&self) -> &Arc<TrustedWorkspaces> {
         &self.trusted
+    }
+
+    /// Returns what a person has noted about other agents' sessions.
+    pub fn labels(&self) -> &Arc<TranscriptLabels> {
+        &self.labels
     }
 
     /// Returns the logs of other agents.

@@ -102,6 +102,20 @@ const STEPS: &[Step] = &[
         accepted_json TEXT NOT NULL
     ) STRICT;",
     },
+    // What a person has noted about sessions.
+    Step {
+        version: 10,
+        sql: "ALTER TABLE sessions ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE sessions ADD COLUMN archived INTEGER NOT NULL DEFAULT 0;
+    CREATE TABLE transcript_labels (
+        provider TEXT NOT NULL,
+        id TEXT NOT NULL,
+        title TEXT,
+        pinned INTEGER NOT NULL,
+        archived INTEGER NOT NULL,
+        PRIMARY KEY (provider, id)
+    ) STRICT, WITHOUT ROWID;",
+    },
 ];
 
 /// Returns all steps in order: those of this crate and `others`.

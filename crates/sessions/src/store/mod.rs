@@ -9,6 +9,7 @@ mod clock;
 mod decisions;
 mod error;
 mod handle;
+mod labels;
 mod migrations;
 mod open;
 mod open_work;
@@ -26,6 +27,7 @@ pub(crate) use approvals::{ApprovalChange, Decided};
 pub use clock::now_ms;
 pub use error::StoreError;
 pub use handle::Store;
+pub use labels::{Marks, TranscriptLabel};
 pub use migrations::Step;
 #[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]

@@ -1,6 +1,6 @@
 //! Reads pages of the log on separate connections, so that readers never wait for the writer.
 
-use super::{error::StoreError, stored::Stored};
+use super::{error::StoreError, labels::Marks, stored::Stored};
 use crate::policy::Policy;
 use openagents_core::agent::AccessLimits;
 use parking_lot::Mutex;
@@ -46,9 +46,11 @@ pub struct SessionRow {
     pub policy: Policy,
     /// The limits of its agents, for a delegate's session.
     pub limits: AccessLimits,
+    /// Where it stands in the list.
+    pub marks: Marks,
 }
 
-const COLUMNS: &str = "id, cwd, title, mode, created_ts, last_ts, last_seq, parent_id, parent_call_id, policy_json, limits_json";
+const COLUMNS: &str = "id, cwd, title, mode, created_ts, last_ts, last_seq, parent_id, parent_call_id, policy_json, limits_json, pinned, archived";
 
 impl SessionRow {
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
@@ -72,6 +74,7 @@ impl SessionRow {
             limits: limits.map_or_else(AccessLimits::default, |json| {
                 serde_json::from_str(&json).unwrap_or_else(|_| nothing())
             }),
+            marks: Marks { pinned: row.get(11)?, archived: row.get(12)? },
         })
     }
 }

@@ -219,7 +219,13 @@ impl Methods {
             Call::ListHistory(page) => self.list_history(page).await,
             Call::ReadHistory(part) => self.read_history(part).await,
             Call::ReadHistoryLine(line) => self.read_history_line(line).await,
+            Call::FindInHistory(find) => self.find_in_history(find).await,
+            Call::WatchHistory => self.watch_history(),
+            Call::HistorySettings(list) => Ok(self.history_settings(list.watch)),
+            Call::ConfigureHistory(change) => self.configure_history(change).await,
+            Call::ClearHistoryIndex => self.clear_history_index().await,
             Call::SearchSessions(search) => self.search_sessions(search).await,
+            Call::LabelSession(label) => self.label(label).await,
             Call::TrustedWorkspaces(list) => {
                 let trust = &self.services.trust;
                 Ok(list_answer(list.watch, trust.snapshot(), trust))
@@ -369,7 +375,7 @@ fn served<T>(service: &Option<Arc<T>>, method: &str) -> Result<Arc<T>, Fault> {
     service.clone().ok_or_else(|| Fault::method_not_found(method))
 }
 
-fn list_answer(watch: bool, snapshot: Value, feed: &Arc<Feed>) -> Answer {
+pub(super) fn list_answer(watch: bool, snapshot: Value, feed: &Arc<Feed>) -> Answer {
     if watch { Answer::AndWatch(snapshot.clone(), feed.clone(), snapshot) } else { Answer::Now(snapshot) }
 }
 

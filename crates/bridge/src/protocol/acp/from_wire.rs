@@ -3,7 +3,9 @@
 use crate::protocol::{
     acp::{
         approvals,
-        history::{HistoryLine, HistoryPage, HistoryPart, SessionSearch},
+        history::{HistoryFind, HistoryLine, HistoryPage, HistoryPart, SessionSearch},
+        history_calls::SessionLabel,
+        past_sessions::HistoryChange,
     },
     privacy::PrivacyChange,
 };
@@ -48,7 +50,13 @@ pub(crate) enum Call {
     ListHistory(HistoryPage),
     ReadHistory(HistoryPart),
     ReadHistoryLine(HistoryLine),
+    FindInHistory(HistoryFind),
+    WatchHistory,
+    HistorySettings(List),
+    ConfigureHistory(HistoryChange),
+    ClearHistoryIndex,
     SearchSessions(SessionSearch),
+    LabelSession(SessionLabel),
     TrustedWorkspaces(List),
     TrustWorkspace(WorkspacePath),
     RevokeTrust(WorkspacePath),
@@ -212,7 +220,15 @@ const METHODS: &[(&str, Scope, Read)] = &[
     ("_openagents/history/list", Scope::View, |_, params| Ok(Call::ListHistory(read(params)?))),
     ("_openagents/history/read", Scope::View, |_, params| Ok(Call::ReadHistory(read(params)?))),
     ("_openagents/history/line", Scope::View, |_, params| Ok(Call::ReadHistoryLine(read(params)?))),
+    ("_openagents/history/find", Scope::View, |_, params| Ok(Call::FindInHistory(read(params)?))),
+    ("_openagents/history/watch", Scope::View, |_, _| Ok(Call::WatchHistory)),
+    ("_openagents/history/settings", Scope::View, |_, params| Ok(Call::HistorySettings(read(params)?))),
+    ("_openagents/history/configure", Scope::Admin, |_, params| Ok(Call::ConfigureHistory(read(params)?))),
+    // While the index is wanted it is filled again.
+    ("_openagents/history/clear", Scope::Admin, |_, _| Ok(Call::ClearHistoryIndex)),
+    ("_openagents/history/rebuild", Scope::Admin, |_, _| Ok(Call::ClearHistoryIndex)),
     ("_openagents/sessions/search", Scope::View, |_, params| Ok(Call::SearchSessions(read(params)?))),
+    ("_openagents/sessions/label", Scope::Prompt, |_, params| Ok(Call::LabelSession(read(params)?))),
     ("_openagents/trust/list", Scope::View, |_, params| Ok(Call::TrustedWorkspaces(read(params)?))),
     // On this computer only.
     ("_openagents/trust/add", Scope::Admin, |_, params| Ok(Call::TrustWorkspace(read(params)?))),

@@ -5,14 +5,14 @@ use crate::base::error::Fault;
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    history::{Event, History, Part, Provider, Query, Transcript, query_words},
+    history::{Event, EventKind, History, Part, Provider, Query, SessionKey, Transcript, query_words},
     replay::Replay,
     text,
 };
-use openagents_sessions::{HistoryIndexer, Passage};
+use openagents_sessions::{IndexProgress, IndexedMatches, Passage, store::TranscriptLabel};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::{path::PathBuf, time::Duration};
+use std::{collections::HashMap, path::PathBuf, time::Duration};
 
 /// Time for finding the sessions.
 const LIST_TIME: Duration = Duration::from_secs(5);
@@ -26,6 +26,8 @@ const ROWS: usize = 200;
 const FOUND: usize = 50;
 /// Bytes of a query.
 const QUERY: usize = 1_000;
+/// Lines that a search in one session returns.
+const LINES: usize = 5_000;
 /// Time for the snippets of a search; what is late has none.
 const SNIPPETS: Duration = Duration::from_millis(200);
 /// Bytes read for a snippet, and its characters.
@@ -43,6 +45,22 @@ pub(crate) struct HistoryPage {
     /// Only sessions that are listed after this one.
     #[serde(default)]
     after: Option<SessionName>,
+    #[serde(default)]
+    filter: HistoryFilter,
+}
+
+/// Which sessions are listed; everything by default.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct HistoryFilter {
+    #[serde(default, deserialize_with = "some_provider")]
+    provider: Option<Provider>,
+    /// Those that ran in this folder.
+    cwd: Option<PathBuf>,
+    branch: Option<String>,
+    /// Those changed since this time, in milliseconds since the epoch.
+    since: Option<i64>,
+    archived: Option<bool>,
 }
 
 /// A session of another agent.
@@ -76,6 +94,24 @@ pub(crate) struct HistoryLine {
     line: u64,
 }
 
+/// Params of `_openagents/history/find`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct HistoryFind {
+    #[serde(flatten)]
+    session: SessionName,
+    query: String,
+    #[serde(default)]
+    limit: Option<usize>,
+}
+
+/// The form of a session in a list, for one client.
+pub(crate) struct Row {
+    /// What a person has noted.
+    pub(super) labels: HashMap<SessionKey, TranscriptLabel>,
+    /// The client runs on this machine, and may be told where logs are.
+    pub(super) is_here: bool,
+}
+
 /// Params of `_openagents/sessions/search`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct SessionSearch {
@@ -87,27 +123,30 @@ pub(crate) struct SessionSearch {
     cwd: Option<PathBuf>,
 }
 
-/// Returns the sessions with all words of a query, best first, each with a line that has them. Blocks.
+/// Returns the sessions with all words of a query, best first, each with a line that has them. `find` asks the index. Blocks.
 pub(super) fn search(
     history: &History,
-    index: &HistoryIndexer,
+    rows: &Row,
     search: &SessionSearch,
+    progress: IndexProgress,
+    find: impl FnOnce(&str, usize, i64, &dyn Fn(&Transcript) -> bool) -> Result<IndexedMatches, Fault>,
 ) -> Result<Value, Fault> {
     let limit = search.limit.unwrap_or(FOUND).min(FOUND);
     let is_near = |row: &Transcript| row.cwd.is_some() && row.cwd == search.cwd;
     let now = jiff::Timestamp::now().as_millisecond();
     let query = openagents_sessions::prune::head(&search.query, QUERY);
-    let found = index.search(query, limit, now, &is_near).map_err(|error| {
-        Fault::internal(format!("The index of other agents' sessions could not be searched: {error}."))
-    })?;
+    let found = find(query, limit, now, &is_near)?;
     let budget = within(SNIPPETS);
     let words = query_words(query);
+    // The index may not have been told yet what a person has excluded.
     let sessions: Vec<Value> = found
         .passages
         .iter()
+        .filter(|passage| history.holds(&passage.session))
         .map(|passage| {
-            let mut shown = row(&passage.session);
+            let mut shown = rows.json(&passage.session);
             shown["line"] = passage.line.into();
+            shown["kind"] = passage.kind.into();
             shown["matches"] = passage.matches.into();
             if let Some(snippet) = snippet(history, passage, &words, &budget) {
                 shown["snippet"] = snippet.into();
@@ -115,7 +154,6 @@ pub(super) fn search(
             shown
         })
         .collect();
-    let progress = index.progress();
     Ok(json!({
         "sessions": sessions,
         "more": found.truncated,
@@ -141,11 +179,24 @@ fn snippet(history: &History, passage: &Passage, words: &[String], budget: &Budg
     Some(format!("{before}{}", text::line(&event.text[from..], SNIPPET)))
 }
 
-/// Returns a page of the list, newest first. Blocks.
-pub(super) fn list(history: &History, page: &HistoryPage) -> Value {
-    let query = Query { read_time: Some(LIST_READ_TIME), ..Query::default() };
-    let listing = history.list(&query, &within(LIST_TIME));
+/// Returns a page of the list, newest first; the first one has all pinned sessions too. Blocks.
+pub(super) fn list(history: &History, shown: &Row, page: &HistoryPage) -> Value {
+    let HistoryFilter { provider, cwd, branch, since, archived } = &page.filter;
+    let query = Query {
+        read_time: Some(LIST_READ_TIME),
+        provider: *provider,
+        workspace: cwd.clone(),
+        since: *since,
+        ..Query::default()
+    };
+    let mut listing = history.list(&query, &within(LIST_TIME));
+    listing.rows.retain(|row| {
+        branch.as_ref().is_none_or(|branch| row.branch.as_ref() == Some(branch))
+            && archived.is_none_or(|archived| shown.label(row).marks.archived == archived)
+    });
+    let total = listing.rows.len();
     let mut rows = listing.rows.iter().peekable();
+    let is_first = page.after.is_none();
     if let Some(after) = &page.after {
         // A session that is gone, or has moved, begins the list again.
         let known = listing.rows.iter().position(|row| row.provider == after.provider && row.id == after.id);
@@ -154,27 +205,61 @@ pub(super) fn list(history: &History, page: &HistoryPage) -> Value {
         }
     }
     let limit = page.limit.unwrap_or(ROWS).min(ROWS);
-    let sessions: Vec<Value> = rows.by_ref().take(limit).map(row).collect();
-    json!({"sessions": sessions, "more": rows.peek().is_some(), "total": listing.total, "unread": listing.unread})
+    let mut sessions: Vec<Value> = rows.by_ref().take(limit).map(|row| shown.json(row)).collect();
+    let more = rows.peek().is_some();
+    if is_first {
+        sessions.extend(rows.filter(|row| shown.label(row).marks.pinned).map(|row| shown.json(row)));
+    }
+    json!({"sessions": sessions, "more": more, "total": total, "unread": listing.unread})
 }
 
-fn row(row: &Transcript) -> Value {
-    json!({
-        "provider": row.provider.as_str(),
-        "agent": row.provider.display_name(),
-        "id": row.id,
-        "title": row.title,
-        "cwd": row.cwd.as_deref().map(|cwd| cwd.to_string_lossy()),
-        "branch": row.branch,
-        "model": row.model,
-        "createdAt": row.created_at,
-        "updatedAt": row.updated_at,
-        "resume": row.provider.resume_command(&row.id),
-    })
+impl Row {
+    fn label(&self, row: &Transcript) -> TranscriptLabel {
+        self.labels.get(&(row.provider, row.id.clone())).cloned().unwrap_or_default()
+    }
+
+    pub(super) fn json(&self, row: &Transcript) -> Value {
+        let TranscriptLabel { title, marks } = self.label(row);
+        let mut shown = json!({
+            "provider": row.provider.as_str(),
+            "agent": row.provider.display_name(),
+            "id": row.id,
+            "title": title.as_ref().or(row.title.as_ref()),
+            "cwd": row.cwd.as_deref().map(|cwd| cwd.to_string_lossy()),
+            "branch": row.branch,
+            "model": row.model,
+            "createdAt": row.created_at,
+            "updatedAt": row.updated_at,
+            "resume": row.provider.resume_command(&row.id),
+        });
+        if self.is_here {
+            shown["file"] = row.file_path.to_string_lossy().into();
+        }
+        for (mark, name) in [(marks.pinned, "pinned"), (marks.archived, "archived")] {
+            if mark {
+                shown[name] = true.into();
+            }
+        }
+        shown
+    }
+}
+
+/// Returns the lines of a session that have a text. Blocks.
+pub(super) fn find_lines(history: &History, wanted: &HistoryFind) -> Result<Value, Fault> {
+    let budget = within(READ_TIME);
+    let found = find(history, &wanted.session, &budget)?;
+    let query = openagents_sessions::prune::head(&wanted.query, QUERY);
+    if query.is_empty() {
+        return Err(Fault::invalid_params("The query is empty."));
+    }
+    let limit = wanted.limit.unwrap_or(LINES).min(LINES);
+    let read = history.find_lines(&found, query, limit, &budget);
+    let (lines, more) = read.map_err(|error| unreadable(&found, &error))?;
+    Ok(json!({"lines": lines, "more": more}))
 }
 
 /// Returns a part of a session as updates. Blocks.
-pub(super) fn read(history: &History, wanted: &HistoryPart) -> Result<Value, Fault> {
+pub(super) fn read(history: &History, rows: &Row, wanted: &HistoryPart) -> Result<Value, Fault> {
     let budget = within(READ_TIME);
     let HistoryPart { session, before, from, line } = wanted;
     let found = find(history, session, &budget)?;
@@ -187,17 +272,17 @@ pub(super) fn read(history: &History, wanted: &HistoryPart) -> Result<Value, Fau
     let read = history.part(&found, part, PART, &budget).map_err(|error| unreadable(&found, &error))?;
     let mut replay = Replay::new(found.cwd.as_deref());
     let mut at = found.created_at.unwrap_or(found.updated_at);
-    let updates: Vec<Value> = read
-        .events
-        .into_iter()
-        .filter(|event| found.subagent || !event.sidechain)
-        .filter_map(|event| {
-            at = event.timestamp.unwrap_or(at);
-            update(&found.id, at, event, &mut replay)
-        })
-        .collect();
+    let mut images = read.images;
+    let mut updates = Vec::new();
+    for event in read.events.into_iter().filter(|event| found.subagent || !event.sidechain) {
+        at = event.timestamp.unwrap_or(at);
+        let (line, is_prompt) = (event.line, event.kind == EventKind::Prompt);
+        updates.extend(update(&found.id, at, event, &mut replay));
+        let shown = |image| to_wire::image(&found.id, line, at, is_prompt, image);
+        updates.extend(images.remove(&line).unwrap_or_default().into_iter().map(shown));
+    }
     Ok(json!({
-        "session": row(&found),
+        "session": rows.json(&found),
         "updates": updates,
         "from": read.from,
         "to": read.to,
@@ -244,4 +329,10 @@ fn provider<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Provide
         let name = openagents_sessions::prune::head(&name, 100);
         serde::de::Error::custom(format!("there is no agent {name} whose sessions can be read"))
     })
+}
+
+pub(super) fn some_provider<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Provider>, D::Error> {
+    provider(deserializer).map(Some)
 }

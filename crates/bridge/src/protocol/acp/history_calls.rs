@@ -1,50 +1,156 @@
-//! The calls that read other agents' sessions.
+//! The calls that read other agents' sessions, and what a person notes about sessions.
 
 use super::{
     answer::Answer,
-    calls::Methods,
-    history::{self, HistoryLine, HistoryPage, HistoryPart, SessionSearch},
+    calls::{Methods, list_answer},
+    history::{self, HistoryFind, HistoryLine, HistoryPage, HistoryPart, SessionSearch},
+    past_sessions::{HistoryChange, PastSessions},
 };
-use crate::base::{error::Fault, pass::Who};
-use openagents_core::history::History;
-use openagents_sessions::run_blocking;
+use crate::base::error::Fault;
+use openagents_core::history::{History, Provider};
+use openagents_sessions::{run_blocking, store::Marks};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Bytes of a title that a person gives.
+const TITLE: usize = 500;
+
+/// Params of `_openagents/sessions/label`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct SessionLabel {
+    /// Absent for a session of ours.
+    #[serde(default, deserialize_with = "history::some_provider")]
+    provider: Option<Provider>,
+    id: String,
+    /// `null` for its own title; absent to keep it.
+    #[serde(default, deserialize_with = "present")]
+    title: Option<Option<String>>,
+    pinned: Option<bool>,
+    archived: Option<bool>,
+}
 
 impl Methods {
     pub(super) async fn list_history(&self, page: HistoryPage) -> Result<Answer, Fault> {
-        let history = self.history_here()?;
-        run_blocking(move || history::list(&history, &page)).await.map(Answer::Now).ok_or_else(stopped)
+        let rows = self.past().rows_for(&self.lease.pass.who);
+        self.with_history(move |history| Ok(history::list(history, &rows, &page))).await
     }
 
     pub(super) async fn read_history(&self, part: HistoryPart) -> Result<Answer, Fault> {
-        let history = self.history_here()?;
-        run_blocking(move || history::read(&history, &part)).await.ok_or_else(stopped)?.map(Answer::Now)
+        let rows = self.past().rows_for(&self.lease.pass.who);
+        self.with_history(move |history| history::read(history, &rows, &part)).await
     }
 
     pub(super) async fn read_history_line(&self, line: HistoryLine) -> Result<Answer, Fault> {
-        let history = self.history_here()?;
-        run_blocking(move || history::line(&history, &line)).await.ok_or_else(stopped)?.map(Answer::Now)
+        self.with_history(move |history| history::line(history, &line)).await
+    }
+
+    pub(super) async fn find_in_history(&self, find: HistoryFind) -> Result<Answer, Fault> {
+        self.with_history(move |history| history::find_lines(history, &find)).await
     }
 
     pub(super) async fn search_sessions(&self, search: SessionSearch) -> Result<Answer, Fault> {
-        let (history, index) = (self.history_here()?, self.services.history_index.clone());
-        index.look();
-        run_blocking(move || history::search(&history, &index, &search))
-            .await
-            .ok_or_else(stopped)?
-            .map(Answer::Now)
+        let past = self.past().clone();
+        let rows = past.rows_for(&self.lease.pass.who);
+        past.look();
+        self.with_history(move |history| {
+            history::search(history, &rows, &search, past.progress(), |query, limit, now, is_near| {
+                past.search(query, limit, now, is_near)
+            })
+        })
+        .await
     }
 
-    /// Other agents' sessions stay on this computer.
-    fn history_here(&self) -> Result<History, Fault> {
-        match self.lease.pass.who {
-            Who::Local => Ok(History::clone(self.services.sessions.history())),
-            Who::Device(_) | Who::App(_) => {
-                Err(Fault::invalid_request("Other agents' sessions are shown on their own computer only."))
+    /// Follows changes in the list of other agents' sessions.
+    pub(super) fn watch_history(&self) -> Result<Answer, Fault> {
+        let who = &self.lease.pass.who;
+        self.past().history_for(who)?;
+        let feed = self.past().changes_for(who);
+        // What is known now is read with the list.
+        Ok(Answer::AndWatch(json!({}), feed.clone(), feed.snapshot()))
+    }
+
+    pub(super) fn history_settings(&self, watch: bool) -> Answer {
+        let feed = self.past().state();
+        list_answer(watch, feed.snapshot(), feed)
+    }
+
+    pub(super) async fn configure_history(&self, change: HistoryChange) -> Result<Answer, Fault> {
+        self.change_history(move |past| past.change(change)).await
+    }
+
+    pub(super) async fn clear_history_index(&self) -> Result<Answer, Fault> {
+        self.change_history(PastSessions::clear).await
+    }
+
+    /// Stores what a person notes about a session.
+    pub(super) async fn label(&self, label: SessionLabel) -> Result<Answer, Fault> {
+        let SessionLabel { provider, id, title, pinned, archived } = label;
+        let title = title.map(|title| title.map(|title| short(&title)));
+        let mark = move |marks: &mut Marks| {
+            marks.pinned = pinned.unwrap_or(marks.pinned);
+            marks.archived = archived.unwrap_or(marks.archived);
+        };
+        let Some(provider) = provider else {
+            let session = self.session(&id).await?;
+            match title {
+                Some(Some(title)) if !title.is_empty() => session.rename(&title).await?,
+                Some(_) => return Err(Fault::invalid_params("A title has one character at least.")),
+                None => {}
             }
-        }
+            if pinned.is_some() || archived.is_some() {
+                session.mark(mark).await?;
+            }
+            return Ok(Answer::Now(json!({})));
+        };
+        let past = self.past().clone();
+        self.with_history(move |_| {
+            let changed = past.labels().change(&(provider, id), |label| {
+                if let Some(title) = title {
+                    label.title = title.filter(|title| !title.is_empty());
+                }
+                mark(&mut label.marks);
+            });
+            changed.map_err(|error| Fault::internal(format!("The label could not be stored: {error}.")))?;
+            Ok(json!({}))
+        })
+        .await
+    }
+
+    fn past(&self) -> &Arc<PastSessions> {
+        &self.services.past_sessions
+    }
+
+    async fn change_history(
+        &self,
+        change: impl FnOnce(&PastSessions) -> Result<(), Fault> + Send + 'static,
+    ) -> Result<Answer, Fault> {
+        let past = self.past().clone();
+        run_blocking(move || change(&past)).await.ok_or_else(stopped)??;
+        Ok(Answer::Now(self.past().state().snapshot()))
+    }
+
+    /// Runs `read` with the history that this client may read.
+    async fn with_history(
+        &self,
+        read: impl FnOnce(&History) -> Result<Value, Fault> + Send + 'static,
+    ) -> Result<Answer, Fault> {
+        let history = self.past().history_for(&self.lease.pass.who)?;
+        run_blocking(move || read(&history)).await.ok_or_else(stopped)?.map(Answer::Now)
     }
 }
 
 fn stopped() -> Fault {
     Fault::internal("Other agents' sessions could not be read.")
+}
+
+/// One line of a title.
+fn short(title: &str) -> String {
+    let line: Vec<&str> = title.split_whitespace().collect();
+    openagents_sessions::prune::head(&line.join(" "), TITLE).to_owned()
+}
+
+/// Tells `null` from an absent field.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
+    Deserialize::deserialize(deserializer).map(Some)
 }

@@ -7,6 +7,7 @@ pub(crate) mod connection;
 pub(crate) mod from_wire;
 pub(crate) mod history;
 pub(crate) mod history_calls;
+pub(crate) mod past_sessions;
 pub(crate) mod permission;
 pub(crate) mod requests;
 pub(crate) mod sessions;

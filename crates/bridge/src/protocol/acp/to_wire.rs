@@ -2,15 +2,18 @@
 
 use crate::base::limits::ACP_OUTPUT;
 use agent_client_protocol_schema::v1::{
-    ContentBlock, ContentChunk, CurrentModeUpdate, Diff, MessageId, Meta, Plan, PlanEntry, PlanEntryPriority,
-    PlanEntryStatus, SessionInfo, SessionInfoUpdate, SessionMode, SessionModeState, SessionNotification,
-    SessionUpdate as Wire, Terminal, TextContent, ToolCall, ToolCallContent, ToolCallLocation,
-    ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
+    ContentBlock, ContentChunk, CurrentModeUpdate, Diff, ImageContent, MessageId, Meta, Plan, PlanEntry,
+    PlanEntryPriority, PlanEntryStatus, SessionInfo, SessionInfoUpdate, SessionMode, SessionModeState,
+    SessionNotification, SessionUpdate as Wire, Terminal, TextContent, ToolCall, ToolCallContent,
+    ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
-use openagents_core::update::{
-    AgentMessage, AgentThought, Cut, EntryStatus, Location, PlanEntry as Entry, PlanSnapshot, SessionUpdate,
-    ToolCall as Call, ToolCallDetails, ToolCallStatus as Status, ToolCallUpdate as CallUpdate, ToolContent,
-    ToolKind as Kind, UserMessage,
+use openagents_core::{
+    history::TranscriptImage,
+    update::{
+        AgentMessage, AgentThought, Cut, EntryStatus, Location, PlanEntry as Entry, PlanSnapshot,
+        SessionUpdate, ToolCall as Call, ToolCallDetails, ToolCallStatus as Status,
+        ToolCallUpdate as CallUpdate, ToolContent, ToolKind as Kind, UserMessage,
+    },
 };
 use openagents_sessions::{Folded, Listed, Mode, prune};
 use serde_json::{Map, Value, json};
@@ -23,6 +26,20 @@ pub fn session_update(session_id: &str, seq: u64, ts: i64, update: &SessionUpdat
 /// Like [`session_update`], without cutting outputs.
 pub(crate) fn whole_update(session_id: &str, seq: u64, ts: i64, update: &SessionUpdate) -> Value {
     notification(session_id, json!({"seq": seq, "ts": ts}), update, usize::MAX)
+}
+
+/// Returns the params of the `session/update` notification that shows an image of another agent's session.
+pub(crate) fn image(
+    session_id: &str,
+    line: u64,
+    ts: i64,
+    is_prompt: bool,
+    TranscriptImage { mime_type, data }: TranscriptImage,
+) -> Value {
+    let chunk = ContentChunk::new(ContentBlock::Image(ImageContent::new(data, mime_type)));
+    let update = if is_prompt { Wire::UserMessageChunk(chunk) } else { Wire::AgentMessageChunk(chunk) };
+    let notification = SessionNotification::new(session_id.to_owned(), update);
+    serde_json::to_value(notification.meta(meta(json!({"seq": line, "ts": ts})))).unwrap_or_default()
 }
 
 /// Returns an error message for a session whose log cannot be written. It is not in the log.
@@ -330,6 +347,11 @@ pub(crate) fn session_row(listed: &Listed) -> SessionInfo {
         "lastTs": row.last_ts,
         "mode": row.mode,
     });
+    for (mark, name) in [(row.marks.pinned, "pinned"), (row.marks.archived, "archived")] {
+        if mark {
+            ours[name] = true.into();
+        }
+    }
     if let Some(parent) = &row.parent {
         ours["parentSessionId"] = parent.session_id.as_str().into();
         ours["parentCallId"] = parent.call_id.as_str().into();

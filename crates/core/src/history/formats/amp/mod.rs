@@ -39,6 +39,10 @@ impl Format for Amp {
         environment.folder("AMP_THREADS_DIR").or_else(threads)
     }
 
+    fn watched(&self) -> &'static [&'static str] {
+        &[""]
+    }
+
     fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
         let thread = |(path, name): (PathBuf, String)| {
             let id = name.strip_suffix(".json").filter(|id| id.starts_with("T-"))?;

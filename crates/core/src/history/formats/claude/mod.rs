@@ -34,6 +34,10 @@ impl Format for Claude {
         environment.folder("CLAUDE_CONFIG_DIR").or_else(|| environment.beneath_home(".claude"))
     }
 
+    fn watched(&self) -> &'static [&'static str] {
+        &["projects"]
+    }
+
     fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
         discover::discover(root, budget)
     }

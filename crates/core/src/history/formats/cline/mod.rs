@@ -42,6 +42,10 @@ impl Format for Cline {
         roots::others(environment)
     }
 
+    fn watched(&self) -> &'static [&'static str] {
+        &["", "tasks", "sessions"]
+    }
+
     fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
         discover::discover(root, budget)
     }

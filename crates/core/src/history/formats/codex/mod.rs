@@ -37,6 +37,10 @@ impl Format for Codex {
         environment.folder("CODEX_HOME").or_else(|| environment.beneath_home(".codex"))
     }
 
+    fn watched(&self) -> &'static [&'static str] {
+        &["sessions", "archived_sessions"]
+    }
+
     fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
         discover::discover(root, budget)
     }

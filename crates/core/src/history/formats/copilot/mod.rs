@@ -31,6 +31,10 @@ impl Format for Copilot {
         environment.folder("COPILOT_HOME").or_else(|| environment.beneath_home(".copilot"))
     }
 
+    fn watched(&self) -> &'static [&'static str] {
+        &["session-state"]
+    }
+
     fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
         discover::discover(root, budget)
     }

@@ -34,6 +34,10 @@ impl Format for Cursor {
         environment.beneath_home(".cursor")
     }
 
+    fn watched(&self) -> &'static [&'static str] {
+        &["projects"]
+    }
+
     fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
         discover::discover(root, budget)
     }

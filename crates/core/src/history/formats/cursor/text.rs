@@ -40,7 +40,7 @@ fn unfolded(text: &str) -> Records {
 #[derive(Default)]
 struct Messages<'a> {
     records: Records,
-    /// Who speaks; nobody before the first message.
+    /// The author of the current message; `None` before the first one.
     role: Option<&'a str>,
     part: Option<Part<'a>>,
 }

@@ -31,6 +31,10 @@ impl Format for Droid {
     }
 
     /// Finds `sessions/<name of a workspace>/<uuid>.jsonl`, in older versions `sessions/<uuid>.jsonl`.
+    fn watched(&self) -> &'static [&'static str] {
+        &["sessions"]
+    }
+
     fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
         let sessions = root.join("sessions");
         let workspaces = entries(&sessions, budget).map(|(workspace, _)| workspace);

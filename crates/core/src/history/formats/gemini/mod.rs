@@ -30,6 +30,10 @@ impl Format for Gemini {
         replaced.or_else(|| environment.beneath_home(".gemini"))
     }
 
+    fn watched(&self) -> &'static [&'static str] {
+        &["tmp"]
+    }
+
     fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
         discover::discover(root, budget)
     }

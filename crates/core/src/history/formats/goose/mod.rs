@@ -36,6 +36,10 @@ impl Format for Goose {
         moved.or_else(|| environment.beneath_home(".local/share/goose"))
     }
 
+    fn watched(&self) -> &'static [&'static str] {
+        &["sessions"]
+    }
+
     fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
         tables::discover(&root.join("sessions/sessions.db"), budget)
     }

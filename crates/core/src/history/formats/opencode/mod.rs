@@ -47,6 +47,10 @@ impl Format for Opencode {
         database.and_then(path).filter(|path| path.is_absolute()).into_iter().collect()
     }
 
+    fn watched(&self) -> &'static [&'static str] {
+        &["", "storage"]
+    }
+
     fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
         discover::discover(root, budget)
     }

@@ -31,6 +31,10 @@ impl Format for Pi {
         environment.folder("PI_CODING_AGENT_DIR").or_else(|| environment.beneath_home(".pi/agent"))
     }
 
+    fn watched(&self) -> &'static [&'static str] {
+        &["sessions"]
+    }
+
     fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
         discover::of_pi(root, budget)
     }
@@ -55,6 +59,10 @@ impl Format for OpenClaw {
     fn other_roots(&self, environment: &Environment<'_>) -> Vec<PathBuf> {
         let moved = environment.folder("OPENCLAW_STATE_DIR").is_some();
         environment.beneath_home(".clawdbot").filter(|_| !moved).into_iter().collect()
+    }
+
+    fn watched(&self) -> &'static [&'static str] {
+        &["agents"]
     }
 
     fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {

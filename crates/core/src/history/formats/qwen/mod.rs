@@ -36,6 +36,10 @@ impl Format for Qwen {
         placed.or_else(|| environment.beneath_home(".qwen"))
     }
 
+    fn watched(&self) -> &'static [&'static str] {
+        &["projects", "tmp"]
+    }
+
     fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
         let mut files = discover::discover(root, budget);
         files.extend(chats::discover::discover(root, budget));

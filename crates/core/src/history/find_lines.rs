@@ -1,0 +1,54 @@
+//! Finds a text in one transcript, as a person who reads it would.
+
+use super::{
+    decoder::Decoder,
+    event::{Event, EventKind},
+    lines::Lines,
+    logs::History,
+    pattern::Pattern,
+    transcript::Transcript,
+};
+use crate::{budget::Budget, limits::history as limits};
+use std::io;
+
+impl History {
+    /// Returns the lines, from 1, that have `text` in a prompt, an answer, a thought, or a call and its result, whatever
+    /// the case; `limit` at most, and whether there are more or the budget was spent.
+    pub fn find_lines(
+        &self,
+        transcript: &Transcript,
+        text: &str,
+        limit: usize,
+        budget: &Budget,
+    ) -> io::Result<(Vec<u64>, bool)> {
+        self.check(transcript)?;
+        let pattern = Pattern::new(&regex::escape(text))
+            .map_err(|reason| io::Error::new(io::ErrorKind::InvalidInput, reason))?;
+        let mut decoder: Box<dyn Decoder> = self.decoder(transcript, budget)?;
+        let mut lines = Lines::new(self.open(transcript)?, limits::LINE, u64::MAX);
+        let mut found = Vec::new();
+        while let Some(line) = lines.next(budget)? {
+            if !pattern.may_match(line.bytes) {
+                continue;
+            }
+            let events = decoder.line(&line.text(), line.number).unwrap_or_default();
+            if events.iter().any(|event| is_shown(event) && has(event, &pattern)) {
+                if found.len() == limit {
+                    return Ok((found, true));
+                }
+                found.push(line.number);
+            }
+        }
+        Ok((found, budget.spent()))
+    }
+}
+
+fn is_shown(event: &Event) -> bool {
+    !event.sidechain
+        && !matches!(event.kind, EventKind::Title(_) | EventKind::FileChange | EventKind::CommandEnd)
+}
+
+fn has(event: &Event, pattern: &Pattern) -> bool {
+    let named = matches!(&event.kind, EventKind::ToolCall { name } if pattern.find(name).is_some());
+    named || pattern.find(&event.text).is_some()
+}

@@ -1,0 +1,93 @@
+//! Images in a line of a log, whichever agent wrote it: each keeps them as base64 beside their type, or as a data URL.
+
+use serde_json::Value;
+
+/// Images of one line; more are a film.
+const MOST: usize = 8;
+/// Types that every browser shows.
+const TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+/// Names of the type beside the data.
+const TYPE_KEYS: [&str; 4] = ["media_type", "mimeType", "mime_type", "mediaType"];
+
+/// An image of a prompt or of a tool's result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TranscriptImage {
+    /// `image/png`, `image/jpeg`, `image/gif` or `image/webp`.
+    pub mime_type: String,
+    /// In base64.
+    pub data: String,
+}
+
+/// Returns the images of a line, each once.
+pub(super) fn images(line: &[u8]) -> Vec<TranscriptImage> {
+    let mut found = Vec::new();
+    if memchr::memmem::find(line, b"image/").is_some()
+        && let Ok(value) = serde_json::from_slice(line)
+    {
+        look(&value, &mut found);
+    }
+    found
+}
+
+/// `serde_json` bounds the depth.
+fn look(value: &Value, found: &mut Vec<TranscriptImage>) {
+    match value {
+        Value::String(text) => {
+            if let Some((mime_type, data)) =
+                text.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"))
+            {
+                add(mime_type, data, found);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| look(item, found)),
+        Value::Object(fields) => {
+            let mime_type = TYPE_KEYS.iter().find_map(|key| fields.get(*key)?.as_str());
+            if let (Some(mime_type), Some(data)) = (mime_type, fields.get("data").and_then(Value::as_str)) {
+                add(mime_type, data, found);
+            }
+            fields.values().for_each(|value| look(value, found));
+        }
+        _ => {}
+    }
+}
+
+fn add(mime_type: &str, data: &str, found: &mut Vec<TranscriptImage>) {
+    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+    let image = TranscriptImage { mime_type: mime_type.to_owned(), data: data.to_owned() };
+    if found.len() < MOST
+        && TYPES.contains(&mime_type)
+        && !data.is_empty()
+        && data.bytes().all(is_base64)
+        && !found.contains(&image)
+    {
+        found.push(image);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn each_agents_form() {
+        let png = || TranscriptImage { mime_type: "image/png".into(), data: "iVBO/w==".into() };
+        let source = json!({"type": "base64", "media_type": "image/png", "data": "iVBO/w=="});
+        let rows = [
+            (json!({"message": {"content": [{"type": "image", "source": source}]}}), vec![png()]),
+            (
+                json!({"content": [{"type": "input_image", "image_url": "data:image/png;base64,iVBO/w=="}]}),
+                vec![png()],
+            ),
+            (json!({"parts": [{"inlineData": {"mimeType": "image/png", "data": "iVBO/w=="}}]}), vec![png()]),
+            (json!({"a": source, "b": source}), vec![png()]),
+            (json!({"mimeType": "image/svg+xml", "data": "PHN2Zz4="}), vec![]),
+            (json!({"mimeType": "image/png", "data": "\"><script>"}), vec![]),
+            (json!({"text": "an image/png"}), vec![]),
+        ];
+        for (line, expected) in rows {
+            assert_eq!(images(line.to_string().as_bytes()), expected, "{line}");
+        }
+        assert_eq!(images(b"image/ not json"), []);
+    }
+}

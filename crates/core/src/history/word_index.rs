@@ -1,0 +1,66 @@
+//! An index of the words in transcripts, which the program keeps.
+
+use super::transcript::Provider;
+use std::{
+    collections::{BTreeSet, HashMap},
+    fmt,
+};
+
+/// A session by its agent and id.
+pub type SessionKey = (Provider, String);
+
+/// Knows which lines of transcripts have which words. It need not know all transcripts, nor be up to date: the state in
+/// which it knows each is part of the answer.
+pub trait WordIndex: fmt::Debug + Send + Sync {
+    /// Returns the lines that have all words of `query`, the last word as a beginning; `None` if the index cannot be
+    /// read. Blocks.
+    fn lines(&self, query: &str) -> Option<IndexedLines>;
+}
+
+/// What an index knows about a query.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct IndexedLines {
+    /// Every indexed session.
+    pub sessions: HashMap<SessionKey, IndexedState>,
+    /// Lines with the words by session, from 1; 0 stands for the title.
+    pub lines: HashMap<SessionKey, BTreeSet<u64>>,
+    /// Older lines were left out.
+    pub truncated: bool,
+}
+
+/// The state of a transcript when it was indexed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IndexedState {
+    /// Bytes of its file.
+    pub size: u64,
+    /// Its last change, in milliseconds since the epoch.
+    pub updated_at: i64,
+    /// Only its first part is indexed.
+    pub cut: bool,
+}
+
+/// Returns whether a pattern is words rather than a regular expression, so that an index can answer it.
+pub(super) fn is_words(pattern: &str) -> bool {
+    let is_plain = |letter: char| {
+        letter.is_alphanumeric() || letter.is_whitespace() || "_-./:,;'@#&=%~!<>\"`".contains(letter)
+    };
+    pattern.chars().all(is_plain) && pattern.chars().any(char::is_alphanumeric)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_words;
+
+    #[test]
+    fn words_and_expressions() {
+        for words in ["redirect", "fix the parser", "Cargo.toml", "src/a-b.rs:12", "größe", "認証", "x = 1"]
+        {
+            assert!(is_words(words), "{words}");
+        }
+        for expression in
+            ["", " ", "...", "a|b", "a.*b", "^a", "a$", r"\bfix\b", "[ab]c", "f(x)", "a?", "a{2}"]
+        {
+            assert!(!is_words(expression), "{expression}");
+        }
+    }
+}

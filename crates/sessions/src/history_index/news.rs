@@ -1,0 +1,117 @@
+//! What has changed in the list of other agents' sessions, for clients that show it.
+
+use openagents_core::history::{Listing, SessionKey, Transcript};
+use std::collections::{HashMap, VecDeque};
+
+/// The changes that are kept: a client that has missed more reads the list again.
+const KEPT: usize = 20;
+
+/// The newest changes of the list.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct HistoryNews {
+    /// The number of changes so far. One that is more than those kept ahead of the last seen means that some are missing.
+    pub number: u64,
+    /// New and changed sessions, the newest change last.
+    pub changed: VecDeque<Transcript>,
+    /// Sessions that are gone.
+    pub removed: VecDeque<SessionKey>,
+}
+
+/// Compares each list with the one before it.
+#[derive(Debug, Default)]
+pub(super) struct NewsReader {
+    known: Option<HashMap<SessionKey, Transcript>>,
+}
+
+impl NewsReader {
+    /// Adds what has changed since the last listing to `news`; returns whether anything has.
+    pub(super) fn take(&mut self, listing: &Listing, news: &mut HistoryNews) -> bool {
+        // What was not listed for lack of time is not gone.
+        let is_whole = listing.unread == 0 && !listing.timed_out;
+        let Some(known) = &mut self.known else {
+            self.known = is_whole.then(|| listing.rows.iter().map(|row| (key(row), row.clone())).collect());
+            // A client may have read a part of the list.
+            news.number += KEPT as u64 + 1;
+            return true;
+        };
+        let before = news.number;
+        for row in listing.rows.iter().rev() {
+            let key = key(row);
+            if known.get(&key) != Some(row) {
+                news.changed.retain(|other| (other.provider, &other.id) != (key.0, &key.1));
+                news.removed.retain(|other| *other != key);
+                news.changed.push_back(row.clone());
+                news.number += 1;
+                known.insert(key, row.clone());
+            }
+        }
+        if is_whole && known.len() > listing.rows.len() {
+            let here: std::collections::HashSet<SessionKey> = listing.rows.iter().map(key).collect();
+            known.retain(|key, _| {
+                let stays = here.contains(key);
+                if !stays {
+                    news.changed.retain(|other| (other.provider, &other.id) != (key.0, &key.1));
+                    news.removed.push_back(key.clone());
+                    news.number += 1;
+                }
+                stays
+            });
+        }
+        news.changed.drain(..news.changed.len().saturating_sub(KEPT));
+        news.removed.drain(..news.removed.len().saturating_sub(KEPT));
+        news.number != before
+    }
+}
+
+fn key(row: &Transcript) -> SessionKey {
+    (row.provider, row.id.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use openagents_core::history::Provider;
+    use serde_json::json;
+
+    fn row(id: &str, at: i64) -> Transcript {
+        serde_json::from_value(json!({
+            "id": id, "provider": Provider::Codex, "title": id, "branch": null, "model": null, "created_at": null,
+            "updated_at": at, "file_path": id, "user_turns": null, "tokens": null, "hidden": false, "subagent": false,
+            "bad_lines": 0,
+        }))
+        .unwrap()
+    }
+
+    fn listing(rows: &[(&str, i64)]) -> Listing {
+        Listing { rows: rows.iter().map(|(id, at)| row(id, *at)).collect(), ..Listing::default() }
+    }
+
+    #[test]
+    fn changes_are_told_once_and_in_order() {
+        let (mut reader, mut news) = (NewsReader::default(), HistoryNews::default());
+        assert!(reader.take(&listing(&[("b", 2), ("a", 1)]), &mut news));
+        let first = news.number;
+        assert!(first > KEPT as u64 && news.changed.is_empty(), "clients read the list");
+        assert!(!reader.take(&listing(&[("b", 2), ("a", 1)]), &mut news));
+        assert!(reader.take(&listing(&[("a", 3), ("c", 3), ("b", 2)]), &mut news));
+        let ids: Vec<&str> = news.changed.iter().map(|row| row.id.as_str()).collect();
+        assert_eq!((ids, news.number), (vec!["c", "a"], first + 2));
+        let cut = Listing { unread: 1, ..listing(&[("a", 3)]) };
+        assert!(!reader.take(&cut, &mut news), "what was not read is not gone");
+        assert!(reader.take(&listing(&[("a", 3), ("b", 2)]), &mut news));
+        assert_eq!(news.removed, [(Provider::Codex, "c".to_owned())]);
+        assert_eq!(news.changed.len(), 1);
+    }
+
+    #[test]
+    fn only_the_newest_changes_are_kept() {
+        let (mut reader, mut news) = (NewsReader::default(), HistoryNews::default());
+        reader.take(&listing(&[]), &mut news);
+        let rows: Vec<Transcript> = (0..30).rev().map(|at| row(&at.to_string(), at)).collect();
+        reader.take(&Listing { rows, ..Listing::default() }, &mut news);
+        assert_eq!(
+            news.changed.iter().map(|row| row.updated_at).collect::<Vec<_>>(),
+            (10..30).collect::<Vec<_>>()
+        );
+    }
+}

@@ -1,0 +1,74 @@
+//! What a person has noted about sessions, beside their logs.
+
+use super::{error::StoreError, handle::Store};
+use rusqlite::params;
+
+/// Where a session stands in the list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// It stands above the others.
+    pub pinned: bool,
+    /// It is shown on request only.
+    pub archived: bool,
+}
+
+/// What a person has noted about a session of another agent, which keeps its log to itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TranscriptLabel {
+    /// The person's own title.
+    pub title: Option<String>,
+    /// Where it stands in the list.
+    pub marks: Marks,
+}
+
+impl Store {
+    /// Stores where a session stands in the list. Blocks.
+    pub fn mark_session(&self, session_id: &str, marks: Marks) -> Result<(), StoreError> {
+        let id = session_id.to_owned();
+        self.write(move |transaction, _| {
+            transaction
+                .prepare_cached("UPDATE sessions SET pinned = ?2, archived = ?3 WHERE id = ?1")?
+                .execute(params![id, marks.pinned, marks.archived])?;
+            Ok(())
+        })
+    }
+
+    /// Returns the labels of other agents' sessions, by agent and id. Blocks.
+    pub fn transcript_labels(&self) -> Result<Vec<(String, String, TranscriptLabel)>, StoreError> {
+        self.read(|connection| {
+            let mut statement = connection
+                .prepare_cached("SELECT provider, id, title, pinned, archived FROM transcript_labels")?;
+            let rows = statement.query_map([], |row| {
+                let marks = Marks { pinned: row.get(3)?, archived: row.get(4)? };
+                Ok((row.get(0)?, row.get(1)?, TranscriptLabel { title: row.get(2)?, marks }))
+            })?;
+            rows.collect()
+        })
+    }
+
+    /// Stores the label of another agent's session; forgets one that says nothing. Blocks.
+    pub fn label_transcript(
+        &self,
+        provider: &str,
+        id: &str,
+        label: &TranscriptLabel,
+    ) -> Result<(), StoreError> {
+        let (provider, id, label) = (provider.to_owned(), id.to_owned(), label.clone());
+        self.write(move |transaction, _| {
+            if label == TranscriptLabel::default() {
+                transaction
+                    .prepare_cached("DELETE FROM transcript_labels WHERE provider = ?1 AND id = ?2")?
+                    .execute(params![provider, id])?;
+                return Ok(());
+            }
+            let TranscriptLabel { title, marks } = &label;
+            transaction
+                .prepare_cached(
+                    "INSERT OR REPLACE INTO transcript_labels (provider, id, title, pinned, archived)
+                     VALUES (?1, ?2, ?3, ?4, ?5)",
+                )?
+                .execute(params![provider, id, title, marks.pinned, marks.archived])?;
+            Ok(())
+        })
+    }
+}
