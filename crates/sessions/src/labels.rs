@@ -3,15 +3,12 @@
 use crate::store::{Store, StoreError, TranscriptLabel};
 use openagents_core::history::{Provider, SessionKey};
 use parking_lot::Mutex;
-use std::{collections::HashMap, fmt, sync::Arc};
-
-type OnChange = Arc<dyn Fn() + Send + Sync>;
+use std::{collections::HashMap, fmt};
 
 /// The labels in the store, kept in memory.
 pub struct TranscriptLabels {
     store: Store,
     labels: Mutex<HashMap<SessionKey, TranscriptLabel>>,
-    watchers: Mutex<Vec<OnChange>>,
 }
 
 impl fmt::Debug for TranscriptLabels {
@@ -35,11 +32,6 @@ impl TranscriptLabels {
         }
     }
 
-    /// Calls `on_change` after every change, from any thread; it must not block.
-    pub fn watch(&self, on_change: OnChange) {
-        self.watchers.lock().push(on_change);
-    }
-
     /// Returns all of them.
     pub fn all(&self) -> HashMap<SessionKey, TranscriptLabel> {
         self.labels.lock().clone()
@@ -51,16 +43,12 @@ impl TranscriptLabels {
         (provider, id): &SessionKey,
         change: impl FnOnce(&mut TranscriptLabel),
     ) -> Result<(), StoreError> {
-        {
-            // Held while it is stored, so that the last change is the one that stays.
-            let mut labels = self.labels.lock();
-            let mut label = labels.get(&(*provider, id.clone())).cloned().unwrap_or_default();
-            change(&mut label);
-            self.store.label_transcript(provider.as_str(), id, &label)?;
-            labels.insert((*provider, id.clone()), label);
-        }
-        let watchers = self.watchers.lock().clone();
-        watchers.iter().for_each(|on_change| on_change());
+        // Held while it is stored, so that the last change is the one that stays.
+        let mut labels = self.labels.lock();
+        let mut label = labels.get(&(*provider, id.clone())).cloned().unwrap_or_default();
+        change(&mut label);
+        self.store.label_transcript(provider.as_str(), id, &label)?;
+        labels.insert((*provider, id.clone()), label);
         Ok(())
     }
 }

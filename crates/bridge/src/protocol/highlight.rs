@@ -94,6 +94,7 @@ fn syntax<'a>(set: &'a SyntaxSet, language: &str) -> Option<&'a SyntaxReference>
         "shell" | "console" | "zsh" => "bash".to_owned(),
         "jsonc" | "json5" | "jsonl" => "json".to_owned(),
         "golang" => "go".to_owned(),
+        "jsx" | "mjs" | "cjs" => "js".to_owned(),
         other => other.to_owned(),
     };
     set.find_syntax_by_token(&name).filter(|syntax| syntax.name != "Plain Text")

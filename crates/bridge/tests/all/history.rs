@@ -149,7 +149,7 @@ async fn a_paired_device_sees_other_agents_sessions_while_a_switch_is_on() {
     let paired = pair_at(port, &mut desk, "Phone", "view").await;
     let mut phone = support::acp(port, &paired.token).await;
     let refused = error(&mut phone, "_openagents/history/configure", json!({"devices": true})).await;
-    assert!(refused.contains("admin"), "{refused}");
+    assert!(refused.starts_with("This device can only view."), "{refused}");
     let set = desk.request("_openagents/history/configure", json!({"devices": true})).await;
     assert_eq!(set["devices"], true);
     let row = phone.request("_openagents/history/list", json!({})).await["sessions"][0].clone();
@@ -267,4 +267,27 @@ async fn a_text_is_found_in_every_line_of_a_session() {
         desk.request("_openagents/history/find", wanted).await,
         json!({"lines": [5, 59], "more": true})
     );
+}
+
+#[tokio::test]
+async fn a_label_is_told_to_clients_that_watch_the_list() {
+    let base = tempfile::tempdir().unwrap();
+    let bridge = with_session(base.path(), 2).await;
+    let mut other = desk(&bridge).await;
+    let mut desk = desk(&bridge).await;
+    other.request("_openagents/history/watch", json!({})).await;
+    for (title, shown) in [(json!("Mine"), "Mine"), (Value::Null, "Question 1")] {
+        let mut label = session();
+        label["title"] = title;
+        desk.request("_openagents/sessions/label", label).await;
+        loop {
+            let frame = other.frame().await;
+            let rows = frame["params"]["sessions"].as_array().cloned().unwrap_or_default();
+            if frame["method"] == "_openagents/history/changed"
+                && rows.iter().any(|row| row["title"] == shown)
+            {
+                break;
+            }
+        }
+    }
 }

@@ -2,13 +2,9 @@
 
 use super::schema::INDEX;
 use crate::store::create_folder;
-use openagents_core::history::Provider;
 use parking_lot::Mutex;
 use rusqlite::Connection;
-use std::{
-    collections::HashMap,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 /// Name of the file in the data folder.
 pub(super) const FILE: &str = "history.db";
@@ -59,17 +55,6 @@ impl HistoryIndex {
         // What was written last is in the log beside the file.
         let bytes = size(self.path.clone()) + size(self.path.with_extension("db-wal"));
         Ok(IndexStatus { sessions, cut, bytes })
-    }
-
-    /// Returns how many sessions of each agent are indexed. Blocks.
-    pub fn agents(&self) -> rusqlite::Result<HashMap<Provider, u64>> {
-        let reader = self.reader.lock();
-        let mut statement =
-            reader.prepare_cached("SELECT provider, count(*) FROM sessions GROUP BY provider")?;
-        let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
-        let known =
-            rows.map(|row| row.map(|(name, count)| Provider::parse(&name).map(|agent| (agent, count))));
-        known.filter_map(Result::transpose).collect()
     }
 
     /// Forgets everything. Blocks.

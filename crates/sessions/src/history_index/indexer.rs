@@ -10,10 +10,11 @@ use super::{
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    history::{History, Listing, Query, Transcript},
+    history::{History, Listing, Provider, Query, Transcript},
 };
 use parking_lot::Mutex;
 use std::{
+    collections::HashMap,
     fmt,
     sync::{
         Arc,
@@ -55,6 +56,8 @@ struct Shared {
     wanted: AtomicBool,
     progress: Mutex<IndexProgress>,
     news: Mutex<HistoryNews>,
+    /// The number of sessions of each agent, as last listed.
+    counts: Mutex<HashMap<Provider, usize>>,
     watchers: Mutex<Vec<OnChange>>,
 }
 
@@ -81,6 +84,7 @@ impl HistoryIndexer {
             wanted: wanted.into(),
             progress: Mutex::default(),
             news: Mutex::default(),
+            counts: Mutex::default(),
             watchers: Mutex::default(),
         });
         if follows {
@@ -112,6 +116,17 @@ impl HistoryIndexer {
     /// Returns the newest changes of the list.
     pub fn news(&self) -> HistoryNews {
         self.shared.news.lock().clone()
+    }
+
+    /// Tells those that watch that a session has changed otherwise than in its log.
+    pub fn tell(&self, row: Transcript) {
+        self.shared.news.lock().add(row);
+        self.shared.told();
+    }
+
+    /// Returns the number of sessions of each agent, as last listed.
+    pub fn counts(&self) -> HashMap<Provider, usize> {
+        self.shared.counts.lock().clone()
     }
 
     /// Returns what the index holds; nothing without an index. Blocks.
@@ -208,6 +223,9 @@ impl Shared {
         let began = Instant::now();
         let listing = self.history.list(&Query::default(), &Budget::within(TIME, cancel));
         let took = began.elapsed();
+        let mut counts = HashMap::new();
+        listing.rows.iter().for_each(|row| *counts.entry(row.provider).or_default() += 1);
+        *self.counts.lock() = counts;
         let is_new = reader.take(&listing, &mut self.news.lock());
         if is_new {
             self.told();

@@ -23,6 +23,18 @@ pub(super) struct NewsReader {
     known: Option<HashMap<SessionKey, Transcript>>,
 }
 
+impl HistoryNews {
+    /// Adds a changed session.
+    pub(super) fn add(&mut self, row: Transcript) {
+        let key = key(&row);
+        self.changed.retain(|other| (other.provider, &other.id) != (key.0, &key.1));
+        self.removed.retain(|other| *other != key);
+        self.changed.push_back(row);
+        self.number += 1;
+        self.changed.drain(..self.changed.len().saturating_sub(KEPT));
+    }
+}
+
 impl NewsReader {
     /// Adds what has changed since the last listing to `news`; returns whether anything has.
     pub(super) fn take(&mut self, listing: &Listing, news: &mut HistoryNews) -> bool {
@@ -38,10 +50,7 @@ impl NewsReader {
         for row in listing.rows.iter().rev() {
             let key = key(row);
             if known.get(&key) != Some(row) {
-                news.changed.retain(|other| (other.provider, &other.id) != (key.0, &key.1));
-                news.removed.retain(|other| *other != key);
-                news.changed.push_back(row.clone());
-                news.number += 1;
+                news.add(row.clone());
                 known.insert(key, row.clone());
             }
         }
@@ -57,7 +66,6 @@ impl NewsReader {
                 stays
             });
         }
-        news.changed.drain(..news.changed.len().saturating_sub(KEPT));
         news.removed.drain(..news.removed.len().saturating_sub(KEPT));
         news.number != before
     }

@@ -4,8 +4,7 @@ use crate::protocol::{
     acp::{
         approvals,
         history::{HistoryFind, HistoryLine, HistoryPage, HistoryPart, SessionSearch},
-        history_calls::SessionLabel,
-        past_sessions::HistoryChange,
+        past_sessions::{HistoryChange, SessionLabel},
     },
     privacy::PrivacyChange,
 };

@@ -4,31 +4,16 @@ use super::{
     answer::Answer,
     calls::{Methods, list_answer},
     history::{self, HistoryFind, HistoryLine, HistoryPage, HistoryPart, SessionSearch},
-    past_sessions::{HistoryChange, PastSessions},
+    past_sessions::{HistoryChange, PastSessions, SessionLabel},
 };
 use crate::base::error::Fault;
-use openagents_core::history::{History, Provider};
+use openagents_core::history::History;
 use openagents_sessions::{run_blocking, store::Marks};
-use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Bytes of a title that a person gives.
 const TITLE: usize = 500;
-
-/// Params of `_openagents/sessions/label`.
-#[derive(Debug, Deserialize)]
-pub(crate) struct SessionLabel {
-    /// Absent for a session of ours.
-    #[serde(default, deserialize_with = "history::some_provider")]
-    provider: Option<Provider>,
-    id: String,
-    /// `null` for its own title; absent to keep it.
-    #[serde(default, deserialize_with = "present")]
-    title: Option<Option<String>>,
-    pinned: Option<bool>,
-    archived: Option<bool>,
-}
 
 impl Methods {
     pub(super) async fn list_history(&self, page: HistoryPage) -> Result<Answer, Fault> {
@@ -104,14 +89,13 @@ impl Methods {
             return Ok(Answer::Now(json!({})));
         };
         let past = self.past().clone();
-        self.with_history(move |_| {
-            let changed = past.labels().change(&(provider, id), |label| {
+        self.with_history(move |history| {
+            past.label(history, &(provider, id), |label| {
                 if let Some(title) = title {
                     label.title = title.filter(|title| !title.is_empty());
                 }
                 mark(&mut label.marks);
-            });
-            changed.map_err(|error| Fault::internal(format!("The label could not be stored: {error}.")))?;
+            })?;
             Ok(json!({}))
         })
         .await
@@ -148,9 +132,4 @@ fn stopped() -> Fault {
 fn short(title: &str) -> String {
     let line: Vec<&str> = title.split_whitespace().collect();
     openagents_sessions::prune::head(&line.join(" "), TITLE).to_owned()
-}
-
-/// Tells `null` from an absent field.
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
-    Deserialize::deserialize(deserializer).map(Some)
 }

@@ -3,16 +3,22 @@
 use super::history::Row;
 use crate::base::{error::Fault, feed::Feed, pass::Who, scope::Scope};
 use openagents_core::{
-    history::{ExcludedSessions, History, HistorySettings, Provider, Transcript},
+    CancellationToken,
+    budget::Budget,
+    history::{ExcludedSessions, History, HistorySettings, Provider, SessionKey, Transcript},
     model::SettingsStore,
 };
 use openagents_sessions::{
     HistoryIndex, HistoryIndexer, IndexProgress, IndexStatus, IndexedMatches, TranscriptLabels,
+    store::TranscriptLabel,
 };
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::{fmt, path::PathBuf, sync::Arc};
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+
+/// Time for finding a session whose label has changed.
+const LOOK_UP: Duration = Duration::from_secs(5);
 
 /// Other agents' sessions.
 pub(crate) struct PastSessions {
@@ -26,7 +32,6 @@ pub(crate) struct PastSessions {
 
 struct Parts {
     history: Arc<History>,
-    index: Option<Arc<HistoryIndex>>,
     indexer: HistoryIndexer,
     labels: Arc<TranscriptLabels>,
     settings: Arc<dyn SettingsStore>,
@@ -50,6 +55,20 @@ struct Left {
     #[serde(default, deserialize_with = "super::history::some_provider")]
     agent: Option<Provider>,
     workspace: Option<PathBuf>,
+}
+
+/// Params of `_openagents/sessions/label`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct SessionLabel {
+    /// Absent for a session of ours.
+    #[serde(default, deserialize_with = "super::history::some_provider")]
+    pub(super) provider: Option<Provider>,
+    pub(super) id: String,
+    /// `null` for its own title; absent to keep it.
+    #[serde(default, deserialize_with = "present")]
+    pub(super) title: Option<Option<String>>,
+    pub(super) pinned: Option<bool>,
+    pub(super) archived: Option<bool>,
 }
 
 impl fmt::Debug for PastSessions {
@@ -76,9 +95,8 @@ impl PastSessions {
         current: HistorySettings,
         follows: bool,
     ) -> Arc<Self> {
-        let indexer = HistoryIndexer::start(index.clone(), history.clone(), current.index, follows);
-        let parts =
-            Arc::new(Parts { history, index, indexer, labels, settings, current: Mutex::new(current) });
+        let indexer = HistoryIndexer::start(index, history.clone(), current.index, follows);
+        let parts = Arc::new(Parts { history, indexer, labels, settings, current: Mutex::new(current) });
         let [state, here, devices] = [(); 3].map(|()| parts.clone());
         let name = "_openagents/history/changed";
         let this = Self {
@@ -89,9 +107,6 @@ impl PastSessions {
         };
         for feed in [&this.state, &this.changes, &this.changes_for_devices] {
             this.parts.indexer.watch(feed.notifier());
-        }
-        for feed in [&this.changes, &this.changes_for_devices] {
-            this.parts.labels.watch(feed.notifier());
         }
         Arc::new(this)
     }
@@ -125,8 +140,21 @@ impl PastSessions {
         if *who == Who::Local { &self.changes } else { &self.changes_for_devices }
     }
 
-    pub(crate) fn labels(&self) -> &TranscriptLabels {
-        &self.parts.labels
+    /// Changes what a person has noted about a session, and tells it to those that watch the list. Blocks.
+    pub(super) fn label(
+        &self,
+        history: &History,
+        session: &SessionKey,
+        change: impl FnOnce(&mut TranscriptLabel),
+    ) -> Result<(), Fault> {
+        let changed = self.parts.labels.change(session, change);
+        changed.map_err(|error| Fault::internal(format!("The label could not be stored: {error}.")))?;
+        let budget = Budget::within(LOOK_UP, &CancellationToken::new());
+        // A session that is gone keeps its label, in case it comes back.
+        if let Some(row) = history.find(&session.1, Some(session.0), &budget) {
+            self.parts.indexer.tell(row);
+        }
+        Ok(())
     }
 
     /// Looks for new lines now.
@@ -195,7 +223,7 @@ impl Parts {
         let current = self.current.lock().clone();
         let IndexStatus { sessions, cut, bytes } = self.indexer.status();
         let IndexProgress { done, total } = self.indexer.progress();
-        let counts = self.index.as_ref().and_then(|index| index.agents().ok()).unwrap_or_default();
+        let counts = self.indexer.counts();
         let agent = |provider: &Provider| {
             let sessions = counts.get(provider).copied().unwrap_or_default();
             let is_shown = sessions > 0 || current.excluded.agents.contains(provider);
@@ -234,4 +262,9 @@ impl Parts {
 
 fn index_failed(error: impl fmt::Display) -> Fault {
     Fault::internal(format!("The index of other agents' sessions failed: {error}."))
+}
+
+/// Tells `null` from an absent field.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
+    Deserialize::deserialize(deserializer).map(Some)
 }
