@@ -43,6 +43,7 @@ test('the list shows the sessions of one agent', async () => {
   const tab = await open();
   const { page } = tab;
   await list(tab).locator('[data-provider=codex]').first().waitFor();
+  await page.getByRole('button', { name: 'Filter sessions' }).click();
   await page.getByLabel('Sessions of').selectOption({ label: 'Claude Code' });
   await list(tab).locator('[data-provider=codex]').first().waitFor({ state: 'detached' });
   assert.ok((await list(tab).locator('[data-provider=claude-code]').count()) > 0);
@@ -113,6 +114,11 @@ test('what was said in a session is found by its words, with the keyboard alone'
   await field.fill('settings privacy');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Privacy' }).first().waitFor();
+  await page.keyboard.press('Control+K');
+  await field.fill('sessions of codex');
+  await page.keyboard.press('Enter');
+  await page.getByRole('group', { name: 'Filter' }).getByText('Codex').waitFor();
+  await list(tab).locator('[data-provider=claude-code]').first().waitFor({ state: 'detached' });
   await page.keyboard.press('Control+K');
   await field.fill('zzzz nothing');
   await page.getByText('Nothing found.').waitFor();
