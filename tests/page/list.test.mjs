@@ -83,12 +83,14 @@ test('a filter is said in a line, cleared there, and named where it hides everyt
   await page.getByRole('group', { name: 'Filter' }).getByText('Claude Code · fix').waitFor();
   await tab.shootAll('list-filtered');
   await filter(tab);
+  await page.getByLabel('Sessions of').selectOption({ label: 'Codex' });
+  await nav(tab).getByText('No session matches all of: Codex, fix.').waitFor();
   await page.getByLabel('Sessions of').selectOption({ label: 'Gemini CLI' });
-  await nav(tab).getByText('No session matches all of: Gemini CLI, fix.').waitFor();
-  await page.getByLabel('Branch').selectOption({ label: 'All branches' });
   await nav(tab).getByText('No sessions for the filter “Gemini CLI”.').waitFor();
+  await page.getByLabel('Branch').selectOption({ label: 'All branches' });
+  await nav(tab).getByText('All matching sessions are archived.').waitFor();
   await tab.shoot('list-none');
-  await page.getByRole('button', { name: 'Only these' }).click();
+  await page.getByRole('button', { name: 'Only', exact: true }).click();
   await row(tab, 'Session d').waitFor();
   await page.keyboard.press('Escape');
   await page.getByRole('group', { name: 'Filter' }).getByRole('button', { name: 'Clear filter' }).click();
@@ -245,6 +247,10 @@ test('a device that may not see the sessions of other agents lists ours, silentl
   await page.getByRole('menuitem', { name: 'Pin', exact: true }).waitFor();
   assert.equal(await page.getByRole('menuitem', { name: 'Delete session' }).count(), 0);
   await tab.shoot('list-menu-phone');
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Filter sessions' }).tap();
+  await page.getByLabel('Sessions of').waitFor();
+  await tab.shoot('list-filter-phone');
   await tab.close();
 });
 

@@ -44,6 +44,7 @@ test('the conditions in words', () => {
 test.each<[Partial<Filter>, string]>([
   [{ provider: 'codex', branch: 'gone' }, 'No sessions for the filter “gone”.'],
   [{ provider: 'gemini', days: 0 }, 'No session matches all of: gemini, Today.'],
+  [{ provider: 'gemini', days: 30 }, 'All matching sessions are archived.'],
 ])('%j hides everything', (filter, expected) => {
   expect(emptyWords(ENTRIES, { ...UNFILTERED, ...filter }, now, name)).toBe(expected);
 });

@@ -70,7 +70,7 @@ export function conditions(filter: Filter, agentName: (provider: string) => stri
 /** Why a filter selects nothing: the first condition that does so alone, or all of them together. */
 export function emptyWords(entries: readonly Entry[], filter: Filter, today: Date, agentName: (provider: string) => string): string {
   const set = conditions(filter, agentName);
-  if (set.length === 0) return entries.length > 0 ? 'All sessions are archived.' : '';
+  if (filter.archived === 'hidden' && selected(entries, { ...filter, archived: 'shown' }, today).length > 0) return set.length === 0 ? 'All sessions are archived.' : 'All matching sessions are archived.';
   const alone = set.find((condition) => selected(entries, condition.alone, today).length === 0);
   return alone === undefined ? `No session matches all of: ${set.map(({ words }) => words).join(', ')}.` : `No sessions for the filter “${alone.words}”.`;
 }
