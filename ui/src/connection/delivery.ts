@@ -34,7 +34,8 @@ export interface Notices {
   sessions(params: SessionsParams): void;
   snapshot(params: SnapshotParams): void;
   queue(params: QueueParams): void;
-  historyChanged(params: PastChanges): void;
+  /** Null: this client may not see them any more. */
+  historyChanged(params: PastChanges | null): void;
   historySettings(snapshot: HistorySnapshot): void;
 }
 

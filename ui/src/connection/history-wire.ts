@@ -33,8 +33,10 @@ export interface PastFilter {
   archived?: boolean;
 }
 
-/** Params of `_openagents/history/changed`. */
+/** Params of `_openagents/history/changed`: the newest changes, of which some may have been told before. */
 export interface PastChanges {
+  /** The number of changes so far. */
+  number?: number;
   /** New or changed rows. */
   sessions: PastSession[];
   removed: Pick<PastSession, 'provider' | 'id'>[];
@@ -59,7 +61,7 @@ export interface HistorySnapshot {
 }
 
 export interface PastSessions {
-  /** Newest first. */
+  /** Newest first; behind those of the first page, the older ones that are pinned. */
   sessions: PastSession[];
   /** There are older ones. */
   more: boolean;

@@ -30,6 +30,10 @@ export class History {
   #reading = false;
   /** Changes that arrive while a page is read: it may be older. */
   #told: PastChanges[] = [];
+  /** The number of changes that were told, on this connection. */
+  #number: number | null = null;
+  /** The list has to be read from its beginning. */
+  #stale = false;
   /** The list as a whole, and as the filter selects it. */
   #whole = $state.raw<Progress>(UNREAD);
   #narrowed = $state.raw<(Progress & { filter: PastFilter }) | null>(null);
@@ -51,6 +55,7 @@ export class History {
 
   /** Reads the newest sessions, and follows the list if the bridge can tell. A device may not be allowed to. */
   async connected(): Promise<void> {
+    this.#number = null;
     await this.#page(null);
     if (this.allowed) await this.#link.request(`${METHODS.history}/watch`, {}).catch(() => undefined);
   }
@@ -66,10 +71,11 @@ export class History {
   }
 
   /** Applies what changed in the list. */
-  changed(changes: PastChanges): void {
+  changed(changes: PastChanges | null): void {
+    if (changes === null || this.#missed(changes)) void this.#again();
+    if (changes === null) return;
     if (this.#reading) this.#told.push(changes);
     this.#apply(changes);
-    if (changes.all === true) void this.#again();
     const { open } = this;
     const row = changes.sessions.find((session) => open?.provider === session.provider && open.id === session.id);
     if (row !== undefined) open?.changed(row);
@@ -85,12 +91,18 @@ export class History {
     return known;
   }
 
+  /** More has changed than is told. */
+  #missed({ number, sessions, removed, all = false }: PastChanges): boolean {
+    const before = this.#number;
+    if (number !== undefined) this.#number = number;
+    const told = sessions.length + removed.length;
+    return all || (number !== undefined && (before === null ? told === 0 : number - before > told));
+  }
+
+  /** Reads the list from its beginning: what was read before may be gone. */
   async #again(): Promise<void> {
-    const { filter } = this.#narrowed ?? {};
-    this.items = [];
-    this.#whole = UNREAD;
-    if (filter !== undefined) this.narrow(filter);
-    await this.#page(null);
+    this.#stale = true;
+    if (!this.#reading) await this.#page(null);
   }
 
   /** Reads the newest page, or with a filter the page behind what was read of it. */
@@ -98,31 +110,25 @@ export class History {
     if (this.#reading) return;
     this.#reading = true;
     this.#told = [];
+    const anew = this.#stale && filter === null;
+    if (anew) this.#stale = false;
     const narrowed = this.#narrowed;
-    const whole = this.#whole;
     try {
       const last = filter === null ? undefined : this.#last(filter);
       const after = last === undefined ? {} : { after: { provider: last.provider, id: last.id } };
       const page = await this.#link.request<PastSessions>(`${METHODS.history}/list`, { ...after, ...(filter === null || Object.keys(filter).length === 0 ? {} : { filter }) });
       this.allowed = true;
       this.problem = null;
-      const known = new Set(filter === null && page.more ? this.items.map(pastKey) : []);
-      // More than a page changed while the connection was lost: what is between it and the rest is unknown.
-      const gap = known.size > 0 && !page.sessions.some((session) => known.has(pastKey(session)));
-      this.items = gap ? page.sessions : withChanges(this.items, pastKey, page.sessions);
+      const whole = anew || this.#leavesGap(filter, page) ? UNREAD : this.#whole;
+      this.items = whole !== this.#whole ? page.sessions : withChanges(this.items, pastKey, page.sessions);
       for (const changes of this.#told) this.#apply(changes);
-      const reached = page.more ? (page.sessions.at(-1)?.updatedAt ?? Infinity) : -Infinity;
-      const on = ({ reached: before }: Progress): Progress => ({ reached: Math.min(before, reached), more: page.more });
-      // The list began anew meanwhile, or a page of the newest says nothing about the oldest.
-      if (whole !== this.#whole) return;
-      if (gap) {
-        this.#whole = on(UNREAD);
-        if (narrowed !== null) this.narrow(narrowed.filter);
-      } else if (narrowed !== null && filter === narrowed.filter) {
-        if (narrowed === this.#narrowed) this.#narrowed = { ...on(narrowed), filter };
+      const read: Progress = { reached: page.more ? end(page.sessions, last === undefined) : -Infinity, more: page.more };
+      if (filter !== null && filter === narrowed?.filter) {
+        if (narrowed === this.#narrowed) this.#narrowed = { ...on(narrowed, read), filter };
       } else if (filter !== null || whole === UNREAD) {
-        this.#whole = on(whole);
-        if (this.#narrowed?.reached === Infinity) this.narrow(this.#narrowed.filter);
+        // Otherwise a page of the newest says nothing about the oldest.
+        this.#whole = on(whole, read);
+        if (this.#narrowed !== null && (filter === null || this.#narrowed.reached === Infinity)) this.narrow(this.#narrowed.filter);
       }
     } catch (error) {
       if (this.#link.state.name !== 'live') return;
@@ -133,7 +139,15 @@ export class History {
       this.#whole = UNREAD;
     } finally {
       this.#reading = false;
+      if (this.#stale) setTimeout(() => void this.#page(null));
     }
+  }
+
+  /** More than a page changed while the connection was lost: what lies between it and the rest is unknown. */
+  #leavesGap(filter: PastFilter | null, { sessions, more }: PastSessions): boolean {
+    if (filter !== null || !more || this.items.length === 0) return false;
+    const known = new Set(this.items.map(pastKey));
+    return !sessions.some((session) => session.pinned !== true && known.has(pastKey(session)));
   }
 
   /** The last session of a filter that was read without a gap. */
@@ -164,4 +178,14 @@ export class History {
   close(): void {
     this.open = null;
   }
+}
+
+function on({ reached }: Progress, read: Progress): Progress {
+  return { ...read, reached: Math.min(reached, read.reached) };
+}
+
+/** The time of the last session of a page; on the first one, pinned ones of any time follow it. */
+function end(sessions: readonly PastSession[], first: boolean): number {
+  const last = first ? sessions.findLast(({ pinned }) => pinned !== true) : undefined;
+  return (last ?? sessions.at(-1))?.updatedAt ?? Infinity;
 }

@@ -70,6 +70,32 @@ test('changes apply at once, and too many of them read the list again', async ()
   expect(shown(history)).toBe('z');
 });
 
+test('changes that were not told are found by their number', async () => {
+  const { history, asked } = opened([
+    { sessions: [past('a', 9)], more: false, unread: 0 },
+    { sessions: [past('z', 12)], more: false, unread: 0 },
+  ]);
+  await history.connected();
+  history.changed({ number: 40, sessions: [past('a', 10)], removed: [] });
+  history.changed({ number: 41, sessions: [past('a', 11), past('b', 10)], removed: [] });
+  expect([shown(history), asked.length]).toEqual(['ab', 1]);
+  history.changed({ number: 90, sessions: [past('c', 13)], removed: [] });
+  await settled();
+  expect([shown(history), asked.length]).toEqual(['cz', 2]);
+});
+
+test('pinned sessions of any time follow those of the first page', async () => {
+  const { history, asked } = opened([
+    { sessions: [past('a', 9), past('b', 7), past('p', 1, { pinned: true })], more: true, unread: 0 },
+    { sessions: [past('c', 3), past('p', 1, { pinned: true })], more: false, unread: 0 },
+  ]);
+  await history.connected();
+  expect([shown(history), history.reached]).toEqual(['abp', 7]);
+  await history.readMore();
+  expect(asked.at(-1)).toEqual({ after: { provider: 'codex', id: 'b' } });
+  expect([shown(history), history.reached]).toEqual(['abcp', -Infinity]);
+});
+
 test('a change that overtakes a page counts', async () => {
   const { history } = opened([{ sessions: [past('a', 9), past('b', 7)], more: false, unread: 0 }]);
   const reading = history.connected();
@@ -95,4 +121,13 @@ test('a device that may not see them has none, without an error', async () => {
   const { history } = opened([new Error('Other agents’ sessions are shown on their own computer only.')], { id: 'phone' });
   await history.connected();
   expect([history.allowed, history.more, shown(history)]).toEqual([false, false, '']);
+});
+
+test('a device that may not see them any more forgets them', async () => {
+  const { history } = opened([{ sessions: [past('a', 9)], more: false, unread: 0 }, new Error('no longer')], { id: 'phone' });
+  await history.connected();
+  expect(shown(history)).toBe('a');
+  history.changed(null);
+  await settled();
+  expect([history.allowed, shown(history)]).toEqual([false, '']);
 });

@@ -104,9 +104,11 @@ export class Transcript {
     this.#fold();
   }
 
-  /** The list says that it changed. */
+  /** The list tells of a change, or of one that it has told before. */
   changed(session: PastSession): void {
+    const grew = session.updatedAt !== this.session?.updatedAt;
     this.session = session;
+    if (!grew) return;
     if (this.#reading) this.#grew = true;
     else if (!this.behind) void this.readLater();
   }
