@@ -75,6 +75,43 @@ test('a long session opens at its end and is read upwards to its beginning; what
   await tab.close();
 });
 
+test('a pin and a name are kept, and another tab sees them', async () => {
+  const [one, two] = [await open(), await open()];
+  const row = (tab, title) => list(tab).getByRole('listitem').filter({ hasText: title });
+  const choose = async (item) => {
+    await row(one, 'Fix the flaky reconnect test').getByRole('button').first().click({ button: 'right' });
+    await one.page.getByRole('menuitem', { name: item }).click();
+  };
+  await choose('Pin');
+  await list(one).getByRole('heading', { name: 'Pinned' }).waitFor();
+  await choose('Rename…');
+  await one.page.getByRole('dialog').getByLabel('Title').fill('The test that fails on Mondays');
+  await one.page.keyboard.press('Enter');
+  await row(one, 'The test that fails on Mondays').waitFor();
+  for (const tab of [one, two]) {
+    await tab.page.reload();
+    await row(tab, 'The test that fails on Mondays').waitFor();
+    await list(tab).getByRole('heading', { name: 'Pinned' }).waitFor();
+  }
+  await one.close();
+  await two.close();
+});
+
+test('an excluded agent leaves the list and comes back', async () => {
+  const [one, two] = [await open(), await open()];
+  const { page } = one;
+  await list(two).locator('[data-provider=codex]').first().waitFor();
+  await page.keyboard.press('Control+,');
+  await page.getByRole('button', { name: 'History', exact: true }).click();
+  await page.locator('[data-history-agent=codex] input').uncheck();
+  for (const tab of [one, two]) await list(tab).locator('[data-provider=codex]').first().waitFor({ state: 'detached' });
+  await page.locator('[data-history-agent=codex] input').check();
+  for (const tab of [one, two]) await list(tab).locator('[data-provider=codex]').first().waitFor();
+  await one.shoot('history-settings-real');
+  await one.close();
+  await two.close();
+});
+
 test('a link leads to a line of a session', async () => {
   await fixture.long(LONG, 1500);
   const tab = await open(`#transcript=claude-code:${LONG}&line=401`);
