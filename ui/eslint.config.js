@@ -22,6 +22,9 @@ const USES = {
   approval: ['connection', 'diff', 'install', 'kit', 'trust', 'words'],
   trust: ['connection', 'kit', 'words'],
   privacy: ['connection'],
+  labels: ['backend/fragment', 'connection', 'kit', 'page', 'session/(?:entry|session-list)'],
+  history: ['connection', 'kit', 'labels', 'page', 'session', 'timeline', 'words'],
+  sidebar: ['backend/storage', 'connection', 'history', 'kit', 'labels', 'page', 'session', 'words'],
   devices: ['connection', 'install', 'kit', 'words'],
   pairing: ['backend', 'connection', 'devices/device-words', 'kit'],
   delegate: ['agents', 'connection', 'kit', 'words'],
@@ -31,7 +34,7 @@ const USES = {
   session: ['agents/modes', 'connection', 'kit', 'plan', 'timeline', 'words'],
   workspace: ['agents', 'backend/storage', 'connection', 'kit', 'words'],
   composer: ['connection', 'kit'],
-  settings: ['agents', 'connection', 'devices', 'editor', 'inspector/CopyButton', 'kit', 'models', 'privacy', 'trust', 'words'],
+  settings: ['agents', 'connection', 'devices', 'editor', 'history/history-settings', 'inspector/CopyButton', 'kit', 'models', 'privacy', 'trust', 'words'],
   inspector: ['connection', 'json', 'kit', 'timeline', 'words'],
   debug: ['agents/agent-words', 'connection', 'kit', 'words'],
 };

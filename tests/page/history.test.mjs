@@ -43,6 +43,7 @@ test('the list shows the sessions of one agent', async () => {
   const tab = await open();
   const { page } = tab;
   await list(tab).locator('[data-provider=codex]').first().waitFor();
+  await page.getByRole('button', { name: 'Filter sessions' }).click();
   await page.getByLabel('Sessions of').selectOption({ label: 'Claude Code' });
   await list(tab).locator('[data-provider=codex]').first().waitFor({ state: 'detached' });
   assert.ok((await list(tab).locator('[data-provider=claude-code]').count()) > 0);
@@ -72,6 +73,43 @@ test('a long session opens at its end and is read upwards to its beginning; what
   assert.ok((await timeline.locator('[data-index]').count()) <= 150, 'few rows are mounted');
   assert.deepEqual(await readFile(path), before, 'the log is as it was');
   await tab.close();
+});
+
+test('a pin and a name are kept, and another tab sees them', async () => {
+  const [one, two] = [await open(), await open()];
+  const row = (tab, title) => list(tab).getByRole('listitem').filter({ hasText: title });
+  const choose = async (item) => {
+    await row(one, 'Fix the flaky reconnect test').getByRole('button').first().click({ button: 'right' });
+    await one.page.getByRole('menuitem', { name: item }).click();
+  };
+  await choose('Pin');
+  await list(one).getByRole('heading', { name: 'Pinned' }).waitFor();
+  await choose('Rename…');
+  await one.page.getByRole('dialog').getByLabel('Title').fill('The test that fails on Mondays');
+  await one.page.keyboard.press('Enter');
+  await row(one, 'The test that fails on Mondays').waitFor();
+  for (const tab of [one, two]) {
+    await tab.page.reload();
+    await row(tab, 'The test that fails on Mondays').waitFor();
+    await list(tab).getByRole('heading', { name: 'Pinned' }).waitFor();
+  }
+  await one.close();
+  await two.close();
+});
+
+test('an excluded agent leaves the list and comes back', async () => {
+  const [one, two] = [await open(), await open()];
+  const { page } = one;
+  await list(two).locator('[data-provider=codex]').first().waitFor();
+  await page.keyboard.press('Control+,');
+  await page.getByRole('button', { name: 'History', exact: true }).click();
+  await page.locator('[data-history-agent=codex] input').uncheck();
+  for (const tab of [one, two]) await list(tab).locator('[data-provider=codex]').first().waitFor({ state: 'detached' });
+  await page.locator('[data-history-agent=codex] input').check();
+  for (const tab of [one, two]) await list(tab).locator('[data-provider=codex]').first().waitFor();
+  await one.shoot('history-settings-real');
+  await one.close();
+  await two.close();
 });
 
 test('a link leads to a line of a session', async () => {
@@ -113,6 +151,11 @@ test('what was said in a session is found by its words, with the keyboard alone'
   await field.fill('settings privacy');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Privacy' }).first().waitFor();
+  await page.keyboard.press('Control+K');
+  await field.fill('sessions of codex');
+  await page.keyboard.press('Enter');
+  await page.getByRole('group', { name: 'Filter' }).getByText('Codex').waitFor();
+  await list(tab).locator('[data-provider=claude-code]').first().waitFor({ state: 'detached' });
   await page.keyboard.press('Control+K');
   await field.fill('zzzz nothing');
   await page.getByText('Nothing found.').waitFor();

@@ -13,7 +13,7 @@ async function open(options) {
   return tab;
 }
 
-const list = ({ page }) => page.getByRole('navigation', { name: 'Sessions' }).getByRole('button');
+const list = ({ page }) => page.getByRole('navigation', { name: 'Sessions' }).getByRole('listitem');
 
 test('a session of another device is listed at once and disappears when it is deleted', async () => {
   const [one, two] = [await open(), await open()];
@@ -26,17 +26,21 @@ test('a session of another device is listed at once and disappears when it is de
   await two.page.goto(`${server.origin}/${new URL(one.page.url()).hash}`);
   await two.page.locator('[data-summary]').waitFor();
 
-  await one.page.getByRole('button', { name: 'More' }).click();
-  await one.shoot('sessions-menu');
-  await one.page.getByRole('menuitem', { name: 'Delete session…' }).click();
-  const dialog = one.page.getByRole('dialog');
-  await dialog.getByText('for every device', { exact: false }).waitFor();
+  const remove = async () => {
+    await one.page.getByRole('button', { name: 'More' }).click();
+    await one.shoot('sessions-menu');
+    await one.page.getByRole('menuitem', { name: 'Delete session' }).click();
+    await one.page.getByText('Session deleted.').waitFor();
+    await list(one).nth(before).waitFor({ state: 'detached' });
+  };
+  await remove();
   await one.shootAll('sessions-delete');
-  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await one.page.getByRole('button', { name: 'Undo' }).click();
+  await list(one).nth(before).waitFor();
+  await list(one).first().getByRole('button').first().click();
   await one.page.locator('[data-summary]').waitFor();
-  await one.page.getByRole('button', { name: 'More' }).click();
-  await one.page.getByRole('menuitem', { name: 'Delete session…' }).click();
-  await dialog.getByRole('button', { name: 'Delete', exact: true }).click();
+  assert.equal(await two.page.getByText('This session was deleted.').count(), 0);
+  await remove();
   for (const tab of [one, two]) {
     await tab.page.getByRole('heading', { name: 'Explore a workspace' }).waitFor();
     await list(tab).nth(before).waitFor({ state: 'detached' });
@@ -61,15 +65,16 @@ test('older sessions are listed when the end of the list is scrolled into view',
   played.answers['_openagents/history/list'] = () => ({ sessions: [], more: false, unread: 0 });
   await page.goto(server.address);
   await tab.live();
-  await list(tab).nth(5 * PAGE - 1).waitFor();
-  assert.equal(await list(tab).count(), 5 * PAGE);
+  const nav = page.getByRole('navigation', { name: 'Sessions' });
+  const count = async () => Number(await nav.locator('[data-count]').getAttribute('data-count'));
+  await list(tab).first().waitFor();
+  assert.equal(await count(), 5 * PAGE);
   const last = list(tab).filter({ hasText: `Session ${TOTAL - 1}.` });
-  while ((await last.count()) === 0) {
-    const known = await list(tab).count();
-    await page.getByRole('navigation', { name: 'Sessions' }).evaluate((nav) => nav.scrollTo(0, nav.scrollHeight));
-    await list(tab).nth(known).waitFor();
+  for (let looks = 0; looks < 500 && (await last.count()) === 0; looks += 1) {
+    await nav.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+    await page.waitForTimeout(20);
   }
-  assert.equal(await list(tab).count(), TOTAL);
+  assert.equal(await count(), TOTAL);
   await page.getByText('Loading older sessions…').waitFor({ state: 'detached' });
   await tab.close();
 });

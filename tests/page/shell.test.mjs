@@ -14,7 +14,7 @@ after(async () => {
   await stage?.strike();
 });
 
-test('Settings open from the menu, and a model file is picked in a dialog', async () => {
+test('Settings open from the menu, a model file is picked in a dialog, and the file manager shows a workspace', async () => {
   const model = await stage.scripted();
   const tab = await Tab.open(browser);
   const { page } = tab;
@@ -27,6 +27,7 @@ test('Settings open from the menu, and a model file is picked in a dialog', asyn
       globalThis.__TAURI_INTERNALS__ = {
         transformCallback: (callback) => callbacks.push(callback) - 1,
         invoke: async (command, given) => {
+          if (command === 'reveal') globalThis.revealed = given.path;
           if (command === 'plugin:event|listen') listeners[given.event] = callbacks[given.handler];
           return answers[command] ?? null;
         },
@@ -46,5 +47,14 @@ test('Settings open from the menu, and a model file is picked in a dialog', asyn
   assert.equal(await page.getByLabel('Add a GGUF file').inputValue(), '');
   await tab.shoot('shell-settings');
   await tab.shootNarrow('shell-settings');
+
+  // The file manager shows the workspace of a session of ours.
+  await page.getByRole('button', { name: 'Close settings' }).click();
+  await page.getByLabel('Workspace', { exact: true }).fill(stage.fixture.workspace);
+  await tab.explore();
+  await page.locator('main header').getByRole('button', { name: 'More' }).click();
+  await tab.shoot('shell-session-menu');
+  await page.getByRole('menuitem', { name: 'Show in file manager' }).click();
+  assert.equal(await page.evaluate(() => globalThis.revealed), stage.fixture.workspace);
   await tab.close();
 });

@@ -12,14 +12,20 @@ import { Devices } from './devices/devices.svelte';
 import { holds } from './devices/scope';
 import { Editor } from './editor/editor.svelte';
 import { History } from './history/history.svelte';
+import { HistorySettings } from './history/history-settings.svelte';
 import { Inspection } from './inspector/inspection.svelte';
 import { Version } from './install/version.svelte';
+import { Labels } from './labels/labels.svelte';
 import { Models } from './models/models.svelte';
 import { Offline } from './offline/offline.svelte';
 import { Pairing } from './pairing/pairing.svelte';
 import { Privacy } from './privacy/privacy.svelte';
 import { PAGES, type Page as SettingsPage } from './settings/pages';
+import { ownEntry, pastEntry, type Entry } from './session/entry';
+import type { Session } from './session/session.svelte';
 import { Sessions } from './session/sessions.svelte';
+import { UNFILTERED } from './sidebar/filter';
+import { Listing } from './sidebar/listing.svelte';
 import { Theme } from './theme/theme.svelte';
 import { Markdown } from './timeline/markdown.svelte';
 import { Clock } from './words/clock.svelte';
@@ -53,6 +59,8 @@ export class Page {
       sessions: (params) => this.sessions.changed(params),
       snapshot: (params) => this.sessions.snapshotEnded(params),
       queue: (params) => this.sessions.queued(params),
+      historyChanged: (params) => this.history.changed(params),
+      historySettings: (snapshot) => this.historySettings.take(snapshot),
     },
     (root) => this.#connected(root),
   );
@@ -70,6 +78,12 @@ export class Page {
   readonly decisions = new Decisions(this.link);
   readonly workspaces = new Workspaces(this.link);
   readonly history = new History(this.link);
+  readonly historySettings = new HistorySettings(this.link);
+  readonly labels = new Labels(this.link, {
+    patchOwn: (id, change) => this.sessions.patch(id, change),
+    patchPast: (provider, id, change) => this.history.patch(provider, id, change),
+    remove: (id) => this.sessions.remove(id),
+  });
   readonly markdown = new Markdown(async (text) => (await this.link.request<{ html: string }>(METHODS.markdown, { text })).html);
   /** Null in the desktop window: its bridge is always reachable. */
   readonly offline = this.backend.kind === 'browser' ? new Offline(this.link, this.sessions) : null;
@@ -93,12 +107,19 @@ export class Page {
   readonly ages = new Clock(15_000);
   readonly seconds = new Clock(1_000);
   readonly tenths = new Clock(100);
+  readonly listing = new Listing(this.sessions.list, this.history, this.labels, () => this.ages.now);
 
   readonly isMac = /Mac|iPhone|iPad/.test(navigator.platform);
   readonly atHome = /^(?:127\.|localhost$|\[::1\]$)/.test(location.hostname);
 
   readonly session = $derived(this.sessions.open);
   readonly transcript = $derived(this.history.open);
+  /** The open session, as the list has it. */
+  readonly openEntry = $derived.by<Entry | null>(() => {
+    const { transcript } = this;
+    if (transcript === null) return this.session === null ? null : (this.listing.find(null, this.session.id) ?? unlisted(this.session));
+    return this.listing.find(transcript.provider, transcript.id) ?? (transcript.session === null ? null : pastEntry(transcript.session));
+  });
   readonly inSession = $derived(this.session !== null || this.sessions.starting !== null);
   readonly live = $derived(this.link.state.name === 'live');
   readonly access = $derived(this.link.access);
@@ -155,8 +176,7 @@ export class Page {
     this.devices.connected();
     this.trusted.connected();
     void this.workspaces.read();
-    // Other agents' sessions stay on their computer.
-    if (this.access.device === null) void this.history.read();
+    void this.history.connected();
     if (this.#arrived !== null) this.showTranscript(this.#arrived.provider, this.#arrived.id, this.#arrived.line);
     this.#arrived = null;
     if (root !== null && this.#first === null) this.explore(root);
@@ -174,6 +194,13 @@ export class Page {
     this.#clear();
     this.sessions.show(null);
     this.history.show(provider, id, line);
+  }
+
+  /** Lists the sessions of one agent. */
+  listSessionsOf(provider: string): void {
+    this.listing.choose({ ...UNFILTERED, provider });
+    // On a phone the list is a drawer.
+    this.drawer = matchMedia('(max-width: 720px)').matches;
   }
 
   explore(root: string, goals = ''): void {
@@ -216,4 +243,9 @@ export class Page {
     void this.offline?.forget();
     this.link.reconnect();
   }
+}
+
+/** A session that is older than those that were read of the list. */
+function unlisted({ id, title, cwd }: Session): Entry {
+  return ownEntry({ id, title: title ?? 'Exploration', cwd, updatedAt: 0, running: false, waiting: 0 });
 }

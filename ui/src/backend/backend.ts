@@ -11,6 +11,8 @@ export interface Backend {
   openEditor(link: string): Promise<void>;
   /** Runs a command on a workspace file; see `Editor`. Absent in a browser. */
   runEditor?: (command: string, root: string, path: string, line: number) => Promise<void>;
+  /** Shows a file or folder in Finder or the file manager. Absent in a browser. */
+  reveal?: (path: string) => Promise<void>;
   /** Registers for menu commands and for folders opened from outside the page. */
   listen?: (commands: Commands) => void;
   /** The scope last granted to this token; null if unknown. */

@@ -24,6 +24,7 @@ export class TauriBackend implements Backend {
 
   openEditor = (link: string): Promise<void> => invoke('open_editor', { link });
   runEditor = (command: string, root: string, path: string, line: number): Promise<void> => invoke('run_editor', { command, root, path, line });
+  reveal = (path: string): Promise<void> => invoke('reveal', { path });
 
   listen = (commands: Commands): void => {
     void listen<string>('menu', (event) => commands.menu(event.payload));

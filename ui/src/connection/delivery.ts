@@ -1,6 +1,7 @@
 import type { AnyMessage } from '@agentclientprotocol/sdk';
 import type { AgentsSnapshot } from './agents-wire';
 import type { AccessParams, DevicesSnapshot } from './devices-wire';
+import type { HistorySnapshot, PastChanges } from './history-wire';
 import type { PrivacySnapshot } from './privacy-wire';
 import {
   METHODS,
@@ -33,9 +34,12 @@ export interface Notices {
   sessions(params: SessionsParams): void;
   snapshot(params: SnapshotParams): void;
   queue(params: QueueParams): void;
+  /** Null: this client may not see them any more. */
+  historyChanged(params: PastChanges | null): void;
+  historySettings(snapshot: HistorySnapshot): void;
 }
 
-const NOTICES = ['activity', 'models', 'agents', 'privacy', 'devices', 'trust', 'access', 'sessions', 'snapshot', 'queue'] as const satisfies (keyof Notices)[];
+const NOTICES = ['activity', 'models', 'agents', 'privacy', 'devices', 'trust', 'access', 'sessions', 'snapshot', 'queue', 'historyChanged', 'historySettings'] as const satisfies (keyof Notices)[];
 const NOTICE_OF = new Map<unknown, keyof Notices>(NOTICES.map((name) => [METHODS[name], name]));
 
 /** Milliseconds between two deliveries of a batch. */

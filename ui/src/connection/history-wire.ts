@@ -16,10 +16,52 @@ export interface PastSession {
   updatedAt: number;
   /** Continues it in a terminal; absent if the agent has no such command. */
   resume?: string | null;
+  pinned?: true;
+  archived?: true;
+  /** The path of its log; local clients only. */
+  file?: string;
+}
+
+/** Selects sessions of the list. */
+export interface PastFilter {
+  provider?: string;
+  cwd?: string;
+  branch?: string;
+  /** Milliseconds since the epoch: those that changed since. */
+  since?: number;
+  /** Absent: archived ones and others. */
+  archived?: boolean;
+}
+
+/** Params of `_openagents/history/changed`: the newest changes, of which some may have been told before. */
+export interface PastChanges {
+  /** The number of changes so far. */
+  number?: number;
+  /** New or changed rows. */
+  sessions: PastSession[];
+  removed: Pick<PastSession, 'provider' | 'id'>[];
+  /** Too many changed: the list has to be read again. */
+  all?: boolean;
+}
+
+/** What is indexed and shown of other agents' sessions. */
+export interface HistorySnapshot {
+  /** They are indexed for search. */
+  index: boolean;
+  /** Paired devices see them. */
+  devices: boolean;
+  excluded: { agents: string[]; workspaces: string[] };
+  agents: { provider: string; agent: string; sessions: number }[];
+  /** The number of sessions in the index, and of those that are too long to be indexed whole. */
+  sessions: number;
+  cut: number;
+  /** Size of the index on disk. */
+  bytes: number;
+  progress: { done: number; total: number };
 }
 
 export interface PastSessions {
-  /** Newest first. */
+  /** Newest first; behind those of the first page, the older ones that are pinned. */
   sessions: PastSession[];
   /** There are older ones. */
   more: boolean;

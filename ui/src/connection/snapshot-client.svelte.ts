@@ -15,17 +15,19 @@ export class SnapshotClient<Snapshot> {
 
   readonly #link: Link;
   readonly #method: string;
+  readonly #read: string;
   #told = 0;
 
-  /** Requests go to `method` plus `/list` and the like. */
-  constructor(link: Link, method: string) {
+  /** Requests go to `method` plus `/list` and the like; `read` is the one for the snapshot. */
+  constructor(link: Link, method: string, read = 'list') {
     this.#link = link;
     this.#method = method;
+    this.#read = read;
   }
 
   connected(): void {
     const told = this.#told;
-    void this.ask<Snapshot>('list', { watch: true }).then(
+    void this.ask<Snapshot>(this.#read, { watch: true }).then(
       (snapshot) => this.#answered(snapshot, told),
       (error: unknown) => {
         this.absent = error instanceof RequestError && error.code === UNKNOWN_METHOD;

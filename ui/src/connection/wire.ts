@@ -27,6 +27,8 @@ export const METHODS = {
   snapshot: '_openagents/snapshot',
   queue: '_openagents/queue',
   history: '_openagents/history',
+  historyChanged: '_openagents/history/changed',
+  historySettings: '_openagents/history/settings',
 } as const;
 
 export interface TrustedWorkspace {
@@ -154,6 +156,8 @@ export interface Frame {
 export interface SessionMeta {
   running?: boolean;
   waiting?: number;
+  pinned?: true;
+  archived?: true;
 }
 
 /** `_meta.openagents` of a plan entry. */

@@ -9,8 +9,8 @@ import { findRow, type Row } from '../timeline/rows';
 
 /** Rows are numbered from here, so that those of earlier parts have smaller numbers. */
 const MIDDLE = 1_000_000_000;
-/** Milliseconds between two looks at a session that may still grow. */
-const LOOK = 2_000;
+/** Milliseconds between two looks at a session that may still grow: the bridge tells of changes, unless it is older. */
+const LOOK = 10_000;
 
 /** A session of another agent: what of it was read. */
 export class Transcript {
@@ -40,6 +40,8 @@ export class Transcript {
   #to = 0;
   #size = 0;
   #reading = false;
+  /** It grew while a part was read. */
+  #grew = false;
 
   constructor(link: Link, provider: string, id: string, known: PastSession | null, line: number | null) {
     this.#link = link;
@@ -102,6 +104,15 @@ export class Transcript {
     this.#fold();
   }
 
+  /** The list tells of a change, or of one that it has told before. */
+  changed(session: PastSession): void {
+    const grew = session.updatedAt !== this.session?.updatedAt;
+    this.session = session;
+    if (!grew) return;
+    if (this.#reading) this.#grew = true;
+    else if (!this.behind) void this.readLater();
+  }
+
   /** Follows the log while the session is shown; returns what ends that. */
   follow(): () => void {
     const timer = setInterval(() => {
@@ -125,7 +136,13 @@ export class Transcript {
       return null;
     } finally {
       this.#reading = false;
+      if (this.#grew) setTimeout(() => this.#look());
     }
+  }
+
+  #look(): void {
+    this.#grew = false;
+    if (!this.behind) void this.readLater();
   }
 
   #fold(): void {

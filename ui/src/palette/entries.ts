@@ -1,11 +1,11 @@
-import type { PastSession } from '../connection/history-wire';
-import type { SessionItem } from '../session/session-list.svelte';
+import type { Entry } from '../session/entry';
 import type { IconName } from '../kit/icons';
+import type { FoundKind } from './palette.svelte';
 
 /** Something that can be opened or done. */
 export interface PaletteEntry {
   key: string;
-  group: 'Sessions' | 'Found in sessions' | 'Workspaces' | 'Commands';
+  group: 'Sessions' | 'Found in sessions' | 'Workspaces' | 'Agents' | 'Commands';
   icon: IconName;
   title: string;
   /** One line of details. */
@@ -17,32 +17,56 @@ export interface PaletteEntry {
 
 /** Rows of a group; more do not help to find something. */
 const MOST = 8;
+/** Sessions that a keystroke looks at, newest first. */
+const SCANNED = 50_000;
 
-/** Whether a text has all words of a query, in any order, whatever their case. */
-export function has(query: string, ...texts: (string | null)[]): boolean {
-  const text = texts.join(' ').toLowerCase();
-  return query
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => text.includes(word));
+/** The texts of entries in lower case, made once. */
+const TEXTS = new WeakMap<object, string>();
+
+function textOf(entry: object, text: () => string): string {
+  let known = TEXTS.get(entry);
+  if (known === undefined) TEXTS.set(entry, (known = text().toLowerCase()));
+  return known;
+}
+
+function wordsOf(query: string): string[] {
+  return query.toLowerCase().split(/\s+/);
+}
+
+/** The first sessions with the query's words, newest first. */
+export function sessionsWith(query: string, sessions: readonly Entry[], name: (path: string) => string): Entry[] {
+  const words = wordsOf(query);
+  const found: Entry[] = [];
+  for (const entry of sessions.slice(0, SCANNED)) {
+    const text = textOf(entry, () => [entry.title, entry.agent, entry.cwd === null ? '' : name(entry.cwd), entry.branch ?? ''].join(' '));
+    if (words.every((word) => text.includes(word)) && found.push(entry) === MOST) break;
+  }
+  return found;
 }
 
 /** The first entries of each group that have the query's words; those that were found by their text have them anyway. */
 export function matching(entries: readonly PaletteEntry[], query: string): PaletteEntry[] {
+  const words = wordsOf(query);
   const counts = new Map<string, number>();
   return entries.filter((entry) => {
-    if (entry.group !== 'Found in sessions' && !has(query, entry.title, entry.note)) return false;
+    const found = entry.group === 'Found in sessions';
+    if (!found && !words.every((word) => textOf(entry, () => `${entry.title} ${entry.note}`).includes(word))) return false;
     const count = (counts.get(entry.group) ?? 0) + 1;
     counts.set(entry.group, count);
-    return count <= MOST || entry.group === 'Found in sessions';
+    return count <= MOST || found;
   });
 }
 
 /** `Claude Code · harbour · 3d ago` */
-export function pastNote({ agent, cwd }: PastSession, name: (path: string) => string, ago: string): string {
+export function sessionNote({ agent, cwd }: { agent: string; cwd: string | null }, name: (path: string) => string, ago: string): string {
   return [agent, cwd === null ? null : name(cwd), ago].filter((part) => part !== null).join(' · ');
 }
 
-export function ownNote({ cwd }: SessionItem, name: (path: string) => string, ago: string): string {
-  return ['OpenAgents', name(cwd), ago].join(' · ');
+const KINDS: Readonly<Record<FoundKind, string>> = { title: 'Title', prompt: 'Prompt', answer: 'Answer', call: 'Tool call', file: 'File' };
+
+/** `Prompt: …as in src/pair.rs` */
+export function foundNote(kind: FoundKind | undefined, snippet: string | undefined, about: string): string {
+  const what = kind === undefined ? null : KINDS[kind];
+  const said = what !== null && snippet !== undefined ? `${what}: ${snippet}` : (what ?? snippet);
+  return [said, about].filter((part) => part !== undefined).join(' · ');
 }

@@ -9,7 +9,11 @@ export interface FoundSession extends PastSession {
   line: number;
   matches: number;
   snippet?: string;
+  /** What has the words. */
+  kind?: FoundKind;
 }
+
+export type FoundKind = 'title' | 'prompt' | 'answer' | 'call' | 'file';
 
 interface SearchAnswer {
   sessions: FoundSession[];

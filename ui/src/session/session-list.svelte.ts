@@ -1,6 +1,7 @@
 import type { ListSessionsResponse } from '@agentclientprotocol/sdk';
 import type { Link } from '../connection/link.svelte';
 import { openagents, type SessionInfo, type SessionMeta } from '../connection/wire';
+import { withChanges } from './newest';
 
 /** A row of the sidebar. */
 export interface SessionItem {
@@ -11,6 +12,8 @@ export interface SessionItem {
   running: boolean;
   /** The number of pending questions. */
   waiting: number;
+  pinned?: boolean;
+  archived?: boolean;
 }
 
 interface Told {
@@ -23,11 +26,14 @@ const PAGES = 5;
 
 /** The sessions of this bridge, as the sidebar lists them. */
 export class SessionList {
+  /** Newest first. */
   items = $state.raw<readonly SessionItem[]>([]);
   /** The list has been read. */
   complete = $state(false);
   /** The bridge has older sessions. */
   more = $state(false);
+  /** The list has every session that changed since then, in milliseconds since the epoch. */
+  reached = $state(-Infinity);
 
   readonly #link: Link;
   /** Numbers the reads, so that only the newest counts. */
@@ -63,9 +69,9 @@ export class SessionList {
       pages += 1;
     } while (cursor !== null && pages < most);
     this.#told = null;
-    this.items = unlessChanged(found, told);
+    this.items = unlessChanged([], found, told);
     this.complete = true;
-    this.#until(pages, cursor);
+    this.#until(pages, cursor, found.at(-1));
     return cursor === null;
   }
 
@@ -77,8 +83,9 @@ export class SessionList {
     try {
       const answer = await this.#page(this.#next);
       if (read !== this.#read) return;
-      this.items = unlessChanged([...answer.sessions.map(item), ...this.items], told);
-      this.#until(this.#pages + 1, answer.nextCursor ?? null);
+      const found = answer.sessions.map(item);
+      this.items = unlessChanged(this.items, found, told);
+      this.#until(this.#pages + 1, answer.nextCursor ?? null, found.at(-1));
     } finally {
       if (this.#told === told) this.#told = null;
     }
@@ -88,10 +95,11 @@ export class SessionList {
     return this.#link.request('session/list', cursor === null ? { _meta: { openagents: { watch: true } } } : { cursor });
   }
 
-  #until(pages: number, next: string | null): void {
+  #until(pages: number, next: string | null, last: SessionItem | undefined): void {
     this.#pages = pages;
     this.#next = next;
     this.more = next !== null;
+    this.reached = next === null ? -Infinity : (last?.updatedAt ?? this.reached);
   }
 
   /** Applies changes; returns the changed items, each with its state before. */
@@ -100,15 +108,18 @@ export class SessionList {
       this.#told?.items.delete(id);
       this.#told?.removed.add(id);
     }
-    const gone = new Set(removed);
-    const items = new Map(this.items.filter(({ id }) => !gone.has(id)).map((known) => [known.id, known]));
-    const changes = sessions.map(item).map((after) => ({ before: items.get(after.id), after }));
-    for (const { after } of changes) {
-      items.set(after.id, after);
-      this.#told?.items.set(after.id, after);
-    }
-    this.items = [...items.values()];
+    const before = new Map(this.items.map((known) => [known.id, known]));
+    const changes = sessions.map(item).map((after) => ({ before: before.get(after.id), after }));
+    for (const { after } of changes) this.#told?.items.set(after.id, after);
+    this.items = withChanges(this.items, keyOf, changes.map(({ after }) => after), new Set(removed));
     return changes;
+  }
+
+  /** Changes an item before the bridge has confirmed it; returns what it was. */
+  patch(id: string, change: Partial<SessionItem>): SessionItem | undefined {
+    const known = this.find(id);
+    if (known !== undefined) this.items = this.items.map((item) => (item === known ? { ...item, ...change } : item));
+    return known;
   }
 
   remove(id: string): void {
@@ -116,15 +127,20 @@ export class SessionList {
   }
 }
 
-/** The items by id, the last of each, with the changes that were told while they were read. */
-function unlessChanged(read: readonly SessionItem[], told: Told): SessionItem[] {
-  const items = new Map(read.filter(({ id }) => !told.removed.has(id)).map((known) => [known.id, known]));
-  for (const known of told.items.values()) items.set(known.id, known);
-  return [...items.values()];
+function keyOf({ id }: SessionItem): string {
+  return id;
+}
+
+/** The items that were known and read, with the changes that were told meanwhile. */
+function unlessChanged(known: readonly SessionItem[], read: readonly SessionItem[], told: Told): readonly SessionItem[] {
+  const kept = new Set(known.map(keyOf));
+  // What is known already is at least as new.
+  const found = withChanges(known, keyOf, read.filter(({ id }) => !kept.has(id)));
+  return withChanges(found, keyOf, [...told.items.values()], told.removed);
 }
 
 function item(info: SessionInfo): SessionItem {
-  const { running = false, waiting = 0 } = openagents<SessionMeta>(info._meta);
+  const { running = false, waiting = 0, pinned = false, archived = false } = openagents<SessionMeta>(info._meta);
   const time = info.updatedAt ? Date.parse(info.updatedAt) : Number.NaN;
   return {
     id: info.sessionId,
@@ -133,5 +149,7 @@ function item(info: SessionInfo): SessionItem {
     updatedAt: Number.isNaN(time) ? 0 : time,
     running,
     waiting,
+    pinned,
+    archived,
   };
 }

@@ -16,7 +16,7 @@ import { EXPLORER_MODE } from '../agents/modes';
 import type { ToolRow } from '../timeline/rows';
 import type { Asked } from './fold-state';
 import { Session } from './session.svelte';
-import { SessionList } from './session-list.svelte';
+import { SessionList, type SessionItem } from './session-list.svelte';
 
 /** An agent's question and its session. */
 export interface Waiting extends Asked {
@@ -98,10 +98,10 @@ export class Sessions {
     return undefined;
   }
 
-  /** The number of pending questions in a session. */
-  waitingIn(id: string): number {
+  /** The number of pending questions in a session; `listed` is that of its row, if it is known. */
+  waitingIn(id: string, listed?: number): number {
     const followed = this.#followed.find((session) => session.id === id && session.caughtUp && session.updates > 0);
-    return followed?.waiting.length ?? this.list.find(id)?.waiting ?? 0;
+    return followed?.waiting.length ?? listed ?? this.list.find(id)?.waiting ?? 0;
   }
 
   /** Catches up with the open session and the running ones on a new connection. */
@@ -148,11 +148,19 @@ export class Sessions {
       const session = this.#known.get(after.id);
       if (session === undefined) continue;
       session.cwd = after.cwd;
+      if (before !== undefined && before.title !== after.title) session.title = after.title;
       if (before?.running === true && !after.running) session.rests();
     }
     for (const id of removed) this.#forget(id);
     this.keeper?.forget(removed);
     this.#followBusy();
+  }
+
+  /** Changes a session in the list before the bridge has confirmed it; returns what it was. */
+  patch(id: string, change: Partial<SessionItem>): SessionItem | undefined {
+    const session = this.#known.get(id);
+    if (change.title !== undefined && session !== undefined) session.title = change.title;
+    return this.list.patch(id, change);
   }
 
   /** Deletes a session for all devices; rejects with the reason if that fails. */

@@ -1,9 +1,10 @@
-export type Page = 'models' | 'agents' | 'privacy' | 'devices' | 'editor';
+export type Page = 'models' | 'agents' | 'history' | 'privacy' | 'devices' | 'editor';
 
 /** The pages of the settings with their names. */
 export const PAGES: readonly (readonly [Page, string])[] = [
   ['models', 'Models'],
   ['agents', 'Agents'],
+  ['history', 'History'],
   ['privacy', 'Privacy'],
   ['devices', 'Devices'],
   ['editor', 'Editor'],

@@ -37,6 +37,7 @@ const TEXT: [string, string[]][] = [
   ['ok', ['bg', 'bg-side', 'bg-raised', 'bg-code', 'added-soft']],
   ['warn', ['bg', 'bg-side', 'bg-code', 'warn-soft']],
   ['bad', ['bg', 'bg-side', 'bg-raised', 'bg-hover', 'bg-selected', 'bg-code', 'bad-soft', 'removed-soft']],
+  ...[1, 2, 3, 4].map((hue): [string, string[]] => [`hue-${hue}`, ['bg-side', 'bg-hover', 'bg-selected']]),
   ['accent-ink', ['accent-fill']],
   ['mark-ink', ['mark']],
   ['mark-now-ink', ['mark-now']],

@@ -1,0 +1,36 @@
+import type { HistorySnapshot } from '../connection/history-wire';
+import type { Link } from '../connection/link.svelte';
+import { SnapshotClient } from '../connection/snapshot-client.svelte';
+import { METHODS } from '../connection/wire';
+
+/** An agent or a workspace. */
+export interface Excluded {
+  agent?: string;
+  workspace?: string;
+}
+
+export interface Change {
+  index?: boolean;
+  devices?: boolean;
+  exclude?: Excluded;
+  include?: Excluded;
+}
+
+/** What is indexed and shown of other agents' sessions, from the bridge's snapshots. */
+export class HistorySettings extends SnapshotClient<HistorySnapshot> {
+  constructor(link: Link) {
+    super(link, METHODS.history, 'settings');
+  }
+
+  configure(change: Change): Promise<boolean> {
+    return this.act('configure', change, '');
+  }
+
+  rebuild(): Promise<boolean> {
+    return this.act('rebuild', {}, '');
+  }
+
+  clear(): Promise<boolean> {
+    return this.act('clear', {}, '');
+  }
+}

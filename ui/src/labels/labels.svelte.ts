@@ -1,0 +1,124 @@
+import type { PastSession } from '../connection/history-wire';
+import type { Link } from '../connection/link.svelte';
+import { asSentence, sentence } from '../connection/sentence';
+import { METHODS } from '../connection/wire';
+import type { Entry } from '../session/entry';
+import type { SessionItem } from '../session/session-list.svelte';
+
+/** Milliseconds during which an action can be undone. */
+const UNDO = 8_000;
+
+export interface Message {
+  id: number;
+  text: string;
+  /** Undoes what it tells of. */
+  undo?: () => void;
+}
+
+/** The lists that show a change before the bridge has confirmed it. */
+export interface Lists {
+  patchOwn: (id: string, change: Partial<SessionItem>) => SessionItem | undefined;
+  patchPast: (provider: string, id: string, change: Partial<PastSession>) => PastSession | undefined;
+  /** Deletes a session of ours; rejects with the reason if that fails. */
+  remove: (id: string) => Promise<void>;
+}
+
+type Target = Pick<Entry, 'key' | 'id' | 'provider'>;
+
+/** What a person changes in the list of sessions: names, pins, archived and deleted ones. */
+export class Labels {
+  /** The last actions that can be undone, and those that failed. */
+  messages = $state.raw<readonly Message[]>([]);
+  /** Keys of sessions that are about to be deleted. */
+  hidden = $state.raw<ReadonlySet<string>>(new Set());
+  /** The session that is being renamed. */
+  renaming = $state.raw<Entry | null>(null);
+
+  readonly #link: Link;
+  readonly #lists: Lists;
+  #count = 0;
+
+  constructor(link: Link, lists: Lists) {
+    this.#link = link;
+    this.#lists = lists;
+  }
+
+  pin(target: Target, pinned: boolean): Promise<void> {
+    return this.#set(target, { pinned }, pinned ? 'Not pinned' : 'Not unpinned');
+  }
+
+  archive(target: Target, archived: boolean): void {
+    void this.#set(target, { archived }, archived ? 'Not archived' : 'Not restored');
+    this.#say(archived ? 'Session archived.' : 'Session restored from the archive.', () => void this.#set(target, { archived: !archived }, 'Not undone'));
+  }
+
+  /** Without a title the session has its own again. */
+  rename(target: Target, title: string): Promise<void> {
+    return this.#set(target, { title: title.trim() === '' ? null : title.trim() }, 'Not renamed');
+  }
+
+  /** Deletes a session of ours, unless that is undone. Leaving the page before then keeps it. */
+  delete({ key, id }: Target): void {
+    this.#hide(key, true);
+    const timer = setTimeout(() => void this.#delete(key, id), UNDO);
+    this.#say('Session deleted.', () => {
+      clearTimeout(timer);
+      this.#hide(key, false);
+    });
+  }
+
+  /** Shows a message for a while. */
+  tell(text: string): void {
+    this.#say(text);
+  }
+
+  dismiss(id: number): void {
+    this.messages = this.messages.filter((message) => message.id !== id);
+  }
+
+  async #delete(key: string, id: string): Promise<void> {
+    try {
+      await this.#lists.remove(id);
+    } catch (error) {
+      this.#fail('Not deleted', error);
+    }
+    this.#hide(key, false);
+  }
+
+  async #set({ id, provider }: Target, label: { title?: string | null; pinned?: boolean; archived?: boolean }, failed: string): Promise<void> {
+    const { patchOwn, patchPast } = this.#lists;
+    const { title, ...marks } = label;
+    // Its own title is known to the bridge alone.
+    const shown = title === undefined || title === null ? marks : { ...marks, title };
+    const before = provider === null ? patchOwn(id, shown) : patchPast(provider, id, shown as Partial<PastSession>);
+    try {
+      await this.#link.request(`${METHODS.sessions}/label`, { ...(provider === null ? {} : { provider }), id, ...label });
+    } catch (error) {
+      if (before !== undefined) {
+        const old = Object.fromEntries(Object.keys(shown).map((name) => [name, before[name as keyof typeof before]]));
+        if (provider === null) patchOwn(id, old);
+        else patchPast(provider, id, old);
+      }
+      this.#fail(failed, error);
+    }
+  }
+
+  #hide(key: string, hidden: boolean): void {
+    this.hidden = new Set(hidden ? [...this.hidden, key] : [...this.hidden].filter((other) => other !== key));
+  }
+
+  #fail(what: string, error: unknown): void {
+    this.#say(`${what}: ${asSentence(sentence(error))}`);
+  }
+
+  #say(text: string, undo?: () => void): void {
+    const id = (this.#count += 1);
+    this.messages = [...this.messages, undo === undefined ? { id, text } : { id, text, undo: () => this.#undo(id, undo) }];
+    setTimeout(() => this.dismiss(id), UNDO);
+  }
+
+  #undo(id: number, undo: () => void): void {
+    this.dismiss(id);
+    undo();
+  }
+}

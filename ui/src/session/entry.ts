@@ -1,0 +1,78 @@
+import type { PastSession } from '../connection/history-wire';
+import type { SessionItem } from './session-list.svelte';
+
+/** A session in a list: one of ours, or one of another agent. */
+export interface Entry {
+  /** Unique among the sessions of all agents. */
+  key: string;
+  id: string;
+  /** `claude-code`, `codex`, …; null for our own. */
+  provider: string | null;
+  /** The agent's name for people. */
+  agent: string;
+  title: string;
+  cwd: string | null;
+  branch: string | null;
+  /** Milliseconds since the epoch. */
+  updatedAt: number;
+  pinned: boolean;
+  archived: boolean;
+  running: boolean;
+  /** The number of pending questions. */
+  waiting: number;
+  /** Continues it in a terminal; null if its agent has no such command. */
+  resume: string | null;
+  /** The path of its log; null for our own, and on other devices. */
+  file: string | null;
+}
+
+export function pastKey({ provider, id }: Pick<PastSession, 'provider' | 'id'>): string {
+  return `${provider} ${id}`;
+}
+
+/** The entries of items that did not change are made once. */
+const ENTRIES = new WeakMap<object, Entry>();
+
+export function ownEntry(item: SessionItem): Entry {
+  return made(item, () => ({
+    key: item.id,
+    id: item.id,
+    provider: null,
+    agent: 'OpenAgents',
+    title: item.title,
+    cwd: item.cwd,
+    branch: null,
+    updatedAt: item.updatedAt,
+    pinned: item.pinned ?? false,
+    archived: item.archived ?? false,
+    running: item.running,
+    waiting: item.waiting,
+    resume: null,
+    file: null,
+  }));
+}
+
+export function pastEntry(past: PastSession): Entry {
+  return made(past, () => ({
+    key: pastKey(past),
+    id: past.id,
+    provider: past.provider,
+    agent: past.agent,
+    title: past.title ?? 'Untitled session',
+    cwd: past.cwd,
+    branch: past.branch,
+    updatedAt: past.updatedAt,
+    pinned: past.pinned ?? false,
+    archived: past.archived ?? false,
+    running: false,
+    waiting: 0,
+    resume: past.resume ?? null,
+    file: past.file ?? null,
+  }));
+}
+
+function made(of: object, make: () => Entry): Entry {
+  const known = ENTRIES.get(of) ?? make();
+  ENTRIES.set(of, known);
+  return known;
+}

@@ -1,0 +1,83 @@
+import { baseName } from '../words/paths';
+import type { Entry } from '../session/entry';
+
+export type Grouping = 'time' | 'workspace';
+
+export interface Group<T = Entry> {
+  /** Unique among the groups. */
+  key: string;
+  name: string;
+  items: T[];
+}
+
+/** Midnight `n` calendar days ago, in the local time zone. */
+export function daysAgo(n: number, now: Date): number {
+  // Not a multiple of 24 hours: days with a clock change are shorter or longer.
+  return new Date(now.getFullYear(), now.getMonth(), now.getDate() - n).getTime();
+}
+
+/** Items that are sorted newest first, by calendar day. */
+export function byTime<T extends { updatedAt: number }>(items: readonly T[], now: Date): Group<T>[] {
+  const bounds = [
+    ['Today', daysAgo(0, now)],
+    ['Yesterday', daysAgo(1, now)],
+    ['Last 7 days', daysAgo(7, now)],
+    ['Last 30 days', daysAgo(30, now)],
+    ['Older', -Infinity],
+  ] as const;
+  const groups: Group<T>[] = [];
+  let at = -1;
+  for (const item of items) {
+    const bound = bounds.findIndex(([, from]) => item.updatedAt >= from);
+    if (bound !== at) groups.push({ key: bounds[bound]?.[0] ?? '', name: bounds[bound]?.[0] ?? '', items: [] });
+    at = bound;
+    groups.at(-1)?.items.push(item);
+  }
+  return groups;
+}
+
+/** By workspace, that of the newest session first. Workspaces of one name are told apart by their parent folder. */
+export function byWorkspace(entries: readonly Entry[]): Group[] {
+  const groups = new Map<string, Group>();
+  const named = new Map<string, number>();
+  for (const entry of entries) {
+    const key = entry.cwd ?? '';
+    let group = groups.get(key);
+    if (group === undefined) {
+      const name = key === '' ? 'Unknown folder' : baseName(key);
+      groups.set(key, (group = { key, name, items: [] }));
+      named.set(name, (named.get(name) ?? 0) + 1);
+    }
+    group.items.push(entry);
+  }
+  const alike = (group: Group): boolean => (named.get(group.name) ?? 0) > 1;
+  return [...groups.values()].map((group) => (alike(group) ? { ...group, name: `${group.name} · ${baseName(group.key.slice(0, -group.name.length))}` } : group));
+}
+
+/** The pinned entries first, the others by time or workspace. */
+export function grouped(entries: readonly Entry[], grouping: Grouping, now: Date): Group[] {
+  const pinned = entries.filter((entry) => entry.pinned);
+  const others = pinned.length === 0 ? entries : entries.filter((entry) => !entry.pinned);
+  return [...(pinned.length > 0 ? [{ key: ' pinned', name: 'Pinned', items: pinned }] : []), ...(grouping === 'time' ? byTime(others, now) : byWorkspace(others))];
+}
+
+/** A line of the virtual list. */
+export type Line = { key: string; heading: string; entry?: undefined } | { key: string; entry: Entry; heading?: undefined };
+
+/** The groups as lines; the lines of entries that did not change stay the same objects. */
+export function linesOf(groups: readonly Group[]): Line[] {
+  const lines: Line[] = [];
+  for (const { key, name, items } of groups) {
+    lines.push({ key: `# ${key}`, heading: name });
+    for (const entry of items) lines.push(lineOf(entry));
+  }
+  return lines;
+}
+
+const LINES = new WeakMap<Entry, Line>();
+
+function lineOf(entry: Entry): Line {
+  const known = LINES.get(entry) ?? { key: entry.key, entry };
+  LINES.set(entry, known);
+  return known;
+}

@@ -1,0 +1,142 @@
+import { browserStorage } from '../backend/storage';
+import type { History } from '../history/history.svelte';
+import type { Labels } from '../labels/labels.svelte';
+import { ownEntry, pastEntry, type Entry } from '../session/entry';
+import { merged } from '../session/newest';
+import type { SessionList } from '../session/session-list.svelte';
+import { conditions, emptyWords, pastFilter, selected, UNFILTERED, type Filter } from './filter';
+import { grouped, linesOf, type Grouping } from './groups';
+import { listed, type Loaded } from './listed';
+import { Seen } from './seen.svelte';
+
+const GROUPING = 'openagents.grouping';
+const NONE: Loaded = { entries: [], reached: -Infinity };
+
+/** The sessions of all agents as the sidebar lists them: each step is done again only when what it depends on has changed. */
+export class Listing {
+  filter = $state.raw<Filter>(UNFILTERED);
+  grouping = $state<Grouping>(browserStorage.read(GROUPING) === 'workspace' ? 'workspace' : 'time');
+  readonly seen = new Seen();
+
+  readonly #list: SessionList;
+  readonly #history: History;
+  readonly #labels: Labels;
+  readonly #now: () => number;
+
+  /** It is sorted into days anew at midnight. */
+  readonly #today = $derived.by(() => new Date(this.#now()).setHours(0, 0, 0, 0));
+  readonly #ours = $derived.by(() => this.#list.items.map(ownEntry));
+  readonly #past = $derived.by(() => this.#history.items.map(pastEntry));
+  readonly #kept = $derived.by(() => {
+    const { hidden } = this.#labels;
+    return hidden.size === 0 ? this.#ours : this.#ours.filter(({ key }) => !hidden.has(key));
+  });
+  readonly #entries = $derived.by(() => merged(this.#kept, this.#past));
+  /** The filter may leave one of the two lists out, so that only the other has to be read on. */
+  readonly #listed = $derived.by(() => {
+    const ours = { entries: this.#kept, reached: this.#list.reached };
+    const past = { entries: this.#past, reached: this.#history.reached };
+    return listed(this.#theirsOnly ? NONE : ours, this.#oursOnly ? NONE : past);
+  });
+  readonly #selected = $derived.by(() => selected(this.#listed, this.filter, new Date(this.#today)));
+  readonly #lines = $derived.by(() => linesOf(grouped(this.#selected, this.grouping, new Date(this.#today))));
+  readonly #agents = $derived.by(() => {
+    const names = new Map(this.#history.items.map(({ provider, agent }) => [provider, agent]));
+    return [...names].sort(([, a], [, b]) => a.localeCompare(b));
+  });
+  readonly #conditions = $derived.by(() => conditions(this.filter, (provider) => this.agentName(provider)));
+
+  /** `now`: the time, from a clock that ticks. */
+  constructor(list: SessionList, history: History, labels: Labels, now: () => number) {
+    this.#list = list;
+    this.#history = history;
+    this.#labels = labels;
+    this.#now = now;
+  }
+
+  /** The lines of the list: headings and sessions. */
+  get lines(): ReturnType<typeof linesOf> {
+    return this.#lines;
+  }
+
+  /** The number of sessions that are listed. */
+  get count(): number {
+    return this.#selected.length;
+  }
+
+  /** All sessions that were read, newest first. */
+  get entries(): readonly Entry[] {
+    return this.#entries;
+  }
+
+  /** The other agents with sessions: provider and name. */
+  get agents(): readonly [string, string][] {
+    return this.#agents;
+  }
+
+  /** What the filter says. */
+  get said(): readonly string[] {
+    return this.#conditions.map(({ words }) => words);
+  }
+
+  /** There are older sessions. */
+  get more(): boolean {
+    return (!this.#theirsOnly && this.#list.more) || (!this.#oursOnly && this.#history.more);
+  }
+
+  /** Changes with each page that is read. */
+  get reached(): string {
+    return `${this.#list.items.length} ${this.#list.reached} ${this.#history.items.length} ${this.#history.reached}`;
+  }
+
+  /** Why nothing is listed. */
+  get emptyWords(): string {
+    return emptyWords(this.#entries, this.filter, new Date(this.#today), (provider) => this.agentName(provider));
+  }
+
+  agentName(provider: string): string {
+    return provider === '' ? 'OpenAgents' : (this.#agents.find(([known]) => known === provider)?.[1] ?? provider);
+  }
+
+  /** The entry of a session, if it was read. */
+  find(provider: string | null, id: string): Entry | undefined {
+    if (provider !== null) {
+      const past = this.#history.items.find((item) => item.provider === provider && item.id === id);
+      return past === undefined ? undefined : pastEntry(past);
+    }
+    const item = this.#list.find(id);
+    return item === undefined ? undefined : ownEntry(item);
+  }
+
+  choose(change: Partial<Filter>): void {
+    this.filter = { ...this.filter, ...change };
+    // Older ones are selected by the bridge; ours are all read.
+    const narrows = this.#conditions.length > 0 && !this.#oursOnly;
+    this.#history.narrow(narrows ? pastFilter(this.filter, new Date(this.#today)) : null);
+  }
+
+  clear(): void {
+    this.choose(UNFILTERED);
+  }
+
+  group(by: Grouping): void {
+    this.grouping = by;
+    browserStorage.write(GROUPING, by);
+  }
+
+  /** Reads a page of older sessions of each list. */
+  async readMore(): Promise<void> {
+    await Promise.all([
+      this.#theirsOnly ? undefined : this.#list.readMore().catch(() => undefined),
+      this.#oursOnly ? undefined : this.#history.readMore(),
+    ]);
+  }
+
+  get #oursOnly(): boolean {
+    return this.filter.provider === '';
+  }
+
+  get #theirsOnly(): boolean {
+    return this.filter.provider !== null && this.filter.provider !== '';
+  }
+}
