@@ -38,6 +38,7 @@ const TEXT: [string, string[]][] = [
   ['warn', ['bg', 'bg-side', 'bg-code', 'warn-soft']],
   ['bad', ['bg', 'bg-side', 'bg-raised', 'bg-hover', 'bg-selected', 'bg-code', 'bad-soft', 'removed-soft']],
   ['accent-ink', ['accent-fill']],
+  ...['comment', 'string', 'number', 'keyword', 'type', 'function', 'tag', 'attribute'].map((kind): [string, string[]] => [`code-${kind}`, ['bg', 'bg-code']]),
   ['mark-ink', ['mark']],
   ['mark-now-ink', ['mark-now']],
 ];
