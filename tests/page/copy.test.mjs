@@ -2,16 +2,33 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { crc32, deflateSync } from 'node:zlib';
 import { SIZES, Tab, THEMES } from './browser.mjs';
 import { asked, call, news, Played, said } from './played.mjs';
 import { browser, server } from './stage.mjs';
 
-/** A square of one colour. */
-const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+const PNG = gradient(640, 400);
 const RUST = 'fn pair(code: &str) -> bool {\n    !code.is_empty() // never empty\n}\n';
 const ANSWER = `It is **here**:\n\n\`\`\`rust\n${RUST}\`\`\`\n\nAnd in a list:\n\n- \`\`\`sh\n  cargo test\n  \`\`\`\n`;
 /** The HTML of the answer, as a bridge that highlights code has it. */
 const HTML = `<p>It is <strong>here</strong>:</p>\n<pre><code class="language-rust"><span class="hl-keyword">fn</span> <span class="hl-function">pair</span>(code: &amp;<span class="hl-type">str</span>) -&gt; <span class="hl-type">bool</span> {\n    !code.is_empty() <span class="hl-comment">// never empty</span>\n}\n</code></pre>\n<p>And in a list:</p>\n<ul>\n<li><pre><code class="language-sh"><span class="hl-function">cargo</span> test\n</code></pre>\n</li>\n</ul>\n`;
+
+/** An image as base64. */
+function gradient(width, height) {
+  const chunk = (type, data) => {
+    const body = Buffer.concat([Buffer.from(type), data]);
+    const [length, check] = [Buffer.alloc(4), Buffer.alloc(4)];
+    length.writeUInt32BE(data.length);
+    check.writeUInt32BE(crc32(body));
+    return Buffer.concat([length, body, check]);
+  };
+  const head = Buffer.alloc(13);
+  head.writeUInt32BE(width, 0);
+  head.writeUInt32BE(height, 4);
+  head.set([8, 2], 8);
+  const rows = Buffer.concat(Array.from({ length: height }, (_, y) => Buffer.from([0, ...Array.from({ length: width }, (_, x) => [(255 * x) / width, (255 * y) / height, 120]).flat()])));
+  return Buffer.concat([Buffer.from([137, 80, 78, 71, 13, 10, 26, 10]), chunk('IHDR', head), chunk('IDAT', deflateSync(rows)), chunk('IEND', Buffer.alloc(0))]).toString('base64');
+}
 
 async function stage(options) {
   const tab = await Tab.open(browser, { permissions: ['clipboard-read', 'clipboard-write'], ...options });
@@ -69,7 +86,7 @@ test('a button of a block of code is there after the text has grown, and is reac
   const message = page.locator('.message').last();
   await message.getByRole('button', { name: 'Copy code' }).waitFor({ state: 'attached' });
   played.update(said(' two', { ended: true }));
-  await message.getByText('one two').waitFor();
+  await message.locator('code').getByText('one two').waitFor();
   await page.waitForFunction(() => document.querySelectorAll('.message pre button').length === 1);
   const before = await message.locator('pre').boundingBox();
   const button = message.getByRole('button', { name: 'Copy code' });

@@ -19,7 +19,7 @@ export function commandTable(page: Page, parts: Parts): Command[] {
   return [
     {
       id: 'palette',
-      title: 'Search sessions, workspaces and commands',
+      title: 'Search and run commands',
       group: 'General',
       icon: 'search',
       keys: [{ code: 'KeyK', mod: true }],
