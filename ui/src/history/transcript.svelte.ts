@@ -8,7 +8,7 @@ import { applyFolded, publish, settle } from '../session/fold';
 import { emptyFold } from '../session/fold-state';
 import { findRow, type Row } from '../timeline/rows';
 
-/** Rows are numbered from here, so that those of earlier parts have smaller numbers. */
+/** Rows are numbered from here, so that those of earlier parts have smaller numbers, and those of another place others. */
 const MIDDLE = 1_000_000_000;
 /** The code of JSON-RPC for a method that the other side does not have. */
 const METHOD_NOT_FOUND = -32601;
@@ -167,7 +167,7 @@ export class Transcript {
   }
 
   #fold(): void {
-    const fold = { ...emptyFold(), updates: MIDDLE - this.#above };
+    const fold = { ...emptyFold(), updates: MIDDLE * (1 + this.jumps) - this.#above };
     for (const update of this.#updates) applyFolded(fold, update);
     // A call without a result may be running or not: the log does not tell.
     settle(fold);
