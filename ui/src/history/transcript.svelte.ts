@@ -45,6 +45,8 @@ export class Transcript {
   #to = 0;
   #size = 0;
   #reading = false;
+  /** The part above is read, or waits for another one. */
+  #upward = false;
   /** The bridge is too old to search a log. */
   #unsearchable = false;
 
@@ -110,7 +112,7 @@ export class Transcript {
   async seek(line: number): Promise<string | null> {
     const range = this.range();
     if (range !== null && (line < range[0] || line > range[1])) {
-      while (this.#reading) await new Promise((after) => setTimeout(after, 20));
+      await this.#idle();
       await this.#begin({ line });
     }
     this.wanted = line;
@@ -119,8 +121,12 @@ export class Transcript {
 
   /** Reads the part above what is shown. */
   async readEarlier(): Promise<void> {
-    if (!this.more) return;
+    if (!this.more || this.#upward) return;
+    this.#upward = true;
+    // A list that is at its top does not ask again.
+    await this.#idle();
     const part = await this.#part({ before: this.#from });
+    this.#upward = false;
     if (part === null) return;
     this.#from = part.from;
     this.#above += part.updates.length;
@@ -146,6 +152,11 @@ export class Transcript {
       if (document.visibilityState === 'visible' && !this.behind) void this.readLater();
     }, LOOK);
     return () => clearInterval(timer);
+  }
+
+  /** Waits until no part is read. */
+  async #idle(): Promise<void> {
+    while (this.#reading) await new Promise((after) => setTimeout(after, 20));
   }
 
   async #part(place: { before?: number; from?: number; line?: number }): Promise<PastPart | null> {

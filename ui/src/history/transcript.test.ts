@@ -65,6 +65,16 @@ test('what is unfolded stays so when earlier rows are read, and is nothing else 
   expect(transcript.rows.map((row) => row.key)).not.toContain(key);
 });
 
+/** Regression: it was not read, and a list at its top does not ask again. */
+test('the part above is read after one that was asked for before', async () => {
+  const { transcript, request } = reading();
+  await settled();
+  const later = transcript.readLater();
+  await Promise.all([transcript.readEarlier(), transcript.readEarlier(), later]);
+  expect(transcript.range()).toEqual([80, 99]);
+  expect(request.mock.calls.filter(([, { before }]) => before !== undefined)).toHaveLength(1);
+});
+
 test('a bridge that cannot search logs is asked once', async () => {
   const { transcript, request } = reading(() => {
     throw RequestError.methodNotFound('_openagents/history/find');
