@@ -12,6 +12,8 @@ const USES = {
   words: ['connection'],
   theme: ['backend/storage', 'kit'],
   json: ['kit'],
+  commands: ['kit', 'page\\.svelte'],
+  find: ['connection', 'kit', 'terminal', 'timeline', 'words'],
   phone: [],
   install: ['kit'],
   offline: ['connection', 'kit', 'session', 'timeline/rows'],
@@ -34,7 +36,7 @@ const USES = {
   session: ['agents/modes', 'connection', 'kit', 'plan', 'timeline', 'words'],
   workspace: ['agents', 'backend/storage', 'connection', 'kit', 'words'],
   composer: ['connection', 'kit'],
-  settings: ['agents', 'connection', 'devices', 'editor', 'history/history-settings', 'inspector/CopyButton', 'kit', 'models', 'privacy', 'trust', 'words'],
+  settings: ['agents', 'connection', 'devices', 'editor', 'history/history-settings', 'kit', 'models', 'privacy', 'trust', 'words'],
   inspector: ['connection', 'json', 'kit', 'timeline', 'words'],
   debug: ['agents/agent-words', 'connection', 'kit', 'words'],
 };

@@ -74,6 +74,7 @@ fn view(app: &AppHandle) -> tauri::Result<Submenu<Wry>> {
         .text("theme-dark", "Dark")
         .build()?;
     SubmenuBuilder::new(app, "View")
+        .item(&command(app, "find", "Find in Session", "CmdOrCtrl+F")?)
         .item(&command(app, "toggle-inspector", "Toggle Inspector", "CmdOrCtrl+I")?)
         .item(&command(app, "debug", "Debug", "CmdOrCtrl+Alt+D")?)
         .separator()
@@ -82,7 +83,11 @@ fn view(app: &AppHandle) -> tauri::Result<Submenu<Wry>> {
 }
 
 fn help(app: &AppHandle) -> tauri::Result<Submenu<Wry>> {
-    SubmenuBuilder::new(app, "Help").text(SOURCE, "OpenAgents on GitHub").build()
+    SubmenuBuilder::new(app, "Help")
+        .item(&command(app, "shortcuts", "Keyboard Shortcuts", "CmdOrCtrl+/")?)
+        .separator()
+        .text(SOURCE, "OpenAgents on GitHub")
+        .build()
 }
 
 #[cfg(target_os = "macos")]

@@ -118,3 +118,40 @@ test('the theme follows the system until one is chosen, and the choice stays', a
   assert.equal(await ground(), dark);
   await tab.close();
 });
+
+test('all shortcuts are listed, by key, from the palette, and run what they say', async () => {
+  const tab = await Tab.open(browser);
+  const { page } = tab;
+  await page.goto(server.address);
+  await tab.live();
+  await tab.explore();
+  await page.getByLabel('Prompt', { exact: true }).focus();
+  await page.keyboard.press('Control+/');
+  const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
+  await dialog.getByText('Find in session').waitFor();
+  for (const part of ['General', 'Session', 'Settings', 'Timeline', 'Prompt', 'Search field']) await dialog.getByRole('heading', { name: part, exact: true }).waitFor();
+  await tab.shootAll('shortcuts');
+  // The page behind the dialog takes no commands.
+  await page.keyboard.press('Control+F');
+  assert.equal(await page.locator('[data-find]').count(), 0);
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  assert.equal(await page.evaluate(() => document.activeElement?.tagName), 'TEXTAREA', 'the focus is where it was');
+
+  await page.keyboard.press('Control+K');
+  const field = page.getByRole('combobox', { name: 'Search sessions', exact: false });
+  await field.fill('keyboard shortcuts');
+  await page.getByRole('option', { name: 'Keyboard shortcuts' }).getByText('Ctrl+/').waitFor();
+  await page.keyboard.press('Enter');
+  await dialog.waitFor();
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Control+K');
+  await field.fill('theme light');
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Theme: light' }).waitFor();
+  await page.keyboard.press('Control+,');
+  await page.getByRole('region', { name: 'Settings', exact: true }).waitFor();
+  await page.keyboard.press('Control+,');
+  await page.getByRole('region', { name: 'Settings', exact: true }).waitFor({ state: 'detached' });
+  await tab.close();
+});

@@ -59,6 +59,35 @@ test('thoughts, changes and outputs that were opened are open when they are scro
   await tab.close();
 });
 
+/** Regression: so did a finding and a question. */
+test('findings and questions that were opened are open when they are scrolled back', async () => {
+  const { tab, page, played } = await stage();
+  const finding = { kind: 'definition', path: 'src/pair.rs', start: 1, end: 90, excerpt: LINES, symbol: 'pair', score: 1, why: 'defines `pair`' };
+  played.update(asked('Where is it?'));
+  played.update(said('Found', { findings: { findings: [finding] } }));
+  played.update(call('ask', { name: 'Bash', title: 'cargo test', kind: 'execute' }));
+  played.update(approval('ask', { rawInput: { command: 'cargo test', why: 'to see' } }));
+  const card = page.locator('[data-finding]').last();
+  const question = page.locator('[data-approval]').last();
+  await card.hover();
+  await card.getByRole('button', { name: 'Why' }).click();
+  await card.getByRole('button', { name: 'Show all 90 lines' }).click();
+  await question.getByText('Details from the agent').click();
+  for (let n = 0; n < 120; n += 1) played.update(grep(n));
+  const timeline = page.locator('.timeline > .scroll');
+  await timeline.evaluate((scroller) => scroller.scrollTo(0, scroller.scrollHeight));
+  await page.getByText("'needle 119'").waitFor();
+  await question.waitFor({ state: 'detached' });
+  for (let looks = 0; looks < 100 && !(await card.isVisible()); looks += 1) {
+    await timeline.evaluate((scroller) => (scroller.scrollTop -= 700));
+    await page.waitForTimeout(30);
+  }
+  await card.getByText('defines').waitFor();
+  await card.getByText('line 89').waitFor({ state: 'attached' });
+  assert.equal(await question.locator('details').first().evaluate((details) => details.open), true);
+  await tab.close();
+});
+
 /** Regression: each update of a delegate compared every file anew. */
 test('an update of a delegate compares no files that it does not change', async () => {
   const { tab, page, played } = await stage();

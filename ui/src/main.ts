@@ -7,6 +7,7 @@ import { registerWorker } from './install/worker';
 import './theme/tokens.css';
 import './kit/base.css';
 import './kit/looks.css';
+import './theme/code.css';
 
 const target = document.getElementById('app');
 if (target === null) throw new Error('index.html has no #app');

@@ -11,6 +11,7 @@ import { Frames } from './debug/frames.svelte';
 import { Devices } from './devices/devices.svelte';
 import { holds } from './devices/scope';
 import { Editor } from './editor/editor.svelte';
+import { Find } from './find/find.svelte';
 import { History } from './history/history.svelte';
 import { HistorySettings } from './history/history-settings.svelte';
 import { Inspection } from './inspector/inspection.svelte';
@@ -92,11 +93,14 @@ export class Page {
     this.pairingChosen = false;
     this.link.reconnect();
   });
+  readonly find = new Find();
   readonly inspection = new Inspection(() => this.history.open ?? this.sessions.open);
 
   drawer = $state(false);
   /** The palette is open. */
   palette = $state(false);
+  /** The keyboard shortcuts are shown. */
+  shortcuts = $state(false);
   over = $state<'debug' | 'settings' | null>(null);
   settings = $state<SettingsPage>('models');
   /** Ids of the questions that were put off. */
@@ -222,6 +226,7 @@ export class Page {
   /** Closes everything over the session. */
   #clear(): void {
     this.inspection.close();
+    this.find.close();
     this.over = null;
     this.drawer = false;
   }

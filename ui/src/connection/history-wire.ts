@@ -81,3 +81,11 @@ export interface PastPart {
   /** Lines that could not be read. */
   omitted: number;
 }
+
+/** Lines of a log that have a text. */
+export interface PastLines {
+  /** Ascending. */
+  lines: number[];
+  /** There are more. */
+  more: boolean;
+}

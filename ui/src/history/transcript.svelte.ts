@@ -1,16 +1,19 @@
+import { RequestError } from '@agentclientprotocol/sdk';
 import type { Link } from '../connection/link.svelte';
 import { sentence } from '../connection/sentence';
-import type { PastPart, PastSession } from '../connection/history-wire';
+import type { PastLines, PastPart, PastSession } from '../connection/history-wire';
 import { METHODS, type Update } from '../connection/wire';
 import { Unfolded } from '../kit/unfolded.svelte';
 import { applyFolded, publish, settle } from '../session/fold';
 import { emptyFold } from '../session/fold-state';
 import { findRow, type Row } from '../timeline/rows';
 
-/** Rows are numbered from here, so that those of earlier parts have smaller numbers. */
+/** Rows are numbered from here, so that those of earlier parts have smaller numbers, and those of another place others. */
 const MIDDLE = 1_000_000_000;
 /** Milliseconds between two looks at a session that may still grow: the bridge tells of changes, unless it is older. */
 const LOOK = 10_000;
+/** The code of JSON-RPC for a method that the other side does not have. */
+const METHOD_NOT_FOUND = -32601;
 
 /** A session of another agent: what of it was read. */
 export class Transcript {
@@ -28,6 +31,8 @@ export class Transcript {
   wanted = $state<number | null>(null);
   /** Rows were just added above the others. */
   grewUpward = $state(false);
+  /** How often the rows were replaced by those around another line. */
+  jumps = $state(0);
   omitted = $state(0);
   problem = $state<string | null>(null);
   readonly unfolded = new Unfolded();
@@ -42,6 +47,10 @@ export class Transcript {
   #reading = false;
   /** It grew while a part was read. */
   #grew = false;
+  /** The part above is read, or waits for another one. */
+  #upward = false;
+  /** The bridge is too old to search a log. */
+  #unsearchable = false;
 
   constructor(link: Link, provider: string, id: string, known: PastSession | null, line: number | null) {
     this.#link = link;
@@ -75,16 +84,51 @@ export class Transcript {
   async #begin(place: { line?: number }): Promise<void> {
     const part = await this.#part(place);
     if (part === null) return;
-    [this.#from, this.#to] = [part.from, part.to];
+    [this.#from, this.#to, this.#above] = [part.from, part.to, 0];
+    if (this.read) this.jumps += 1;
+    this.grewUpward = false;
     this.#updates = part.updates.map(update);
     this.read = true;
     this.#fold();
   }
 
+  /** The lines of the first and the last update that was read, unless that is the whole log. */
+  range(): readonly [number, number] | null {
+    if (!this.more && !this.behind) return null;
+    const lines = this.rows.flatMap(({ seqs }) => [seqs.at(0) ?? 0, seqs.at(-1) ?? 0]).filter((line) => line > 0);
+    return lines.length === 0 ? null : [lines.reduce((a, b) => Math.min(a, b)), lines.reduce((a, b) => Math.max(a, b))];
+  }
+
+  /** The lines of the whole log that have a text; null if only what was read can be searched. */
+  async lines(query: string): Promise<{ lines: number[]; more: boolean } | null> {
+    if (this.#unsearchable) return null;
+    try {
+      return await this.#link.request<PastLines>(`${METHODS.history}/find`, { provider: this.provider, id: this.id, query });
+    } catch (error) {
+      this.#unsearchable = error instanceof RequestError && error.code === METHOD_NOT_FOUND;
+      return null;
+    }
+  }
+
+  /** Shows the rows around a line, and resolves with the key of its row. */
+  async seek(line: number): Promise<string | null> {
+    const range = this.range();
+    if (range !== null && (line < range[0] || line > range[1])) {
+      await this.#idle();
+      await this.#begin({ line });
+    }
+    this.wanted = line;
+    return this.at(line)?.key ?? null;
+  }
+
   /** Reads the part above what is shown. */
   async readEarlier(): Promise<void> {
-    if (!this.more) return;
+    if (!this.more || this.#upward) return;
+    this.#upward = true;
+    // A list that is at its top does not ask again.
+    await this.#idle();
     const part = await this.#part({ before: this.#from });
+    this.#upward = false;
     if (part === null) return;
     this.#from = part.from;
     this.#above += part.updates.length;
@@ -121,6 +165,11 @@ export class Transcript {
     return () => clearInterval(timer);
   }
 
+  /** Waits until no part is read. */
+  async #idle(): Promise<void> {
+    while (this.#reading) await new Promise((after) => setTimeout(after, 20));
+  }
+
   async #part(place: { before?: number; from?: number; line?: number }): Promise<PastPart | null> {
     if (this.#reading) return null;
     this.#reading = true;
@@ -146,7 +195,7 @@ export class Transcript {
   }
 
   #fold(): void {
-    const fold = { ...emptyFold(), updates: MIDDLE - this.#above };
+    const fold = { ...emptyFold(), updates: MIDDLE * (1 + this.jumps) - this.#above };
     for (const update of this.#updates) applyFolded(fold, update);
     // A call without a result may be running or not: the log does not tell.
     settle(fold);

@@ -41,6 +41,8 @@ export const ICONS = {
   more: 'M2.9 8h.5M7.75 8h.5M12.6 8h.5',
   phone: 'M5 2.2h6v11.6H5zM7.4 11.8h1.2',
   bell: 'M4.4 11.2V7.4a3.6 3.6 0 0 1 7.2 0v3.8l1 1H3.4zM6.8 13.8h2.4',
+  code: 'M5.5 4.5L2 8l3.5 3.5M10.5 4.5L14 8l-3.5 3.5',
+  keyboard: 'M1.8 4.2h12.4v7.6H1.8zM4.4 6.9h.1M6.8 6.9h.1M9.2 6.9h.1M11.6 6.9h-.1M5.2 9.4h5.6',
   arrowIn: 'M12.5 3.5l-8 8M4.5 5.5v6h6',
   arrowOut: 'M3.5 12.5l8-8M5.5 4.5h6v6',
 } as const;

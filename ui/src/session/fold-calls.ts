@@ -1,9 +1,9 @@
-import type { ToolCallContent, ToolCallLocation } from '@agentclientprotocol/sdk';
+import type { ContentBlock, ToolCallContent, ToolCallLocation } from '@agentclientprotocol/sdk';
 import type { TerminalMeta } from '../connection/agents-wire';
 import { openagents, type ToolMeta, type Update } from '../connection/wire';
 import type { Piece, FileLocation, ToolRow, ToolState } from '../timeline/rows';
 import type { Body, Fold } from './fold-state';
-import { text } from './fold-speech';
+import { pictureOf, text } from './fold-speech';
 
 /** Folds in a tool call, new or repeated. */
 export function call(fold: Fold, body: Body<'tool_call'>, at: Update): void {
@@ -139,7 +139,7 @@ const fileLocation = ({ path, line }: ToolCallLocation): FileLocation => ({ path
 function piece(content: ToolCallContent): Piece[] {
   switch (content.type) {
     case 'content':
-      return [{ type: 'text', text: text(content.content) }];
+      return shownAs(content.content);
     case 'diff':
       return [{ type: 'diff', path: content.path, before: content.oldText ?? null, after: content.newText, truncated: openagents<{ truncated: boolean }>(content._meta).truncated ?? false }];
     case 'terminal': {
@@ -159,6 +159,11 @@ function piece(content: ToolCallContent): Piece[] {
     default:
       return [];
   }
+}
+
+function shownAs(content: ContentBlock): Piece[] {
+  const picture = pictureOf(content);
+  return [picture === null ? { type: 'text', text: text(content) } : { type: 'image', picture }];
 }
 
 function fields(value: unknown): Record<string, unknown> {

@@ -1,6 +1,6 @@
 import type { ContentBlock } from '@agentclientprotocol/sdk';
 import { openagents, type PromptMeta, type SpeechMeta, type Update } from '../connection/wire';
-import type { MessageRow, ThoughtRow } from '../timeline/rows';
+import type { MessageRow, Picture, ThoughtRow } from '../timeline/rows';
 import type { Body, Fold } from './fold-state';
 
 export function prompt(fold: Fold, body: Body<'user_message_chunk'>, at: Update): void {
@@ -13,7 +13,13 @@ export function prompt(fold: Fold, body: Body<'user_message_chunk'>, at: Update)
     return;
   }
   endThought(fold, at);
-  fold.rows.push({ kind: 'user', key: `${fold.prefix}u${fold.updates}`, seqs: [at.seq], ts: at.ts, text: said, messageId, removed });
+  const picture = pictureOf(body.content);
+  const last = fold.rows.at(-1);
+  if (picture !== null && messageId !== null && last?.kind === 'user' && last.messageId === messageId) {
+    fold.rows[fold.rows.length - 1] = { ...last, seqs: [...last.seqs, at.seq], pictures: [...(last.pictures ?? []), picture] };
+    return;
+  }
+  fold.rows.push({ kind: 'user', key: `${fold.prefix}u${fold.updates}`, seqs: [at.seq], ts: at.ts, text: said, messageId, removed, ...picturing(picture) });
   if (!removed) fold.working = true;
 }
 
@@ -21,15 +27,16 @@ export function message(fold: Fold, body: Body<'agent_message_chunk'>, at: Updat
   const { summary, findings, usage, ended, failed = false, late = false } = openagents<SpeechMeta>(body._meta);
   const messageId = idOf(body);
   const said = text(body.content);
+  const picture = pictureOf(body.content);
   const index = lastOf(fold, late);
   const last = fold.rows[index];
   const goesOn = last?.kind === 'message' && last.messageId === messageId && last.summary === undefined && last.usage === undefined && last.findings === undefined && findings === undefined;
   if (goesOn) {
     // Grown in place: a copy for each of many thousand chunks takes seconds.
     last.seqs.push(at.seq);
-    fold.rows[index] = { ...last, text: last.text + said, summary, usage, failed } satisfies MessageRow;
-  } else if (said !== '' || summary !== undefined || findings !== undefined) {
-    fold.rows.push({ kind: 'message', key: `${fold.prefix}m${fold.updates}`, seqs: [at.seq], ts: at.ts, text: said, messageId, failed, late, summary, findings, usage });
+    fold.rows[index] = { ...last, text: last.text + said, ...(picture === null ? {} : { pictures: [...(last.pictures ?? []), picture] }), summary, usage, failed } satisfies MessageRow;
+  } else if (said !== '' || picture !== null || summary !== undefined || findings !== undefined) {
+    fold.rows.push({ kind: 'message', key: `${fold.prefix}m${fold.updates}`, seqs: [at.seq], ts: at.ts, text: said, messageId, failed, late, summary, findings, usage, ...picturing(picture) });
   }
   const ends = ended === true || summary !== undefined || usage !== undefined;
   // An exploration ends with one final message, after the plan's last update.
@@ -68,12 +75,26 @@ function idOf(body: object): string | null {
   return typeof id === 'string' ? id : null;
 }
 
+/** The kinds of images that every browser draws, and that cannot run anything. */
+const DRAWN = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
+
+/** The image of a content block; null if it is something else or cannot be drawn. */
+export function pictureOf(content: ContentBlock): Picture | null {
+  if (content.type !== 'image' || !DRAWN.has(content.mimeType) || content.data === '') return null;
+  return { mimeType: content.mimeType, data: content.data };
+}
+
+function picturing(picture: Picture | null): { pictures?: readonly Picture[] } {
+  return picture === null ? {} : { pictures: [picture] };
+}
+
+/** What a content block says; nothing for an image that is drawn. */
 export function text(content: ContentBlock): string {
   switch (content.type) {
     case 'text':
       return content.text;
     case 'image':
-      return '[Image]';
+      return pictureOf(content) === null ? '[Image]' : '';
     case 'audio':
       return '[Audio]';
     case 'resource_link':

@@ -141,6 +141,17 @@ describe('messages', () => {
   test('that are not text name their kind', () => {
     expect(only(folded({ sessionUpdate: 'agent_message_chunk', content: { type: 'image', data: '', mimeType: 'image/png' } }))).toMatchObject({ text: '[Image]' });
   });
+
+  test('carry the images that can be drawn', () => {
+    const image = (mimeType: string) => ({ type: 'image' as const, data: 'AA==', mimeType });
+    const of = (sessionUpdate: 'agent_message_chunk' | 'user_message_chunk', mimeType: string) => ({ sessionUpdate, messageId: 'a', content: image(mimeType) }) as SessionUpdate;
+    const png = { mimeType: 'image/png', data: 'AA==' };
+    expect(only(folded(of('agent_message_chunk', 'image/png'), { ...said('Here.'), messageId: 'a' } as SessionUpdate))).toMatchObject({ text: 'Here.', pictures: [png] });
+    expect(only(folded({ ...asked('This?'), messageId: 'a' } as SessionUpdate, of('user_message_chunk', 'image/png')))).toMatchObject({ text: 'This?', pictures: [png] });
+    expect(only(folded(of('user_message_chunk', 'image/svg+xml')))).toMatchObject({ text: '[Image]' });
+    const result: SessionUpdate = { sessionUpdate: 'tool_call', toolCallId: 'c', title: 'Shot', content: [{ type: 'content', content: image('image/webp') }] };
+    expect(only(folded(result))).toMatchObject({ content: [{ type: 'image', picture: { mimeType: 'image/webp' } }] });
+  });
 });
 
 test('plans and titles are not rows', () => {

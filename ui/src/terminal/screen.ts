@@ -72,3 +72,8 @@ function lastWritten(line: string): string {
   while (line[end - 1] === '\r') end -= 1;
   return line.slice(end === 0 ? 0 : line.lastIndexOf('\r', end - 1) + 1, end);
 }
+
+/** Terminal output as plain text. */
+export function screenText(output: string): string {
+  return Anser.ansiToText(output.replace(TITLES, '').split('\n').map(lastWritten).join('\n'));
+}

@@ -39,6 +39,7 @@ const TEXT: [string, string[]][] = [
   ['bad', ['bg', 'bg-side', 'bg-raised', 'bg-hover', 'bg-selected', 'bg-code', 'bad-soft', 'removed-soft']],
   ...[1, 2, 3, 4].map((hue): [string, string[]] => [`hue-${hue}`, ['bg-side', 'bg-hover', 'bg-selected']]),
   ['accent-ink', ['accent-fill']],
+  ...['comment', 'string', 'number', 'keyword', 'type', 'function', 'tag', 'attribute'].map((kind): [string, string[]] => [`code-${kind}`, ['bg', 'bg-code']]),
   ['mark-ink', ['mark']],
   ['mark-now-ink', ['mark-now']],
 ];

@@ -9,6 +9,13 @@ interface RowBase {
   ts: number;
 }
 
+/** An image in a message or a result, as it came. */
+export interface Picture {
+  mimeType: string;
+  /** Base64. */
+  data: string;
+}
+
 /** `unfinished`: its turn is over and its end was never reported. */
 export type ToolState = 'pending' | 'running' | 'done' | 'failed' | 'unfinished';
 
@@ -22,6 +29,7 @@ export interface FileLocation {
 export type Piece =
   /** Markdown. */
   | { type: 'text'; text: string }
+  | { type: 'image'; picture: Picture }
   | { type: 'diff'; path: string; before: string | null; after: string; truncated: boolean }
   | { type: 'terminal'; id: string; command: string | null; output: string; truncated: boolean; exitCode: number | null; signal: string | null };
 
@@ -62,6 +70,7 @@ export interface MessageRow extends RowBase {
   kind: 'message';
   /** Markdown. */
   text: string;
+  pictures?: readonly Picture[] | undefined;
   messageId: string | null;
   summary?: Summary | undefined;
   /** Drawn instead of the text. */
@@ -86,6 +95,7 @@ export interface ThoughtRow extends RowBase {
 export interface UserRow extends RowBase {
   kind: 'user';
   text: string;
+  pictures?: readonly Picture[] | undefined;
   /** Its id in the queue. */
   messageId: string | null;
   /** It was removed from the queue before its turn. */

@@ -291,3 +291,23 @@ async fn a_label_is_told_to_clients_that_watch_the_list() {
         }
     }
 }
+
+#[tokio::test]
+async fn an_image_in_a_prompt_is_shown_with_it() {
+    let base = tempfile::tempdir().unwrap();
+    let bridge = with_session(base.path(), 1).await;
+    let source = json!({"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="});
+    let content = json!([{"type": "text", "text": "What is this?"}, {"type": "image", "source": source}]);
+    let said = json!({"type": "user", "cwd": "/w/harbour", "message": {"role": "user", "content": content}});
+    let log = base.path().join(format!("claude/projects/-w-harbour/{ID}.jsonl"));
+    let mut file = fs::File::options().append(true).open(&log).unwrap();
+    std::io::Write::write_all(&mut file, format!("{said}\n").as_bytes()).unwrap();
+    let part = desk(&bridge).await.request("_openagents/history/read", session()).await;
+    let updates = part["updates"].as_array().unwrap();
+    let [text, image] = &updates[updates.len() - 2..] else { panic!("{updates:?}") };
+    assert_eq!(text["update"]["content"]["text"], "What is this?");
+    let expected = json!({"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"});
+    assert_eq!(image["update"]["content"], expected);
+    assert_eq!(image["update"]["sessionUpdate"], "user_message_chunk");
+    assert_eq!(image["update"]["messageId"], text["update"]["messageId"]);
+}

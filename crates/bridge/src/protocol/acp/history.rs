@@ -277,9 +277,16 @@ pub(super) fn read(history: &History, rows: &Row, wanted: &HistoryPart) -> Resul
     for event in read.events.into_iter().filter(|event| found.subagent || !event.sidechain) {
         at = event.timestamp.unwrap_or(at);
         let (line, is_prompt) = (event.line, event.kind == EventKind::Prompt);
-        updates.extend(update(&found.id, at, event, &mut replay));
-        let shown = |image| to_wire::image(&found.id, line, at, is_prompt, image);
-        updates.extend(images.remove(&line).unwrap_or_default().into_iter().map(shown));
+        let mut shown = update(&found.id, at, event, &mut replay);
+        // Of several events of a line the first one shows its images.
+        let images = if shown.is_some() { images.remove(&line).unwrap_or_default() } else { Vec::new() };
+        let message_id = format!("images-{line}");
+        if let Some(prompt) = shown.as_mut().filter(|_| is_prompt && !images.is_empty()) {
+            prompt["update"]["messageId"] = message_id.as_str().into();
+        }
+        updates.extend(shown);
+        let shown = |image| to_wire::image(&found.id, (line, at), is_prompt, &message_id, image);
+        updates.extend(images.into_iter().map(shown));
     }
     Ok(json!({
         "session": rows.json(&found),

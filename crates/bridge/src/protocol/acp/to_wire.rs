@@ -31,12 +31,13 @@ pub(crate) fn whole_update(session_id: &str, seq: u64, ts: i64, update: &Session
 /// Returns the params of the `session/update` notification that shows an image of another agent's session.
 pub(crate) fn image(
     session_id: &str,
-    line: u64,
-    ts: i64,
+    (line, ts): (u64, i64),
     is_prompt: bool,
+    message_id: &str,
     TranscriptImage { mime_type, data }: TranscriptImage,
 ) -> Value {
-    let chunk = ContentChunk::new(ContentBlock::Image(ImageContent::new(data, mime_type)));
+    let chunk = ContentChunk::new(ContentBlock::Image(ImageContent::new(data, mime_type)))
+        .message_id(MessageId::new(message_id));
     let update = if is_prompt { Wire::UserMessageChunk(chunk) } else { Wire::AgentMessageChunk(chunk) };
     let notification = SessionNotification::new(session_id.to_owned(), update);
     serde_json::to_value(notification.meta(meta(json!({"seq": line, "ts": ts})))).unwrap_or_default()

@@ -1,0 +1,104 @@
+import type { Page } from '../page.svelte';
+import type { Command } from './command';
+
+/** The parts of the page that commands act on, beyond its state. */
+export interface Parts {
+  /** Opens the search of what has the focus: the inspector's JSON, or the session's rows. */
+  find(): void;
+  toggleInspector(): void;
+  closeInspector(): void;
+  focusComposer(): void;
+  openFolder(): void;
+}
+
+/** Every command of the page: for the keyboard, the palette, the list of shortcuts and the desktop menu. */
+export function commandTable(page: Page, parts: Parts): Command[] {
+  const always = (): boolean => true;
+  const showsSession = (): boolean => page.over === null && (page.inSession || page.transcript !== null);
+  const finds = (): boolean => showsSession() && page.find.open;
+  return [
+    {
+      id: 'palette',
+      title: 'Search and run commands',
+      group: 'General',
+      icon: 'search',
+      keys: [{ code: 'KeyK', mod: true }],
+      unlisted: true,
+      inDialogs: true,
+      available: always,
+      run: (by) => (page.palette = by === 'menu' || !page.palette),
+    },
+    { id: 'new-exploration', title: 'New exploration', group: 'General', icon: 'plus', menuKeys: { code: 'KeyN', mod: true }, available: always, run: () => page.show(null) },
+    {
+      id: 'open-folder',
+      title: 'Open folder…',
+      group: 'General',
+      icon: 'folder',
+      menuKeys: { code: 'KeyO', mod: true },
+      available: () => page.backend.pickFolder !== undefined,
+      run: () => parts.openFolder(),
+    },
+    { id: 'shortcuts', title: 'Keyboard shortcuts', group: 'General', icon: 'keyboard', keys: [{ key: '/', mod: true }], available: always, run: () => (page.shortcuts = true) },
+    {
+      id: 'debug',
+      title: 'Debug',
+      group: 'General',
+      icon: 'bug',
+      note: 'Every frame as JSON',
+      keys: [{ code: 'KeyD', mod: true, alt: true }],
+      available: () => page.mayAdmin,
+      run: (by) => page.toggle('debug', by === 'palette'),
+    },
+    {
+      id: 'close',
+      title: 'Close the topmost panel',
+      group: 'General',
+      icon: 'cross',
+      keys: [{ key: 'Escape' }],
+      unlisted: true,
+      available: () => page.drawer || page.over !== null || finds() || page.inspection.open,
+      run: () => {
+        if (page.drawer) page.drawer = false;
+        else if (page.over !== null) page.over = null;
+        else if (finds()) page.find.close();
+        else parts.closeInspector();
+      },
+    },
+    {
+      id: 'find',
+      title: 'Find in session',
+      group: 'Session',
+      icon: 'search',
+      keys: [{ code: 'KeyF', mod: true }],
+      available: () => showsSession() || (page.over === null && page.inspection.target !== null),
+      run: () => parts.find(),
+    },
+    { id: 'find-next', title: 'Next match', group: 'Session', icon: 'down', keys: [{ code: 'KeyG', mod: true }], unlisted: true, available: finds, run: () => page.find.step(1) },
+    { id: 'find-previous', title: 'Previous match', group: 'Session', icon: 'up', keys: [{ code: 'KeyG', mod: true, shift: true }], unlisted: true, available: finds, run: () => page.find.step(-1) },
+    {
+      id: 'write',
+      title: 'Write a prompt',
+      group: 'Session',
+      icon: 'pencil',
+      keys: [{ key: '/' }],
+      unlisted: true,
+      available: () => page.inSession && page.over === null,
+      run: () => parts.focusComposer(),
+    },
+    {
+      id: 'toggle-inspector',
+      title: 'Show or hide the inspector',
+      group: 'Session',
+      icon: 'code',
+      menuKeys: { code: 'KeyI', mod: true },
+      available: () => page.inspection.open || showsSession(),
+      run: () => parts.toggleInspector(),
+    },
+    { id: 'settings', title: 'Settings', group: 'Settings', icon: 'gear', keys: [{ key: ',', mod: true }], available: always, run: (by) => page.toggle('settings', by !== 'key') },
+    { id: 'devices', title: 'Pair a device…', group: 'Settings', icon: 'phone', available: always, run: () => page.openSettings('devices') },
+    ...page.settingsPages.map(([id, name]): Command => ({ id: `settings-${id}`, title: `Settings: ${name}`, group: 'Settings', icon: 'gear', available: always, run: () => page.openSettings(id) })),
+    { id: 'theme-system', title: 'Theme: system', group: 'Theme', icon: 'half', available: always, run: () => page.theme.choose('system') },
+    { id: 'theme-light', title: 'Theme: light', group: 'Theme', icon: 'sun', available: always, run: () => page.theme.choose('light') },
+    { id: 'theme-dark', title: 'Theme: dark', group: 'Theme', icon: 'moon', available: always, run: () => page.theme.choose('dark') },
+  ];
+}

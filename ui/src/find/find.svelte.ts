@@ -1,0 +1,188 @@
+import type { Row } from '../timeline/rows';
+import { Found, type Hit, type Place } from './matches';
+import { Scan } from './scan';
+
+/** Milliseconds between two searches of rows that go on changing, and without a key before a log is searched. */
+const PAUSE = 150;
+
+/** The log of a session of which the rows may be a part. */
+export interface Log {
+  /** The first and the last line that rows were read from; null if that is all there is. */
+  range(): readonly [number, number] | null;
+  /** The lines with a text; null if only the rows can be searched. */
+  lines(query: string): Promise<{ lines: readonly number[]; more: boolean } | null>;
+  /** Reads the rows around a line, and returns the key of its row. */
+  seek(line: number): Promise<string | null>;
+}
+
+/** What is searched. */
+export interface Searched {
+  rows: readonly Row[];
+  log: Log | null;
+  /** The first row on screen. */
+  top: () => number;
+}
+
+/** Finds a text in the open session. */
+export class Find {
+  open = $state(false);
+  query = $state('');
+  found = $state.raw(Found.NOTHING);
+  /** The current occurrence, from 0; -1 without one. */
+  position = $state(-1);
+  /** A search has not ended. */
+  busy = $state(false);
+  /** Goes up when the field is to take the focus. */
+  asked = $state(0);
+  /** The occurrence to go to; a new object for each time. */
+  target = $state.raw<{ place: Place } | null>(null);
+
+  #searched: Searched | null = null;
+  #scan = new Scan('');
+  #hits: readonly Hit[] = [];
+  #log: { lines: readonly number[]; more: boolean } = { lines: [], more: false };
+  #place: Place | null = null;
+  #run = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #reading: ReturnType<typeof setTimeout> | undefined;
+  #readsLog = false;
+  #counting = false;
+  #opener: HTMLElement | null = null;
+
+  /** Key of the row with the current occurrence. */
+  get row(): string | null {
+    const place = this.position === -1 ? undefined : this.found.at(this.position);
+    return place !== undefined && 'key' in place ? place.key : null;
+  }
+
+  show(): void {
+    if (!this.open) this.#opener = document.activeElement instanceof HTMLElement ? document.activeElement : null;
+    this.open = true;
+    this.asked += 1;
+  }
+
+  /** Closes the bar; returns what had the focus before it. */
+  close(): HTMLElement | null {
+    const opener = this.#opener;
+    this.open = false;
+    this.#opener = null;
+    this.#forget();
+    return opener?.isConnected === true && opener !== document.body ? opener : null;
+  }
+
+  /** Something that is searched has changed. */
+  search(searched: Searched): void {
+    const again = this.#searched?.log !== searched.log && this.#scan.query === this.query;
+    this.#searched = searched;
+    if (this.query === '') return this.#forget();
+    if (this.#scan.query !== this.query) {
+      this.#begin();
+      this.#later(0);
+    } else if (again) {
+      this.#readLog();
+    } else if (this.#timer === undefined) {
+      this.#later(PAUSE);
+    }
+  }
+
+  step(by: 1 | -1): void {
+    const { total } = this.found;
+    if (total === 0) return;
+    this.#go(this.position === -1 ? 0 : (this.position + by + total) % total);
+  }
+
+  /** The rows around a line were read: the occurrence is in this row. */
+  arrived(key: string): void {
+    this.#place = { key, nth: 0 };
+    this.target = { place: this.#place };
+    this.#later(0);
+  }
+
+  #begin(): void {
+    this.#forget();
+    this.#scan = new Scan(this.query);
+    this.busy = true;
+    this.#readLog();
+  }
+
+  #forget(): void {
+    this.#run += 1;
+    clearTimeout(this.#timer);
+    clearTimeout(this.#reading);
+    this.#timer = undefined;
+    this.#scan = new Scan('');
+    this.#hits = [];
+    this.#log = { lines: [], more: false };
+    this.#place = null;
+    this.#readsLog = false;
+    this.#counting = false;
+    this.found = Found.NOTHING;
+    this.position = -1;
+    this.target = null;
+    this.busy = false;
+  }
+
+  #later(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      void this.#count();
+    }, ms);
+  }
+
+  async #count(): Promise<void> {
+    const run = (this.#run += 1);
+    const stale = (): boolean => run !== this.#run;
+    this.#counting = true;
+    const hits = await this.#scan.hits(this.#searched?.rows ?? [], stale);
+    if (hits === null || stale()) return;
+    this.#counting = false;
+    this.#hits = hits;
+    this.#publish();
+  }
+
+  #readLog(): void {
+    const log = this.#searched?.log ?? null;
+    clearTimeout(this.#reading);
+    if (log === null || log.range() === null) return;
+    this.#readsLog = true;
+    const { query } = this;
+    this.#reading = setTimeout(() => {
+      void log.lines(query).then((lines) => {
+        if (query !== this.#scan.query || log !== this.#searched?.log) return;
+        this.#readsLog = false;
+        this.#log = lines ?? { lines: [], more: false };
+        this.#publish();
+      });
+    }, PAUSE);
+  }
+
+  #publish(): void {
+    const range = this.#searched?.log?.range() ?? null;
+    const lines = range === null ? [] : this.#log.lines;
+    this.found = new Found(
+      lines.filter((line) => line < (range?.[0] ?? 0)),
+      this.#hits,
+      lines.filter((line) => line > (range?.[1] ?? 0)),
+      range !== null && this.#log.more,
+    );
+    this.busy = this.#readsLog || this.#counting;
+    if (this.#place !== null) this.position = this.#near(this.#place);
+    // A log that is still being searched may have nearer ones.
+    else if (this.#hits.length > 0 || !this.busy) this.#go(this.found.from(this.#searched?.top() ?? 0));
+  }
+
+  /** The position of an occurrence, or of the next one if it is gone. */
+  #near(place: Place): number {
+    const position = this.found.positionOf(place);
+    if (position !== -1 || 'line' in place) return position;
+    return this.found.from(this.#searched?.rows.findIndex(({ key }) => key === place.key) ?? 0);
+  }
+
+  #go(position: number): void {
+    const place = this.found.at(position);
+    this.position = place === undefined ? -1 : position;
+    this.#place = place ?? null;
+    this.target = place === undefined ? null : { place };
+  }
+}

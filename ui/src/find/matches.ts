@@ -1,0 +1,105 @@
+import type { Row } from '../timeline/rows';
+import { fieldsOf, type Fold } from './row-text';
+
+/** Plain text, whatever its case. */
+export function patternOf(query: string): RegExp {
+  return new RegExp(query.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'), 'gi');
+}
+
+export function countIn(text: string, pattern: RegExp): number {
+  let count = 0;
+  pattern.lastIndex = 0;
+  while (pattern.exec(text) !== null) count += 1;
+  return count;
+}
+
+/** A row with occurrences. */
+export interface Hit {
+  key: string;
+  /** Its place among the rows. */
+  index: number;
+  count: number;
+}
+
+export function countInRow(row: Row, pattern: RegExp): number {
+  return fieldsOf(row).reduce((sum, { text }) => sum + countIn(text, pattern), 0);
+}
+
+/** What has to be unfolded for an occurrence of a row to be on screen. */
+export function foldsAround(row: Row, pattern: RegExp, nth: number): readonly Fold[] {
+  let before = 0;
+  for (const { text, folds } of fieldsOf(row)) {
+    before += countIn(text, pattern);
+    if (nth < before) return folds;
+  }
+  return [];
+}
+
+/** An occurrence: in a row, or in a line of the log that has not been read. */
+export type Place = { key: string; nth: number } | { line: number };
+
+/** All occurrences in their order: lines above the rows, the rows, lines below. */
+export class Found {
+  static readonly NOTHING = new Found([], [], [], false);
+
+  readonly total: number;
+  /** There are more lines than were listed. */
+  readonly more: boolean;
+  readonly #above: readonly number[];
+  readonly #hits: readonly Hit[];
+  readonly #below: readonly number[];
+  /** The number of occurrences before each hit. */
+  readonly #starts: number[] = [];
+
+  constructor(above: readonly number[], hits: readonly Hit[], below: readonly number[], more: boolean) {
+    this.#above = above;
+    this.#hits = hits;
+    this.#below = below;
+    this.more = more;
+    let start = above.length;
+    for (const { count } of hits) {
+      this.#starts.push(start);
+      start += count;
+    }
+    this.total = start + below.length;
+  }
+
+  /** The occurrence at a position from 0. */
+  at(position: number): Place | undefined {
+    const line = this.#above[position] ?? this.#below[position - (this.total - this.#below.length)];
+    if (line !== undefined) return { line };
+    const hit = this.#starts.findLastIndex((start) => start <= position);
+    const [found, start] = [this.#hits[hit], this.#starts[hit]];
+    return found === undefined || start === undefined || position - start >= found.count ? undefined : { key: found.key, nth: position - start };
+  }
+
+  /** The position of an occurrence, or of the one nearest to it in its row; -1 if its row has none. */
+  positionOf(place: Place): number {
+    if ('line' in place) {
+      const above = this.#above.indexOf(place.line);
+      const below = this.#below.indexOf(place.line);
+      return above !== -1 ? above : below === -1 ? -1 : this.total - this.#below.length + below;
+    }
+    const hit = this.#hits.findIndex(({ key }) => key === place.key);
+    const [found, start] = [this.#hits[hit], this.#starts[hit]];
+    return found === undefined || start === undefined ? -1 : start + Math.min(place.nth, found.count - 1);
+  }
+
+  /** The first occurrence in a row or below it; the first of all if there is none. */
+  from(index: number): number {
+    if (this.total === 0) return -1;
+    const hit = this.#hits.findIndex((known) => known.index >= index);
+    if (hit !== -1) return this.#starts[hit] ?? 0;
+    return this.#below.length > 0 ? this.total - this.#below.length : 0;
+  }
+
+  /** Whether a row has any. */
+  has(key: string): boolean {
+    return this.#keys.has(key);
+  }
+
+  #known: Set<string> | undefined;
+  get #keys(): Set<string> {
+    return (this.#known ??= new Set(this.#hits.map(({ key }) => key)));
+  }
+}

@@ -1,0 +1,137 @@
+import type { Summary } from '../connection/wire';
+import { screenText } from '../terminal/screen';
+import { delegation, isDelegation } from '../timeline/delegation';
+import { resultWords } from '../timeline/result-words';
+import type { MessageRow, Piece, Row, ToolRow } from '../timeline/rows';
+import { citation, locationOf } from '../words/evidence';
+import { spoken } from './spoken';
+
+/** A part of the rows that has to be folded or unfolded for something to be on screen. */
+export type Fold = readonly [part: string, open: boolean];
+
+/** A text of a row, in the order in which the row draws them. */
+export interface Field {
+  text: string;
+  folds: readonly Fold[];
+}
+
+/** Lines around a change that are drawn with it. */
+const CONTEXT = 3;
+
+/** Rows are replaced, not changed. */
+const known = new WeakMap<Row, readonly Field[]>();
+
+/** What can be found in a row, also what it does not show. */
+export function fieldsOf(row: Row): readonly Field[] {
+  let fields = known.get(row);
+  if (fields === undefined) {
+    fields = read(row).filter(({ text }) => text !== '');
+    known.set(row, fields);
+  }
+  return fields;
+}
+
+function read(row: Row): Field[] {
+  switch (row.kind) {
+    case 'user':
+      return [shown(row.text)];
+    case 'thought':
+      return [{ text: spoken(row.text), folds: [[row.key, true]] }];
+    case 'message':
+      return message(row);
+    case 'tool':
+      return isDelegation(row) ? delegate(row) : tool(row);
+  }
+}
+
+const shown = (text: string | null | undefined): Field => ({ text: text ?? '', folds: [] });
+
+function message(row: MessageRow): Field[] {
+  if (row.summary !== undefined) return summary(row.summary);
+  if (row.findings === undefined || row.findings.findings.length === 0) return [shown(spoken(row.text))];
+  return row.findings.findings.flatMap((finding, at) => [
+    shown('path' in finding ? locationOf(finding) : ''),
+    shown(finding.symbol),
+    { text: finding.excerpt, folds: [[`${row.key} ${at} whole`, true]] as const },
+  ]);
+}
+
+function summary({ repository, intent, evidence = [], recent_work = [], top_files = [], followups = [] }: Summary): Field[] {
+  return [repository, intent, ...evidence.map(citation), ...recent_work.map(({ title }) => title), ...top_files, ...followups].map(shown);
+}
+
+function tool(row: ToolRow): Field[] {
+  return [shown(row.title ?? row.name), shown(row.title === null ? resultWords(row) : ''), shown(row.error), ...details(row), ...unseen(row)];
+}
+
+function delegate(row: ToolRow): Field[] {
+  const { prompt, description, notes } = delegation(row);
+  const within = (row.delegate?.rows ?? []).filter((inner, at) => at > 0 || inner.kind !== 'user');
+  const activity: Fold[] = [[`${row.key} activity`, true], [`${row.key} changes`, false], [`${row.key} many`, true]];
+  return [
+    shown(description),
+    shown(notes === null ? '' : spoken(notes)),
+    ...details(row),
+    ...within.flatMap((inner) => fieldsOf(inner).map(({ text, folds }) => ({ text, folds: [...activity, ...folds] }))),
+    { text: spoken(prompt), folds: [[`${row.key} changes`, true], [`${row.key} activity`, false]] },
+  ];
+}
+
+function details(row: ToolRow): Field[] {
+  return [...row.content.flatMap((piece, at) => pieceText(piece, `${row.key} ${at}`)), ...row.approvals.map(({ title }) => shown(title))];
+}
+
+function pieceText(piece: Piece, part: string): Field[] {
+  switch (piece.type) {
+    case 'text':
+      return [{ text: spoken(piece.text), folds: [[part, true]] }];
+    case 'terminal':
+      return [shown(piece.command), shown(screenText(piece.output))];
+    case 'image':
+      return [];
+    case 'diff':
+      return [shown(piece.path), { text: changedText(piece.before, piece.after), folds: [[part, true], [`${part} whole`, true]] }];
+  }
+}
+
+/** The lines around a change: what is equal at both ends is not drawn. */
+function changedText(before: string | null, after: string): string {
+  if (before === null) return after;
+  const [old, fresh] = [before.split('\n'), after.split('\n')];
+  const shorter = Math.min(old.length, fresh.length);
+  let [head, tail] = [0, 0];
+  while (head < shorter && old[head] === fresh[head]) head += 1;
+  while (tail < shorter - head && old.at(-1 - tail) === fresh.at(-1 - tail)) tail += 1;
+  const from = Math.max(0, head - CONTEXT);
+  const added = fresh.slice(from, fresh.length - Math.max(0, tail - CONTEXT));
+  const kept = new Set(added);
+  return [...old.slice(head, old.length - tail).filter((line) => !kept.has(line)), ...added].join('\n');
+}
+
+/** Arguments and results that the row does not draw; the inspector has them. */
+function unseen(row: ToolRow): Field[] {
+  const drawn = [row.title ?? row.name, resultWords(row), ...row.content.flatMap(whole)];
+  const told = leaves(row.args).filter((text) => !drawn.some((other) => other.includes(text)));
+  // What the content says is the result.
+  return [...told, ...(row.content.length > 0 || row.error !== undefined ? [] : leaves(row.output))].map(shown);
+}
+
+function whole(piece: Piece): string[] {
+  switch (piece.type) {
+    case 'text':
+      return [piece.text];
+    case 'terminal':
+      return [piece.command ?? '', piece.output];
+    case 'diff':
+      return [piece.path, piece.before ?? '', piece.after];
+    case 'image':
+      return [];
+  }
+}
+
+/** The texts and numbers in a value. */
+function leaves(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  if (typeof value === 'number') return [String(value)];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(leaves) : [];
+}
