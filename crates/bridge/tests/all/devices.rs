@@ -444,6 +444,41 @@ async fn only_an_admin_manages_devices_and_everything_else() {
     }
 }
 
+/// Regression: choosing the agent of a new session failed, and the page could not take the empty session back.
+#[tokio::test]
+async fn a_device_that_may_prompt_deletes_a_session_in_which_nothing_was_said() {
+    for scope in ["prompt", "approve"] {
+        let (house, mut desk, paired) = with_phone(scope).await;
+        let mut phone = paired.connect(&house).await;
+        let new = json!({"cwd": house.workspace});
+        let session = phone.request("session/new", new.clone()).await["sessionId"].clone();
+        let unknown = json!({"sessionId": session, "modeId": "gone"});
+        assert_eq!(error(&mut phone, "session/set_mode", unknown).await["code"], -32602);
+        phone.request("session/delete", json!({"sessionId": session})).await;
+        assert_eq!(
+            error(&mut phone, "_openagents/attach", json!({"sessionId": session})).await["code"],
+            -32002
+        );
+        let done = audit(&mut desk).await;
+        let told = done.iter().filter(|entry| entry["action"] == "session/delete");
+        assert_eq!(told.map(|entry| &entry["detail"]).collect::<Vec<_>>(), [&session]);
+        // Not what was said by anyone, not even by itself, and not while it runs.
+        for client in [&mut phone, &mut desk] {
+            let session = client.request("session/new", new.clone()).await["sessionId"].clone();
+            client.request("session/prompt", prompt(&session, "Keep this")).await;
+            let refusal =
+                error(&mut paired.connect(&house).await, "session/delete", json!({"sessionId": session}))
+                    .await;
+            assert_eq!(refusal["data"]["code"], "scope");
+            client.request("_openagents/attach", json!({"sessionId": session})).await;
+        }
+        desk.request("_openagents/devices/scope", json!({"id": paired.id, "scope": "view"})).await;
+        let session = desk.request("session/new", new).await["sessionId"].clone();
+        let refusal = error(&mut phone, "session/delete", json!({"sessionId": session})).await;
+        assert_eq!(refusal["data"]["code"], "scope");
+    }
+}
+
 #[tokio::test]
 async fn a_device_cannot_add_workspaces() {
     let (house, mut desk, paired) = with_phone("approve").await;

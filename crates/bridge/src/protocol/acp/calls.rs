@@ -22,7 +22,7 @@ use crate::{
     protocol::{markdown, services::Services},
 };
 use agent_client_protocol_schema::v1::{
-    DeleteSessionResponse, PromptRequest, PromptResponse, SessionModeState, StopReason,
+    AGENT_METHOD_NAMES as ACP, PromptRequest, PromptResponse, SessionModeState, StopReason,
 };
 use openagents_core::update::RunState;
 use openagents_sessions::{Answerer, By, Session, Ticket, TurnEnd, TurnRequest};
@@ -103,8 +103,8 @@ impl Methods {
         }
         self.lease.touch();
         let method = from_wire::method(name)?;
-        // Device and approval decisions are audited where they are made.
-        let is_audited = name.starts_with(DEVICES) || name == ANSWER;
+        // Device and approval decisions, and deletions, are audited where they are made.
+        let is_audited = name.starts_with(DEVICES) || [ANSWER, ACP.session_delete].contains(&name);
         if method.needs > Scope::View && pass.who != Who::Local {
             if !pass.may(method.needs) {
                 self.services.devices.refused_call(&self.actor(), name).await;
@@ -195,11 +195,7 @@ impl Methods {
             Call::LoadSession(request) => self.load(request).await,
             Call::ResumeSession(request) => self.resume(request).await,
             Call::CloseSession(request) => self.close(request).await,
-            Call::DeleteSession(request) => {
-                let session = self.session(&request.session_id.0).await?;
-                self.services.turns.delete(&session).await?;
-                Ok(Answer::Now(wire(&DeleteSessionResponse::new())))
-            }
+            Call::DeleteSession(request) => self.delete(method, request).await,
             Call::Prompt(request) => self.prompt(request).await,
             Call::Cancel(cancel) => {
                 self.session(&cancel.session_id.0).await?.cancel();
