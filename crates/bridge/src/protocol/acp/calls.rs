@@ -147,8 +147,8 @@ impl Methods {
         let answer = (option_id.as_str(), message.as_deref());
         let approval = self.services.turns.answer(&session_id, &approval_id, answer, answerer).await?;
         if self.lease.pass.who != Who::Local {
-            let detail = format!("{option_id}: {}", approval.title);
-            self.services.devices.record(&self.actor(), "approval.answered", &detail).await;
+            let detail = format!("{option_id}: {}", approval.shown());
+            self.services.devices.record_answer(&self.actor(), &detail).await;
         }
         Ok(wire(&approval))
     }
