@@ -35,7 +35,9 @@ prepare)
     rm -rf "$folder"
     mkdir -p "$folder"
     wanted >"$folder/package.json"
-    npm install --prefix "$folder" --no-audit --no-fund --no-update-notifier --loglevel=error
+    # No package runs a script at its installation, but Claude Code, which puts its program in place.
+    npm install --prefix "$folder" --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error
+    npm rebuild --prefix "$folder" --no-update-notifier --loglevel=error @anthropic-ai/claude-code
     for program in codex claude codex-acp claude-agent-acp; do
         [ -x "$folder/node_modules/.bin/$program" ] || { echo "npm has not installed $program" >&2; exit 1; }
     done

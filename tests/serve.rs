@@ -8,7 +8,15 @@ use openagents_e2e::{
     terminal::{Desk, deaf_agent, json_lines, runs},
 };
 use serde_json::{Value, json};
-use std::{io::Read, net::TcpListener, os::unix::fs::PermissionsExt, time::Duration};
+use std::{
+    io::Read,
+    net::TcpListener,
+    os::unix::fs::PermissionsExt,
+    time::{Duration, Instant},
+};
+
+/// From the signal to the end of the process, whatever runs.
+const QUIT: Duration = Duration::from_secs(5);
 
 fn start(desk: &Desk) -> Result<Server> {
     Server::start(desk.openagents(&["serve", "--port", "0", "--json"])?)
@@ -32,11 +40,21 @@ fn a_polite_kill_ends_it_cleanly_and_gives_the_folder_back() -> Result<()> {
     let desk = Desk::new("proj", &[])?;
     for signal in ["-TERM", "-INT"] {
         let mut server = start(&desk)?;
-        server.signal(signal)?;
-        assert_eq!(server.child.wait()?.code(), Some(0));
+        assert_eq!(ends_in_time(&mut server, signal)?, Some(0));
         assert!(!desk.folder("home").join("bridge.json").exists());
     }
     Ok(())
+}
+
+/// Signals a server and returns its exit code. Fails if it took longer than [`QUIT`] from the moment that the signal was
+/// delivered: the time that the test needs to send it is not the server's.
+fn ends_in_time(server: &mut Server, signal: &str) -> Result<Option<i32>> {
+    server.signal(signal)?;
+    let signalled = Instant::now();
+    let code = server.child.wait()?.code();
+    let took = signalled.elapsed();
+    assert!(took <= QUIT, "it took {took:?} to quit");
+    Ok(code)
 }
 
 /// In a turn of an agent that hears nothing.
@@ -57,8 +75,7 @@ async fn an_agent_deaf_to_cancel_and_kill_does_not_hang_it_and_does_not_survive_
     let (mut server, _client) = begin_with_a_deaf_agent(&desk).await?;
     let id = std::fs::read_to_string(desk.workspace.join("id"))?;
     assert!(runs(&id)?);
-    server.signal("-TERM")?;
-    assert_eq!(server.child.wait()?.code(), Some(0));
+    assert_eq!(ends_in_time(&mut server, "-TERM")?, Some(0));
     assert!(!runs(&id)?);
     Ok(())
 }
@@ -72,8 +89,7 @@ async fn a_second_ctrl_c_does_not_wait_for_a_deaf_agent() -> Result<()> {
     while desk.folder("home").join("bridge.json").exists() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    server.signal("-INT")?;
-    assert_eq!(server.child.wait()?.code(), Some(130));
+    assert_eq!(ends_in_time(&mut server, "-INT")?, Some(130));
     Ok(())
 }
 

@@ -188,6 +188,8 @@ test('delegated work is a card: live, with its questions, then the brief next to
 
   const card = page.locator('[data-delegate=codex]');
   await card.getByText(/^waiting for approval · /).waitFor();
+  // What a screen reader hears has no clock in it, or it would speak every second.
+  assert.equal(await card.locator('header').getByRole('status').textContent(), 'waiting for approval');
   await card.getByText('Show 9 earlier rows').waitFor();
   await tab.shootAll('delegate-waiting');
   played.answers['_openagents/approvals/answer'] = ({ sessionId }) => {

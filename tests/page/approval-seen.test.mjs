@@ -48,6 +48,18 @@ const TRUST_OPTIONS = [
   { id: 'trust', name: 'Trust', kind: 'allow_always' },
 ];
 
+/** "This is work for an agent": the prompt that an agent would get. */
+const WORK = {
+  'a short brief': 'Fix the tide table.',
+  'a long brief': `Fix the tide table.\n\n${LONG.join('\n')}`,
+};
+const WORK_OPTIONS = [
+  { id: 'codex', name: 'Codex', kind: 'allow_once' },
+  { id: 'claude-code', name: 'Claude Code', kind: 'allow_once' },
+  { id: 'always:codex', name: 'Always Codex', kind: 'allow_always' },
+  { id: 'not-now', name: 'Not now', kind: 'reject_once' },
+];
+
 class Stage {
   #asked = 0;
 
@@ -90,7 +102,7 @@ class Stage {
   }
 
   get allowing() {
-    return this.place.getByRole('button', { name: /^(Allow|Approve|Always allow|Trust)$/ });
+    return this.place.getByRole('button', { name: /^(Allow|Approve|Always allow|Trust|Codex|Claude Code)$/ });
   }
 
   /** Whether any button that allows is enabled, once the observers of the page have spoken. */
@@ -213,6 +225,17 @@ for (const screen of Object.keys(SCREENS)) {
       for (const [name, of] of Object.entries(TRUST)) {
         const what = { agent: 'OpenAgents', subject: 'trust', rawInput: of(), options: TRUST_OPTIONS };
         await stage.asking({ name: 'workspace.trust', title: 'Trust this folder?' }, what, () => stage.provesSeen(name));
+      }
+    });
+
+    await context.test('work goes to an agent once all of its prompt was on screen', async () => {
+      for (const [name, brief] of Object.entries(WORK)) {
+        const what = { agent: 'OpenAgents', title: 'This is work for an agent', rawInput: { brief }, options: WORK_OPTIONS };
+        await stage.asking({ name: 'delegate.card', title: what.title }, what, async () => {
+          assert.equal(await stage.place.locator('pre[aria-label="Prompt for the agent"]').evaluate((element) => element.textContent), brief, name);
+          assert.equal(await stage.allowing.count(), 2);
+          await stage.provesSeen(name);
+        });
       }
     });
 

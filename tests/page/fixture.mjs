@@ -16,10 +16,11 @@ const FILES = {
 };
 
 export class Fixture {
-  static async create() {
+  /** `name` is that of the workspace. */
+  static async create(name = 'harbour') {
     const fixture = new Fixture();
     fixture.base = await mkdtemp(join(tmpdir(), 'openagents-page-'));
-    fixture.workspace = join(fixture.base, 'harbour');
+    fixture.workspace = join(fixture.base, name);
     fixture.home = join(fixture.base, 'home');
     fixture.codex = join(fixture.base, 'codex');
     fixture.claude = join(fixture.base, 'claude');
@@ -37,6 +38,11 @@ export class Fixture {
       await this.#codexSession(`0199a2b4-1111-7000-8000-000000000${n}`, 1, WISH, 'src/pair.rs', 12_000);
     }
     return this;
+  }
+
+  /** Adds a session of Codex that changed a file. */
+  codexSession(id, hoursAgo, prompt, file) {
+    return this.#codexSession(id, hoursAgo, prompt, file);
   }
 
   /** Adds a session of Claude Code with many turns, some of a few lines and some long. Returns its file. */

@@ -70,7 +70,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// A running bridge. Dropping it without [`Bridge::shutdown`] stops it at once, without waiting for turns or clients.
 pub struct Bridge {
     address: SocketAddr,
-    server: Arc<Server>,
+    pub(crate) server: Arc<Server>,
     store: Store,
     instance: InstanceLock,
     accepting: CancellationToken,
@@ -311,5 +311,43 @@ impl Bridge {
             // The turn may still write.
             None => std::mem::forget(self.instance),
         }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::base::config::NetworkConfig;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// Starts a bridge that serves this computer alone, on a data folder of its own.
+    pub(crate) async fn started() -> (Bridge, tempfile::TempDir) {
+        let home = tempfile::tempdir().unwrap();
+        let config = BridgeConfig {
+            home: home.path().join("data"),
+            port: 0,
+            root: home.path().to_owned(),
+            ios: None,
+            network: NetworkConfig { announce: false, ..NetworkConfig::default() },
+            history: Default::default(),
+            temporary: false,
+        };
+        (Bridge::start(config).await.unwrap(), home)
+    }
+
+    /// Regression: the last answers raced with the end of their connections.
+    #[tokio::test]
+    async fn a_shutdown_closes_no_connection_before_the_last_answers_are_sent() {
+        let (bridge, _home) = started().await;
+        let is_sent = Arc::new(AtomicBool::new(false));
+        let (sent, server) = (is_sent.clone(), bridge.server.clone());
+        // An answer to a client that is slow to take it.
+        bridge.server.services.answers.spawn(async move {
+            server.services.sessions.stopping().cancelled().await;
+            sleep(Duration::from_millis(300)).await;
+            sent.store(!server.closing.is_cancelled(), Ordering::SeqCst);
+        });
+        bridge.shutdown().await;
+        assert!(is_sent.load(Ordering::SeqCst));
     }
 }

@@ -573,6 +573,19 @@ fn analyze_counts_copied_lines_once() {
     assert_eq!(value["toolFrequency"], json!({"Write": 1}));
 }
 
+/// Regression: the files that a session had only read stood under "Most edited in past sessions".
+#[test]
+fn analyze_counts_no_file_that_was_only_read() {
+    let bench = Bench::new();
+    let root = bench.root();
+    let call = |name: &str, file: &str| tool(name, json!({"file_path": format!("{root}/{file}")}));
+    bench.claude(1, 1, &root, &[json!("Look at the login"), call("Read", "src/login.rs")]);
+    let files = |bench: &Bench| bench.value("session.analyze", json!({}))["fileFrequency"].clone();
+    assert_eq!(files(&bench), json!({}));
+    bench.claude(2, 2, &root, &[json!("Mend it"), call("Read", "src/login.rs"), call("Edit", "src/mend.rs")]);
+    assert_eq!(files(&bench), json!({"src/mend.rs": 1}));
+}
+
 #[test]
 fn analyze_knows_no_more_than_there_is() {
     let bench = Bench::new();

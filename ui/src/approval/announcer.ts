@@ -1,5 +1,9 @@
 import { notifyApproval, withdrawApproval } from '../install/notifications';
+import { plain } from '../kit/plain';
 import type { Question } from './question';
+
+/** Characters of a notification. */
+const MOST = 300;
 
 /**
  * Notifies once for each pending question and withdraws the notification when it is settled. For browsers and phones:
@@ -13,7 +17,7 @@ export class Announcer {
     for (const { approval, shownIn } of questions) {
       if (this.#told.has(approval.id)) continue;
       this.#told.add(approval.id);
-      notifyApproval({ id: approval.id, sessionId: shownIn, title: approval.title, agent: approval.agent });
+      notifyApproval({ id: approval.id, sessionId: shownIn, title: short(approval.command?.text ?? approval.title), agent: plain(approval.agent) });
     }
     for (const id of this.#told) {
       if (waiting.has(id)) continue;
@@ -21,4 +25,10 @@ export class Announcer {
       withdrawApproval(id);
     }
   }
+}
+
+/** The beginning of what it is about: the command if there is one, since an agent's title need not say what runs. */
+function short(text: string): string {
+  const characters = [...plain(text).replace(/[\n\t]/g, ' ')];
+  return characters.length > MOST ? `${characters.slice(0, MOST).join('')}…` : characters.join('');
 }

@@ -110,11 +110,16 @@ impl Named {
     }
 }
 
-/// Returns the SHA-256 of a file's first bytes, in hex.
+/// Returns the SHA-256 of a file, in hex. A file that is too long to be read whole is known by its beginning, and by when
+/// it was last changed.
 fn digest(path: &Path) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(DIGESTED_BYTES).read_to_end(&mut bytes)?;
-    Ok(Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect())
+    let (mut bytes, mut file) = (Vec::new(), File::open(path)?);
+    (&mut file).take(DIGESTED_BYTES).read_to_end(&mut bytes)?;
+    let mut digest = Sha256::new_with_prefix(&bytes);
+    if file.metadata()?.len() > DIGESTED_BYTES {
+        digest.update(format!("{:?}", Identity::of(path)?));
+    }
+    Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 pub(super) fn freeze(
@@ -336,6 +341,25 @@ mod tests {
             assert!(!frozen.is_unchanged(&root) && freeze().command != frozen.command, "{value}");
             fs::write(root.join("build.sh"), "echo good\n").unwrap();
         }
+    }
+
+    /// Regression: of a file of more than 16 MiB, what came after its beginning could be exchanged.
+    #[test]
+    fn the_end_of_a_long_file_is_part_of_the_command() {
+        use std::io::{Seek as _, SeekFrom, Write as _};
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        let long = root.join("long.sh");
+        fs::File::create(&long).unwrap().set_len(DIGESTED_BYTES + 10).unwrap();
+        let workspace = Workspace::open_for(&root, None).unwrap();
+        let path = BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]);
+        let frozen =
+            freeze(&request(json!({"command": "sh", "args": ["long.sh"]})), &workspace, &path).unwrap();
+        assert!(frozen.is_unchanged(&root));
+        let mut file = fs::File::options().write(true).open(&long).unwrap();
+        file.seek(SeekFrom::End(-1)).unwrap();
+        file.write_all(b"x").unwrap();
+        assert!(!frozen.is_unchanged(&root));
     }
 
     #[test]

@@ -6,18 +6,30 @@ use openagents_core::{
     visible::shell_word,
 };
 use serde_json::{Map, Value};
+use std::path::Path;
+
+/// Members of an input that a diff shows: the text before and after.
+const IN_DIFF: [&str; 5] = ["content", "old_string", "new_string", "oldText", "newText"];
+/// Members of an input that name a file.
+const PATHS: [&str; 3] = ["path", "file_path", "filePath"];
 
 /// Members of an input beside its command that change nothing about what runs.
 const ASIDE: [&str; 4] = ["description", "timeout", "cwd", "run_in_background"];
 
-/// Returns the agent's words for a call. `None` for changes of files, which are shown as diffs instead.
+/// Returns the agent's words for a call. `None` for changes of files, which are shown as diffs instead, unless the input
+/// says more than they show.
 pub(super) fn reported(title: &str, call: &ToolCallDetails) -> Option<ApprovalCommand> {
     if let Some(line) = call.raw_input.as_ref().and_then(command) {
         return Some(ApprovalCommand::reported(&line));
     }
-    let is_diff = |piece: &ToolContent| matches!(piece, ToolContent::Diff { .. });
-    if call.kind != Some(ToolKind::Execute) && call.content.iter().any(is_diff) {
-        return None;
+    let changed = call.content.iter().filter_map(|piece| match piece {
+        ToolContent::Diff { path, .. } => Some(Path::new(path)),
+        _ => None,
+    });
+    let changed: Vec<&Path> = changed.collect();
+    if call.kind != Some(ToolKind::Execute) && !changed.is_empty() {
+        let more = beside_diffs(call.raw_input.as_ref()?, &changed)?;
+        return Some(ApprovalCommand::reported(&format!("{title}\n{more}")));
     }
     let mut words = vec![title.to_owned()];
     words.extend(call.content.iter().filter_map(|piece| match piece {
@@ -47,6 +59,23 @@ fn command(input: &Value) -> Option<String> {
         true => Some(line),
         false => Some(format!("{line}\n{}", self::input(&Value::Object(others))?)),
     }
+}
+
+/// Returns what an input says beside the diffs of these files.
+fn beside_diffs(input: &Value, changed: &[&Path]) -> Option<String> {
+    let is_named = |value: &Value| {
+        let path = value.as_str().map(Path::new);
+        path.is_some_and(|path| changed.iter().any(|changed| changed.ends_with(path)))
+    };
+    let says_nothing = |value: &Value| {
+        matches!(value, Value::Null | Value::Bool(false)) || value.as_str().is_some_and(str::is_empty)
+    };
+    let Some(members) = input.as_object() else { return self::input(input) };
+    let more = members.iter().filter(|(key, value)| {
+        let is_shown = IN_DIFF.contains(&key.as_str()) || PATHS.contains(&key.as_str()) && is_named(value);
+        !is_shown && !ASIDE.contains(&key.as_str()) && !says_nothing(value)
+    });
+    self::input(&Value::Object(more.map(|(key, value)| (key.clone(), value.clone())).collect()))
 }
 
 /// Returns an input as JSON, whose strings have no line breaks of their own.
@@ -99,5 +128,31 @@ mod tests {
         assert!(said(ToolKind::Edit, "Write a", input(), Vec::new()).is_some());
         assert!(said(ToolKind::Execute, "Write a", input(), diff()).is_some());
         assert!(said(ToolKind::Edit, "Write a", json!({"command": "sh"}), diff()).is_some());
+    }
+
+    /// Regression: beside a diff, the rest of the input was only in the folded details.
+    #[test]
+    fn an_input_that_says_more_than_its_diff_is_told() {
+        let diff = |path: &str| {
+            let (path, new_text) = (path.to_owned(), "b".to_owned());
+            vec![ToolContent::Diff { path, old_text: Some("a".to_owned()), new_text, truncated: false }]
+        };
+        let edit = |more: Value| {
+            let mut input =
+                json!({"file_path": "src/a", "old_string": "a", "new_string": "b", "replace_all": false});
+            input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            said(ToolKind::Edit, "Edit a", input, diff("/w/src/a"))
+        };
+        assert_eq!(edit(json!({"description": "Tidy up", "dry": null, "note": ""})), None);
+        let rows = [
+            (json!({"replace_all": true}), "Edit a\n{\n  \"replace_all\": true\n}"),
+            (json!({"then": "sh evil.sh"}), "Edit a\n{\n  \"then\": \"sh evil.sh\"\n}"),
+            (json!({"file_path": "/etc/hosts"}), "Edit a\n{\n  \"file_path\": \"/etc/hosts\"\n}"),
+        ];
+        for (more, text) in rows {
+            assert_eq!(edit(more).as_deref(), Some(text));
+        }
+        let text = said(ToolKind::Edit, "Edit a", json!("anything"), diff("/w/src/a"));
+        assert_eq!(text.as_deref(), Some("Edit a\n\"anything\""));
     }
 }

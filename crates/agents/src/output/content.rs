@@ -4,11 +4,13 @@ use crate::limits::{DIFF_SIDE, SHOWN_TEXT, TITLE_CHARS};
 use openagents_core::{
     text::{clip_bytes, line},
     update::ToolContent,
+    visible::escaped,
 };
 
-/// Display text on one line; `None` if empty.
+/// Display text on one line, with invisible characters escaped: every client shows it beside our own words. `None` if
+/// empty.
 pub(crate) fn one_line(text: &str) -> Option<String> {
-    Some(line(text, TITLE_CHARS)).filter(|line| !line.is_empty())
+    Some(escaped(&line(text, TITLE_CHARS)).into_owned()).filter(|line| !line.is_empty())
 }
 
 /// Text content, truncated at the end.
@@ -56,6 +58,13 @@ fn without_common_lines<'a>(old: &'a str, new: &'a str) -> (&'a str, &'a str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Regression: the title of a call could show its end first.
+    #[test]
+    fn a_title_hides_and_reorders_nothing() {
+        let title = one_line("Read\n gpj.\u{202e}sr\u{200b} \u{1b}[2Jnow");
+        assert_eq!(title.as_deref(), Some("Read gpj.\\u{202e}sr\\u{200b} [2Jnow"));
+    }
 
     #[test]
     fn a_long_file_shows_its_change_and_not_its_beginning() {

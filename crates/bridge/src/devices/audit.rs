@@ -19,7 +19,16 @@ const SUMMARY: Duration = Duration::from_secs(60);
 impl Devices {
     /// Records an action. `detail` holds names only, never secrets or prompt text.
     pub(crate) async fn record(&self, actor: &Actor, action: &str, detail: &str) {
-        let entry = AuditEntry::of(actor, action, detail);
+        self.store_entry(AuditEntry::of(actor, action, detail)).await;
+    }
+
+    /// Records the answer to an approval, with the whole command that was shown.
+    pub(crate) async fn record_answer(&self, actor: &Actor, detail: &str) {
+        self.store_entry(AuditEntry::of_answer(actor, detail)).await;
+    }
+
+    async fn store_entry(&self, entry: AuditEntry) {
+        let action = entry.action.clone();
         if let Err(error) = self.stored(move |store| audit_rows::record(store, entry)).await {
             tracing::warn!(%error, action, "audit entry was not stored");
         }

@@ -1,5 +1,6 @@
 //! The audit table, bounded to its newest rows.
 
+use openagents_core::approval::SHOWN_COMMAND;
 use openagents_sessions::store::{Store, StoreError};
 use rusqlite::{Transaction, params};
 use serde::Serialize;
@@ -10,8 +11,10 @@ const KEPT: i64 = 10_000;
 /// Inserts between two prunes.
 const SLACK: i64 = 100;
 
-/// Bytes of a name, an action or a detail.
+/// Bytes of a name, an action or a detail, except that of an answer.
 const DETAIL: usize = 200;
+/// Bytes of the detail of an answer: the longest command that is shown, with its option and its folder.
+const ANSWER_DETAIL: usize = SHOWN_COMMAND + 1024;
 
 /// The action of a refused address.
 pub(super) const ACCESS_REFUSED: &str = "access.refused";
@@ -29,7 +32,7 @@ pub(crate) struct Actor {
     pub(crate) address: IpAddr,
 }
 
-/// One audited action. Never holds a token, a code, or the text of a prompt.
+/// One audited action. Never holds a token of ours, a code, or the text of a prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
 pub(crate) struct AuditEntry {
     /// `None` when the actor is not a paired device.
@@ -39,7 +42,7 @@ pub(crate) struct AuditEntry {
     pub(crate) address: String,
     /// A method, or a word such as `pair.allowed`.
     pub(crate) action: String,
-    /// A session, a title, a scope.
+    /// A session, a scope, the option that was chosen and the command that was shown.
     pub(crate) detail: String,
 }
 
@@ -53,6 +56,12 @@ impl AuditEntry {
             action: short(action),
             detail: short(detail),
         }
+    }
+
+    /// Returns the entry of an answer to an approval.
+    pub(crate) fn of_answer(actor: &Actor, detail: &str) -> Self {
+        let detail = openagents_sessions::prune::head(detail, ANSWER_DETAIL).to_owned();
+        Self { detail, ..Self::of(actor, "approval.answered", "") }
     }
 
     /// Returns the entry of an unauthenticated client.

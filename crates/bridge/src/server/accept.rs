@@ -284,6 +284,60 @@ impl<F: Future<Output: Send> + Send + 'static> Executor<F> for Tasks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bridge::tests::started;
+    use futures::stream;
+    use tokio::io::AsyncReadExt as _;
+
+    /// A file of the page on a slow network: every part of it that was read extends the deadline.
+    #[tokio::test]
+    async fn a_download_that_is_read_on_outlives_the_deadline_and_one_that_is_not_does_not() {
+        const PARTS: usize = 256;
+        /// Bytes that the client reads at a time: more than the buffers hold, so that the next part is taken.
+        const READ: usize = 2 * SOCKET_BUFFER;
+        let (bridge, _home) = started().await;
+        let part = || Ok::<_, std::convert::Infallible>(Bytes::from_static(&[b'x'; 1024]));
+        let file = move || async move { Body::from_stream(stream::iter((0..PARTS).map(move |_| part()))) };
+        let router = Router::new().route("/", axum::routing::get(file));
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+        let gate = Gate {
+            kind: Listener::Loopback,
+            members: None,
+            accepting: CancellationToken::new(),
+            closing: CancellationToken::new(),
+        };
+        tokio::time::pause();
+        for pause in [UNAUTHENTICATED_TIME / 2, UNAUTHENTICATED_TIME * 3] {
+            let unauthenticated = bridge.server.limits.unauthenticated(address.ip(), gate.kind).unwrap();
+            let connection = Connection {
+                address,
+                at: address.ip(),
+                unauthenticated,
+                gate: gate.clone(),
+                server: bridge.server.clone(),
+                router: router.clone(),
+            };
+            let (mut client, peer) = tokio::io::duplex(1024);
+            let serving = tokio::spawn(connection.http1(peer));
+            client
+                .write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                .await
+                .unwrap();
+            let (mut read, mut paused, mut buffer) = (0, 0, vec![0; 4096]);
+            loop {
+                match client.read(&mut buffer).await.unwrap_or_default() {
+                    0 => break,
+                    bytes => read += bytes,
+                }
+                if read / READ > paused {
+                    paused += 1;
+                    tokio::time::sleep(pause).await;
+                }
+            }
+            serving.await.unwrap();
+            let is_whole = read > PARTS * 1024;
+            assert_eq!(is_whole, pause < UNAUTHENTICATED_TIME, "{read} bytes were read");
+        }
+    }
 
     #[test]
     fn a_gate_admits_the_members_of_its_network_alone() {

@@ -108,7 +108,7 @@ async fn an_agent_that_panics_breaks_its_turn_and_nothing_else() {
     assert!(shown(&updates(&mut client)).contains(&"agent_message_chunk: fine".to_owned()));
 }
 
-/// Regression: the shutdown waited for the turn, whatever its agent did.
+/// Regression: the shutdown waited for the turn, whatever its agent did. It takes 5 s at most.
 #[tokio::test]
 async fn an_agent_deaf_to_a_cancel_does_not_hold_up_the_shutdown() {
     let released = Arc::new(AtomicBool::new(false));
@@ -126,12 +126,62 @@ async fn an_agent_deaf_to_a_cancel_does_not_hold_up_the_shutdown() {
     client.ask("session/prompt", prompt(&session, "hello")).await;
     client.notes_until("\"open\"").await;
     let support::House { home, workspace, bridge, .. } = house;
-    let over = tokio::time::timeout(std::time::Duration::from_secs(60), bridge.shutdown()).await;
+    let over = tokio::time::timeout(std::time::Duration::from_secs(5), bridge.shutdown()).await;
     let next = openagents_bridge::Bridge::start(support::config(home.path(), &workspace)).await;
     released.store(true, Ordering::SeqCst);
     assert!(over.is_ok() && troupe.shut_down.load(Ordering::SeqCst));
     // The turn may still write.
     assert!(matches!(next, Err(openagents_bridge::BridgeError::AlreadyRunning { .. })), "{next:?}");
+}
+
+/// Regression: the connections were closed while the answers to their prompts were on their way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_client_with_a_pending_prompt_gets_its_answer_when_the_bridge_shuts_down() {
+    let agent = ScriptedAgent::new(CODEX, |_, host, cancel| {
+        agents::call(host, "open", "edit");
+        agents::until_cancelled(host, cancel)
+    });
+    let (house, _) = agents::house(vec![agent]).await;
+    let mut waiting = Vec::new();
+    for _ in 0..8 {
+        let mut client = ours_client(&house, "Window").await;
+        let session = session_in(&mut client, &house, CODEX).await;
+        let running = client.ask("session/prompt", prompt(&session, "run")).await;
+        client.notes_until("\"open\"").await;
+        let queued = client.ask("session/prompt", prompt(&session, "wait")).await;
+        client.notes_until("wait").await;
+        waiting.push((client, [running, queued]));
+    }
+    let answers = async {
+        for (client, prompts) in &mut waiting {
+            for id in *prompts {
+                let answer = client.answer(id).await;
+                assert_eq!(answer["result"]["stopReason"], "cancelled", "{answer}");
+            }
+        }
+    };
+    tokio::join!(house.bridge.shutdown(), answers);
+}
+
+/// A session whose log has only changes of the mode counts as empty, after a restart too; one that explored does not.
+#[tokio::test]
+async fn a_session_with_a_mode_and_no_prompt_is_deleted_by_a_device_that_may_prompt() {
+    let (house, troupe) = agents::house(vec![echoes()]).await;
+    let mut client = ours_client(&house, "Window").await;
+    let paired = pair(&house, &mut client, "Phone", "prompt").await;
+    let empty = session_in(&mut client, &house, CODEX).await;
+    let explored =
+        client.request("_openagents/explore", json!({"root": house.workspace})).await["sessionId"].clone();
+    client.request("session/prompt", prompt(&explored, "done?")).await;
+    let support::House { home, workspace, bridge, _folders } = house;
+    bridge.shutdown().await;
+    let bridge = agents::start_with(home.path(), &workspace, troupe).await;
+    let house = support::House { home, workspace, bridge, _folders };
+    let mut phone = paired.connect(&house).await;
+    phone.request("session/delete", json!({"sessionId": empty})).await;
+    assert_eq!(phone.error("_openagents/attach", json!({"sessionId": empty})).await.0, -32002);
+    let (_, refusal) = phone.error("session/delete", json!({"sessionId": explored})).await;
+    assert_eq!(refusal, "This device can view and prompt. Change its access on the desktop.");
 }
 
 /// Updates of an agent after a cancel are marked as late and reopen nothing.

@@ -433,6 +433,41 @@ async fn a_resumed_delegate_keeps_its_limits_and_is_shown_above() {
     }
 }
 
+/// Regression: the shutdown did not wait until the log of the session above said that the resumed delegate has ended.
+#[tokio::test]
+async fn a_shutdown_ends_what_a_resumed_delegate_shows_above() {
+    let asker = || ScriptedAgent::new(CODEX, |_, host, cancel| asks_to_edit("a.rs", host, cancel));
+    let (house, _) = agents::house(vec![asker()]).await;
+    let mut client = ours_client(&house, "Before").await;
+    let session = new_session(&mut client, &house).await;
+    delegate(&mut client, &session, json!({"provider": "codex", "user_prompt": "x"})).await;
+    let question = asked(&mut client).await;
+    let support::House { home, workspace, bridge, _folders } = house;
+    bridge.shutdown().await;
+    let troupe = Arc::new(agents::Troupe { agents: vec![asker()], ..Default::default() });
+    let bridge = agents::start_with(home.path(), &workspace, troupe).await;
+    let house = support::House { home, workspace, bridge, _folders };
+    let mut client = ours_client(&house, "After").await;
+    client.request("_openagents/attach", json!({"sessionId": session})).await;
+    let resume = json!({"sessionId": session, "approvalId": question["id"]});
+    client.request("_openagents/approvals/resume", resume).await;
+    let again = loop {
+        let again = asked(&mut client).await;
+        if again["id"] != question["id"] {
+            break again;
+        }
+    };
+    let support::House { home, bridge, .. } = house;
+    bridge.shutdown().await;
+    // Read from the store: a bridge that loads the session closes what is open.
+    let store = openagents_bridge::open_store(home.path()).unwrap();
+    let log = store.updates_after(session.as_str().unwrap(), 0, 1_000).unwrap();
+    let shown: Vec<Value> = log.iter().map(|row| serde_json::to_value(&row.update).unwrap()).collect();
+    let id = again["id"].as_str().unwrap();
+    let last = shown.iter().rfind(|update| update.to_string().contains(id)).unwrap().to_string();
+    assert!(last.contains("withdrawn"), "{last}");
+}
+
 #[tokio::test]
 async fn a_failed_summary_does_not_lose_the_answer() {
     let agent = ScriptedAgent::new(CODEX, |request, host, cancel| {

@@ -344,3 +344,18 @@ async fn switching_ios_access_off_ends_its_connections() {
     while allowed.message().await.is_some() {}
     while waiting.as_mut().unwrap().message().await.is_some() {}
 }
+
+/// The same address may belong to another device on the next network.
+#[tokio::test]
+async fn a_phone_that_was_allowed_where_nothing_is_served_any_more_is_asked_about_again() {
+    let mut desk = Desk::with(None).await;
+    desk.ask("network", json!({"ios": "ask"})).await;
+    let mut phone = desk.phone(PHONE).await;
+    desk.allow().await;
+    phone.request("session/new", json!({})).await;
+    desk.ask("network", json!({"ios": "off"})).await;
+    desk.ask("network", json!({"ios": "ask"})).await;
+    let mut again = desk.request_access(PHONE).await.unwrap();
+    // The workspace is not shown to a pending connection.
+    assert_eq!(again.request("initialize", hello()).await["_meta"], Value::Null);
+}

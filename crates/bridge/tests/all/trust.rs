@@ -395,42 +395,15 @@ fn hostile(root: &Path, canary: &Path) {
     #[cfg(unix)]
     {
         use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
-        let long = [b'x'; 255];
-        let run = format!("$(touch {})", canary.file_name().unwrap().display());
-        let names: [&[u8]; 30] = [
-            b"a\nb.rs",
-            b"\n",
-            b"a\r.rs",
-            b"\x1b[2J.rs",
-            b"\x1b]0;x\x07.rs",
-            b"\x07",
-            b"\x7f.rs",
-            b"a\tb",
-            "\u{202e}sr.a".as_bytes(),
-            "\u{2066}a\u{2069}.rs".as_bytes(),
-            "a\u{200b}b.rs".as_bytes(),
-            "\u{feff}a.rs".as_bytes(),
-            b"\xff\xfe.rs",
-            b"\xc3\x28.rs",
-            b"-rf",
-            b"--help",
-            b"-",
-            b" ",
-            b"a b.rs",
-            b"'; touch x; '",
-            b"`touch x`",
-            run.as_bytes(),
-            b"&& touch x",
-            b"| sh",
-            b"%s%n",
-            b"<img src=x>",
-            b"[a](javascript:x)",
-            b"...",
-            "\u{e0041}.rs".as_bytes(),
-            &long,
-        ];
-        for name in names {
-            std::fs::write(root.join(OsStr::from_bytes(name)), "fn parser() {}\n").unwrap();
+        // One a line, with bytes as in a URL; the tests of the programs and of the page read it too.
+        for line in include_str!("../../../../tests/support/hostile-names.txt").lines() {
+            let mut parts = line.split('%');
+            let mut name = parts.next().unwrap_or_default().as_bytes().to_vec();
+            for part in parts {
+                name.push(u8::from_str_radix(&part[..2], 16).unwrap());
+                name.extend(part[2..].bytes());
+            }
+            std::fs::write(root.join(OsStr::from_bytes(&name)), "fn parser() {}\n").unwrap();
         }
     }
 }

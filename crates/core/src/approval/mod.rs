@@ -4,7 +4,7 @@ mod command;
 
 pub use command::{ApprovalCommand, ContentDigest, FrozenCommand, SHOWN_COMMAND};
 
-use crate::CancellationToken;
+use crate::{CancellationToken, visible::escaped};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -106,6 +106,23 @@ pub enum ApprovalSubject {
     /// The first start of an agent in a workspace. The raw input is a `TrustQuestion`. Only a client on this computer
     /// may answer.
     Trust,
+}
+
+impl Approval {
+    /// Returns what it is about, for a record of the answer: the command as it was shown, with the folder that it runs in,
+    /// else the agent's title with invisible characters escaped.
+    pub fn shown(&self) -> String {
+        let Some(command) = &self.command else { return escaped(&self.title).into_owned() };
+        let more = match command.omitted {
+            0 => String::new(),
+            bytes => format!("… ({bytes} more bytes)"),
+        };
+        let how = match &command.exact {
+            Some(exact) => format!("in {}", escaped(&exact.cwd.to_string_lossy())),
+            None => "reported by the agent".to_owned(),
+        };
+        format!("{}{more} ({how})", command.text)
+    }
 }
 
 impl ApprovalSubject {

@@ -28,7 +28,7 @@ const EVIDENCE: usize = 3;
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionAnalyzeOutput {
-    /// Sessions that touched a file, by path relative to the workspace or as logged.
+    /// Sessions that edited a file, by path relative to the workspace or as logged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) file_frequency: Option<Frequencies>,
     /// Calls by tool name.
@@ -207,9 +207,8 @@ impl<'a> Analysis<'a> {
         let candidate = title.or_else(|| prompts.first().map(|goal| goal.text.clone()));
         let calls = digest.calls.iter().filter(|(origin, _)| is_new(origin));
         let calls: Vec<&String> = calls.map(|(_, name)| name).collect();
-        // Changed files describe a session; read ones count only if nothing was changed.
-        let edited = digest.files.values().any(|edited| *edited);
-        let files = digest.files.iter().filter(|(_, was_edited)| **was_edited || !edited);
+        // A file that was only read may be there to be looked up: it does not say what the work was about.
+        let files = digest.files.iter().filter(|(_, was_edited)| **was_edited);
         let files: BTreeSet<String> =
             files.map(|(path, _)| relative(path).unwrap_or_else(|| path.clone())).collect();
         for name in calls {

@@ -107,7 +107,7 @@ fn the_order_of_updates_is_the_products() {
     insta::assert_snapshot!(story(&updates));
     assert_eq!((outcome.state, outcome.ops), (RunState::Complete, 3));
     assert_eq!(outcome.summary.findings[0].citation(), "src/parser.rs:1");
-    assert!(outcome.summary.top_files.is_empty(), "no session touched a file");
+    assert!(outcome.summary.top_files.is_empty(), "no session edited a file");
 }
 
 #[test]

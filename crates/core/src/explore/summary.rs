@@ -1,4 +1,4 @@
-//! Recent work, most touched files, follow-ups, and the final message.
+//! Recent work, most edited files, follow-ups, and the final message.
 
 use super::intent::{Done, Intent};
 use crate::{
@@ -63,7 +63,7 @@ fn recent_work(survey: &Survey, done: &[Done], cancel: &CancellationToken) -> Ve
     listing.rows.into_iter().filter_map(named).collect()
 }
 
-/// Returns the files edited most in past sessions, or those read most if none were edited.
+/// Returns the files edited most in past sessions.
 fn top_files(workspace: &Workspace, done: &[Done]) -> Vec<String> {
     let outputs = done.iter().filter_map(|step| step.result.as_ref().ok());
     let analyses = outputs.filter_map(|output| output.result::<SessionAnalyzeOutput>());

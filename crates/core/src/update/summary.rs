@@ -16,7 +16,7 @@ pub struct Summary {
     /// Up to five sessions, newest first.
     #[serde(default)]
     pub recent_work: Vec<RecentWork>,
-    /// Up to five paths relative to the workspace, most touched first.
+    /// Up to five paths relative to the workspace, most edited first.
     #[serde(default)]
     pub top_files: Vec<String>,
     /// Up to three suggested prompts.

@@ -1,12 +1,43 @@
 //! Deleting a session with its delegates.
 
 use super::executor::TurnExecutor;
-use crate::{error::SessionError, live::Session};
+use crate::{
+    error::SessionError,
+    live::Session,
+    store::{Store, StoreError},
+};
+use openagents_core::update::SessionUpdate;
 use std::sync::Arc;
+
+/// Maximum number of changes of the mode in a session that counts as unprompted, so that one page of its log tells.
+const CHANGES: usize = 64;
 
 impl TurnExecutor {
     /// Deletes a session and those of its delegates. Fails if one of them has a running turn.
     pub async fn delete(&self, session: &Arc<Session>) -> Result<(), SessionError> {
+        self.delete_if(session, |_| Ok(true)).await.map(drop)
+    }
+
+    /// Deletes a session in which nothing was asked and nothing ran: its log has at most changes of the mode, and no
+    /// agent delegated to it. Returns whether it was one.
+    pub async fn delete_unprompted(&self, session: &Arc<Session>) -> Result<bool, SessionError> {
+        if session.parent().is_some() {
+            return Ok(false);
+        }
+        let (id, again) = (session.id().clone(), session.id().clone());
+        // Looked at first: a session that is retired, if only for a moment, refuses prompts.
+        if !self.sessions().read(move |store| is_unprompted(store, &id)).await? {
+            return Ok(false);
+        }
+        self.delete_if(session, move |store| is_unprompted(store, &again)).await
+    }
+
+    /// Deletes a session if `may` allows it, which is asked when no more turn can begin. Returns whether it did.
+    async fn delete_if(
+        &self,
+        session: &Arc<Session>,
+        may: impl FnOnce(&Store) -> Result<bool, StoreError> + Send + 'static,
+    ) -> Result<bool, SessionError> {
         let id = session.id().clone();
         let mut family = self.sessions().read(move |store| store.family(&id)).await?;
         family.sort();
@@ -27,9 +58,13 @@ impl TurnExecutor {
             retired.push(session.clone());
         }
         let ids = family.clone();
-        if let Err(fault) = self.sessions().read(move |store| store.delete_sessions(ids)).await {
-            retired.iter().for_each(|session| session.unretire());
-            return Err(fault);
+        let delete = move |store: &Store| Ok(may(store)? && store.delete_sessions(ids).map(|()| true)?);
+        match self.sessions().read(delete).await {
+            Ok(true) => {}
+            kept => {
+                retired.iter().for_each(|session| session.unretire());
+                return kept;
+            }
         }
         self.sessions().forget(&family);
         for session in retired {
@@ -37,6 +72,11 @@ impl TurnExecutor {
             session.end();
         }
         self.sessions().changes().remove(&family);
-        Ok(())
+        Ok(true)
     }
+}
+
+fn is_unprompted(store: &Store, id: &str) -> Result<bool, StoreError> {
+    let log = store.updates_after(id, 0, CHANGES + 1)?;
+    Ok(log.len() <= CHANGES && log.iter().all(|row| matches!(row.update, SessionUpdate::Mode(_))))
 }

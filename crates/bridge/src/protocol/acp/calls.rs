@@ -22,7 +22,7 @@ use crate::{
     protocol::{markdown, services::Services},
 };
 use agent_client_protocol_schema::v1::{
-    DeleteSessionResponse, PromptRequest, PromptResponse, SessionModeState, StopReason,
+    AGENT_METHOD_NAMES as ACP, PromptRequest, PromptResponse, SessionModeState, StopReason,
 };
 use openagents_core::update::RunState;
 use openagents_sessions::{Answerer, By, Session, Ticket, TurnEnd, TurnRequest};
@@ -103,8 +103,8 @@ impl Methods {
         }
         self.lease.touch();
         let method = from_wire::method(name)?;
-        // Device and approval decisions are audited where they are made.
-        let is_audited = name.starts_with(DEVICES) || name == ANSWER;
+        // Device and approval decisions, and deletions, are audited where they are made.
+        let is_audited = name.starts_with(DEVICES) || [ANSWER, ACP.session_delete].contains(&name);
         if method.needs > Scope::View && pass.who != Who::Local {
             if !pass.may(method.needs) {
                 self.services.devices.refused_call(&self.actor(), name).await;
@@ -147,8 +147,8 @@ impl Methods {
         let answer = (option_id.as_str(), message.as_deref());
         let approval = self.services.turns.answer(&session_id, &approval_id, answer, answerer).await?;
         if self.lease.pass.who != Who::Local {
-            let detail = format!("{option_id}: {}", approval.title);
-            self.services.devices.record(&self.actor(), "approval.answered", &detail).await;
+            let detail = format!("{option_id}: {}", approval.shown());
+            self.services.devices.record_answer(&self.actor(), &detail).await;
         }
         Ok(wire(&approval))
     }
@@ -195,11 +195,7 @@ impl Methods {
             Call::LoadSession(request) => self.load(request).await,
             Call::ResumeSession(request) => self.resume(request).await,
             Call::CloseSession(request) => self.close(request).await,
-            Call::DeleteSession(request) => {
-                let session = self.session(&request.session_id.0).await?;
-                self.services.turns.delete(&session).await?;
-                Ok(Answer::Now(wire(&DeleteSessionResponse::new())))
-            }
+            Call::DeleteSession(request) => self.delete(method, request).await,
             Call::Prompt(request) => self.prompt(request).await,
             Call::Cancel(cancel) => {
                 self.session(&cancel.session_id.0).await?.cancel();

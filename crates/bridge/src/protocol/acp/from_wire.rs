@@ -200,7 +200,8 @@ const METHODS: &[(&str, Scope, Read)] = &[
     (ACP.session_load, Scope::View, |_, params| Ok(Call::LoadSession(read(with_cwd(with_servers(params)))?))),
     (ACP.session_resume, Scope::View, |_, params| Ok(Call::ResumeSession(read(with_cwd(params))?))),
     (ACP.session_close, Scope::Prompt, |_, params| Ok(Call::CloseSession(read(params)?))),
-    (ACP.session_delete, Scope::Admin, |_, params| Ok(Call::DeleteSession(read(params)?))),
+    // A session in which nothing was said yet; any other one needs `Admin`.
+    (ACP.session_delete, Scope::Prompt, |_, params| Ok(Call::DeleteSession(read(params)?))),
     (ACP.session_prompt, Scope::Prompt, |_, params| Ok(Call::Prompt(read(params)?))),
     (ACP.session_cancel, Scope::Prompt, |_, params| Ok(Call::Cancel(read(params)?))),
     (ACP.session_set_mode, Scope::Prompt, |_, params| Ok(Call::SetMode(read(params)?))),

@@ -1,4 +1,4 @@
-//! The calls that create a session, change its mode, and start or stop following it.
+//! The calls that create or delete a session, change its mode, and start or stop following it.
 
 use super::{
     answer::{Answer, Following, LONG, wire},
@@ -6,12 +6,13 @@ use super::{
     from_wire,
 };
 use crate::{
-    base::{error::Fault, scope::Scope},
+    base::{error::Fault, pass::Who, scope::Scope},
     connection::outbox::orders::{From, Out},
 };
 use agent_client_protocol_schema::v1::{
-    CloseSessionRequest, CloseSessionResponse, LoadSessionRequest, LoadSessionResponse, NewSessionRequest,
-    NewSessionResponse, ResumeSessionRequest, ResumeSessionResponse, SetSessionModeRequest,
+    CloseSessionRequest, CloseSessionResponse, DeleteSessionRequest, DeleteSessionResponse,
+    LoadSessionRequest, LoadSessionResponse, NewSessionRequest, NewSessionResponse, ResumeSessionRequest,
+    ResumeSessionResponse, SetSessionModeRequest,
 };
 use serde_json::{Value, json};
 
@@ -30,6 +31,24 @@ impl Methods {
         let session = self.services.sessions.create_with(&cwd, from_wire::policy(ours)).await?;
         let result = wire(&NewSessionResponse::new(session.id().clone()).modes(self.modes(&session).await));
         Ok(Answer::AndFollow(result, Following::from_the_beginning(session)))
+    }
+
+    /// Only an admin deletes what was said in a session. Who may prompt may take back a session that it could not begin.
+    pub(super) async fn delete(&self, method: &str, request: DeleteSessionRequest) -> Result<Answer, Fault> {
+        let session = self.session(&request.session_id.0).await?;
+        let (scope, devices) = (self.lease.pass.scope(), &self.services.devices);
+        let is_deleted = match scope {
+            Scope::Admin => self.services.turns.delete(&session).await.map(|()| true)?,
+            _ => self.services.turns.delete_unprompted(&session).await?,
+        };
+        if !is_deleted {
+            devices.refused_call(&self.actor(), method).await;
+            return Err(Fault::out_of_scope(scope));
+        }
+        if self.lease.pass.who != Who::Local {
+            devices.record(&self.actor(), method, session.id()).await;
+        }
+        Ok(Answer::Now(wire(&DeleteSessionResponse::new())))
     }
 
     pub(super) async fn set_mode(&self, request: SetSessionModeRequest) -> Result<Answer, Fault> {
