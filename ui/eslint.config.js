@@ -25,7 +25,7 @@ const USES = {
   trust: ['connection', 'kit', 'words'],
   privacy: ['connection'],
   labels: ['backend/fragment', 'connection', 'kit', 'page', 'session/(?:entry|session-list)'],
-  history: ['connection', 'kit', 'labels', 'page', 'session', 'timeline', 'words'],
+  history: ['find', 'connection', 'kit', 'labels', 'page', 'session', 'timeline', 'words'],
   sidebar: ['backend/storage', 'connection', 'history', 'kit', 'labels', 'page', 'session', 'words'],
   devices: ['connection', 'install', 'kit', 'words'],
   pairing: ['backend', 'connection', 'devices/device-words', 'kit'],
