@@ -1,6 +1,6 @@
 //! The wire: endpoints, devices, the iOS and ACP dialects, and the page.
 //!
-//! **Architecture invariant:** this is the only crate that knows what a client sees.
+//! **Architecture invariant:** this is the only crate that knows what a client of a bridge sees.
 //!
 //! Inbound: `server` authenticates and upgrades, `connection` reads frames in order, and a dialect (`protocol`) turns each
 //! into a call. Outbound: a turn appends updates to the log, the session publishes them once they are on disk, and each
