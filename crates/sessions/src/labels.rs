@@ -28,7 +28,6 @@ impl TranscriptLabels {
         Self {
             store,
             labels: Mutex::new(rows.into_iter().filter_map(known).collect()),
-            watchers: Mutex::default(),
         }
     }
 
