@@ -20,6 +20,9 @@ const CHANGES: [(&str, &str); 4] =
 /// Arguments with the whole new text of a file.
 const CONTENTS: [&str; 3] = ["content", "contents", "file_text"];
 
+/// Stands where an agent replaced the conversation by a summary.
+const COMPACTED: &str = "**Context compacted.** The agent went on from this summary.";
+
 /// Turns events into updates, in order. Keeps the calls that have no result yet.
 #[derive(Debug, Default)]
 pub struct Replay {
@@ -53,6 +56,16 @@ impl Replay {
                 let message_id = Some(self.next_id(event.line));
                 let thought = AgentThought { text: event.text, message_id, ..AgentThought::default() };
                 Some(SessionUpdate::AgentThought(thought))
+            }
+            EventKind::Compaction => {
+                let message_id = Some(self.next_id(event.line));
+                // The summary repeats what stands above: it is folded, as thoughts are.
+                let text = format!("{COMPACTED}\n\n{}", event.text).trim_end().to_owned();
+                Some(SessionUpdate::AgentThought(AgentThought {
+                    text,
+                    message_id,
+                    ..AgentThought::default()
+                }))
             }
             EventKind::ToolCall { ref name } => Some(SessionUpdate::ToolCall(self.call(name.clone(), event))),
             EventKind::ToolResult => self.result(event).map(SessionUpdate::ToolCallUpdate),
@@ -224,6 +237,14 @@ mod tests {
         assert_eq!(shown[2]["details"]["kind"], "execute");
         assert_eq!(shown[3]["status"]["message"], "exit code 2");
         assert_eq!(shown[3]["details"]["content"][0]["output"], "failed");
+    }
+
+    #[test]
+    fn a_compaction_is_marked_and_its_summary_folded() {
+        let shown = wire(&mut Replay::default(), vec![event(EventKind::Compaction, "We fixed a.rs.")]);
+        assert_eq!(shown[0]["kind"], "agent_thought");
+        let text = shown[0]["text"].as_str().unwrap();
+        assert!(text.starts_with(COMPACTED) && text.ends_with("We fixed a.rs."), "{text}");
     }
 
     #[test]

@@ -91,7 +91,7 @@ impl Digest {
         }
         match &event.kind {
             // The list's rules choose the title: see `given_title`.
-            EventKind::Title(_) | EventKind::CommandEnd => return,
+            EventKind::Title(_) | EventKind::CommandEnd | EventKind::Compaction => return,
             EventKind::Prompt if event.text == title::IMAGE_ONLY => {}
             EventKind::Prompt if of_subagent || !event.sidechain => {
                 if self.prompts.len() == limits::PROMPTS {

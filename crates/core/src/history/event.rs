@@ -71,14 +71,16 @@ pub enum EventKind {
     FileChange,
     /// The end of a command: see [`Event::action`]. Has no text; its call and output are separate events.
     CommandEnd,
+    /// The agent replaced what was said so far by a summary, which is the text.
+    Compaction,
     /// A title given by the agent or a person.
     Title(TitleRank),
 }
 
 impl EventKind {
-    /// Returns whether it is part of the conversation, unlike titles and ends of commands.
+    /// Returns whether it is part of the conversation, unlike titles, compactions and ends of commands.
     pub fn is_conversation(&self) -> bool {
-        !matches!(self, Self::Title(_) | Self::CommandEnd)
+        !matches!(self, Self::Title(_) | Self::CommandEnd | Self::Compaction)
     }
 
     /// Returns the name of this kind in results of `session.read`.
@@ -91,6 +93,7 @@ impl EventKind {
             Self::ToolResult => "tool_result",
             Self::FileChange => "file_change",
             Self::CommandEnd => "command_end",
+            Self::Compaction => "compaction",
             Self::Title(_) => "title",
         }
     }

@@ -121,7 +121,9 @@ impl Typed {
                     details: Default::default(),
                 })
             }
-            EventKind::FileChange | EventKind::CommandEnd | EventKind::Title(_) => return,
+            EventKind::FileChange | EventKind::CommandEnd | EventKind::Compaction | EventKind::Title(_) => {
+                return;
+            }
         };
         if !text.trim().is_empty() {
             self.updates.push(update);

@@ -68,6 +68,9 @@ impl Decoder for ClaudeDecoder {
         let prompt = line::prompt(&node, number > self.marked_from).and_then(title::prompt);
         let mut events: Vec<Event> = prompt.map(|text| make(EventKind::Prompt, text)).into_iter().collect();
         match node.text("type").unwrap_or_default() {
+            "user" if node.flag("isCompactSummary") => {
+                events.push(make(EventKind::Compaction, text::joined(line::texts(&node).into_iter())));
+            }
             "user" => {
                 for block in line::blocks(&node).iter().filter(|b| b.text("type") == Some("tool_result")) {
                     let text = block.get("content").map(joined).unwrap_or_default();

@@ -145,9 +145,12 @@ impl Decoder for CodexDecoder {
                 (EventKind::FileChange, text)
             }
             Item::Name(name) => (EventKind::Title(TitleRank::Person), name.to_owned()),
+            Item::Compaction(summary) => (EventKind::Compaction, summary.to_owned()),
             _ => return Some(Vec::new()),
         };
-        if text.is_empty() && !matches!(kind, EventKind::ToolCall { .. } | EventKind::CommandEnd) {
+        let may_be_empty =
+            matches!(kind, EventKind::ToolCall { .. } | EventKind::CommandEnd | EventKind::Compaction);
+        if text.is_empty() && !may_be_empty {
             return Some(Vec::new());
         }
         Some(vec![Event {

@@ -73,6 +73,8 @@ pub(super) enum Item<'a> {
     Name(&'a str),
     /// The objective of a thread's goal.
     Goal(&'a str),
+    /// The summary that replaces what was said so far.
+    Compaction(&'a str),
     Other,
 }
 
@@ -81,6 +83,7 @@ pub(super) fn item<'a>(line: &'a Node<'a>) -> Item<'a> {
         (Some("session_meta"), Some(payload)) => Item::Meta { head: payload, bare: false },
         (Some("turn_context"), Some(payload)) => turn_context(payload),
         (Some("response_item"), Some(payload)) => response(payload),
+        (Some("compacted"), Some(payload)) => Item::Compaction(payload.text("message").unwrap_or_default()),
         (Some("event_msg"), Some(payload)) => event(payload),
         // Whole at first, then in parts.
         (Some("world_state"), Some(payload)) => turn_context(payload.get("state").unwrap_or(payload)),
