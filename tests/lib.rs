@@ -9,6 +9,10 @@ pub mod chaos;
 #[path = "support/gptoss/mod.rs"]
 pub mod gptoss;
 
+#[cfg(unix)]
+#[path = "support/hostile.rs"]
+pub mod hostile;
+
 #[path = "support/http.rs"]
 pub mod http;
 

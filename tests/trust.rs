@@ -4,11 +4,13 @@
 #![cfg(unix)]
 
 use anyhow::{Context, Result, ensure};
+use openagents_core::visible::escaped;
 use openagents_e2e::{
+    hostile,
     openai::scripted,
     pseudo_terminal::PseudoTerminal,
     server::{Client, Server},
-    terminal::Desk,
+    terminal::{Desk, claude_transcript, codex_rollout},
 };
 use serde_json::{Value, json};
 use std::{
@@ -146,6 +148,63 @@ async fn no_hook_runs_before_the_folder_is_trusted_and_a_changed_one_asks_again(
     editor.respond(&request["id"], chosen).await?;
     editor.until("the end of the turn", |frame| frame["id"] == id).await?;
     assert!(stage.canary.exists());
+    Ok(())
+}
+
+/// Explored, searched and asked about on the command line: nothing of it runs, and nothing is shown as something else.
+#[test]
+fn a_hostile_repository_is_explored_found_and_asked_about_and_nothing_of_it_runs_or_steers_the_terminal()
+-> Result<()> {
+    let stage = Stage::new()?;
+    fs::remove_dir_all(stage.desk.workspace.join(".claude"))?;
+    hostile::write(&stage.desk.workspace, &stage.canary)?;
+    let id = |number: usize| format!("0199a2b4-1111-7000-8000-00000000000{number}");
+    let codex = "codex/sessions/2025/11/05/rollout-2025-11-05T10-00-00";
+    for number in 0..2 {
+        let log = codex_rollout(&id(number), &[hostile::TEXT, "How does the parser work?"]);
+        stage.desk.log(&format!("{codex}-{}.jsonl", id(number)), &log)?;
+    }
+    let edited: Vec<String> =
+        hostile::names().into_iter().filter_map(|name| String::from_utf8(name).ok()).collect();
+    let edited: Vec<&str> = edited.iter().map(String::as_str).collect();
+    stage.desk.log("claude/projects/proj/c.jsonl", &claude_transcript("c", hostile::TEXT, &edited))?;
+    let server = stage.serve()?;
+    let folder = stage.folder();
+    for arguments in [
+        &["explore"][..],
+        &["explore", "--goal", hostile::TEXT],
+        &["find", "parser"],
+        &["find", "Where is the parser?"],
+        &["ask", "How does the parser work?"],
+        &["ask", "What did I work on last?"],
+        &["ask", hostile::TEXT],
+        &["sessions", "list"],
+        &["sessions", "search", "parser"],
+        &["tool", "fs.list_dir"],
+        &["tool", "search.grep", "{\"pattern\":\"parser\"}"],
+        &["workspaces", "trust", folder],
+        &["workspaces", "list"],
+    ] {
+        let output = stage.openagents(arguments)?.stdin(std::process::Stdio::null()).output()?;
+        for told in [&output.stdout, &output.stderr] {
+            let told = std::str::from_utf8(told).with_context(|| format!("{arguments:?}"))?;
+            assert_eq!(told, escaped(told), "{arguments:?}");
+        }
+        assert!(!output.stdout.is_empty() || arguments[0] == "workspaces", "{arguments:?}: {output:?}");
+    }
+    // For programs, in JSON: one value a line, whatever the names are.
+    for arguments in [
+        &["explore", "--json"][..],
+        &["find", "parser", "--json"],
+        &["ask", "How does the parser work?", "--json"],
+    ] {
+        let told = stage.run(arguments)?;
+        assert!(told.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{told}");
+        assert!(told.contains("parser"), "{told}");
+        assert_eq!(told, escaped(&told), "{arguments:?}");
+    }
+    drop(server);
+    assert!(!stage.canary.exists() && !stage.desk.workspace.join("x").exists());
     Ok(())
 }
 

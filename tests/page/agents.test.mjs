@@ -32,6 +32,10 @@ test('an agent is added, checked, used and removed; its problem is shown', async
   await card.getByText('Ready').waitFor();
   await page.getByRole('button', { name: 'Check again' }).click();
   await card.getByText('Fake Agent 1.0.0', { exact: false }).waitFor();
+  // What a screen reader hears has no clock in it, or it would speak every minute.
+  const checks = page.getByRole('region', { name: 'Agents on this computer' });
+  await checks.getByText('Checked just now').waitFor();
+  assert.equal(await checks.getByRole('status').first().textContent(), 'Checked');
   await tab.shootAll('agents-added');
 
   await page.keyboard.press('Escape');

@@ -5,7 +5,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use openagents_core::visible::escaped;
 use serde::Serialize;
 use serde_json::Value;
-use std::{io::Write, time::Duration};
+use std::{borrow::Cow, io::Write, time::Duration};
 
 pub(crate) const OK: Style = AnsiColor::Green.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default();
@@ -43,26 +43,61 @@ pub(crate) fn piece(text: &str) -> std::io::Result<()> {
 pub(crate) fn json_line(value: &impl Serialize) -> anyhow::Result<()> {
     let text = serde_json::to_string(value)?;
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{text}")?;
+    writeln!(out, "{}", plain_json(text))?;
     Ok(out.flush()?)
 }
 
 /// Prints one JSON value, indented.
 pub(crate) fn json_pretty(value: &impl Serialize) -> anyhow::Result<()> {
-    writeln!(std::io::stdout().lock(), "{}", serde_json::to_string_pretty(value)?)?;
+    writeln!(std::io::stdout().lock(), "{}", plain_json(serde_json::to_string_pretty(value)?))?;
     Ok(())
 }
 
+/// Returns a JSON text of the same value whose invisible characters are escaped, as JSON does with most control characters:
+/// a person may read it in a terminal. Such characters stand in strings alone.
+fn plain_json(text: String) -> String {
+    if matches!(escaped(&text), Cow::Borrowed(_)) {
+        return text;
+    }
+    let mut plain = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        // After a letter, a combining mark is visible.
+        let is_plain = matches!(character, '\n' | ' '..='~')
+            || matches!(escaped(&format!("a{character}")), Cow::Borrowed(_));
+        match is_plain {
+            true => plain.push(character),
+            false => character
+                .encode_utf16(&mut [0; 2])
+                .iter()
+                .for_each(|unit| plain.push_str(&format!("\\u{unit:04x}"))),
+        }
+    }
+    plain
+}
+
 /// Returns the text with its line breaks and tabs, without other control characters, and with characters that reorder
-/// their neighbours as visible escapes. Joiners stay: emoji and some scripts need them.
+/// their neighbours or draw nothing as visible escapes. Joiners and variation selectors stay: emoji and some scripts need
+/// them. So do all spaces: models write them.
 fn steady(text: &str) -> String {
     let mut steady = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
             '\n' | '\t' => steady.push(character),
-            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                steady.extend(character.escape_unicode());
-            }
+            '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{180e}'
+            | '\u{200b}'
+            | '\u{200e}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{2800}'
+            | '\u{3164}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}' => steady.extend(character.escape_unicode()),
             _ if character.is_control() => steady.push(' '),
             _ => steady.push(character),
         }
@@ -147,6 +182,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn json_hides_nothing_and_is_the_same_value() {
+        for text in ["a\u{202e}b\u{7f}c\u{e0041}", "cafe\u{301} 日本語 \"\\ \n\t\u{1b}", "plain"] {
+            let value = serde_json::json!([text, {text: 1}]);
+            for written in [value.to_string(), format!("{value:#}")] {
+                let plain = plain_json(written);
+                assert_eq!(escaped(&plain), plain);
+                assert_eq!(serde_json::from_str::<Value>(&plain).unwrap(), value);
+            }
+        }
+    }
+
+    #[test]
     fn ages_are_short() {
         let rows = [(0, "now"), (59, "now"), (60, "1m"), (7_200, "2h"), (90_000, "1d"), (1_300_000, "2w")];
         for (seconds, expected) in rows {
@@ -162,6 +209,8 @@ mod tests {
     #[test]
     fn an_answer_cannot_steer_the_terminal() {
         assert_eq!(steady("a\tb\n\u{1b}[2Jc\r\u{9b}1m"), "a\tb\n [2Jc  1m");
+        // Joiners of an emoji and unusual spaces stay.
+        assert_eq!(steady("a\u{200b}b\u{3164}\u{a0}👩\u{200d}💻"), "a\\u{200b}b\\u{3164}\u{a0}👩\u{200d}💻");
         assert_eq!(steady("a\u{202e}b, 👩\u{200d}👧"), "a\\u{202e}b, 👩\u{200d}👧");
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn reported(title: &str, call: &ToolCallDetails) -> Option<ApprovalCo
     let changed: Vec<&Path> = changed.collect();
     if call.kind != Some(ToolKind::Execute) && !changed.is_empty() {
         let more = beside_diffs(call.raw_input.as_ref()?, &changed)?;
-        return Some(ApprovalCommand::reported(&format!("{title}\n{more}")));
+        return Some(ApprovalCommand::beside_changes(&format!("{title}\n{more}")));
     }
     let mut words = vec![title.to_owned()];
     words.extend(call.content.iter().filter_map(|piece| match piece {

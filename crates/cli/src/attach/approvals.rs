@@ -102,13 +102,12 @@ fn question(approval: &Value) -> (Vec<String>, bool) {
     if trust::is_about_trust(approval) {
         return (trust::question(approval), true);
     }
-    let mut is_whole = approval["rawInputCut"] != true;
+    let mut is_whole = true;
     let mut lines =
         vec![format!("{ASKS}{} asks:{ASKS:#} {}", said(approval, "agent"), said(approval, "title"))];
     let command = &approval["command"];
     if let Some(text) = command["text"].as_str() {
         // The bridge offers no other option for a command that is cut.
-        is_whole = true;
         lines.extend(text.lines().map(|line| format!("  {}", output::printable(line))));
         if let Some(omitted) = command["omitted"].as_u64() {
             lines.push(format!("  {FAINT}and {omitted} more bytes: too long to be approved{FAINT:#}"));
@@ -117,7 +116,10 @@ fn question(approval: &Value) -> (Vec<String>, bool) {
             Some(cwd) => format!("  {FAINT}in {}{FAINT:#}", output::printable(cwd)),
             None => format!("  {FAINT}the agent runs this itself; OpenAgents can't enforce it{FAINT:#}"),
         });
-    } else if !approval["rawInput"].is_null() {
+    }
+    let has_changes = command["text"].is_null() || command["besideChanges"] == true;
+    is_whole &= !has_changes || approval["rawInputCut"] != true;
+    if has_changes && !approval["rawInput"].is_null() {
         // A change of files: its content is in the input.
         let input = serde_json::to_string_pretty(&approval["rawInput"]).unwrap_or_default();
         let end = input.floor_char_boundary(SHOWN_INPUT);
@@ -178,6 +180,22 @@ mod tests {
             "path": "made.txt"
           }
         "#);
+    }
+
+    /// What an agent says beside a change does not stand for the change.
+    #[test]
+    fn a_change_is_shown_with_what_is_said_beside_it() {
+        let command = json!({"text": "Write\n{\n  \"mode\": \"777\"\n}", "besideChanges": true});
+        let input = json!({"path": "made.txt", "mode": "777"});
+        let stated =
+            json!({"agent": "A", "title": "Write", "command": command, "rawInput": input, "options": []});
+        let (lines, is_whole) = question(&stated);
+        assert!(is_whole && lines.iter().any(|line| line.contains("made.txt")), "{lines:?}");
+        let mut cut = stated.clone();
+        cut["rawInputCut"] = true.into();
+        assert!(!question(&cut).1);
+        cut["command"] = json!({"text": "make"});
+        assert!(question(&cut).1, "the command is all of it");
     }
 
     #[test]

@@ -19,6 +19,9 @@ pub struct ApprovalCommand {
     /// Bytes of the text that are not shown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub omitted: usize,
+    /// It says what the agent asks beside changes of files, which are shown as diffs or in the raw input.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub beside_changes: bool,
     /// What runs here if it is approved; `None` if the agent runs it by itself and only reports it.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub exact: Option<FrozenCommand>,
@@ -71,9 +74,15 @@ impl ApprovalCommand {
         Self::shown(&escaped(words))
     }
 
+    /// Like [`Self::reported`], for what an agent says beside changes of files.
+    pub fn beside_changes(words: &str) -> Self {
+        Self { beside_changes: true, ..Self::reported(words) }
+    }
+
     fn shown(text: &str) -> Self {
         let end = text.floor_char_boundary(SHOWN_COMMAND);
-        Self { text: text[..end].to_owned(), omitted: text.len() - end, exact: None }
+        let (text, omitted) = (text[..end].to_owned(), text.len() - end);
+        Self { text, omitted, beside_changes: false, exact: None }
     }
 
     /// Returns whether all of it can be shown. If not, it can only be denied.
