@@ -25,10 +25,7 @@ impl TranscriptLabels {
             Vec::new()
         });
         let known = |(provider, id, label): (String, _, _)| Some(((Provider::parse(&provider)?, id), label));
-        Self {
-            store,
-            labels: Mutex::new(rows.into_iter().filter_map(known).collect()),
-        }
+        Self { store, labels: Mutex::new(rows.into_iter().filter_map(known).collect()) }
     }
 
     /// Returns all of them.

@@ -69,7 +69,7 @@ impl Decoder for ClaudeDecoder {
         let mut events: Vec<Event> = prompt.map(|text| make(EventKind::Prompt, text)).into_iter().collect();
         match node.text("type").unwrap_or_default() {
             "user" if node.flag("isCompactSummary") => {
-                events.push(make(EventKind::Compaction, text::joined(line::texts(&node).into_iter())));
+                events.push(make(EventKind::Compaction, text::joined(line::texts(&node))));
             }
             "user" => {
                 for block in line::blocks(&node).iter().filter(|b| b.text("type") == Some("tool_result")) {
