@@ -74,7 +74,7 @@ impl First {
             for stream in listener.incoming() {
                 match stream.and_then(read) {
                     Ok(folder) => on_start(folder),
-                    Err(error) => tracing::warn!(%error, "cannot read what another start wants"),
+                    Err(error) => tracing::warn!(%error, "cannot read the request of a second instance"),
                 }
             }
         };

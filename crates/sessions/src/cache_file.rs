@@ -27,7 +27,7 @@ impl CacheFile {
     /// Replaces the file by an empty one, unless it is only busy. A process that still has the old one keeps using it.
     pub(crate) fn renew(&self, path: &Path, error: &rusqlite::Error) -> rusqlite::Result<Connection> {
         if !matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) {
-            tracing::warn!(%error, path = %path.display(), "{} is made anew", self.what);
+            tracing::warn!(%error, path = %path.display(), "recreating {}", self.what);
             for suffix in ["", "-wal", "-shm"] {
                 let mut file = path.as_os_str().to_owned();
                 file.push(suffix);

@@ -62,7 +62,7 @@ impl Feed {
 
     /// Takes one message. Returns false at the end of the connection.
     async fn step(&mut self, notices: &mut Notices, post: &mut impl FnMut(Notice)) -> anyhow::Result<bool> {
-        let next = tokio::time::timeout(SILENCE, self.socket.next()).await.context("it is silent")?;
+        let next = tokio::time::timeout(SILENCE, self.socket.next()).await.context("no message for 60 s")?;
         let Some(message) = next.transpose()? else { return Ok(false) };
         let Message::Text(text) = message else { return Ok(true) };
         let frame: Value = serde_json::from_str(&text)?;

@@ -39,7 +39,7 @@ export const trustTitle = ({ workspace }: TrustQuestion): string => `Trust “${
 /** `Trusted on Desktop` */
 export function trustOutcome({ optionId, by }: Approval): string {
   const where = by || 'another device';
-  return optionId === 'trust' ? `Trusted on ${where}` : `Not now, chosen on ${where}`;
+  return optionId === 'trust' ? `Trusted on ${where}` : `Declined on ${where}`;
 }
 
 /** Whether an approval can be answered from here: a folder is trusted on the computer itself, whatever a device may do. */

@@ -65,7 +65,7 @@ fn switch<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<ReadingSw
     ReadingSwitch::ALL.into_iter().find(|switch| switch.name() == name).ok_or_else(|| {
         let known = ReadingSwitch::ALL.map(ReadingSwitch::name).join(", ");
         let name = openagents_sessions::prune::head(&name, 100);
-        serde::de::Error::custom(format!("there is no switch {name}; there are {known}"))
+        serde::de::Error::custom(format!("no such switch: {name} (known: {known})"))
     })
 }
 
@@ -121,7 +121,7 @@ mod tests {
             ReadingRules { local_other_history: true, ..ReadingRules::default() }
         );
         let wrong = change(json!({"switch": "everything", "on": true})).unwrap_err().to_string();
-        assert!(wrong.contains("there is no switch everything; there are local-other-history"), "{wrong}");
+        assert!(wrong.contains("no such switch: everything (known: local-other-history"), "{wrong}");
         settings.set(READING_SETTINGS, json!("nonsense")).unwrap();
         assert_eq!(ReadingRules::stored(&settings), ReadingRules::default());
     }

@@ -104,12 +104,15 @@ impl FolderReader {
         shown
     }
 
-    /// Returns where a link out of the repository leads, in words; `None` if `path` does not lead out.
+    /// Describes a link that leaves the repository; `None` if `path` stays inside.
     pub(super) fn leads_out(&self, path: &Path) -> Option<String> {
         matches!(self.top.open_file(path), Err(PathError::Outside(_))).then(|| {
             let target = std::fs::canonicalize(self.top.root().join(path));
             let target = target.map(|target| target.display().to_string());
-            format!("a link out of the folder, to {}", target.unwrap_or_else(|_| "nowhere".to_owned()))
+            format!(
+                "link that leaves the folder, to {}",
+                target.unwrap_or_else(|_| "a missing path".to_owned())
+            )
         })
     }
 
@@ -122,10 +125,10 @@ impl FolderReader {
                 return Content::Other(match error {
                     PathError::Outside(_) => {
                         let link =
-                            self.leads_out(path).unwrap_or_else(|| "a link out of the folder".to_owned());
+                            self.leads_out(path).unwrap_or_else(|| "link that leaves the folder".to_owned());
                         format!("{link}: remove it")
                     }
-                    PathError::NotFound(_) => "a link to nowhere: remove it".to_owned(),
+                    PathError::NotFound(_) => "broken link: remove it".to_owned(),
                     PathError::WrongKind(_) => "not a regular file: remove it".to_owned(),
                     PathError::Denied(_) | PathError::Io(_) => "unreadable: remove it".to_owned(),
                 });

@@ -38,12 +38,13 @@ fn a_link_that_leads_out_is_told_and_cannot_be_trusted() {
         symlink(target, root.join(link)).unwrap();
         let (told, complete) = told(&root);
         assert!(!complete && told.contains(link.split('/').next().unwrap()), "{link} -> {target}: {told}");
-        assert!(told.contains("a link"), "{link} -> {target}: {told}");
+        let is_named = told.contains("link that leaves the folder") || told.contains("broken link");
+        assert!(is_named, "{link} -> {target}: {told}");
     }
     // Instructions are listed, not shown, and so is where they come from; that counts.
     let (_keep, root) = folder();
     symlink("/etc/passwd", root.join("CLAUDE.md")).unwrap();
-    assert_eq!(told(&root), ("CLAUDE.md\na link out of the folder, to /etc/passwd".to_owned(), true));
+    assert_eq!(told(&root), ("CLAUDE.md\nlink that leaves the folder, to /etc/passwd".to_owned(), true));
     let first = accepted(&root);
     fs::remove_file(root.join("CLAUDE.md")).unwrap();
     symlink("/etc/group", root.join("CLAUDE.md")).unwrap();

@@ -54,7 +54,7 @@ impl TurnExecutor {
             let shown = shown(&given);
             Err(match trusted.list().into_iter().find(|row| covers(&row.path, &path)) {
                 Some(row) => SessionError::not_found(format!(
-                    "{shown} is trusted as a part of {}; revoke that.",
+                    "{shown} is covered by the trust in {}; revoke that one.",
                     self::shown(&row.path)
                 )),
                 None => SessionError::not_found(format!("{shown} is not trusted.")),

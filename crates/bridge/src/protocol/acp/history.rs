@@ -333,8 +333,9 @@ fn within(time: Duration) -> Budget {
 fn provider<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Provider, D::Error> {
     let name = String::deserialize(deserializer)?;
     Provider::parse(&name).ok_or_else(|| {
+        let known = Provider::ALL.map(Provider::as_str).join(", ");
         let name = openagents_sessions::prune::head(&name, 100);
-        serde::de::Error::custom(format!("there is no agent {name} whose sessions can be read"))
+        serde::de::Error::custom(format!("no such agent: {name} (known: {known})"))
     })
 }
 
