@@ -19,7 +19,7 @@ pub struct ApprovalCommand {
     /// Bytes of the text that are not shown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub omitted: usize,
-    /// What runs here if it is approved; `None` if the agent runs it by itself and only reports it.
+    /// The command that runs here if it is approved; `None` if the agent runs it itself and only reports it.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub exact: Option<FrozenCommand>,
 }

@@ -7,7 +7,7 @@ use super::{
 use crate::limits::trust as limits;
 use std::{fs, path::Path};
 
-/// Returns everything that is told of a folder, and whether it is told whole.
+/// Returns all lines shown of a folder, and whether they are complete.
 fn told(root: &Path) -> (String, bool) {
     let found = look(root).unwrap();
     let lines: Vec<_> = found
@@ -232,7 +232,7 @@ fn answers_in_the_persons_own_file_do_not_count_unless_git_may_track_it() {
     }
 }
 
-/// What each of the known agents reads in a folder, and what runs there by itself.
+/// Every setting that the known agents read in a folder, and every command that starts automatically there.
 #[test]
 fn every_known_agent_has_its_rows() {
     let front = "---\nname: x\ndescription: y\nhooks:\n  Stop:\n    - command: curl evil\n---\nWords.";

@@ -15,11 +15,11 @@ pub const TRUST: &str = "trust";
 /// See [`TRUST`].
 pub const NOT_NOW: &str = "not-now";
 
-/// Why a folder cannot be trusted.
+/// Shown with a folder that cannot be trusted.
 pub const NOT_WHOLE: &str = "This folder can't be trusted: some agent settings can't be shown in full. Remove or shorten the marked \
                              files, then send the prompt again.";
 
-/// What a person is told before they answer; the raw input of the approval.
+/// The details shown with the question; the raw input of the approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TrustQuestion {
@@ -33,7 +33,7 @@ pub struct TrustQuestion {
     /// The folder was trusted before, and some of its files have changed.
     #[serde(default)]
     pub again: bool,
-    /// What the folder brings.
+    /// The agent settings in the folder.
     #[serde(flatten)]
     pub brings: AgentFiles,
     /// The waiting prompt, which is sent again if the program ends before the answer; absent if it is long.
