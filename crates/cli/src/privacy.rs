@@ -1,4 +1,4 @@
-//! `openagents privacy`: what models and agents may read, as a table, and its switches.
+//! `openagents privacy`: read access of models and agents, as a table, and its switches.
 
 use crate::{
     args,

@@ -14,7 +14,7 @@ use tokio_tungstenite::{
 /// Time without a message or a ping, which the bridge sends every 20 s, after which the connection is dead.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// What a request was for.
+/// The kind of a pending request.
 #[derive(Debug)]
 enum Asked {
     Sessions,
@@ -41,7 +41,7 @@ impl Feed {
         let (socket, _) = tokio_tungstenite::client_async(request, stream).await?;
         let mut feed = Self { socket, last_id: 0, asked: HashMap::new() };
         let initialize = json!({"protocolVersion": 1,
-            // The page asks; this only tells.
+            // The page answers approvals; this only notifies.
             "clientCapabilities": {"_meta": {"openagents": {"approvals": true}}},
             "clientInfo": {"name": "openagents-notifications", "version": env!("CARGO_PKG_VERSION")}});
         feed.send("initialize", initialize).await?;
@@ -50,7 +50,7 @@ impl Feed {
         Ok(feed)
     }
 
-    /// Calls `post` for all that is new, until the connection ends.
+    /// Calls `post` for each new event, until the connection ends.
     pub(super) async fn follow(
         mut self,
         notices: &mut Notices,

@@ -1,4 +1,4 @@
-//! What models and agents may read, as clients see it: the table of [`openagents_core::reading`], with its switches.
+//! Read access of models and agents, as clients see it: the table of [`openagents_core::reading`], with its switches.
 
 use openagents_core::{
     model::{SettingsError, SettingsStore},
@@ -52,7 +52,7 @@ pub(crate) fn table(settings: &dyn SettingsStore) -> PrivacyTable {
     PrivacyTable { rows: Readable::ALL.map(row).into() }
 }
 
-/// Sets a switch. The caller makes sure that no other change comes between.
+/// Sets a switch. Not atomic: callers serialise changes.
 pub(crate) fn set(settings: &dyn SettingsStore, change: PrivacyChange) -> Result<(), SettingsError> {
     let mut rules = ReadingRules::stored(settings);
     rules.set(change.switch, change.on);
