@@ -340,7 +340,7 @@ async fn what_a_model_here_has_read_stays_here_when_the_mode_changes() -> Result
     let told = sent(&far);
     assert!(!told.contains(OTHER), "{}", around(&told, OTHER));
     assert!(!told.contains(OWN), "{}", around(&told, OWN));
-    assert!(told.contains("left out"), "{told}");
+    assert!(told.contains("Answer omitted"), "{told}");
     // Its own answers are in its conversation.
     assert!(told.contains("Hello from the scripted model."), "{told}");
     Ok(())

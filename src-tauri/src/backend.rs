@@ -27,7 +27,7 @@ use tokio::time::sleep;
 const PORT_VARIABLE: &str = "OPENAGENTS_PORT";
 const DEFAULT_PORT: u16 = 9099;
 
-/// How long the window waits for another bridge to end.
+/// Time that the window waits for another bridge to end.
 const HAND_OVER: Duration = Duration::from_secs(1);
 
 /// The address of the bridge for the page, and the folder to open.

@@ -18,7 +18,7 @@ use std::{
 const LOCK_FILE: &str = "window.lock";
 const SOCKET_FILE: &str = "window.sock";
 
-/// How long a second start waits for the first to listen.
+/// Time that a second start waits for the first to listen.
 const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(20);
 /// Maximum bytes of a path, and the time to read it.
@@ -32,7 +32,7 @@ pub(crate) struct First {
     listener: UnixListener,
 }
 
-/// What a start finds.
+/// The outcome of a start.
 #[derive(Debug)]
 pub(crate) enum Start {
     First(First),
@@ -41,7 +41,7 @@ pub(crate) enum Start {
 }
 
 /// Becomes the first app on the data folder, or hands `folder` over to it. An error is not fatal: the window then shows
-/// what the bridge has to say.
+/// the bridge's error.
 pub(crate) fn start(home: &Path, folder: Option<&Path>) -> io::Result<Start> {
     create_folder(home)?;
     let (lock_file, socket) = (home.join(LOCK_FILE), home.join(SOCKET_FILE));
@@ -74,7 +74,7 @@ impl First {
             for stream in listener.incoming() {
                 match stream.and_then(read) {
                     Ok(folder) => on_start(folder),
-                    Err(error) => tracing::warn!(%error, "cannot read what another start wants"),
+                    Err(error) => tracing::warn!(%error, "cannot read the request of a second instance"),
                 }
             }
         };

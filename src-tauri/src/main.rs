@@ -64,7 +64,7 @@ fn first_app() -> Option<Start> {
     let directory = std::env::current_dir().unwrap_or_default();
     let folder = folder::named(std::env::args_os(), &directory);
     let started = instance::start(&data_folder()?, folder.as_deref());
-    started.inspect_err(|error| tracing::warn!(%error, "cannot look for another OpenAgents")).ok()
+    started.inspect_err(|error| tracing::warn!(%error, "cannot check for another instance")).ok()
 }
 
 /// Shows the window when the app is started again.

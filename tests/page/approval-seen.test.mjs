@@ -213,7 +213,7 @@ for (const screen of Object.keys(SCREENS)) {
     await context.test('an edit that is not shown whole can only be denied', async () => {
       for (const [name, content] of Object.entries(CUT)) {
         await stage.asking({ name: 'edit', title: name, kind: 'edit', content: content() }, {}, async () => {
-          await stage.place.getByText('Not shown whole', { exact: false }).waitFor();
+          await stage.place.getByText("Can't be shown in full", { exact: false }).waitFor();
           await stage.scroll({ jump: true });
           assert.equal(await stage.isAllowed(), false, name);
           await stage.shoot('too-long', name);

@@ -22,7 +22,7 @@ test('the token leaves the address bar at once and lasts as long as the tab', as
 
 test('a wrong token and a missing one each say what to do', async () => {
   for (const [address, sentence] of [
-    [`${server.origin}/#token=wrong`, 'This page is from an earlier start of OpenAgents. Open the address that openagents serve printed when it last started.'],
+    [`${server.origin}/#token=wrong`, 'OpenAgents was restarted. Open the address that openagents serve printed.'],
     [`${server.origin}/`, 'This page has no token. Run openagents serve and open the address it prints.'],
   ]) {
     const tab = await Tab.open(browser);

@@ -12,7 +12,7 @@ import { Tab } from './browser.mjs';
 import { PROGRAM } from './server.mjs';
 import { browser, fixture, restartServer, server, startServer } from './stage.mjs';
 
-const EARLIER = 'This page is from an earlier start of OpenAgents. Open the address that openagents serve printed when it last started.';
+const EARLIER = 'OpenAgents was restarted. Open the address that openagents serve printed.';
 const BROKEN = /WebSocket connection to .* failed|ERR_|status of \d+/;
 
 /** Its page sends home all that the browser keeps for the address. */
@@ -179,7 +179,7 @@ test('a tab that is reloaded on the page of such a program leaks nothing that a 
 
   await tab.page.reload();
   const said = tab.page.getByRole('alert').locator('p');
-  await said.getByText('an earlier start of OpenAgents').waitFor();
+  await said.getByText('OpenAgents was restarted').waitFor();
   assert.equal((await said.innerText()).replaceAll('`', ''), EARLIER);
   await tab.shoot('earlier-start');
   await tab.shootNarrow('earlier-start');

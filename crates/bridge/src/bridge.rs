@@ -62,9 +62,9 @@ const TURNS: Duration = Duration::from_secs(1);
 /// Its part for clients to get the last updates, at least.
 const CLIENTS: Duration = Duration::from_millis(500);
 
-/// How long a temporary bridge waits for another client.
+/// Time that a temporary bridge waits for another client.
 const UNUSED: Duration = Duration::from_secs(2);
-/// How often it looks.
+/// Interval at which it checks.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A running bridge. Dropping it without [`Bridge::shutdown`] stops it at once, without waiting for turns or clients.

@@ -17,8 +17,8 @@ const CLAIM_FILE: &str = "bridge.next";
 /// Name of the file with the address and the token of the running bridge, which only its owner can read.
 pub const ADDRESS_FILE: &str = "bridge.json";
 
-/// What a running bridge tells the programs of its user. Address and token are written together: a client never offers
-/// the token of one bridge at the address of another.
+/// The announcement of a running bridge to the programs of its user. Address and token are written together: a client
+/// never offers the token of one bridge at the address of another.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Announcement {
     /// The loopback address.

@@ -65,7 +65,7 @@ enum Ended {
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Editor<R, W> {
-    /// Carries frames both ways at once: a side that does not read holds up only what is meant for it.
+    /// Copies frames in both directions concurrently, so that a slow reader blocks only its own direction.
     async fn talk_to<S>(&mut self, bridge: WebSocketStream<S>) -> anyhow::Result<Ended>
     where
         S: AsyncRead + AsyncWrite + Unpin,

@@ -1,4 +1,4 @@
-//! `openagents privacy`: what models and agents may read, as a table, and its switches.
+//! `openagents privacy`: read access of models and agents, as a table, and its switches.
 
 use crate::{
     args,
@@ -46,7 +46,7 @@ fn lines(table: &Value) -> Vec<String> {
     let all: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(rows).collect();
     let mut lines = output::columns(&all);
     lines.push("\nHosted agents run their own programs, such as Codex and Claude Code. They also get what a person sends them.".to_owned());
-    lines.push("Change with `openagents privacy --allow SWITCH` or `--deny SWITCH`; it holds from the next prompt on.".to_owned());
+    lines.push("Change with `openagents privacy --allow SWITCH` or `--deny SWITCH`; it applies from the next prompt.".to_owned());
     lines
 }
 

@@ -14,8 +14,7 @@ pub(crate) fn ask(question: &str, flag: &str) -> anyhow::Result<bool> {
     Ok(is_yes(&answer))
 }
 
-/// Prints a question; the answer is typed on the same line. What was typed before is discarded: it answers something
-/// else.
+/// Prints a question; the answer is typed on the same line. Input typed before the question is discarded.
 pub(crate) fn put(question: &str) -> std::io::Result<()> {
     #[cfg(unix)]
     if let Err(error) = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush) {

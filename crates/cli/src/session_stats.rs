@@ -1,4 +1,4 @@
-//! `openagents sessions stats`: what of other agents' sessions was found and read.
+//! `openagents sessions stats`: other agents' sessions that were found and read.
 
 use crate::{output, surroundings};
 use openagents_core::{
@@ -39,7 +39,7 @@ pub(crate) fn stats(only: Option<Provider>, tokens: bool, as_json: bool) -> anyh
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is known of an agent's sessions.
+/// The numbers of an agent's sessions.
 struct Agent {
     provider: Provider,
     sessions: usize,

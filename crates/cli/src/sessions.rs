@@ -42,7 +42,7 @@ fn list(filter: &Filter) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if rows.is_empty() {
-        output::line("No sessions. `openagents sessions stats` says whose are looked for.")?;
+        output::line("No sessions found. Run `openagents sessions stats` to list the agents searched.")?;
     }
     let now = output::now_ms();
     let width = rows.iter().map(|row| row.provider.display_name().len()).max().unwrap_or_default();

@@ -50,7 +50,7 @@ mod tests {
         insta::assert_snapshot!(asked(false, &files, true), @r"
         Trust this folder?
           Codex (/bin/codex) starts in /w/app
-          It brings:
+          It contains:
           - .claude/settings.json
               hook Stop: make\u{1b}
           - .mcp.json
@@ -60,18 +60,18 @@ mod tests {
         insta::assert_snapshot!(asked(true, &files, false), @r"
         Trust this folder?
           Codex (/bin/codex) starts in /w/app
-          It was trusted before; since then these files have changed:
+          Changed since you trusted it:
           - .claude/settings.json
               hook Stop: make\u{1b}
           - .mcp.json
               server a: node a.js
           - AGENTS.md (instructions)
-          Agents would read something here that cannot be shown whole, so this folder cannot be trusted. Remove or shorten what is marked, then send the prompt again.
+          This folder can't be trusted: some agent settings can't be shown in full. Remove or shorten the marked files, then send the prompt again.
         ");
         insta::assert_snapshot!(asked(false, &[], true), @r"
         Trust this folder?
           Codex (/bin/codex) starts in /w/app
-          It brings no settings for agents.
+          This folder has no agent settings.
         ");
         let odd = json!({"title": "Trust this folder?", "rawInput": {"workspace": 1}});
         assert_eq!(question(&odd).len(), 2);

@@ -44,7 +44,7 @@ pub(crate) fn run(command: &args::Workspaces) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows what a folder brings, and trusts that once a person at the terminal agrees.
+/// Shows the agent settings of a folder, and trusts it once a person at the terminal agrees.
 fn trust(path: &Path, yes: bool) -> anyhow::Result<ExitCode> {
     let path = path.canonicalize().with_context(|| shown(path))?;
     let seen = look(&path).with_context(|| shown(&path))?;
@@ -52,7 +52,7 @@ fn trust(path: &Path, yes: bool) -> anyhow::Result<ExitCode> {
     if !seen.complete {
         anyhow::bail!("{} cannot be trusted", shown(&path));
     }
-    if !yes && !ask("Trust it?", "--yes trusts it without a question")? {
+    if !yes && !ask("Trust it?", "use --yes to skip the question")? {
         return Ok(ExitCode::FAILURE);
     }
     let answer = Endpoint::open(TRUST)?.command(TrustCommand::Add { path: path.clone(), seen })?;
@@ -78,11 +78,11 @@ fn lines(snapshot: &Value, now: i64) -> Vec<String> {
     }
 }
 
-/// Says what a folder brings.
+/// Returns the agent settings of a folder in lines.
 fn brings(path: &Path, files: &AgentFiles) -> Vec<String> {
     let mut lines = vec![match files.files.is_empty() {
-        true => format!("{} brings no settings for agents.", shown(path)),
-        false => format!("{} brings:", shown(path)),
+        true => format!("{} has no agent settings.", shown(path)),
+        false => format!("{} contains:", shown(path)),
     }];
     lines.extend(files.lines(false).iter().map(|line| output::printable(line)));
     lines
@@ -121,7 +121,7 @@ mod tests {
         let mut lines = brings(Path::new("/w/app"), &files);
         lines.extend(trusted(Path::new("/w/app"), &json!({"coveredBy": "/w"})));
         insta::assert_snapshot!(lines.join("\n"), @"
-        /w/app brings:
+        /w/app contains:
         - .mcp.json
             mcpServers.a.command: node a.js
         Trusted  /w/app

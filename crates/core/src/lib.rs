@@ -32,10 +32,10 @@
 //! | 3 | `repository` | what a repository says about itself |
 //! | 3 | `route` | who answers a prompt |
 //! | 3 | `tool` | the `Tool` trait, limits, registry, running a call |
-//! | 3 | `trust` | what a folder brings to agents, and what trust covers |
+//! | 3 | `trust` | the agent settings in a folder, and the folders that trust covers |
 //! | 4 | `builtin` | the seven tools over workspace and history |
 //! | 4 | `find` | places in code and history that answer a question |
-//! | 4 | `reading` | what models and agents may read |
+//! | 4 | `reading` | read access of models and agents |
 //! | 5 | `agent` | the agent loop, and agents as providers |
 //! | 5 | `survey` | workspace, history, findings and repository as one run sees them |
 //! | 6 | `delegate` | `delegate.run`: handing a task to another agent |

@@ -162,7 +162,7 @@ pub(crate) mod recall {
     pub(crate) const BEHIND: usize = 5;
 }
 
-/// What a repository says about itself.
+/// The repository's own description: README and manifests.
 pub(crate) mod repository {
     /// Lines of a README or manifest that a plan reads: the introduction.
     pub(crate) const SPAN_LINES: u64 = 50;
@@ -192,7 +192,7 @@ pub(crate) mod walk {
     pub(crate) const RULE_FILE: u64 = 256 << 10;
 }
 
-/// What a folder brings to agents.
+/// The agent settings in a folder.
 pub(crate) mod trust {
     /// Bytes of a file that are read; of a larger script, size and time of change count too.
     pub(crate) const FILE: u64 = 1 << 20;

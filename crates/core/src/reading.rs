@@ -1,4 +1,4 @@
-//! What models and agents may read: one table, and the switches that a person sets in it.
+//! Read access of models and agents: one table, and the switches that a person sets in it.
 //!
 //! | | model on this machine | model elsewhere | hosted agent |
 //! |---|---|---|---|
@@ -20,7 +20,7 @@ use std::{path::Path, sync::Arc};
 /// The key of [`ReadingRules`] among the settings.
 pub const READING_SETTINGS: &str = "privacy";
 
-/// Who reads.
+/// A kind of reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reader {
@@ -32,7 +32,7 @@ pub enum Reader {
     Hosted,
 }
 
-/// What is read.
+/// A kind of data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Readable {

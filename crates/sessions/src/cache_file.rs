@@ -1,16 +1,16 @@
-//! A database file that can be made anew at any time, and that several processes share.
+//! A disposable database file, shared by several processes: it is recreated when damaged.
 
 use crate::store::create_private;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use std::{path::Path, time::Duration};
 
-/// How long a statement waits for another process.
+/// Time that a statement waits for another process.
 const BUSY: Duration = Duration::from_secs(5);
 
 /// A kind of such a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CacheFile {
-    /// Named when the file is made anew.
+    /// Named when the file is recreated.
     pub(crate) what: &'static str,
     /// A file of another version counts as damaged.
     pub(crate) version: u32,
@@ -19,7 +19,7 @@ pub(crate) struct CacheFile {
 }
 
 impl CacheFile {
-    /// Opens the file; makes it anew if it is damaged. Blocks.
+    /// Opens the file; recreates it if it is damaged. Blocks.
     pub(crate) fn open(&self, path: &Path) -> rusqlite::Result<Connection> {
         self.connect(path).or_else(|error| self.renew(path, &error))
     }
@@ -27,7 +27,7 @@ impl CacheFile {
     /// Replaces the file by an empty one, unless it is only busy. A process that still has the old one keeps using it.
     pub(crate) fn renew(&self, path: &Path, error: &rusqlite::Error) -> rusqlite::Result<Connection> {
         if !matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) {
-            tracing::warn!(%error, path = %path.display(), "{} is made anew", self.what);
+            tracing::warn!(%error, path = %path.display(), "recreating {}", self.what);
             for suffix in ["", "-wal", "-shm"] {
                 let mut file = path.as_os_str().to_owned();
                 file.push(suffix);

@@ -1,4 +1,4 @@
-//! What a person has noted about other agents' sessions: a title, pinned, archived. Their logs stay as they are.
+//! The person's labels of other agents' sessions: title, pinned, archived. Their logs are not changed.
 
 use crate::store::{Store, StoreError, TranscriptLabel};
 use openagents_core::history::{Provider, SessionKey};

@@ -20,7 +20,7 @@
 //! | 1 | `scope` | the session or delegate of an update |
 //! | 1 | `wake` | waking connections |
 //! | 2 | `store` | sessions, updates, approvals and decisions in SQLite; one thread writes |
-//! | 3 | `cache_file` | a database file that can be made anew |
+//! | 3 | `cache_file` | a disposable database file |
 //! | 3 | `changes` | changes in the list of sessions |
 //! | 3 | `error` | `SessionError` |
 //! | 3 | `labels` | what a person has noted about other agents' sessions |

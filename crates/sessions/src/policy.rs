@@ -13,7 +13,7 @@ pub struct Policy {
     /// Prompts may be routed to external agents and models that were not named.
     #[serde(alias = "allowExternalLlms")]
     pub allow_external_llms: bool,
-    /// Who gets the answers, for a delegate's session: its models read no more than that reader may.
+    /// The reader of a delegate's answers, whose limits apply to the delegate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answers: Option<Reader>,
 }

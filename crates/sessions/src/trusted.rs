@@ -22,11 +22,11 @@ pub struct TrustedWorkspaces {
 /// Whether agents may start in a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// A person trusts it, and has seen what it brings.
+    /// A person trusts it, and has seen its agent settings.
     Trusted,
     /// No trusted workspace covers it.
     Unknown,
-    /// A trusted workspace covers it, but it brings something there that no person has seen. That is marked.
+    /// A trusted workspace covers it, but it has agent settings that no person has seen. They are marked.
     Changed,
 }
 
@@ -69,8 +69,8 @@ impl TrustedWorkspaces {
         }
     }
 
-    /// Stores that a person trusts a folder, which is canonical, with what it brings. In a workspace that covers it
-    /// already, that is added there. Blocks.
+    /// Stores that a person trusts a folder, which is canonical, with its agent settings. If a trusted workspace covers
+    /// it, they are added there. Blocks.
     pub(crate) fn trust(&self, folder: &Path, brings: &AgentFiles, by: &str) -> Result<PathBuf, StoreError> {
         let covering = self.list().into_iter().filter_map(|row| Some((place(&row.path, folder)?, row.path)));
         let nearest = covering.max_by_key(|(_, path)| path.components().count());

@@ -14,7 +14,7 @@ use tokio_tungstenite::{
 /// Time without a message or a ping, which the bridge sends every 20 s, after which the connection is dead.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// What a request was for.
+/// The kind of a pending request.
 #[derive(Debug)]
 enum Asked {
     Sessions,
@@ -41,7 +41,7 @@ impl Feed {
         let (socket, _) = tokio_tungstenite::client_async(request, stream).await?;
         let mut feed = Self { socket, last_id: 0, asked: HashMap::new() };
         let initialize = json!({"protocolVersion": 1,
-            // The page asks; this only tells.
+            // The page answers approvals; this only notifies.
             "clientCapabilities": {"_meta": {"openagents": {"approvals": true}}},
             "clientInfo": {"name": "openagents-notifications", "version": env!("CARGO_PKG_VERSION")}});
         feed.send("initialize", initialize).await?;
@@ -50,7 +50,7 @@ impl Feed {
         Ok(feed)
     }
 
-    /// Calls `post` for all that is new, until the connection ends.
+    /// Calls `post` for each new event, until the connection ends.
     pub(super) async fn follow(
         mut self,
         notices: &mut Notices,
@@ -62,7 +62,7 @@ impl Feed {
 
     /// Takes one message. Returns false at the end of the connection.
     async fn step(&mut self, notices: &mut Notices, post: &mut impl FnMut(Notice)) -> anyhow::Result<bool> {
-        let next = tokio::time::timeout(SILENCE, self.socket.next()).await.context("it is silent")?;
+        let next = tokio::time::timeout(SILENCE, self.socket.next()).await.context("no message for 60 s")?;
         let Some(message) = next.transpose()? else { return Ok(false) };
         let Message::Text(text) = message else { return Ok(true) };
         let frame: Value = serde_json::from_str(&text)?;

@@ -1,4 +1,4 @@
-//! What is worth a notification, from what the bridge tells its clients.
+//! Chooses notifications from bridge events.
 
 use openagents_core::visible::escaped;
 use serde_json::Value;
@@ -16,7 +16,7 @@ pub(crate) struct Notice {
     pub(crate) body: String,
 }
 
-/// What was seen and told so far, over all connections.
+/// Events already notified, over all connections.
 #[derive(Debug, Default)]
 pub(crate) struct Notices {
     /// By session with a turn or pending approvals: whether a turn runs, and the number of approvals.
@@ -25,7 +25,7 @@ pub(crate) struct Notices {
     told: HashSet<String>,
 }
 
-/// What a list of sessions says.
+/// News from a list of sessions.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ListNews {
     /// Ended turns.

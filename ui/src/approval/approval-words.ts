@@ -57,7 +57,7 @@ export function canApprove({ command, cut }: Approval): boolean {
 
 /** Says why it cannot be approved. */
 export function whyNot({ command }: Approval): string {
-  if (command === undefined) return 'Not shown whole. Deny it, or ask the agent for smaller changes.';
+  if (command === undefined) return "Can't be shown in full. Deny it, or ask the agent for smaller changes.";
   if (command.text === undefined) return 'An earlier version asked this; Resume makes the agent ask again.';
   return `Too long to read: ${plural(Math.ceil((command.omitted ?? 0) / 1024), 'KB', 'KB')} more. Deny it, or ask the agent to put it into a file.`;
 }

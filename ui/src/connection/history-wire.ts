@@ -44,7 +44,7 @@ export interface PastChanges {
   all?: boolean;
 }
 
-/** What is indexed and shown of other agents' sessions. */
+/** The state and the settings of other agents' sessions. */
 export interface HistorySnapshot {
   /** They are indexed for search. */
   index: boolean;

@@ -41,7 +41,7 @@ export function refusal(state: LinkState & { name: 'refused' | 'removed' }): str
 
 const REFUSALS: Record<Refusal, string> = {
   'no-token': 'This page has no token. Run `openagents serve` and open the address it prints.',
-  'bad-token': 'This page is from an earlier start of OpenAgents. Open the address that `openagents serve` printed when it last started.',
+  'bad-token': 'OpenAgents was restarted. Open the address that `openagents serve` printed.',
   unpaired: 'This device is no longer paired.',
 };
 

@@ -2,8 +2,8 @@ import { SCOPES, type Scope } from '../connection/devices-wire';
 
 export const SCOPE_WORDS: Readonly<Record<Scope, { name: string; does: string }>> = {
   view: { name: 'View', does: 'Sees every session. Changes nothing.' },
-  prompt: { name: 'Prompt', does: 'Also starts, prompts and stops sessions. What an agent does without asking, a prompt can make it do.' },
-  approve: { name: 'Approve', does: 'Also answers approvals: agents run commands on its word.' },
+  prompt: { name: 'Prompt', does: 'Also starts, prompts and stops sessions. A prompt can make an agent do anything it does without asking.' },
+  approve: { name: 'Approve', does: 'Also answers approvals, so agents run the commands it allows.' },
   admin: { name: 'Admin', does: 'Also deletes sessions, changes settings, models and agents, and allows other devices.' },
 };
 

@@ -1,6 +1,6 @@
 import { patternOf } from './matches';
 
-/** What is on the page and not part of the text: icons, numbers of lines, words for screen readers, buttons in a text. */
+/** Elements on the page, not part of the text: icons, numbers of lines, words for screen readers, buttons in a text. */
 const ASIDE = '[aria-hidden="true"], .unseen, [data-aside]';
 /** Elements that end a line of text. */
 const BLOCKS = 'p, div, li, pre, h1, h2, h3, h4, tr, td, th, dt, dd, section, article, header, figure, figcaption, button, summary, br, blockquote';
@@ -43,7 +43,7 @@ export function rangesIn(element: Element, pattern: RegExp): Range[] {
   return ranges;
 }
 
-/** What to mark in a list. */
+/** The occurrences to mark in a list. */
 export interface Marked {
   query: string;
   /** Whether the row at a place has occurrences. */

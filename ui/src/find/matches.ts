@@ -25,7 +25,7 @@ export function countInRow(row: Row, pattern: RegExp): number {
   return fieldsOf(row).reduce((sum, { text }) => sum + countIn(text, pattern), 0);
 }
 
-/** What has to be unfolded for an occurrence of a row to be on screen. */
+/** Returns the parts to unfold so that an occurrence of a row is on screen. */
 export function foldsAround(row: Row, pattern: RegExp, nth: number): readonly Fold[] {
   let before = 0;
   for (const { text, folds } of fieldsOf(row)) {

@@ -21,7 +21,7 @@ const CONTEXT = 3;
 /** Rows are replaced, not changed. */
 const known = new WeakMap<Row, readonly Field[]>();
 
-/** What can be found in a row, also what it does not show. */
+/** Returns the searchable text of a row, including hidden parts. */
 export function fieldsOf(row: Row): readonly Field[] {
   let fields = known.get(row);
   if (fields === undefined) {

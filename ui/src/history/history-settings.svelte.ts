@@ -16,7 +16,7 @@ export interface Change {
   include?: Excluded;
 }
 
-/** What is indexed and shown of other agents' sessions, from the bridge's snapshots. */
+/** The state and the settings of other agents' sessions, from the bridge's snapshots. */
 export class HistorySettings extends SnapshotClient<HistorySnapshot> {
   constructor(link: Link) {
     super(link, METHODS.history, 'settings');

@@ -6,7 +6,7 @@ import { pastKey } from '../session/entry';
 import { withChanges } from '../session/newest';
 import { Transcript } from './transcript.svelte';
 
-/** How far a list was read. */
+/** The read part of a list. */
 interface Progress {
   /** Everything that changed since then has been read, in milliseconds since the epoch. */
   reached: number;

@@ -10,7 +10,7 @@ import { findRow, type Row } from '../timeline/rows';
 
 /** Rows are numbered from here, so that those of earlier parts have smaller numbers, and those of another place others. */
 const MIDDLE = 1_000_000_000;
-/** Milliseconds between two looks at a session that may still grow: the bridge tells of changes, unless it is older. */
+/** Poll interval of a session that may still grow, in milliseconds. A current bridge also sends its changes. */
 const LOOK = 10_000;
 /** The code of JSON-RPC for a method that the other side does not have. */
 const METHOD_NOT_FOUND = -32601;

@@ -25,7 +25,7 @@ export interface Lists {
 
 type Target = Pick<Entry, 'key' | 'id' | 'provider'>;
 
-/** What a person changes in the list of sessions: names, pins, archived and deleted ones. */
+/** The person's changes in the list of sessions: names, pins, archived and deleted ones. */
 export class Labels {
   /** The last actions that can be undone, and those that failed. */
   messages = $state.raw<readonly Message[]>([]);

@@ -9,7 +9,7 @@ export interface FoundSession extends PastSession {
   line: number;
   matches: number;
   snippet?: string;
-  /** What has the words. */
+  /** The kind of text that has the words. */
   kind?: FoundKind;
 }
 

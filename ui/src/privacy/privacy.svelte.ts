@@ -3,7 +3,7 @@ import type { PrivacySnapshot } from '../connection/privacy-wire';
 import { SnapshotClient } from '../connection/snapshot-client.svelte';
 import { METHODS } from '../connection/wire';
 
-/** What models and agents may read, from the bridge's snapshots. */
+/** Read access of models and agents, from the bridge's snapshots. */
 export class Privacy extends SnapshotClient<PrivacySnapshot> {
   constructor(link: Link) {
     super(link, METHODS.privacy);

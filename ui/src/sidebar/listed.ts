@@ -1,7 +1,7 @@
 import { merged } from '../session/newest';
 import type { Entry } from '../session/entry';
 
-/** What was read of a list, newest first. */
+/** The read part of a list, newest first. */
 export interface Loaded {
   entries: readonly Entry[];
   /** Everything that changed since then has been read, in milliseconds since the epoch. */

@@ -66,7 +66,7 @@ function narrowed(spans: readonly Span[]): Span[] {
   return drawn;
 }
 
-/** What is left of a line after each carriage return has begun it anew; one at its end changes nothing. */
+/** Returns the visible part of a line after its carriage returns; one at its end changes nothing. */
 function lastWritten(line: string): string {
   let end = line.length;
   while (line[end - 1] === '\r') end -= 1;

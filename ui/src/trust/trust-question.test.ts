@@ -48,5 +48,5 @@ test('what a row waits for', () => {
 
 test('the outcome says what was decided, and where', () => {
   expect(trustOutcome(approval({ state: 'answered', optionId: 'trust', by: 'Desktop' }))).toBe('Trusted on Desktop');
-  expect(trustOutcome(approval({ state: 'answered', optionId: 'not-now' }))).toBe('Not now, chosen on another device');
+  expect(trustOutcome(approval({ state: 'answered', optionId: 'not-now' }))).toBe('Declined on another device');
 });

@@ -7,7 +7,7 @@ import { baseName } from '../words/paths';
 export interface AgentFile {
   path: string;
   kind: 'settings' | 'servers' | 'folder' | 'instructions';
-  /** What it makes agents do, one line each. */
+  /** Its settings, one line each. */
   says: string[];
   /** New, or changed since the folder was trusted. */
   changed?: boolean;
@@ -22,7 +22,7 @@ export interface TrustQuestion {
   /** The folder was trusted before, and some of its files have changed. */
   again: boolean;
   files: AgentFile[];
-  /** Everything was read and is told whole; otherwise the folder cannot be trusted. */
+  /** All settings were read and can be shown in full. If false, the folder cannot be trusted. */
   complete: boolean;
 }
 
@@ -39,16 +39,16 @@ export const trustTitle = ({ workspace }: TrustQuestion): string => `Trust “${
 /** `Trusted on Desktop` */
 export function trustOutcome({ optionId, by }: Approval): string {
   const where = by || 'another device';
-  return optionId === 'trust' ? `Trusted on ${where}` : `Not now, chosen on ${where}`;
+  return optionId === 'trust' ? `Trusted on ${where}` : `Declined on ${where}`;
 }
 
 /** Whether an approval can be answered from here: a folder is trusted on the computer itself, whatever a device may do. */
 export const isAnsweredHere = ({ subject }: Approval, { device }: Pick<Access, 'device'>): boolean => subject !== 'trust' || device === null;
 
-/** What an approval gives. */
+/** The kind of answer that an approval needs. */
 const given = ({ subject }: Approval): 'trust' | 'approval' => (subject === 'trust' ? 'trust' : 'approval');
 
-/** What the first pending one of some approvals gives; null if none is pending. */
+/** The kind of answer that the first pending approval needs; null if none is pending. */
 export function awaited(approvals: readonly Approval[]): 'trust' | 'approval' | null {
   const pending = approvals.find(({ state }) => state === 'pending');
   return pending === undefined ? null : given(pending);

@@ -62,7 +62,7 @@ impl Identity {
     }
 }
 
-/// What a command names in the workspace.
+/// The files and folders of the workspace that a command names.
 #[derive(Debug, Default)]
 struct Named {
     /// Its files, in their present state.

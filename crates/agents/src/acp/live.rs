@@ -205,7 +205,7 @@ impl Live {
                 return false;
             }
             (stage.prompt, stage.cancel_deadline, stage.idle_since) = (None, None, now);
-            // What a person said with a denial: the protocol's answer has no room for it.
+            // The message of a denial; ACP's response has no field for it.
             let message =
                 stage.turn.as_mut().map(|turn| std::mem::take(&mut turn.message)).unwrap_or_default();
             match (&stage.session, &result) {

@@ -1,5 +1,5 @@
-//! Which programs "always" may be offered for: those that only print or count, and do the same each time, whatever an
-//! agent writes in between. Any other may start programs, or be one of the agent's choice.
+//! Programs for which "always" may be offered. They only print or count, so files that an agent writes cannot change
+//! what they do.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What an agent asks to do by itself, in words that a person reads whole before allowing it.
+//! The description of an action that the agent takes itself, which a person reads in full before allowing it.
 
 use openagents_core::{
     approval::ApprovalCommand,

@@ -158,8 +158,8 @@ impl Live {
             Ok(call) => call,
             Err(error) => return self.connection.respond(&id, Err(RpcError::invalid_params(error))),
         };
-        // Options of an unknown kind are dropped, and "always": a rule for what an agent does by itself could be neither
-        // held to its words nor revoked.
+        // Options of an unknown kind are dropped, and "always": we could neither enforce nor revoke a rule for what
+        // the agent does itself.
         let options = params["options"].as_array().into_iter().flatten();
         let options = options.filter_map(|option| serde_json::from_value(option.clone()).ok()).map(option);
         let options: Vec<_> = options.filter(|option| option.kind != OptionKind::AllowAlways).collect();

@@ -50,7 +50,7 @@ pub(super) struct Turn {
     pub(super) done: mpsc::Sender<PromptOutcome>,
     /// A person has rejected something.
     pub(super) refused: bool,
-    /// What the person said with it. The agent gets it as a prompt when it has ended the current one.
+    /// The message of the denial. The agent gets it as a prompt when it has ended the current one.
     pub(super) message: String,
 }
 

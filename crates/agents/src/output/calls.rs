@@ -216,7 +216,7 @@ impl Calls {
         }
     }
 
-    /// What is known of an open call: its permission request need not repeat it.
+    /// Returns the known details of an open call, which its permission request need not repeat.
     pub(super) fn details(&self, their_id: &str) -> ToolCallDetails {
         let Some(call) = self.by_their_id.get(their_id).map(|at| &self.calls[*at]) else {
             return ToolCallDetails::default();

@@ -22,7 +22,7 @@ pub(crate) struct Groups {
 #[derive(Debug, Default)]
 struct Running {
     groups: Vec<Weak<Group>>,
-    /// What groups have let go of.
+    /// Detached processes.
     left: Family,
     ended: bool,
 }
@@ -41,15 +41,14 @@ impl Groups {
         Ok((group, streams))
     }
 
-    /// Lets go of what a group has started outside of itself, such as a server in a session of its own: it goes on when
-    /// the group is stopped, until [`Self::end`].
+    /// Detaches processes that a group started in other sessions, such as a server. They keep running when the group
+    /// stops, until [`Self::end`].
     pub(crate) fn let_go(&self, group: &Group) {
         let left = group.let_go();
         self.running.lock().left.extend(left);
     }
 
-    /// Stops all groups, including those already stopping and what was let go. Blocks for little more than
-    /// 2 s.
+    /// Stops all groups, including those already stopping, and detached processes. Blocks for little more than 2 s.
     pub(crate) fn end(&self) {
         let (groups, left) = {
             let mut running = self.running.lock();

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 /// Shortest time between two snapshots for one connection.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// What a client with a scope gets.
+/// Returns the snapshot for a client with a scope.
 type Snapshot = Box<dyn Fn(Scope) -> Value + Send + Sync>;
 
 /// A changing snapshot and its watchers.

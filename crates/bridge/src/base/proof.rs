@@ -1,13 +1,13 @@
 //! Proof that a program is the bridge of a token, given before it is sent that token.
 //!
-//! Nothing but its port names the bridge on loopback, and any program may take the port of a bridge that crashed. A
+//! On loopback only its port identifies the bridge, and any program can take the port of a bridge that crashed. A
 //! client therefore sends a nonce first, and its token only to a program that returns the HMAC-SHA-256 of nonce and
 //! port. The nonce makes every proof a new one; the port makes that of a bridge on another port useless to the program
 //! that asked it for one.
 //!
 //! The key is the SHA-256 of the token. The bridge stores that of devices and tabs anyway, so it can prove itself after
-//! a restart and still stores no token: who reads the data folder could pass for the bridge, but not log in. An HMAC
-//! reveals nothing about its key, and the key nothing about the 256 random bits that it is the hash of.
+//! a restart and still stores no token: reading the data folder is enough to impersonate the bridge, but not to log in.
+//! An HMAC reveals nothing about its key, and the key nothing about the 256 random bits that it is the hash of.
 //!
 //! A connection over TLS needs no proof: its certificate is one.
 

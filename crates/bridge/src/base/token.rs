@@ -15,7 +15,7 @@ const TOKEN_BYTES: usize = 32;
 /// Characters of a token.
 pub(crate) const TOKEN_DIGITS: usize = 2 * TOKEN_BYTES;
 
-/// The local token, and its file. New at every start: one that another program has heard is worth nothing afterwards.
+/// The local token, and its file. New at every start, so a leaked token is valid only until the next start.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Token {
     pub(crate) text: String,

@@ -103,7 +103,7 @@ impl Apps {
         its.map(|(_, app)| app.pass.clone()).collect()
     }
 
-    /// Closes the connections to those of our addresses whose network may be another one; the apps may ask again. Returns
+    /// Closes the connections to those of our addresses whose network may have changed; the apps may ask again. Returns
     /// whether there was any.
     pub(crate) fn end_at(&mut self, is_elsewhere: impl Fn(IpAddr) -> bool) -> bool {
         let before = self.allowed.len();

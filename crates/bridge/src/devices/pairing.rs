@@ -29,12 +29,12 @@ const PAST: usize = 8;
 /// Wrong codes that one address may send per [`GUESSES_IN`].
 const GUESSES: usize = 5;
 const GUESSES_IN: Duration = Duration::from_secs(60);
-/// Addresses whose guesses are counted; a new one replaces that of the oldest guess. No number of addresses or guesses ends
-/// the code or keeps another device from it: someone else could deny every pairing. A code has 40 bits and lasts for five
+/// Maximum number of addresses with counted guesses; the oldest is evicted. Wrong guesses never invalidate the code or
+/// lock out other devices: that would let an attacker block every pairing. A code has 40 bits and lasts for five
 /// minutes, and a person compares six digits before a device is allowed.
 const ADDRESSES: usize = 1024;
 
-/// Why a code is not accepted.
+/// The reason why a code is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CodeRefusal {
     Wrong,

@@ -174,8 +174,9 @@ impl Devices {
         self.state().apps.access(address)
     }
 
-    /// Files an access request for the iOS app `name` at `address`, which wants `session`. The oldest one makes room when
-    /// too many are pending. Another call for the same address joins its pending request, and may add the session.
+    /// Files an access request for the iOS app `name` at `address`, which wants `session`. Evicts the oldest pending
+    /// request when there are too many. Another call for the same address joins its pending request, and may add the
+    /// session.
     pub(crate) fn request_access(
         &self,
         address: PhoneAddress,
@@ -196,8 +197,8 @@ impl Devices {
         !self.state().apps.is_empty()
     }
 
-    /// Ends the access of iOS apps at those of our addresses whose network may be another one: there the address of a phone
-    /// may belong to another device.
+    /// Ends the access of iOS apps at those of our addresses whose network may have changed: there the address of a
+    /// phone may now belong to another device.
     pub(crate) fn end_apps(&self, is_elsewhere: impl Fn(IpAddr) -> bool) {
         if self.state().apps.end_at(is_elsewhere) {
             tracing::info!("network changed: iOS apps must be allowed again");

@@ -19,7 +19,7 @@ pub(crate) enum Outcome {
     Declined,
     /// Timed out.
     Expired,
-    /// Made room for newer requests; it may be asked again.
+    /// Evicted by newer requests; it may be asked again.
     Displaced,
 }
 

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, params};
 use serde_json::Value;
 use std::{path::PathBuf, time::Duration};
 
-/// How long a read waits for another process's lock.
+/// Time that a read waits for another process's lock.
 const BUSY: Duration = Duration::from_secs(1);
 
 /// The settings in a store.
@@ -42,7 +42,7 @@ impl SettingsStore for Settings {
     }
 }
 
-/// The settings in the data folder of a bridge that may run: read only, for programs that are no clients of it.
+/// The settings in the data folder of a bridge that may run: read only, for programs that are not its clients.
 #[derive(Debug, Clone)]
 pub struct StoredSettings(pub PathBuf);
 

@@ -2,11 +2,11 @@
 //!
 //! A tab exchanges the token of the bridge's start, which is in the address that is opened, for two others:
 //!
-//! - The *tab token* connects, and is valid after a restart too: a page goes on by itself. The page holds it in memory
-//!   alone. Its SHA-256 is stored, as for a device; with it the bridge proves itself to the page ([`crate::base::proof`])
-//!   before it is sent the token.
-//! - The *reload token* is kept by the browser, for a page that is reloaded, and is only good for another exchange. A
-//!   program that takes the port of a bridge that crashed can read it with a page of its own, so no later bridge knows it.
+//! - The *tab token* connects, and is valid after a restart too, so that a page reconnects by itself. It is held only
+//!   in the memory of the page. Its SHA-256 is stored, as for a device; with it the bridge proves itself to the page
+//!   ([`crate::base::proof`]) before it is sent the token.
+//! - The *reload token* is kept by the browser, for a page that is reloaded, and is only good for another exchange.
+//!   It is invalid after a restart: a program on the port of a crashed bridge could read it with its own page.
 
 use crate::base::{error::Fault, token::hash, token::new_token};
 use openagents_core::model::SettingsStore;
@@ -20,7 +20,7 @@ const SETTING: &str = "tabs";
 /// Most starts whose tab tokens are valid. A page that was away for more is opened again.
 const MOST: usize = 16;
 
-/// What the tabs of one start of the bridge have; the answer to the exchange.
+/// The tokens of the tabs of one bridge start; the answer to the exchange.
 #[derive(Serialize)]
 pub(crate) struct TabTokens {
     /// The tab token.
@@ -54,7 +54,8 @@ impl Tabs {
         Ok(Self { store, own, hashes, is_stored: tokio::sync::Mutex::new(false) })
     }
 
-    /// Returns the tokens of this start. Stored with the first call: a start without tabs takes no other's room.
+    /// Returns the tokens of this start. Stored with the first call, so that a start without tabs does not displace
+    /// older tokens.
     pub(crate) async fn tokens(&self) -> Result<&TabTokens, Fault> {
         let mut is_stored = self.is_stored.lock().await;
         if !*is_stored {

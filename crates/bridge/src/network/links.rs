@@ -1,4 +1,4 @@
-//! The networks behind the served addresses: another one may have the same address for this computer.
+//! The networks behind the served addresses. In another network this computer may have the same address.
 
 use openagents_sessions::store::now_ms;
 use std::{
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 /// The wall clock runs on while the computer sleeps. A larger difference to the other clock means that it slept.
 const ASLEEP: Duration = Duration::from_secs(10);
 
-/// What is known about the network of an address.
+/// The known facts about the network of an address.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Link {
     interface: String,
@@ -47,7 +47,7 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Returns whether the network of an address of ours may be another one since the last call, or none: see
+    /// Returns whether one of our addresses may have changed its network, or lost it, since the last call: see
     /// [`Links::changed`].
     pub(crate) fn elsewhere(
         &mut self,
@@ -58,8 +58,8 @@ impl Links {
         move |at| !served.contains(&at) || changed.contains(&at)
     }
 
-    /// Returns the addresses, of those now `served`, whose network may be another one since the last call: another gateway
-    /// or interface, or any after the computer slept.
+    /// Returns those of the `served` addresses whose network may have changed since the last call: another gateway or
+    /// interface, or all of them after the computer slept.
     fn changed(&mut self, served: &BTreeSet<IpAddr>, now: BTreeMap<IpAddr, Link>) -> BTreeSet<IpAddr> {
         let slept = self.slept(Instant::now(), now_ms());
         self.known.retain(|address, _| served.contains(address));

@@ -20,7 +20,7 @@ pub(crate) struct Switches {
     pub(crate) ios: IosAccess,
     /// Further names of this computer, for example on a private network.
     pub(crate) names: BTreeSet<String>,
-    /// Addresses of this computer that are served for anyone who reaches them, beside those of the local network.
+    /// Addresses of this computer, beside those of the local network, that are served to anyone who can reach them.
     pub(crate) addresses: BTreeSet<IpAddr>,
     /// Whether the command line has set `lan`, and `ios`.
     fixed: [bool; 2],

@@ -1,4 +1,4 @@
-//! The models and the agents of this machine, and what they may read: clients list them, watch them, and change them by commands.
+//! The models and the agents of this machine, and their read access: clients list, watch and change them by commands.
 
 use super::privacy::{self, PrivacyChange};
 use crate::base::{error::Fault, feed::Feed, scope::Scope};

@@ -1,4 +1,4 @@
-//! What models and agents may read, as clients see it: the table of [`openagents_core::reading`], with its switches.
+//! Read access of models and agents, as clients see it: the table of [`openagents_core::reading`], with its switches.
 
 use openagents_core::{
     model::{SettingsError, SettingsStore},
@@ -52,7 +52,7 @@ pub(crate) fn table(settings: &dyn SettingsStore) -> PrivacyTable {
     PrivacyTable { rows: Readable::ALL.map(row).into() }
 }
 
-/// Sets a switch. The caller makes sure that no other change comes between.
+/// Sets a switch. Not atomic: callers serialise changes.
 pub(crate) fn set(settings: &dyn SettingsStore, change: PrivacyChange) -> Result<(), SettingsError> {
     let mut rules = ReadingRules::stored(settings);
     rules.set(change.switch, change.on);
@@ -65,7 +65,7 @@ fn switch<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<ReadingSw
     ReadingSwitch::ALL.into_iter().find(|switch| switch.name() == name).ok_or_else(|| {
         let known = ReadingSwitch::ALL.map(ReadingSwitch::name).join(", ");
         let name = openagents_sessions::prune::head(&name, 100);
-        serde::de::Error::custom(format!("there is no switch {name}; there are {known}"))
+        serde::de::Error::custom(format!("no such switch: {name} (known: {known})"))
     })
 }
 
@@ -121,7 +121,7 @@ mod tests {
             ReadingRules { local_other_history: true, ..ReadingRules::default() }
         );
         let wrong = change(json!({"switch": "everything", "on": true})).unwrap_err().to_string();
-        assert!(wrong.contains("there is no switch everything; there are local-other-history"), "{wrong}");
+        assert!(wrong.contains("no such switch: everything (known: local-other-history"), "{wrong}");
         settings.set(READING_SETTINGS, json!("nonsense")).unwrap();
         assert_eq!(ReadingRules::stored(&settings), ReadingRules::default());
     }

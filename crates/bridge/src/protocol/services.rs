@@ -21,7 +21,7 @@ pub(crate) struct Services {
     pub(crate) models: Option<Arc<Managed<ModelCommand>>>,
     /// The agents of this machine, if supported.
     pub(crate) agents: Option<Arc<Managed<AgentCommand>>>,
-    /// What models and agents may read.
+    /// Read access of models and agents.
     pub(crate) privacy: Arc<Managed<PrivacyChange>>,
     /// The sessions of other agents.
     pub(crate) past_sessions: Arc<PastSessions>,

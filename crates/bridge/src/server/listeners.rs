@@ -39,7 +39,7 @@ pub(crate) struct Listeners {
     web_port: u16,
     authority: Option<Arc<Authority>>,
     leaf: Option<Leaf>,
-    /// What happened to an unusable authority.
+    /// A notice about an unusable authority.
     notice: Option<String>,
     /// The last failure to create a certificate, and its time.
     failed: Option<(String, Instant)>,
@@ -209,8 +209,8 @@ impl Listeners {
         }
     }
 
-    /// Ends the access of iOS apps whose network may be another one, where another device may have their address: the
-    /// address of ours that they connect to is gone, or has another gateway, or this computer slept.
+    /// Ends the access of iOS apps whose network may have changed, as another device may now have their address: our
+    /// address that they connect to is gone, or has another gateway, or this computer slept.
     async fn end_apps_elsewhere(&mut self, wanted: &Wanted) {
         let devices = &self.server.services.devices;
         if !devices.has_apps() {

@@ -33,7 +33,7 @@ struct Question {
     nonce: String,
 }
 
-/// The body of a request that says all in its headers.
+/// An empty body.
 #[derive(Deserialize)]
 struct Empty {}
 

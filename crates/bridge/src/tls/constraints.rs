@@ -1,4 +1,4 @@
-//! What our authority may sign for.
+//! The names and addresses that our authority may sign for.
 
 use super::leaf::Names;
 use crate::base::prefix::Prefix;

@@ -290,7 +290,11 @@ async fn trust_covers_what_is_below_and_a_listed_worktree_and_no_forged_one() {
     assert_eq!(code, -32002);
     assert_eq!(
         why,
-        format!("{} is trusted as a part of {}; revoke that.", root.join("part").display(), root.display())
+        format!(
+            "{} is covered by the trust in {}; revoke that one.",
+            root.join("part").display(),
+            root.display()
+        )
     );
 }
 
@@ -467,7 +471,7 @@ async fn a_folder_that_hides_its_settings_cannot_be_trusted() {
     let (_, why) = client.error(ANSWER, answer(&session, &question, "trust")).await;
     assert_eq!(why, "There is no option trust; there are not-now.");
     let (_, why) = client.error("_openagents/trust/add", json!({"path": house.workspace})).await;
-    assert!(why.contains("a link out of the folder") && why.contains("cannot be trusted"), "{why}");
+    assert!(why.contains("link that leaves the folder") && why.contains("can't be trusted"), "{why}");
     client.request(ANSWER, answer(&session, &question, "not-now")).await;
     client.answer(id).await;
     assert_eq!((started(&agent), canary.exists()), (0, false));

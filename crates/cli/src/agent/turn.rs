@@ -54,7 +54,7 @@ impl Turn {
         let new = json!({"cwd": wire_path(asked.root)?, "mcpServers": [],
             "_meta": {"openagents": {"open": true}}});
         let session = bridge.request("session/new", new).await?["sessionId"].take();
-        // A question, and a model named for one prompt, are no modes.
+        // A question, and a model named for one prompt, are not modes.
         if !asked.options.question && !matches!(asked.options.model, Some(NamedModel::Server { .. })) {
             let mode = json!({"sessionId": session, "modeId": LOCAL_MODEL});
             bridge.request("session/set_mode", mode).await?;

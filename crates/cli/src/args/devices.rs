@@ -107,11 +107,11 @@ pub(crate) struct Network {
     /// Remove these names
     #[arg(long, conflicts_with = "names")]
     pub(crate) no_names: bool,
-    /// Address of this computer to serve for anyone who reaches it, beside those of the local network: a public one, or that
-    /// of a VPN; may be given several times, and replaces the previous ones
+    /// Also serve this address of this computer (public or VPN) to anyone who can reach it; may be given several times, and
+    /// replaces the previous ones
     #[arg(long = "address", value_name = "ADDRESS")]
     pub(crate) addresses: Vec<IpAddr>,
-    /// Serve the addresses of the local network alone
+    /// Serve only addresses of the local network
     #[arg(long, conflicts_with = "addresses")]
     pub(crate) no_addresses: bool,
     #[command(flatten)]

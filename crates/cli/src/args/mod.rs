@@ -54,7 +54,7 @@ pub(crate) enum Command {
     Models(Models),
     /// Check the coding agents on this computer: whether they are installed and work, and how to fix them
     Doctor(Doctor),
-    /// Show what models and agents may read, and switch it
+    /// Show and change the read access of models and agents
     Privacy(Privacy),
     /// List, add and remove agents and models that prompts can be sent to
     #[command(subcommand)]

@@ -20,6 +20,6 @@ fn reading_switch(name: &str) -> Result<ReadingSwitch, String> {
     let known = ReadingSwitch::ALL.into_iter().find(|switch| switch.name() == name);
     known.ok_or_else(|| {
         let names = ReadingSwitch::ALL.map(ReadingSwitch::name).join(", ");
-        format!("no switch named {name}; there are {names}")
+        format!("no such switch: {name} (known: {names})")
     })
 }

@@ -82,5 +82,5 @@ pub(crate) struct Filter {
 
 fn provider(name: &str) -> Result<Provider, String> {
     let names = || Provider::ALL.map(Provider::as_str).join(", ");
-    Provider::parse(name).ok_or_else(|| format!("no agent named {name}; there are {}", names()))
+    Provider::parse(name).ok_or_else(|| format!("no such agent: {name} (known: {})", names()))
 }

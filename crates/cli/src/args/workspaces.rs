@@ -11,7 +11,7 @@ pub(crate) enum Workspaces {
         #[arg(long)]
         json: bool,
     },
-    /// Show the hooks, servers and agent settings that a folder brings, and let agents start in it
+    /// Show the hooks, servers and agent settings in a folder, and let agents start there
     Trust {
         /// The folder
         path: PathBuf,

@@ -12,7 +12,7 @@ use tokio::{
 
 /// Longest answer in bytes.
 const ANSWER: u64 = 16 << 10;
-/// How long a bridge may take to answer.
+/// Time for a bridge to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Fails unless the program at `address` proves that it knows `token`, which is not sent.

@@ -59,8 +59,8 @@ enum Part {
     Called { call: CallRequest, result: Option<String> },
 }
 
-/// Stands for answers that may contain what past sessions say.
-const LEFT_OUT: &str = "(This answer is left out: it may contain what past sessions say.)";
+/// Replaces an answer that may quote past sessions.
+const LEFT_OUT: &str = "(Answer omitted: it may quote past sessions.)";
 
 impl Conversation {
     /// Says that the log has updates before the first one that is added.

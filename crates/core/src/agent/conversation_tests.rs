@@ -48,7 +48,7 @@ fn mode(id: &str) -> SessionUpdate {
     SessionUpdate::Mode(crate::update::ModeChange { mode_id: id.to_owned() })
 }
 
-/// What a reader elsewhere, with the id `custom:far`, gets of a log.
+/// Returns the part of a log that a reader elsewhere, with the id `custom:far`, gets.
 fn elsewhere(updates: &[SessionUpdate]) -> String {
     let mut transcript = Conversation::default();
     updates.iter().for_each(|update| transcript.push(update));

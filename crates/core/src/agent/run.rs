@@ -53,7 +53,7 @@ struct Run<'a> {
     findings_room: usize,
 }
 
-/// Why a turn ends without an answer.
+/// The reason why a turn ends without an answer.
 enum Stop {
     Cancelled,
     /// The findings are the answer; holds the reason why there is no other.

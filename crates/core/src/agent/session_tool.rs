@@ -36,7 +36,7 @@ pub struct SessionContext<'a> {
     pub prompt: &'a str,
     /// Id of the calling model; `None` if a person calls.
     pub caller: Option<&'a str>,
-    /// What the caller has read of past sessions, and may repeat in the arguments.
+    /// The past sessions that the caller has read, and may repeat in the arguments.
     pub read: HistoryRead,
     /// Cancelled when the result is no longer needed.
     pub cancel: &'a CancellationToken,

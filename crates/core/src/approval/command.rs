@@ -22,7 +22,7 @@ pub struct ApprovalCommand {
     /// It says what the agent asks beside changes of files, which are shown as diffs or in the raw input.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub beside_changes: bool,
-    /// What runs here if it is approved; `None` if the agent runs it by itself and only reports it.
+    /// The command that runs here if it is approved; `None` if the agent runs it itself and only reports it.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub exact: Option<FrozenCommand>,
 }

@@ -64,7 +64,7 @@ pub enum OptionKind {
 pub struct Approval {
     /// UUID.
     pub id: String,
-    /// What it is about. Set by us, never by an agent.
+    /// Its subject. Set by us, never by an agent.
     #[serde(default, skip_serializing_if = "ApprovalSubject::is_action")]
     pub subject: ApprovalSubject,
     pub call_id: String,
@@ -96,7 +96,7 @@ pub struct Approval {
     pub resumed: bool,
 }
 
-/// What an approval is about.
+/// The subject of an approval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalSubject {

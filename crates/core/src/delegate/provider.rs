@@ -9,7 +9,7 @@ use crate::{
     update::Target,
 };
 
-/// Why a model that has read sessions of other workspaces hands nothing to agents off this machine.
+/// The reason given to a model that may not delegate off this machine.
 const STAYS_HERE: &str = "this conversation has read sessions of other folders, which stay on this computer; the person can \
                           hand the task over in a new session";
 

@@ -18,7 +18,7 @@ struct FakeDelegator {
     missing: &'static [&'static str],
     allows_external: bool,
     cancels: bool,
-    /// What the caller has read.
+    /// The past sessions that the caller has read.
     read: HistoryRead,
     /// The person's answer.
     allows: Option<&'static str>,

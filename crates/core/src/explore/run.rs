@@ -52,7 +52,7 @@ pub(super) struct Run<'a> {
     pub(super) cancel: &'a CancellationToken,
     emit: &'a (dyn Fn(SessionUpdate) + Sync),
     pub(super) plan: PlanSnapshot,
-    /// What is known so far.
+    /// The summary so far.
     summary: Summary,
     /// Number of steps that ran.
     ops: usize,
@@ -240,7 +240,7 @@ impl Run<'_> {
     }
 }
 
-/// Why a run ends early.
+/// The reason why a run ends early.
 pub(super) enum Stop {
     Cancelled,
     Failed(String),

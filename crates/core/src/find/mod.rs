@@ -66,7 +66,7 @@ pub struct Sources<'a> {
     pub history: Option<&'a History>,
 }
 
-/// Why a search failed.
+/// The error of a failed search.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FindError {
     /// The folder cannot be opened.

@@ -8,13 +8,13 @@ pub(crate) trait Decoder {
     /// Returns the events of a line; `None` if it is not a line of this format.
     fn line(&mut self, line: &str, number: u64) -> Option<Vec<Event>>;
 
-    /// Returns what the lines so far said about the session as a whole. Formats with a summary of their own say nothing.
+    /// Returns facts about the session from the lines so far; none for formats with a summary of their own.
     fn facts(&self) -> SessionFacts {
         SessionFacts::default()
     }
 }
 
-/// What the lines of a session say about it as a whole.
+/// Facts about a session, taken from its lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SessionFacts {
     /// If it differs from the one in the file's name.

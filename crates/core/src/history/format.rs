@@ -1,4 +1,4 @@
-//! How an agent keeps its sessions: where they are, and how one is read.
+//! One agent's session format: finding its sessions and reading one.
 
 use super::{
     decoder::Decoder,

@@ -1,4 +1,4 @@
-//! Which files git tracks, as far as its index tells without being parsed (gitformat-index(5)).
+//! Checks whether git may track a file: searches its index without parsing it (gitformat-index(5)).
 
 use super::{
     file,

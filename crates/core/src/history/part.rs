@@ -14,7 +14,7 @@ use std::{
     io::{self, BufRead, BufReader, Read, SeekFrom},
 };
 
-/// Which part of a transcript is read. Offsets are bytes of the log, or of its records if it is not lines.
+/// The part of a transcript to read. Offsets are bytes of the log, or of its records if it is not lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// The last lines.

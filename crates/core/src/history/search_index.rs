@@ -11,7 +11,7 @@ use super::{
 };
 use std::{collections::BTreeSet, fs};
 
-/// What of a transcript is read.
+/// The lines of a transcript to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Candidates {
     /// Every line.
@@ -20,7 +20,7 @@ pub(super) enum Candidates {
     Lines(BTreeSet<u64>),
 }
 
-/// What a search looks for.
+/// The patterns of a search.
 pub(super) struct Patterns {
     /// The pattern itself.
     pub(super) whole: Pattern,

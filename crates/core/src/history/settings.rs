@@ -1,4 +1,4 @@
-//! What a person has set about other agents' sessions.
+//! The person's settings for other agents' sessions.
 
 use super::transcript::{Provider, Transcript};
 use crate::model::{SettingsError, SettingsStore};
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// The key of [`HistorySettings`] among the settings.
 pub const HISTORY_SETTINGS: &str = "history";
 
-/// What a person has set about other agents' sessions.
+/// The person's settings for other agents' sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct HistorySettings {

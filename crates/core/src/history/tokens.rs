@@ -33,7 +33,7 @@ impl AddAssign for TokenUsage {
     }
 }
 
-/// What a line of a log says about a request.
+/// The token usage of a request, from one line of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RequestUsage {
     /// A hash of the request's ids. Several lines tell of one request, also in copies of a session; the last one is right.

@@ -17,7 +17,7 @@ pub trait WordIndex: fmt::Debug + Send + Sync {
     fn lines(&self, query: &str) -> Option<IndexedLines>;
 }
 
-/// What an index knows about a query.
+/// The result of a query on an index.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct IndexedLines {
     /// Every indexed session.

@@ -2,7 +2,7 @@
 
 use super::found::AgentFileKind;
 
-/// How an entry is read.
+/// The format of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileFormat {
     /// Claude Code's settings.

@@ -1,14 +1,13 @@
-//! Which folders the trust in a folder covers.
+//! The folders that the trust in a folder covers.
 
 use crate::history::WorktreeScope;
 use std::path::{Path, PathBuf};
 
-/// Returns where `folder` lies in the folders that the trust in `trusted` covers, relative to them; `None` if it is not
-/// covered. Covered is the trusted folder, what lies below it, and the corresponding folders of other worktrees of the
-/// same repository. Both paths are canonical.
+/// Returns the path of `folder` relative to the folder covered by the trust in `trusted` that contains it; `None` if it
+/// is not covered. The trust covers the trusted folder, everything below it, and the corresponding folders of other
+/// worktrees of the same repository. Both paths are canonical.
 ///
-/// Two worktrees have to lead to each other: neither a folder that claims to belong to a trusted repository is covered,
-/// nor a folder that a trusted repository claims.
+/// Worktrees count only if each lists the other: the claim of one side is not enough.
 pub fn place(trusted: &Path, folder: &Path) -> Option<PathBuf> {
     let below = |top: &Path| folder.strip_prefix(top).ok().map(Path::to_owned);
     let leads_back = || WorktreeScope::of(folder).folders().iter().any(|other| other.starts_with(trusted));

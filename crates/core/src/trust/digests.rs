@@ -1,8 +1,8 @@
-//! What counts, as SHA-256.
+//! Digests of the parts of agent settings that need a new answer when they change.
 
 use sha2::{Digest, Sha256};
 
-/// Returns what is hashed of a file.
+/// Returns the digest of a file; for one that is not read to its end, also of `rest`, its size and time of change.
 pub(super) fn whole(bytes: &[u8], rest: Option<(u64, u128)>) -> Vec<u8> {
     let rest = rest.map(|(size, modified)| format!("{size} {modified}"));
     let digest = digest(&[bytes, rest.unwrap_or_default().as_bytes()]);

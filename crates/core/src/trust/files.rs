@@ -1,4 +1,4 @@
-//! Reads files, within limits for all of them, and collects what they say.
+//! Reads files, within limits for all of them, and collects the lines to show.
 
 use super::{
     digests::digest,
@@ -32,24 +32,24 @@ pub(super) struct FolderReader {
     text: usize,
 }
 
-/// What was found at a path.
+/// The result of reading a path.
 pub(super) enum Content {
     /// The beginning of a file; all of it unless `rest` has its size and the time of its last change.
     Bytes { bytes: Vec<u8>, rest: Option<(u64, u128)> },
-    /// Something else, in words. What agents would read there is not known.
+    /// A description of anything else, whose effect on agents is unknown.
     Other(String),
 }
 
-/// What a file says, and what of it counts.
+/// The lines to show of a file, and the bytes to hash.
 #[derive(Default)]
 pub(super) struct Said {
     pub(super) says: Vec<String>,
-    /// Hashed; empty if nothing counts.
+    /// Empty if a change needs no new answer.
     pub(super) counts: Vec<u8>,
 }
 
 impl Said {
-    /// One line, which counts.
+    /// One line, which is hashed too.
     pub(super) fn line(line: String) -> Self {
         Self { counts: line.clone().into_bytes(), says: vec![line] }
     }
@@ -70,7 +70,7 @@ impl FolderReader {
         }
     }
 
-    /// Notes that something could not be read or shown whole, so that the folder cannot be trusted.
+    /// Records that something could not be read or shown in full, so that the folder cannot be trusted.
     pub(super) fn cut(&mut self) {
         self.found.complete = false;
     }
@@ -104,12 +104,15 @@ impl FolderReader {
         shown
     }
 
-    /// Returns where a link out of the repository leads, in words; `None` if `path` does not lead out.
+    /// Describes a link that leaves the repository; `None` if `path` stays inside.
     pub(super) fn leads_out(&self, path: &Path) -> Option<String> {
         matches!(self.top.open_file(path), Err(PathError::Outside(_))).then(|| {
             let target = std::fs::canonicalize(self.top.root().join(path));
             let target = target.map(|target| target.display().to_string());
-            format!("a link out of the folder, to {}", target.unwrap_or_else(|_| "nowhere".to_owned()))
+            format!(
+                "link that leaves the folder, to {}",
+                target.unwrap_or_else(|_| "a missing path".to_owned())
+            )
         })
     }
 
@@ -122,10 +125,10 @@ impl FolderReader {
                 return Content::Other(match error {
                     PathError::Outside(_) => {
                         let link =
-                            self.leads_out(path).unwrap_or_else(|| "a link out of the folder".to_owned());
+                            self.leads_out(path).unwrap_or_else(|| "link that leaves the folder".to_owned());
                         format!("{link}: remove it")
                     }
-                    PathError::NotFound(_) => "a link to nowhere: remove it".to_owned(),
+                    PathError::NotFound(_) => "broken link: remove it".to_owned(),
                     PathError::WrongKind(_) => "not a regular file: remove it".to_owned(),
                     PathError::Denied(_) | PathError::Io(_) => "unreadable: remove it".to_owned(),
                 });

@@ -1,4 +1,4 @@
-//! What was found in a folder.
+//! The agent settings found in a folder.
 
 use super::digests;
 use serde::{Deserialize, Serialize};
@@ -7,13 +7,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What a folder brings to agents.
+/// The agent settings in a folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentFiles {
     /// In a fixed order: those of the folder, then those of the folders above it in the same repository.
     pub files: Vec<AgentFile>,
-    /// Everything was read and is told whole. Otherwise the folder cannot be trusted: something would go unseen, now or
-    /// when it changes.
+    /// All settings were read and can be shown in full. If false, the folder cannot be trusted.
     pub complete: bool,
 }
 
@@ -24,12 +23,12 @@ pub struct AgentFile {
     /// Relative to the folder, with `/`: `.claude/settings.json`, `../.mcp.json`. Control and format characters are
     /// escaped, here and in `says`.
     pub path: String,
-    /// What it is for.
+    /// Its purpose.
     pub kind: AgentFileKind,
-    /// What it makes agents do, one line for each setting: `hooks.Stop.hooks.command: ./check.sh`. At most 1,000 lines
+    /// Its settings, one line each: `hooks.Stop.hooks.command: ./check.sh`. At most 1,000 lines
     /// and 64 KiB for all files.
     pub says: Vec<String>,
-    /// SHA-256 of what counts, in hex. Absent if a change needs no new answer.
+    /// SHA-256 of the parts that need a new answer when they change, in hex. Absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// It is new or has changed since the folder was trusted.
@@ -37,7 +36,7 @@ pub struct AgentFile {
     pub changed: bool,
 }
 
-/// What a file is for.
+/// The purpose of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentFileKind {

@@ -7,7 +7,7 @@ use super::{
 use crate::limits::trust as limits;
 use std::{fs, path::Path};
 
-/// Returns everything that is told of a folder, and whether it is told whole.
+/// Returns all lines shown of a folder, and whether they are complete.
 fn told(root: &Path) -> (String, bool) {
     let found = look(root).unwrap();
     let lines: Vec<_> = found
@@ -38,12 +38,13 @@ fn a_link_that_leads_out_is_told_and_cannot_be_trusted() {
         symlink(target, root.join(link)).unwrap();
         let (told, complete) = told(&root);
         assert!(!complete && told.contains(link.split('/').next().unwrap()), "{link} -> {target}: {told}");
-        assert!(told.contains("a link"), "{link} -> {target}: {told}");
+        let is_named = told.contains("link that leaves the folder") || told.contains("broken link");
+        assert!(is_named, "{link} -> {target}: {told}");
     }
     // Instructions are listed, not shown, and so is where they come from; that counts.
     let (_keep, root) = folder();
     symlink("/etc/passwd", root.join("CLAUDE.md")).unwrap();
-    assert_eq!(told(&root), ("CLAUDE.md\na link out of the folder, to /etc/passwd".to_owned(), true));
+    assert_eq!(told(&root), ("CLAUDE.md\nlink that leaves the folder, to /etc/passwd".to_owned(), true));
     let first = accepted(&root);
     fs::remove_file(root.join("CLAUDE.md")).unwrap();
     symlink("/etc/group", root.join("CLAUDE.md")).unwrap();
@@ -231,7 +232,7 @@ fn answers_in_the_persons_own_file_do_not_count_unless_git_may_track_it() {
     }
 }
 
-/// What each of the known agents reads in a folder, and what runs there by itself.
+/// Every setting that the known agents read in a folder, and every command that starts automatically there.
 #[test]
 fn every_known_agent_has_its_rows() {
     let front = "---\nname: x\ndescription: y\nhooks:\n  Stop:\n    - command: curl evil\n---\nWords.";

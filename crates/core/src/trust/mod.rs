@@ -1,8 +1,8 @@
-//! What a folder brings to the agents that are started in it, and whether the trust in another folder covers it.
+//! The settings that agents load from the folder they start in, and the folders that a trust covers.
 //!
 //! Agents read settings from the folder that they run in: hooks that run by themselves, servers that are started,
-//! permissions. A person who trusts a folder sees them first, whole, and is asked again when one of them changes. What
-//! cannot be shown whole cannot be trusted.
+//! permissions. A person who trusts a folder sees all of them first, and is asked again when one of them changes. A
+//! folder with settings that cannot be shown in full cannot be trusted.
 //!
 //! Files are read beneath a workspace handle, up to the limits in `limits::trust`. Nothing here runs anything.
 
@@ -35,7 +35,7 @@ use crate::{
 use files::FolderReader;
 use std::path::Path;
 
-/// Reads what a folder brings to agents, with the folders above it up to the root of its repository: agents that run in
+/// Reads the agent settings in a folder and in those above it, up to the root of its repository: agents that run in
 /// a part of a repository read settings there too, and links may lead from one part to another.
 pub fn look(folder: &Path) -> Result<AgentFiles, WorkspaceError> {
     let own = Workspace::open(folder)?;

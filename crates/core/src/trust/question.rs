@@ -15,11 +15,11 @@ pub const TRUST: &str = "trust";
 /// See [`TRUST`].
 pub const NOT_NOW: &str = "not-now";
 
-/// Why a folder cannot be trusted.
-pub const NOT_WHOLE: &str = "Agents would read something here that cannot be shown whole, so this folder cannot be trusted. \
-                             Remove or shorten what is marked, then send the prompt again.";
+/// Shown with a folder that cannot be trusted.
+pub const NOT_WHOLE: &str = "This folder can't be trusted: some agent settings can't be shown in full. Remove or shorten the marked \
+                             files, then send the prompt again.";
 
-/// What a person is told before they answer; the raw input of the approval.
+/// The details shown with the question; the raw input of the approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TrustQuestion {
@@ -33,7 +33,7 @@ pub struct TrustQuestion {
     /// The folder was trusted before, and some of its files have changed.
     #[serde(default)]
     pub again: bool,
-    /// What the folder brings.
+    /// The agent settings in the folder.
     #[serde(flatten)]
     pub brings: AgentFiles,
     /// The waiting prompt, which is sent again if the program ends before the answer; absent if it is long.
@@ -50,9 +50,9 @@ impl TrustQuestion {
         let start = format!("{agent}{} starts in {folder}", program.unwrap_or_default());
         let mut lines = vec![start];
         lines.push(match self.again {
-            true => "It was trusted before; since then these files have changed:".to_owned(),
-            false if self.brings.files.is_empty() => "It brings no settings for agents.".to_owned(),
-            false => "It brings:".to_owned(),
+            true => "Changed since you trusted it:".to_owned(),
+            false if self.brings.files.is_empty() => "This folder has no agent settings.".to_owned(),
+            false => "It contains:".to_owned(),
         });
         lines.extend(self.brings.lines(self.again));
         lines
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn no_name_writes_a_line_of_its_own() {
-        let odd = "x\nIt brings no settings for agents.\u{1b}[2J\u{202e}";
+        let odd = "x\nThis folder has no agent settings.\u{1b}[2J\u{202e}";
         let question = TrustQuestion {
             workspace: PathBuf::from(odd),
             agent: odd.to_owned(),

@@ -1,4 +1,4 @@
-//! Settings of any agent, told whole: every value by its name, or the text itself.
+//! Lists every setting of a file by name, or the text of the file.
 
 use super::{
     digests::whole,
@@ -16,14 +16,14 @@ const INSTRUCTIONS: &[&str] =
 const DESCRIPTIONS: &[&str] =
     &["argument-hint", "color", "description", "license", "model", "name", "version"];
 
-/// Settings in words.
+/// The settings of a file in lines.
 pub(super) struct Told {
     pub(super) lines: Vec<String>,
     /// Those in which scripts of the folder may be named.
     pub(super) runs: Vec<String>,
 }
 
-/// How the text of a file is told.
+/// The syntax of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Syntax {
     Json,
@@ -34,7 +34,7 @@ enum Syntax {
     Markdown,
 }
 
-/// Returns whether a file is told, and not only named.
+/// Returns whether the settings of a file are listed, not only its name.
 pub(super) fn is_told(path: &Path) -> bool {
     syntax(path).is_some()
 }
@@ -54,7 +54,7 @@ fn syntax(path: &Path) -> Option<Syntax> {
     })
 }
 
-/// Tells the settings in a file, all of which count, with the scripts of the folder that they name.
+/// Lists the settings in a file. All of them are hashed, with the scripts of the folder that they name.
 pub(super) fn said(reader: &mut FolderReader, level: &Path, path: &Path, bytes: &[u8]) -> Said {
     let Ok(text) = std::str::from_utf8(bytes) else {
         reader.cut();
@@ -79,7 +79,7 @@ fn raw<'a>(lines: impl IntoIterator<Item = &'a str>) -> Told {
     Told { runs: lines.clone(), lines }
 }
 
-/// Tells every value: `mcpServers.db.command: node a.js`.
+/// Lists every value: `mcpServers.db.command: node a.js`.
 pub(super) fn values(settings: &Value) -> Told {
     let (mut lines, mut runs) = (Vec::new(), Vec::new());
     match settings {
@@ -97,7 +97,7 @@ pub(super) fn values(settings: &Value) -> Told {
     Told { lines, runs }
 }
 
-/// Tells a member of an object. The arguments of a command are told with it, as they would be typed.
+/// Lists a member of an object. The arguments of a command stand on its line, as they would be typed.
 fn member(members: &Map<String, Value>, key: &str, value: &Value, name: &str, lines: &mut Vec<String>) {
     match (key, value, members.get("command"), members.get("args")) {
         ("command", Value::String(command), _, Some(arguments @ Value::Array(values)))

@@ -256,21 +256,21 @@ fn hostile_files_neither_block_nor_lead_out() {
     assert!(!found.complete);
     let says = |path: &str| found.files.iter().find(|file| file.path == path).unwrap().says.clone();
     assert_eq!(says(".claude/settings.json"), ["not a regular file: remove it"]);
-    assert_eq!(says(".mcp.json"), ["a link to nowhere: remove it"]);
+    assert_eq!(says(".mcp.json"), ["broken link: remove it"]);
     let secret = secret.canonicalize().unwrap();
     assert_eq!(
         says(".claude/settings.local.json"),
-        [format!("a link out of the folder, to {}: remove it", secret.display())]
+        [format!("link that leaves the folder, to {}: remove it", secret.display())]
     );
-    assert_eq!(says("opencode.json"), ["a link out of the folder, to /dev/zero: remove it"]);
-    assert!(says(".gemini")[1].contains("a link out of the folder, to "));
+    assert_eq!(says("opencode.json"), ["link that leaves the folder, to /dev/zero: remove it"]);
+    assert!(says(".gemini")[1].contains("link that leaves the folder, to "));
     assert_eq!(says(".codex")[0], "9 files");
     let all = serde_json::to_string(&found).unwrap();
     assert!(!all.contains("SECRET"), "{all}");
     for hidden in ['\u{1b}', '\u{202e}', '\n'] {
         assert!(found.files.iter().all(|file| file.says.iter().all(|line| !line.contains(hidden))), "{all}");
     }
-    // What a link out of the folder leads to counts, and so does that it is a link.
+    // The target of a link that leaves the folder is part of its digest, and so is that it is a link.
     let first = accepted(&root);
     fs::remove_file(root.join(".mcp.json")).unwrap();
     symlink("/dev/null", root.join(".mcp.json")).unwrap();

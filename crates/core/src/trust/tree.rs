@@ -11,7 +11,7 @@ use std::{ffi::OsString, path::Path};
 /// Packages that opencode installs for plugins. Like the other files that a script uses, they are not followed.
 const PACKAGES: &str = ".opencode/node_modules";
 
-/// Reads every file below `top`, in the order of their names. Settings are told, other files are named.
+/// Reads every file below `top`, in the order of their names. Settings are listed, other files are only named.
 pub(super) fn read(reader: &mut FolderReader, level: &Path, top: &Path) -> Said {
     let (mut said, mut open) = (Said::default(), vec![top.to_owned()]);
     let mut files = 0_usize;

@@ -206,7 +206,7 @@ pub struct PlanEntry {
     pub op_hash: u32,
     /// Name of the tool.
     pub tool: String,
-    /// Why the op failed, or `not run`.
+    /// The error of a failed op, or `not run`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }

@@ -1,11 +1,11 @@
-//! Whether the system is short of memory, in its own words. A share of used memory says little: a system fills its
-//! memory, and a loaded model is most of it.
+//! Memory pressure as the system reports it. The share of used memory is a poor measure: systems fill their memory, and
+//! a loaded model is most of it.
 
 use super::facts::MachineFacts;
 #[cfg(target_os = "macos")]
 use std::process::{Command, Stdio};
 
-/// How short of memory the system is.
+/// The memory pressure of the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pressure {
     Normal,

@@ -21,7 +21,7 @@ const PART: u64 = 1 << 20;
 /// Time for the list, and for one session.
 const TIME: Duration = Duration::from_secs(60);
 
-/// How far the index is.
+/// Progress of the index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IndexProgress {
     /// Sessions that are indexed.
@@ -30,7 +30,7 @@ pub struct IndexProgress {
     pub total: usize,
 }
 
-/// What is known of an indexed session.
+/// The state of a session when it was indexed.
 struct Indexed {
     key: i64,
     size: u64,
@@ -162,7 +162,7 @@ impl HistoryIndex {
     }
 }
 
-/// What a passage is.
+/// The kind of a passage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Title = 0,

@@ -18,7 +18,7 @@ pub struct HistoryIndex {
     pub(super) reader: Mutex<Connection>,
 }
 
-/// What the index holds.
+/// The size of the index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IndexStatus {
     /// Sessions that are indexed.

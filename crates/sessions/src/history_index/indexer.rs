@@ -108,7 +108,7 @@ impl HistoryIndexer {
         self.shared.watchers.lock().push(on_change);
     }
 
-    /// Returns how far the index is.
+    /// Returns the progress of the index.
     pub fn progress(&self) -> IndexProgress {
         *self.shared.progress.lock()
     }
@@ -118,7 +118,7 @@ impl HistoryIndexer {
         self.shared.news.lock().clone()
     }
 
-    /// Tells those that watch that a session has changed otherwise than in its log.
+    /// Notifies watchers of a change of a session outside of its log.
     pub fn tell(&self, row: Transcript) {
         self.shared.news.lock().add(row);
         self.shared.told();

@@ -1,7 +1,7 @@
 //! The full-text index of other agents' sessions, `history.db` in the data folder.
 //!
-//! It belongs to no process, like [`crate::TranscriptCache`], and nothing in it is worth an error: a damaged file, or one of
-//! another version, is replaced by an empty one and filled again. It holds no text, only which words are in which lines.
+//! Shared by processes, like [`crate::TranscriptCache`]. A damaged or outdated file is replaced and refilled, so
+//! opening it does not fail. It holds no text, only which words are in which lines.
 
 mod build;
 mod index;

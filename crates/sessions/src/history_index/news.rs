@@ -1,4 +1,4 @@
-//! What has changed in the list of other agents' sessions, for clients that show it.
+//! Changes in the list of other agents' sessions, for clients that show it.
 
 use openagents_core::history::{Listing, SessionKey, Transcript};
 use std::collections::{HashMap, VecDeque};

@@ -27,9 +27,9 @@ pub struct Passage {
     pub session: Transcript,
     /// From 1; 0 for the title.
     pub line: u64,
-    /// What the line is: `title`, `prompt`, `answer` or `call`.
+    /// The kind of the line: `title`, `prompt`, `answer` or `call`.
     pub kind: &'static str,
-    /// How many passages of the session match.
+    /// Number of matching passages of the session.
     pub matches: u64,
 }
 

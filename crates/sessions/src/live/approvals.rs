@@ -49,7 +49,7 @@ impl Question {
         // What a person cannot read whole can only be refused.
         let is_whole = is_whole && (command.is_some() || !raw_input_cut);
         options.retain(|option| match option.kind {
-            // A rule for what an agent runs by itself could be neither held to its words nor revoked.
+            // No "always" for what the agent runs itself: we could neither enforce nor revoke it.
             OptionKind::AllowAlways => {
                 is_whole && command.as_ref().is_none_or(|command| command.exact.is_some())
             }
@@ -198,7 +198,7 @@ fn hash(subject: ApprovalSubject, request: &ApprovalRequest) -> String {
         "rawInput": request.raw_input,
         "command": request.command,
     });
-    // An answer to an agent that asks in the same words is none to us.
+    // Keeps the answer to an agent's identical question from counting as trust.
     if subject != ApprovalSubject::Action {
         question["subject"] = json!(subject);
     }

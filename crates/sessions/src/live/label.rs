@@ -1,4 +1,4 @@
-//! What a person notes about a session: its title, pinned, archived.
+//! The person's label of a session: title, pinned, archived.
 
 use super::session::Session;
 use crate::{

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde_json::Value;
 use std::time::Duration;
 
-/// How long an answer that was given while no agent waited applies to the same question.
+/// Time for which an answer that was given while no agent waited applies to the same question.
 const APPLIES: Duration = Duration::from_secs(600);
 
 /// A change of an approval.

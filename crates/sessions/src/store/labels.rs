@@ -1,4 +1,4 @@
-//! What a person has noted about sessions, beside their logs.
+//! The person's labels of sessions, stored beside their logs.
 
 use super::{error::StoreError, handle::Store};
 use rusqlite::params;
@@ -12,7 +12,7 @@ pub struct Marks {
     pub archived: bool,
 }
 
-/// What a person has noted about a session of another agent, which keeps its log to itself.
+/// The person's label of another agent's session, whose log is not ours to change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TranscriptLabel {
     /// The person's own title.

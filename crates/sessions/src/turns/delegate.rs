@@ -28,7 +28,7 @@ use tokio::{runtime::Handle, time::Instant};
 /// Maximum depth: a delegate may delegate, but its delegate may not.
 pub(crate) const DEPTH: usize = 2;
 
-/// How long a cancelled delegate may take to end before its call is closed anyway.
+/// Time for a cancelled delegate to end before its call is closed anyway.
 const LAST_WORDS: Duration = Duration::from_millis(70);
 
 /// Time limit of a summary.
@@ -43,7 +43,7 @@ const SUMMARIZE: &str = "Summarize what you did in a few sentences: what changed
 struct SessionDelegator {
     turns: TurnContext,
     session: Arc<Session>,
-    /// Who gets the answers of the delegates: a model, or a person and with them this machine.
+    /// The reader of the delegates' answers: a model, or a person and with them this machine.
     reader: Reader,
     runtime: Handle,
 }

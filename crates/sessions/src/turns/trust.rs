@@ -31,8 +31,8 @@ const CALL: &str = "workspace.trust";
 /// Bytes of a prompt that is kept with the question; a longer one is sent again by the person.
 const KEPT_PROMPT: usize = 32 << 10;
 
-/// Returns once agents may start in the workspace of a prompt, which a person may have to decide first; otherwise the
-/// outcome of the turn, whose final message was shown. Blocks.
+/// Asks a person to trust the workspace of a prompt, if needed. Blocks until agents may start; otherwise returns the
+/// turn's outcome, whose final message was already shown.
 pub(crate) fn gate(
     turns: &TurnContext,
     session: &Arc<Session>,
@@ -163,7 +163,7 @@ fn answered_by(turns: &TurnContext, id: &str) -> String {
     }
 }
 
-/// Stores that a person trusts a folder with what it brings, and answers other questions about it. Returns the
+/// Stores that a person trusts a folder with its agent settings, and answers other questions about it. Returns the
 /// workspace that covers it. Blocks.
 pub(super) fn grant(
     sessions: &SessionRegistry,

@@ -12,9 +12,8 @@ use std::{
 };
 
 impl TurnExecutor {
-    /// Stores that a person at this computer trusts a folder with what it brings now; it fails if they have `seen`
-    /// something else. Prompts that wait for that go on. Returns what the folder brings, and the workspace that covers
-    /// it.
+    /// Stores that a person at this computer trusts a folder with its present agent settings; fails if they differ from
+    /// those `seen`. Prompts that wait for that go on. Returns the settings, and the workspace that covers the folder.
     pub async fn trust(
         &self,
         folder: &Path,
@@ -54,7 +53,7 @@ impl TurnExecutor {
             let shown = shown(&given);
             Err(match trusted.list().into_iter().find(|row| covers(&row.path, &path)) {
                 Some(row) => SessionError::not_found(format!(
-                    "{shown} is trusted as a part of {}; revoke that.",
+                    "{shown} is covered by the trust in {}; revoke that one.",
                     self::shown(&row.path)
                 )),
                 None => SessionError::not_found(format!("{shown} is not trusted.")),

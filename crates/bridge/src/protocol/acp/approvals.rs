@@ -33,7 +33,7 @@ pub(crate) struct ApprovalAnswer {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RuleRevocation {
-    /// The rule; without it all of them.
+    /// The rule to revoke; `None` for all.
     #[serde(default)]
     pub(crate) approval_id: Option<String>,
 }

@@ -166,7 +166,7 @@ pub(crate) struct List {
 #[derive(Debug, Deserialize)]
 pub(crate) struct WorkspacePath {
     pub(crate) path: std::path::PathBuf,
-    /// What the person was shown before they trusted the folder; it fails if that has changed.
+    /// The settings that the person saw before they trusted the folder; fails if they have changed.
     #[serde(default)]
     pub(crate) seen: Option<AgentFiles>,
 }

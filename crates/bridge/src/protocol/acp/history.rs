@@ -1,4 +1,4 @@
-//! The sessions of other agents on this machine: their list, and what happened in one.
+//! Listing, reading and searching other agents' sessions.
 
 use super::to_wire;
 use crate::base::error::Fault;
@@ -28,7 +28,7 @@ const FOUND: usize = 50;
 const QUERY: usize = 1_000;
 /// Lines that a search in one session returns.
 const LINES: usize = 5_000;
-/// Time for the snippets of a search; what is late has none.
+/// Time limit for snippets; later results get none.
 const SNIPPETS: Duration = Duration::from_millis(200);
 /// Bytes read for a snippet, and its characters.
 const SNIPPET_BYTES: u64 = 4 << 10;
@@ -49,7 +49,7 @@ pub(crate) struct HistoryPage {
     filter: HistoryFilter,
 }
 
-/// Which sessions are listed; everything by default.
+/// A filter of the list; all sessions by default.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct HistoryFilter {
@@ -106,7 +106,7 @@ pub(crate) struct HistoryFind {
 
 /// The form of a session in a list, for one client.
 pub(crate) struct Row {
-    /// What a person has noted.
+    /// The person's labels.
     pub(super) labels: HashMap<SessionKey, TranscriptLabel>,
     /// The client runs on this machine, and may be told where logs are.
     pub(super) is_here: bool,
@@ -333,8 +333,9 @@ fn within(time: Duration) -> Budget {
 fn provider<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Provider, D::Error> {
     let name = String::deserialize(deserializer)?;
     Provider::parse(&name).ok_or_else(|| {
+        let known = Provider::ALL.map(Provider::as_str).join(", ");
         let name = openagents_sessions::prune::head(&name, 100);
-        serde::de::Error::custom(format!("there is no agent {name} whose sessions can be read"))
+        serde::de::Error::custom(format!("no such agent: {name} (known: {known})"))
     })
 }
 

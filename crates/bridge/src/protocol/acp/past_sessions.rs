@@ -23,7 +23,7 @@ const LOOK_UP: Duration = Duration::from_secs(5);
 /// Other agents' sessions.
 pub(crate) struct PastSessions {
     parts: Arc<Parts>,
-    /// What a person has set, and how far the index is.
+    /// The person's settings, and the progress of the index.
     state: Arc<Feed>,
     /// Changes of the list for clients on this machine, and for devices.
     changes: Arc<Feed>,

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
     use openagents_core::approval::ApprovalCommand;
 
-    /// What an editor shows as Markdown.
+    /// Returns the Markdown that an editor shows.
     fn shown(line: &str) -> String {
         let approval: Approval = serde_json::from_value(json!({
             "id": "1", "callId": "1", "agent": "Codex", "title": "Run", "hash": "", "options": [],

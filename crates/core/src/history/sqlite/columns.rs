@@ -1,4 +1,4 @@
-//! Which columns a table has in the version at hand, and values of any type.
+//! The columns of a table, which differ between versions, and values of any type.
 
 use rusqlite::{Connection, Row, types::ValueRef};
 

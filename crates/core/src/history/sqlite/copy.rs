@@ -1,5 +1,5 @@
-//! A private copy of a database that cannot be opened where it is: its index of the log is missing or not readable, or a
-//! change was cut short, and a mend would write into the agent's folder.
+//! A private copy of a database that needs recovery (no readable `-shm`, or a hot journal), because recovery would write
+//! into the agent's folder.
 
 use super::{
     connection::guard,

@@ -1,8 +1,8 @@
-//! Why a database could not be read.
+//! Errors of reading a database.
 
 use std::io;
 
-/// Why a database could not be read. It costs its sessions only.
+/// An error of reading a database. Only its own sessions are missing then.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DatabaseError {
     #[error(transparent)]

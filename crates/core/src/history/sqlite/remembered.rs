@@ -1,4 +1,4 @@
-//! What a database held as long as its files stay the same: to find the sessions of a large one takes long.
+//! Caches what was read from a database until its files change: listing a large one is slow.
 
 use super::{error::DatabaseError, files::Files, read::read};
 use crate::{budget::Budget, limits::history as limits};
@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 
-/// What was read from the last few databases.
+/// The results from the last few databases.
 pub(crate) struct Remembered<T>(Mutex<Vec<(PathBuf, Files, T)>>);
 
 impl<T: Clone> Remembered<T> {

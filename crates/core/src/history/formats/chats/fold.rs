@@ -33,7 +33,7 @@ struct Entry<'a> {
 struct Folded<'a> {
     messages: Vec<(Cow<'a, str>, &'a str)>,
     places: HashMap<Cow<'a, str>, usize>,
-    /// Lines that are no messages.
+    /// Lines that are not messages.
     others: Vec<&'a str>,
 }
 

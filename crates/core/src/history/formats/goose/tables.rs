@@ -21,7 +21,7 @@ use std::{io, path::Path};
 /// Types of sessions in Goose's own list; those of older versions have none.
 const LISTED: [&str; 2] = ["user", "scheduled"];
 
-/// What a session says about itself.
+/// The row of a session.
 #[derive(Debug, Serialize)]
 pub(super) struct SessionRow {
     name: Option<String>,

@@ -5,7 +5,7 @@ use crate::history::{json::Node, lines::OpenLog, log_file::millis};
 use serde::Serialize;
 use serde_json::{json, value::RawValue};
 
-/// What a session says about itself.
+/// The metadata of a session.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct About {
     pub(super) title: Option<String>,
