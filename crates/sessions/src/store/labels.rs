@@ -1,25 +1,11 @@
 //! The person's labels of sessions, stored beside their logs.
 
-use super::{error::StoreError, handle::Store};
+use super::{
+    error::StoreError,
+    handle::Store,
+    marks::{Marks, TranscriptLabel},
+};
 use rusqlite::params;
-
-/// Where a session stands in the list.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Marks {
-    /// It stands above the others.
-    pub pinned: bool,
-    /// It is shown on request only.
-    pub archived: bool,
-}
-
-/// The person's label of another agent's session, whose log is not ours to change.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TranscriptLabel {
-    /// The person's own title.
-    pub title: Option<String>,
-    /// Where it stands in the list.
-    pub marks: Marks,
-}
 
 impl Store {
     /// Stores where a session stands in the list. Blocks.

@@ -10,6 +10,7 @@ mod decisions;
 mod error;
 mod handle;
 mod labels;
+mod marks;
 mod migrations;
 mod open;
 mod open_work;
@@ -27,7 +28,7 @@ pub(crate) use approvals::{ApprovalChange, Decided};
 pub use clock::now_ms;
 pub use error::StoreError;
 pub use handle::Store;
-pub use labels::{Marks, TranscriptLabel};
+pub use marks::{Marks, TranscriptLabel};
 pub use migrations::Step;
 #[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]

@@ -1,6 +1,6 @@
 //! Reads pages of the log on separate connections, so that readers never wait for the writer.
 
-use super::{error::StoreError, labels::Marks, stored::Stored};
+use super::{error::StoreError, marks::Marks, stored::Stored};
 use crate::policy::Policy;
 use openagents_core::agent::AccessLimits;
 use parking_lot::Mutex;
