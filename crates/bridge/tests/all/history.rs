@@ -228,7 +228,7 @@ async fn a_session_of_ours_is_renamed_and_marked_on_every_client() {
     let started = desk.request("_openagents/explore", json!({"root": workspace})).await;
     let id = started["sessionId"].as_str().unwrap().to_owned();
     desk.request("_openagents/sessions/label", json!({"id": id, "title": "My title", "pinned": true})).await;
-    let list =
+    let ours =
         async |client: &mut Client| client.request("session/list", json!({})).await["sessions"][0].clone();
     let row = ours(&mut desk).await;
     assert_eq!((&row["title"], &row["_meta"]["openagents"]["pinned"]), (&json!("My title"), &json!(true)));
