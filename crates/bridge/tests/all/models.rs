@@ -295,7 +295,8 @@ async fn no_chain_of_thought_leaves_the_turn() {
     let House { home, bridge, .. } = house;
     bridge.shutdown().await;
     for file in std::fs::read_dir(home.path()).unwrap() {
-        let bytes = std::fs::read(file.unwrap().path()).unwrap();
+        // Databases remove their logs when they are closed.
+        let Ok(bytes) = std::fs::read(file.unwrap().path()) else { continue };
         assert!(!bytes.windows(6).any(|window| window == b"MARKER"));
     }
 }
