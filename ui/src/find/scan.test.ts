@@ -15,7 +15,7 @@ test('rows are counted in slices', async () => {
   expect(rest.mock.calls.length).toBeGreaterThan(8);
 });
 
-test('a count that nobody waits for ends', async () => {
+test('a count ends when its result is no longer needed', async () => {
   let now = 0;
   const rest = vi.fn(() => Promise.resolve());
   expect(await new Scan('needle', rest, () => (now += 1)).hits(rows, () => true)).toBeNull();

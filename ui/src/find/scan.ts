@@ -19,7 +19,7 @@ export class Scan {
     this.#now = now;
   }
 
-  /** Resolves with null once `stale` says that nobody waits for the result. */
+  /** Resolves with null once `stale` says that the result is no longer needed. */
   async hits(rows: readonly Row[], stale: () => boolean): Promise<Hit[] | null> {
     const found: Hit[] = [];
     let until = this.#now() + SLICE;
