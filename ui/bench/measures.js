@@ -3,6 +3,8 @@
 import { flushSync, mount } from 'svelte';
 import '../src/theme/tokens.css';
 import '../src/kit/base.css';
+import '../src/kit/layout.css';
+import '../src/kit/text.css';
 import '../src/kit/looks.css';
 import { Session } from '../src/session/session.svelte';
 import { screen } from '../src/terminal/screen';

@@ -6,6 +6,8 @@ import { beginNotifications } from './install/notifications';
 import { registerWorker } from './install/worker';
 import './theme/tokens.css';
 import './kit/base.css';
+import './kit/layout.css';
+import './kit/text.css';
 import './kit/looks.css';
 import './theme/code.css';
 
