@@ -65,4 +65,10 @@ pub(crate) trait Format: Debug + Sync {
 
     /// Returns a decoder for the lines of the session at `path`.
     fn decoder(&self, path: &Path, locate: Locate<'_>, budget: &Budget) -> Box<dyn Decoder>;
+
+    /// Returns a decoder for single lines that are known to count. It may read less of the session
+    /// than [`Format::decoder`], which has to tell which lines those are.
+    fn line_decoder(&self, path: &Path, budget: &Budget) -> Box<dyn Decoder> {
+        self.decoder(path, &|_| None, budget)
+    }
 }

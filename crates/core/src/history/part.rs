@@ -32,8 +32,6 @@ pub enum Part {
 pub struct TranscriptPart {
     /// In file order.
     pub events: Vec<Event>,
-    /// Images by line.
-    pub images: HashMap<u64, Vec<TranscriptImage>>,
     /// Offset of the first line.
     pub from: u64,
     /// Offset behind the last line.
@@ -54,6 +52,37 @@ impl History {
         bytes: u64,
         budget: &Budget,
     ) -> io::Result<TranscriptPart> {
+        self.read_part(transcript, part, (bytes, limits::LINE), budget, &mut |_, _| {})
+    }
+
+    /// Like [`History::part`], for a person: with the images by line, and with lines that are long because of them.
+    pub fn shown_part(
+        &self,
+        transcript: &Transcript,
+        part: Part,
+        bytes: u64,
+        budget: &Budget,
+    ) -> io::Result<(TranscriptPart, HashMap<u64, Vec<TranscriptImage>>)> {
+        let mut found = HashMap::new();
+        let mut look = |number, line: &[u8]| {
+            let images = images(line);
+            if !images.is_empty() {
+                found.insert(number, images);
+            }
+        };
+        let read = self.read_part(transcript, part, (bytes, limits::SHOWN_LINE), budget, &mut look)?;
+        Ok((read, found))
+    }
+
+    /// Reads lines of at most `line_bytes`, and passes those with events to `look`.
+    fn read_part(
+        &self,
+        transcript: &Transcript,
+        part: Part,
+        (bytes, line_bytes): (u64, usize),
+        budget: &Budget,
+        look: &mut dyn FnMut(u64, &[u8]),
+    ) -> io::Result<TranscriptPart> {
         self.check(transcript)?;
         let (mut log, size) = self.open(transcript)?.sized()?;
         let (start, end) = match part {
@@ -68,13 +97,13 @@ impl History {
         let from = next_line(&mut log, start)?;
         let grows_upward = matches!(part, Part::End | Part::Before(_));
         if from >= end && start > 0 && grows_upward && !budget.spent() {
-            return self.part(transcript, part, bytes.saturating_mul(4), budget);
+            return self.read_part(transcript, part, (bytes.saturating_mul(4), line_bytes), budget, look);
         }
         let before = line_ends(&mut log, 0..from, budget)?;
         log.seek(SeekFrom::Start(from))?;
         let mut read = TranscriptPart { from, to: from, size, ..TranscriptPart::default() };
         let mut decoder = self.decoder(transcript, budget)?;
-        let mut lines = Lines::new(log, limits::SHOWN_LINE, u64::MAX);
+        let mut lines = Lines::new(log, line_bytes, u64::MAX);
         while from + lines.position() < end {
             let Some(line) = lines.next(budget)? else {
                 // The last lines were too long, or blank: nothing is left to read again.
@@ -87,9 +116,8 @@ impl History {
             let complete = line.complete;
             match decoder.line(&line.text(), number) {
                 Some(events) => {
-                    let images = if events.is_empty() { Vec::new() } else { images(line.bytes) };
-                    if !images.is_empty() {
-                        read.images.insert(number, images);
+                    if !events.is_empty() {
+                        look(number, line.bytes);
                     }
                     read.events.extend(events);
                 }
@@ -118,6 +146,14 @@ impl History {
         let mut bytes = Vec::new();
         BufReader::new(log.take(limits::SHOWN_LINE as u64)).read_until(b'\n', &mut bytes)?;
         Ok(Some(String::from_utf8_lossy(bytes.trim_ascii_end()).into_owned()))
+    }
+}
+
+impl History {
+    /// Returns the events of one line, from 1, that is known to have some: nothing else of the log is decoded.
+    pub fn line_events(&self, transcript: &Transcript, line: u64, budget: &Budget) -> io::Result<Vec<Event>> {
+        let text = self.line(transcript, line, budget)?.unwrap_or_default();
+        Ok(self.line_decoder(transcript, budget)?.line(&text, line).unwrap_or_default())
     }
 }
 
@@ -204,7 +240,7 @@ mod tests {
     #[test]
     fn a_long_last_line_is_counted_once() {
         let folder = tempfile::tempdir().unwrap();
-        let log = format!("{}{}", prompt(1, 10), prompt(2, 2 * limits::SHOWN_LINE));
+        let log = format!("{}{}", prompt(1, 10), prompt(2, 2 * limits::LINE));
         let (history, row) = history(folder.path(), &log);
         let end = history.part(&row, Part::End, 1000, &budget()).unwrap();
         assert_eq!((numbers(&end), end.to, end.omitted), (vec![1], log.len() as u64, 1));
@@ -236,5 +272,34 @@ mod tests {
         let rest = history.part(&row, Part::From(appended.to), 1 << 20, &budget()).unwrap();
         assert_eq!(numbers(&rest), [62], "the line that was being written");
         assert_eq!(history.part(&row, Part::From(rest.to), 1 << 20, &budget()).unwrap().events, []);
+    }
+
+    #[test]
+    fn a_known_line_is_decoded_without_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let log: String = (1..=60).map(|number| prompt(number, 5)).collect();
+        let (history, row) = history(folder.path(), &log);
+        let texts = |line| -> Vec<String> {
+            let events = history.line_events(&row, line, &budget()).unwrap();
+            events.into_iter().map(|event| event.text).collect()
+        };
+        assert_eq!((texts(30), texts(61)), (vec!["30 xxxxx".to_owned()], vec![]));
+
+        // Of two records of a prompt a reader of the whole log takes the first one alone.
+        let id = "0199a2b4-1111-7000-8000-000000000001";
+        let path = folder.path().join(format!("sessions/2026/01/01/rollout-2026-01-01T00-00-00-{id}.jsonl"));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let log = [
+            r#"{"timestamp":"2026-01-01T00:00:00Z","type":"event_msg","payload":{"type":"user_message","message":"Fix it"}}"#,
+            r#"{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Fix it"}]}}"#,
+        ];
+        std::fs::write(path, log.join("\n")).unwrap();
+        let roots = HistoryRoots::default().with(Provider::Codex, folder.path());
+        let history = History::new(roots, Arc::new(MemoryIndex::default()));
+        let row = history.list(&Query { all: true, ..Query::default() }, &budget()).rows.remove(0);
+        assert_eq!(history.part(&row, Part::End, 4096, &budget()).unwrap().events.len(), 1);
+        for line in [1, 2] {
+            assert_eq!(history.line_events(&row, line, &budget()).unwrap()[0].text, "Fix it", "line {line}");
+        }
     }
 }

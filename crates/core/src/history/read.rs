@@ -133,6 +133,14 @@ impl History {
         Ok(source.format.decoder(&transcript.file_path, &locate, budget))
     }
 
+    pub(super) fn line_decoder(
+        &self,
+        transcript: &Transcript,
+        budget: &Budget,
+    ) -> io::Result<Box<dyn Decoder>> {
+        Ok(self.source(transcript)?.format.line_decoder(&transcript.file_path, budget))
+    }
+
     /// Returns the title given by the agent or a person, by the rules of the agent's list; never a prompt.
     pub(crate) fn given_title(&self, transcript: &Transcript, budget: &Budget) -> Option<String> {
         self.check(transcript).ok()?;

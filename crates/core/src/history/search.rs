@@ -144,6 +144,9 @@ impl History {
             if candidate || wants_after {
                 let decoder = match &mut decoder {
                     Some(decoder) => decoder,
+                    none if *candidates != Candidates::All && query.context == 0 => {
+                        none.insert(self.line_decoder(transcript, budget)?)
+                    }
                     none => none.insert(self.decoder(transcript, budget)?),
                 };
                 let events = decoder.line(&line.text(), line.number).unwrap_or_default();

@@ -1,24 +1,31 @@
 //! Brings the index up to date: new sessions, appended lines, vanished sessions.
 
-use super::index::HistoryIndex;
+use super::{
+    index::HistoryIndex,
+    kind::Kind,
+    passages::{Indexed, Passages, Stale, TEXT, read_passages},
+};
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    history::{EventKind, History, Listing, Part, Provider, Query, Transcript, index_words},
+    history::{History, Listing, Query, Transcript},
 };
 use rusqlite::{Connection, Transaction, params};
 use std::{
     collections::{HashMap, HashSet},
+    sync::{
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+        mpsc::sync_channel,
+    },
+    thread,
     time::Duration,
 };
 
-/// Bytes of text of one session that are indexed.
-const TEXT: u64 = 256 << 10;
-/// Bytes of one passage; longer ones are dumps.
-const PASSAGE: usize = 16 << 10;
-/// Bytes of a log that are read at once.
-const PART: u64 = 1 << 20;
-/// Time for the list, and for one session.
+/// Threads that read logs, while one writes.
+const READERS: usize = 2;
+/// Sessions after which the index is written anew in one piece: in many pieces it is larger and slower.
+const MANY: usize = 64;
+/// Time for the list.
 const TIME: Duration = Duration::from_secs(60);
 
 /// Progress of the index.
@@ -28,15 +35,6 @@ pub struct IndexProgress {
     pub done: usize,
     /// Sessions that were found.
     pub total: usize,
-}
-
-/// The state of a session when it was indexed.
-struct Indexed {
-    key: i64,
-    size: u64,
-    updated_at: i64,
-    upto: u64,
-    bytes: u64,
 }
 
 impl HistoryIndex {
@@ -71,18 +69,57 @@ impl HistoryIndex {
             let size = std::fs::metadata(&row.file_path).map_or(0, |file| file.len());
             let known = known.remove(&(row.provider.as_str().to_owned(), row.id.clone()));
             if known.as_ref().is_none_or(|known| known.size != size || known.updated_at != row.updated_at) {
-                stale.push((row, size, known));
+                stale.push(Stale { row, size, known });
             }
         }
-        for (at, (row, size, known)) in stale.iter().enumerate() {
-            let goes_on = progress(IndexProgress { done: total - stale.len() + at, total });
-            if cancel.is_cancelled() || !goes_on {
-                return Ok(());
-            }
-            self.index(history, row, *size, known.as_ref(), cancel)?;
+        let known = total - stale.len();
+        let mut step = |done| progress(IndexProgress { done: known + done, total });
+        if !self.store_all(history, &stale, cancel, &mut step)? {
+            return Ok(());
         }
-        progress(IndexProgress { done: total, total });
+        if stale.len() >= MANY {
+            let writer = self.writer.lock();
+            writer.execute_batch("INSERT INTO words(words) VALUES ('optimize')")?;
+            // Otherwise the log of the file stays as large as it was.
+            writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        }
+        step(stale.len());
         Ok(())
+    }
+
+    /// Reads sessions on some threads and stores each as soon as it is read. Returns false if it was stopped: `progress`
+    /// is called before each, with the number of those before.
+    fn store_all(
+        &self,
+        history: &History,
+        stale: &[Stale],
+        cancel: &CancellationToken,
+        progress: &mut dyn FnMut(usize) -> bool,
+    ) -> rusqlite::Result<bool> {
+        let (next, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let read = || {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let stale =
+                stale.get(at).filter(|_| !stopped.load(Ordering::Relaxed) && !cancel.is_cancelled())?;
+            Some((stale, read_passages(history, stale, cancel)))
+        };
+        thread::scope(|scope| {
+            let (sender, receiver) = sync_channel(READERS);
+            for _ in 0..READERS {
+                let (read, sender) = (&read, sender.clone());
+                // It ends when everything is read, or the receiver is gone.
+                scope.spawn(move || while read().is_some_and(|read| sender.send(read).is_ok()) {});
+            }
+            drop(sender);
+            for (done, (stale, read)) in receiver.into_iter().enumerate() {
+                if !progress(done) || cancel.is_cancelled() {
+                    stopped.store(true, Ordering::Relaxed);
+                    return Ok(false);
+                }
+                self.store(stale, &read)?;
+            }
+            Ok(!cancel.is_cancelled())
+        })
     }
 
     fn drop_vanished(&self, rows: &[Transcript]) -> rusqlite::Result<()> {
@@ -102,43 +139,11 @@ impl HistoryIndex {
         transaction.commit()
     }
 
-    fn index(
-        &self,
-        history: &History,
-        row: &Transcript,
-        size: u64,
-        known: Option<&Indexed>,
-        cancel: &CancellationToken,
-    ) -> rusqlite::Result<()> {
-        // A log that only grows is read on from where it ended.
-        let goes_on = known.filter(|known| appends(row.provider) && size >= known.upto && known.upto > 0);
-        let (mut upto, mut bytes) = goes_on.map_or((0, 0), |known| (known.upto, known.bytes));
-        let mut passages = Vec::new();
-        if goes_on.is_none() {
-            passages.extend(row.title.as_deref().map(|title| (0, Kind::Title, index_words(title))));
-        }
-        let budget = Budget::within(TIME, cancel);
-        while bytes < TEXT {
-            // A log that cannot be read has no passages; it is tried again when it changes.
-            let Ok(part) = history.part(row, Part::From(upto), PART, &budget) else { break };
-            for event in part.events.iter().filter(|event| !event.copied && !event.sidechain) {
-                let Some(kind) = Kind::of(&event.kind) else { continue };
-                let text = &event.text[..event.text.floor_char_boundary(PASSAGE)];
-                bytes += text.len() as u64;
-                passages.push((event.line, kind, index_words(text)));
-            }
-            let ended = part.to <= upto || part.to >= part.size;
-            upto = part.to.max(upto);
-            if ended || budget.spent() {
-                break;
-            }
-        }
-        if cancel.is_cancelled() {
-            return Ok(());
-        }
+    /// Stores what was read of a session.
+    fn store(&self, Stale { row, size, known }: &Stale, read: &Passages) -> rusqlite::Result<()> {
         let mut writer = self.writer.lock();
         let transaction = writer.transaction()?;
-        if let Some(known) = known.filter(|_| goes_on.is_none()) {
+        if let Some(known) = known.as_ref().filter(|_| !read.goes_on) {
             forget(&transaction, known.key)?;
         }
         transaction.execute(
@@ -152,73 +157,14 @@ impl HistoryIndex {
                 serde_json::to_string(row).unwrap_or_default(),
                 size,
                 row.updated_at,
-                upto,
-                bytes,
-                bytes >= TEXT
+                read.upto,
+                read.bytes,
+                read.bytes >= TEXT
             ],
         )?;
-        add(&transaction, row, &passages)?;
+        add(&transaction, row, &read.passages)?;
         transaction.commit()
     }
-}
-
-/// The kind of a passage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Title = 0,
-    Prompt = 1,
-    Answer = 2,
-    Call = 3,
-}
-
-impl Kind {
-    const ALL: [Self; 4] = [Self::Title, Self::Prompt, Self::Answer, Self::Call];
-
-    /// Returns the kind with a number of the file.
-    pub(super) fn stored(number: u8) -> Self {
-        Self::ALL.into_iter().find(|kind| *kind as u8 == number).unwrap_or(Self::Call)
-    }
-
-    /// A title says best what a session is about.
-    pub(super) fn weight(self) -> f64 {
-        match self {
-            Self::Title => 3.0,
-            Self::Prompt => 2.0,
-            Self::Answer => 1.0,
-            Self::Call => 0.7,
-        }
-    }
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Title => "title",
-            Self::Prompt => "prompt",
-            Self::Answer => "answer",
-            Self::Call => "call",
-        }
-    }
-
-    fn of(kind: &EventKind) -> Option<Self> {
-        match kind {
-            EventKind::Prompt => Some(Self::Prompt),
-            EventKind::Assistant => Some(Self::Answer),
-            EventKind::ToolCall { .. } => Some(Self::Call),
-            _ => None,
-        }
-    }
-}
-
-/// Returns whether an agent only ever appends to a log. The others rewrite it, or parts of it.
-fn appends(provider: Provider) -> bool {
-    matches!(
-        provider,
-        Provider::Codex
-            | Provider::ClaudeCode
-            | Provider::Copilot
-            | Provider::Pi
-            | Provider::OpenClaw
-            | Provider::Droid
-    )
 }
 
 /// Returns what is indexed, by provider and id.

@@ -6,7 +6,9 @@
 mod build;
 mod index;
 mod indexer;
+mod kind;
 mod news;
+mod passages;
 mod schema;
 mod search;
 #[cfg(test)]

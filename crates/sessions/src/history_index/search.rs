@@ -1,6 +1,6 @@
 //! Finds passages by their words.
 
-use super::{build::Kind, index::HistoryIndex};
+use super::{index::HistoryIndex, kind::Kind};
 use openagents_core::history::{
     IndexedLines, IndexedState, Provider, SessionKey, Transcript, WordIndex, query_words,
 };

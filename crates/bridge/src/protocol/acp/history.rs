@@ -29,9 +29,8 @@ const QUERY: usize = 1_000;
 /// Lines that a search in one session returns.
 const LINES: usize = 5_000;
 /// Time limit for snippets; later results get none.
-const SNIPPETS: Duration = Duration::from_millis(200);
-/// Bytes read for a snippet, and its characters.
-const SNIPPET_BYTES: u64 = 4 << 10;
+const SNIPPETS: Duration = Duration::from_millis(30);
+/// Characters of a snippet.
 const SNIPPET: usize = 160;
 /// Bytes of a part: some hundred rows of a timeline.
 const PART: u64 = 512 << 10;
@@ -166,13 +165,12 @@ fn snippet(history: &History, passage: &Passage, words: &[String], budget: &Budg
     if passage.line == 0 || budget.spent() {
         return None;
     }
-    let part = history.part(&passage.session, Part::Around(passage.line), SNIPPET_BYTES, budget).ok()?;
-    let own = part.events.iter().filter(|event| event.line == passage.line);
+    let events = history.line_events(&passage.session, passage.line, budget).ok()?;
     let place = |event: &&Event| {
         let text = event.text.to_lowercase();
         words.iter().filter_map(|word| text.find(word.as_str())).min()
     };
-    let (event, at) = own.filter_map(|event| Some((event, place(&event)?))).next()?;
+    let (event, at) = events.iter().find_map(|event| Some((event, place(&event)?)))?;
     // Lower case may have another length.
     let from = event.text.floor_char_boundary(at.saturating_sub(SNIPPET / 3));
     let before = if from > 0 { "…" } else { "" };
@@ -269,10 +267,10 @@ pub(super) fn read(history: &History, rows: &Row, wanted: &HistoryPart) -> Resul
         (_, _, Some(line)) => Part::Around(*line),
         _ => Part::End,
     };
-    let read = history.part(&found, part, PART, &budget).map_err(|error| unreadable(&found, &error))?;
+    let read = history.shown_part(&found, part, PART, &budget);
+    let (read, mut images) = read.map_err(|error| unreadable(&found, &error))?;
     let mut replay = Replay::new(found.cwd.as_deref());
     let mut at = found.created_at.unwrap_or(found.updated_at);
-    let mut images = read.images;
     let mut updates = Vec::new();
     for event in read.events.into_iter().filter(|event| found.subagent || !event.sidechain) {
         at = event.timestamp.unwrap_or(at);

@@ -29,6 +29,11 @@ impl ClaudeDecoder {
     pub(crate) fn new(path: &Path, budget: &Budget) -> Self {
         Self { marked_from: first_marked(path, budget).unwrap_or(u64::MAX) }
     }
+
+    /// Takes every line that may be a person's for one.
+    pub(crate) fn of_single_lines() -> Self {
+        Self { marked_from: u64::MAX }
+    }
 }
 
 /// Finds the first line that is marked as a person's. Lines before it are of an older version.

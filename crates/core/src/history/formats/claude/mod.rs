@@ -53,4 +53,8 @@ impl Format for Claude {
     fn decoder(&self, path: &Path, _locate: Locate<'_>, budget: &Budget) -> Box<dyn Decoder> {
         Box::new(decoder::ClaudeDecoder::new(path, budget))
     }
+
+    fn line_decoder(&self, _path: &Path, _budget: &Budget) -> Box<dyn Decoder> {
+        Box::new(decoder::ClaudeDecoder::of_single_lines())
+    }
 }

@@ -27,7 +27,8 @@ struct Streams {
 
 #[derive(Debug)]
 pub(crate) struct CodexDecoder {
-    streams: Streams,
+    /// `None` for all.
+    streams: Option<Streams>,
     /// The first own line, and the ordinal of the first own record.
     own_from: u64,
     own_ordinal: u64,
@@ -38,7 +39,12 @@ impl CodexDecoder {
         let Survey { streams, parent, own_ordinal } = survey(path, budget);
         let parent = parent.as_deref().filter(|_| own_ordinal == 0).and_then(locate);
         let own_from = parent.map_or(0, |parent| fork::own_from(path, &parent, budget));
-        Self { streams, own_from, own_ordinal }
+        Self { streams: Some(streams), own_from, own_ordinal }
+    }
+
+    /// Takes the lines of all streams.
+    pub(crate) fn of_single_lines() -> Self {
+        Self { streams: None, own_from: 0, own_ordinal: 0 }
     }
 }
 
@@ -117,16 +123,24 @@ fn survey(path: &Path, budget: &Budget) -> Survey {
 impl Decoder for CodexDecoder {
     fn line(&mut self, line: &str, number: u64) -> Option<Vec<Event>> {
         let node = Node::parse_object(line)?;
-        let streams = self.streams;
+        let is_of = |stream: Stream, chosen: fn(Streams) -> Stream| {
+            self.streams.is_none_or(|streams| chosen(streams) == stream)
+        };
         let (mut files, mut action) = (Vec::new(), Action::default());
         let (kind, text) = match record::item(&node) {
-            Item::User { stream, blocks, images } if stream == streams.user => {
+            Item::User { stream, blocks, images } if is_of(stream, |streams| streams.user) => {
                 let image = || if images { title::IMAGE_ONLY.to_owned() } else { String::new() };
                 (EventKind::Prompt, title::prompt(blocks).unwrap_or_else(image))
             }
-            Item::Assistant { stream, text } if stream == streams.assistant => (EventKind::Assistant, text),
-            Item::Thinking { stream, text } if stream == streams.thinking => (EventKind::Thinking, text),
-            Item::Call { stream, name, text, files: touched, action: called } if stream == streams.call => {
+            Item::Assistant { stream, text } if is_of(stream, |streams| streams.assistant) => {
+                (EventKind::Assistant, text)
+            }
+            Item::Thinking { stream, text } if is_of(stream, |streams| streams.thinking) => {
+                (EventKind::Thinking, text)
+            }
+            Item::Call { stream, name, text, files: touched, action: called }
+                if is_of(stream, |streams| streams.call) =>
+            {
                 (files, action) = (touched, called);
                 (EventKind::ToolCall { name: name.to_owned() }, text)
             }

@@ -56,4 +56,8 @@ impl Format for Codex {
     fn decoder(&self, path: &Path, locate: Locate<'_>, budget: &Budget) -> Box<dyn Decoder> {
         Box::new(decoder::CodexDecoder::new(path, locate, budget))
     }
+
+    fn line_decoder(&self, _path: &Path, _budget: &Budget) -> Box<dyn Decoder> {
+        Box::new(decoder::CodexDecoder::of_single_lines())
+    }
 }

@@ -1,0 +1,49 @@
+//! Kinds of passages.
+
+use openagents_core::history::EventKind;
+
+/// The kind of a passage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Title = 0,
+    Prompt = 1,
+    Answer = 2,
+    Call = 3,
+}
+
+impl Kind {
+    const ALL: [Self; 4] = [Self::Title, Self::Prompt, Self::Answer, Self::Call];
+
+    /// Returns the kind with a number of the file.
+    pub(super) fn stored(number: u8) -> Self {
+        Self::ALL.into_iter().find(|kind| *kind as u8 == number).unwrap_or(Self::Call)
+    }
+
+    /// A title says best what a session is about.
+    pub(super) fn weight(self) -> f64 {
+        match self {
+            Self::Title => 3.0,
+            Self::Prompt => 2.0,
+            Self::Answer => 1.0,
+            Self::Call => 0.7,
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Title => "title",
+            Self::Prompt => "prompt",
+            Self::Answer => "answer",
+            Self::Call => "call",
+        }
+    }
+
+    pub(super) fn of(kind: &EventKind) -> Option<Self> {
+        match kind {
+            EventKind::Prompt => Some(Self::Prompt),
+            EventKind::Assistant => Some(Self::Answer),
+            EventKind::ToolCall { .. } => Some(Self::Call),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Reads the passages of one session.
+
+use super::kind::Kind;
+use openagents_core::{
+    CancellationToken,
+    budget::Budget,
+    history::{History, Part, Provider, Transcript, index_words},
+};
+use std::time::Duration;
+
+/// Bytes of text of one session that are indexed.
+pub(super) const TEXT: u64 = 256 << 10;
+/// Bytes of one passage; longer ones are dumps.
+const PASSAGE: usize = 16 << 10;
+/// Bytes of a log that are read at once. Most logs are one part: each part begins by telling which lines count.
+const PART: u64 = 4 << 20;
+/// Time for one session.
+const TIME: Duration = Duration::from_secs(60);
+
+/// The state of a session when it was indexed.
+pub(super) struct Indexed {
+    pub(super) key: i64,
+    pub(super) size: u64,
+    pub(super) updated_at: i64,
+    pub(super) upto: u64,
+    pub(super) bytes: u64,
+}
+
+/// A session that is not indexed as it is now.
+pub(super) struct Stale {
+    pub(super) row: Transcript,
+    pub(super) size: u64,
+    pub(super) known: Option<Indexed>,
+}
+
+/// The passages that were read of a session, or of its new lines.
+pub(super) struct Passages {
+    pub(super) passages: Vec<(u64, Kind, String)>,
+    /// They follow those that are indexed.
+    pub(super) goes_on: bool,
+    pub(super) upto: u64,
+    pub(super) bytes: u64,
+}
+
+/// Reads a session, or on from where it was indexed. Blocks.
+pub(super) fn read_passages(
+    history: &History,
+    Stale { row, size, known }: &Stale,
+    cancel: &CancellationToken,
+) -> Passages {
+    // A log that only grows is read on from where it ended.
+    let before = known.as_ref().filter(|it| appends(row.provider) && *size >= it.upto && it.upto > 0);
+    let (upto, bytes) = before.map_or((0, 0), |known| (known.upto, known.bytes));
+    let mut read = Passages { passages: Vec::new(), goes_on: before.is_some(), upto, bytes };
+    if !read.goes_on {
+        read.passages.extend(row.title.as_deref().map(|title| (0, Kind::Title, index_words(title))));
+    }
+    let budget = Budget::within(TIME, cancel);
+    while read.bytes < TEXT {
+        // A log that cannot be read has no passages; it is tried again when it changes.
+        let Ok(part) = history.part(row, Part::From(read.upto), PART, &budget) else { break };
+        for event in part.events.iter().filter(|event| !event.copied && !event.sidechain) {
+            let Some(kind) = Kind::of(&event.kind).filter(|_| read.bytes < TEXT) else { continue };
+            let text = &event.text[..event.text.floor_char_boundary(PASSAGE)];
+            read.bytes += text.len() as u64;
+            read.passages.push((event.line, kind, index_words(text)));
+        }
+        let ended = part.to <= read.upto || part.to >= part.size;
+        read.upto = part.to.max(read.upto);
+        if ended || budget.spent() {
+            break;
+        }
+    }
+    read
+}
+
+/// Returns whether an agent only ever appends to a log. The others rewrite it, or parts of it.
+fn appends(provider: Provider) -> bool {
+    matches!(
+        provider,
+        Provider::Codex
+            | Provider::ClaudeCode
+            | Provider::Copilot
+            | Provider::Pi
+            | Provider::OpenClaw
+            | Provider::Droid
+    )
+}
