@@ -37,9 +37,7 @@ test('titles, paths and commands hide and reorder nothing, in rows, cards and qu
   played.update(said('', { summary, ended: true }));
   const shown = HIDDEN.replace(/[^\x20-\x7e]/gu, (character) => `\\u{${character.codePointAt(0).toString(16)}}`);
   const main = page.locator('main');
-  const diff = main.locator('[data-diff]').first();
-  await diff.getByText(`${shown}.rs`).waitFor();
-  assert.equal(await diff.locator('.added code').evaluate((code) => code.textContent), shown);
+  await main.locator('[data-diff]', { hasText: `${shown}.rs` }).locator('.added code').getByText(shown, { exact: true }).waitFor();
   await main.getByText(`Edit ${shown}`).waitFor();
   await main.locator('[data-terminal] figcaption').getByText(shown).waitFor();
   await main.locator('[data-state=failed]').getByText(shown).waitFor();
