@@ -108,9 +108,11 @@ bench-fan-out: ui ## Measure how fast updates reach 200 clients, beside a plain 
 bench-opening: ui ## Measure how long opening a session takes, with 1,000 and 100,000 updates
 	cargo bench --locked -p openagents-e2e --bench opening
 
-bench-page: ui ## Measure what long output and long answers cost the page, beside the browser alone
+bench-page: ui ## Measure what long output, long answers and scrolling cost the page
 	@scripts/install.sh tests
+	cargo build --release --locked -p openagents-cli
 	@node ui/bench/main.js
+	@OPENAGENTS_BIN=$(abspath $(TARGET))/release/openagents node ui/bench/scroll.js
 
 fuzz: $(FUZZ) ## Feed every decoder of foreign frames for five minutes each (needs a nightly Rust)
 	@scripts/fuzz.sh

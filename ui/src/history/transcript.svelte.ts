@@ -4,9 +4,8 @@ import { sentence } from '../connection/sentence';
 import type { PastLines, PastPart, PastSession } from '../connection/history-wire';
 import { METHODS, type Update } from '../connection/wire';
 import { Unfolded } from '../kit/unfolded.svelte';
-import { applyFolded, publish, settle } from '../session/fold';
-import { emptyFold } from '../session/fold-state';
 import { findRow, type Row } from '../timeline/rows';
+import { Parts } from './parts';
 
 /** Rows are numbered from here, so that those of earlier parts have smaller numbers, and those of another place others. */
 const MIDDLE = 1_000_000_000;
@@ -38,9 +37,7 @@ export class Transcript {
   readonly unfolded = new Unfolded();
 
   readonly #link: Link;
-  #updates: Update[] = [];
-  /** The number of updates that were added above the first part. */
-  #above = 0;
+  #parts = new Parts(MIDDLE);
   #from = 0;
   #to = 0;
   #size = 0;
@@ -72,7 +69,7 @@ export class Transcript {
 
   /** An update as received, by its line. */
   update(seq: number): Update | undefined {
-    return this.#updates.find((update) => update.seq === seq);
+    return this.#parts.find(seq);
   }
 
   /** A line of the log as it is. */
@@ -84,12 +81,13 @@ export class Transcript {
   async #begin(place: { line?: number }): Promise<void> {
     const part = await this.#part(place);
     if (part === null) return;
-    [this.#from, this.#to, this.#above] = [part.from, part.to, 0];
+    [this.#from, this.#to] = [part.from, part.to];
     if (this.read) this.jumps += 1;
     this.grewUpward = false;
-    this.#updates = part.updates.map(update);
+    this.#parts = new Parts(MIDDLE * (1 + this.jumps));
+    this.#parts.addBelow(part.updates.map(update));
     this.read = true;
-    this.#fold();
+    this.#show();
   }
 
   /** The lines of the first and the last update that was read, unless that is the whole log. */
@@ -131,10 +129,9 @@ export class Transcript {
     this.#upward = false;
     if (part === null) return;
     this.#from = part.from;
-    this.#above += part.updates.length;
-    this.#updates = [...part.updates.map(update), ...this.#updates];
+    this.#parts.addAbove(part.updates.map(update));
     this.grewUpward = true;
-    this.#fold();
+    this.#show();
   }
 
   /** Reads what follows: the rest of a session that was opened in its middle, or what was appended since. */
@@ -143,9 +140,9 @@ export class Transcript {
     const part = await this.#part({ from: this.#to });
     if (part === null || part.to === this.#to) return;
     this.#to = part.to;
-    this.#updates = [...this.#updates, ...part.updates.map(update)];
+    this.#parts.addBelow(part.updates.map(update));
     this.grewUpward = false;
-    this.#fold();
+    this.#show();
   }
 
   /** The list tells of a change, or of one that it has told before. */
@@ -194,13 +191,8 @@ export class Transcript {
     if (!this.behind) void this.readLater();
   }
 
-  #fold(): void {
-    const fold = { ...emptyFold(), updates: MIDDLE * (1 + this.jumps) - this.#above };
-    for (const update of this.#updates) applyFolded(fold, update);
-    // A call without a result may be running or not: the log does not tell.
-    settle(fold);
-    publish(fold);
-    this.rows = fold.rows;
+  #show(): void {
+    this.rows = this.#parts.rows;
     this.more = this.#from > 0;
     this.behind = this.#to < this.#size;
   }
