@@ -69,8 +69,18 @@ impl Replay {
             }
             EventKind::ToolCall { ref name } => Some(SessionUpdate::ToolCall(self.call(name.clone(), event))),
             EventKind::ToolResult => self.result(event).map(SessionUpdate::ToolCallUpdate),
+            EventKind::CommandEnd => {
+                // It tells which session the call started.
+                let Action { call, child_session, .. } = event.action;
+                Some(SessionUpdate::ToolCallUpdate(ToolCallUpdate {
+                    call_id: call.filter(|_| child_session.is_some())?,
+                    status: ToolCallStatus::Unchanged,
+                    late: false,
+                    details: ToolCallDetails::default(),
+                }))
+            }
             // Their calls are shown.
-            EventKind::FileChange | EventKind::CommandEnd | EventKind::Title(_) => None,
+            EventKind::FileChange | EventKind::Title(_) => None,
         }
     }
 
@@ -237,6 +247,18 @@ mod tests {
         assert_eq!(shown[2]["details"]["kind"], "execute");
         assert_eq!(shown[3]["status"]["message"], "exit code 2");
         assert_eq!(shown[3]["details"]["content"][0]["output"], "failed");
+    }
+
+    #[test]
+    fn the_end_of_a_call_is_shown_if_it_names_the_session_that_the_call_started() {
+        let ended = |child: Option<&str>| {
+            let child_session = child.map(str::to_owned);
+            let action = Action { call: Some("c1".into()), child_session, ..Action::default() };
+            Event { action, ..event(EventKind::CommandEnd, "") }
+        };
+        let shown = wire(&mut Replay::default(), vec![ended(None), ended(Some("child"))]);
+        assert_eq!(shown.len(), 1);
+        assert_eq!((&shown[0]["call_id"], &shown[0]["status"]), (&json!("c1"), &json!("unchanged")));
     }
 
     #[test]

@@ -188,6 +188,8 @@ export interface ToolMeta {
   pruned?: boolean;
   /** The log entry with the whole output, if the call is folded. */
   outputSeq?: number;
+  /** The session of the sub-agent that the call started, in the log of another agent. */
+  childSessionId?: string;
 }
 
 export interface FileEvidence {

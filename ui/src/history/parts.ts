@@ -26,12 +26,14 @@ interface Part {
 /** The rows of a log of which parts are read, upwards and downwards. What is added costs what it holds, not what is there. */
 export class Parts {
   #parts: Part[] = [];
+  readonly #prefix: string;
   #top: number;
   #bottom: number;
 
-  /** Rows are numbered from `start`, upwards below it. */
-  constructor(start: number) {
+  /** Rows are numbered from `start`, upwards below it; `prefix` begins their keys. */
+  constructor(start: number, prefix = '') {
     this.#top = this.#bottom = start;
+    this.#prefix = prefix;
   }
 
   get rows(): Row[] {
@@ -75,7 +77,7 @@ export class Parts {
   }
 
   #fold(changed: ReadonlySet<Part>): void {
-    for (const [at, part] of this.#parts.entries()) if (changed.has(part)) fold(part, this.#parts[at + 1]);
+    for (const [at, part] of this.#parts.entries()) if (changed.has(part)) fold(part, this.#parts[at + 1], this.#prefix);
   }
 
   /** Returns the parts that have to be folded again. */
@@ -117,8 +119,8 @@ function begins({ params: { update, _meta } }: Update): boolean {
   return update.sessionUpdate === 'tool_call' && _meta?.openagents?.parentCallId === undefined;
 }
 
-function fold(part: Part, next: Part | undefined): void {
-  const folded = { ...emptyFold(), updates: part.at };
+function fold(part: Part, next: Part | undefined, prefix: string): void {
+  const folded = { ...emptyFold(), updates: part.at, prefix };
   for (const update of part.updates) {
     // Counted all the same: rows are named by the number of their update, and keep their names.
     if (part.away.has(update)) folded.updates += 1;

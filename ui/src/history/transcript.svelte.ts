@@ -37,7 +37,11 @@ export class Transcript {
   readonly unfolded = new Unfolded();
 
   readonly #link: Link;
-  #parts = new Parts(MIDDLE);
+  /** The sessions of sub-agents, by the key of the row that started them. */
+  readonly #children = new Map<string, Transcript>();
+  /** Begins the keys of its rows. */
+  readonly #prefix: string;
+  #parts: Parts;
   #from = 0;
   #to = 0;
   #size = 0;
@@ -49,17 +53,42 @@ export class Transcript {
   /** The bridge is too old to search a log. */
   #unsearchable = false;
 
-  constructor(link: Link, provider: string, id: string, known: PastSession | null, line: number | null) {
+  constructor(link: Link, provider: string, id: string, known: PastSession | null, line: number | null, prefix = '') {
     this.#link = link;
     this.provider = provider;
     this.id = id;
     this.session = known;
     this.wanted = line;
+    this.#prefix = prefix;
+    this.#parts = new Parts(MIDDLE, prefix);
     void this.#begin(line === null ? {} : { line });
   }
 
   row(key: string): Row | undefined {
-    return findRow(this.rows, key);
+    return findRow(this.owner(key).rows, key);
+  }
+
+  /** The session of a sub-agent that the row `of` started. It is read when it is asked for first. */
+  child(id: string, of: string): Transcript {
+    const known = this.#children.get(of) ?? new Transcript(this.#link, this.provider, id, null, null, `${of}/`);
+    this.#children.set(of, known);
+    return known;
+  }
+
+  /** The session that has a row: this one, or that of a sub-agent. */
+  owner(key: string): Transcript {
+    for (const child of this.#children.values()) if (key.startsWith(child.#prefix)) return child.owner(key);
+    return this;
+  }
+
+  /** The session with an id: this one, or that of a sub-agent. */
+  withId(id: string): Transcript | undefined {
+    if (id === this.id) return this;
+    for (const child of this.#children.values()) {
+      const found = child.withId(id);
+      if (found !== undefined) return found;
+    }
+    return undefined;
   }
 
   /** The first row of a line, or of one behind it. */
@@ -84,7 +113,7 @@ export class Transcript {
     [this.#from, this.#to] = [part.from, part.to];
     if (this.read) this.jumps += 1;
     this.grewUpward = false;
-    this.#parts = new Parts(MIDDLE * (1 + this.jumps));
+    this.#parts = new Parts(MIDDLE * (1 + this.jumps), this.#prefix);
     this.#parts.addBelow(part.updates.map(update));
     this.read = true;
     this.#show();

@@ -6,6 +6,8 @@ interface Inspected {
   readonly id: string;
   row(key: string): Row | undefined;
   update(seq: number): Update | undefined;
+  /** The session that has a row, if it may be another one. */
+  owner?(key: string): Inspected;
 }
 
 /** The updates of a row that can be inspected: a long message has thousands. */
@@ -33,8 +35,9 @@ export class Inspection {
       const location = row.kind === 'message' ? row.findings?.findings[picked.finding] : undefined;
       return location === undefined ? null : { kind: 'location', location };
     }
-    const updates = row.seqs.slice(-NEWEST).map((seq) => session.update(seq) ?? { seq });
-    return { kind: 'row', sessionId: session.id, key: row.key, row, updates, earlier: row.seqs.length - updates.length };
+    const owner = session.owner?.(picked.key) ?? session;
+    const updates = row.seqs.slice(-NEWEST).map((seq) => owner.update(seq) ?? { seq });
+    return { kind: 'row', sessionId: owner.id, key: row.key, row, updates, earlier: row.seqs.length - updates.length };
   }
 
   /** Key of the row, or of the finding, whose JSON is shown. */

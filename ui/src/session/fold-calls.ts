@@ -55,6 +55,7 @@ export function news(fold: Fold, body: Body<'tool_call' | 'tool_call_update'>, a
   };
   if (meta.progress !== undefined) after.progress = Math.min(1, Math.max(0, meta.progress));
   if (meta.note !== undefined) after.note = meta.note;
+  if (meta.childSessionId !== undefined) after.childSession = meta.childSessionId;
   if (body.rawInput !== undefined && body.rawInput !== null) after.args = fields(body.rawInput);
   if (body.rawOutput !== undefined) after.output = body.rawOutput;
   if (state === 'failed' && toolState(body.status) === 'failed') {

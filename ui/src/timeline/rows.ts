@@ -64,6 +64,8 @@ export interface ToolRow extends RowBase {
   timedOut: boolean;
   late: boolean;
   endedAt?: number;
+  /** The session of the sub-agent that it started, in the log of another agent. */
+  childSession?: string;
 }
 
 export interface MessageRow extends RowBase {

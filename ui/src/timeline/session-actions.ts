@@ -2,6 +2,7 @@ import { createContext } from 'svelte';
 import type { Approval } from '../connection/agents-wire';
 import type { Unfolded } from '../kit/unfolded.svelte';
 import type { Evidence, Finding, Summary } from '../connection/wire';
+import type { Row } from './rows';
 
 /** The session's data and actions for rows at any depth. */
 export interface SessionActions {
@@ -21,6 +22,8 @@ export interface SessionActions {
   resume(sessionId: string, approvalId: string): Promise<void>;
   stop(sessionId: string): void;
   show(sessionId: string): void;
+  /** Reads the session of a sub-agent that the row `of` started; null where its log is not one of another agent. */
+  child(sessionId: string, of: string): ChildSession | null;
   /** Opens the inspector on a finding of the message `key`. */
   inspect(key: string, at: number): void;
   /** Opens workspace files in the user's editor; null if they are on another machine. */
@@ -38,6 +41,18 @@ export interface SessionActions {
   queued(messageId: string): boolean;
   /** An approval scrolled into or out of view. */
   sees(approvalId: string, inSight: boolean): void;
+}
+
+/** The session of a sub-agent, which is read from its end. */
+export interface ChildSession {
+  readonly rows: readonly Row[];
+  /** Its last part has been read. */
+  readonly read: boolean;
+  /** There are earlier rows. */
+  readonly more: boolean;
+  readonly problem: string | null;
+  /** Reads what is appended, until the returned function is called. */
+  follow(): () => void;
 }
 
 export interface FileOpener {

@@ -303,6 +303,38 @@ async fn a_label_is_told_to_clients_that_watch_the_list() {
 }
 
 #[tokio::test]
+async fn a_sub_agent_is_read_from_the_call_that_started_it() {
+    let base = tempfile::tempdir().unwrap();
+    let bridge = with_session(base.path(), 1).await;
+    let folder = base.path().join("claude/projects/-w-harbour");
+    let call = json!([{"type": "tool_use", "id": "t1", "name": "Agent", "input": {"prompt": "Look around"}}]);
+    let result = json!([{"type": "tool_result", "tool_use_id": "t1", "content": "Launched."}]);
+    let lines = [
+        json!({"type": "assistant", "cwd": "/w/harbour", "message": {"role": "assistant", "content": call}}),
+        json!({"type": "user", "cwd": "/w/harbour", "message": {"role": "user", "content": result},
+            "toolUseResult": {"status": "async_launched", "agentId": "ab12"}}),
+    ];
+    let mut log = fs::File::options().append(true).open(folder.join(format!("{ID}.jsonl"))).unwrap();
+    for line in lines {
+        std::io::Write::write_all(&mut log, format!("{line}\n").as_bytes()).unwrap();
+    }
+    let inside = folder.join(ID).join("subagents");
+    fs::create_dir_all(&inside).unwrap();
+    let said = json!({"type": "user", "isSidechain": true, "agentId": "ab12", "sessionId": ID, "cwd": "/w/harbour",
+        "message": {"role": "user", "content": "Look around"}});
+    fs::write(inside.join("agent-ab12.jsonl"), format!("{said}\n")).unwrap();
+
+    let mut client = desk(&bridge).await;
+    let part = client.request("_openagents/history/read", session()).await;
+    let ended = part["updates"].as_array().unwrap().last().unwrap();
+    let child = &ended["update"]["_meta"]["openagents"]["childSessionId"];
+    assert_eq!((&ended["update"]["toolCallId"], child), (&json!("t1"), &json!("agent-ab12")));
+    let child =
+        client.request("_openagents/history/read", json!({"provider": "claude-code", "id": child})).await;
+    assert_eq!(child["updates"][0]["update"]["content"]["text"], "Look around");
+}
+
+#[tokio::test]
 async fn an_image_in_a_prompt_is_shown_with_it() {
     let base = tempfile::tempdir().unwrap();
     let bridge = with_session(base.path(), 1).await;

@@ -36,6 +36,8 @@ pub struct Action {
     pub outcome: Option<Outcome>,
     /// A change of the session's task list.
     pub tasks: Option<TaskChange>,
+    /// Id of the session of the sub-agent that the call started.
+    pub child_session: Option<String>,
 }
 
 /// Outcome of a command.

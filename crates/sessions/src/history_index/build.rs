@@ -2,8 +2,9 @@
 
 use super::{
     index::HistoryIndex,
-    kind::Kind,
     passages::{Indexed, Passages, Stale, TEXT, read_passages},
+    place,
+    terms::Terms,
 };
 use openagents_core::{
     CancellationToken,
@@ -69,9 +70,10 @@ impl HistoryIndex {
             let size = std::fs::metadata(&row.file_path).map_or(0, |file| file.len());
             let known = known.remove(&(row.provider.as_str().to_owned(), row.id.clone()));
             if known.as_ref().is_none_or(|known| known.size != size || known.updated_at != row.updated_at) {
-                stale.push(Stale { row, size, known });
+                stale.push(Stale { row, size, known, key: 0 });
             }
         }
+        self.number(&mut stale)?;
         let known = total - stale.len();
         let mut step = |done| progress(IndexProgress { done: known + done, total });
         if !self.store_all(history, &stale, cancel, &mut step)? {
@@ -79,11 +81,25 @@ impl HistoryIndex {
         }
         if stale.len() >= MANY {
             let writer = self.writer.lock();
-            writer.execute_batch("INSERT INTO words(words) VALUES ('optimize')")?;
+            writer.execute_batch("INSERT INTO words(words) VALUES ('optimize'); VACUUM")?;
             // Otherwise the log of the file stays as large as it was.
             writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         }
         step(stale.len());
+        Ok(())
+    }
+
+    /// Gives sessions their keys: the newest one the largest.
+    fn number(&self, stale: &mut [Stale]) -> rusqlite::Result<()> {
+        let last: i64 =
+            self.writer
+                .lock()
+                .query_row("SELECT coalesce(max(key), 0) FROM sessions", [], |row| row.get(0))?;
+        let mut by_age: Vec<&mut Stale> = stale.iter_mut().collect();
+        by_age.sort_by_key(|stale| stale.row.updated_at);
+        for (key, stale) in (last + 1..).zip(by_age) {
+            stale.key = key;
+        }
         Ok(())
     }
 
@@ -103,7 +119,8 @@ impl HistoryIndex {
                 stale.get(at).filter(|_| !stopped.load(Ordering::Relaxed) && !cancel.is_cancelled())?;
             Some((stale, read_passages(history, stale, cancel)))
         };
-        thread::scope(|scope| {
+        let mut terms = Terms::default();
+        let all = thread::scope(|scope| {
             let (sender, receiver) = sync_channel(READERS);
             for _ in 0..READERS {
                 let (read, sender) = (&read, sender.clone());
@@ -116,10 +133,12 @@ impl HistoryIndex {
                     stopped.store(true, Ordering::Relaxed);
                     return Ok(false);
                 }
-                self.store(stale, &read)?;
+                self.store(stale, &read, &mut terms)?;
             }
             Ok(!cancel.is_cancelled())
-        })
+        });
+        terms.store(&mut self.writer.lock())?;
+        all
     }
 
     fn drop_vanished(&self, rows: &[Transcript]) -> rusqlite::Result<()> {
@@ -140,18 +159,25 @@ impl HistoryIndex {
     }
 
     /// Stores what was read of a session.
-    fn store(&self, Stale { row, size, known }: &Stale, read: &Passages) -> rusqlite::Result<()> {
+    fn store(&self, stale: &Stale, read: &Passages, terms: &mut Terms) -> rusqlite::Result<()> {
+        let Stale { row, size, known, key } = stale;
         let mut writer = self.writer.lock();
         let transaction = writer.transaction()?;
-        if let Some(known) = known.as_ref().filter(|_| !read.goes_on) {
-            forget(&transaction, known.key)?;
-        }
+        let key = match known {
+            Some(known) if read.goes_on => known.key,
+            Some(known) => {
+                forget(&transaction, known.key)?;
+                *key
+            }
+            None => *key,
+        };
         transaction.execute(
-            "INSERT INTO sessions (provider, id, row_json, size, updated_at, upto, bytes, cut)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+            "INSERT INTO sessions (key, provider, id, row_json, size, updated_at, upto, bytes, cut)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
              ON CONFLICT (provider, id) DO UPDATE SET
-                 row_json = ?3, size = ?4, updated_at = ?5, upto = ?6, bytes = ?7, cut = ?8",
+                 key = ?1, row_json = ?4, size = ?5, updated_at = ?6, upto = ?7, bytes = ?8, cut = ?9",
             params![
+                key,
                 row.provider.as_str(),
                 row.id,
                 serde_json::to_string(row).unwrap_or_default(),
@@ -162,7 +188,13 @@ impl HistoryIndex {
                 read.bytes >= TEXT
             ],
         )?;
-        add(&transaction, row, &read.passages)?;
+        let mut insert = transaction.prepare_cached("INSERT INTO words (rowid, text) VALUES (?1, ?2)")?;
+        for (line, kind, text) in &read.passages {
+            let Some(place) = place::of(key, *line, *kind).filter(|_| !text.is_empty()) else { continue };
+            insert.execute(params![place, text])?;
+        }
+        drop(insert);
+        terms.add(&transaction, read.passages.iter().map(|(.., text)| text.as_str()))?;
         transaction.commit()
     }
 }
@@ -186,38 +218,8 @@ fn indexed(connection: &Connection) -> rusqlite::Result<HashMap<(String, String)
 
 fn forget(transaction: &Transaction<'_>, session: i64) -> rusqlite::Result<()> {
     transaction.execute(
-        "DELETE FROM words WHERE rowid IN (SELECT key FROM passages WHERE session = ?1)",
-        [session],
+        "DELETE FROM words WHERE rowid >= ?1 AND rowid < ?2",
+        [place::first(session), place::first(session + 1)],
     )?;
-    transaction.execute("DELETE FROM passages WHERE session = ?1", [session])?;
-    Ok(())
-}
-
-fn add(
-    transaction: &Transaction<'_>,
-    row: &Transcript,
-    passages: &[(u64, Kind, String)],
-) -> rusqlite::Result<()> {
-    let session: i64 = transaction.query_row(
-        "SELECT key FROM sessions WHERE provider = ?1 AND id = ?2",
-        [row.provider.as_str(), &row.id],
-        |row| row.get(0),
-    )?;
-    // 2^24 passages of one second are more than any disk holds.
-    let from = (row.updated_at.max(0) / 1000) << 24;
-    let last: Option<i64> = transaction.query_row(
-        "SELECT max(key) FROM passages WHERE key >= ?1 AND key < ?2",
-        [from, from + (1 << 24)],
-        |row| row.get(0),
-    )?;
-    let keys = last.map_or(from, |last| last + 1)..;
-    let mut passage = transaction
-        .prepare_cached("INSERT INTO passages (key, session, line, kind) VALUES (?1, ?2, ?3, ?4)")?;
-    let mut words = transaction.prepare_cached("INSERT INTO words (rowid, text) VALUES (?1, ?2)")?;
-    let with_words = passages.iter().filter(|(.., text)| !text.is_empty());
-    for (key, (line, kind, text)) in keys.zip(with_words) {
-        passage.execute(params![key, session, line, *kind as u8])?;
-        words.execute(params![key, text])?;
-    }
     Ok(())
 }

@@ -9,8 +9,10 @@ mod indexer;
 mod kind;
 mod news;
 mod passages;
+mod place;
 mod schema;
 mod search;
+mod terms;
 #[cfg(test)]
 mod tests;
 mod watch;

@@ -14,6 +14,8 @@ pub(super) const TEXT: u64 = 256 << 10;
 const PASSAGE: usize = 16 << 10;
 /// Bytes of a log that are read at once. Most logs are one part: each part begins by telling which lines count.
 const PART: u64 = 4 << 20;
+/// Sessions by which one may be older than its newest lines: more, and a search finds those too late.
+const RECENT: i64 = 500;
 /// Time for one session.
 const TIME: Duration = Duration::from_secs(60);
 
@@ -31,6 +33,8 @@ pub(super) struct Stale {
     pub(super) row: Transcript,
     pub(super) size: u64,
     pub(super) known: Option<Indexed>,
+    /// Its key if it is read from its beginning.
+    pub(super) key: i64,
 }
 
 /// The passages that were read of a session, or of its new lines.
@@ -45,11 +49,13 @@ pub(super) struct Passages {
 /// Reads a session, or on from where it was indexed. Blocks.
 pub(super) fn read_passages(
     history: &History,
-    Stale { row, size, known }: &Stale,
+    Stale { row, size, known, key }: &Stale,
     cancel: &CancellationToken,
 ) -> Passages {
-    // A log that only grows is read on from where it ended.
-    let before = known.as_ref().filter(|it| appends(row.provider) && *size >= it.upto && it.upto > 0);
+    // A log that only grows is read on from where it ended, unless many sessions are newer than its passages.
+    let before = known
+        .as_ref()
+        .filter(|it| appends(row.provider) && *size >= it.upto && it.upto > 0 && key - it.key < RECENT);
     let (upto, bytes) = before.map_or((0, 0), |known| (known.upto, known.bytes));
     let mut read = Passages { passages: Vec::new(), goes_on: before.is_some(), upto, bytes };
     if !read.goes_on {
@@ -63,7 +69,11 @@ pub(super) fn read_passages(
             let Some(kind) = Kind::of(&event.kind).filter(|_| read.bytes < TEXT) else { continue };
             let text = &event.text[..event.text.floor_char_boundary(PASSAGE)];
             read.bytes += text.len() as u64;
-            read.passages.push((event.line, kind, index_words(text)));
+            let words = index_words(text);
+            match read.passages.last_mut() {
+                Some((line, last, said)) if (*line, *last) == (event.line, kind) => said.push_str(&words),
+                _ => read.passages.push((event.line, kind, words)),
+            }
         }
         let ended = part.to <= read.upto || part.to >= part.size;
         read.upto = part.to.max(read.upto);

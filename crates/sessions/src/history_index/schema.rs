@@ -6,11 +6,12 @@ use openagents_core::history::READER_VERSION;
 pub(super) const INDEX: CacheFile = CacheFile {
     what: "the index of other agents' sessions",
     // That of the tables, and that of the readers.
-    version: READER_VERSION * 100 + 1,
+    version: READER_VERSION * 100 + 2,
     tables: TABLES,
 };
 
-/// `passages.key` begins with the time of its session, so that the newest matches are found first.
+/// A passage has no row of its own: its number in `words` says which it is (see `place.rs`). `terms` are the words that
+/// beginnings of words stand for, and the number of sessions that have them: FTS5 would read all passages of each.
 const TABLES: &str = "
     CREATE TABLE sessions (
         key INTEGER PRIMARY KEY,
@@ -24,13 +25,10 @@ const TABLES: &str = "
         cut INTEGER NOT NULL,
         UNIQUE (provider, id)
     ) STRICT;
-    CREATE TABLE passages (
-        key INTEGER PRIMARY KEY,
-        session INTEGER NOT NULL,
-        line INTEGER NOT NULL,
-        kind INTEGER NOT NULL
-    ) STRICT;
-    CREATE INDEX passages_of_session ON passages (session);
+    CREATE TABLE terms (
+        term TEXT PRIMARY KEY,
+        sessions INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
     CREATE VIRTUAL TABLE words USING fts5(
         text, content = '', contentless_delete = 1, detail = none,
         tokenize = \"unicode61 remove_diacritics 2 tokenchars '_'\"

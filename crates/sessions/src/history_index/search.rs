@@ -1,15 +1,19 @@
 //! Finds passages by their words.
 
-use super::{index::HistoryIndex, kind::Kind};
+use super::{index::HistoryIndex, kind::Kind, place, terms};
 use openagents_core::history::{
     IndexedLines, IndexedState, Provider, SessionKey, Transcript, WordIndex, query_words,
 };
+use rusqlite::Connection;
 use std::collections::HashMap;
 
 /// The newest passages with all words that are looked at.
 const PASSAGES: usize = 2_000;
 /// Milliseconds after which a session counts half.
 const HALF: f64 = 30.0 * 24.0 * 3_600_000.0;
+
+/// The passages that have what is looked for, those of the newest sessions first.
+const FOUND: &str = "SELECT rowid FROM words WHERE words MATCH ?1 ORDER BY rowid DESC LIMIT ?2";
 
 /// The sessions with all words of a query, best first.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -43,19 +47,15 @@ impl HistoryIndex {
         now: i64,
         is_near: &dyn Fn(&Transcript) -> bool,
     ) -> rusqlite::Result<IndexedMatches> {
-        let Some(wanted) = expression(query) else { return Ok(IndexedMatches::default()) };
         let reader = self.reader.lock();
-        let mut statement = reader.prepare_cached(
-            "SELECT p.session, p.line, p.kind FROM (
-                 SELECT rowid FROM words WHERE words MATCH ?1 ORDER BY rowid DESC LIMIT ?2
-             ) AS found JOIN passages AS p ON p.key = found.rowid",
-        )?;
+        let Some(wanted) = expression(&reader, query)? else { return Ok(IndexedMatches::default()) };
+        let mut statement = reader.prepare_cached(FOUND)?;
         let mut sessions: HashMap<i64, Best> = HashMap::new();
         let mut count = 0;
         let mut rows = statement.query((wanted, PASSAGES))?;
         while let Some(row) = rows.next()? {
             count += 1;
-            let (session, line, kind) = (row.get(0)?, row.get(1)?, Kind::stored(row.get(2)?));
+            let (session, line, kind) = place::parts(row.get(0)?);
             let best = sessions.entry(session).or_insert(Best { kind, line, matches: 0 });
             best.add(line, kind);
         }
@@ -93,8 +93,8 @@ impl WordIndex for HistoryIndex {
 
 impl HistoryIndex {
     fn read_lines(&self, query: &str) -> rusqlite::Result<IndexedLines> {
-        let Some(wanted) = expression(query) else { return Ok(IndexedLines::default()) };
         let reader = self.reader.lock();
+        let Some(wanted) = expression(&reader, query)? else { return Ok(IndexedLines::default()) };
         let mut answer = IndexedLines::default();
         let mut by_key: HashMap<i64, SessionKey> = HashMap::new();
         let mut sessions =
@@ -107,17 +107,14 @@ impl HistoryIndex {
             by_key.insert(row.get(0)?, key.clone());
             answer.sessions.insert(key, state);
         }
-        let mut found = reader.prepare_cached(
-            "SELECT p.session, p.line FROM (
-                 SELECT rowid FROM words WHERE words MATCH ?1 ORDER BY rowid DESC LIMIT ?2
-             ) AS found JOIN passages AS p ON p.key = found.rowid",
-        )?;
+        let mut found = reader.prepare_cached(FOUND)?;
         let mut count = 0;
         let mut rows = found.query((wanted, LINES))?;
         while let Some(row) = rows.next()? {
             count += 1;
-            if let Some(key) = by_key.get(&row.get(0)?) {
-                answer.lines.entry(key.clone()).or_default().insert(row.get(1)?);
+            let (session, line, _) = place::parts(row.get(0)?);
+            if let Some(key) = by_key.get(&session) {
+                answer.lines.entry(key.clone()).or_default().insert(line);
             }
         }
         answer.truncated = count == LINES;
@@ -146,12 +143,22 @@ impl Best {
     }
 }
 
-/// Returns the query as FTS5 reads it: every word quoted; `None` without words.
-fn expression(query: &str) -> Option<String> {
+/// Returns the query as FTS5 reads it: every word quoted, the last one as a beginning; `None` without words.
+fn expression(reader: &Connection, query: &str) -> rusqlite::Result<Option<String>> {
     let words = query_words(query);
-    let (last, before) = words.split_last()?;
+    let Some((last, before)) = words.split_last() else { return Ok(None) };
+    let quoted = |word: &str| format!("\"{}\"", word.replace('"', ""));
+    let mut all: Vec<String> = before.iter().map(|word| quoted(word)).collect();
     let goes_on = query.ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
-    let mut all: Vec<String> = before.iter().map(|word| format!("\"{word}\"")).collect();
-    all.push(if goes_on { format!("\"{last}\"*") } else { format!("\"{last}\"") });
-    Some(all.join(" AND "))
+    all.push(match goes_on {
+        false => quoted(last),
+        // Few words begin with as much of an id as one types.
+        true if !terms::has(last) => format!("{}*", quoted(last)),
+        true => {
+            let mut meant = vec![quoted(last)];
+            meant.extend(terms::beginning_with(reader, last)?.iter().map(|word| quoted(word)));
+            format!("({})", meant.join(" OR "))
+        }
+    });
+    Ok(Some(all.join(" AND ")))
 }

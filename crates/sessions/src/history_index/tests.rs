@@ -81,6 +81,23 @@ fn words_beginnings_identifiers_and_pairs_are_found() {
 }
 
 #[test]
+fn a_beginning_stands_for_the_most_frequent_words_and_for_ids() {
+    let bench = Bench::new();
+    let rare: Vec<String> =
+        (0..100).map(|at| format!("contra{}", "abcdefghij".repeat(2).split_at(at % 20).1)).collect();
+    bench.say(1, 0, &["Start", &rare.join(" "), "con"]);
+    bench.say(2, 1, &["Start", "a connection"]);
+    bench.say(3, 2, &["Start", "another connection of 0199a2b4-1111-7000-8000-000000000001"]);
+    bench.update();
+    let sessions = |query: &str| bench.find(query).iter().map(|found| found.0).collect::<Vec<_>>();
+    assert_eq!(sessions("con"), [1, 3, 2]);
+    assert_eq!(sessions("conn"), [3, 2]);
+    assert_eq!(sessions("0199a2"), [3], "the words of an id are not among those that are kept");
+    assert_eq!(sessions("0000000000"), [3]);
+    assert_eq!(sessions("con "), [1], "a word that was ended stands for itself");
+}
+
+#[test]
 fn a_title_counts_more_than_a_prompt_and_newer_sessions_come_first() {
     let bench = Bench::new();
     bench.say(1, 0, &["Fix the parser"]);

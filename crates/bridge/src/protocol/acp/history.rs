@@ -275,7 +275,11 @@ pub(super) fn read(history: &History, rows: &Row, wanted: &HistoryPart) -> Resul
     for event in read.events.into_iter().filter(|event| found.subagent || !event.sidechain) {
         at = event.timestamp.unwrap_or(at);
         let (line, is_prompt) = (event.line, event.kind == EventKind::Prompt);
+        let child = event.action.child_session.clone();
         let mut shown = update(&found.id, at, event, &mut replay);
+        if let (Some(shown), Some(child)) = (&mut shown, child) {
+            shown["update"]["_meta"]["openagents"]["childSessionId"] = child.into();
+        }
         // Of several events of a line the first one shows its images.
         let images = if shown.is_some() { images.remove(&line).unwrap_or_default() } else { Vec::new() };
         let message_id = format!("images-{line}");

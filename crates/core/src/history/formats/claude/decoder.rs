@@ -79,7 +79,7 @@ impl Decoder for ClaudeDecoder {
             "user" => {
                 for block in line::blocks(&node).iter().filter(|b| b.text("type") == Some("tool_result")) {
                     let text = block.get("content").map(joined).unwrap_or_default();
-                    let action = ended(block, &text);
+                    let action = Action { child_session: child_session(&node), ..ended(block, &text) };
                     events.push(Event {
                         files: result_file(&node),
                         action,
@@ -129,6 +129,11 @@ fn touched(tool: &str, input: Option<&Node<'_>>) -> Vec<TouchedFile> {
 fn result_file(node: &Node<'_>) -> Vec<TouchedFile> {
     let path = node.get("toolUseResult").and_then(|result| result.text("filePath"));
     path.map(|path| TouchedFile { path: path.to_owned(), edited: true }).into_iter().collect()
+}
+
+/// Returns the session of the sub-agent that a call started: its log is named after it.
+fn child_session(node: &Node<'_>) -> Option<String> {
+    node.get("toolUseResult")?.text("agentId").map(|id| format!("agent-{id}"))
 }
 
 /// Reads the outcome of a call. Claude Code writes an exit code only if it is not 0.

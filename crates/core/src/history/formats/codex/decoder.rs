@@ -145,7 +145,9 @@ impl Decoder for CodexDecoder {
                 (EventKind::ToolCall { name: name.to_owned() }, text)
             }
             // Completed items include every command, even those inside a script of one response item.
-            Item::Call { action: ended, .. } | Item::CommandEnd(ended) if ended.outcome.is_some() => {
+            Item::Call { action: ended, .. } | Item::CommandEnd(ended)
+                if ended.outcome.is_some() || ended.child_session.is_some() =>
+            {
                 action = ended;
                 (EventKind::CommandEnd, String::new())
             }

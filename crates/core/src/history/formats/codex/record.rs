@@ -186,8 +186,21 @@ fn completed<'a>(item: &'a Node<'a>) -> Item<'a> {
         "McpToolCall" => {
             call(stream, item.text("tool").unwrap_or("mcp"), item.text("id"), item.get("arguments"))
         }
+        // The first of a version's two ways to run sub-agents, and the second one.
+        "CollabAgentToolCall" if item.text("tool") == Some("spawn_agent") => {
+            let thread = item.get("receiver_thread_ids").and_then(|ids| ids.items().first()?.as_str());
+            Item::CommandEnd(started(item.text("id"), thread))
+        }
+        "SubAgentActivity" if item.text("kind") == Some("started") => {
+            Item::CommandEnd(started(item.text("id"), item.text("agent_thread_id")))
+        }
         _ => Item::Other,
     }
+}
+
+/// Returns the action of a call that started a sub-agent.
+fn started(call: Option<&str>, thread: Option<&str>) -> Action {
+    Action { call: call.map(str::to_owned), child_session: thread.map(str::to_owned), ..Action::default() }
 }
 
 fn response<'a>(payload: &'a Node<'a>) -> Item<'a> {

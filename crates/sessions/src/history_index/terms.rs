@@ -1,0 +1,73 @@
+//! The words of the index, by which the beginning of a word is looked up.
+
+use rusqlite::{Connection, Transaction, params};
+use std::collections::{HashMap, HashSet};
+
+/// Words that a beginning stands for, at most: the most frequent ones.
+const MOST: usize = 64;
+/// Letters of a word that is kept. Longer ones, and those with more digits, are hashes and ids.
+const LONGEST: usize = 32;
+const DIGITS: usize = 4;
+/// Letters of the beginning of a hash or an id.
+const OF_ID: usize = 6;
+
+/// Counts the words of the sessions that are stored in one go.
+#[derive(Debug, Default)]
+pub(super) struct Terms {
+    /// Those that have a row, with the sessions that are not counted in it yet.
+    counts: HashMap<String, u64>,
+}
+
+impl Terms {
+    /// Adds the words of a session's passages, new ones at once: those of a stored session are always found.
+    pub(super) fn add<'a>(
+        &mut self,
+        transaction: &Transaction<'_>,
+        texts: impl Iterator<Item = &'a str>,
+    ) -> rusqlite::Result<()> {
+        let words: HashSet<&str> =
+            texts.flat_map(str::split_ascii_whitespace).filter(|word| is_word(word)).collect();
+        let mut insert =
+            transaction.prepare_cached("INSERT OR IGNORE INTO terms (term, sessions) VALUES (?1, 0)")?;
+        for word in words {
+            if let Some(count) = self.counts.get_mut(word) {
+                *count += 1;
+            } else {
+                insert.execute([word])?;
+                self.counts.insert(word.to_owned(), 1);
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores the counts.
+    pub(super) fn store(self, writer: &mut Connection) -> rusqlite::Result<()> {
+        let transaction = writer.transaction()?;
+        let mut count =
+            transaction.prepare_cached("UPDATE terms SET sessions = sessions + ?2 WHERE term = ?1")?;
+        for (term, sessions) in self.counts {
+            count.execute(params![term, sessions])?;
+        }
+        drop(count);
+        transaction.commit()
+    }
+}
+
+/// Returns the most frequent words that begin with `beginning`.
+pub(super) fn beginning_with(reader: &Connection, beginning: &str) -> rusqlite::Result<Vec<String>> {
+    let mut statement = reader.prepare_cached(
+        "SELECT term FROM terms WHERE term >= ?1 AND term < ?2 ORDER BY sessions DESC LIMIT ?3",
+    )?;
+    let behind = format!("{beginning}\u{10ffff}");
+    statement.query_map(params![beginning, behind, MOST], |row| row.get(0))?.collect()
+}
+
+/// Returns whether `beginning` is to be looked up here, and is not that of a hash or an id.
+pub(super) fn has(beginning: &str) -> bool {
+    let letters = beginning.chars().count();
+    letters <= LONGEST && (letters < OF_ID || !beginning.contains(|letter: char| letter.is_ascii_digit()))
+}
+
+fn is_word(word: &str) -> bool {
+    word.chars().count() <= LONGEST && word.bytes().filter(u8::is_ascii_digit).count() <= DIGITS
+}
