@@ -53,6 +53,28 @@ export class Fixture {
     return path;
   }
 
+  /** Adds a session of Claude Code that started a sub-agent, with the log of that. */
+  async subagent(id, agent) {
+    const projects = join(this.claude, 'projects', this.workspace.replaceAll(/[^A-Za-z0-9]/g, '-'));
+    const common = { sessionId: id, cwd: this.workspace, gitBranch: 'main', timestamp: new Date(Date.now() - 3_600_000).toISOString() };
+    const said = (side, content) => ({ ...common, isSidechain: side, type: 'user', message: { role: 'user', content } });
+    const answered = (side, messageId, content) => ({ ...common, isSidechain: side, type: 'assistant', message: { id: messageId, role: 'assistant', model: 'claude-sonnet-4-5', content: [content] } });
+    const ended = (callId, content) => [{ type: 'tool_result', tool_use_id: callId, content }];
+    const text = (lines) => `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`;
+    await write(join(projects, `${id}.jsonl`), text([
+      said(false, 'Ask a helper to look around'),
+      answered(false, 'm1', { type: 'tool_use', id: 'toolu_task', name: 'Agent', input: { description: 'Look around', prompt: 'Look around and report.' } }),
+      { ...said(false, ended('toolu_task', 'It listed the folder.')), toolUseResult: { status: 'completed', agentId: agent } },
+      answered(false, 'm2', { type: 'text', text: 'The helper has answered.' }),
+    ]));
+    await write(join(projects, id, 'subagents', `agent-${agent}.jsonl`), text([
+      { ...said(true, 'Look around and report.'), agentId: agent },
+      { ...answered(true, 'm3', { type: 'tool_use', id: 'toolu_ls', name: 'Bash', input: { command: 'ls src' } }), agentId: agent },
+      { ...said(true, ended('toolu_ls', 'lib.rs pair.rs')), agentId: agent },
+      { ...answered(true, 'm4', { type: 'text', text: 'There are two files.' }), agentId: agent },
+    ]));
+  }
+
   /** The two lines of a turn. */
   turn(id, number) {
     const common = { sessionId: id, cwd: this.workspace, gitBranch: 'main', isSidechain: false, timestamp: new Date(1_790_000_000_000 + number * 60_000).toISOString() };

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { Tab } from './browser.mjs';
 import { browser, fixture, server } from './stage.mjs';
 
+const PARENT = '6f1b1f2e-2222-4000-8000-0000000000cc';
 const LONG = '6f1b1f2e-2222-4000-8000-0000000000aa';
 
 async function open(fragment = '', options) {
@@ -72,6 +73,28 @@ test('a long session opens at its end and is read upwards to its beginning; what
   await first.waitFor();
   assert.ok((await timeline.locator('[data-index]').count()) <= 150, 'few rows are mounted');
   assert.deepEqual(await readFile(path), before, 'the log is as it was');
+  await tab.close();
+});
+
+test('what a sub-agent did is read below the call that started it, inspected there, and opened as a session', async () => {
+  await fixture.subagent(PARENT, 'ab12');
+  const tab = await open(`#transcript=claude-code:${PARENT}`);
+  const { page } = tab;
+  const timeline = page.getByRole('list', { name: 'Timeline' });
+  const child = timeline.locator('[data-child="agent-ab12"]');
+  await child.getByRole('button', { name: 'Sub-agent' }).click();
+  await child.getByText('There are two files.').waitFor();
+  await child.locator('[data-tool=Bash]').getByText('ls src').first().waitFor();
+  await tab.shootAll('transcript-sub-agent');
+  await child.locator('[data-tool=Bash]').click();
+  await tab.inspector.getByText('toolu_ls', { exact: false }).first().waitFor();
+  await page.keyboard.press('Escape');
+  await child.getByRole('button', { name: 'Open' }).click();
+  await page.locator('[data-transcript="agent-ab12"]').waitFor();
+  await timeline.getByText('There are two files.').waitFor();
+  assert.equal(await timeline.getByText('The helper has answered.').count(), 0);
+  await page.goBack();
+  await timeline.getByText('The helper has answered.').waitFor();
   await tab.close();
 });
 

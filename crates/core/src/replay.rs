@@ -258,7 +258,10 @@ mod tests {
         };
         let shown = wire(&mut Replay::default(), vec![ended(None), ended(Some("child"))]);
         assert_eq!(shown.len(), 1);
-        assert_eq!((&shown[0]["call_id"], &shown[0]["status"]), (&json!("c1"), &json!("unchanged")));
+        assert_eq!(
+            (&shown[0]["call_id"], &shown[0]["status"]["status"]),
+            (&json!("c1"), &json!("unchanged"))
+        );
     }
 
     #[test]

@@ -30,8 +30,10 @@ const FILE_TIME: Duration = Duration::from_secs(1_793_491_200);
 const LONG: u64 = 100 << 20;
 
 struct Agent {
-    folder: tempfile::TempDir,
+    folder: PathBuf,
     provider: Provider,
+    /// Removes the folder.
+    _kept: Option<tempfile::TempDir>,
 }
 
 impl Agent {
@@ -42,11 +44,12 @@ impl Agent {
 
     /// Sets up an agent whose databases have the files with these suffixes, beside a log the files of one that crashed.
     fn with(provider: Provider, suffixes: &[&str]) -> Self {
-        let agent = Self { folder: tempfile::tempdir().unwrap(), provider };
+        let kept = tempfile::tempdir().unwrap();
+        let agent = Self { folder: kept.path().to_owned(), provider, _kept: Some(kept) };
         let from =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/agents").join(provider.as_str());
         for path in files(&from) {
-            let to = agent.folder.path().join(path.strip_prefix(&from).unwrap());
+            let to = agent.folder.join(path.strip_prefix(&from).unwrap());
             fs::create_dir_all(to.parent().unwrap()).unwrap();
             if to.extension().is_some_and(|extension| extension == "sql") {
                 database(&fs::read_to_string(&path).unwrap(), &to.with_extension(""), suffixes);
@@ -54,7 +57,7 @@ impl Agent {
                 fs::copy(&path, &to).unwrap();
             }
         }
-        for path in files(agent.folder.path()) {
+        for path in files(&agent.folder) {
             let file = fs::File::options().write(true).open(path).unwrap();
             file.set_modified(UNIX_EPOCH + FILE_TIME).unwrap();
         }
@@ -62,7 +65,7 @@ impl Agent {
     }
 
     fn history(&self) -> History {
-        let roots = HistoryRoots::default().with(self.provider, self.folder.path());
+        let roots = HistoryRoots::default().with(self.provider, self.folder.as_path());
         History::new(roots, Arc::new(MemoryIndex::default()))
     }
 
@@ -86,7 +89,7 @@ impl Agent {
 
     /// Lists, reads and searches all sessions. Returns them with how reading ended, if they could be opened.
     fn used(&self) -> Vec<(Transcript, Option<ReadEnd>)> {
-        let (history, before) = (self.history(), stamps(self.folder.path()));
+        let (history, before) = (self.history(), stamps(&self.folder));
         let listing = history.list(&Query { all: true, ..Query::default() }, &budget());
         assert!(!listing.timed_out && listing.unread == 0);
         let read = |row| {
@@ -106,12 +109,12 @@ impl Agent {
             ..SearchQuery::default()
         };
         history.search(&query, &budget(), &budget(), &()).unwrap();
-        assert_eq!(stamps(self.folder.path()), before, "a reader wrote into the folder");
+        assert_eq!(stamps(&self.folder), before, "a reader wrote into the folder");
         used
     }
 
     fn head(&self, row: &Transcript, text: &mut String) {
-        let path = row.file_path.strip_prefix(self.folder.path()).unwrap();
+        let path = row.file_path.strip_prefix(&self.folder).unwrap();
         writeln!(text, "{} in {:?} on {:?}", path.display(), row.cwd, row.branch).unwrap();
         let (title, model) = (&row.title, &row.model);
         writeln!(text, "{title:?} by {model:?}, {:?} prompts, {:?} tokens", row.user_turns, row.tokens)
@@ -195,9 +198,9 @@ fn stamps(folder: &Path) -> BTreeMap<PathBuf, (u64, SystemTime)> {
 
 fn check(provider: Provider) {
     let agent = Agent::new(provider);
-    let before = state(agent.folder.path());
+    let before = state(&agent.folder);
     insta::assert_snapshot!(provider.as_str(), agent.rendered());
-    assert_eq!(state(agent.folder.path()), before, "a reader wrote into the folder");
+    assert_eq!(state(&agent.folder), before, "a reader wrote into the folder");
 }
 
 /// Checks that a log beside a database is read, and that nothing is written beside it either.
@@ -206,9 +209,9 @@ fn check_databases(provider: Provider) {
     let expected = Agent::new(provider).rendered();
     for suffixes in [&["", "-wal", "-shm"][..], &["", "-wal"]] {
         let agent = Agent::with(provider, suffixes);
-        let before = state(agent.folder.path());
+        let before = state(&agent.folder);
         assert_eq!(agent.rendered(), expected, "with {suffixes:?}");
-        assert_eq!(state(agent.folder.path()), before, "a reader wrote into the folder");
+        assert_eq!(state(&agent.folder), before, "a reader wrote into the folder");
     }
 }
 
@@ -244,7 +247,7 @@ fn a_new_title_of_copilot_shows_while_its_events_stay() {
     let id = "b1000000-0000-4000-8000-000000000002";
     let title = || history.find(id, None, &budget()).unwrap().title;
     assert_eq!(title().as_deref(), Some("List services that are stopped"));
-    let described = agent.folder.path().join("session-state").join(id).join("workspace.yaml");
+    let described = agent.folder.join("session-state").join(id).join("workspace.yaml");
     fs::write(described, "name: Stopped services\nuser_named: true\n").unwrap();
     assert_eq!(title().as_deref(), Some("Stopped services"));
 }
@@ -303,7 +306,7 @@ fn assert_others_are_listed(before: &Used, after: &Used, changed: &Path) {
 fn a_reader_survives_the_files_of_every_other_agent() {
     for provider in Provider::ALL {
         let agent = Agent::new(provider);
-        let own = files(agent.folder.path());
+        let own = files(&agent.folder);
         for contents in foreign(provider).into_iter().chain(damaged()) {
             own.iter().for_each(|path| fs::write(path, &contents).unwrap());
             agent.used();
@@ -317,7 +320,7 @@ fn a_damaged_file_costs_only_its_own_sessions() {
         let agent = Agent::new(provider);
         let before = agent.used();
         assert!(before.len() > 1, "fixtures of {}", provider.as_str());
-        for path in files(agent.folder.path()) {
+        for path in files(&agent.folder) {
             let own = fs::read(&path).unwrap();
             for contents in [&own[..own.len() / 2], &own[..own.len().saturating_sub(1)], &[], &binary()] {
                 fs::write(&path, contents).unwrap();
@@ -430,4 +433,65 @@ fn opencode() {
 #[test]
 fn goose() {
     check_databases(Provider::Goose);
+}
+
+/// The variable that names the folders which this program reads as another user.
+#[cfg(target_os = "linux")]
+const READ: &str = "READ_FORMATS_IN";
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_user_who_may_not_write_into_the_folders_reads_the_same() {
+    use std::{env, os::unix::fs::PermissionsExt as _, process::Command};
+    let all = |base: &Path| -> String {
+        let agent =
+            |provider: Provider| Agent { folder: base.join(provider.as_str()), provider, _kept: None };
+        Provider::ALL.into_iter().map(|provider| agent(provider).rendered()).collect()
+    };
+    if let Some(base) = env::var_os(READ) {
+        let base = Path::new(&base);
+        assert!(fs::write(base.join(Provider::Codex.as_str()).join("new"), "").is_err(), "it may write");
+        println!("{}", all(base));
+        return;
+    }
+    let kept = tempfile::tempdir().unwrap();
+    let base = kept.path();
+    for provider in Provider::ALL {
+        // A database with its log is what readers write beside.
+        let suffixes: &[&str] = if provider == Provider::Opencode { &["", "-wal"] } else { &[""] };
+        let agent = Agent::with(provider, suffixes);
+        for path in files(&agent.folder) {
+            let to = base.join(provider.as_str()).join(path.strip_prefix(&agent.folder).unwrap());
+            fs::create_dir_all(to.parent().unwrap()).unwrap();
+            fs::copy(&path, &to).unwrap();
+            fs::File::options().write(true).open(&to).unwrap().set_modified(UNIX_EPOCH + FILE_TIME).unwrap();
+        }
+    }
+    let program = base.join("formats");
+    fs::copy(env::current_exe().unwrap(), &program).unwrap();
+    let expected = all(base);
+    // Nobody may write here, not even the owner, unless it is root: that becomes nobody.
+    let folders = |mode: u32| {
+        let inner = |folder: &Path| fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();
+        let mut rest = vec![base.to_owned()];
+        while let Some(folder) = rest.pop() {
+            inner(&folder);
+            rest.extend(fs::read_dir(&folder).unwrap().map(|it| it.unwrap().path()).filter(|it| it.is_dir()));
+        }
+    };
+    folders(0o555);
+    let before = state(base);
+    let is_root = fs::write(base.join("new"), "").is_ok();
+    let mut command = if is_root { Command::new("setpriv") } else { Command::new(&program) };
+    if is_root {
+        fs::remove_file(base.join("new")).unwrap();
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);
+    }
+    command.args(["--exact", "a_user_who_may_not_write_into_the_folders_reads_the_same", "--nocapture"]);
+    let output = command.env(READ, base).env("TMPDIR", base).output().unwrap();
+    assert_eq!(state(base), before);
+    folders(0o755);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains(expected.trim()), "{said}\n== instead of\n{expected}");
 }
