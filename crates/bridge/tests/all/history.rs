@@ -114,6 +114,29 @@ async fn a_session_is_found_by_its_words() {
 }
 
 #[tokio::test]
+async fn a_file_that_a_session_touched_is_found_as_one() {
+    let base = tempfile::tempdir().unwrap();
+    let bridge = with_session(base.path(), 1).await;
+    let log = base.path().join(format!("claude/projects/-w-harbour/{ID}.jsonl"));
+    let input = json!({"file_path": "/w/harbour/src/pair.rs", "old_string": "a", "new_string": "b"});
+    let content = json!([{"type": "tool_use", "id": "t1", "name": "Edit", "input": input}]);
+    let line = json!({"type": "assistant", "cwd": "/w/harbour", "message": {"role": "assistant", "content": content}});
+    let mut file = fs::File::options().append(true).open(&log).unwrap();
+    std::io::Write::write_all(&mut file, format!("{line}\n").as_bytes()).unwrap();
+    let mut desk = desk(&bridge).await;
+    let found = loop {
+        let found = desk.request("_openagents/sessions/search", json!({"query": "src/pair.rs"})).await;
+        if found["sessions"] != json!([]) {
+            break found;
+        }
+        // The index is filled in the background.
+        tokio::task::yield_now().await;
+    };
+    let best = &found["sessions"][0];
+    assert_eq!((&best["kind"], &best["snippet"]), (&json!("file"), &json!("src/pair.rs, edited")));
+}
+
+#[tokio::test]
 async fn other_agents_sessions_stay_on_their_computer() {
     let base = tempfile::tempdir().unwrap();
     let bridge = with_session(base.path(), 2).await;

@@ -14,6 +14,7 @@ use openagents_core::{
 use rusqlite::{Connection, Transaction, params};
 use std::{
     collections::{HashMap, HashSet},
+    path::Path,
     sync::{
         atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc::sync_channel,
@@ -172,10 +173,10 @@ impl HistoryIndex {
             None => *key,
         };
         transaction.execute(
-            "INSERT INTO sessions (key, provider, id, row_json, size, updated_at, upto, bytes, cut)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+            "INSERT INTO sessions (key, provider, id, row_json, size, updated_at, upto, bytes, cut, cwd)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
              ON CONFLICT (provider, id) DO UPDATE SET
-                 key = ?1, row_json = ?4, size = ?5, updated_at = ?6, upto = ?7, bytes = ?8, cut = ?9",
+                 key = ?1, row_json = ?4, size = ?5, updated_at = ?6, upto = ?7, bytes = ?8, cut = ?9, cwd = ?10",
             params![
                 key,
                 row.provider.as_str(),
@@ -185,7 +186,8 @@ impl HistoryIndex {
                 row.updated_at,
                 read.upto,
                 read.bytes,
-                read.bytes >= TEXT
+                read.bytes >= TEXT,
+                row.cwd.as_deref().map(Path::to_string_lossy)
             ],
         )?;
         let mut insert = transaction.prepare_cached("INSERT INTO words (rowid, text) VALUES (?1, ?2)")?;

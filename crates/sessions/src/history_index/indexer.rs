@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use std::{
     collections::HashMap,
     fmt,
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -159,10 +160,10 @@ impl HistoryIndexer {
         query: &str,
         limit: usize,
         now: i64,
-        is_near: &dyn Fn(&Transcript) -> bool,
+        near: Option<&Path>,
     ) -> rusqlite::Result<IndexedMatches> {
         match &self.shared.index {
-            Some(index) => index.search(query, limit, now, is_near),
+            Some(index) => index.search(query, limit, now, near),
             None => Ok(IndexedMatches::default()),
         }
     }

@@ -6,7 +6,7 @@ use openagents_core::history::READER_VERSION;
 pub(super) const INDEX: CacheFile = CacheFile {
     what: "the index of other agents' sessions",
     // That of the tables, and that of the readers.
-    version: READER_VERSION * 100 + 2,
+    version: READER_VERSION * 100 + 3,
     tables: TABLES,
 };
 
@@ -18,6 +18,7 @@ const TABLES: &str = "
         provider TEXT NOT NULL,
         id TEXT NOT NULL,
         row_json TEXT NOT NULL,
+        cwd TEXT,
         size INTEGER NOT NULL,
         updated_at INTEGER NOT NULL,
         upto INTEGER NOT NULL,

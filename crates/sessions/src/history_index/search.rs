@@ -4,8 +4,8 @@ use super::{index::HistoryIndex, kind::Kind, place, terms};
 use openagents_core::history::{
     IndexedLines, IndexedState, Provider, SessionKey, Transcript, WordIndex, query_words,
 };
-use rusqlite::Connection;
-use std::collections::HashMap;
+use rusqlite::{Connection, OptionalExtension as _, Row};
+use std::{collections::HashMap, path::Path};
 
 /// The newest passages with all words that are looked at.
 const PASSAGES: usize = 2_000;
@@ -38,14 +38,14 @@ pub struct Passage {
 }
 
 impl HistoryIndex {
-    /// Returns the sessions with a passage that has all words of `query`, the last word as a beginning. `is_near` says
-    /// which sessions belong to the workspace of the person who asks. Blocks.
+    /// Returns the sessions with a passage that has all words of `query`, the last word as a beginning. Those of
+    /// the workspace `near` count more. Blocks.
     pub fn search(
         &self,
         query: &str,
         limit: usize,
         now: i64,
-        is_near: &dyn Fn(&Transcript) -> bool,
+        near: Option<&Path>,
     ) -> rusqlite::Result<IndexedMatches> {
         let reader = self.reader.lock();
         let Some(wanted) = expression(&reader, query)? else { return Ok(IndexedMatches::default()) };
@@ -59,24 +59,35 @@ impl HistoryIndex {
             let best = sessions.entry(session).or_insert(Best { kind, line, matches: 0 });
             best.add(line, kind);
         }
-        let mut described = reader.prepare_cached("SELECT row_json FROM sessions WHERE key = ?1")?;
+        let near = near.map(Path::to_string_lossy);
+        let mut described = reader.prepare_cached("SELECT updated_at, cwd FROM sessions WHERE key = ?1")?;
         let mut ranked = Vec::new();
         for (key, best) in sessions {
-            let json: String = described.query_row([key], |row| row.get(0))?;
-            let Ok(session) = serde_json::from_str::<Transcript>(&json) else { continue };
-            let age = (now - session.updated_at).max(0) as f64;
-            let near = if is_near(&session) { 2.0 } else { 1.0 };
+            let describe = |row: &Row<'_>| {
+                let is_near = near
+                    .as_deref()
+                    .is_some_and(|near| row.get_ref(1).is_ok_and(|cwd| cwd.as_str() == Ok(near)));
+                Ok((row.get::<_, i64>(0)?, is_near))
+            };
+            // A passage without its session is being written anew.
+            let Some((updated_at, is_near)) = described.query_row([key], describe).optional()? else {
+                continue;
+            };
+            let age = (now - updated_at).max(0) as f64;
+            let near = if is_near { 2.0 } else { 1.0 };
             let score = best.weight() * near * (0.25 + 0.75 * (-age / HALF * std::f64::consts::LN_2).exp());
-            ranked.push((
-                score,
-                Passage { session, line: best.line, kind: best.kind.name(), matches: best.matches },
-            ));
+            ranked.push((score, updated_at, key, best));
         }
-        ranked.sort_by(|(a, left), (b, right)| {
-            b.total_cmp(a).then_with(|| right.session.updated_at.cmp(&left.session.updated_at))
-        });
+        ranked.sort_by(|(a, older, ..), (b, newer, ..)| b.total_cmp(a).then_with(|| newer.cmp(older)));
         let truncated = count == PASSAGES || ranked.len() > limit;
-        let passages = ranked.into_iter().take(limit).map(|(_, passage)| passage).collect();
+        let mut rows = reader.prepare_cached("SELECT row_json FROM sessions WHERE key = ?1")?;
+        let mut passages = Vec::new();
+        for (.., key, best) in ranked.into_iter().take(limit) {
+            let json: String = rows.query_row([key], |row| row.get(0))?;
+            let Ok(session) = serde_json::from_str(&json) else { continue };
+            let Best { line, kind, matches } = best;
+            passages.push(Passage { session, line, kind: kind.name(), matches });
+        }
         Ok(IndexedMatches { passages, truncated })
     }
 }

@@ -5,14 +5,20 @@ use crate::base::error::Fault;
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    history::{Event, EventKind, History, Part, Provider, Query, SessionKey, Transcript, query_words},
+    history::{
+        Event, EventKind, History, Part, Provider, Query, SessionKey, TouchedFile, Transcript, query_words,
+    },
     replay::Replay,
     text,
 };
 use openagents_sessions::{IndexProgress, IndexedMatches, Passage, store::TranscriptLabel};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::{collections::HashMap, path::PathBuf, time::Duration};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 /// Time for finding the sessions.
 const LIST_TIME: Duration = Duration::from_secs(5);
@@ -128,13 +134,12 @@ pub(super) fn search(
     rows: &Row,
     search: &SessionSearch,
     progress: IndexProgress,
-    find: impl FnOnce(&str, usize, i64, &dyn Fn(&Transcript) -> bool) -> Result<IndexedMatches, Fault>,
+    find: impl FnOnce(&str, usize, i64, Option<&Path>) -> Result<IndexedMatches, Fault>,
 ) -> Result<Value, Fault> {
     let limit = search.limit.unwrap_or(FOUND).min(FOUND);
-    let is_near = |row: &Transcript| row.cwd.is_some() && row.cwd == search.cwd;
     let now = jiff::Timestamp::now().as_millisecond();
     let query = openagents_sessions::prune::head(&search.query, QUERY);
-    let found = find(query, limit, now, &is_near)?;
+    let found = find(query, limit, now, search.cwd.as_deref())?;
     let budget = within(SNIPPETS);
     let words = query_words(query);
     // The index may not have been told yet what a person has excluded.
@@ -147,8 +152,8 @@ pub(super) fn search(
             shown["line"] = passage.line.into();
             shown["kind"] = passage.kind.into();
             shown["matches"] = passage.matches.into();
-            if let Some(snippet) = snippet(history, passage, &words, &budget) {
-                shown["snippet"] = snippet.into();
+            if let Some((kind, snippet)) = snippet(history, passage, &words, &budget) {
+                (shown["kind"], shown["snippet"]) = (kind.into(), snippet.into());
             }
             shown
         })
@@ -160,12 +165,27 @@ pub(super) fn search(
     }))
 }
 
-/// Returns the text of a passage around its first word; `None` if it is the title, or gone.
-fn snippet(history: &History, passage: &Passage, words: &[String], budget: &Budget) -> Option<String> {
+/// Returns the kind of a passage and its text around its first word, or the file that its call touched and whose path has
+/// the words; `None` if it is the title, or gone.
+fn snippet(
+    history: &History,
+    passage: &Passage,
+    words: &[String],
+    budget: &Budget,
+) -> Option<(&'static str, String)> {
     if passage.line == 0 || budget.spent() {
         return None;
     }
     let events = history.line_events(&passage.session, passage.line, budget).ok()?;
+    let touched = |file: &&TouchedFile| {
+        let path = file.path.to_lowercase();
+        words.iter().all(|word| path.contains(word.as_str()))
+    };
+    if let Some(file) = events.iter().flat_map(|event| &event.files).find(touched) {
+        let cwd = passage.session.cwd.as_deref().unwrap_or(Path::new(""));
+        let near = Path::new(&file.path).strip_prefix(cwd).unwrap_or(Path::new(&file.path)).display();
+        return Some(("file", format!("{near}, {}", if file.edited { "edited" } else { "read" })));
+    }
     let place = |event: &&Event| {
         let text = event.text.to_lowercase();
         words.iter().filter_map(|word| text.find(word.as_str())).min()
@@ -174,7 +194,7 @@ fn snippet(history: &History, passage: &Passage, words: &[String], budget: &Budg
     // Lower case may have another length.
     let from = event.text.floor_char_boundary(at.saturating_sub(SNIPPET / 3));
     let before = if from > 0 { "…" } else { "" };
-    Some(format!("{before}{}", text::line(&event.text[from..], SNIPPET)))
+    Some((passage.kind, format!("{before}{}", text::line(&event.text[from..], SNIPPET))))
 }
 
 /// Returns a page of the list, newest first; the first one has all pinned sessions too. Blocks.

@@ -5,7 +5,7 @@ use crate::base::{error::Fault, feed::Feed, pass::Who, scope::Scope};
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    history::{ExcludedSessions, History, HistorySettings, Provider, SessionKey, Transcript},
+    history::{ExcludedSessions, History, HistorySettings, Provider, SessionKey},
     model::SettingsStore,
 };
 use openagents_sessions::{
@@ -15,7 +15,12 @@ use openagents_sessions::{
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 /// Time for finding a session whose label has changed.
 const LOOK_UP: Duration = Duration::from_secs(5);
@@ -173,9 +178,9 @@ impl PastSessions {
         query: &str,
         limit: usize,
         now: i64,
-        is_near: &dyn Fn(&Transcript) -> bool,
+        near: Option<&Path>,
     ) -> Result<IndexedMatches, Fault> {
-        self.parts.indexer.search(query, limit, now, is_near).map_err(index_failed)
+        self.parts.indexer.search(query, limit, now, near).map_err(index_failed)
     }
 
     /// Changes what a person has set. Blocks.
