@@ -8,7 +8,7 @@ use openagents_e2e::{
     gptoss::{self, Script},
     llama_server::small_model,
     server::{Client, Server},
-    terminal::{Desk, json_lines, program},
+    terminal::{Desk, json_lines},
 };
 use serde_json::{Value, json};
 use std::{path::PathBuf, process::Command};
@@ -296,7 +296,10 @@ fn a_conversation_that_does_not_fit_and_an_answer_without_end_are_told() -> Resu
 fn only_the_helper_links_the_engine() -> Result<()> {
     let links = |name: &str| -> Result<bool> {
         // What the program itself asks for; the libraries of the window ask for C++ too.
-        let output = Command::new("readelf").arg("--dynamic").arg(program(name)?).output()?;
+        let output = Command::new("readelf")
+            .arg("--dynamic")
+            .arg(openagents_e2e::terminal::program(name)?)
+            .output()?;
         let text = String::from_utf8(output.stdout)?;
         ensure!(text.contains("libc.so"), "{name} cannot be read: {text}");
         Ok(text.contains("libstdc++"))
