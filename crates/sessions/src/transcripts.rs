@@ -33,6 +33,18 @@ const CACHE: CacheFile = CacheFile {
 pub struct TranscriptCache {
     path: PathBuf,
     connection: Mutex<Connection>,
+    read: Mutex<Read>,
+}
+
+type Rows = HashMap<PathBuf, (FileStamp, Transcript)>;
+
+/// The rows that were read, by folder: a bridge lists often, and to parse thousands of rows takes longer than to look at
+/// their files.
+#[derive(Debug, Default)]
+struct Read {
+    /// Changes when another process writes.
+    version: i64,
+    folders: HashMap<PathBuf, Rows>,
 }
 
 impl TranscriptCache {
@@ -42,7 +54,9 @@ impl TranscriptCache {
         // An error occurs again when the file is opened.
         let _ = create_folder(home);
         match CACHE.open(&path) {
-            Ok(connection) => Arc::new(Self { path, connection: Mutex::new(connection) }),
+            Ok(connection) => {
+                Arc::new(Self { path, connection: Mutex::new(connection), read: Mutex::default() })
+            }
             Err(error) => {
                 tracing::warn!(%error, path = %path.display(), "the cache of transcripts is kept in memory");
                 Arc::new(MemoryIndex::default())
@@ -66,20 +80,35 @@ impl TranscriptCache {
 }
 
 impl TranscriptIndex for TranscriptCache {
-    fn load(&self, root: &Path) -> HashMap<PathBuf, (FileStamp, Transcript)> {
-        let Some(root) = root.to_str() else { return HashMap::new() };
-        let rows = self.with(|connection| transcripts(connection, root.trim_end_matches('/')));
-        rows.into_iter()
-            .filter_map(|(size, mtime_ns, json)| {
+    fn load(&self, root: &Path) -> Rows {
+        let Some(folder) = root.to_str() else { return HashMap::new() };
+        let mut read = self.read.lock();
+        let version =
+            self.with(|connection| connection.query_row("PRAGMA data_version", [], |row| row.get(0)));
+        if read.version != version {
+            *read = Read { version, ..Read::default() };
+        }
+        let from_file = || {
+            let rows = self.with(|connection| transcripts(connection, folder.trim_end_matches('/')));
+            let parsed = |(size, mtime_ns, json): (u64, i64, String)| {
                 let row: Transcript = serde_json::from_str(&json).ok()?;
                 Some((row.file_path.clone(), (FileStamp { size, mtime_ns }, row)))
-            })
-            .collect()
+            };
+            rows.into_iter().filter_map(parsed).collect()
+        };
+        read.folders.entry(root.to_owned()).or_insert_with(from_file).clone()
     }
 
     fn save(&self, rows: Vec<(FileStamp, Transcript)>) {
-        if !rows.is_empty() {
-            self.with(|connection| save(connection, &rows));
+        if rows.is_empty() {
+            return;
+        }
+        self.with(|connection| save(connection, &rows));
+        let mut read = self.read.lock();
+        for (stamp, row) in rows {
+            for (_, known) in read.folders.iter_mut().filter(|(root, _)| row.file_path.starts_with(root)) {
+                known.insert(row.file_path.clone(), (stamp, row.clone()));
+            }
         }
     }
 }
@@ -153,7 +182,10 @@ mod tests {
         let [bridge, command] = [(); 2].map(|()| TranscriptCache::open(home.path()));
         bridge.save(vec![row("/a/x.jsonl")]);
         command.save(vec![row("/a/y.jsonl")]);
-        assert_eq!([bridge, command].map(|index| index.load(Path::new("/a")).len()), [2, 2]);
+        assert_eq!([&bridge, &command].map(|index| index.load(Path::new("/a")).len()), [2, 2]);
+        // What was read is not read again, unless it changed.
+        command.save(vec![row("/a/z.jsonl")]);
+        assert_eq!([bridge, command].map(|index| index.load(Path::new("/a")).len()), [3, 3]);
     }
 
     #[test]

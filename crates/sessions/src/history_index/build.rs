@@ -80,14 +80,20 @@ impl HistoryIndex {
         if !self.store_all(history, &stale, cancel, &mut step)? {
             return Ok(());
         }
-        if stale.len() >= MANY {
-            let writer = self.writer.lock();
-            writer.execute_batch("INSERT INTO words(words) VALUES ('optimize'); VACUUM")?;
-            // Otherwise the log of the file stays as large as it was.
-            writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        if stale.len() >= MANY
+            && let Err(error) = self.compact()
+        {
+            tracing::warn!(%error, "the index of other agents' sessions is larger than it needs to be");
         }
         step(stale.len());
         Ok(())
+    }
+
+    fn compact(&self) -> rusqlite::Result<()> {
+        let writer = self.writer.lock();
+        writer.execute_batch("INSERT INTO words(words) VALUES ('optimize'); VACUUM")?;
+        // Otherwise the log of the file stays as large as it was.
+        writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
     }
 
     /// Gives sessions their keys: the newest one the largest.

@@ -3,6 +3,8 @@
 //! Shared by processes, like [`crate::TranscriptCache`]. A damaged or outdated file is replaced and refilled, so
 //! opening it does not fail. It holds no text, only which words are in which lines.
 
+#[cfg(test)]
+mod agents_tests;
 mod build;
 mod index;
 mod indexer;

@@ -1,0 +1,85 @@
+//! Each agent's fixtures through the index: listed, opened, found by a word, and the line that was found is read.
+
+use super::index::HistoryIndex;
+use openagents_core::{
+    CancellationToken,
+    budget::Budget,
+    history::{
+        EventKind, History, HistoryRoots, MemoryIndex, Part, Provider, Query, WordIndex as _, query_words,
+    },
+};
+use std::{fs, path::Path, sync::Arc, time::Duration};
+
+const NOW: i64 = 1_793_500_000_000;
+
+fn budget() -> Budget {
+    Budget::within(Duration::from_secs(60), &CancellationToken::new())
+}
+
+/// Copies the fixtures of an agent; those that end in `.sql` become a database.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let to = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &to);
+        } else if path.extension().is_some_and(|extension| extension == "sql") {
+            let database = rusqlite::Connection::open(to.with_extension("")).unwrap();
+            database.execute_batch(&fs::read_to_string(&path).unwrap()).unwrap();
+        } else {
+            fs::copy(&path, &to).unwrap();
+        }
+    }
+}
+
+#[test]
+fn sessions_of_every_agent_are_listed_opened_and_found_at_their_line() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/tests/fixtures/agents");
+    for provider in Provider::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("agent");
+        copy(&fixtures.join(provider.as_str()), &root);
+        let history =
+            History::new(HistoryRoots::default().with(provider, root), Arc::new(MemoryIndex::default()));
+        let index = HistoryIndex::open(&folder.path().join("home")).unwrap();
+        index.update(&history, &CancellationToken::new(), &mut |_| true).unwrap();
+
+        let listed = history.list(&Query::default(), &budget()).rows;
+        assert!(!listed.is_empty(), "{provider:?} lists nothing");
+        let mut found = 0;
+        for row in &listed {
+            let opened = history.part(row, Part::End, 1 << 20, &budget()).unwrap();
+            let prompts =
+                opened.events.iter().filter(|event| event.kind == EventKind::Prompt && !event.copied);
+            for prompt in prompts {
+                let Some(word) = query_words(&prompt.text).into_iter().max_by_key(String::len) else {
+                    continue;
+                };
+                let matches = index.search(&format!("{word} "), 50, NOW, None).unwrap();
+                let is_it = |session: &str| session == row.id;
+                assert!(
+                    matches.passages.iter().any(|passage| is_it(&passage.session.id)),
+                    "{provider:?} {}: {word:?} of line {} is not found",
+                    row.id,
+                    prompt.line
+                );
+                let lines = index.lines(&word).unwrap().lines;
+                assert!(lines[&(provider, row.id.clone())].contains(&prompt.line));
+                // What a link to the line shows.
+                let around = history.part(row, Part::Around(prompt.line), 1 << 20, &budget()).unwrap();
+                assert!(
+                    around.events.iter().any(|event| event.line == prompt.line && event.text == prompt.text)
+                );
+                let alone = history.line_events(row, prompt.line, &budget()).unwrap();
+                assert!(
+                    alone.iter().any(|event| event.text == prompt.text),
+                    "{provider:?} line {}",
+                    prompt.line
+                );
+                found += 1;
+            }
+        }
+        assert!(found > 0, "{provider:?} has no prompt");
+    }
+}
