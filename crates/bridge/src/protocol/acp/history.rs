@@ -24,6 +24,8 @@ use std::{
 const LIST_TIME: Duration = Duration::from_secs(5);
 /// Time for reading those that are not cached. Those of many gigabytes take longer; the next request finds more of them.
 const LIST_READ_TIME: Duration = Duration::from_millis(150);
+/// The same, if nothing was read in that time.
+const FIRST_READ_TIME: Duration = Duration::from_millis(1_000);
 /// Time for reading a part of a session.
 const READ_TIME: Duration = Duration::from_secs(5);
 /// Rows of a page, unless the client wants fewer.
@@ -208,6 +210,11 @@ pub(super) fn list(history: &History, shown: &Row, page: &HistoryPage) -> Value 
         ..Query::default()
     };
     let mut listing = history.list(&query, &within(LIST_TIME));
+    if listing.rows.is_empty() && listing.unread > 0 {
+        // A slow disk, or a long log first: an empty list would say that there is nothing.
+        let query = Query { read_time: Some(FIRST_READ_TIME), ..query };
+        listing = history.list(&query, &within(LIST_TIME));
+    }
     listing.rows.retain(|row| {
         branch.as_ref().is_none_or(|branch| row.branch.as_ref() == Some(branch))
             && archived.is_none_or(|archived| shown.label(row).marks.archived == archived)
