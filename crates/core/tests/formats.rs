@@ -470,7 +470,7 @@ fn a_user_who_may_not_write_into_the_folders_reads_the_same() {
     let program = base.join("formats");
     fs::copy(env::current_exe().unwrap(), &program).unwrap();
     let expected = all(base);
-    // Nobody may write here, not even the owner, unless it is root: that becomes nobody.
+    // Read-only for their owner too. Root could still write: it runs the reader as another user.
     let folders = |mode: u32| {
         let inner = |folder: &Path| fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();
         let mut rest = vec![base.to_owned()];

@@ -70,10 +70,7 @@ pub(super) fn read_passages(
             let text = &event.text[..event.text.floor_char_boundary(PASSAGE)];
             read.bytes += text.len() as u64;
             let words = index_words(text);
-            match read.passages.last_mut() {
-                Some((line, last, said)) if (*line, *last) == (event.line, kind) => said.push_str(&words),
-                _ => read.passages.push((event.line, kind, words)),
-            }
+            add(&mut read.passages, event.line, kind, words);
         }
         let ended = part.to <= read.upto || part.to >= part.size;
         read.upto = part.to.max(read.upto);
@@ -82,6 +79,15 @@ pub(super) fn read_passages(
         }
     }
     read
+}
+
+/// Adds words to the passage of a line and a kind: a line is in the index once for each kind.
+fn add(passages: &mut Vec<(u64, Kind, String)>, line: u64, kind: Kind, words: String) {
+    let of_line = passages.iter_mut().rev().take_while(|(other, ..)| *other == line);
+    match of_line.into_iter().find(|(_, other, _)| *other == kind) {
+        Some((.., said)) => said.push_str(&words),
+        None => passages.push((line, kind, words)),
+    }
 }
 
 /// Returns whether an agent only ever appends to a log. The others rewrite it, or parts of it.
@@ -95,4 +101,25 @@ fn appends(provider: Provider) -> bool {
             | Provider::OpenClaw
             | Provider::Droid
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression: only neighbours were joined, and the second answer of a line got the number of the first.
+    #[test]
+    fn a_line_has_one_passage_of_each_kind() {
+        let mut passages = Vec::new();
+        for (line, kind, words) in [
+            (3, Kind::Answer, "before "),
+            (4, Kind::Answer, "a "),
+            (4, Kind::Call, "b "),
+            (4, Kind::Answer, "c "),
+        ] {
+            add(&mut passages, line, kind, words.to_owned());
+        }
+        let expected = [(3, Kind::Answer, "before "), (4, Kind::Answer, "a c "), (4, Kind::Call, "b ")];
+        assert_eq!(passages, expected.map(|(line, kind, words)| (line, kind, words.to_owned())));
+    }
 }

@@ -186,7 +186,7 @@ fn completed<'a>(item: &'a Node<'a>) -> Item<'a> {
         "McpToolCall" => {
             call(stream, item.text("tool").unwrap_or("mcp"), item.text("id"), item.get("arguments"))
         }
-        // The first of a version's two ways to run sub-agents, and the second one.
+        // Codex 0.169 runs sub-agents in two ways, and logs each in its own.
         "CollabAgentToolCall" if item.text("tool") == Some("spawn_agent") => {
             let thread = item.get("receiver_thread_ids").and_then(|ids| ids.items().first()?.as_str());
             Item::CommandEnd(started(item.text("id"), thread))
