@@ -277,8 +277,8 @@ test('20,000 sessions scroll with few rows mounted', async () => {
   const list = nav(tab).getByRole('list');
   const count = async () => Number(await list.getAttribute('data-count'));
   await rows(tab).nth(5).waitFor();
-  while ((await count()) < TOTAL) {
-    const known = await count();
+  // Read once a round: a page may arrive between two looks.
+  for (let known = await count(); known < TOTAL; known = await count()) {
     await nav(tab).evaluate((element) => element.scrollTo(0, element.scrollHeight));
     await page.waitForFunction((than) => Number(document.querySelector('nav [data-count]')?.dataset.count) > than, known);
   }

@@ -28,8 +28,9 @@ pub(crate) const PIPE_REST: Duration = Duration::from_secs(30);
 pub(crate) const PIPE_WRITE: usize = 512;
 /// Interval of checks for exit and cancel.
 pub(crate) const CANCEL_CHECK: Duration = Duration::from_millis(20);
-/// Time to read the rest of the output after the exit: a process that was left behind may hold the streams open.
-pub(crate) const CAPTURE_REST: Duration = Duration::from_millis(300);
+/// Time to read the rest of the output after the exit: a process that was left behind may hold the streams open, and on a
+/// busy machine the threads that read have to get their turn.
+pub(crate) const CAPTURE_REST: Duration = Duration::from_secs(1);
 
 // Agents that speak ACP.
 /// Lines read ahead. Bounded, so that an agent is read no faster than its output is logged.

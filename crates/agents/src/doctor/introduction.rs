@@ -4,7 +4,8 @@ use super::version::last_line;
 use crate::{
     capture::{end, wait},
     limits::{
-        INTRODUCTION, INTRODUCTION_BYTES, INTRODUCTION_CHECK, INTRODUCTION_ERRORS, LINES_AHEAD, LOGIN_STATE,
+        CAPTURE_REST, INTRODUCTION, INTRODUCTION_BYTES, INTRODUCTION_CHECK, INTRODUCTION_ERRORS, LINES_AHEAD,
+        LOGIN_STATE,
     },
     process::{Collected, Group, Line, exit_in_words, read_lines},
 };
@@ -43,10 +44,10 @@ pub(super) fn introduce(command: &mut Command, cancel: &CancellationToken) -> Re
         read_lines(output.take(INTRODUCTION_BYTES as u64), INTRODUCTION_BYTES, LINES_AHEAD).ok()
     });
     let heard = lines.map_or(Err(Silence::Ended), |lines| hear(&lines, cancel));
-    let ended = heard.is_err().then(|| wait(&agent, INTRODUCTION_CHECK, cancel)).flatten();
+    let ended = heard.is_err().then(|| wait(&agent, CAPTURE_REST, cancel)).flatten();
     end(&agent);
     heard.map_err(|why| {
-        let last = errors.and_then(|errors| last_line(&errors.bytes(INTRODUCTION_CHECK)));
+        let last = errors.and_then(|errors| last_line(&errors.bytes(CAPTURE_REST)));
         let how = match (why, ended) {
             (Silence::Ended, Some(status)) => {
                 format!("it ended ({}) before it answered initialize", exit_in_words(status))
