@@ -25,7 +25,7 @@ const CACHE: CacheFile = CacheFile {
         size INTEGER NOT NULL,
         mtime_ns INTEGER NOT NULL,
         row_json TEXT NOT NULL
-    ) STRICT;",
+    ) STRICT, WITHOUT ROWID;",
 };
 
 /// A [`TranscriptIndex`] on disk.

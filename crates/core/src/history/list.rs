@@ -112,12 +112,20 @@ impl History {
         wanted.map(|(provider, root)| Source::new(provider, root.to_owned())).collect()
     }
 
+    /// Finds the logs of all agents at the same time: a database takes as long as thousands of files.
     fn discover(&self, provider: Option<Provider>, budget: &Budget) -> Vec<Folder> {
-        let discovered = |source: Source| {
-            let files = source.format.discover(&source.root, budget);
-            Folder { source, files, by_id: OnceLock::new() }
+        let sources = self.sources(provider);
+        let discover = |(): &mut (), at: usize| {
+            let Source { format, root, .. } = &sources[at];
+            Some(format.discover(root, budget))
         };
-        self.sources(provider).into_iter().map(discovered).collect()
+        let found = parallel::map(sources.len(), limits::LIST_THREADS, || true, || (), discover);
+        let folder = |(source, files): (Source, Option<Vec<LogFile>>)| Folder {
+            source,
+            files: files.unwrap_or_default(),
+            by_id: OnceLock::new(),
+        };
+        sources.into_iter().zip(found).map(folder).collect()
     }
 
     /// Takes the `wanted` logs from the cache and reads the others.
