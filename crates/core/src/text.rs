@@ -41,7 +41,7 @@ pub fn line(text: &str, characters: usize) -> String {
             count += 1;
         }
         for character in word.chars() {
-            if count == characters {
+            if count >= characters {
                 line.truncate(line.trim_end().len());
                 line.push('…');
                 return line;
@@ -122,6 +122,8 @@ mod tests {
         assert_eq!(long.chars().count(), 200);
         assert!(long.ends_with("word…"), "{long}");
         assert_eq!(line(&"ü".repeat(200), 200).chars().count(), 200);
+        // Regression: a cut at the end of a word was missed, and the whole text was shown.
+        assert_eq!(line("one two three", 7), "one two…");
         assert_eq!(line(&"ü".repeat(201), 200), format!("{}…", "ü".repeat(200)));
         assert_eq!((clip("üüü", 2), clip_bytes("üüü", 3)), ("üü…".to_owned(), "ü…".to_owned()));
     }
