@@ -40,6 +40,8 @@ pub struct TranscriptPart {
     pub size: u64,
     /// Lines that are not of this format, and lines that are too long.
     pub omitted: u64,
+    /// Where the lines with events begin, by their numbers, if the log's file has them as they are.
+    pub offsets: Vec<(u64, u64)>,
 }
 
 impl History {
@@ -84,7 +86,9 @@ impl History {
         look: &mut dyn FnMut(u64, &[u8]),
     ) -> io::Result<TranscriptPart> {
         self.check(transcript)?;
-        let (mut log, size) = self.open(transcript)?.sized()?;
+        let log = self.open(transcript)?;
+        let is_plain = matches!(log, OpenLog::Plain(_));
+        let (mut log, size) = log.sized()?;
         let (start, end) = match part {
             Part::End => (size.saturating_sub(bytes), size),
             Part::Before(offset) => (offset.min(size).saturating_sub(bytes), offset.min(size)),
@@ -118,6 +122,9 @@ impl History {
                 Some(events) => {
                     if !events.is_empty() {
                         look(number, line.bytes);
+                        if is_plain && number > 0 {
+                            read.offsets.push((number, from + line.offset));
+                        }
                     }
                     read.events.extend(events);
                 }
@@ -150,10 +157,29 @@ impl History {
 }
 
 impl History {
-    /// Returns the events of one line, from 1, that is known to have some: nothing else of the log is decoded.
-    pub fn line_events(&self, transcript: &Transcript, line: u64, budget: &Budget) -> io::Result<Vec<Event>> {
-        let text = self.line(transcript, line, budget)?.unwrap_or_default();
-        Ok(self.line_decoder(transcript, budget)?.line(&text, line).unwrap_or_default())
+    /// Returns the events of one line, from 1, that is known to have some: nothing else of the log is decoded. `before` is
+    /// that line or an earlier one, and where it begins.
+    pub fn line_events(
+        &self,
+        transcript: &Transcript,
+        before: (u64, u64),
+        line: u64,
+        budget: &Budget,
+    ) -> io::Result<Vec<Event>> {
+        self.check(transcript)?;
+        let mut log = self.open(transcript)?;
+        let (first, offset) = before;
+        log.seek(SeekFrom::Start(offset))?;
+        let mut log = BufReader::with_capacity(limits::CHUNK, log);
+        for _ in first..line {
+            if log.skip_until(b'\n')? == 0 || budget.spent() {
+                return Ok(Vec::new());
+            }
+        }
+        let mut bytes = Vec::new();
+        log.take(limits::LINE as u64).read_until(b'\n', &mut bytes)?;
+        let text = String::from_utf8_lossy(&bytes);
+        Ok(self.line_decoder(transcript, budget)?.line(text.trim_end(), line).unwrap_or_default())
     }
 }
 
@@ -279,11 +305,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let log: String = (1..=60).map(|number| prompt(number, 5)).collect();
         let (history, row) = history(folder.path(), &log);
-        let texts = |line| -> Vec<String> {
-            let events = history.line_events(&row, line, &budget()).unwrap();
+        let offsets = history.part(&row, Part::From(0), 1 << 20, &budget()).unwrap().offsets;
+        assert_eq!(offsets[..2], [(1, 0), (2, prompt(1, 5).len() as u64)]);
+        let texts = |before: (u64, u64), line| -> Vec<String> {
+            let events = history.line_events(&row, before, line, &budget()).unwrap();
             events.into_iter().map(|event| event.text).collect()
         };
-        assert_eq!((texts(30), texts(61)), (vec!["30 xxxxx".to_owned()], vec![]));
+        for before in [offsets[0], offsets[19], offsets[29]] {
+            assert_eq!((texts(before, 30), texts(before, 61)), (vec!["30 xxxxx".to_owned()], vec![]));
+        }
+        assert_eq!(texts((1, 1 << 40), 30), [""; 0], "the log was replaced by a shorter one");
 
         // Of two records of a prompt a reader of the whole log takes the first one alone.
         let id = "0199a2b4-1111-7000-8000-000000000001";
@@ -299,7 +330,11 @@ mod tests {
         let row = history.list(&Query { all: true, ..Query::default() }, &budget()).rows.remove(0);
         assert_eq!(history.part(&row, Part::End, 4096, &budget()).unwrap().events.len(), 1);
         for line in [1, 2] {
-            assert_eq!(history.line_events(&row, line, &budget()).unwrap()[0].text, "Fix it", "line {line}");
+            assert_eq!(
+                history.line_events(&row, (1, 0), line, &budget()).unwrap()[0].text,
+                "Fix it",
+                "line {line}"
+            );
         }
     }
 }

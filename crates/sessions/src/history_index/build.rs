@@ -4,7 +4,8 @@ use super::{
     index::HistoryIndex,
     passages::{Indexed, Passages, Stale, TEXT, read_passages},
     place,
-    terms::Terms,
+    terms::{self, Terms},
+    texts,
 };
 use openagents_core::{
     CancellationToken,
@@ -25,7 +26,7 @@ use std::{
 
 /// Threads that read logs, while one writes.
 const READERS: usize = 2;
-/// Sessions after which the index is written anew in one piece: in many pieces it is larger and slower.
+/// Sessions after which the index is to be written anew in one piece: in many pieces it is larger and slower.
 const MANY: usize = 64;
 /// Time for the list.
 const TIME: Duration = Duration::from_secs(60);
@@ -49,17 +50,20 @@ impl HistoryIndex {
         progress: &mut dyn FnMut(IndexProgress) -> bool,
     ) -> rusqlite::Result<()> {
         let listing = history.list(&Query::default(), &Budget::within(TIME, cancel));
-        self.update_from(listing, history, cancel, progress)
+        if self.update_from(listing, history, cancel, progress)? {
+            self.compact();
+        }
+        Ok(())
     }
 
-    /// The same, with the sessions that were just listed.
+    /// The same, with the sessions that were just listed; returns whether it is worth to compact the index.
     pub(super) fn update_from(
         &self,
         listing: Listing,
         history: &History,
         cancel: &CancellationToken,
         progress: &mut dyn FnMut(IndexProgress) -> bool,
-    ) -> rusqlite::Result<()> {
+    ) -> rusqlite::Result<bool> {
         let total = listing.rows.len();
         // What was not listed for lack of time is not gone.
         if listing.unread == 0 && !listing.timed_out && !cancel.is_cancelled() {
@@ -78,22 +82,22 @@ impl HistoryIndex {
         let known = total - stale.len();
         let mut step = |done| progress(IndexProgress { done: known + done, total });
         if !self.store_all(history, &stale, cancel, &mut step)? {
-            return Ok(());
-        }
-        if stale.len() >= MANY
-            && let Err(error) = self.compact()
-        {
-            tracing::warn!(%error, "the index of other agents' sessions is larger than it needs to be");
+            return Ok(false);
         }
         step(stale.len());
-        Ok(())
+        Ok(stale.len() >= MANY)
     }
 
-    fn compact(&self) -> rusqlite::Result<()> {
+    /// Writes the index anew in one piece. Takes seconds, in which nothing else is written. Blocks.
+    pub(super) fn compact(&self) {
         let writer = self.writer.lock();
-        writer.execute_batch("INSERT INTO words(words) VALUES ('optimize'); VACUUM")?;
-        // Otherwise the log of the file stays as large as it was.
-        writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        let compacted = writer
+            .execute_batch("INSERT INTO words(words) VALUES ('optimize'); VACUUM")
+            // Otherwise the log of the file stays as large as it was.
+            .and_then(|()| writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())));
+        if let Err(error) = compacted {
+            tracing::warn!(%error, "the index of other agents' sessions is larger than it needs to be");
+        }
     }
 
     /// Gives sessions their keys: the newest one the largest.
@@ -158,9 +162,14 @@ impl HistoryIndex {
             .collect::<rusqlite::Result<_>>()?;
         let gone = known.into_iter().filter(|(_, provider, id)| !here.contains(&(provider, id)));
         let transaction = writer.transaction()?;
+        let mut is_less = false;
         for (key, ..) in gone {
             forget(&transaction, key)?;
             transaction.execute("DELETE FROM sessions WHERE key = ?1", [key])?;
+            is_less = true;
+        }
+        if is_less {
+            terms::forget_unused(&transaction)?;
         }
         transaction.commit()
     }
@@ -202,6 +211,7 @@ impl HistoryIndex {
             insert.execute(params![place, text])?;
         }
         drop(insert);
+        texts::store(&transaction, key, read)?;
         terms.add(&transaction, read.passages.iter().map(|(.., text)| text.as_str()))?;
         transaction.commit()
     }
@@ -225,9 +235,8 @@ fn indexed(connection: &Connection) -> rusqlite::Result<HashMap<(String, String)
 }
 
 fn forget(transaction: &Transaction<'_>, session: i64) -> rusqlite::Result<()> {
-    transaction.execute(
-        "DELETE FROM words WHERE rowid >= ?1 AND rowid < ?2",
-        [place::first(session), place::first(session + 1)],
-    )?;
+    let places = [place::first(session), place::first(session + 1)];
+    transaction.execute("DELETE FROM words WHERE rowid >= ?1 AND rowid < ?2", places)?;
+    transaction.execute("DELETE FROM texts WHERE place >= ?1 AND place < ?2", places)?;
     Ok(())
 }

@@ -62,7 +62,7 @@ impl HistoryIndex {
         let mut writer = self.writer.lock();
         let transaction = writer.transaction()?;
         transaction.execute_batch(
-            "DELETE FROM sessions; DELETE FROM terms; INSERT INTO words(words) VALUES ('delete-all');",
+            "DELETE FROM sessions; DELETE FROM terms; DELETE FROM texts; INSERT INTO words(words) VALUES ('delete-all');",
         )?;
         transaction.commit()?;
         writer.execute_batch("VACUUM")

@@ -26,6 +26,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// Time before the first look: a window that opens asks for its list, and would wait for a look that reads the same logs.
+const LOOK_FIRST: Duration = Duration::from_millis(300);
 /// Time between two looks at the logs while changes are told, for folders that are new.
 const LOOK: Duration = Duration::from_secs(30);
 /// The same where changes are not told.
@@ -37,7 +39,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// A look is followed by a pause of so many times its length, so that it takes a tenth of a core at most, unless that is
 /// longer than what a person waits for.
 const PAUSES: u32 = 9;
-const PAUSE_MOST: Duration = Duration::from_secs(1);
+const PAUSE_MOST: Duration = Duration::from_millis(300);
 
 type OnChange = Arc<dyn Fn() + Send + Sync>;
 
@@ -161,9 +163,10 @@ impl HistoryIndexer {
         limit: usize,
         now: i64,
         near: Option<&Path>,
+        history: &History,
     ) -> rusqlite::Result<IndexedMatches> {
         match &self.shared.index {
-            Some(index) => index.search(query, limit, now, near),
+            Some(index) => index.search(query, limit, now, near, history),
             None => Ok(IndexedMatches::default()),
         }
     }
@@ -187,12 +190,16 @@ impl Shared {
         if let Err(error) = thread_priority::ThreadPriority::Min.set_for_current() {
             tracing::debug!(?error, "the index is built at normal priority");
         }
+        thread::sleep(LOOK_FIRST);
         let mut reader = NewsReader::default();
+        let mut compaction: Option<thread::JoinHandle<()>> = None;
         while !cancel.is_cancelled() {
             let is_told = logs.refresh(&self.history);
             let mut looked = self.look(&mut reader, wakes, cancel);
             let listing = looked.listing.take().unwrap_or_default();
-            if let Some(index) = self.index.as_ref().filter(|_| self.wanted.load(Ordering::Relaxed)) {
+            let is_free = compaction.as_ref().is_none_or(thread::JoinHandle::is_finished);
+            let is_wanted = is_free && self.wanted.load(Ordering::Relaxed);
+            if let Some(index) = self.index.as_ref().filter(|_| is_wanted) {
                 let mut step = |now| {
                     *self.progress.lock() = now;
                     self.told();
@@ -202,8 +209,13 @@ impl Shared {
                     }
                     self.wanted.load(Ordering::Relaxed)
                 };
-                if let Err(error) = index.update_from(listing, &self.history, cancel, &mut step) {
-                    tracing::warn!(%error, "the index of other agents' sessions could not be brought up to date");
+                match index.update_from(listing, &self.history, cancel, &mut step) {
+                    Ok(false) => {}
+                    // What is written meanwhile is shown, and indexed afterwards.
+                    Ok(true) => compaction = compact(index.clone()),
+                    Err(error) => {
+                        tracing::warn!(%error, "the index of other agents' sessions could not be brought up to date");
+                    }
                 }
             }
             if cancel.is_cancelled() {
@@ -233,6 +245,12 @@ impl Shared {
         }
         Looked { listing: Some(listing), next: Instant::now() + (took * PAUSES).clamp(PAUSE, PAUSE_MOST) }
     }
+}
+
+/// Compacts the index on a thread of its own; without one it stays larger.
+fn compact(index: Arc<HistoryIndex>) -> Option<thread::JoinHandle<()>> {
+    let compact = move || index.compact();
+    thread::Builder::new().name("history index".to_owned()).spawn(compact).ok()
 }
 
 struct Looked {

@@ -1,9 +1,11 @@
 //! Kinds of passages.
 
 use openagents_core::history::EventKind;
+use serde::{Deserialize, Serialize};
 
 /// The kind of a passage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Kind {
     Title = 0,
     Prompt = 1,

@@ -1,7 +1,7 @@
 //! The full-text index of other agents' sessions, `history.db` in the data folder.
 //!
 //! Shared by processes, like [`crate::TranscriptCache`]. A damaged or outdated file is replaced and refilled, so
-//! opening it does not fail. It holds no text, only which words are in which lines.
+//! opening it does not fail. It holds which words are in which lines, and where the texts of these lines are.
 
 #[cfg(test)]
 mod agents_tests;
@@ -17,6 +17,7 @@ mod search;
 mod terms;
 #[cfg(test)]
 mod tests;
+mod texts;
 mod watch;
 
 pub use build::IndexProgress;

@@ -1,6 +1,6 @@
 //! Reads the passages of one session.
 
-use super::kind::Kind;
+use super::{kind::Kind, texts::Said};
 use openagents_core::{
     CancellationToken,
     budget::Budget,
@@ -39,7 +39,12 @@ pub(super) struct Stale {
 
 /// The passages that were read of a session, or of its new lines.
 pub(super) struct Passages {
+    /// Their words.
     pub(super) passages: Vec<(u64, Kind, String)>,
+    /// Their texts.
+    pub(super) said: Vec<Said>,
+    /// Where lines begin, if the log is a file of lines.
+    pub(super) offsets: Vec<(u64, u64)>,
     /// They follow those that are indexed.
     pub(super) goes_on: bool,
     pub(super) upto: u64,
@@ -57,7 +62,14 @@ pub(super) fn read_passages(
         .as_ref()
         .filter(|it| appends(row.provider) && *size >= it.upto && it.upto > 0 && key - it.key < RECENT);
     let (upto, bytes) = before.map_or((0, 0), |known| (known.upto, known.bytes));
-    let mut read = Passages { passages: Vec::new(), goes_on: before.is_some(), upto, bytes };
+    let mut read = Passages {
+        passages: Vec::new(),
+        said: Vec::new(),
+        offsets: Vec::new(),
+        goes_on: before.is_some(),
+        upto,
+        bytes,
+    };
     if !read.goes_on {
         read.passages.extend(row.title.as_deref().map(|title| (0, Kind::Title, index_words(title))));
     }
@@ -71,7 +83,9 @@ pub(super) fn read_passages(
             read.bytes += text.len() as u64;
             let words = index_words(text);
             add(&mut read.passages, event.line, kind, words);
+            read.said.push(Said::new(event.line, kind, text, &event.files));
         }
+        read.offsets.extend(part.offsets);
         let ended = part.to <= read.upto || part.to >= part.size;
         read.upto = part.to.max(read.upto);
         if ended || budget.spent() {

@@ -6,12 +6,13 @@ use openagents_core::history::READER_VERSION;
 pub(super) const INDEX: CacheFile = CacheFile {
     what: "the index of other agents' sessions",
     // That of the tables, and that of the readers.
-    version: READER_VERSION * 100 + 4,
+    version: READER_VERSION * 100 + 5,
     tables: TABLES,
 };
 
 /// A passage has no row of its own: its number in `words` says which it is (see `place.rs`). `terms` are the words that
-/// beginnings of words stand for, and the number of sessions that have them: FTS5 would read all passages of each.
+/// beginnings of words stand for, and the number of sessions that have them: FTS5 would read all passages of each. `texts`
+/// tells where their texts are: `offset` is where the line begins in a file of lines, `lines` are some lines of another file.
 const TABLES: &str = "
     CREATE TABLE sessions (
         key INTEGER PRIMARY KEY,
@@ -30,6 +31,11 @@ const TABLES: &str = "
         term TEXT PRIMARY KEY,
         sessions INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
+    CREATE TABLE texts (
+        place INTEGER PRIMARY KEY,
+        offset INTEGER,
+        lines BLOB
+    ) STRICT;
     CREATE VIRTUAL TABLE words USING fts5(
         text, content = '', contentless_delete = 1, detail = none,
         tokenize = \"unicode61 remove_diacritics 2 tokenchars '_'\"

@@ -1,14 +1,25 @@
 //! Finds passages by their words.
 
-use super::{index::HistoryIndex, kind::Kind, place, terms};
-use openagents_core::history::{
-    IndexedLines, IndexedState, Provider, SessionKey, Transcript, WordIndex, query_words,
+use super::{
+    index::HistoryIndex,
+    kind::Kind,
+    place, terms,
+    texts::{self, Text},
+};
+use openagents_core::{
+    CancellationToken,
+    budget::Budget,
+    history::{
+        History, IndexedLines, IndexedState, Provider, SessionKey, Transcript, WordIndex, query_words,
+    },
 };
 use rusqlite::{Connection, OptionalExtension as _, Row};
-use std::{collections::HashMap, path::Path};
+use std::{collections::HashMap, path::Path, time::Duration};
 
 /// The newest passages with all words that are looked at.
 const PASSAGES: usize = 2_000;
+/// Time for reading lines of logs; later results have no snippet.
+const SNIPPETS: Duration = Duration::from_millis(30);
 /// Milliseconds after which a session counts half.
 const HALF: f64 = 30.0 * 24.0 * 3_600_000.0;
 
@@ -31,24 +42,47 @@ pub struct Passage {
     pub session: Transcript,
     /// From 1; 0 for the title.
     pub line: u64,
-    /// The kind of the line: `title`, `prompt`, `answer` or `call`.
+    /// The kind of the line: `title`, `prompt`, `answer`, `call`, or `file` if it is a file that a call touched.
     pub kind: &'static str,
+    /// The text around the first word, or the file and whether it was edited or read; `None` for a title.
+    pub snippet: Option<String>,
     /// Number of matching passages of the session.
     pub matches: u64,
 }
 
 impl HistoryIndex {
     /// Returns the sessions with a passage that has all words of `query`, the last word as a beginning. Those of
-    /// the workspace `near` count more. Blocks.
+    /// the workspace `near` count more, and those that `history` does not hold are left out. Blocks.
     pub fn search(
         &self,
         query: &str,
         limit: usize,
         now: i64,
         near: Option<&Path>,
+        history: &History,
     ) -> rusqlite::Result<IndexedMatches> {
+        let (mut found, texts) = self.passages(query, (limit, now, near), history)?;
+        let budget = Budget::within(SNIPPETS, &CancellationToken::new());
+        let words = query_words(query);
+        for (passage, text) in found.passages.iter_mut().zip(texts) {
+            let said = text.map(|text| text.read(history, passage, &budget)).unwrap_or_default();
+            let cwd = passage.session.cwd.as_deref();
+            if let Some((kind, snippet)) = texts::snippet(&said, &words, cwd) {
+                (passage.kind, passage.snippet) = (kind, Some(snippet));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns passages without their snippets, and where their texts are.
+    fn passages(
+        &self,
+        query: &str,
+        (limit, now, near): (usize, i64, Option<&Path>),
+        history: &History,
+    ) -> rusqlite::Result<(IndexedMatches, Vec<Option<Text>>)> {
         let reader = self.reader.lock();
-        let Some(wanted) = expression(&reader, query)? else { return Ok(IndexedMatches::default()) };
+        let Some(wanted) = expression(&reader, query)? else { return Ok(Default::default()) };
         let mut statement = reader.prepare_cached(FOUND)?;
         let mut sessions: HashMap<i64, Best> = HashMap::new();
         let mut count = 0;
@@ -81,14 +115,20 @@ impl HistoryIndex {
         ranked.sort_by(|(a, older, ..), (b, newer, ..)| b.total_cmp(a).then_with(|| newer.cmp(older)));
         let truncated = count == PASSAGES || ranked.len() > limit;
         let mut rows = reader.prepare_cached("SELECT row_json FROM sessions WHERE key = ?1")?;
-        let mut passages = Vec::new();
-        for (.., key, best) in ranked.into_iter().take(limit) {
+        let (mut passages, mut texts) = (Vec::new(), Vec::new());
+        for (.., key, best) in ranked {
+            if passages.len() == limit {
+                break;
+            }
             let json: String = rows.query_row([key], |row| row.get(0))?;
-            let Ok(session) = serde_json::from_str(&json) else { continue };
+            let session = serde_json::from_str::<Transcript>(&json).ok();
+            // The index may not have been told yet what a person has excluded.
+            let Some(session) = session.filter(|session| history.holds(session)) else { continue };
             let Best { line, kind, matches } = best;
-            passages.push(Passage { session, line, kind: kind.name(), matches });
+            texts.push(if line == 0 { None } else { texts::find(&reader, key, line)? });
+            passages.push(Passage { session, line, kind: kind.name(), snippet: None, matches });
         }
-        Ok(IndexedMatches { passages, truncated })
+        Ok((IndexedMatches { passages, truncated }, texts))
     }
 }
 

@@ -53,6 +53,14 @@ impl Terms {
     }
 }
 
+/// Forgets the words that no session has any more.
+pub(super) fn forget_unused(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    // No word has a quote.
+    transaction.execute_batch(
+        "DELETE FROM terms WHERE NOT EXISTS (SELECT 1 FROM words WHERE words MATCH '\"' || term || '\"')",
+    )
+}
+
 /// Returns the most frequent words that begin with `beginning`.
 pub(super) fn beginning_with(reader: &Connection, beginning: &str) -> rusqlite::Result<Vec<String>> {
     let mut statement = reader.prepare_cached(

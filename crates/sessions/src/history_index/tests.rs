@@ -56,7 +56,7 @@ impl Bench {
 
     /// Returns the sessions with a query's words: number, line and matches.
     fn find(&self, query: &str) -> Vec<(u32, u64, u64)> {
-        let found = self.index.search(query, 10, 1_793_500_000_000, None).unwrap();
+        let found = self.index.search(query, 10, 1_793_500_000_000, None, &self.history).unwrap();
         let number = |id: &str| id[id.len() - 4..].parse().unwrap();
         found.passages.iter().map(|it| (number(&it.session.id), it.line, it.matches)).collect()
     }
@@ -131,6 +131,25 @@ fn what_is_appended_rewritten_or_gone_is_brought_up_to_date() {
     assert_eq!((bench.find("rewritten").len(), bench.index.status().unwrap().sessions), (0, 0));
     bench.update();
     assert_eq!(bench.find("rewritten").len(), 1);
+}
+
+#[test]
+fn a_session_that_is_gone_leaves_nothing_behind() {
+    let bench = Bench::new();
+    bench.say(1, 0, &["Start", "the secret codeword"]);
+    bench.say(2, 1, &["Start", "the parser"]);
+    bench.update();
+    fs::remove_file(bench.path(1)).unwrap();
+    bench.update();
+    let reader = bench.index.reader.lock();
+    let mut terms = reader.prepare("SELECT term FROM terms ORDER BY term").unwrap();
+    let terms = terms.query_map([], |row| row.get(0)).unwrap().collect::<Result<Vec<String>, _>>().unwrap();
+    assert_eq!(terms, ["parser", "start", "the"]);
+    for table in ["sessions", "texts"] {
+        let count = |row: &rusqlite::Row<'_>| row.get::<_, u32>(0);
+        let rows = reader.query_row(&format!("SELECT count(*) FROM {table}"), [], count).unwrap();
+        assert_eq!(rows, 1, "{table}");
+    }
 }
 
 #[test]

@@ -5,13 +5,10 @@ use crate::base::error::Fault;
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    history::{
-        Event, EventKind, History, Part, Provider, Query, SessionKey, TouchedFile, Transcript, query_words,
-    },
+    history::{Event, EventKind, History, Part, Provider, Query, SessionKey, Transcript},
     replay::Replay,
-    text,
 };
-use openagents_sessions::{IndexProgress, IndexedMatches, Passage, store::TranscriptLabel};
+use openagents_sessions::{IndexProgress, IndexedMatches, store::TranscriptLabel};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{
@@ -23,7 +20,7 @@ use std::{
 /// Time for finding the sessions.
 const LIST_TIME: Duration = Duration::from_secs(5);
 /// Time for reading those that are not cached. Those of many gigabytes take longer; the next request finds more of them.
-const LIST_READ_TIME: Duration = Duration::from_millis(150);
+const LIST_READ_TIME: Duration = Duration::from_millis(120);
 /// The same, if nothing was read in that time.
 const FIRST_READ_TIME: Duration = Duration::from_millis(1_000);
 /// Time for reading a part of a session.
@@ -36,10 +33,6 @@ const FOUND: usize = 50;
 const QUERY: usize = 1_000;
 /// Lines that a search in one session returns.
 const LINES: usize = 5_000;
-/// Time limit for snippets; later results get none.
-const SNIPPETS: Duration = Duration::from_millis(30);
-/// Characters of a snippet.
-const SNIPPET: usize = 160;
 /// Bytes of a part: some hundred rows of a timeline.
 const PART: u64 = 512 << 10;
 
@@ -132,7 +125,6 @@ pub(crate) struct SessionSearch {
 
 /// Returns the sessions with all words of a query, best first, each with a line that has them. `find` asks the index. Blocks.
 pub(super) fn search(
-    history: &History,
     rows: &Row,
     search: &SessionSearch,
     progress: IndexProgress,
@@ -142,20 +134,16 @@ pub(super) fn search(
     let now = jiff::Timestamp::now().as_millisecond();
     let query = openagents_sessions::prune::head(&search.query, QUERY);
     let found = find(query, limit, now, search.cwd.as_deref())?;
-    let budget = within(SNIPPETS);
-    let words = query_words(query);
-    // The index may not have been told yet what a person has excluded.
     let sessions: Vec<Value> = found
         .passages
         .iter()
-        .filter(|passage| history.holds(&passage.session))
         .map(|passage| {
             let mut shown = rows.json(&passage.session);
             shown["line"] = passage.line.into();
             shown["kind"] = passage.kind.into();
             shown["matches"] = passage.matches.into();
-            if let Some((kind, snippet)) = snippet(history, passage, &words, &budget) {
-                (shown["kind"], shown["snippet"]) = (kind.into(), snippet.into());
+            if let Some(snippet) = &passage.snippet {
+                shown["snippet"] = snippet.as_str().into();
             }
             shown
         })
@@ -165,38 +153,6 @@ pub(super) fn search(
         "more": found.truncated,
         "indexing": {"done": progress.done, "total": progress.total},
     }))
-}
-
-/// Returns the kind of a passage and its text around its first word, or the file that its call touched and whose path has
-/// the words; `None` if it is the title, or gone.
-fn snippet(
-    history: &History,
-    passage: &Passage,
-    words: &[String],
-    budget: &Budget,
-) -> Option<(&'static str, String)> {
-    if passage.line == 0 || budget.spent() {
-        return None;
-    }
-    let events = history.line_events(&passage.session, passage.line, budget).ok()?;
-    let touched = |file: &&TouchedFile| {
-        let path = file.path.to_lowercase();
-        words.iter().all(|word| path.contains(word.as_str()))
-    };
-    if let Some(file) = events.iter().flat_map(|event| &event.files).find(touched) {
-        let cwd = passage.session.cwd.as_deref().unwrap_or(Path::new(""));
-        let near = Path::new(&file.path).strip_prefix(cwd).unwrap_or(Path::new(&file.path)).display();
-        return Some(("file", format!("{near}, {}", if file.edited { "edited" } else { "read" })));
-    }
-    let place = |event: &&Event| {
-        let text = event.text.to_lowercase();
-        words.iter().filter_map(|word| text.find(word.as_str())).min()
-    };
-    let (event, at) = events.iter().find_map(|event| Some((event, place(&event)?)))?;
-    // Lower case may have another length.
-    let from = event.text.floor_char_boundary(at.saturating_sub(SNIPPET / 3));
-    let before = if from > 0 { "…" } else { "" };
-    Some((passage.kind, format!("{before}{}", text::line(&event.text[from..], SNIPPET))))
 }
 
 /// Returns a page of the list, newest first; the first one has all pinned sessions too. Blocks.

@@ -39,8 +39,8 @@ impl Methods {
         let rows = past.rows_for(&self.lease.pass.who);
         past.look();
         self.with_history(move |history| {
-            history::search(history, &rows, &search, past.progress(), |query, limit, now, near| {
-                past.search(query, limit, now, near)
+            history::search(&rows, &search, past.progress(), |query, limit, now, near| {
+                past.search(query, limit, now, near, history)
             })
         })
         .await

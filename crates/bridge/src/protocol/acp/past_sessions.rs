@@ -179,8 +179,9 @@ impl PastSessions {
         limit: usize,
         now: i64,
         near: Option<&Path>,
+        history: &History,
     ) -> Result<IndexedMatches, Fault> {
-        self.parts.indexer.search(query, limit, now, near).map_err(index_failed)
+        self.parts.indexer.search(query, limit, now, near, history).map_err(index_failed)
     }
 
     /// Changes what a person has set. Blocks.

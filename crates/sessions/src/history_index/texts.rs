@@ -1,0 +1,185 @@
+//! Where the texts of passages are, for the words that a result shows. Of a file of lines it is where a line begins. Another
+//! file would have to be read as a whole for one line, and a page of results has dozens: its texts are kept, compressed.
+
+use super::{kind::Kind, passages::Passages, place, search::Passage};
+use openagents_core::{
+    budget::Budget,
+    history::{History, TouchedFile},
+    text,
+};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// Bytes of text that stand together: to find a line takes longer in more, and less compresses worse.
+const BLOCK: usize = 8 << 10;
+/// Of zstd: the default.
+const LEVEL: i32 = 3;
+/// Bytes of a block that is decompressed: the file may be damaged.
+const LARGEST: usize = 1 << 20;
+/// Characters of a snippet.
+const SNIPPET: usize = 160;
+
+/// What was said in a line, or done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Said {
+    pub(super) line: u64,
+    pub(super) kind: Kind,
+    pub(super) text: String,
+    /// Files that it touched: their paths as logged, and whether each was changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) files: Vec<(String, bool)>,
+}
+
+impl Said {
+    pub(super) fn new(line: u64, kind: Kind, text: &str, files: &[TouchedFile]) -> Self {
+        let files = files.iter().map(|file| (file.path.clone(), file.edited)).collect();
+        Self { line, kind, text: text.to_owned(), files }
+    }
+}
+
+/// The text of a line.
+#[derive(Debug, PartialEq)]
+pub(super) enum Text {
+    Kept(Vec<Said>),
+    /// In the log: that line or an earlier one, and where it begins.
+    Logged(u64, u64),
+}
+
+impl Text {
+    /// Returns what was said in the line of a passage; nothing if its log has changed, or the budget is spent.
+    pub(super) fn read(self, history: &History, passage: &Passage, budget: &Budget) -> Vec<Said> {
+        let (first, offset) = match self {
+            Self::Kept(said) => return said,
+            Self::Logged(..) if budget.spent() => return Vec::new(),
+            Self::Logged(first, offset) => (first, offset),
+        };
+        let events = history.line_events(&passage.session, (first, offset), passage.line, budget);
+        let said = events.unwrap_or_default().into_iter().filter_map(|event| {
+            Some(Said::new(event.line, Kind::of(&event.kind)?, &event.text, &event.files))
+        });
+        said.collect()
+    }
+}
+
+/// Stores where the texts of a session are that was read.
+pub(super) fn store(transaction: &Transaction<'_>, session: i64, read: &Passages) -> rusqlite::Result<()> {
+    let mut insert =
+        transaction.prepare_cached("INSERT INTO texts (place, offset, lines) VALUES (?1, ?2, ?3)")?;
+    let mut rest = read.said.as_slice();
+    while let Some(first) = rest.first() {
+        let mut size = 0;
+        // Whole lines.
+        let lines = rest.chunk_by(|a, b| a.line == b.line).take_while(|line| {
+            let fits = size < BLOCK;
+            size += line.iter().map(|said| said.text.len()).sum::<usize>();
+            fits
+        });
+        let (block, after) = rest.split_at(lines.map(<[Said]>::len).sum());
+        rest = after;
+        let Some(place) = place::of(session, first.line, Kind::Title) else { break };
+        let begins = read.offsets.binary_search_by_key(&first.line, |(line, _)| *line);
+        match begins.ok().and_then(|at| read.offsets.get(at)) {
+            Some((_, offset)) => insert.execute(params![place, offset, None::<Vec<u8>>])?,
+            None => insert.execute(params![place, None::<u64>, packed(block)])?,
+        };
+    }
+    Ok(())
+}
+
+/// Returns where the text of a session's line is.
+pub(super) fn find(reader: &Connection, session: i64, line: u64) -> rusqlite::Result<Option<Text>> {
+    let Some(place) = place::of(session, line, Kind::Title) else { return Ok(None) };
+    let mut block = reader.prepare_cached(
+        "SELECT place, offset, lines FROM texts WHERE place BETWEEN ?1 AND ?2 ORDER BY place DESC LIMIT 1",
+    )?;
+    let text = |row: &rusqlite::Row<'_>| {
+        let (_, first, _) = place::parts(row.get(0)?);
+        Ok(match row.get(1)? {
+            Some(offset) => Text::Logged(first, offset),
+            None => {
+                let said = unpacked(&row.get::<_, Vec<u8>>(2)?);
+                Text::Kept(said.into_iter().filter(|said| said.line == line).collect())
+            }
+        })
+    };
+    block.query_row([place::first(session), place], text).optional()
+}
+
+fn packed(block: &[Said]) -> Option<Vec<u8>> {
+    zstd::bulk::compress(&serde_json::to_vec(block).ok()?, LEVEL).ok()
+}
+
+/// Returns the lines of a block; none if it is damaged.
+fn unpacked(block: &[u8]) -> Vec<Said> {
+    let json = zstd::bulk::decompress(block, LARGEST);
+    json.ok().and_then(|json| serde_json::from_slice(&json).ok()).unwrap_or_default()
+}
+
+/// Returns the kind of a result and the text around its first word, or the file that its call touched and whose path has
+/// the words, as seen from `cwd`; `None` if the line has none of them as they were typed.
+pub(super) fn snippet(said: &[Said], words: &[String], cwd: Option<&Path>) -> Option<(&'static str, String)> {
+    let touched = |(path, _): &&(String, bool)| {
+        let path = path.to_lowercase();
+        words.iter().all(|word| path.contains(word.as_str()))
+    };
+    if let Some((path, edited)) = said.iter().flat_map(|said| &said.files).find(touched) {
+        let near = cwd.and_then(|cwd| Path::new(path).strip_prefix(cwd).ok()).unwrap_or(Path::new(path));
+        return Some(("file", format!("{}, {}", near.display(), if *edited { "edited" } else { "read" })));
+    }
+    let place = |said: &Said| {
+        let text = said.text.to_lowercase();
+        words.iter().filter_map(|word| text.find(word.as_str())).min()
+    };
+    let (said, at) = said.iter().find_map(|said| Some((said, place(said)?)))?;
+    // Lower case may have another length.
+    let from = said.text.floor_char_boundary(at.saturating_sub(SNIPPET / 3));
+    let before = if from > 0 { "…" } else { "" };
+    Some((said.kind.name(), format!("{before}{}", text::line(&said.text[from..], SNIPPET))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(line: u64, kind: Kind, text: &str) -> Said {
+        Said::new(line, kind, text, &[])
+    }
+
+    #[test]
+    fn a_snippet_is_the_text_around_the_first_word_or_a_file() {
+        let long = format!("{} The Parser fails {}", "before ".repeat(40), "after ".repeat(40));
+        let mut edit = said(3, Kind::Call, r#"{"path": "/w/src/parser.rs", "new": "x"}"#);
+        edit.files = vec![("/w/README.md".to_owned(), false), ("/w/src/parser.rs".to_owned(), true)];
+        let rows = [
+            (vec![said(1, Kind::Prompt, "Fix the parser")], "parser fix", Some(("prompt", "Fix the parser"))),
+            (
+                vec![said(1, Kind::Answer, "no"), said(1, Kind::Call, "run it")],
+                "run",
+                Some(("call", "run it")),
+            ),
+            (vec![edit.clone()], "parser", Some(("file", "src/parser.rs, edited"))),
+            (vec![edit.clone()], "readme", Some(("file", "README.md, read"))),
+            (vec![edit], "new", Some(("call", r#"{"path": "/w/src/parser.rs", "new": "x"}"#))),
+            (vec![said(1, Kind::Prompt, "größe")], "grosse", None),
+            (vec![], "parser", None),
+        ];
+        for (said, query, expected) in rows {
+            let words: Vec<String> = query.split(' ').map(str::to_owned).collect();
+            let found = snippet(&said, &words, Some(Path::new("/w")));
+            assert_eq!(found, expected.map(|(kind, text)| (kind, text.to_owned())), "{query}");
+        }
+        let (_, text) = snippet(&[said(1, Kind::Prompt, &long)], &["parser".to_owned()], None).unwrap();
+        assert!(text.starts_with('…') && text.contains("The Parser fails") && text.ends_with('…'), "{text}");
+        assert!(text.chars().count() <= SNIPPET + 2, "{text}");
+    }
+
+    #[test]
+    fn a_damaged_block_has_no_lines() {
+        let block = [said(1, Kind::Prompt, "Fix it")];
+        assert_eq!(unpacked(&packed(&block).unwrap()), block);
+        for bytes in [b"".as_slice(), b"no zstd", &zstd::bulk::compress(b"[{", 3).unwrap()] {
+            assert_eq!(unpacked(bytes), []);
+        }
+    }
+}
