@@ -29,11 +29,10 @@ pub(crate) async fn measure(made: &Corpus, home: &Path, table: &mut Table) -> Re
     let server = Server::start(program(made, home, &["serve", "--port", "0", "--json"]))?;
     let mut client = server.connect().await?;
     let (page, first) = timed(&mut client, "_openagents/history/list", json!({})).await?;
-    ensure!(
-        page["sessions"].as_array().is_some_and(|rows| rows.len() >= 50),
-        "the first page is empty: {page}"
-    );
     table.add("list: first page, nothing known", "ms", vec![first], Some(Goal::Most(300.0)));
+    // A window shows about 25; those that are read later are told.
+    let rows = page["sessions"].as_array().map_or(0, Vec::len);
+    table.add("list: rows of it", "", vec![rows as f64], Some(Goal::Least(25.0)));
 
     let megabytes = made.bytes as f64 / 1e6;
     wait(&mut client, |state| state["listed"].as_u64() == Some(made.size.transcripts as u64 + 1)).await?;
@@ -52,6 +51,14 @@ pub(crate) async fn measure(made: &Corpus, home: &Path, table: &mut Table) -> Re
         None,
     );
     let bytes = |name: &str| std::fs::metadata(home.join(name)).map_or(0, |file| file.len());
+    // Then it is written anew in one piece, which empties its log.
+    for _ in 0..600 {
+        if bytes("history.db-wal") == 0 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    table.add("with the index in one piece", "s", vec![started.elapsed().as_secs_f64()], None);
     let index = (bytes("history.db") + bytes("history.db-wal")) as f64;
     table.add(
         "index, of the transcripts' size",
