@@ -12,6 +12,7 @@ mod kind;
 mod news;
 mod passages;
 mod place;
+mod said;
 mod schema;
 mod search;
 mod terms;

@@ -1,6 +1,6 @@
 //! Reads the passages of one session.
 
-use super::{kind::Kind, texts::Said};
+use super::{kind::Kind, said::Said};
 use openagents_core::{
     CancellationToken,
     budget::Budget,

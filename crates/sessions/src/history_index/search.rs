@@ -65,7 +65,9 @@ impl HistoryIndex {
         let budget = Budget::within(SNIPPETS, &CancellationToken::new());
         let words = query_words(query);
         for (passage, text) in found.passages.iter_mut().zip(texts) {
-            let said = text.map(|text| text.read(history, passage, &budget)).unwrap_or_default();
+            let said = text
+                .map(|text| text.read(history, &passage.session, passage.line, &budget))
+                .unwrap_or_default();
             let cwd = passage.session.cwd.as_deref();
             if let Some((kind, snippet)) = texts::snippet(&said, &words, cwd) {
                 (passage.kind, passage.snippet) = (kind, Some(snippet));

@@ -1,14 +1,13 @@
 //! Where the texts of passages are, for the words that a result shows. Of a file of lines it is where a line begins. Another
 //! file would have to be read as a whole for one line, and a page of results has dozens: its texts are kept, compressed.
 
-use super::{kind::Kind, passages::Passages, place, search::Passage};
+use super::{kind::Kind, passages::Passages, place, said::Said};
 use openagents_core::{
     budget::Budget,
-    history::{History, TouchedFile},
+    history::{History, Transcript},
     text,
 };
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
-use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// Bytes of text that stand together: to find a line takes longer in more, and less compresses worse.
@@ -20,24 +19,6 @@ const LARGEST: usize = 1 << 20;
 /// Characters of a snippet.
 const SNIPPET: usize = 160;
 
-/// What was said in a line, or done.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Said {
-    pub(super) line: u64,
-    pub(super) kind: Kind,
-    pub(super) text: String,
-    /// Files that it touched: their paths as logged, and whether each was changed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) files: Vec<(String, bool)>,
-}
-
-impl Said {
-    pub(super) fn new(line: u64, kind: Kind, text: &str, files: &[TouchedFile]) -> Self {
-        let files = files.iter().map(|file| (file.path.clone(), file.edited)).collect();
-        Self { line, kind, text: text.to_owned(), files }
-    }
-}
-
 /// The text of a line.
 #[derive(Debug, PartialEq)]
 pub(super) enum Text {
@@ -47,14 +28,20 @@ pub(super) enum Text {
 }
 
 impl Text {
-    /// Returns what was said in the line of a passage; nothing if its log has changed, or the budget is spent.
-    pub(super) fn read(self, history: &History, passage: &Passage, budget: &Budget) -> Vec<Said> {
+    /// Returns what was said in a line of a session; nothing if its log has changed, or the budget is spent.
+    pub(super) fn read(
+        self,
+        history: &History,
+        session: &Transcript,
+        line: u64,
+        budget: &Budget,
+    ) -> Vec<Said> {
         let (first, offset) = match self {
             Self::Kept(said) => return said,
             Self::Logged(..) if budget.spent() => return Vec::new(),
             Self::Logged(first, offset) => (first, offset),
         };
-        let events = history.line_events(&passage.session, (first, offset), passage.line, budget);
+        let events = history.line_events(session, (first, offset), line, budget);
         let said = events.unwrap_or_default().into_iter().filter_map(|event| {
             Some(Said::new(event.line, Kind::of(&event.kind)?, &event.text, &event.files))
         });

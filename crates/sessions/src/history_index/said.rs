@@ -1,0 +1,23 @@
+//! What a passage says.
+
+use super::kind::Kind;
+use openagents_core::history::TouchedFile;
+use serde::{Deserialize, Serialize};
+
+/// What was said in a line, or done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Said {
+    pub(super) line: u64,
+    pub(super) kind: Kind,
+    pub(super) text: String,
+    /// Files that it touched: their paths as logged, and whether each was changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) files: Vec<(String, bool)>,
+}
+
+impl Said {
+    pub(super) fn new(line: u64, kind: Kind, text: &str, files: &[TouchedFile]) -> Self {
+        let files = files.iter().map(|file| (file.path.clone(), file.edited)).collect();
+        Self { line, kind, text: text.to_owned(), files }
+    }
+}
