@@ -125,10 +125,10 @@ impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
         !state.ended && !state.stopped && !state.killed
     }
 
-    /// Returns whether [`Self::stop`] was called and did not have to kill it.
+    /// Returns whether [`Self::stop`] was called before it had to be killed. On a busy machine an exit takes longer than is
+    /// waited for; that is no crash.
     pub fn was_stopped(&self) -> bool {
-        let state = self.peer.state();
-        state.stopped && !state.killed
+        self.peer.state().stopped
     }
 
     /// Sends a command with a new id; returns the id and the reports, see [`next_report`](super::next_report). Fails if

@@ -42,7 +42,7 @@ pub(super) struct State<R> {
     pub(super) log: Log,
     /// There is no more to log.
     logged: bool,
-    /// We asked it to exit.
+    /// We asked it to exit, before it was killed.
     pub(super) stopped: bool,
     /// We killed it because it did not respond.
     pub(super) killed: bool,
@@ -104,7 +104,10 @@ impl<R> Peer<R> {
 
     /// Notes that it is asked to exit, and drops all reports from now on.
     pub(super) fn abandon(&self) {
-        self.state().stopped = true;
+        {
+            let mut state = self.state();
+            state.stopped |= !state.killed;
+        }
         self.abandoned.cancel();
     }
 

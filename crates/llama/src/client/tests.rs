@@ -152,6 +152,14 @@ fn a_helper_that_closed_its_output_and_stayed_was_waited_for_forever() {
 }
 
 #[test]
+fn an_unload_of_a_helper_that_takes_long_to_exit_was_reported_as_a_crash() {
+    let (engine, _folder) = helper("loaded", "text; exec sleep 120");
+    load(&engine).unwrap();
+    let ended = engine.generate(&ModelRequest::default(), &never(), &mut |_| engine.unload());
+    assert!(matches!(&ended, Err(ModelError::Unavailable(why)) if why.contains("unloaded")), "{ended:?}");
+}
+
+#[test]
 fn the_start_of_a_helper_could_not_be_cancelled() {
     let folder = tempfile::tempdir().unwrap();
     let engine = program(&folder, "#!/bin/sh\nexec sleep 120\n");
