@@ -1,6 +1,6 @@
 //! Reads the passages of one session.
 
-use super::{kind::Kind, said::Said};
+use super::{kind::Kind, passage_text::PassageText};
 use openagents_core::{
     CancellationToken,
     budget::Budget,
@@ -42,7 +42,7 @@ pub(super) struct Passages {
     /// Their words.
     pub(super) passages: Vec<(u64, Kind, String)>,
     /// Their texts.
-    pub(super) said: Vec<Said>,
+    pub(super) said: Vec<PassageText>,
     /// Where lines begin, if the log is a file of lines.
     pub(super) offsets: Vec<(u64, u64)>,
     /// They follow those that are indexed.
@@ -83,7 +83,7 @@ pub(super) fn read_passages(
             read.bytes += text.len() as u64;
             let words = index_words(text);
             add(&mut read.passages, event.line, kind, words);
-            read.said.push(Said::new(event.line, kind, text, &event.files));
+            read.said.push(PassageText::new(event.line, kind, text, &event.files));
         }
         read.offsets.extend(part.offsets);
         let ended = part.to <= read.upto || part.to >= part.size;

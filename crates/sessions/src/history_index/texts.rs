@@ -1,7 +1,7 @@
 //! Where the texts of passages are, for the words that a result shows. Of a file of lines it is where a line begins. Another
 //! file would have to be read as a whole for one line, and a page of results has dozens: its texts are kept, compressed.
 
-use super::{kind::Kind, passages::Passages, place, said::Said};
+use super::{kind::Kind, passage_text::PassageText, passages::Passages, place};
 use openagents_core::{
     budget::Budget,
     history::{History, Transcript},
@@ -22,7 +22,7 @@ const SNIPPET: usize = 160;
 /// The text of a line.
 #[derive(Debug, PartialEq)]
 pub(super) enum Text {
-    Kept(Vec<Said>),
+    Kept(Vec<PassageText>),
     /// In the log: that line or an earlier one, and where it begins.
     Logged(u64, u64),
 }
@@ -35,7 +35,7 @@ impl Text {
         session: &Transcript,
         line: u64,
         budget: &Budget,
-    ) -> Vec<Said> {
+    ) -> Vec<PassageText> {
         let (first, offset) = match self {
             Self::Kept(said) => return said,
             Self::Logged(..) if budget.spent() => return Vec::new(),
@@ -43,7 +43,7 @@ impl Text {
         };
         let events = history.line_events(session, (first, offset), line, budget);
         let said = events.unwrap_or_default().into_iter().filter_map(|event| {
-            Some(Said::new(event.line, Kind::of(&event.kind)?, &event.text, &event.files))
+            Some(PassageText::new(event.line, Kind::of(&event.kind)?, &event.text, &event.files))
         });
         said.collect()
     }
@@ -62,7 +62,7 @@ pub(super) fn store(transaction: &Transaction<'_>, session: i64, read: &Passages
             size += line.iter().map(|said| said.text.len()).sum::<usize>();
             fits
         });
-        let (block, after) = rest.split_at(lines.map(<[Said]>::len).sum());
+        let (block, after) = rest.split_at(lines.map(<[PassageText]>::len).sum());
         rest = after;
         let Some(place) = place::of(session, first.line, Kind::Title) else { break };
         let begins = read.offsets.binary_search_by_key(&first.line, |(line, _)| *line);
@@ -93,19 +93,23 @@ pub(super) fn find(reader: &Connection, session: i64, line: u64) -> rusqlite::Re
     block.query_row([place::first(session), place], text).optional()
 }
 
-fn packed(block: &[Said]) -> Option<Vec<u8>> {
+fn packed(block: &[PassageText]) -> Option<Vec<u8>> {
     zstd::bulk::compress(&serde_json::to_vec(block).ok()?, LEVEL).ok()
 }
 
 /// Returns the lines of a block; none if it is damaged.
-fn unpacked(block: &[u8]) -> Vec<Said> {
+fn unpacked(block: &[u8]) -> Vec<PassageText> {
     let json = zstd::bulk::decompress(block, LARGEST);
     json.ok().and_then(|json| serde_json::from_slice(&json).ok()).unwrap_or_default()
 }
 
 /// Returns the kind of a result and the text around its first word, or the file that its call touched and whose path has
 /// the words, as seen from `cwd`; `None` if the line has none of them as they were typed.
-pub(super) fn snippet(said: &[Said], words: &[String], cwd: Option<&Path>) -> Option<(&'static str, String)> {
+pub(super) fn snippet(
+    said: &[PassageText],
+    words: &[String],
+    cwd: Option<&Path>,
+) -> Option<(&'static str, String)> {
     let touched = |(path, _): &&(String, bool)| {
         let path = path.to_lowercase();
         words.iter().all(|word| path.contains(word.as_str()))
@@ -114,7 +118,7 @@ pub(super) fn snippet(said: &[Said], words: &[String], cwd: Option<&Path>) -> Op
         let near = cwd.and_then(|cwd| Path::new(path).strip_prefix(cwd).ok()).unwrap_or(Path::new(path));
         return Some(("file", format!("{}, {}", near.display(), if *edited { "edited" } else { "read" })));
     }
-    let place = |said: &Said| {
+    let place = |said: &PassageText| {
         let text = said.text.to_lowercase();
         words.iter().filter_map(|word| text.find(word.as_str())).min()
     };
@@ -129,8 +133,8 @@ pub(super) fn snippet(said: &[Said], words: &[String], cwd: Option<&Path>) -> Op
 mod tests {
     use super::*;
 
-    fn said(line: u64, kind: Kind, text: &str) -> Said {
-        Said::new(line, kind, text, &[])
+    fn said(line: u64, kind: Kind, text: &str) -> PassageText {
+        PassageText::new(line, kind, text, &[])
     }
 
     #[test]

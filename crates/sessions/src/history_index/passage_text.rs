@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// What was said in a line, or done.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Said {
+pub(super) struct PassageText {
     pub(super) line: u64,
     pub(super) kind: Kind,
     pub(super) text: String,
@@ -15,7 +15,7 @@ pub(super) struct Said {
     pub(super) files: Vec<(String, bool)>,
 }
 
-impl Said {
+impl PassageText {
     pub(super) fn new(line: u64, kind: Kind, text: &str, files: &[TouchedFile]) -> Self {
         let files = files.iter().map(|file| (file.path.clone(), file.edited)).collect();
         Self { line, kind, text: text.to_owned(), files }
