@@ -123,7 +123,7 @@ test('a session is pinned, renamed and archived at once; what the bridge refuses
   let shown = await menu(tab, 'Session a');
   await tab.shoot('list-menu');
   await shown.getByRole('menuitem', { name: 'Pin', exact: true }).click();
-  for (let looks = 0; looks < 50 && (await titles(tab))[1] !== 'Session a'; looks += 1) await page.waitForTimeout(20);
+  await rows(tab).first().filter({ hasText: 'Session a' }).waitFor();
   assert.deepEqual((await titles(tab)).slice(0, 3), ['Pinned', 'Session a', 'Session e']);
 
   shown = await menu(tab, 'Ours one');
@@ -189,11 +189,11 @@ test('the arrow keys move between the rows, Enter opens one, and the menu opens 
   await page.getByRole('button', { name: 'Filter sessions' }).focus();
   await page.keyboard.press('Tab');
   const focused = () => page.evaluate(() => document.activeElement?.querySelector('.title')?.textContent ?? document.activeElement?.getAttribute('aria-label'));
+  const focusIsOn = (title) => page.waitForFunction((wanted) => document.activeElement?.querySelector('.title')?.textContent === wanted, title);
   assert.equal(await focused(), 'Session e');
   for (const [key, expected] of [['ArrowDown', 'Session a'], ['ArrowDown', 'Ours one'], ['ArrowUp', 'Session a'], ['ArrowUp', 'Session e'], ['ArrowUp', 'Session e'], ['End', 'Ours two'], ['Home', 'Session e']]) {
     await page.keyboard.press(key);
-    for (let looks = 0; looks < 50 && (await focused()) !== expected; looks += 1) await page.waitForTimeout(10);
-    assert.equal(await focused(), expected, key);
+    await focusIsOn(expected);
   }
   await page.keyboard.press('Tab');
   assert.equal(await focused(), 'Session menu');
@@ -209,8 +209,8 @@ test('the arrow keys move between the rows, Enter opens one, and the menu opens 
   await page.keyboard.press('Shift+F10');
   await page.getByRole('menuitem', { name: 'Archive' }).press('Enter');
   await row(tab, 'Ours one').waitFor({ state: 'detached' });
-  for (let looks = 0; looks < 50 && (await focused()) !== 'Session b'; looks += 1) await page.waitForTimeout(10);
-  assert.equal(await focused(), 'Session b', 'the next row has the focus');
+  // The next row.
+  await focusIsOn('Session b');
   await tab.close();
 });
 

@@ -51,8 +51,9 @@ impl Text {
 
 /// Stores where the texts of a session are that was read.
 pub(super) fn store(transaction: &Transaction<'_>, session: i64, read: &Passages) -> rusqlite::Result<()> {
-    let mut insert =
-        transaction.prepare_cached("INSERT INTO texts (place, offset, lines) VALUES (?1, ?2, ?3)")?;
+    // A decoder may go back to an earlier line; then the later block counts.
+    let mut insert = transaction
+        .prepare_cached("INSERT OR REPLACE INTO texts (place, offset, lines) VALUES (?1, ?2, ?3)")?;
     let mut rest = read.said.as_slice();
     while let Some(first) = rest.first() {
         let mut size = 0;
@@ -66,10 +67,9 @@ pub(super) fn store(transaction: &Transaction<'_>, session: i64, read: &Passages
         rest = after;
         let Some(place) = place::of(session, first.line, Kind::Title) else { break };
         let begins = read.offsets.binary_search_by_key(&first.line, |(line, _)| *line);
-        match begins.ok().and_then(|at| read.offsets.get(at)) {
-            Some((_, offset)) => insert.execute(params![place, offset, None::<Vec<u8>>])?,
-            None => insert.execute(params![place, None::<u64>, packed(block)])?,
-        };
+        let offset = begins.ok().and_then(|at| read.offsets.get(at)).map(|(_, offset)| *offset);
+        let lines = if offset.is_some() { None } else { packed(block) };
+        insert.execute(params![place, offset, lines])?;
     }
     Ok(())
 }
@@ -85,7 +85,8 @@ pub(super) fn find(reader: &Connection, session: i64, line: u64) -> rusqlite::Re
         Ok(match row.get(1)? {
             Some(offset) => Text::Logged(first, offset),
             None => {
-                let said = unpacked(&row.get::<_, Vec<u8>>(2)?);
+                let said =
+                    row.get::<_, Option<Vec<u8>>>(2)?.map(|block| unpacked(&block)).unwrap_or_default();
                 Text::Kept(said.into_iter().filter(|said| said.line == line).collect())
             }
         })
@@ -163,6 +164,38 @@ mod tests {
         let (_, text) = snippet(&[said(1, Kind::Prompt, &long)], &["parser".to_owned()], None).unwrap();
         assert!(text.starts_with('…') && text.contains("The Parser fails") && text.ends_with('…'), "{text}");
         assert!(text.chars().count() <= SNIPPET + 2, "{text}");
+    }
+
+    /// Regression: a second block of the same line failed, and with it every later update of the index.
+    #[test]
+    fn a_line_that_comes_again_replaces_its_block() {
+        let mut database = Connection::open_in_memory().unwrap();
+        database
+            .execute_batch(
+                "CREATE TABLE texts (place INTEGER PRIMARY KEY, offset INTEGER, lines BLOB) STRICT",
+            )
+            .unwrap();
+        for text in ["before", "after"] {
+            let read = Passages {
+                passages: vec![],
+                said: vec![
+                    said(0, Kind::Prompt, text),
+                    said(5, Kind::Prompt, text),
+                    said(5, Kind::Call, text),
+                ],
+                offsets: vec![],
+                goes_on: true,
+                upto: 0,
+                bytes: 0,
+            };
+            let transaction = database.transaction().unwrap();
+            store(&transaction, 1, &read).unwrap();
+            transaction.commit().unwrap();
+        }
+        let kept = Text::Kept(vec![said(5, Kind::Prompt, "after"), said(5, Kind::Call, "after")]);
+        assert_eq!(find(&database, 1, 5).unwrap(), Some(kept));
+        database.execute("UPDATE texts SET lines = NULL", []).unwrap();
+        assert_eq!(find(&database, 1, 5).unwrap(), Some(Text::Kept(vec![])));
     }
 
     #[test]
