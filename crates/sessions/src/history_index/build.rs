@@ -56,7 +56,7 @@ impl HistoryIndex {
         Ok(())
     }
 
-    /// The same, with the sessions that were just listed; returns whether it is worth to compact the index.
+    /// The same, with the sessions that were just listed; returns whether the index is worth compacting.
     pub(super) fn update_from(
         &self,
         listing: Listing,
@@ -160,17 +160,20 @@ impl HistoryIndex {
             .prepare("SELECT key, provider, id FROM sessions")?
             .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
             .collect::<rusqlite::Result<_>>()?;
-        let gone = known.into_iter().filter(|(_, provider, id)| !here.contains(&(provider, id)));
+        let gone: Vec<i64> = known
+            .into_iter()
+            .filter(|(_, provider, id)| !here.contains(&(provider, id)))
+            .map(|(key, ..)| key)
+            .collect();
+        if gone.is_empty() {
+            return Ok(());
+        }
         let transaction = writer.transaction()?;
-        let mut is_less = false;
-        for (key, ..) in gone {
+        for key in gone {
             forget(&transaction, key)?;
             transaction.execute("DELETE FROM sessions WHERE key = ?1", [key])?;
-            is_less = true;
         }
-        if is_less {
-            terms::forget_unused(&transaction)?;
-        }
+        terms::forget_unused(&transaction)?;
         transaction.commit()
     }
 

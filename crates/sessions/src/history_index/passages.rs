@@ -42,7 +42,7 @@ pub(super) struct Passages {
     /// Their words.
     pub(super) passages: Vec<(u64, Kind, String)>,
     /// Their texts.
-    pub(super) said: Vec<PassageText>,
+    pub(super) texts: Vec<PassageText>,
     /// Where lines begin, if the log is a file of lines.
     pub(super) offsets: Vec<(u64, u64)>,
     /// They follow those that are indexed.
@@ -64,7 +64,7 @@ pub(super) fn read_passages(
     let (upto, bytes) = before.map_or((0, 0), |known| (known.upto, known.bytes));
     let mut read = Passages {
         passages: Vec::new(),
-        said: Vec::new(),
+        texts: Vec::new(),
         offsets: Vec::new(),
         goes_on: before.is_some(),
         upto,
@@ -83,7 +83,7 @@ pub(super) fn read_passages(
             read.bytes += text.len() as u64;
             let words = index_words(text);
             add(&mut read.passages, event.line, kind, words);
-            read.said.push(PassageText::new(event.line, kind, text, &event.files));
+            read.texts.push(PassageText::new(event.line, kind, text, &event.files));
         }
         read.offsets.extend(part.offsets);
         let ended = part.to <= read.upto || part.to >= part.size;

@@ -54,7 +54,7 @@ pub(super) fn store(transaction: &Transaction<'_>, session: i64, read: &Passages
     // A decoder may go back to an earlier line; then the later block counts.
     let mut insert = transaction
         .prepare_cached("INSERT OR REPLACE INTO texts (place, offset, lines) VALUES (?1, ?2, ?3)")?;
-    let mut rest = read.said.as_slice();
+    let mut rest = read.texts.as_slice();
     while let Some(first) = rest.first() {
         let mut size = 0;
         // Whole lines.
@@ -178,7 +178,7 @@ mod tests {
         for text in ["before", "after"] {
             let read = Passages {
                 passages: vec![],
-                said: vec![
+                texts: vec![
                     said(0, Kind::Prompt, text),
                     said(5, Kind::Prompt, text),
                     said(5, Kind::Call, text),
