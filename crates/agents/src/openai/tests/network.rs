@@ -370,30 +370,49 @@ fn reasoning_is_sent_back_in_its_field() {
     assert_eq!((&messages[2]["tool_calls"][0]["id"], &messages[3]["tool_call_id"]), (&json!(id), &json!(id)));
 }
 
-/// A handshake for each round of a loop would be noticeable.
+/// A handshake for each round of a loop would be noticeable. Under load a connection may be given back too late for the
+/// next request.
 #[test]
 fn connections_are_reused() {
-    use std::io::{BufRead, BufReader, Read, Write};
-    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    let base_url = format!("http://{}", listener.local_addr().unwrap());
-    let served = std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        let mut reader = BufReader::new(stream.try_clone().unwrap());
-        for _ in 0..3 {
+    use std::{
+        io::{BufRead, BufReader, Read, Write},
+        net::{TcpListener, TcpStream},
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering},
+        },
+    };
+    const REQUESTS: usize = 8;
+    fn serve(mut stream: TcpStream) -> io::Result<()> {
+        let mut reader = BufReader::new(stream.try_clone()?);
+        loop {
             let mut head = String::new();
             while !head.ends_with("\r\n\r\n") {
-                assert!(reader.read_line(&mut head).unwrap() > 0, "the connection was closed");
+                if reader.read_line(&mut head)? == 0 {
+                    return Ok(());
+                }
             }
             let head = head.to_ascii_lowercase();
             let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
-            reader.read_exact(&mut vec![0; length.parse().unwrap()]).unwrap();
+            reader.read_exact(&mut vec![0; length.parse().unwrap()])?;
             let chunk = format!("{:x}\r\n{HI}\r\n", HI.len());
-            write!(stream, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{chunk}0\r\n\r\n").unwrap();
+            write!(stream, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{chunk}0\r\n\r\n")?;
+        }
+    }
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let base_url = format!("http://{}", listener.local_addr().unwrap());
+    let connections = Arc::new(AtomicUsize::new(0));
+    let accepted = connections.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            accepted.fetch_add(1, Ordering::SeqCst);
+            std::thread::spawn(move || serve(stream.unwrap()));
         }
     });
     let model = OpenAi::with_timeouts(Endpoint::named("m", Some(&base_url), None), timeouts()).unwrap();
-    for _ in 0..3 {
+    for _ in 0..REQUESTS {
         assert_eq!(ask(&model, &request("?")).message.text, "Hi.");
     }
-    served.join().unwrap();
+    let connections = connections.load(Ordering::SeqCst);
+    assert!(connections < REQUESTS / 2, "{connections} connections for {REQUESTS} requests");
 }
