@@ -166,6 +166,7 @@ test('what was said in a session is found by its words, with the keyboard alone'
     await page.waitForTimeout(100);
   }
   await option.first().waitFor();
+  assert.deepEqual(new Set(await option.first().locator('mark').allTextContents()), new Set(['pairing', 'goes']));
   await tab.shootAll('palette-found');
   await page.keyboard.press('Enter');
   await page.getByRole('list', { name: 'Timeline' }).getByText('goes on.', { exact: false }).first().waitFor();

@@ -1,5 +1,5 @@
 import type { Finding } from '../connection/wire';
-import { isMarked } from './marks';
+import { isMarked } from '../kit/marks';
 
 export interface Line {
   /** Line number in the file; null if the excerpt is not from a file. */

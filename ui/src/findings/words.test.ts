@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Finding } from '../connection/wire';
-import { countWords, emptyTitle } from './words';
+import { countWords, emptyTitle, matchedWords } from './words';
 
 const rest = { start: 1, end: 2, excerpt: '', score: 1, why: '' };
 const file = (path: string): Finding => ({ kind: 'usage', path, ...rest });
@@ -19,3 +19,9 @@ test.each([
   ['**Found:**\n- `a.rs:1`', 'Nothing found'],
   ['', 'Nothing found'],
 ])('%j is headed %j', (text, expected) => expect(emptyTitle(text)).toBe(expected));
+
+test.each([
+  ['`follow_redirects`, defines `Policy`, `Policy` again', ['follow_redirects', 'Policy']],
+  ['touched by the session “Fix it”', []],
+  ['an odd ` backtick', []],
+])('%s names %j', (why, words) => expect(matchedWords(why)).toEqual(words));

@@ -17,3 +17,8 @@ export function countWords({ findings }: Findings): string {
     ...(sessions === 0 ? [] : [plural(sessions, 'session')]),
   ].join(' and ');
 }
+
+/** The words in backticks in a reason. */
+export function matchedWords(why: string): string[] {
+  return [...new Set([...why.matchAll(/`([^`]+)`/g)].flatMap(([, word]) => word ?? []))];
+}

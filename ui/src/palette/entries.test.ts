@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ownEntry, type Entry } from '../session/entry';
-import { foundNote, matching, sessionsWith, type PaletteEntry } from './entries';
+import { foundNote, matching, sessionsWith, wordsOf, type PaletteEntry } from './entries';
 
 test('each group has a few entries, and what was found by its text stays', () => {
   const entry = (group: PaletteEntry['group'], title: string): PaletteEntry => ({ key: title, group, icon: 'chat', title, note: '', run: () => undefined });
@@ -23,3 +23,8 @@ test.each([
   [undefined, 'a b', 'a b · Codex'],
   [undefined, undefined, 'Codex'],
 ] as const)('%s with %s', (kind, snippet, expected) => expect(foundNote(kind, snippet, 'Codex')).toBe(expected));
+
+test('words are in lower case, and none is empty', () => {
+  expect(wordsOf(' Fix  the\tParser ')).toEqual(['fix', 'the', 'parser']);
+  expect(wordsOf(' ')).toEqual([]);
+});

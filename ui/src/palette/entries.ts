@@ -29,8 +29,9 @@ function textOf(entry: object, text: () => string): string {
   return known;
 }
 
-function wordsOf(query: string): string[] {
-  return query.toLowerCase().split(/\s+/);
+/** The words of a query, in lower case. */
+export function wordsOf(query: string): string[] {
+  return query.toLowerCase().split(/\s+/).filter((word) => word !== '');
 }
 
 /** The first sessions with the query's words, newest first. */

@@ -1,11 +1,5 @@
 import { expect, test } from 'vitest';
-import { marked, matchedWords } from './marks';
-
-test.each([
-  ['`follow_redirects`, defines `Policy`, `Policy` again', ['follow_redirects', 'Policy']],
-  ['touched by the session “Fix it”', []],
-  ['an odd ` backtick', []],
-])('%s names %j', (why, words) => expect(matchedWords(why)).toEqual(words));
+import { marked } from './marks';
 
 /** Marks, shown in brackets. */
 const shown = (text: string, ...words: string[]): string => marked(text, words).map((part) => (part.mark ? `[${part.text}]` : part.text)).join('');

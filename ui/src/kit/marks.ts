@@ -3,13 +3,8 @@ export interface Part {
   mark: boolean;
 }
 
-/** Short words are marked only as whole words, or half of the code would be. */
+/** Short words are marked only as whole words, or half of a text would be. */
 const SHORT = /^[\w]{1,3}$/;
-
-/** The words in backticks in a reason. */
-export function matchedWords(why: string): string[] {
-  return [...new Set([...why.matchAll(/`([^`]+)`/g)].flatMap(([, word]) => word ?? []))];
-}
 
 /** Splits a text at the given words, ignoring case. */
 export function marked(text: string, words: readonly string[]): Part[] {
