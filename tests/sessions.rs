@@ -155,8 +155,9 @@ fn a_tool_says_when_a_cap_cut_its_result() -> Result<()> {
 #[test]
 fn the_index_is_filled_on_request_and_what_was_found_is_counted() -> Result<()> {
     let desk = desk()?;
-    assert_eq!(json(&desk, &["sessions", "index", "--json"])?["sessions"], 0);
-    assert_eq!(json(&desk, &["sessions", "index", "--wait", "--json"])?["sessions"], 1);
+    let state = |state: serde_json::Value| (state["sessions"].clone(), state["found"].clone());
+    assert_eq!(state(json(&desk, &["sessions", "index", "--status", "--json"])?), (json!(0), json!(1)));
+    assert_eq!(state(json(&desk, &["sessions", "index", "--wait", "--json"])?), (json!(1), json!(1)));
     assert_eq!(json(&desk, &["sessions", "index", "--clear", "--json"])?["sessions"], 0);
     let stats = json(&desk, &["sessions", "stats", "--json"])?;
     let of = |provider: &str| stats.as_array()?.iter().find(|row| row["provider"] == provider).cloned();

@@ -2,21 +2,24 @@
 
 use crate::{args::IndexCommand, output, surroundings};
 use anyhow::Context;
-use openagents_core::CancellationToken;
-use openagents_sessions::{HistoryIndex, IndexProgress};
+use openagents_core::{CancellationToken, budget::Budget, history::Query};
+use openagents_sessions::{HistoryIndex, IndexProgress, IndexStatus};
 use serde_json::json;
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
+
+/// Time for counting the sessions, enough to read all of them once.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn index(command: &IndexCommand) -> anyhow::Result<ExitCode> {
     let home = surroundings::data_folder()?;
     let index = HistoryIndex::open(&home)
         .with_context(|| format!("the index in {} cannot be opened", home.display()))?;
     let failed = || format!("the index in {} failed", home.display());
+    let history = surroundings::history();
     if command.clear || command.rebuild {
         index.clear().with_context(failed)?;
     }
     if command.wait || command.rebuild {
-        let history = surroundings::history();
         let mut shown = 0;
         let mut progress = |IndexProgress { done, total }: IndexProgress| {
             // A line per twentieth of the work.
@@ -29,15 +32,15 @@ pub(crate) fn index(command: &IndexCommand) -> anyhow::Result<ExitCode> {
         };
         index.update(&history, &CancellationToken::new(), &mut progress).with_context(failed)?;
     }
-    let status = index.status().with_context(failed)?;
+    let IndexStatus { sessions, cut, bytes } = index.status().with_context(failed)?;
+    let found = history.list(&Query::default(), &Budget::within(PATIENCE, &CancellationToken::new())).total;
     if command.json {
-        let (sessions, cut, bytes) = (status.sessions, status.cut, status.bytes);
-        output::json_pretty(&json!({"sessions": sessions, "cut": cut, "bytes": bytes}))?;
+        output::json_pretty(&json!({"sessions": sessions, "found": found, "cut": cut, "bytes": bytes}))?;
     } else {
-        let megabytes = status.bytes as f64 / 1e6;
-        output::line(format_args!("{} sessions indexed, {megabytes:.1} MB", status.sessions))?;
-        if status.cut > 0 {
-            output::line(format_args!("{} of them up to the first 256 KiB of their text", status.cut))?;
+        let megabytes = bytes as f64 / 1e6;
+        output::line(format_args!("{sessions} of {found} sessions indexed, {megabytes:.1} MB"))?;
+        if cut > 0 {
+            output::line(format_args!("{cut} of them up to the first 256 KiB of their text"))?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -47,6 +47,9 @@ pub(crate) enum Sessions {
 
 #[derive(Debug, Args)]
 pub(crate) struct IndexCommand {
+    /// Show the state and change nothing; the default
+    #[arg(long, conflicts_with_all = ["wait", "rebuild", "clear"])]
+    status: bool,
     /// Update the index first
     #[arg(long)]
     pub(crate) wait: bool,
