@@ -44,16 +44,61 @@ impl CacheFile {
         connection.busy_timeout(BUSY)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "NORMAL")?;
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        match transaction.query_row("PRAGMA user_version", [], |row| row.get::<_, u32>(0))? {
-            0 => {
+        let version = |connection: &Connection| {
+            connection.query_row("PRAGMA user_version", [], |row| row.get::<_, u32>(0))
+        };
+        // Without the lock of a writer, which another process may have for seconds.
+        let mut found = version(&connection)?;
+        if found == 0 {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            found = version(&transaction)?;
+            if found == 0 {
                 transaction.execute_batch(self.tables)?;
                 transaction.pragma_update(None, "user_version", self.version)?;
+                found = self.version;
             }
-            found if found == self.version => {}
-            _ => return Err(rusqlite::Error::InvalidQuery),
+            transaction.commit()?;
         }
-        transaction.commit()?;
+        if found != self.version {
+            return Err(rusqlite::Error::InvalidQuery);
+        }
         Ok(connection)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CACHE: CacheFile =
+        CacheFile { what: "a cache", version: 7, tables: "CREATE TABLE rows (at INTEGER) STRICT" };
+
+    /// Regression: while a bridge wrote its index anew, a command waited five seconds for it, twice, and then had none.
+    #[test]
+    fn it_opens_while_another_process_writes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cache.db");
+        let mut writer = CACHE.open(&path).unwrap();
+        let writing = writer.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
+        writing.execute("INSERT INTO rows VALUES (1)", []).unwrap();
+        let reader = CACHE.open(&path).unwrap();
+        let count = |reader: &Connection| {
+            reader.query_row("SELECT count(*) FROM rows", [], |row| row.get::<_, u32>(0)).unwrap()
+        };
+        assert_eq!(count(&reader), 0);
+        writing.commit().unwrap();
+        assert_eq!(count(&reader), 1);
+    }
+
+    #[test]
+    fn a_file_of_another_version_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cache.db");
+        CACHE.open(&path).unwrap().execute("INSERT INTO rows VALUES (1)", []).unwrap();
+        let newer = CacheFile { version: 8, ..CACHE };
+        let version =
+            |file: Connection| file.query_row("PRAGMA user_version", [], |row| row.get::<_, u32>(0)).unwrap();
+        assert_eq!(version(newer.open(&path).unwrap()), 8);
+        assert_eq!(version(newer.open(&path).unwrap()), 8);
     }
 }
