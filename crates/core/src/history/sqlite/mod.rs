@@ -8,12 +8,12 @@ mod error;
 mod files;
 mod read;
 mod remembered;
-mod tally;
+mod stamps;
 
 pub(crate) use columns::{Columns, number, text};
 pub(crate) use read::read;
 pub(crate) use remembered::Remembered;
-pub(crate) use tally::Tally;
+pub(crate) use stamps::SessionStamps;
 
 #[cfg(unix)]
 #[cfg(test)]

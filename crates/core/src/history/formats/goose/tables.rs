@@ -8,7 +8,7 @@ use crate::{
         json::Node,
         lines::OpenLog,
         log_file::LogFile,
-        sqlite::{self, Columns, Remembered, Tally, number, text},
+        sqlite::{self, Columns, Remembered, SessionStamps, number, text},
     },
     limits::history as limits,
 };
@@ -50,17 +50,16 @@ static FOUND: Remembered<Vec<LogFile>> = Remembered::new();
 pub(super) fn discover(database: &Path, budget: &Budget) -> Vec<LogFile> {
     let found = FOUND.read(database, budget, |connection| {
         let Some(columns) = Columns::with(connection, "sessions", &["id"])? else { return Ok(vec![]) };
-        let mut tally = Tally::default();
-        tally.table(connection, "messages", "created_timestamp", "content_json")?;
+        let mut stamps = SessionStamps::new(connection, &["messages"], "created_timestamp", "content_json")?;
         let list = columns.list(&["id", "session_type", "created_at", "updated_at"]);
         let mut rows = connection.prepare(&format!("SELECT {list} FROM sessions"))?;
         let mut rows = rows.query([])?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
             let Some(id) = text(row, 0)? else { continue };
-            tally.add(&id, time(row, 2)?.max(time(row, 3)?), 0);
+            let stamp = stamps.stamp(&id, time(row, 2)?.max(time(row, 3)?))?;
             let subagent = text(row, 1)?.as_deref() == Some("sub_agent");
-            found.extend(LogFile::in_database(database, &id, tally.stamp(&id), subagent));
+            found.extend(LogFile::in_database(database, &id, stamp, subagent));
         }
         Ok(found)
     });

@@ -10,7 +10,7 @@ use crate::{
     history::{
         lines::OpenLog,
         log_file::LogFile,
-        sqlite::{self, Columns, Remembered, Tally, number, text},
+        sqlite::{self, Columns, Remembered, SessionStamps, number, text},
     },
     limits::history as limits,
 };
@@ -28,17 +28,14 @@ pub(super) fn discover(database: &Path, budget: &Budget) -> Vec<(Generation, Log
         ];
         for (generation, sessions, contents) in tables {
             let Some(columns) = Columns::with(connection, sessions, &["id"])? else { continue };
-            let mut tally = Tally::default();
-            for table in contents {
-                tally.table(connection, table, "time_updated", "data")?;
-            }
+            let mut stamps = SessionStamps::new(connection, contents, "time_updated", "data")?;
             let list = columns.list(&["id", "parent_id", "time_updated", "time_created"]);
             let mut rows = connection.prepare(&format!("SELECT {list} FROM {sessions}"))?;
             let mut rows = rows.query([])?;
             while let Some(row) = rows.next()? {
                 let Some(id) = text(row, 0)? else { continue };
-                tally.add(&id, number(row, 2)?.max(number(row, 3)?), 0);
-                let file = LogFile::in_database(database, &id, tally.stamp(&id), text(row, 1)?.is_some());
+                let stamp = stamps.stamp(&id, number(row, 2)?.max(number(row, 3)?))?;
+                let file = LogFile::in_database(database, &id, stamp, text(row, 1)?.is_some());
                 found.extend(file.map(|file| (generation, file)));
             }
         }
