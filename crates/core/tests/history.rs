@@ -6,13 +6,12 @@ use openagents_core::{
     CancellationToken,
     budget::Budget,
     history::{
-        EventKind, FileStamp, History, HistoryRoots, Listing, MemoryIndex, Provider, Query, SearchQuery,
-        Span, Transcript, TranscriptIndex,
+        CachedTranscripts, EventKind, FileStamp, History, HistoryRoots, Listing, MemoryIndex, Provider,
+        Query, SearchQuery, Span, Transcript, TranscriptIndex,
     },
 };
 use serde_json::{Value, json};
 use std::{
-    collections::HashMap,
     fs,
     ops::ControlFlow,
     path::{Path, PathBuf},
@@ -575,7 +574,7 @@ impl Counting {
 }
 
 impl TranscriptIndex for Counting {
-    fn load(&self, root: &Path) -> HashMap<PathBuf, (FileStamp, Transcript)> {
+    fn load(&self, root: &Path) -> Arc<CachedTranscripts> {
         self.cache.load(root)
     }
 
@@ -590,8 +589,8 @@ impl TranscriptIndex for Counting {
 struct Forgetful;
 
 impl TranscriptIndex for Forgetful {
-    fn load(&self, _root: &Path) -> HashMap<PathBuf, (FileStamp, Transcript)> {
-        HashMap::new()
+    fn load(&self, _root: &Path) -> Arc<CachedTranscripts> {
+        Arc::default()
     }
 
     fn save(&self, _rows: Vec<(FileStamp, Transcript)>) {}

@@ -4,7 +4,9 @@
 //! error. A damaged file, or one of another version, is replaced by an empty one.
 
 use crate::{cache_file::CacheFile, store::create_folder};
-use openagents_core::history::{FileStamp, MemoryIndex, READER_VERSION, Transcript, TranscriptIndex};
+use openagents_core::history::{
+    CachedTranscripts, FileStamp, MemoryIndex, READER_VERSION, Transcript, TranscriptIndex,
+};
 use parking_lot::Mutex;
 use rusqlite::{Connection, params};
 use std::{
@@ -36,15 +38,13 @@ pub struct TranscriptCache {
     read: Mutex<Read>,
 }
 
-type Rows = HashMap<PathBuf, (FileStamp, Transcript)>;
-
 /// The rows that were read, by folder: a bridge lists often, and to parse thousands of rows takes longer than to look at
 /// their files.
 #[derive(Debug, Default)]
 struct Read {
     /// Changes when another process writes.
     version: i64,
-    folders: HashMap<PathBuf, Rows>,
+    folders: HashMap<PathBuf, Arc<CachedTranscripts>>,
 }
 
 impl TranscriptCache {
@@ -80,23 +80,32 @@ impl TranscriptCache {
 }
 
 impl TranscriptIndex for TranscriptCache {
-    fn load(&self, root: &Path) -> Rows {
-        let Some(folder) = root.to_str() else { return HashMap::new() };
-        let mut read = self.read.lock();
+    fn load(&self, root: &Path) -> Arc<CachedTranscripts> {
+        let Some(folder) = root.to_str() else { return Arc::default() };
         let version =
             self.with(|connection| connection.query_row("PRAGMA data_version", [], |row| row.get(0)));
-        if read.version != version {
-            *read = Read { version, ..Read::default() };
+        {
+            let mut read = self.read.lock();
+            if read.version != version {
+                *read = Read { version, ..Read::default() };
+            }
+            if let Some(rows) = read.folders.get(root) {
+                return rows.clone();
+            }
         }
-        let from_file = || {
-            let rows = self.with(|connection| transcripts(connection, folder.trim_end_matches('/')));
-            let parsed = |(size, mtime_ns, json): (u64, i64, String)| {
-                let row: Transcript = serde_json::from_str(&json).ok()?;
-                Some((row.file_path.clone(), (FileStamp { size, mtime_ns }, row)))
-            };
-            rows.into_iter().filter_map(parsed).collect()
+        let rows = self.with(|connection| transcripts(connection, folder.trim_end_matches('/')));
+        // Without a lock: several folders are loaded at the same time.
+        let parsed = |(size, mtime_ns, json): (u64, i64, String)| {
+            let row: Transcript = serde_json::from_str(&json).ok()?;
+            Some((row.file_path.clone(), (FileStamp { size, mtime_ns }, row)))
         };
-        read.folders.entry(root.to_owned()).or_insert_with(from_file).clone()
+        let rows: Arc<CachedTranscripts> = Arc::new(rows.into_iter().filter_map(parsed).collect());
+        let mut read = self.read.lock();
+        if read.version == version {
+            // A row that was saved meanwhile is missing, and parsed once more.
+            read.folders.insert(root.to_owned(), rows.clone());
+        }
+        rows
     }
 
     fn save(&self, rows: Vec<(FileStamp, Transcript)>) {
@@ -107,7 +116,7 @@ impl TranscriptIndex for TranscriptCache {
         let mut read = self.read.lock();
         for (stamp, row) in rows {
             for (_, known) in read.folders.iter_mut().filter(|(root, _)| row.file_path.starts_with(root)) {
-                known.insert(row.file_path.clone(), (stamp, row.clone()));
+                Arc::make_mut(known).insert(row.file_path.clone(), (stamp, row.clone()));
             }
         }
     }
@@ -171,7 +180,7 @@ mod tests {
         let paths = ["/a/x.jsonl", "/a/b/y.jsonl", "/ab/z.jsonl", "/a0/w.jsonl"];
         TranscriptCache::open(home.path()).save(paths.map(row).to_vec());
         let index = TranscriptCache::open(home.path());
-        let mut found: Vec<_> = index.load(Path::new("/a")).into_keys().collect();
+        let mut found: Vec<_> = index.load(Path::new("/a")).keys().cloned().collect();
         found.sort();
         assert_eq!(found, [PathBuf::from("/a/b/y.jsonl"), PathBuf::from("/a/x.jsonl")]);
     }

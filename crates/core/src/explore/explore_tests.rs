@@ -4,7 +4,10 @@ use crate::{
     budget::Budget,
     builtin::testing::Bench,
     find,
-    history::{FileStamp, History, HistoryRoots, MemoryIndex, Provider, Transcript, TranscriptIndex},
+    history::{
+        CachedTranscripts, FileStamp, History, HistoryRoots, MemoryIndex, Provider, Transcript,
+        TranscriptIndex,
+    },
     model::{
         Availability, Capabilities, LanguageModel, ModelError, ModelEvent, ModelRequest, Reasoning,
         StopReason,
@@ -462,7 +465,7 @@ fn a_model_that_never_ends_is_stopped_by_a_cancel_and_told_so() {
 struct Counted(MemoryIndex, AtomicUsize);
 
 impl TranscriptIndex for Counted {
-    fn load(&self, root: &std::path::Path) -> HashMap<std::path::PathBuf, (FileStamp, Transcript)> {
+    fn load(&self, root: &std::path::Path) -> Arc<CachedTranscripts> {
         self.1.fetch_add(1, Ordering::SeqCst);
         self.0.load(root)
     }

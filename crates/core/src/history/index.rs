@@ -5,6 +5,7 @@ use parking_lot::Mutex;
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 /// Version of the summary format. A persistent index stores it and drops its rows when it changes.
@@ -19,10 +20,13 @@ pub struct FileStamp {
     pub mtime_ns: i64,
 }
 
+/// Parsed transcripts, and the states of their files.
+pub type CachedTranscripts = HashMap<PathBuf, (FileStamp, Transcript)>;
+
 /// A cache of parsed transcripts keyed by (path, size, mtime).
 pub trait TranscriptIndex: Send + Sync + std::fmt::Debug {
     /// Returns all cached transcripts of files below `root`.
-    fn load(&self, root: &Path) -> HashMap<PathBuf, (FileStamp, Transcript)>;
+    fn load(&self, root: &Path) -> Arc<CachedTranscripts>;
 
     /// Caches rows; failures are not reported, because they only cost speed.
     fn save(&self, rows: Vec<(FileStamp, Transcript)>);
@@ -30,12 +34,13 @@ pub trait TranscriptIndex: Send + Sync + std::fmt::Debug {
 
 /// An index in memory.
 #[derive(Debug, Default)]
-pub struct MemoryIndex(Mutex<HashMap<PathBuf, (FileStamp, Transcript)>>);
+pub struct MemoryIndex(Mutex<CachedTranscripts>);
 
 impl TranscriptIndex for MemoryIndex {
-    fn load(&self, root: &Path) -> HashMap<PathBuf, (FileStamp, Transcript)> {
+    fn load(&self, root: &Path) -> Arc<CachedTranscripts> {
         let rows = self.0.lock();
-        rows.iter().filter(|(path, _)| path.starts_with(root)).map(|(p, r)| (p.clone(), r.clone())).collect()
+        let below = rows.iter().filter(|(path, _)| path.starts_with(root));
+        Arc::new(below.map(|(path, row)| (path.clone(), row.clone())).collect())
     }
 
     fn save(&self, new: Vec<(FileStamp, Transcript)>) {

@@ -131,12 +131,15 @@ impl History {
     /// Takes the `wanted` logs from the cache and reads the others.
     fn read_all(&self, wanted: &[Found<'_>], with_unread: bool, budget: &Budget) -> Listing {
         let mut listing = Listing::default();
+        let folders: Vec<_> = wanted.chunk_by(|a, b| std::ptr::eq(a.folder, b.folder)).collect();
+        let load = |(): &mut (), at: usize| Some(self.index.load(&folders[at][0].folder.source.root));
+        let remembered = parallel::map(folders.len(), limits::LIST_THREADS, || true, || (), load);
         let mut unknown = Vec::new();
-        for logs in wanted.chunk_by(|a, b| std::ptr::eq(a.folder, b.folder)) {
-            let mut remembered = self.index.load(&logs[0].folder.source.root);
-            for found in logs {
-                match remembered.remove(&found.file.path) {
-                    Some((stamp, row)) if stamp == found.file.stamp => listing.rows.push(row),
+        for (logs, remembered) in folders.iter().zip(remembered) {
+            let remembered = remembered.unwrap_or_default();
+            for found in *logs {
+                match remembered.get(&found.file.path) {
+                    Some((stamp, row)) if *stamp == found.file.stamp => listing.rows.push(row.clone()),
                     _ => unknown.push(*found),
                 }
             }
@@ -165,7 +168,7 @@ impl History {
             }
         }
         // Names are stored outside of the logs and may change independently.
-        for logs in wanted.chunk_by(|a, b| std::ptr::eq(a.folder, b.folder)) {
+        for logs in folders {
             let Source { provider, format, root } = &logs[0].folder.source;
             let names = format.names(root);
             for row in listing.rows.iter_mut().filter(|row| !names.is_empty() && row.provider == *provider) {

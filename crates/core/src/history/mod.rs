@@ -47,7 +47,7 @@ mod worktree;
 pub use action::{Action, Outcome, Task, TaskChange};
 pub use event::{Event, EventKind, TitleRank, TouchedFile};
 pub use images::TranscriptImage;
-pub use index::{FileStamp, MemoryIndex, READER_VERSION, TranscriptIndex};
+pub use index::{CachedTranscripts, FileStamp, MemoryIndex, READER_VERSION, TranscriptIndex};
 pub use indexed::{index_words, query_words};
 pub use logs::History;
 pub use part::{Part, TranscriptPart};
@@ -58,7 +58,7 @@ pub use settings::{ExcludedSessions, HISTORY_SETTINGS, HistorySettings};
 pub use tokens::TokenUsage;
 pub use transcript::{Listing, Provider, Query, Transcript};
 pub use usage::UsageTotal;
-pub use word_index::{IndexedLines, IndexedState, SessionKey, WordIndex};
+pub use word_index::{IndexedLines, IndexedState, IndexedText, SessionKey, WordIndex};
 pub use workspaces::RecentWorkspace;
 
 pub(crate) use digest::Digest;

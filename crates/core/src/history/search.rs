@@ -2,7 +2,7 @@
 
 use super::{
     decoder::Decoder,
-    excerpt::{excerpt, fill_after, fill_before, said},
+    excerpt::{excerpt, fill_after, fill_before, place, said},
     lines::{self, Lines},
     list::is_of,
     logs::History,
@@ -123,6 +123,9 @@ impl History {
                 return Ok(());
             }
             found.matches.extend(search_index::title(transcript, wanted, query));
+            if query.context == 0 {
+                return self.search_lines(transcript, wanted, patterns, query, budget, &mut found.matches);
+            }
         }
         // A line that the index names is read wherever it is.
         let bytes = if *candidates == Candidates::All { query.file_bytes } else { u64::MAX };
@@ -144,9 +147,6 @@ impl History {
             if candidate || wants_after {
                 let decoder = match &mut decoder {
                     Some(decoder) => decoder,
-                    none if *candidates != Candidates::All && query.context == 0 => {
-                        none.insert(self.line_decoder(transcript, budget)?)
-                    }
                     none => none.insert(self.decoder(transcript, budget)?),
                 };
                 let events = decoder.line(&line.text(), line.number).unwrap_or_default();
@@ -154,7 +154,11 @@ impl History {
                     fill_after(last, events.iter().flat_map(said), query);
                     wants_after = last.after.len() < query.context;
                 }
-                let place = if candidate { candidates.place(&events, patterns) } else { None };
+                let place = match candidates {
+                    _ if !candidate => None,
+                    Candidates::All => place(&events, &patterns.whole),
+                    Candidates::Lines(_) => patterns.place(&events),
+                };
                 if let Some(place) = place {
                     found.total += usize::from(matches!(candidates, Candidates::All));
                     wants_after = false;

@@ -1,15 +1,17 @@
-//! Chooses what a search reads: of indexed sessions the lines that have the words, of others everything.
+//! Chooses what a search reads: of indexed sessions the lines that have the words, of others everything. Reads such lines.
 
 use super::{
-    event::Event,
-    excerpt::{Position, place, shortened},
+    event::{Event, EventKind},
+    excerpt::{Position, excerpt, place, shortened},
     indexed::query_words,
+    logs::History,
     pattern::Pattern,
     query::{SearchMatch, SearchQuery},
     transcript::Transcript,
-    word_index::{WordIndex, is_words},
+    word_index::{IndexedText, WordIndex, is_words},
 };
-use std::{collections::BTreeSet, fs};
+use crate::budget::Budget;
+use std::{collections::BTreeSet, fs, io};
 
 /// The lines of a transcript to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,17 +37,13 @@ impl Patterns {
         let word = if words.is_empty() { None } else { Pattern::new(&words.join("|")).ok() };
         Ok(Self { whole: Pattern::new(&query.pattern)?, word })
     }
-}
 
-impl Candidates {
-    /// Returns where in the events of a line the match is.
-    pub(super) fn place(&self, events: &[Event], patterns: &Patterns) -> Option<Position> {
-        let whole = place(events, &patterns.whole);
-        if whole.is_some() || *self == Self::All {
-            return whole;
-        }
-        // The index ignores accents, too.
-        patterns.word.as_ref().and_then(|word| place(events, word)).or_else(|| Position::begin(events))
+    /// Returns where in a line that the index names the match is.
+    pub(super) fn place(&self, events: &[Event]) -> Option<Position> {
+        place(events, &self.whole)
+            .or_else(|| place(events, self.word.as_ref()?))
+            // The index ignores accents, too.
+            .or_else(|| Position::begin(events))
     }
 }
 
@@ -73,6 +71,39 @@ pub(super) fn choose(
     });
     let chosen = chosen.collect();
     (chosen, is_cut)
+}
+
+impl History {
+    /// Adds the matches in lines that the index names. Each is read by itself: a log may be large, and its last line wanted.
+    pub(super) fn search_lines(
+        &self,
+        transcript: &Transcript,
+        wanted: &BTreeSet<u64>,
+        patterns: &Patterns,
+        query: &SearchQuery,
+        budget: &Budget,
+        matches: &mut Vec<SearchMatch>,
+    ) -> io::Result<()> {
+        let session = (transcript.provider, transcript.id.clone());
+        for &line in wanted.iter().filter(|line| **line > 0) {
+            if matches.len() >= query.max_matches || budget.spent() {
+                break;
+            }
+            let events = match self.words.as_ref().and_then(|index| index.text(&session, line)) {
+                Some(IndexedText::Kept(said)) => {
+                    said.into_iter().map(|text| Event::new(line, None, EventKind::Assistant, text)).collect()
+                }
+                Some(IndexedText::Logged { first, offset }) => {
+                    self.line_events(transcript, (first, offset), line, budget)?
+                }
+                None => self.line_events(transcript, (1, 0), line, budget)?,
+            };
+            if let Some(place) = patterns.place(&events) {
+                matches.push(excerpt(&events, place, query, transcript, line));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Returns the match in a title.

@@ -15,6 +15,23 @@ pub trait WordIndex: fmt::Debug + Send + Sync {
     /// Returns the lines that have all words of `query`, the last word as a beginning; `None` if the index cannot be
     /// read. Blocks.
     fn lines(&self, query: &str) -> Option<IndexedLines>;
+
+    /// Returns where the text of an indexed line is, so that nothing else of its log is read; `None` if that is not known.
+    fn text(&self, session: &SessionKey, line: u64) -> Option<IndexedText>;
+}
+
+/// Where the text of an indexed line is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IndexedText {
+    /// In the log.
+    Logged {
+        /// That line or an earlier one, from 1.
+        first: u64,
+        /// Where `first` begins, in bytes.
+        offset: u64,
+    },
+    /// In the index: what was said in the line.
+    Kept(Vec<String>),
 }
 
 /// The result of a query on an index.

@@ -5,7 +5,7 @@ use openagents_core::{
     CancellationToken,
     budget::Budget,
     history::{
-        EventKind, History, HistoryRoots, MemoryIndex, Part, Provider, Query, WordIndex as _, query_words,
+        EventKind, History, HistoryRoots, MemoryIndex, Part, Provider, Query, SearchQuery, query_words,
     },
 };
 use std::{fs, path::Path, sync::Arc, time::Duration};
@@ -44,6 +44,8 @@ fn sessions_of_every_agent_are_listed_opened_and_found_at_their_line() {
             History::new(HistoryRoots::default().with(provider, root), Arc::new(MemoryIndex::default()));
         let index = HistoryIndex::open(&folder.path().join("home")).unwrap();
         index.update(&history, &CancellationToken::new(), &mut |_| true).unwrap();
+        let index = Arc::new(index);
+        let history = history.with_words(index.clone());
 
         let listed = history.list(&Query::default(), &budget()).rows;
         assert!(!listed.is_empty(), "{provider:?} lists nothing");
@@ -64,8 +66,19 @@ fn sessions_of_every_agent_are_listed_opened_and_found_at_their_line() {
                 // That of a title is the title.
                 let shown = passage.snippet.as_ref().or(row.title.as_ref()).unwrap();
                 assert!(shown.to_lowercase().contains(&word), "{name}: {shown}");
-                let lines = index.lines(&word).unwrap().lines;
-                assert!(lines[&(provider, row.id.clone())].contains(&prompt.line));
+                let query = SearchQuery {
+                    pattern: word.clone(),
+                    sessions: vec![row.id.clone()],
+                    max_matches: usize::MAX,
+                    line_chars: usize::MAX,
+                    ..SearchQuery::default()
+                };
+                // It reads nothing but the lines that the index names: no bytes of a whole log are allowed.
+                let lines = history.search(&query, &budget(), &budget(), &()).unwrap().matches;
+                let line =
+                    lines.iter().find(|line| line.line_number == prompt.line && line.session_id == row.id);
+                let line = &line.unwrap_or_else(|| panic!("{name} is not searched")).line;
+                assert!(line.to_lowercase().contains(&word), "{name}: {line}");
                 // What a link to the line shows.
                 let around = history.part(row, Part::Around(prompt.line), 1 << 20, &budget()).unwrap();
                 assert!(

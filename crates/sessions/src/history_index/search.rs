@@ -10,7 +10,8 @@ use openagents_core::{
     CancellationToken,
     budget::Budget,
     history::{
-        History, IndexedLines, IndexedState, Provider, SessionKey, Transcript, WordIndex, query_words,
+        History, IndexedLines, IndexedState, IndexedText, Provider, SessionKey, Transcript, WordIndex,
+        query_words,
     },
 };
 use rusqlite::{Connection, OptionalExtension as _, Row};
@@ -139,9 +140,26 @@ const LINES: usize = 20_000;
 
 impl WordIndex for HistoryIndex {
     fn lines(&self, query: &str) -> Option<IndexedLines> {
-        let failed = |error: &rusqlite::Error| tracing::warn!(%error, "the index could not be searched");
         self.read_lines(query).inspect_err(failed).ok()
     }
+
+    fn text(&self, (provider, id): &SessionKey, line: u64) -> Option<IndexedText> {
+        let reader = self.reader.lock();
+        let find = || {
+            let mut session =
+                reader.prepare_cached("SELECT key FROM sessions WHERE provider = ?1 AND id = ?2")?;
+            let key = session.query_row([provider.as_str(), id], |row| row.get(0)).optional()?;
+            key.map_or(Ok(None), |key| texts::find(&reader, key, line))
+        };
+        Some(match find().inspect_err(failed).ok()?? {
+            Text::Kept(said) => IndexedText::Kept(said.into_iter().map(|said| said.text).collect()),
+            Text::Logged(first, offset) => IndexedText::Logged { first, offset },
+        })
+    }
+}
+
+fn failed(error: &rusqlite::Error) {
+    tracing::warn!(%error, "the index could not be searched");
 }
 
 impl HistoryIndex {

@@ -189,7 +189,7 @@ fn a_search_reads_only_the_lines_that_the_index_names_and_the_logs_that_it_does_
     let indexed = Arc::new(HistoryIndex::open(&bench.folder.path().join("home")).unwrap());
     let history = bench.history.clone().with_words(indexed);
     let budget = Budget::within(std::time::Duration::from_secs(60), &CancellationToken::new());
-    let search = |pattern: &str, whole_logs: bool| {
+    let search_with = |context: usize, pattern: &str, whole_logs: bool| {
         let query = SearchQuery {
             pattern: pattern.to_owned(),
             whole_logs,
@@ -197,17 +197,19 @@ fn a_search_reads_only_the_lines_that_the_index_names_and_the_logs_that_it_does_
             line_chars: 80,
             file_bytes: u64::MAX,
             total_bytes: u64::MAX,
-            context: 1,
+            context,
             ..SearchQuery::default()
         };
         let found = history.search(&query, &budget, &budget, &()).unwrap();
         assert_eq!(found.total, found.matches.len());
         found.matches.into_iter().map(|hit| (hit.line_number, hit.line, hit.after)).collect::<Vec<_>>()
     };
+    let search = |pattern: &str, whole_logs: bool| search_with(1, pattern, whole_logs);
     let hit = (2, "Fix the parser".to_owned(), vec!["and another".to_owned()]);
     // In any order, and beginnings of words.
     assert_eq!(search("parser fix", false), std::slice::from_ref(&hit));
     assert_eq!(search("fix pars", false), std::slice::from_ref(&hit));
+    assert_eq!(search_with(0, "parser fix", false), [(2, "Fix the parser".to_owned(), vec![])]);
     assert_eq!(search("parser fix", true), []);
     assert_eq!(search("the pars[e]r", false), std::slice::from_ref(&hit));
     // Appended, and not indexed yet: the log is read.

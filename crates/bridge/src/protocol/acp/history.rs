@@ -20,7 +20,7 @@ use std::{
 /// Time for finding the sessions.
 const LIST_TIME: Duration = Duration::from_secs(5);
 /// Time for reading those that are not cached. Those of many gigabytes take longer; the next request finds more of them.
-const LIST_READ_TIME: Duration = Duration::from_millis(120);
+const LIST_READ_TIME: Duration = Duration::from_millis(80);
 /// The same, if nothing was read in that time.
 const FIRST_READ_TIME: Duration = Duration::from_millis(1_000);
 /// Time for reading a part of a session.
