@@ -2,7 +2,11 @@
 
 use crate::{args::IndexCommand, output, surroundings};
 use anyhow::Context;
-use openagents_core::{CancellationToken, budget::Budget, history::Query};
+use openagents_core::{
+    CancellationToken,
+    budget::Budget,
+    history::{History, Query},
+};
 use openagents_sessions::{HistoryIndex, IndexProgress, IndexStatus};
 use serde_json::json;
 use std::{process::ExitCode, time::Duration};
@@ -12,10 +16,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn index(command: &IndexCommand) -> anyhow::Result<ExitCode> {
     let home = surroundings::data_folder()?;
-    let index = HistoryIndex::open(&home)
-        .with_context(|| format!("the index in {} cannot be opened", home.display()))?;
     let failed = || format!("the index in {} failed", home.display());
     let history = surroundings::history();
+    if !command.changes() {
+        let status = HistoryIndex::open_existing(&home).map(|index| index.status()).transpose();
+        return show(status.with_context(failed)?.unwrap_or_default(), &history, command.json);
+    }
+    let index = HistoryIndex::open(&home)
+        .with_context(|| format!("the index in {} cannot be opened", home.display()))?;
     if command.clear || command.rebuild {
         index.clear().with_context(failed)?;
     }
@@ -32,9 +40,16 @@ pub(crate) fn index(command: &IndexCommand) -> anyhow::Result<ExitCode> {
         };
         index.update(&history, &CancellationToken::new(), &mut progress).with_context(failed)?;
     }
-    let IndexStatus { sessions, cut, bytes } = index.status().with_context(failed)?;
+    show(index.status().with_context(failed)?, &history, command.json)
+}
+
+fn show(
+    IndexStatus { sessions, cut, bytes }: IndexStatus,
+    history: &History,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
     let found = history.list(&Query::default(), &Budget::within(PATIENCE, &CancellationToken::new())).total;
-    if command.json {
+    if json {
         output::json_pretty(&json!({"sessions": sessions, "found": found, "cut": cut, "bytes": bytes}))?;
     } else {
         let megabytes = bytes as f64 / 1e6;

@@ -29,6 +29,8 @@ pub(crate) mod history {
     /// Bytes between the head and the tail of a log for counting lines, and bytes per read.
     pub(crate) const COUNTED: u64 = 64 << 20;
     pub(crate) const COUNT_CHUNK: usize = 256 << 10;
+    /// Bytes that were appended to a log since it was indexed, and are searched by themselves.
+    pub(crate) const APPENDED: u64 = 4 << 20;
     /// Bytes of a session that is one document; it has to be in memory.
     pub(crate) const DOCUMENT: u64 = 64 << 20;
     /// Bytes of a file about a session, which may hold its first prompt.

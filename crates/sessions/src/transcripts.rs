@@ -162,6 +162,7 @@ mod tests {
             created_at: Some(1),
             updated_at: 2,
             file_path: path.into(),
+            size: 10,
             user_turns: Some(1),
             tokens: None,
             hidden: false,

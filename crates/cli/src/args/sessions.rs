@@ -47,7 +47,7 @@ pub(crate) enum Sessions {
 
 #[derive(Debug, Args)]
 pub(crate) struct IndexCommand {
-    /// Show the state and change nothing; the default
+    /// Only show the state, as without an option
     #[arg(long, conflicts_with_all = ["wait", "rebuild", "clear"])]
     status: bool,
     /// Update the index first
@@ -62,6 +62,12 @@ pub(crate) struct IndexCommand {
     /// JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl IndexCommand {
+    pub(crate) fn changes(&self) -> bool {
+        !self.status && (self.wait || self.rebuild || self.clear)
+    }
 }
 
 #[derive(Debug, Args)]

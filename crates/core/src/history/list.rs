@@ -139,7 +139,9 @@ impl History {
             let remembered = remembered.unwrap_or_default();
             for found in *logs {
                 match remembered.get(&found.file.path) {
-                    Some((stamp, row)) if *stamp == found.file.stamp => listing.rows.push(row.clone()),
+                    Some((stamp, row)) if *stamp == found.file.stamp => {
+                        listing.rows.push(Transcript { size: stamp.size, ..row.clone() });
+                    }
                     _ => unknown.push(*found),
                 }
             }

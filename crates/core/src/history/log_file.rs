@@ -75,6 +75,7 @@ impl LogFile {
             created_at: None,
             updated_at: self.updated_at(),
             file_path: self.path.clone(),
+            size: self.stamp.size,
             user_turns: None,
             tokens: None,
             hidden: self.subagent || self.archived,

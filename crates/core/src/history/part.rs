@@ -149,6 +149,12 @@ impl History {
         if at >= size {
             return Ok(None);
         }
+        if budget.spent() {
+            return Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                format!("line {line} was not reached in time"),
+            ));
+        }
         log.seek(SeekFrom::Start(at))?;
         let mut bytes = Vec::new();
         BufReader::new(log.take(limits::SHOWN_LINE as u64)).read_until(b'\n', &mut bytes)?;
@@ -169,7 +175,8 @@ impl History {
         self.check(transcript)?;
         let mut log = self.open(transcript)?;
         let (first, offset) = before;
-        log.seek(SeekFrom::Start(offset))?;
+        // A log that was compressed since begins with its first line again.
+        let first = log.seek(SeekFrom::Start(offset))?.map_or(1, |_| first);
         let mut log = BufReader::with_capacity(limits::CHUNK, log);
         for _ in first..line {
             if log.skip_until(b'\n')? == 0 || budget.spent() {
@@ -315,6 +322,14 @@ mod tests {
             assert_eq!((texts(before, 30), texts(before, 61)), (vec!["30 xxxxx".to_owned()], vec![]));
         }
         assert_eq!(texts((1, 1 << 40), 30), [""; 0], "the log was replaced by a shorter one");
+        let cancel = CancellationToken::new();
+        cancel.cancel();
+        let late = history.line(&row, 30, &Budget::within(Duration::from_secs(60), &cancel));
+        assert_eq!(late.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        std::fs::remove_file(&row.file_path).unwrap();
+        let compressed = zstd::bulk::compress(log.as_bytes(), 3).unwrap();
+        std::fs::write(row.file_path.with_extension("jsonl.zst"), compressed).unwrap();
+        assert_eq!(texts(offsets[29], 31), ["31 xxxxx"], "the log was compressed");
 
         // Of two records of a prompt a reader of the whole log takes the first one alone.
         let id = "0199a2b4-1111-7000-8000-000000000001";

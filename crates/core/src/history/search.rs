@@ -117,19 +117,29 @@ impl History {
         budget: &Budget,
         found: &mut Found,
     ) -> io::Result<()> {
-        if let Candidates::Lines(wanted) = candidates {
-            found.total = wanted.len();
+        // A line that the index names is read wherever it is, however long.
+        let (mut line_bytes, mut bytes) = (limits::SEARCH_LINE, query.file_bytes);
+        if let Candidates::Lines { lines, appended } = candidates {
+            found.total = lines.len();
+            if query.context == 0 {
+                if !full.load(Ordering::Relaxed) {
+                    found.matches = self.search_lines(transcript, lines, patterns, query, budget)?;
+                }
+                if let Some(offset) = appended {
+                    let mut matches = self.search_appended(transcript, *offset, patterns, query, budget)?;
+                    found.total += matches.len();
+                    found.matches.append(&mut matches);
+                }
+                found.matches.truncate(query.max_matches);
+                return Ok(());
+            }
             if full.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            found.matches.extend(search_index::title(transcript, wanted, query));
-            if query.context == 0 {
-                return self.search_lines(transcript, wanted, patterns, query, budget, &mut found.matches);
-            }
+            found.matches.extend(search_index::title(transcript, lines, query));
+            (line_bytes, bytes) = (limits::LINE, u64::MAX);
         }
-        // A line that the index names is read wherever it is.
-        let bytes = if *candidates == Candidates::All { query.file_bytes } else { u64::MAX };
-        let mut lines = Lines::new(self.open(transcript)?, limits::SEARCH_LINE, bytes);
+        let mut lines = Lines::new(self.open(transcript)?, line_bytes, bytes);
         let mut decoder: Option<Box<dyn Decoder>> = None;
         let mut before: VecDeque<(u64, Vec<u8>)> = VecDeque::new();
         // The last match still needs context lines after it.
@@ -137,7 +147,7 @@ impl History {
         while let Some(line) = lines.next(budget)? {
             let candidate = match candidates {
                 Candidates::All => patterns.whole.may_match(line.bytes),
-                Candidates::Lines(wanted) => {
+                Candidates::Lines { lines: wanted, .. } => {
                     if !wants_after && wanted.last().is_none_or(|last| *last < line.number) {
                         break;
                     }
@@ -157,7 +167,7 @@ impl History {
                 let place = match candidates {
                     _ if !candidate => None,
                     Candidates::All => place(&events, &patterns.whole),
-                    Candidates::Lines(_) => patterns.place(&events),
+                    Candidates::Lines { .. } => patterns.place(&events),
                 };
                 if let Some(place) = place {
                     found.total += usize::from(matches!(candidates, Candidates::All));

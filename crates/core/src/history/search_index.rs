@@ -5,21 +5,26 @@ use super::{
     excerpt::{Position, excerpt, place, shortened},
     indexed::query_words,
     logs::History,
+    part::Part,
     pattern::Pattern,
     query::{SearchMatch, SearchQuery},
     transcript::Transcript,
     word_index::{IndexedText, WordIndex, is_words},
 };
-use crate::budget::Budget;
-use std::{collections::BTreeSet, fs, io};
+use crate::{budget::Budget, limits::history as limits};
+use std::{collections::BTreeSet, io};
 
 /// The lines of a transcript to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Candidates {
     /// Every line.
     All,
-    /// These lines; 0 stands for the title.
-    Lines(BTreeSet<u64>),
+    Lines {
+        /// These lines; 0 stands for the title.
+        lines: BTreeSet<u64>,
+        /// And those from this offset on, which were appended since the log was indexed.
+        appended: Option<u64>,
+    },
 }
 
 /// The patterns of a search.
@@ -61,31 +66,38 @@ pub(super) fn choose(
     let mut is_cut = answer.truncated;
     let chosen = rows.into_iter().filter_map(|row| {
         let key = (row.provider, row.id.clone());
-        let known = answer.sessions.get(&key).filter(|known| {
-            let size = fs::metadata(&row.file_path).map_or(0, |log| log.len());
-            known.size == size && known.updated_at == row.updated_at
-        });
-        let Some(known) = known else { return Some((row, Candidates::All)) };
+        let Some(known) = answer.sessions.get(&key) else { return Some((row, Candidates::All)) };
+        let is_same = known.size == row.size && known.updated_at == row.updated_at;
+        let appended = if is_same { None } else { known.appended_from(row.size) };
+        // Lines of context are those of the whole log.
+        if !is_same && (appended.is_none() || query.context > 0) {
+            return Some((row, Candidates::All));
+        }
         is_cut |= known.cut;
-        answer.lines.remove(&key).map(|lines| (row, Candidates::Lines(lines)))
+        // What follows the first part of a long session is never indexed.
+        let appended = appended.filter(|_| !known.cut);
+        let lines = answer.lines.remove(&key).unwrap_or_default();
+        let has_some = !lines.is_empty() || appended.is_some();
+        has_some.then_some((row, Candidates::Lines { lines, appended }))
     });
     let chosen = chosen.collect();
     (chosen, is_cut)
 }
 
 impl History {
-    /// Adds the matches in lines that the index names. Each is read by itself: a log may be large, and its last line wanted.
+    /// Returns the matches in lines that the index names. Each is read by itself: a log may be large, and its last line
+    /// wanted.
     pub(super) fn search_lines(
         &self,
         transcript: &Transcript,
-        wanted: &BTreeSet<u64>,
+        lines: &BTreeSet<u64>,
         patterns: &Patterns,
         query: &SearchQuery,
         budget: &Budget,
-        matches: &mut Vec<SearchMatch>,
-    ) -> io::Result<()> {
+    ) -> io::Result<Vec<SearchMatch>> {
+        let mut matches = Vec::from_iter(title(transcript, lines, query));
         let session = (transcript.provider, transcript.id.clone());
-        for &line in wanted.iter().filter(|line| **line > 0) {
+        for &line in lines.iter().filter(|line| **line > 0) {
             if matches.len() >= query.max_matches || budget.spent() {
                 break;
             }
@@ -102,7 +114,25 @@ impl History {
                 matches.push(excerpt(&events, place, query, transcript, line));
             }
         }
-        Ok(())
+        Ok(matches)
+    }
+
+    /// Returns the matches in what was appended to a log from an offset on.
+    pub(super) fn search_appended(
+        &self,
+        transcript: &Transcript,
+        offset: u64,
+        patterns: &Patterns,
+        query: &SearchQuery,
+        budget: &Budget,
+    ) -> io::Result<Vec<SearchMatch>> {
+        let part = self.part(transcript, Part::From(offset), limits::APPENDED, budget)?;
+        let lines = part.events.chunk_by(|a, b| a.line == b.line);
+        let matches = lines.filter_map(|events| {
+            let place = place(events, &patterns.whole)?;
+            Some(excerpt(events, place, query, transcript, events[0].line))
+        });
+        Ok(matches.collect())
     }
 }
 

@@ -159,6 +159,9 @@ pub struct Transcript {
     /// Path of the log.
     #[serde(serialize_with = "shown")]
     pub file_path: PathBuf,
+    /// Bytes of its files; in a database, a number that changes with the session.
+    #[serde(skip)]
+    pub size: u64,
     /// Number of prompts, if the whole file was read.
     pub user_turns: Option<u64>,
     /// Tokens used, if logged.

@@ -1,6 +1,7 @@
 //! An index of the words in transcripts, which the program keeps.
 
 use super::transcript::Provider;
+use crate::limits::history as limits;
 use std::{
     collections::{BTreeSet, HashMap},
     fmt,
@@ -48,12 +49,24 @@ pub struct IndexedLines {
 /// The state of a transcript when it was indexed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IndexedState {
-    /// Bytes of its file.
+    /// As [`Transcript::size`](super::transcript::Transcript::size).
     pub size: u64,
     /// Its last change, in milliseconds since the epoch.
     pub updated_at: i64,
     /// Only its first part is indexed.
     pub cut: bool,
+    /// Bytes of its log that were read, if its agent only ever appends to it.
+    pub upto: Option<u64>,
+}
+
+impl IndexedState {
+    /// Returns where the part begins that was appended to a log since it was indexed, if it is now `size` bytes long;
+    /// `None` if the log was replaced, or so much was appended that it is better read as a whole.
+    pub(super) fn appended_from(&self, size: u64) -> Option<u64> {
+        let upto = self.upto.filter(|_| size >= self.size)?;
+        let is_short = size.saturating_sub(upto) <= limits::APPENDED && upto <= limits::COUNTED;
+        (self.cut || is_short).then_some(upto)
+    }
 }
 
 /// Returns whether a pattern is words rather than a regular expression, so that an index can answer it.

@@ -2,7 +2,7 @@
 
 use super::{
     index::HistoryIndex,
-    passages::{Indexed, Passages, Stale, TEXT, read_passages},
+    passages::{Indexed, Passages, Stale, read_passages},
     place,
     terms::{self, Terms},
     texts,
@@ -12,7 +12,7 @@ use openagents_core::{
     budget::Budget,
     history::{History, Listing, Query, Transcript},
 };
-use rusqlite::{Connection, Transaction, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, TransactionBehavior, params};
 use std::{
     collections::{HashMap, HashSet},
     path::Path,
@@ -56,8 +56,20 @@ impl HistoryIndex {
         Ok(())
     }
 
-    /// The same, with the sessions that were just listed; returns whether the index is worth compacting.
+    /// The same, with the sessions that were just listed; returns whether the index is worth compacting. A damaged one is
+    /// empty afterwards.
     pub(super) fn update_from(
+        &self,
+        listing: Listing,
+        history: &History,
+        cancel: &CancellationToken,
+        progress: &mut dyn FnMut(IndexProgress) -> bool,
+    ) -> rusqlite::Result<bool> {
+        let updated = self.update_rows(listing, history, cancel, progress);
+        updated.inspect_err(|error| _ = self.renew_if_damaged(error))
+    }
+
+    fn update_rows(
         &self,
         listing: Listing,
         history: &History,
@@ -72,10 +84,10 @@ impl HistoryIndex {
         let mut known = indexed(&self.writer.lock())?;
         let mut stale = Vec::new();
         for row in listing.rows {
-            let size = std::fs::metadata(&row.file_path).map_or(0, |file| file.len());
             let known = known.remove(&(row.provider.as_str().to_owned(), row.id.clone()));
-            if known.as_ref().is_none_or(|known| known.size != size || known.updated_at != row.updated_at) {
-                stale.push(Stale { row, size, known, key: 0 });
+            let is_same = |known: &Indexed| known.size == row.size && known.updated_at == row.updated_at;
+            if !known.as_ref().is_some_and(is_same) {
+                stale.push(Stale { row, known, key: 0 });
             }
         }
         self.number(&mut stale)?;
@@ -144,7 +156,14 @@ impl HistoryIndex {
                     stopped.store(true, Ordering::Relaxed);
                     return Ok(false);
                 }
-                self.store(stale, &read, &mut terms)?;
+                match read {
+                    Ok(read) => self.store(stale, &read, &mut terms)?,
+                    // What is indexed of it stays, and it is tried again: a search reads the log meanwhile.
+                    Err(error) => {
+                        let log = stale.row.file_path.display();
+                        tracing::debug!(%error, %log, "a session could not be indexed");
+                    }
+                }
             }
             Ok(!cancel.is_cancelled())
         });
@@ -156,39 +175,38 @@ impl HistoryIndex {
         let here: HashSet<(&str, &str)> =
             rows.iter().map(|row| (row.provider.as_str(), row.id.as_str())).collect();
         let mut writer = self.writer.lock();
-        let known: Vec<(i64, String, String)> = writer
-            .prepare("SELECT key, provider, id FROM sessions")?
-            .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
-            .collect::<rusqlite::Result<_>>()?;
-        let gone: Vec<i64> = known
-            .into_iter()
-            .filter(|(_, provider, id)| !here.contains(&(provider, id)))
-            .map(|(key, ..)| key)
-            .collect();
+        let mut gone: Vec<(String, String)> = indexed(&writer)?.into_keys().collect();
+        gone.retain(|(provider, id)| !here.contains(&(provider, id)));
         if gone.is_empty() {
             return Ok(());
         }
-        let transaction = writer.transaction()?;
-        for key in gone {
-            forget(&transaction, key)?;
-            transaction.execute("DELETE FROM sessions WHERE key = ?1", [key])?;
+        let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for session in gone {
+            if let Some(known) = indexed_as(&transaction, &session)? {
+                forget(&transaction, known.key)?;
+                transaction.execute("DELETE FROM sessions WHERE key = ?1", [known.key])?;
+            }
         }
         terms::forget_unused(&transaction)?;
         transaction.commit()
     }
 
-    /// Stores what was read of a session.
+    /// Stores what was read of a session, unless another process has indexed or forgotten the session meanwhile.
     fn store(&self, stale: &Stale, read: &Passages, terms: &mut Terms) -> rusqlite::Result<()> {
-        let Stale { row, size, known, key } = stale;
+        let Stale { row, known, key } = stale;
         let mut writer = self.writer.lock();
-        let transaction = writer.transaction()?;
+        let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        if indexed_as(&transaction, &(row.provider.as_str().to_owned(), row.id.clone()))? != *known {
+            return Ok(());
+        }
         let key = match known {
             Some(known) if read.goes_on => known.key,
-            Some(known) => {
-                forget(&transaction, known.key)?;
-                *key
+            known => {
+                if let Some(known) = known {
+                    forget(&transaction, known.key)?;
+                }
+                free_key(&transaction, *key)?
             }
-            None => *key,
         };
         transaction.execute(
             "INSERT INTO sessions (key, provider, id, row_json, size, updated_at, upto, bytes, cut, cwd)
@@ -200,11 +218,11 @@ impl HistoryIndex {
                 row.provider.as_str(),
                 row.id,
                 serde_json::to_string(row).unwrap_or_default(),
-                size,
+                row.size,
                 row.updated_at,
                 read.upto,
                 read.bytes,
-                read.bytes >= TEXT,
+                read.cut,
                 row.cwd.as_deref().map(Path::to_string_lossy)
             ],
         )?;
@@ -223,18 +241,39 @@ impl HistoryIndex {
 /// Returns what is indexed, by provider and id.
 fn indexed(connection: &Connection) -> rusqlite::Result<HashMap<(String, String), Indexed>> {
     let mut statement =
-        connection.prepare_cached("SELECT provider, id, key, size, updated_at, upto, bytes FROM sessions")?;
-    let read = |row: &rusqlite::Row<'_>| {
-        let known = Indexed {
-            key: row.get(2)?,
-            size: row.get(3)?,
-            updated_at: row.get(4)?,
-            upto: row.get(5)?,
-            bytes: row.get(6)?,
-        };
-        Ok(((row.get(0)?, row.get(1)?), known))
-    };
+        connection.prepare_cached("SELECT key, size, updated_at, upto, bytes, provider, id FROM sessions")?;
+    let read = |row: &Row<'_>| Ok(((row.get(5)?, row.get(6)?), state(row)?));
     statement.query_map([], read)?.collect()
+}
+
+/// Returns how a session is indexed now, by provider and id.
+fn indexed_as(
+    transaction: &Transaction<'_>,
+    (provider, id): &(String, String),
+) -> rusqlite::Result<Option<Indexed>> {
+    let mut statement = transaction.prepare_cached(
+        "SELECT key, size, updated_at, upto, bytes FROM sessions WHERE provider = ?1 AND id = ?2",
+    )?;
+    statement.query_row([provider, id], state).optional()
+}
+
+fn state(row: &Row<'_>) -> rusqlite::Result<Indexed> {
+    Ok(Indexed {
+        key: row.get(0)?,
+        size: row.get(1)?,
+        updated_at: row.get(2)?,
+        upto: row.get(3)?,
+        bytes: row.get(4)?,
+    })
+}
+
+/// Returns `key`, or the next free one if another process has given it to a session.
+fn free_key(transaction: &Transaction<'_>, key: i64) -> rusqlite::Result<i64> {
+    let mut statement = transaction.prepare_cached(
+        "SELECT CASE WHEN EXISTS (SELECT 1 FROM sessions WHERE key = ?1)
+             THEN (SELECT max(key) + 1 FROM sessions) ELSE ?1 END",
+    )?;
+    statement.query_row([key], |row| row.get(0))
 }
 
 fn forget(transaction: &Transaction<'_>, session: i64) -> rusqlite::Result<()> {

@@ -3,7 +3,7 @@
 use super::schema::INDEX;
 use crate::store::create_folder;
 use parking_lot::Mutex;
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 use std::path::{Path, PathBuf};
 
 /// Name of the file in the data folder.
@@ -57,8 +57,28 @@ impl HistoryIndex {
         Ok(IndexStatus { sessions, cut, bytes })
     }
 
+    /// Replaces the file by an empty one if an error means that it is damaged; returns whether it does.
+    pub(super) fn renew_if_damaged(&self, error: &rusqlite::Error) -> bool {
+        let damaged = [ErrorCode::DatabaseCorrupt, ErrorCode::NotADatabase];
+        if !error.sqlite_error_code().is_some_and(|code| damaged.contains(&code)) {
+            return false;
+        }
+        let (mut writer, mut reader) = (self.writer.lock(), self.reader.lock());
+        let renewed = INDEX.renew(&self.path, error).and_then(|new| Ok((new, INDEX.open(&self.path)?)));
+        match renewed {
+            Ok(new) => (*writer, *reader) = new,
+            Err(error) => tracing::warn!(%error, path = %self.path.display(), "the index stays damaged"),
+        }
+        true
+    }
+
     /// Forgets everything. Blocks.
     pub fn clear(&self) -> rusqlite::Result<()> {
+        // An empty file has nothing to forget.
+        self.clear_tables().or_else(|error| if self.renew_if_damaged(&error) { Ok(()) } else { Err(error) })
+    }
+
+    fn clear_tables(&self) -> rusqlite::Result<()> {
         let mut writer = self.writer.lock();
         let transaction = writer.transaction()?;
         transaction.execute_batch(

@@ -20,6 +20,7 @@ mod terms;
 mod tests;
 mod texts;
 mod watch;
+mod word_lines;
 
 pub use build::IndexProgress;
 pub use index::{HistoryIndex, IndexStatus};

@@ -6,7 +6,7 @@ use openagents_core::{
     budget::Budget,
     history::{History, Part, Provider, Transcript, index_words},
 };
-use std::time::Duration;
+use std::{io, time::Duration};
 
 /// Bytes of text of one session that are indexed.
 pub(super) const TEXT: u64 = 256 << 10;
@@ -20,6 +20,7 @@ const RECENT: i64 = 500;
 const TIME: Duration = Duration::from_secs(60);
 
 /// The state of a session when it was indexed.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Indexed {
     pub(super) key: i64,
     pub(super) size: u64,
@@ -31,7 +32,6 @@ pub(super) struct Indexed {
 /// A session that is not indexed as it is now.
 pub(super) struct Stale {
     pub(super) row: Transcript,
-    pub(super) size: u64,
     pub(super) known: Option<Indexed>,
     /// Its key if it is read from its beginning.
     pub(super) key: i64,
@@ -49,18 +49,20 @@ pub(super) struct Passages {
     pub(super) goes_on: bool,
     pub(super) upto: u64,
     pub(super) bytes: u64,
+    /// What follows is not indexed.
+    pub(super) cut: bool,
 }
 
-/// Reads a session, or on from where it was indexed. Blocks.
+/// Reads a session, or on from where it was indexed; fails if its log cannot be read. Blocks.
 pub(super) fn read_passages(
     history: &History,
-    Stale { row, size, known, key }: &Stale,
+    Stale { row, known, key }: &Stale,
     cancel: &CancellationToken,
-) -> Passages {
+) -> io::Result<Passages> {
     // A log that only grows is read on from where it ended, unless many sessions are newer than its passages.
     let before = known
         .as_ref()
-        .filter(|it| appends(row.provider) && *size >= it.upto && it.upto > 0 && key - it.key < RECENT);
+        .filter(|it| appends(row.provider) && row.size >= it.upto && it.upto > 0 && key - it.key < RECENT);
     let (upto, bytes) = before.map_or((0, 0), |known| (known.upto, known.bytes));
     let mut read = Passages {
         passages: Vec::new(),
@@ -69,14 +71,19 @@ pub(super) fn read_passages(
         goes_on: before.is_some(),
         upto,
         bytes,
+        cut: false,
     };
     if !read.goes_on {
         read.passages.extend(row.title.as_deref().map(|title| (0, Kind::Title, index_words(title))));
     }
     let budget = Budget::within(TIME, cancel);
     while read.bytes < TEXT {
-        // A log that cannot be read has no passages; it is tried again when it changes.
-        let Ok(part) = history.part(row, Part::From(read.upto), PART, &budget) else { break };
+        let part = history.part(row, Part::From(read.upto), PART, &budget)?;
+        // Lines that far behind are not numbered.
+        if part.events.iter().any(|event| event.line == 0) {
+            read.cut = true;
+            break;
+        }
         for event in part.events.iter().filter(|event| !event.copied && !event.sidechain) {
             let Some(kind) = Kind::of(&event.kind).filter(|_| read.bytes < TEXT) else { continue };
             let text = &event.text[..event.text.floor_char_boundary(PASSAGE)];
@@ -89,10 +96,12 @@ pub(super) fn read_passages(
         let ended = part.to <= read.upto || part.to >= part.size;
         read.upto = part.to.max(read.upto);
         if ended || budget.spent() {
+            read.cut = !ended;
             break;
         }
     }
-    read
+    read.cut |= read.bytes >= TEXT;
+    Ok(read)
 }
 
 /// Adds words to the passage of a line and a kind: a line is in the index once for each kind.
@@ -105,7 +114,7 @@ fn add(passages: &mut Vec<(u64, Kind, String)>, line: u64, kind: Kind, words: St
 }
 
 /// Returns whether an agent only ever appends to a log. The others rewrite it, or parts of it.
-fn appends(provider: Provider) -> bool {
+pub(super) fn appends(provider: Provider) -> bool {
     matches!(
         provider,
         Provider::Codex

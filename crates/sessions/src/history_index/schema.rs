@@ -6,7 +6,7 @@ use openagents_core::history::READER_VERSION;
 pub(super) const INDEX: CacheFile = CacheFile {
     what: "the index of other agents' sessions",
     // That of the tables, and that of the readers.
-    version: READER_VERSION * 100 + 5,
+    version: READER_VERSION * 100 + 6,
     tables: TABLES,
 };
 
@@ -38,5 +38,5 @@ const TABLES: &str = "
     ) STRICT;
     CREATE VIRTUAL TABLE words USING fts5(
         text, content = '', contentless_delete = 1, detail = none,
-        tokenize = \"unicode61 remove_diacritics 2 tokenchars '_'\"
+        tokenize = \"unicode61 remove_diacritics 2 categories 'L* M* N* P* S* C*'\"
     );";

@@ -9,10 +9,7 @@ use super::{
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    history::{
-        History, IndexedLines, IndexedState, IndexedText, Provider, SessionKey, Transcript, WordIndex,
-        query_words,
-    },
+    history::{History, Transcript, query_words},
 };
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use std::{collections::HashMap, path::Path, time::Duration};
@@ -25,7 +22,7 @@ const SNIPPETS: Duration = Duration::from_millis(30);
 const HALF: f64 = 30.0 * 24.0 * 3_600_000.0;
 
 /// The passages that have what is looked for, those of the newest sessions first.
-const FOUND: &str = "SELECT rowid FROM words WHERE words MATCH ?1 ORDER BY rowid DESC LIMIT ?2";
+pub(super) const FOUND: &str = "SELECT rowid FROM words WHERE words MATCH ?1 ORDER BY rowid DESC LIMIT ?2";
 
 /// The sessions with all words of a query, best first.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -62,7 +59,8 @@ impl HistoryIndex {
         near: Option<&Path>,
         history: &History,
     ) -> rusqlite::Result<IndexedMatches> {
-        let (mut found, texts) = self.passages(query, (limit, now, near), history)?;
+        let found = self.passages(query, (limit, now, near), history);
+        let (mut found, texts) = found.inspect_err(|error| _ = self.renew_if_damaged(error))?;
         let budget = Budget::within(SNIPPETS, &CancellationToken::new());
         let words = query_words(query);
         for (passage, text) in found.passages.iter_mut().zip(texts) {
@@ -135,64 +133,6 @@ impl HistoryIndex {
     }
 }
 
-/// The newest lines with all words that a search in the logs gets.
-const LINES: usize = 20_000;
-
-impl WordIndex for HistoryIndex {
-    fn lines(&self, query: &str) -> Option<IndexedLines> {
-        self.read_lines(query).inspect_err(failed).ok()
-    }
-
-    fn text(&self, (provider, id): &SessionKey, line: u64) -> Option<IndexedText> {
-        let reader = self.reader.lock();
-        let find = || {
-            let mut session =
-                reader.prepare_cached("SELECT key FROM sessions WHERE provider = ?1 AND id = ?2")?;
-            let key = session.query_row([provider.as_str(), id], |row| row.get(0)).optional()?;
-            key.map_or(Ok(None), |key| texts::find(&reader, key, line))
-        };
-        Some(match find().inspect_err(failed).ok()?? {
-            Text::Kept(said) => IndexedText::Kept(said.into_iter().map(|said| said.text).collect()),
-            Text::Logged(first, offset) => IndexedText::Logged { first, offset },
-        })
-    }
-}
-
-fn failed(error: &rusqlite::Error) {
-    tracing::warn!(%error, "the index could not be searched");
-}
-
-impl HistoryIndex {
-    fn read_lines(&self, query: &str) -> rusqlite::Result<IndexedLines> {
-        let reader = self.reader.lock();
-        let Some(wanted) = expression(&reader, query)? else { return Ok(IndexedLines::default()) };
-        let mut answer = IndexedLines::default();
-        let mut by_key: HashMap<i64, SessionKey> = HashMap::new();
-        let mut sessions =
-            reader.prepare_cached("SELECT key, provider, id, size, updated_at, cut FROM sessions")?;
-        let mut rows = sessions.query([])?;
-        while let Some(row) = rows.next()? {
-            let Some(provider) = Provider::parse(row.get_ref(1)?.as_str()?) else { continue };
-            let key: SessionKey = (provider, row.get(2)?);
-            let state = IndexedState { size: row.get(3)?, updated_at: row.get(4)?, cut: row.get(5)? };
-            by_key.insert(row.get(0)?, key.clone());
-            answer.sessions.insert(key, state);
-        }
-        let mut found = reader.prepare_cached(FOUND)?;
-        let mut count = 0;
-        let mut rows = found.query((wanted, LINES))?;
-        while let Some(row) = rows.next()? {
-            count += 1;
-            let (session, line, _) = place::parts(row.get(0)?);
-            if let Some(key) = by_key.get(&session) {
-                answer.lines.entry(key.clone()).or_default().insert(line);
-            }
-        }
-        answer.truncated = count == LINES;
-        Ok(answer)
-    }
-}
-
 /// The best passage of a session so far.
 struct Best {
     kind: Kind,
@@ -215,7 +155,7 @@ impl Best {
 }
 
 /// Returns the query as FTS5 reads it: every word quoted, the last one as a beginning; `None` without words.
-fn expression(reader: &Connection, query: &str) -> rusqlite::Result<Option<String>> {
+pub(super) fn expression(reader: &Connection, query: &str) -> rusqlite::Result<Option<String>> {
     let words = query_words(query);
     let Some((last, before)) = words.split_last() else { return Ok(None) };
     let quoted = |word: &str| format!("\"{}\"", word.replace('"', ""));

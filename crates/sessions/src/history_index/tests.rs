@@ -5,10 +5,14 @@ use super::{
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    history::{History, HistoryRoots, MemoryIndex, Provider, SearchQuery},
+    history::{History, HistoryRoots, MemoryIndex, Provider, Query, SearchQuery},
 };
 use serde_json::json;
 use std::{fs, io::Write, path::PathBuf, sync::Arc};
+
+fn budget() -> Budget {
+    Budget::within(std::time::Duration::from_secs(60), &CancellationToken::new())
+}
 
 struct Bench {
     folder: tempfile::TempDir,
@@ -188,7 +192,7 @@ fn a_search_reads_only_the_lines_that_the_index_names_and_the_logs_that_it_does_
     bench.update();
     let indexed = Arc::new(HistoryIndex::open(&bench.folder.path().join("home")).unwrap());
     let history = bench.history.clone().with_words(indexed);
-    let budget = Budget::within(std::time::Duration::from_secs(60), &CancellationToken::new());
+    let budget = budget();
     let search_with = |context: usize, pattern: &str, whole_logs: bool| {
         let query = SearchQuery {
             pattern: pattern.to_owned(),
@@ -219,4 +223,171 @@ fn a_search_reads_only_the_lines_that_the_index_names_and_the_logs_that_it_does_
     assert_eq!(lines, [2, 3, 2]);
     bench.update();
     assert_eq!(search("parser", false).len(), 3);
+}
+
+/// Regression: FTS5 took marks inside of a word for its end. A search for such a word failed, and so did every later update
+/// once a session was gone.
+#[test]
+fn words_with_marks_inside_stopped_the_index() {
+    let bench = Bench::new();
+    let words = ["हिंदी", "বাংলা", "காலை", "مُحَمَّد", "ⓐ①", "𞤀𞤣", "naïve", "ไทย"];
+    bench.say(1, 1, &["Start", &words.join(" ")]);
+    bench.say(2, 2, &["Start"]);
+    bench.update();
+    for word in words {
+        assert_eq!(bench.find(&format!("{word} ")), [(1, 2, 1)], "{word}");
+    }
+    fs::remove_file(bench.path(2)).unwrap();
+    bench.say(3, 3, &["Start", "later"]);
+    bench.update();
+    assert_eq!((bench.find("later"), bench.find("हिंदी")), (vec![(3, 2, 1)], vec![(1, 2, 1)]));
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_text_is_found_by_its_words(text in "\\PC{1,24}") {
+        let bench = Bench::new();
+        bench.say(1, 1, &["Start", &text]);
+        bench.say(2, 2, &["Start"]);
+        bench.update();
+        if !openagents_core::history::query_words(&text).is_empty() {
+            let found = bench.find(&format!("{text} "));
+            proptest::prop_assert!(found.contains(&(1, 2, 1)), "{:?}", found);
+        }
+        fs::remove_file(bench.path(2)).unwrap();
+        bench.update();
+    }
+}
+
+/// Regression: both numbered the same sessions, and words of one were found in another.
+#[test]
+fn two_processes_that_index_at_the_same_time_mixed_up_sessions() {
+    let bench = Bench::new();
+    for number in 1..=6 {
+        bench.say(number, number.into(), &["Start", &format!("word{number}a")]);
+    }
+    let other = HistoryIndex::open(&bench.folder.path().join("home")).unwrap();
+    let cancel = CancellationToken::new();
+    let mut is_first = true;
+    bench
+        .index
+        .update(&bench.history, &cancel, &mut |_| {
+            if std::mem::take(&mut is_first) {
+                // Sessions that this update does not know of come first in the other one.
+                bench.say(7, 7, &["Start", "word7a"]);
+                bench.say(8, 0, &["Start", "word8a"]);
+                other.update(&bench.history, &cancel, &mut |_| true).unwrap();
+                bench.say(2, 9, &["word2b"]);
+            }
+            true
+        })
+        .unwrap();
+    bench.update();
+    for number in 1..=8 {
+        assert_eq!(bench.find(&format!("word{number}a")), [(number, 2, 1)]);
+    }
+    assert_eq!(bench.find("word2b"), [(2, 3, 1)]);
+    assert_eq!(bench.find("Start").len(), 8);
+    let count = |table: &str| {
+        let count = format!("SELECT count(*) FROM {table}");
+        bench.index.reader.lock().query_row(&count, [], |row| row.get::<_, u64>(0)).unwrap()
+    };
+    // Each has a title and two lines, and one has another line.
+    assert_eq!((count("sessions"), count("words")), (8, 8 * 3 + 1));
+}
+
+/// Regression: its lines were forgotten, and it was not tried again.
+#[test]
+fn a_log_that_could_not_be_read_was_indexed_as_empty() {
+    let bench = Bench::new();
+    bench.say(1, 1, &["Start", "the parser"]);
+    bench.update();
+    bench.say(1, 2, &["another parser"]);
+    let listing = bench.history.list(&Query::default(), &budget());
+    let hidden = bench.path(1).with_extension("hidden");
+    fs::rename(bench.path(1), &hidden).unwrap();
+    bench.index.update_from(listing, &bench.history, &CancellationToken::new(), &mut |_| true).unwrap();
+    assert_eq!(bench.find("parser"), [(1, 2, 1)]);
+    fs::rename(hidden, bench.path(1)).unwrap();
+    bench.update();
+    assert_eq!(bench.find("another parser"), [(1, 3, 1)]);
+}
+
+/// Regression: damage behind its first page was never mended.
+#[test]
+fn an_index_that_turns_out_to_be_damaged_is_made_anew() {
+    let bench = Bench::new();
+    let words: Vec<String> = (0..20_000).map(|at| format!("word{at}x")).collect();
+    bench.say(1, 1, &["Start", &words[..1_000].join(" "), &words[1_000..2_000].join(" ")]);
+    bench.update();
+    bench.index.compact();
+    let path = bench.folder.path().join("home").join(FILE);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[4096..].fill(0xa5);
+    fs::write(&path, bytes).unwrap();
+    let index = HistoryIndex::open(&bench.folder.path().join("home")).unwrap();
+    let update = || index.update(&bench.history, &CancellationToken::new(), &mut |_| true);
+    assert!(update().is_err());
+    update().unwrap();
+    let found = index.search("word1500x", 10, 1_793_500_000_000, None, &bench.history).unwrap();
+    assert_eq!(found.passages.len(), 1);
+}
+
+#[test]
+fn what_was_appended_is_searched_without_the_rest() {
+    let bench = Bench::new();
+    bench.say(1, 1, &["Start", "Fix the parser", "and another"]);
+    bench.update();
+    let log = fs::read_to_string(bench.path(1)).unwrap();
+    fs::write(bench.path(1), log.replace("and another", "the parser!")).unwrap();
+    bench.say(1, 2, &["nothing", "a parser again"]);
+    let indexed = Arc::new(HistoryIndex::open(&bench.folder.path().join("home")).unwrap());
+    let history = bench.history.clone().with_words(indexed);
+    let query = SearchQuery {
+        pattern: "parser".to_owned(),
+        max_matches: 10,
+        line_chars: 80,
+        ..SearchQuery::default()
+    };
+    let found = history.search(&query, &budget(), &budget(), &()).unwrap();
+    let lines: Vec<_> = found.matches.iter().map(|hit| (hit.line_number, hit.line.as_str())).collect();
+    assert_eq!((lines, found.total), (vec![(2, "Fix the parser"), (5, "a parser again")], 2));
+}
+
+/// Regression: lines that far behind were found as titles.
+#[test]
+fn lines_that_are_not_numbered_are_not_indexed() {
+    let bench = Bench::new();
+    bench.say(1, 1, &["Start", "early"]);
+    let mut log = fs::File::options().append(true).open(bench.path(1)).unwrap();
+    let filler = format!("{{\"type\":\"x\"}}{}\n", " ".repeat(1_000_000));
+    for _ in 0..80 {
+        log.write_all(filler.as_bytes()).unwrap();
+    }
+    bench.say(1, 2, &["late"]);
+    bench.update();
+    assert_eq!((bench.find("early"), bench.find("late")), (vec![(1, 2, 1)], vec![]));
+    assert_eq!(bench.index.status().unwrap().cut, 1);
+}
+
+/// Regression: such a line was counted, and not returned.
+#[test]
+fn a_long_line_is_found_with_those_around_it() {
+    let bench = Bench::new();
+    bench.say(1, 1, &["Start", &format!("the parser {}", "x".repeat(400_000)), "after"]);
+    bench.update();
+    let indexed = Arc::new(HistoryIndex::open(&bench.folder.path().join("home")).unwrap());
+    let history = bench.history.clone().with_words(indexed);
+    for context in [0, 1] {
+        let query = SearchQuery {
+            pattern: "parser".to_owned(),
+            max_matches: 10,
+            line_chars: 10,
+            context,
+            ..SearchQuery::default()
+        };
+        let found = history.search(&query, &budget(), &budget(), &()).unwrap();
+        assert_eq!((found.total, found.matches.len()), (1, 1), "{context}");
+        assert_eq!(found.matches[0].after.len(), context);
+    }
 }

@@ -187,6 +187,7 @@ mod tests {
                 goes_on: true,
                 upto: 0,
                 bytes: 0,
+                cut: false,
             };
             let transaction = database.transaction().unwrap();
             store(&transaction, 1, &read).unwrap();

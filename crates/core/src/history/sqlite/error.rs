@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// An error of reading a database. Only its own sessions are missing then.
+/// An error of reading a database. Only its own sessions are missing then, or are those of the last time it was read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DatabaseError {
     #[error(transparent)]

@@ -27,7 +27,14 @@ impl<T: Clone> Remembered<T> {
         if let Some((_, _, found)) = self.0.lock().iter().find(known) {
             return Ok(found.clone());
         }
-        let found = read(&path, budget, found)?;
+        let found = match read(&path, budget, found) {
+            Ok(found) => found,
+            // Its agent is just writing: it has not lost its sessions.
+            Err(error) => {
+                let kept = self.0.lock();
+                return kept.iter().find(|kept| kept.0 == path).map(|kept| kept.2.clone()).ok_or(error);
+            }
+        };
         let mut kept = self.0.lock();
         kept.retain(|(known, ..)| *known != path);
         if kept.len() == limits::DATABASES {
@@ -51,19 +58,25 @@ mod tests {
         let agent = Connection::open(&path).unwrap();
         agent.execute_batch("PRAGMA journal_mode=WAL; CREATE TABLE t(x);").unwrap();
         let budget = Budget::within(Duration::from_secs(60), &CancellationToken::new());
-        let (remembered, mut reads) = (Remembered::new(), 0);
-        let mut count = || {
+        let (remembered, reads) = (Remembered::new(), std::cell::Cell::new(0));
+        let count = || {
             let found = remembered.read(&path, &budget, |connection| {
-                reads += 1;
+                reads.set(reads.get() + 1);
                 connection.query_row("SELECT count(*) FROM t", [], |row| row.get::<_, i64>(0))
             });
-            (found.unwrap(), reads)
+            (found.unwrap(), reads.get())
         };
         assert_eq!((count(), count()), ((0, 1), (0, 1)));
         agent.execute("INSERT INTO t VALUES(1)", []).unwrap();
         assert_eq!((count(), count()), ((1, 2), (1, 2)));
         drop(agent);
         assert_eq!(count(), (1, 3));
+        let agent = Connection::open(&path).unwrap();
+        agent.execute("INSERT INTO t VALUES(2)", []).unwrap();
+        let failing = remembered.read(&path, &budget, |_| Err(rusqlite::Error::InvalidQuery));
+        assert_eq!(failing.unwrap(), 1, "what was known before");
+        assert_eq!(count(), (2, 4));
+        drop(agent);
         std::fs::remove_file(&path).unwrap();
         assert!(remembered.read(&path, &budget, |_| Ok(0)).is_err());
     }

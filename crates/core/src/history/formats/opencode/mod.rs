@@ -111,8 +111,10 @@ mod tests {
         let database = folder.path().join("opencode.db");
         listed(&database, "ses_0001");
         let history = history(folder.path());
-        let listed = || {
+        let mut sizes = Vec::new();
+        let mut listed = || {
             let row = history.find("ses_0001", None, &budget()).unwrap();
+            sizes.push(row.size);
             (row.updated_at, row.user_turns, row.title)
         };
         let title = Some("Fix it".to_owned());
@@ -125,8 +127,15 @@ mod tests {
             )
             .unwrap();
         assert_eq!(listed(), (1_770_000_001_000, Some(1), title.clone()));
+        agent
+            .execute_batch(
+                "INSERT INTO part SELECT 'q', message_id, session_id, time_updated, data FROM part",
+            )
+            .unwrap();
+        assert_eq!(listed().0, 1_770_000_001_000);
         agent.execute("DELETE FROM part", []).unwrap();
         assert_eq!(listed(), (1_770_000_000_000, Some(0), title));
+        assert!(sizes[1] < sizes[2], "a row of the same time: {sizes:?}");
     }
 
     #[test]

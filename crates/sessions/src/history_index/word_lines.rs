@@ -1,0 +1,74 @@
+//! Finds lines by their words, for a search in the logs.
+
+use super::{
+    index::HistoryIndex,
+    passages::appends,
+    place,
+    search::{FOUND, expression},
+    texts::{self, Text},
+};
+use openagents_core::history::{IndexedLines, IndexedState, IndexedText, Provider, SessionKey, WordIndex};
+use rusqlite::OptionalExtension as _;
+use std::collections::HashMap;
+
+/// The newest lines with all words that a search in the logs gets.
+const LINES: usize = 20_000;
+
+impl WordIndex for HistoryIndex {
+    fn lines(&self, query: &str) -> Option<IndexedLines> {
+        self.read_lines(query).inspect_err(|error| self.failed(error)).ok()
+    }
+
+    fn text(&self, session: &SessionKey, line: u64) -> Option<IndexedText> {
+        let text = self.read_text(session, line).inspect_err(|error| self.failed(error)).ok()??;
+        Some(match text {
+            Text::Kept(said) => IndexedText::Kept(said.into_iter().map(|said| said.text).collect()),
+            Text::Logged(first, offset) => IndexedText::Logged { first, offset },
+        })
+    }
+}
+
+impl HistoryIndex {
+    fn failed(&self, error: &rusqlite::Error) {
+        tracing::warn!(%error, "the index could not be searched");
+        self.renew_if_damaged(error);
+    }
+
+    fn read_text(&self, (provider, id): &SessionKey, line: u64) -> rusqlite::Result<Option<Text>> {
+        let reader = self.reader.lock();
+        let mut session =
+            reader.prepare_cached("SELECT key FROM sessions WHERE provider = ?1 AND id = ?2")?;
+        let key = session.query_row([provider.as_str(), id], |row| row.get(0)).optional()?;
+        key.map_or(Ok(None), |key| texts::find(&reader, key, line))
+    }
+
+    fn read_lines(&self, query: &str) -> rusqlite::Result<IndexedLines> {
+        let reader = self.reader.lock();
+        let Some(wanted) = expression(&reader, query)? else { return Ok(IndexedLines::default()) };
+        let mut answer = IndexedLines::default();
+        let mut by_key: HashMap<i64, SessionKey> = HashMap::new();
+        let mut sessions =
+            reader.prepare_cached("SELECT key, provider, id, size, updated_at, cut, upto FROM sessions")?;
+        let mut rows = sessions.query([])?;
+        while let Some(row) = rows.next()? {
+            let Some(provider) = Provider::parse(row.get_ref(1)?.as_str()?) else { continue };
+            let key: SessionKey = (provider, row.get(2)?);
+            let upto = Some(row.get(6)?).filter(|upto| appends(provider) && *upto > 0);
+            let state = IndexedState { size: row.get(3)?, updated_at: row.get(4)?, cut: row.get(5)?, upto };
+            by_key.insert(row.get(0)?, key.clone());
+            answer.sessions.insert(key, state);
+        }
+        let mut found = reader.prepare_cached(FOUND)?;
+        let mut count = 0;
+        let mut rows = found.query((wanted, LINES))?;
+        while let Some(row) = rows.next()? {
+            count += 1;
+            let (session, line, _) = place::parts(row.get(0)?);
+            if let Some(key) = by_key.get(&session) {
+                answer.lines.entry(key.clone()).or_default().insert(line);
+            }
+        }
+        answer.truncated = count == LINES;
+        Ok(answer)
+    }
+}
