@@ -1,5 +1,5 @@
 //! Reads the database of another agent. Nothing is written beside it, no matter whether the agent is running, has ended
-//! or crashed.
+//! or crashed, but for a gap of microseconds that `read.rs` describes.
 
 mod columns;
 mod connection;
