@@ -11,8 +11,9 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HeuristicPlanner;
 
-/// Time limit for titles; the plan is the first thing that a person sees.
-const LOOK_AT_HISTORY: Duration = Duration::from_millis(25);
+/// Time limit for titles, which takes that long only if many sessions were never listed. The plan is the first thing that a
+/// person sees, but with less a busy machine plans otherwise.
+const LOOK_AT_HISTORY: Duration = Duration::from_millis(250);
 
 /// Maximum number of titles in a model's prompt.
 const TITLES: usize = 5;
