@@ -77,11 +77,11 @@ impl HistoryIndex {
         progress: &mut dyn FnMut(IndexProgress) -> bool,
     ) -> rusqlite::Result<bool> {
         let total = listing.rows.len();
+        let mut known = indexed(&self.writer.lock())?;
         // What was not listed for lack of time is not gone.
         if listing.unread == 0 && !listing.timed_out && !cancel.is_cancelled() {
-            self.drop_vanished(&listing.rows)?;
+            self.drop_vanished(&known, &listing.rows)?;
         }
-        let mut known = indexed(&self.writer.lock())?;
         let mut stale = Vec::new();
         for row in listing.rows {
             let known = known.remove(&(row.provider.as_str().to_owned(), row.id.clone()));
@@ -171,18 +171,21 @@ impl HistoryIndex {
         all
     }
 
-    fn drop_vanished(&self, rows: &[Transcript]) -> rusqlite::Result<()> {
+    fn drop_vanished(
+        &self,
+        known: &HashMap<(String, String), Indexed>,
+        rows: &[Transcript],
+    ) -> rusqlite::Result<()> {
         let here: HashSet<(&str, &str)> =
             rows.iter().map(|row| (row.provider.as_str(), row.id.as_str())).collect();
-        let mut writer = self.writer.lock();
-        let mut gone: Vec<(String, String)> = indexed(&writer)?.into_keys().collect();
-        gone.retain(|(provider, id)| !here.contains(&(provider, id)));
+        let gone: Vec<_> = known.keys().filter(|(provider, id)| !here.contains(&(provider, id))).collect();
         if gone.is_empty() {
             return Ok(());
         }
+        let mut writer = self.writer.lock();
         let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
         for session in gone {
-            if let Some(known) = indexed_as(&transaction, &session)? {
+            if let Some(known) = indexed_as(&transaction, session)? {
                 forget(&transaction, known.key)?;
                 transaction.execute("DELETE FROM sessions WHERE key = ?1", [known.key])?;
             }
