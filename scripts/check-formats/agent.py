@@ -12,6 +12,8 @@ class Agent:
     """Drives one agent. `scenarios` maps each of SCENARIOS to a method, or to the reason why it is not driven."""
 
     name = provider = package = text_field = ""
+    # The calls of a model that writes MADE and runs a command.
+    work = []
     scenarios = {}
 
     def __init__(self, stage, book):
@@ -54,6 +56,22 @@ class Agent:
         id = send(turn)
         session = session or self.book.session(id)
         session.turns.append(turn)
+        return session
+
+    def ask_to_work(self, session, send):
+        """Asks for a turn in which the agent writes a file and runs a command."""
+        turn, made = self.book.turn(), self.stage.workspace / "made.txt"
+        calls = json.loads(json.dumps(self.work).replace("MADE", str(made)))
+        self.model.script(
+            [{"when_last_contains": turn.prompt, "text": "Working.", "tool_calls": calls}], {"text": turn.reply})
+        id = send(turn)
+        if not made.exists():
+            raise RuntimeError("the agent has not written made.txt")
+        made.unlink()
+        session = session or self.book.session(id)
+        session.turns.append(turn)
+        session.files.append("made.txt")
+        session.calls += len(calls)
         return session
 
     def ask_for_helper(self, order, call, more=(), end=()):

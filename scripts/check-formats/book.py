@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Turn:
-    """A prompt and its answer, each with a word that is nowhere else."""
+    """A prompt and its answer, each with a word that is nowhere else. No log has the prompt if its word is empty."""
 
     prompt: str
     answer: str
@@ -35,6 +35,9 @@ class Session:
     title: str | None = None
     # The session that it is a sub-agent of, if it has a log of its own.
     started_by: str | None = None
+    # Files that were written, and the number of calls of tools.
+    files: list = field(default_factory=list)
+    calls: int = 0
     # Orders to sub-agents whose doings are in the log of this session.
     orders: list = field(default_factory=list)
     # In the agent's own list; None where it has none to compare with.

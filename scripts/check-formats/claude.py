@@ -9,6 +9,8 @@ from agent import TerminalAgent
 class Claude(TerminalAgent):
     name, provider, package = "Claude Code", "claude-code", "@anthropic-ai/claude-code"
     text_field = "message"
+    work = [{"match": ["Write"], "arguments": {"file_path": "MADE", "content": "Made."}},
+            {"match": ["Bash"], "arguments": {"command": "echo made", "description": "Say it"}}]
     ready, leaving = "for agents", "/exit"
 
     def prepare(self):
@@ -33,7 +35,9 @@ class Claude(TerminalAgent):
 
     def print(self, *words):
         """Runs `claude -p` and returns the id of the session."""
-        events = self.stage.events(self.claude, "-p", "--output-format", "stream-json", "--verbose", *words)
+        events = self.stage.events(
+            self.claude, "-p", "--output-format", "stream-json", "--verbose", "--allowed-tools", "Bash",
+            "--permission-mode", "acceptEdits", *words)
         return events[-1]["session_id"]
 
     def command(self):
@@ -44,6 +48,7 @@ class Claude(TerminalAgent):
 
     def new(self):
         self.first = self.ask(None, lambda turn: self.print(turn.text))
+        self.ask_to_work(self.first, lambda turn: self.print("--resume", self.first.id, turn.text))
 
     def resume(self):
         self.ask(self.first, lambda turn: self.print("--resume", self.first.id, turn.text))

@@ -6,6 +6,7 @@ import subprocess
 import threading
 
 from agent import Agent
+from book import Turn
 
 CONFIG = """
 model = "scripted"
@@ -25,6 +26,14 @@ wire_api = "responses"
 request_max_retries = 2
 stream_max_retries = 2
 """
+
+
+def ends_turn(frame, thread):
+    return frame.get("method") == "turn/completed" and frame["params"]["threadId"] == thread
+
+
+def items(frames):
+    return [frame["params"]["item"] for frame in frames if frame.get("method") == "item/completed"]
 
 
 class AppServer:
@@ -70,7 +79,7 @@ class AppServer:
     def turn(self, method, thread, **params):
         """Starts something that runs as a turn, and returns the frames until it ends."""
         self.call(method, threadId=thread, **params)
-        return self.until(lambda frame: frame.get("method") == "turn/completed" and frame["params"]["threadId"] == thread)
+        return self.until(lambda frame: ends_turn(frame, thread))
 
     def prompt(self, thread, text):
         """Returns the id of the turn."""
@@ -84,6 +93,7 @@ class AppServer:
 class Codex(Agent):
     name, provider, package = "Codex", "codex", "@openai/codex"
     text_field = "content"
+    work = [{"intent": "patch", "path": "made.txt", "content": "Made."}, {"intent": "run", "command": "echo made"}]
 
     def prepare(self):
         self.folder = self.stage.home / ".codex"
@@ -125,6 +135,8 @@ class Codex(Agent):
 
     def new(self):
         self.first = self.ask(None, lambda turn: self.exec(turn.text))
+        # Other models write files by commands.
+        self.ask_to_work(self.first, lambda turn: self.exec("resume", self.first.id, "-m", "gpt-5.5", turn.text))
 
     def resume(self):
         self.ask(self.first, lambda turn: self.exec("resume", self.first.id, turn.text))
@@ -175,10 +187,28 @@ class Codex(Agent):
                 {"match": ["wait_agent"], "arguments": {"targets": ["{last:[0-9a-f]+-[0-9a-f-]+}"], "timeout_ms": 20000}}]}])
         frames = self.server.turn("turn/start", session.id, input=[{"type": "text", "text": parent.text}])
         session.turns.append(parent)
-        items = (frame["params"]["item"] for frame in frames if frame.get("method") == "item/completed")
-        started = next(item for item in items if item.get("tool") == "spawnAgent")
+        started = next(item for item in items(frames) if item.get("tool") == "spawnAgent")
         helper = self.book.session(started["receiverThreadIds"][0], started_by=session.id)
         helper.turns.append(child)
+        self.sub_agent_of_newer_models()
+
+    def sub_agent_of_newer_models(self):
+        """Their sub-agents are started in another way, and their orders are encrypted."""
+        thread = self.server.call("thread/start", cwd=str(self.stage.workspace), model="gpt-6.1-sol")["thread"]
+        session = self.book.session(thread["id"])
+        parent, child = self.book.turn(), Turn("", self.book.word())
+        order = {"task_name": "looker", "message": "Look around", "fork_turns": "none"}
+        self.model.script(
+            [{"when_last_contains": parent.prompt, "text": "Asking.", "tool_calls": [{"match": ["spawn_agent"], "arguments": order}]},
+             {"when_tool_result": True, "text": parent.reply}],
+            {"text": child.reply})
+        frames = self.server.turn("turn/start", session.id, input=[{"type": "text", "text": parent.text}])
+        session.turns.append(parent)
+        started = next(item for item in items(frames) if item["type"] == "subAgentActivity")
+        helper = self.book.session(started["agentThreadId"], started_by=session.id)
+        helper.turns.append(child)
+        if not any(ends_turn(frame, helper.id) for frame in frames):
+            self.server.until(lambda frame: ends_turn(frame, helper.id))
 
     def archive(self):
         # With all of its files.

@@ -78,8 +78,9 @@ class Findings:
             self.add(session.id, f"{len(rows)} rows in the list" + (", though it was deleted" if session.deleted else ""))
             return
         for row in rows:
-            first = [turns[0].text for turns in (session.live(), session.inherited) if turns]
-            self.expect(session.id, "title", row["title"], *([session.title] if session.title else first))
+            first = [turns[0].text for turns in (session.live(), session.inherited) if turns and turns[0].prompt]
+            if session.title or first:
+                self.expect(session.id, "title", row["title"], *([session.title] if session.title else first))
             self.expect(session.id, "archived", row.get("archived", False), session.archived)
             self.expect(session.id, "sub-agent", row["subagent"], session.started_by is not None)
             self.expect(session.id, "continues", row.get("continues"), session.continues)
@@ -96,7 +97,7 @@ class Findings:
         aside = ("takenBack", "copied", "sidechain")
         shown = [event for event in events if not any(event.get(mark) for mark in aside)]
         for kind, word in (("user", lambda turn: turn.prompt), ("assistant", lambda turn: turn.answer)):
-            own = [word(turn) for turn in session.live()]
+            own = [word(turn) for turn in session.live() if word(turn)]
             whole = [word(turn) for turn in session.inherited] + own
             self.expect(session.id, f"{kind} in the timeline", self.words(shown, kind), own, whole)
         taken_back = [event for event in events if event.get("takenBack")]
@@ -105,6 +106,13 @@ class Findings:
                 marked = {*self.words(taken_back, "user"), *self.words(taken_back, "assistant")}
                 if not {turn.prompt, turn.answer} <= marked:
                     self.add(session.id, f"not marked as taken back: {turn.text!r}")
+        calls = sum(event["type"] == "tool_use" for event in events)
+        if calls < session.calls:
+            self.add(session.id, f"{calls} calls of tools in the timeline, not {session.calls}")
+        touched = [file for event in events for file in event["files"]]
+        for file in session.files:
+            if not any(path.endswith(file) for path in touched):
+                self.add(session.id, f"{file} is not among the files of the timeline: {touched}")
         for summary in session.summaries:
             if summary not in self.words(events, "compaction"):
                 self.add(session.id, f"the compaction with the summary {summary!r} is not in the timeline")
@@ -126,7 +134,7 @@ class Findings:
             for turn in session.turns:
                 owner = set() if session.deleted or turn.taken_back else {session.id}
                 elsewhere = self.book.elsewhere(session, turn)
-                wanted += [(session, word, owner, elsewhere) for word in (turn.prompt, turn.answer)]
+                wanted += [(session, word, owner, elsewhere) for word in (turn.prompt, turn.answer) if word]
             # Where a sub-agent has no log of its own, its order is a call of this session.
             wanted += [(session, turn.prompt, {session.id}, set()) for turn in session.orders]
         for (session, word, owner, elsewhere), found in zip(wanted, pool.map(lambda row: product.found(row[1]), wanted)):

@@ -10,6 +10,8 @@ from agent import TerminalAgent
 class Copilot(TerminalAgent):
     name, provider, package = "GitHub Copilot CLI", "copilot", "@github/copilot"
     text_field = "content"
+    work = [{"match": ["create"], "arguments": {"path": "MADE", "file_text": "Made."}},
+            {"match": ["bash"], "arguments": {"command": "echo made", "description": "Say it"}}]
     ready, leaving = "/ commands", "/exit"
 
     def prepare(self):
@@ -41,7 +43,7 @@ class Copilot(TerminalAgent):
             self.terminal.keys("Enter")
 
     def new(self):
-        self.first = self.ask(None, lambda turn: self.print(turn.text))
+        self.first = self.ask_to_work(None, lambda turn: self.print(turn.text))
 
     def resume(self):
         self.ask(self.first, lambda turn: self.print(f"--resume={self.first.id}", turn.text))

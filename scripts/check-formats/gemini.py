@@ -14,6 +14,8 @@ SETTINGS = {
 class Gemini(TerminalAgent):
     name, provider, package = "Gemini CLI", "gemini", "@google/gemini-cli"
     text_field = "content"
+    work = [{"match": ["write_file"], "arguments": {"file_path": "MADE", "content": "Made."}},
+            {"match": ["run_shell_command"], "arguments": {"command": "echo made"}}]
     ready, leaving = "Type your message", "/quit"
 
     def prepare(self):
@@ -54,7 +56,7 @@ class Gemini(TerminalAgent):
 
     def new(self):
         self.started = time.time()
-        self.first = self.ask(None, lambda turn: self.print(turn.text))
+        self.first = self.ask_to_work(None, lambda turn: self.print(turn.text))
 
     def resume(self):
         """In the minute in which it began; `finish` resumes it in a later one."""

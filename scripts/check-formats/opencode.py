@@ -12,6 +12,8 @@ from agent import Agent
 class Opencode(Agent):
     name, provider, package = "opencode", "opencode", "opencode-ai"
     text_field = "text"
+    work = [{"match": ["write"], "arguments": {"filePath": "MADE", "content": "Made."}},
+            {"match": ["bash"], "arguments": {"command": "echo made", "description": "Say it"}}]
 
     def prepare(self):
         folder = self.stage.home / ".config" / "opencode"
@@ -64,7 +66,7 @@ class Opencode(Agent):
         return self.stage.events(self.opencode, "run", "--format", "json", *words)[0]["sessionID"]
 
     def new(self):
-        self.first = self.ask(None, lambda turn: self.run(turn.text))
+        self.first = self.ask_to_work(None, lambda turn: self.run(turn.text))
 
     def resume(self):
         self.ask(self.first, lambda turn: self.run("--session", self.first.id, turn.text))

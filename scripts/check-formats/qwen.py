@@ -18,6 +18,8 @@ SETTINGS = {
 class Qwen(TerminalAgent):
     name, provider, package = "Qwen Code", "qwen", "@qwen-code/qwen-code"
     text_field = "parts"
+    work = [{"match": ["write_file"], "arguments": {"file_path": "MADE", "content": "Made."}},
+            {"match": ["run_shell_command"], "arguments": {"command": "echo made", "is_background": False}}]
     ready, leaving = "Type your message", "/quit"
 
     def prepare(self):
@@ -54,7 +56,7 @@ class Qwen(TerminalAgent):
         return json.loads(urllib.request.urlopen(request, timeout=30).read())
 
     def new(self):
-        self.first = self.ask(None, lambda turn: self.print(turn.text))
+        self.first = self.ask_to_work(None, lambda turn: self.print(turn.text))
 
     def resume(self):
         self.ask(self.first, lambda turn: self.print("--resume", self.first.id, turn.text))
