@@ -121,14 +121,8 @@ fn event_words(event: &Event) -> String {
 
 fn event_json(event: &Event) -> Value {
     let files: Vec<_> = event.files.iter().map(|file| &file.path).collect();
-    let mut row = json!({"type": event.kind.as_str(), "lineNumber": event.line, "timestamp": event.timestamp,
-        "content": event_words(event), "files": files});
-    for (mark, is_marked) in [("sidechain", event.sidechain), ("copied", event.copied)] {
-        if is_marked {
-            row[mark] = true.into();
-        }
-    }
-    row
+    json!({"type": event.kind.as_str(), "lineNumber": event.line, "timestamp": event.timestamp,
+        "content": event_words(event), "files": files, "sidechain": event.sidechain, "copied": event.copied})
 }
 
 fn search(pattern: &str, whole_logs: bool, filter: &Filter) -> anyhow::Result<ExitCode> {
