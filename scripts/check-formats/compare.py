@@ -94,7 +94,8 @@ class Findings:
                 self.expect(session.id, "hidden", row["hidden"], not session.listed)
 
     def timeline(self, session, events):
-        aside = ("takenBack", "copied", "sidechain")
+        # In the log of a sub-agent every event is one of a sub-agent.
+        aside = ("takenBack", "copied", "" if session.started_by else "sidechain")
         shown = [event for event in events if not any(event.get(mark) for mark in aside)]
         for kind, word in (("user", lambda turn: turn.prompt), ("assistant", lambda turn: turn.answer)):
             own = [word(turn) for turn in session.live() if word(turn)]
