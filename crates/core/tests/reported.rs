@@ -101,8 +101,11 @@ impl Home {
             ..SearchQuery::default()
         };
         let found = self.history().search(&query, &budget(), &budget(), &()).unwrap();
-        let mut ids: Vec<String> =
-            found.matches.iter().map(|found| found.session_id[..8].to_owned()).collect();
+        let mut ids: Vec<String> = found
+            .matches
+            .iter()
+            .map(|found| found.session_id.split('-').next().unwrap().to_owned())
+            .collect();
         ids.dedup();
         (ids, found.total)
     }
@@ -149,9 +152,7 @@ mod codex {
 
     /// A turn of six records.
     fn turn(time: &str, ordinal: u64, prompt: &str) -> Vec<Value> {
-        let said = |role: &str, kind: &str, text: &str| {
-            json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]})
-        };
+        let said = |role: &str, kind: &str, text: &str| json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]});
         let done = |item: Value| json!({"type": "item_completed", "turn_id": prompt, "item": item});
         let answer = format!("{prompt} answer");
         vec![
@@ -190,8 +191,7 @@ mod codex {
         let kept = lines(&first).len();
         first.extend(turn("09:05:00", 7, "BRAVO"));
         home.write(&name(folder, "09:00:00", THREAD), lines(&first));
-        let mut second =
-            vec![meta("09:30:00", 7, THREAD, json!({"history_base": base(THREAD, 7, kept)}))];
+        let mut second = vec![meta("09:30:00", 7, THREAD, json!({"history_base": base(THREAD, 7, kept)}))];
         second.extend(turn("09:30:10", 8, "CHARLIE"));
         home.write(&name(folder, "09:30:00", &format!("{THREAD}_{SECOND}")), lines(&second));
         let second_base = base(SECOND, 14, lines(&second).len());
@@ -222,7 +222,7 @@ mod codex {
         // Lines are numbered throughout.
         let (events, _) = home.events(&row);
         assert!(events.is_sorted_by_key(|event| event.line), "{events:#?}");
-        assert_eq!(events.last().unwrap().line, 27);
+        assert_eq!(events.last().unwrap().line, 26);
     }
 
     #[test]
@@ -255,8 +255,9 @@ mod codex {
     #[test]
     fn turns_that_were_rolled_back_are_taken_back() {
         let home = Home::new();
-        let rolled_back =
-            |time, turns| record(time, 0, "event_msg", json!({"type": "thread_rolled_back", "num_turns": turns}));
+        let rolled_back = |time, turns| {
+            record(time, 0, "event_msg", json!({"type": "thread_rolled_back", "num_turns": turns}))
+        };
         let mut rows = vec![meta("09:00:00", 0, THREAD, json!({}))];
         rows.extend(turn("09:00:10", 1, "ALPHA"));
         rows.extend(turn("09:01:10", 1, "BRAVO"));
@@ -276,9 +277,11 @@ mod codex {
     #[test]
     fn names_come_from_every_place_in_which_a_thread_is_named() {
         let home = Home::new();
-        let ids = ["a", "b", "c", "d", "e"].map(|letter| format!("019a{letter}104-0000-7000-8000-0000000000a1"));
+        let ids =
+            ["a", "b", "c", "d", "e"].map(|letter| format!("019a{letter}104-0000-7000-8000-0000000000a1"));
         for (id, prompt) in ids.iter().zip(["hi", "audit the cron entries", "go on", "write them", "again"]) {
-            let folder = if prompt.starts_with("audit") { "archived_sessions" } else { "sessions/2026/11/20" };
+            let folder =
+                if prompt.starts_with("audit") { "archived_sessions" } else { "sessions/2026/11/20" };
             let mut rows = vec![meta("09:00:00", 0, id, json!({}))];
             rows.extend(turn("09:00:10", 1, prompt));
             if prompt == "write them" {
@@ -385,8 +388,7 @@ mod claude {
     #[test]
     fn copies_of_a_conversation_count_and_are_found_once() {
         let home = Home::new();
-        let (branch, copy) =
-            ("07200000-aaaa-4000-8000-000000000002", "07300000-aaaa-4000-8000-000000000003");
+        let (branch, copy) = ("07200000-aaaa-4000-8000-000000000002", "07300000-aaaa-4000-8000-000000000003");
         home.write(&path(FIRST), lines(&conversation(FIRST)));
         // A branch may hold each record twice.
         let mut rows = Vec::new();
@@ -437,10 +439,12 @@ mod claude {
     #[test]
     fn parallel_calls_and_summaries_are_not_taken_back() {
         let home = Home::new();
-        let call = |id: &str| json!([{"type": "tool_use", "id": id, "name": "Bash", "input": {"command": "ls"}}]);
+        let call =
+            |id: &str| json!([{"type": "tool_use", "id": id, "name": "Bash", "input": {"command": "ls"}}]);
         let result = |id: &str, parent: &str, call: &str| {
             let mut row = user(FIRST, id, Some(parent), "09:02:00", "");
-            row["message"]["content"] = json!([{"type": "tool_result", "tool_use_id": call, "content": "ok"}]);
+            row["message"]["content"] =
+                json!([{"type": "tool_result", "tool_use_id": call, "content": "ok"}]);
             row
         };
         let mut rows = conversation(FIRST);
@@ -454,12 +458,20 @@ mod claude {
                 "isSidechain": false, "uuid": id, "timestamp": at("09:03:00"), "compactMetadata": metadata})
         };
         rows.push(boundary(json!({"trigger": "manual"}), "k1", "m5"));
-        rows.push(with(user(FIRST, "k2", Some("k1"), "09:03:00", "So far."), "isCompactSummary", json!(true)));
+        rows.push(with(
+            user(FIRST, "k2", Some("k1"), "09:03:00", "So far."),
+            "isCompactSummary",
+            json!(true),
+        ));
         rows.push(user(FIRST, "m6", Some("k2"), "09:04:00", "HOOPOE"));
         rows.push(user(FIRST, "m7", Some("m6"), "09:05:00", "JAEGER"));
         // "Summarize from here": JAEGER was summarised, not taken back.
         rows.push(boundary(json!({"messagesSummarized": 1}), "k3", "m6"));
-        rows.push(with(user(FIRST, "k4", Some("k3"), "09:06:00", "So far."), "isCompactSummary", json!(true)));
+        rows.push(with(
+            user(FIRST, "k4", Some("k3"), "09:06:00", "So far."),
+            "isCompactSummary",
+            json!(true),
+        ));
         rows.push(user(FIRST, "m8", Some("k4"), "09:07:00", "KESTREL"));
         home.write(&path(FIRST), lines(&rows));
         assert_eq!(home.birds(FIRST), "FULMAR GANNET HOOPOE JAEGER KESTREL");
@@ -529,13 +541,14 @@ mod others {
     #[test]
     fn a_resumed_session_of_gemini_is_one_whatever_its_second_file_has() {
         let id = "aaaa1111-0000-4000-8000-000000000015";
-        let head = |time: &str| {
-            json!({"sessionId": id, "startTime": at(time), "lastUpdated": at(time), "kind": "main"})
-        };
-        let message = |name: &str, time: &str, kind: &str, text: &str| {
-            json!({"id": name, "timestamp": at(time), "type": kind, "content": [{"text": text}]})
-        };
-        let context = message("g0", "09:00:01", "user", "<session_context>\nThis is the Gemini CLI.\n</session_context>");
+        let head = |time: &str| json!({"sessionId": id, "startTime": at(time), "lastUpdated": at(time), "kind": "main"});
+        let message = |name: &str, time: &str, kind: &str, text: &str| json!({"id": name, "timestamp": at(time), "type": kind, "content": [{"text": text}]});
+        let context = message(
+            "g0",
+            "09:00:01",
+            "user",
+            "<session_context>\nThis is the Gemini CLI.\n</session_context>",
+        );
         let older = [
             head("09:00:00"),
             json!({"$set": {"messages": [context, message("g1", "09:00:02", "user", "MARTIN"),
@@ -546,7 +559,8 @@ mod others {
             json!({"$set": {"lastUpdated": at("09:05:06"), "summary": "Move a nightly job to noon"}}),
         ];
         let chats = "gemini/tmp/work/chats";
-        let stub_with_context = [head("10:15:00"), message("h0", "10:15:01", "user", "<session_context>\nx\n</session_context>")];
+        let stub_with_context =
+            [head("10:15:00"), message("h0", "10:15:01", "user", "<session_context>\nx\n</session_context>")];
         let mut continued = older.to_vec();
         continued.push(message("g7", "10:20:00", "user", "STARLING"));
         let cases: [(&[Value], &[Value], &str); 4] = [
@@ -573,9 +587,7 @@ mod others {
     #[test]
     fn a_compressed_conversation_of_gemini_is_still_there() {
         let home = Home::new();
-        let message = |name: &str, kind: &str, text: &str| {
-            json!({"id": name, "timestamp": at("09:00:00"), "type": kind, "content": [{"text": text}]})
-        };
+        let message = |name: &str, kind: &str, text: &str| json!({"id": name, "timestamp": at("09:00:00"), "type": kind, "content": [{"text": text}]});
         let rows = [
             json!({"sessionId": "bbbb1111-0000-4000-8000-000000000015", "startTime": at("09:00:00")}),
             message("1", "user", "MARTIN"),
@@ -623,7 +635,10 @@ mod others {
         for (name, bird) in [
             ("0c000001-aaaa-4000-8000-000000000001.jsonl", "RUFF"),
             ("0c000001-aaaa-4000-8000-000000000001.jsonl.reset.2026-11-19T00-00-00Z", "OLD"),
-            ("0c000001-aaaa-4000-8000-000000000001.checkpoint.0c000009-aaaa-4000-8000-000000000009.jsonl", "COPY"),
+            (
+                "0c000001-aaaa-4000-8000-000000000001.checkpoint.0c000009-aaaa-4000-8000-000000000009.jsonl",
+                "COPY",
+            ),
             ("0c000001-aaaa-4000-8000-000000000001.jsonl.bak", "COPY"),
             ("0c000002-aaaa-4000-8000-000000000002.jsonl.reset.2026-11-19T00-00-00Z", "SHRIKE"),
         ] {

@@ -36,7 +36,7 @@ pub(crate) struct SessionFacts {
     pub(crate) model: Option<String>,
     /// Milliseconds since the epoch; the first event's time if absent.
     pub(crate) created_at: Option<i64>,
-    /// Milliseconds since the epoch; the file's time if absent.
+    /// Milliseconds since the epoch; the last event's time if absent.
     pub(crate) updated_at: Option<i64>,
     /// Of the lines so far.
     pub(crate) tokens: Option<u64>,
@@ -50,8 +50,6 @@ pub(crate) struct SessionFacts {
     pub(crate) archived: bool,
     /// Id of the session that it is a fork, a branch or a copy of.
     pub(crate) continues: Option<String>,
-    /// Milliseconds since the epoch: the newest time in the lines so far.
-    pub(crate) last_at: Option<i64>,
 }
 
 /// Decodes the lines of one log: repairs those that a crash has damaged, and marks the events that were taken back.
@@ -128,22 +126,25 @@ impl LogDecoder {
 /// last one. Returns whether anything else is left over.
 pub(super) fn records(line: &str) -> (Vec<&str>, bool) {
     let (mut records, mut is_broken) = (Vec::new(), false);
-    let mut rest = line;
+    // Control characters, which JSON forbids in texts, do not hide where an object ends. Each stays one byte.
+    let spaced = line.replace(|letter| letter < ' ', " ");
+    let mut at = 0;
     for _ in 0..limits::GLUED_RECORDS {
-        rest = rest.trim_start_matches(|letter: char| letter == '\u{feff}' || letter <= ' ');
+        let rest = spaced[at..].trim_start_matches(['\u{feff}', ' ']);
+        at = spaced.len() - rest.len();
         if rest.is_empty() {
             return (records, is_broken);
         }
         if let Some(end) = object_end(rest) {
-            records.push(&rest[..end]);
-            rest = &rest[end..];
+            records.push(&line[at..at + end]);
+            at += end;
             continue;
         }
         is_broken = true;
         // Objects inside of the broken record are whole, too: the next record is followed by nothing else.
         let starts = rest.match_indices("{\"").map(|(at, _)| at).filter(|at| *at > 0);
         match starts.take(limits::GLUED_RECORDS).find(|at| is_records(&rest[*at..])) {
-            Some(at) => rest = &rest[at..],
+            Some(start) => at += start,
             None => return (records, is_broken),
         }
     }
@@ -168,7 +169,8 @@ mod tests {
 
     #[test]
     fn whole_records_in_a_damaged_line_are_found() {
-        let rows: [(&str, &[&str], bool); 9] = [
+        let rows: [(&str, &[&str], bool); 10] = [
+            ("{\"a\":1}\0{\"b\":\"\0\"}", &["{\"a\":1}", "{\"b\":\"\0\"}"], false),
             (r#"{"a":1}{"b":2}"#, &[r#"{"a":1}"#, r#"{"b":2}"#], false),
             (r#"{"a":1} {"b":2}"#, &[r#"{"a":1}"#, r#"{"b":2}"#], false),
             (r#"{"a":{"c":1},"text":"cut {"b":{"d":2}}"#, &[r#"{"b":{"d":2}}"#], true),

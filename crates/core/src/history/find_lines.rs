@@ -25,8 +25,7 @@ impl History {
         self.check(transcript)?;
         let pattern = Pattern::new(&regex::escape(text))
             .map_err(|reason| io::Error::new(io::ErrorKind::InvalidInput, reason))?;
-        let mut decoder =
-            LogDecoder::new(self.decoder(transcript, budget)?, TakenBack::default());
+        let mut decoder = LogDecoder::new(self.decoder(transcript, budget)?, TakenBack::default());
         let mut lines = Lines::new(self.open(transcript)?, limits::LINE, u64::MAX);
         let mut found = Vec::new();
         while let Some(line) = lines.next(budget)? {

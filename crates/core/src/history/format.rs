@@ -72,7 +72,8 @@ pub(crate) trait Format: Debug + Sync {
     fn summarise(&self, file: &LogFile, locate: Locate<'_>, budget: &Budget) -> Summarised {
         let decoder = self.decoder(file.files(), locate, budget);
         let log = self.open(file.files()).map(|log| {
-            let taken_back = log.taken_back().or(|| self.taken_back(file.files(), 0..limits::SUMMARY_WHOLE, budget));
+            let taken_back =
+                log.taken_back().or(|| self.taken_back(file.files(), 0..limits::SUMMARY_WHOLE, budget));
             (log, taken_back)
         });
         summary::summarise(self.provider(), file, log, decoder, budget)

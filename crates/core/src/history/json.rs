@@ -63,7 +63,10 @@ impl<'a> Node<'a> {
             Self::Text(text) => Node::Text(Cow::Owned(text.into_owned())),
             Self::List(items) => Node::List(items.into_iter().map(Node::into_owned).collect()),
             Self::Object(fields) => Node::Object(
-                fields.into_iter().map(|(key, value)| (Cow::Owned(key.into_owned()), value.into_owned())).collect(),
+                fields
+                    .into_iter()
+                    .map(|(key, value)| (Cow::Owned(key.into_owned()), value.into_owned()))
+                    .collect(),
             ),
         }
     }

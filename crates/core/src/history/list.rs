@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{budget::Budget, limits::history as limits, parallel};
 use std::{
+    cmp::Reverse,
     collections::{HashMap, HashSet},
     path::{Path, PathBuf},
     sync::OnceLock,
@@ -65,8 +66,9 @@ impl History {
         let mut found = self.read_all(&all.collect::<Vec<_>>(), query.all, &budget);
         found.timed_out |= timed_out;
         found.rows.sort_by(|a, b| {
-            let place = |row: &Transcript| (row.provider, row.archived);
-            (b.updated_at, place(a), &a.id).cmp(&(a.updated_at, place(b), &b.id))
+            let order = |row: &Transcript| (row.archived, Reverse(row.changed_at));
+            let newest = b.updated_at.cmp(&a.updated_at);
+            newest.then_with(|| (a.provider, &a.id, order(a)).cmp(&(b.provider, &b.id, order(b))))
         });
         // A restored or archived log may exist twice; the one with the newest record is the session.
         let mut seen = HashSet::new();
@@ -145,7 +147,8 @@ impl History {
             for found in *logs {
                 match remembered.get(&found.file.path) {
                     Some((stamp, row)) if *stamp == found.file.stamp => {
-                        listing.rows.push(Transcript { size: stamp.size, ..row.clone() });
+                        let changed_at = found.file.changed_at();
+                        listing.rows.push(Transcript { size: stamp.size, changed_at, ..row.clone() });
                     }
                     _ => unknown.push(*found),
                 }
@@ -223,7 +226,8 @@ fn name_originals(rows: &mut [Transcript]) {
     }
     for same in copies.into_values().filter(|same| same.len() > 1) {
         let ended = |at: &&usize| (rows[**at].updated_at, rows[**at].id.clone());
-        let Some(&original) = same.iter().filter(|at| rows[**at].continues.is_none()).min_by_key(ended) else {
+        let Some(&original) = same.iter().filter(|at| rows[**at].continues.is_none()).min_by_key(ended)
+        else {
             continue;
         };
         let id = rows[original].id.clone();

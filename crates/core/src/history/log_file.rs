@@ -20,6 +20,8 @@ pub(crate) struct LogFile {
     pub(crate) earlier: Vec<PathBuf>,
     /// State of the files when they were found: their bytes, and the newest change.
     pub(crate) stamp: FileStamp,
+    /// The agent itself says when the session changed, so `stamp` is not the time of a file.
+    pub(crate) is_dated: bool,
     /// Id of the session, from the file's name.
     pub(crate) id: String,
     pub(crate) subagent: bool,
@@ -31,7 +33,7 @@ impl LogFile {
     pub(crate) fn stat(path: PathBuf, id: &str, subagent: bool, archived: bool) -> Option<Self> {
         let metadata = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file)?;
         let stamp = FileStamp { size: metadata.len(), mtime_ns: changed_at(&metadata)? };
-        Some(Self { path, earlier: vec![], stamp, id: id.to_owned(), subagent, archived })
+        Some(Self { path, earlier: vec![], stamp, is_dated: false, id: id.to_owned(), subagent, archived })
     }
 
     /// Joins the files of one session, oldest first; `None` without files.
@@ -54,7 +56,15 @@ impl LogFile {
         let is_name = matches!(parts.next(), Some(Component::Normal(name)) if name == id);
         let path = database.join(id);
         let id = id.to_owned();
-        is_name.then_some(Self { path, earlier: vec![], stamp, id, subagent, archived: false })
+        is_name.then_some(Self {
+            path,
+            earlier: vec![],
+            stamp,
+            is_dated: true,
+            id,
+            subagent,
+            archived: false,
+        })
     }
 
     /// Splits the path of a session inside of a database.
@@ -74,6 +84,7 @@ impl LogFile {
             path: transcript.file_path.clone(),
             earlier: transcript.earlier.clone(),
             stamp: FileStamp { size: 0, mtime_ns: transcript.updated_at.saturating_mul(1_000_000) },
+            is_dated: true,
             id: id.clone(),
             subagent,
             archived,
@@ -81,7 +92,7 @@ impl LogFile {
     }
 
     /// Returns the time of the last change, in milliseconds since the epoch.
-    pub(crate) fn updated_at(&self) -> i64 {
+    pub(crate) fn changed_at(&self) -> i64 {
         self.stamp.mtime_ns.div_euclid(1_000_000)
     }
 
@@ -96,10 +107,11 @@ impl LogFile {
             branch: None,
             model: None,
             created_at: None,
-            updated_at: self.updated_at(),
+            updated_at: self.changed_at(),
             file_path: self.path.clone(),
             earlier: self.earlier.clone(),
             size: self.stamp.size,
+            changed_at: self.changed_at(),
             user_turns: None,
             tokens: None,
             hidden: self.subagent || self.archived,

@@ -1,13 +1,13 @@
 //! Reads a transcript in parts: from its end upwards, around a line, or what was appended.
 
 use super::{
+    decoder::LogDecoder,
     event::Event,
     images::{TranscriptImage, images},
-    decoder::LogDecoder,
-    lines::{LogLine, Lines, OpenLog},
-    taken_back::TakenBack,
+    lines::{Lines, LogLine, OpenLog},
     logs::History,
     read::line_ends,
+    taken_back::TakenBack,
     transcript::Transcript,
 };
 use crate::{budget::Budget, limits::history as limits};

@@ -182,8 +182,7 @@ impl History {
                             if hit.before.len() >= query.context {
                                 break;
                             }
-                            let line =
-                                LogLine { number: *number, offset: *offset, bytes, complete: true };
+                            let line = LogLine { number: *number, offset: *offset, bytes, complete: true };
                             let events = decoder.line(&line).counted(with_copies);
                             fill_before(&mut hit, events.iter().flat_map(said), query);
                         }

@@ -117,7 +117,8 @@ impl Summary {
         row.branch = facts.branch;
         row.model = facts.model;
         row.created_at = facts.created_at.or(self.first_at);
-        row.updated_at = facts.updated_at.or(facts.last_at).or(self.last_at).unwrap_or(row.updated_at);
+        row.updated_at =
+            facts.updated_at.or(self.last_at.filter(|_| !file.is_dated)).unwrap_or(row.updated_at);
         row.user_turns = whole.then_some(self.prompts);
         row.tokens = facts.total_tokens.or(facts.tokens.filter(|_| whole));
         row.subagent |= facts.subagent;

@@ -18,9 +18,9 @@ impl TakenBack {
         }
         let first = self.ranges.partition_point(|known| known.end < range.start);
         let last = self.ranges.partition_point(|known| known.start <= range.end);
-        let joined = self.ranges[first..last].iter().fold(range, |sum, known| {
-            sum.start.min(known.start)..sum.end.max(known.end)
-        });
+        let joined = self.ranges[first..last]
+            .iter()
+            .fold(range, |sum, known| sum.start.min(known.start)..sum.end.max(known.end));
         self.ranges.splice(first..last, [joined]);
     }
 
@@ -53,6 +53,8 @@ pub(crate) enum Parent {
     Id(u64),
     /// The record before it in the log.
     Previous,
+    /// An answer that follows nothing: the log does not say what follows what.
+    Missing,
     /// None: the conversation starts with it.
     None,
 }
@@ -65,11 +67,12 @@ pub(crate) fn beside_the_path(links: &[Link], is_prompt: &mut dyn FnMut(&Link) -
         // A copy of a session may hold a record twice.
         places.entry(link.id).or_insert(at);
     }
+    let is_tree = links.iter().all(|link| link.parent != Parent::Missing);
     let parent_of = |at: usize| match links[at].parent {
-        Parent::None => None,
+        Parent::None if is_tree => None,
         // A parent that is not in this part of the log, or comes later, says nothing.
         Parent::Id(id) => places.get(&id).copied().filter(|place| *place < at).or(at.checked_sub(1)),
-        Parent::Previous => at.checked_sub(1),
+        Parent::Previous | Parent::Missing | Parent::None => at.checked_sub(1),
     };
     let mut on_path = vec![false; links.len()];
     let mut at = links.len().checked_sub(1);
@@ -117,12 +120,14 @@ mod tests {
             taken_back.add(range);
         }
         assert_eq!(taken_back.ranges, [5..8, 10..25, 30..50]);
-        for (offset, expected) in [(4, false), (5, true), (8, false), (10, true), (24, true), (25, false), (49, true), (50, false)] {
+        for (offset, expected) in
+            [(4, false), (5, true), (8, false), (10, true), (24, true), (25, false), (49, true), (50, false)]
+        {
             assert_eq!(taken_back.contains(offset), expected, "{offset}");
         }
     }
 
-    /// Makes records of ten bytes each, from `id<parent` where `-` is no parent and `^` the previous record. Prompts have
+    /// Makes records of ten bytes each, from `id<parent` where `-` is no parent, `^` the previous record and `?` a missing one. Prompts have
     /// capital ids. Returns the ids that were taken back.
     fn taken(log: &str) -> String {
         let letter = |letter: char| u64::from(letter.to_ascii_lowercase());
@@ -135,6 +140,7 @@ mod tests {
                 let parent = match letters.nth(1).unwrap() {
                     '-' => Parent::None,
                     '^' => Parent::Previous,
+                    '?' => Parent::Missing,
                     parent => Parent::Id(letter(parent)),
                 };
                 Link { line: at as u64 * 10..at as u64 * 10 + 10, id: letter(id), parent }
@@ -168,6 +174,8 @@ mod tests {
             ("A<- A<- b<A b<A C<b d<C", ""),
             ("A<- A<- b<A b<A C<b C<b E<b E<b", "CC"),
             ("A<A", ""),
+            // Not a tree.
+            ("A<- b<? C<- d<?", ""),
         ] {
             assert_eq!(taken(log), expected, "{log}");
         }

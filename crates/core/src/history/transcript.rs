@@ -170,6 +170,9 @@ pub struct Transcript {
     /// Bytes of its files; in a database, a number that changes with the session.
     #[serde(skip)]
     pub size: u64,
+    /// Last change of its files, in milliseconds since the epoch.
+    #[serde(skip)]
+    pub changed_at: i64,
     /// Number of prompts that were not taken back, if the whole file was read.
     pub user_turns: Option<u64>,
     /// Tokens used, if logged.

@@ -45,12 +45,7 @@ impl Tree {
         self.read(files, range, budget).unwrap_or_default()
     }
 
-    fn read(
-        &self,
-        files: SessionFiles<'_>,
-        range: Range<u64>,
-        budget: &Budget,
-    ) -> io::Result<TakenBack> {
+    fn read(&self, files: SessionFiles<'_>, range: Range<u64>, budget: &Budget) -> io::Result<TakenBack> {
         let mut log = lines::open_all(files)?;
         let end = log.seek(SeekFrom::End(0))?.unwrap_or(range.end).min(range.end);
         let from = range.start.max(end.saturating_sub(limits::TAKEN_BACK));
@@ -63,7 +58,9 @@ impl Tree {
             let next = start + line.bytes.len() as u64 + 1;
             links.push(Link { line: start..next, id: place.id, parent: place.parent });
         }
-        let is_chain = |pair: &[Link]| matches!(pair[1].parent, Parent::Previous) || pair[1].parent == Parent::Id(pair[0].id);
+        let is_chain = |pair: &[Link]| {
+            matches!(pair[1].parent, Parent::Previous) || pair[1].parent == Parent::Id(pair[0].id)
+        };
         if links.windows(2).all(is_chain) {
             return Ok(TakenBack::default());
         }

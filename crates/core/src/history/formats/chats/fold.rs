@@ -196,7 +196,8 @@ mod tests {
     /// Returns the lines, those that were taken back with a dash.
     fn folded(files: &[&str]) -> String {
         let folder = tempfile::tempdir().unwrap();
-        let paths: Vec<_> = (0..files.len()).map(|at| folder.path().join(format!("session-{at}.jsonl"))).collect();
+        let paths: Vec<_> =
+            (0..files.len()).map(|at| folder.path().join(format!("session-{at}.jsonl"))).collect();
         for (path, text) in paths.iter().zip(files) {
             std::fs::write(path, text).unwrap();
         }
@@ -229,7 +230,10 @@ mod tests {
             (&[first, set], &format!("{{\"id\":\"1\",\"v\":1}}\n{{\"id\":\"9\"}}\n{set}\n")),
             (&["{\"sessionId\":\"s\"}", first], "{\"id\":\"1\",\"v\":1}\n{\"sessionId\":\"s\"}\n"),
             (&["{", first], "{\"id\":\"1\",\"v\":1}\n{\n"),
-            (&[&format!("{{\"id\":\"cut{first}")], "{\"id\":\"1\",\"v\":1}\n{\"id\":\"cut{\"id\":\"1\",\"v\":1}\n"),
+            (
+                &[&format!("{{\"id\":\"cut{first}")],
+                "{\"id\":\"1\",\"v\":1}\n{\"id\":\"cut{\"id\":\"1\",\"v\":1}\n",
+            ),
         ];
         for (lines, expected) in rows {
             assert_eq!(folded(&[&lines.join("\n")]), expected, "{lines:?}");
@@ -246,7 +250,12 @@ mod tests {
         let whole = format!("{stub}\n{{\"$set\":{{\"messages\":[{a},{b}]}}}}\n{c}\n");
         let ids = |files: &[&str]| {
             let lines = folded(files);
-            lines.lines().filter(|line| line.contains("content")).filter(|line| !line.contains("$set")).map(str::to_owned).collect::<Vec<_>>()
+            lines
+                .lines()
+                .filter(|line| line.contains("content"))
+                .filter(|line| !line.contains("$set"))
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
         };
         let older = format!("{a}\n{b}\n");
         assert_eq!(ids(&[&older, stub]), [a.clone(), b.clone()]);

@@ -17,10 +17,13 @@ fn place(line: &Node<'_>) -> Option<Place> {
     let is_boundary = line.text("subtype") == Some("compact_boundary") || line.flag("isCompactSummary");
     let parent = match tree::parent(line, "parentUuid") {
         // Turns that were summarised were not taken back, though the conversation goes on beside them.
-        Parent::None if is_boundary => match line.get("compactMetadata").and_then(|it| it.get("messagesSummarized")) {
-            Some(_) => Parent::Previous,
-            None => tree::parent(line, "logicalParentUuid"),
-        },
+        Parent::None if is_boundary => {
+            match line.get("compactMetadata").and_then(|it| it.get("messagesSummarized")) {
+                Some(_) => Parent::Previous,
+                None => tree::parent(line, "logicalParentUuid"),
+            }
+        }
+        Parent::None if line.text("type") == Some("assistant") => Parent::Missing,
         Parent::None if !is_prompt(line) => Parent::Previous,
         parent => parent,
     };

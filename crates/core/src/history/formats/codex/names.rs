@@ -56,7 +56,8 @@ fn stored(database: &Path) -> HashMap<String, OutsideName> {
             let (name, title) = (text(row, 1)?, text(row, 2)?);
             let prompts = [text(row, 3)?, text(row, 4)?];
             let is_prompt = |title: &String| {
-                let is_start = |prompt: &String| !prompt.is_empty() && prompt.trim().starts_with(title.trim());
+                let is_start =
+                    |prompt: &String| !prompt.is_empty() && prompt.trim().starts_with(title.trim());
                 prompts.iter().flatten().any(is_start)
             };
             let name = title::given(name.as_deref());

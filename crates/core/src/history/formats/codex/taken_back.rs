@@ -121,7 +121,9 @@ fn rolled_back(
     let mut in_prompt = false;
     while let Some(line) = lines.next(budget)? {
         let text = line.text();
-        let Some(node) = Node::parse_object(&text).filter(|_| !taken_back.contains(line.offset)) else { continue };
+        let Some(node) = Node::parse_object(&text).filter(|_| !taken_back.contains(line.offset)) else {
+            continue;
+        };
         if let Some(count) = record::rolled_back(&node) {
             let kept = turns.len().saturating_sub(usize::try_from(count).unwrap_or(usize::MAX));
             if let Some(first) = turns.get(kept) {

@@ -46,7 +46,10 @@ fn place(entry: &Node<'_>) -> Option<Place> {
 
 fn place_after_previous(entry: &Node<'_>) -> Option<Place> {
     let place = place(entry)?;
-    Some(Place { parent: if place.parent == Parent::None { Parent::Previous } else { place.parent }, ..place })
+    Some(Place {
+        parent: if place.parent == Parent::None { Parent::Previous } else { place.parent },
+        ..place
+    })
 }
 
 fn is_prompt(entry: &Node<'_>) -> bool {

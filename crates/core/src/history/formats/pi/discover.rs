@@ -39,7 +39,10 @@ fn logs(folder: &Path, with_put_away: bool, budget: &Budget, files: &mut Vec<Log
             _ => {}
         }
     }
-    put_away.retain(|file: &LogFile| found.iter().all(|other: &LogFile| other.id != file.id));
+    // Of a session that was put away several times, the last reset counts.
+    put_away.sort_by(|a: &LogFile, b: &LogFile| (&a.id, &b.path).cmp(&(&b.id, &a.path)));
+    put_away.dedup_by(|a, b| a.id == b.id);
+    put_away.retain(|file| found.iter().all(|other: &LogFile| other.id != file.id));
     files.append(&mut found);
     files.append(&mut put_away);
 }
