@@ -8,7 +8,7 @@ use anyhow::Context;
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    history::{Event, EventKind, Query, SearchMatch, SearchQuery, Span, Transcript},
+    history::{Event, EventKind, Outcome, Query, SearchMatch, SearchQuery, Span, Transcript},
     tool::Limits,
 };
 use serde_json::{Value, json};
@@ -102,9 +102,17 @@ fn show(id: &str, limit: usize, json: bool) -> anyhow::Result<ExitCode> {
     }
     output::line(output::printable(row.title.as_deref().unwrap_or("(no title)")))?;
     output::line(format_args!("{} {} {}", row.provider.display_name(), row.id, row.file_path.display()))?;
+    if let Some(original) = &row.continues {
+        output::line(format_args!("Continues session {}", output::printable(original)))?;
+    }
     for event in &events {
         let words = output::printable(&output::first_words(&event_words(event), EVENT_CHARS));
-        output::line(format_args!("{:>6}  {:<12} {words}", event.line, event.kind.as_str()))?;
+        let taken_back = if event.taken_back { "(taken back) " } else { "" };
+        output::line(format_args!("{:>6}  {:<12} {taken_back}{words}", event.line, event.kind.as_str()))?;
+    }
+    if end.bad_lines > 0 {
+        let lines = if end.bad_lines == 1 { "line" } else { "lines" };
+        output::warn(&format!("{} {lines} of this session could not be read", end.bad_lines));
     }
     if events.len() == limit {
         output::warn(&format!("the first {limit} events; --limit shows more"));
@@ -113,16 +121,25 @@ fn show(id: &str, limit: usize, json: bool) -> anyhow::Result<ExitCode> {
 }
 
 fn event_words(event: &Event) -> String {
+    let outcome = match event.action.outcome {
+        Some(Outcome::Exit(0)) | None => String::new(),
+        Some(Outcome::Exit(code)) => format!("exit code {code} "),
+        Some(Outcome::NotRun) => "not run ".to_owned(),
+    };
     match &event.kind {
-        EventKind::ToolCall { name } => format!("{name} {}", event.text),
-        _ => event.text.clone(),
+        EventKind::ToolCall { name } => format!("{name} {outcome}{}", event.text),
+        EventKind::CommandEnd => {
+            format!("{outcome}{}", event.action.command.as_deref().unwrap_or_default())
+        }
+        _ => format!("{outcome}{}", event.text),
     }
 }
 
 fn event_json(event: &Event) -> Value {
     let files: Vec<_> = event.files.iter().map(|file| &file.path).collect();
     json!({"type": event.kind.as_str(), "lineNumber": event.line, "timestamp": event.timestamp,
-        "content": event_words(event), "files": files, "sidechain": event.sidechain, "copied": event.copied})
+        "content": event_words(event), "files": files, "sidechain": event.sidechain, "copied": event.copied,
+        "takenBack": event.taken_back})
 }
 
 fn search(pattern: &str, whole_logs: bool, filter: &Filter) -> anyhow::Result<ExitCode> {

@@ -24,6 +24,13 @@ pub(crate) mod history {
     pub(crate) const CHUNK: usize = 64 << 10;
     /// Bytes of a line; longer ones are images or dumps.
     pub(crate) const LINE: usize = 1 << 20;
+    /// Records that may have been glued to one line, and attempts to find the next after a broken one.
+    pub(crate) const GLUED_RECORDS: usize = 64;
+    /// Bytes before the end of a log in which turns that were taken back are looked for: some 30 ms. Earlier ones stay as
+    /// they are.
+    pub(crate) const TAKEN_BACK: u64 = 64 << 20;
+    /// Bytes of a record in which its parent is named: agents write it first.
+    pub(crate) const TREE_HEAD: usize = 512;
     /// The same where a session is shown to a person: a prompt with a screenshot is one line.
     pub(crate) const SHOWN_LINE: usize = 8 << 20;
     /// Bytes between the head and the tail of a log for counting lines, and bytes per read.
@@ -37,6 +44,8 @@ pub(crate) mod history {
     pub(crate) const MANIFEST: u64 = 1 << 20;
     /// Ids of messages that number the lines of a document; a larger id is not a counter.
     pub(crate) const NUMBERED: usize = 1 << 20;
+    /// Bytes of a chat of Gemini CLI in which its session is named.
+    pub(crate) const CHAT_HEAD: u64 = 4 << 10;
     /// Time that an agent's lock on its database is waited for: an agent's own changes take less, a migration more.
     pub(crate) const DATABASE_BUSY: Duration = Duration::from_millis(250);
     /// Attempts at a database that changes while it is read.
@@ -69,8 +78,8 @@ pub(crate) mod history {
     pub(crate) const CLAUDE_MARKS: u64 = 4 << 20;
     /// Bytes of a Codex log examined to choose its streams.
     pub(crate) const CODEX_STREAMS: u64 = 4 << 20;
-    /// Bytes of a fork and of its parent examined for copied turns.
-    pub(crate) const CODEX_FORK: u64 = 8 << 20;
+    /// Bytes of a fork and of its original that are examined for copied lines.
+    pub(crate) const COPIED: u64 = 8 << 20;
     /// Bytes of Codex's thread names: room for 25,000 rows of about 150.
     pub(crate) const CODEX_NAMES: u64 = 4 << 20;
     pub(crate) const CODEX_NAME_LINE: usize = 64 << 10;

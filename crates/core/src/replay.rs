@@ -204,6 +204,7 @@ mod tests {
             action: Action::default(),
             sidechain: false,
             copied: false,
+            taken_back: false,
             origin: None,
         }
     }

@@ -86,8 +86,10 @@ impl Bench {
     }
 
     fn claude_line(&self, id: &str, at: usize, cwd: &str, line: &Value) -> Value {
+        // A session with a higher number is a newer one.
+        let minute = id.rsplit('-').next().and_then(|number| number.parse::<u32>().ok()).unwrap_or(0);
         let mut full = json!({"sessionId": id, "cwd": cwd, "uuid": format!("{id}-{at}"),
-            "timestamp": "2026-11-01T00:00:01.000Z", "type": "user"});
+            "timestamp": format!("2026-11-01T00:{minute:02}:01.000Z"), "type": "user"});
         match line {
             Value::Object(fields) => full.as_object_mut().unwrap().extend(fields.clone()),
             text => full["message"] = json!({"role": "user", "content": text}),
@@ -97,10 +99,11 @@ impl Bench {
 
     fn codex(&self, number: u32, minute: u64, cwd: &str, lines: &[Value]) -> String {
         let id = format!("0c0de000-0000-7000-8000-{number:012}");
-        let mut all = vec![json!({"timestamp": "2026-11-01T00:00:00.000Z", "type": "session_meta",
+        let at = format!("2026-11-01T00:{number:02}:01.000Z");
+        let mut all = vec![json!({"timestamp": at, "type": "session_meta",
             "payload": {"id": id, "cwd": cwd, "source": "cli"}})];
         all.extend(lines.iter().map(|line| match line {
-            Value::String(text) => json!({"timestamp": "2026-11-01T00:00:01.000Z", "type": "event_msg",
+            Value::String(text) => json!({"timestamp": at, "type": "event_msg",
                 "payload": {"type": "user_message", "message": text}}),
             line => line.clone(),
         }));

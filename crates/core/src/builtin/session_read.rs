@@ -71,6 +71,9 @@ fn run(context: &ToolContext<'_>, arguments: Arguments) -> Result<ToolOutput, To
     let end = context
         .history
         .read(&transcript, span, &budget, &mut |event| {
+            if event.taken_back {
+                return ControlFlow::Continue(());
+            }
             if !event.kind.is_conversation() {
                 return ControlFlow::Continue(());
             }

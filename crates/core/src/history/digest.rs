@@ -82,7 +82,7 @@ impl History {
 
 impl Digest {
     fn add(&mut self, event: Event, of_subagent: bool) {
-        if event.copied {
+        if event.copied || event.taken_back {
             return;
         }
         self.facts.add(&event);

@@ -21,6 +21,8 @@ pub struct Event {
     pub sidechain: bool,
     /// The line was copied from the continued session.
     pub copied: bool,
+    /// The user took the turn back: its agent no longer shows it.
+    pub taken_back: bool,
     /// Hash of the line's id, if lines have ids; copies in other files share it.
     pub origin: Option<u64>,
 }
@@ -37,6 +39,7 @@ impl Event {
             action: Action::default(),
             sidechain: false,
             copied: false,
+            taken_back: false,
             origin: None,
         }
     }

@@ -1,11 +1,12 @@
 //! Finds a text in one transcript, as a person who reads it would.
 
 use super::{
-    decoder::Decoder,
+    decoder::LogDecoder,
     event::{Event, EventKind},
     lines::Lines,
     logs::History,
     pattern::Pattern,
+    taken_back::TakenBack,
     transcript::Transcript,
 };
 use crate::{budget::Budget, limits::history as limits};
@@ -24,14 +25,14 @@ impl History {
         self.check(transcript)?;
         let pattern = Pattern::new(&regex::escape(text))
             .map_err(|reason| io::Error::new(io::ErrorKind::InvalidInput, reason))?;
-        let mut decoder: Box<dyn Decoder> = self.decoder(transcript, budget)?;
+        let mut decoder = LogDecoder::new(self.decoder(transcript, budget)?, TakenBack::default());
         let mut lines = Lines::new(self.open(transcript)?, limits::LINE, u64::MAX);
         let mut found = Vec::new();
         while let Some(line) = lines.next(budget)? {
             if !pattern.may_match(line.bytes) {
                 continue;
             }
-            let events = decoder.line(&line.text(), line.number).unwrap_or_default();
+            let events = decoder.line(&line).events;
             if events.iter().any(|event| is_shown(event) && has(event, &pattern)) {
                 if found.len() == limit {
                     return Ok((found, true));

@@ -4,18 +4,28 @@ use super::{
     decoder::Decoder,
     environment::Environment,
     lines::{self, OpenLog},
-    log_file::{Locate, LogFile, Summarised},
+    log_file::{Locate, LogFile, SessionFiles, Summarised},
     summary,
+    taken_back::TakenBack,
     tokens::UsageOf,
     transcript::Provider,
 };
-use crate::budget::Budget;
+use crate::{budget::Budget, limits::history as limits};
 use std::{
     collections::HashMap,
     fmt::Debug,
     io,
+    ops::Range,
     path::{Path, PathBuf},
 };
+
+/// A title that is stored outside of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OutsideName {
+    pub(crate) text: String,
+    /// The user gave it; otherwise one in the log counts more.
+    pub(crate) is_given: bool,
+}
 
 /// One agent's format. Readers never fail on a bad line: they skip and count it.
 pub(crate) trait Format: Debug + Sync {
@@ -43,19 +53,30 @@ pub(crate) trait Format: Debug + Sync {
     }
 
     /// Returns titles stored outside of the logs, by session id.
-    fn names(&self, _root: &Path) -> HashMap<String, String> {
+    fn names(&self, _root: &Path) -> HashMap<String, OutsideName> {
         HashMap::new()
     }
 
     /// Opens a session as lines, numbered as evidence names them.
-    fn open(&self, path: &Path) -> io::Result<OpenLog> {
-        lines::open(path)
+    fn open(&self, files: SessionFiles<'_>) -> io::Result<OpenLog> {
+        lines::open_all(files)
+    }
+
+    /// Returns the lines that the user took back, of those that begin in a range of byte offsets; none for formats that are
+    /// not lines, whose open log knows.
+    fn taken_back(&self, _files: SessionFiles<'_>, _range: Range<u64>, _budget: &Budget) -> TakenBack {
+        TakenBack::default()
     }
 
     /// Summarises a session from its head and tail.
     fn summarise(&self, file: &LogFile, locate: Locate<'_>, budget: &Budget) -> Summarised {
-        let decoder = self.decoder(&file.path, locate, budget);
-        summary::summarise(self.provider(), file, self.open(&file.path), decoder, budget)
+        let decoder = self.decoder(file.files(), locate, budget);
+        let log = self.open(file.files()).map(|log| {
+            let taken_back =
+                log.taken_back().or(|| self.taken_back(file.files(), 0..limits::SUMMARY_WHOLE, budget));
+            (log, taken_back)
+        });
+        summary::summarise(self.provider(), file, log, decoder, budget)
     }
 
     /// Returns how the usage is read, if the lines count tokens request by request.
@@ -63,12 +84,12 @@ pub(crate) trait Format: Debug + Sync {
         None
     }
 
-    /// Returns a decoder for the lines of the session at `path`.
-    fn decoder(&self, path: &Path, locate: Locate<'_>, budget: &Budget) -> Box<dyn Decoder>;
+    /// Returns a decoder for the lines of a session.
+    fn decoder(&self, files: SessionFiles<'_>, locate: Locate<'_>, budget: &Budget) -> Box<dyn Decoder>;
 
     /// Returns a decoder for single lines that are known to count. It may read less of the session
     /// than [`Format::decoder`], which has to tell which lines those are.
-    fn line_decoder(&self, path: &Path, budget: &Budget) -> Box<dyn Decoder> {
-        self.decoder(path, &|_| None, budget)
+    fn line_decoder(&self, files: SessionFiles<'_>, budget: &Budget) -> Box<dyn Decoder> {
+        self.decoder(files, &|_| None, budget)
     }
 }

@@ -1,7 +1,7 @@
 //! A JSON value that borrows from its line. Foreign formats change often, so nothing is typed: a field of the wrong
 //! type reads as absent. Secrets and images are dropped while parsing.
 
-use crate::{limits::history as limits, text::joined};
+use crate::{json_text::with_whole_characters, limits::history as limits, text::joined};
 use serde::{
     Deserialize, Deserializer,
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
@@ -40,8 +40,35 @@ pub(crate) enum Node<'a> {
 }
 
 impl<'a> Node<'a> {
+    /// Parses a JSON text. Bytes that do not belong to it are passed over: a byte order mark, NUL bytes at either end (left by
+    /// a crash), halves of surrogate pairs, and control characters in texts.
     pub(crate) fn parse(text: &'a str) -> Option<Self> {
-        serde_json::from_str(text).ok()
+        let text = text.trim_matches(['\u{feff}', '\0']);
+        serde_json::from_str(text).ok().or_else(|| {
+            let whole = with_whole_characters(text);
+            let has_controls = whole.bytes().any(|byte| byte < b' ');
+            let repaired = if has_controls { Cow::Owned(without_controls(&whole)) } else { whole };
+            if matches!(repaired, Cow::Borrowed(_)) {
+                return None;
+            }
+            serde_json::from_str::<Node<'_>>(&repaired).ok().map(Node::into_owned)
+        })
+    }
+
+    fn into_owned<'b>(self) -> Node<'b> {
+        match self {
+            Self::Null => Node::Null,
+            Self::Bool(value) => Node::Bool(value),
+            Self::Number(value) => Node::Number(value),
+            Self::Text(text) => Node::Text(Cow::Owned(text.into_owned())),
+            Self::List(items) => Node::List(items.into_iter().map(Node::into_owned).collect()),
+            Self::Object(fields) => Node::Object(
+                fields
+                    .into_iter()
+                    .map(|(key, value)| (Cow::Owned(key.into_owned()), value.into_owned()))
+                    .collect(),
+            ),
+        }
     }
 
     /// Parses one line that must be an object, as in every known log.
@@ -126,6 +153,16 @@ impl<'a> Node<'a> {
             _ => {}
         }
     }
+}
+
+/// Replaces control characters, which JSON allows between values only (tabs and line ends) or not at all.
+fn without_controls(json: &str) -> String {
+    let replace = |letter| match letter {
+        '\t' | '\n' | '\r' => ' ',
+        letter if letter < ' ' => char::REPLACEMENT_CHARACTER,
+        letter => letter,
+    };
+    json.chars().map(replace).collect()
 }
 
 /// Returns whether a text is binary data such as an image or a key.
@@ -231,6 +268,23 @@ mod tests {
         let node = Node::parse_object(&line).unwrap();
         assert_eq!(node.fields().len(), 2);
         assert!(node.fields().iter().all(|(_, value)| *value == Node::Null));
+    }
+
+    #[test]
+    fn bytes_that_do_not_belong_cost_nothing_else() {
+        for (json, expected) in [
+            ("\u{feff}{\"a\":\"x\"}", Some("x")),
+            ("\0\0{\"a\":\"x\"}\0\0", Some("x")),
+            (r#"{"a":"x \ud83d"}"#, Some("x \u{fffd}")),
+            ("{\"a\":\"x\0y\"}", Some("x\u{fffd}y")),
+            ("{\"a\":\"x\ty\"}", Some("x y")),
+            ("{\"a\":\"x\0y\\ude00\"}", Some("x\u{fffd}y\u{fffd}")),
+            ("{\"a\"\0:\"x\"}", None),
+            ("{\"a\":\"x\"", None),
+        ] {
+            let node = Node::parse_object(json);
+            assert_eq!(node.as_ref().and_then(|node| node.text("a")), expected, "{json:?}");
+        }
     }
 
     #[test]

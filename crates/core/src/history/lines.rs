@@ -1,6 +1,6 @@
 //! Reads a log line by line in bounded memory, plain or zstd; stops when the budget is spent.
 
-use super::file;
+use super::{file, joined::Joined, log_file::SessionFiles, taken_back::TakenBack};
 use crate::{budget::Budget, limits::history as limits};
 use std::{
     borrow::Cow,
@@ -164,8 +164,16 @@ pub(crate) enum OpenLog {
     Plain(File),
     /// Can only be read from the start.
     Zstd(zstd::stream::read::Decoder<'static, io::BufReader<File>>),
+    /// Several files, one after the other.
+    Joined(Joined),
     /// The records of a format that is not lines, a line each.
-    Records(io::Cursor<Vec<u8>>),
+    Records(Records),
+}
+
+/// The records of a session that is not lines.
+pub(crate) struct Records {
+    lines: io::Cursor<Vec<u8>>,
+    taken_back: TakenBack,
 }
 
 impl OpenLog {
@@ -173,9 +181,28 @@ impl OpenLog {
     pub(crate) fn seek(&mut self, to: SeekFrom) -> io::Result<Option<u64>> {
         match self {
             Self::Plain(file) => file.seek(to).map(Some),
-            Self::Records(records) => records.seek(to).map(Some),
+            Self::Joined(files) => files.seek(to).map(Some),
+            Self::Records(records) => records.lines.seek(to).map(Some),
             Self::Zstd(_) => Ok(None),
         }
+    }
+
+    /// Returns records, a line each, and which of them were taken back.
+    pub(crate) fn of_records(lines: Vec<u8>, taken_back: TakenBack) -> Self {
+        Self::Records(Records { lines: io::Cursor::new(lines), taken_back })
+    }
+
+    /// Returns the records that were taken back; none for files of lines, whose formats find them.
+    pub(crate) fn taken_back(&self) -> TakenBack {
+        match self {
+            Self::Records(records) => records.taken_back.clone(),
+            _ => TakenBack::default(),
+        }
+    }
+
+    /// Returns whether its lines stay where they are in the file.
+    pub(crate) fn is_file_of_lines(&self) -> bool {
+        matches!(self, Self::Plain(_) | Self::Joined(_))
     }
 
     /// Returns the log and its size in bytes. A compressed log is read into memory first.
@@ -184,7 +211,7 @@ impl OpenLog {
             Self::Zstd(mut decoder) => {
                 let mut bytes = Vec::new();
                 decoder.by_ref().take(limits::DOCUMENT).read_to_end(&mut bytes)?;
-                Self::Records(io::Cursor::new(bytes))
+                Self::of_records(bytes, TakenBack::default())
             }
             log => log,
         };
@@ -198,9 +225,18 @@ impl Read for OpenLog {
         match self {
             Self::Plain(file) => file.read(buffer),
             Self::Zstd(decoder) => decoder.read(buffer),
-            Self::Records(records) => records.read(buffer),
+            Self::Joined(files) => files.read(buffer),
+            Self::Records(records) => records.lines.read(buffer),
         }
     }
+}
+
+/// Opens the log of a session that is files of lines.
+pub(crate) fn open_all(files: SessionFiles<'_>) -> io::Result<OpenLog> {
+    if files.earlier.is_empty() {
+        return open(files.newest);
+    }
+    Joined::open(files.oldest_first()).map(OpenLog::Joined)
 }
 
 /// Opens a log. Codex compresses and decompresses cold logs at any time, so a missing log is looked up again under its

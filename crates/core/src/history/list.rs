@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{budget::Budget, limits::history as limits, parallel};
 use std::{
+    cmp::Reverse,
     collections::{HashMap, HashSet},
     path::{Path, PathBuf},
     sync::OnceLock,
@@ -61,14 +62,20 @@ impl History {
         let timed_out = budget.timed_out();
         let all =
             folders.iter().flat_map(|folder| folder.files.iter().map(move |file| Found { folder, file }));
-        let wanted = all.filter(|found| query.since.is_none_or(|since| found.file.updated_at() >= since));
         let budget = query.read_time.map_or_else(|| budget.clone(), |time| budget.sooner(time));
-        let mut found = self.read_all(&wanted.collect::<Vec<_>>(), query.all, &budget);
+        let mut found = self.read_all(&all.collect::<Vec<_>>(), query.all, &budget);
         found.timed_out |= timed_out;
-        found.rows.sort_by(|a, b| (b.updated_at, a.provider, &a.id).cmp(&(a.updated_at, b.provider, &b.id)));
-        // A resumed or restored log may exist twice; the newest is the session.
+        found.rows.sort_by(|a, b| {
+            let order = |row: &Transcript| (row.archived, Reverse(row.changed_at));
+            let newest = b.updated_at.cmp(&a.updated_at);
+            newest.then_with(|| (a.provider, &a.id, order(a)).cmp(&(b.provider, &b.id, order(b))))
+        });
+        // A restored or archived log may exist twice; the one with the newest record is the session.
         let mut seen = HashSet::new();
         found.rows.retain(|row| seen.insert((row.provider, row.id.clone())));
+        name_originals(&mut found.rows);
+        // A file may be newer than what is in it.
+        found.rows.retain(|row| query.since.is_none_or(|since| row.updated_at >= since));
         found
     }
 
@@ -140,7 +147,8 @@ impl History {
             for found in *logs {
                 match remembered.get(&found.file.path) {
                     Some((stamp, row)) if *stamp == found.file.stamp => {
-                        listing.rows.push(Transcript { size: stamp.size, ..row.clone() });
+                        let changed_at = found.file.changed_at();
+                        listing.rows.push(Transcript { size: stamp.size, changed_at, ..row.clone() });
                     }
                     _ => unknown.push(*found),
                 }
@@ -174,8 +182,9 @@ impl History {
             let Source { provider, format, root } = &logs[0].folder.source;
             let names = format.names(root);
             for row in listing.rows.iter_mut().filter(|row| !names.is_empty() && row.provider == *provider) {
-                if let Some(name) = names.get(&row.id) {
-                    row.title = Some(name.clone());
+                if let Some(name) = names.get(&row.id).filter(|name| name.is_given || !row.named) {
+                    row.title = Some(name.text.clone());
+                    row.named = true;
                 }
             }
         }
@@ -204,6 +213,28 @@ impl Folder {
 struct Found<'a> {
     folder: &'a Folder,
     file: &'a LogFile,
+}
+
+/// Completes which session each copy continues: copies share the first line of their original, which is the one that ended
+/// first. Some name it themselves.
+fn name_originals(rows: &mut [Transcript]) {
+    let mut copies: HashMap<(Provider, u64), Vec<usize>> = HashMap::new();
+    for (at, row) in rows.iter().enumerate().filter(|(_, row)| !row.subagent) {
+        if let Some(line) = row.first_line {
+            copies.entry((row.provider, line)).or_default().push(at);
+        }
+    }
+    for same in copies.into_values().filter(|same| same.len() > 1) {
+        let ended = |at: &&usize| (rows[**at].updated_at, rows[**at].id.clone());
+        let Some(&original) = same.iter().filter(|at| rows[**at].continues.is_none()).min_by_key(ended)
+        else {
+            continue;
+        };
+        let id = rows[original].id.clone();
+        for at in same.into_iter().filter(|at| *at != original) {
+            rows[at].continues.get_or_insert_with(|| id.clone());
+        }
+    }
 }
 
 /// Drops sessions that ran outside of `workspace`, or in an unknown directory.

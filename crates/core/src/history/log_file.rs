@@ -14,9 +14,14 @@ use xxhash_rust::xxh32::xxh32;
 /// A log that was found but not opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LogFile {
+    /// The newest file.
     pub(crate) path: PathBuf,
-    /// State of the file when it was found.
+    /// The files before it, oldest first, if the agent went on in another file.
+    pub(crate) earlier: Vec<PathBuf>,
+    /// State of the files when they were found: their bytes, and the newest change.
     pub(crate) stamp: FileStamp,
+    /// The agent itself says when the session changed, so `stamp` is not the time of a file.
+    pub(crate) is_dated: bool,
     /// Id of the session, from the file's name.
     pub(crate) id: String,
     pub(crate) subagent: bool,
@@ -28,14 +33,38 @@ impl LogFile {
     pub(crate) fn stat(path: PathBuf, id: &str, subagent: bool, archived: bool) -> Option<Self> {
         let metadata = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file)?;
         let stamp = FileStamp { size: metadata.len(), mtime_ns: changed_at(&metadata)? };
-        Some(Self { path, stamp, id: id.to_owned(), subagent, archived })
+        Some(Self { path, earlier: vec![], stamp, is_dated: false, id: id.to_owned(), subagent, archived })
+    }
+
+    /// Joins the files of one session, oldest first; `None` without files.
+    pub(crate) fn joined(files: Vec<Self>) -> Option<Self> {
+        let size = files.iter().map(|file| file.stamp.size).sum();
+        let mtime_ns = files.iter().map(|file| file.stamp.mtime_ns).max()?;
+        let mut earlier: Vec<Self> = files;
+        let newest = earlier.pop()?;
+        let earlier = earlier.into_iter().map(|file| file.path).collect();
+        Some(Self { earlier, stamp: FileStamp { size, mtime_ns }, ..newest })
+    }
+
+    pub(crate) fn files(&self) -> SessionFiles<'_> {
+        SessionFiles { newest: &self.path, earlier: &self.earlier }
     }
 
     /// Returns a session inside of a database: its path is below that of the file. `None` if its id cannot be a file's name.
     pub(crate) fn in_database(database: &Path, id: &str, stamp: FileStamp, subagent: bool) -> Option<Self> {
         let mut parts = Path::new(id).components();
         let is_name = matches!(parts.next(), Some(Component::Normal(name)) if name == id);
-        is_name.then(|| Self { path: database.join(id), stamp, id: id.to_owned(), subagent, archived: false })
+        let path = database.join(id);
+        let id = id.to_owned();
+        is_name.then_some(Self {
+            path,
+            earlier: vec![],
+            stamp,
+            is_dated: true,
+            id,
+            subagent,
+            archived: false,
+        })
     }
 
     /// Splits the path of a session inside of a database.
@@ -48,18 +77,22 @@ impl LogFile {
 
     /// Returns a listed log as it is now; one inside of a database as it was listed.
     pub(crate) fn of(transcript: &Transcript) -> Self {
-        let (path, id) = (&transcript.file_path, &transcript.id);
-        Self::stat(path.clone(), id, transcript.subagent, false).unwrap_or_else(|| Self {
-            path: path.clone(),
+        let (id, subagent, archived) = (&transcript.id, transcript.subagent, transcript.archived);
+        let paths = transcript.earlier.iter().chain([&transcript.file_path]);
+        let files = paths.filter_map(|path| Self::stat(path.clone(), id, subagent, archived)).collect();
+        Self::joined(files).unwrap_or_else(|| Self {
+            path: transcript.file_path.clone(),
+            earlier: transcript.earlier.clone(),
             stamp: FileStamp { size: 0, mtime_ns: transcript.updated_at.saturating_mul(1_000_000) },
+            is_dated: true,
             id: id.clone(),
-            subagent: transcript.subagent,
-            archived: false,
+            subagent,
+            archived,
         })
     }
 
     /// Returns the time of the last change, in milliseconds since the epoch.
-    pub(crate) fn updated_at(&self) -> i64 {
+    pub(crate) fn changed_at(&self) -> i64 {
         self.stamp.mtime_ns.div_euclid(1_000_000)
     }
 
@@ -69,19 +102,43 @@ impl LogFile {
             id: self.id.clone(),
             provider,
             title: None,
+            named: false,
             cwd: None,
             branch: None,
             model: None,
             created_at: None,
-            updated_at: self.updated_at(),
+            updated_at: self.changed_at(),
             file_path: self.path.clone(),
+            earlier: self.earlier.clone(),
             size: self.stamp.size,
+            changed_at: self.changed_at(),
             user_turns: None,
             tokens: None,
             hidden: self.subagent || self.archived,
             subagent: self.subagent,
+            archived: self.archived,
+            continues: None,
+            first_line: None,
             bad_lines: 0,
         }
+    }
+}
+
+/// The files of one session.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SessionFiles<'a> {
+    pub(crate) newest: &'a Path,
+    /// Oldest first; empty for nearly all sessions.
+    pub(crate) earlier: &'a [PathBuf],
+}
+
+impl<'a> SessionFiles<'a> {
+    pub(crate) fn oldest_first(self) -> impl Iterator<Item = &'a Path> {
+        self.earlier.iter().map(PathBuf::as_path).chain([self.newest])
+    }
+
+    pub(crate) fn oldest(self) -> &'a Path {
+        self.earlier.first().map_or(self.newest, PathBuf::as_path)
     }
 }
 

@@ -1,11 +1,13 @@
 //! Reads a transcript in parts: from its end upwards, around a line, or what was appended.
 
 use super::{
+    decoder::LogDecoder,
     event::Event,
     images::{TranscriptImage, images},
-    lines::{Lines, OpenLog},
+    lines::{Lines, LogLine, OpenLog},
     logs::History,
     read::line_ends,
+    taken_back::TakenBack,
     transcript::Transcript,
 };
 use crate::{budget::Budget, limits::history as limits};
@@ -87,7 +89,7 @@ impl History {
     ) -> io::Result<TranscriptPart> {
         self.check(transcript)?;
         let log = self.open(transcript)?;
-        let is_plain = matches!(log, OpenLog::Plain(_));
+        let is_file = log.is_file_of_lines();
         let (mut log, size) = log.sized()?;
         let (start, end) = match part {
             Part::End => (size.saturating_sub(bytes), size),
@@ -106,7 +108,7 @@ impl History {
         let before = line_ends(&mut log, 0..from, budget)?;
         log.seek(SeekFrom::Start(from))?;
         let mut read = TranscriptPart { from, to: from, size, ..TranscriptPart::default() };
-        let mut decoder = self.decoder(transcript, budget)?;
+        let mut decoder = self.log_decoder(transcript, log.taken_back(), from, budget)?;
         let mut lines = Lines::new(log, line_bytes, u64::MAX);
         while from + lines.position() < end {
             let Some(line) = lines.next(budget)? else {
@@ -118,18 +120,16 @@ impl History {
             };
             let number = before.map_or(0, |before| before + line.number);
             let complete = line.complete;
-            match decoder.line(&line.text(), number) {
-                Some(events) => {
-                    if !events.is_empty() {
-                        look(number, line.bytes);
-                        if is_plain && number > 0 {
-                            read.offsets.push((number, from + line.offset));
-                        }
-                    }
-                    read.events.extend(events);
+            let line = LogLine { number, offset: from + line.offset, ..line };
+            let decoded = decoder.line(&line);
+            if !decoded.events.is_empty() {
+                look(number, line.bytes);
+                if is_file && number > 0 {
+                    read.offsets.push((number, line.offset));
                 }
-                None => read.omitted += u64::from(complete),
             }
+            read.events.extend(decoded.events);
+            read.omitted += u64::from(decoded.is_broken && complete);
             // A last line without an end may still be written: it is read again.
             if complete {
                 read.to = from + lines.position();
@@ -185,8 +185,9 @@ impl History {
         }
         let mut bytes = Vec::new();
         log.take(limits::LINE as u64).read_until(b'\n', &mut bytes)?;
-        let text = String::from_utf8_lossy(&bytes);
-        Ok(self.line_decoder(transcript, budget)?.line(text.trim_end(), line).unwrap_or_default())
+        let decoder = self.line_decoder(transcript, budget)?;
+        let line = LogLine { number: line, offset, bytes: bytes.trim_ascii(), complete: true };
+        Ok(LogDecoder::new(decoder, TakenBack::default()).line(&line).events)
     }
 }
 

@@ -1,17 +1,18 @@
 //! Streams the events of a transcript.
 
 use super::{
-    decoder::Decoder,
+    decoder::{Decoder, LogDecoder},
     event::Event,
     lines::{Extent, Lines, LogLine, OpenLog},
     log_file::LogFile,
     logs::History,
     source::Source,
+    taken_back::TakenBack,
     transcript::Transcript,
 };
 use crate::{budget::Budget, limits::history as limits};
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     io::{self, BufRead, BufReader, Read, SeekFrom},
     ops::{ControlFlow, Range},
     path::PathBuf,
@@ -63,9 +64,10 @@ impl History {
         visit: &mut dyn FnMut(Event) -> ControlFlow<()>,
     ) -> io::Result<ReadEnd> {
         self.check(transcript)?;
-        let mut reading =
-            Reading { decoder: self.decoder(transcript, budget)?, visit, end: ReadEnd::default() };
-        let mut lines = Lines::new(self.open(transcript)?, span.line_bytes, u64::MAX);
+        let log = self.open(transcript)?;
+        let decoder = self.log_decoder(transcript, log.taken_back(), 0, budget)?;
+        let mut reading = Reading { decoder, visit, end: ReadEnd::default() };
+        let mut lines = Lines::new(log, span.line_bytes, u64::MAX);
         let mut first_offset = None;
         while let Some(line) = lines.next(budget)? {
             if line.number > span.to_line {
@@ -104,7 +106,7 @@ impl History {
 
     /// Opens a transcript as lines.
     pub(super) fn open(&self, transcript: &Transcript) -> io::Result<OpenLog> {
-        self.source(transcript)?.format.open(&transcript.file_path)
+        self.source(transcript)?.format.open(transcript.files())
     }
 
     /// Returns the source with the folder of a transcript.
@@ -130,7 +132,40 @@ impl History {
             };
             files.get_or_init(found).get(id).cloned()
         };
-        Ok(source.format.decoder(&transcript.file_path, &locate, budget))
+        Ok(source.format.decoder(transcript.files(), &locate, budget))
+    }
+
+    /// Returns a decoder for the lines from byte `from` of a log on. `taken_back` is what the open log knows.
+    pub(super) fn log_decoder(
+        &self,
+        transcript: &Transcript,
+        taken_back: TakenBack,
+        from: u64,
+        budget: &Budget,
+    ) -> io::Result<LogDecoder> {
+        let format = self.source(transcript)?.format;
+        let taken_back = taken_back.or(|| format.taken_back(transcript.files(), from..u64::MAX, budget));
+        let decoder = LogDecoder::new(self.decoder(transcript, budget)?, taken_back);
+        Ok(decoder.with_copies_of(self.origins_of_original(transcript, budget)))
+    }
+
+    /// Returns the origins of the lines of the session that `transcript` is a copy of: empty if it is not a copy, `None` if
+    /// that session is gone.
+    fn origins_of_original(&self, transcript: &Transcript, budget: &Budget) -> Option<HashSet<u64>> {
+        let mut origins = HashSet::new();
+        let Some(original) = &transcript.continues else { return Some(origins) };
+        let Source { format, root, .. } = self.source(transcript).ok()?;
+        let file = format.discover(&root, budget).into_iter().find(|file| file.id == *original)?;
+        if transcript.first_line.is_none() {
+            return Some(origins);
+        }
+        let mut decoder = format.line_decoder(file.files(), budget);
+        let mut lines = Lines::new(format.open(file.files()).ok()?, limits::LINE, limits::COPIED);
+        while let Ok(Some(line)) = lines.next(budget) {
+            let events = decoder.line(&line.text(), line.number).unwrap_or_default();
+            origins.extend(events.iter().filter_map(|event| event.origin));
+        }
+        Some(origins)
     }
 
     pub(super) fn line_decoder(
@@ -138,7 +173,7 @@ impl History {
         transcript: &Transcript,
         budget: &Budget,
     ) -> io::Result<Box<dyn Decoder>> {
-        Ok(self.source(transcript)?.format.line_decoder(&transcript.file_path, budget))
+        Ok(self.source(transcript)?.format.line_decoder(transcript.files(), budget))
     }
 
     /// Returns the title given by the agent or a person, by the rules of the agent's list; never a prompt.
@@ -147,26 +182,26 @@ impl History {
         let source = self.source(transcript).ok()?;
         let name = source.format.names(&source.root).remove(&transcript.id);
         // Lines copied from a parent do not matter: a name is not a turn.
-        name.or_else(|| source.format.summarise(&LogFile::of(transcript), &|_| None, budget).given_title)
+        let logged = || source.format.summarise(&LogFile::of(transcript), &|_| None, budget).given_title;
+        match name {
+            Some(name) if name.is_given => Some(name.text),
+            name => logged().or(name.map(|name| name.text)),
+        }
     }
 }
 
 struct Reading<'a> {
-    decoder: Box<dyn Decoder>,
+    decoder: LogDecoder,
     visit: &'a mut dyn FnMut(Event) -> ControlFlow<()>,
     end: ReadEnd,
 }
 
 impl Reading<'_> {
     fn line(&mut self, line: LogLine<'_>) -> ControlFlow<()> {
-        match self.decoder.line(&line.text(), line.number) {
-            Some(events) => events.into_iter().try_for_each(&mut *self.visit),
-            None => {
-                // A last line without an end may still be written.
-                self.end.bad_lines += u64::from(line.complete);
-                ControlFlow::Continue(())
-            }
-        }
+        let decoded = self.decoder.line(&line);
+        // A last line without an end may still be written.
+        self.end.bad_lines += u64::from(decoded.is_broken && line.complete);
+        decoded.events.into_iter().try_for_each(&mut *self.visit)
     }
 
     fn add(&mut self, extent: Extent) {

@@ -1,9 +1,9 @@
 //! Searches the text of transcripts as a person would read it: without JSON, keys, ciphertext and images.
 
 use super::{
-    decoder::Decoder,
+    decoder::LogDecoder,
     excerpt::{excerpt, fill_after, fill_before, place, said},
-    lines::{self, Lines},
+    lines::{self, Lines, LogLine},
     list::is_of,
     logs::History,
     query::{SearchMatch, SearchQuery, SearchResult},
@@ -139,9 +139,13 @@ impl History {
             found.matches.extend(search_index::title(transcript, lines, query));
             (line_bytes, bytes) = (limits::LINE, u64::MAX);
         }
-        let mut lines = Lines::new(self.open(transcript)?, line_bytes, bytes);
-        let mut decoder: Option<Box<dyn Decoder>> = None;
-        let mut before: VecDeque<(u64, Vec<u8>)> = VecDeque::new();
+        let log = self.open(transcript)?;
+        let taken_back = log.taken_back();
+        let mut lines = Lines::new(log, line_bytes, bytes);
+        let mut decoder: Option<LogDecoder> = None;
+        // The original has them, unless it is not asked for.
+        let with_copies = !query.sessions.is_empty();
+        let mut before: VecDeque<(u64, u64, Vec<u8>)> = VecDeque::new();
         // The last match still needs context lines after it.
         let mut wants_after = false;
         while let Some(line) = lines.next(budget)? {
@@ -157,9 +161,9 @@ impl History {
             if candidate || wants_after {
                 let decoder = match &mut decoder {
                     Some(decoder) => decoder,
-                    none => none.insert(self.decoder(transcript, budget)?),
+                    none => none.insert(self.log_decoder(transcript, taken_back.clone(), 0, budget)?),
                 };
-                let events = decoder.line(&line.text(), line.number).unwrap_or_default();
+                let events = decoder.line(&line).counted(with_copies);
                 if wants_after && let Some(last) = found.matches.last_mut() {
                     fill_after(last, events.iter().flat_map(said), query);
                     wants_after = last.after.len() < query.context;
@@ -174,12 +178,13 @@ impl History {
                     wants_after = false;
                     if found.matches.len() < query.max_matches && !full.load(Ordering::Relaxed) {
                         let mut hit = excerpt(&events, place, query, transcript, line.number);
-                        for (number, bytes) in before.iter().rev() {
+                        for (number, offset, bytes) in before.iter().rev() {
                             if hit.before.len() >= query.context {
                                 break;
                             }
-                            let events = decoder.line(&String::from_utf8_lossy(bytes), *number);
-                            fill_before(&mut hit, events.iter().flatten().flat_map(said), query);
+                            let line = LogLine { number: *number, offset: *offset, bytes, complete: true };
+                            let events = decoder.line(&line).counted(with_copies);
+                            fill_before(&mut hit, events.iter().flat_map(said), query);
                         }
                         wants_after = hit.after.len() < query.context;
                         found.matches.push(hit);
@@ -190,7 +195,7 @@ impl History {
                 if before.len() == limits::CONTEXT_WINDOW {
                     before.pop_front();
                 }
-                before.push_back((line.number, line.bytes.to_vec()));
+                before.push_back((line.number, line.offset, line.bytes.to_vec()));
             }
         }
         let extent = lines.extent();

@@ -1,5 +1,6 @@
 //! A past session of any agent.
 
+use super::log_file::SessionFiles;
 use serde::{Deserialize, Serialize, Serializer};
 use std::{
     path::{Path, PathBuf},
@@ -145,6 +146,9 @@ pub struct Transcript {
     pub provider: Provider,
     /// Title by the rules of the agent; absent if there is none.
     pub title: Option<String>,
+    /// The title was given, not taken from a prompt.
+    #[serde(default)]
+    pub named: bool,
     /// Working directory, as logged.
     #[serde(default, serialize_with = "shown_if_any")]
     pub cwd: Option<PathBuf>,
@@ -154,15 +158,22 @@ pub struct Transcript {
     pub model: Option<String>,
     /// Milliseconds since the epoch.
     pub created_at: Option<i64>,
-    /// Last change of the file, in milliseconds since the epoch.
+    /// Time of its last record, in milliseconds since the epoch; of the file's last change if no record has a time. Copied,
+    /// restored and synchronised files keep their age.
     pub updated_at: i64,
     /// Path of the log.
     #[serde(serialize_with = "shown")]
     pub file_path: PathBuf,
+    /// Paths of the files before it, oldest first, if the agent went on in another file.
+    #[serde(default, serialize_with = "all_shown", skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<PathBuf>,
     /// Bytes of its files; in a database, a number that changes with the session.
     #[serde(skip)]
     pub size: u64,
-    /// Number of prompts, if the whole file was read.
+    /// Last change of its files, in milliseconds since the epoch.
+    #[serde(skip)]
+    pub changed_at: i64,
+    /// Number of prompts that were not taken back, if the whole file was read.
     pub user_turns: Option<u64>,
     /// Tokens used, if logged.
     pub tokens: Option<u64>,
@@ -170,13 +181,32 @@ pub struct Transcript {
     pub hidden: bool,
     /// Started by another session.
     pub subagent: bool,
+    /// Put away in its agent.
+    #[serde(default)]
+    pub archived: bool,
+    /// Id of the session that it is a fork, a branch or a copy of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continues: Option<String>,
+    /// Hash of the id of its first line, if lines have ids; copies share it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_line: Option<u64>,
     /// Number of unreadable lines.
     pub bad_lines: u64,
+}
+
+impl Transcript {
+    pub(crate) fn files(&self) -> SessionFiles<'_> {
+        SessionFiles { newest: &self.file_path, earlier: &self.earlier }
+    }
 }
 
 /// Serializes a path lossily: a name that is not UTF-8 must not fail a whole list.
 fn shown<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
+}
+
+fn all_shown<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
 }
 
 fn shown_if_any<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {

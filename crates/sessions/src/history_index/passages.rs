@@ -84,7 +84,8 @@ pub(super) fn read_passages(
             read.cut = true;
             break;
         }
-        for event in part.events.iter().filter(|event| !event.copied && !event.sidechain) {
+        for event in part.events.iter().filter(|event| !event.copied && !event.sidechain && !event.taken_back)
+        {
             let Some(kind) = Kind::of(&event.kind).filter(|_| read.bytes < TEXT) else { continue };
             let text = &event.text[..event.text.floor_char_boundary(PASSAGE)];
             read.bytes += text.len() as u64;

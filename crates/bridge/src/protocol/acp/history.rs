@@ -216,7 +216,13 @@ impl Row {
         if self.is_here {
             shown["file"] = row.file_path.to_string_lossy().into();
         }
-        for (mark, name) in [(marks.pinned, "pinned"), (marks.archived, "archived")] {
+        if row.bad_lines > 0 {
+            shown["unreadLines"] = row.bad_lines.into();
+        }
+        if let Some(original) = &row.continues {
+            shown["continues"] = original.as_str().into();
+        }
+        for (mark, name) in [(marks.pinned, "pinned"), (marks.archived || row.archived, "archived")] {
             if mark {
                 shown[name] = true.into();
             }
@@ -258,10 +264,13 @@ pub(super) fn read(history: &History, rows: &Row, wanted: &HistoryPart) -> Resul
     for event in read.events.into_iter().filter(|event| found.subagent || !event.sidechain) {
         at = event.timestamp.unwrap_or(at);
         let (line, is_prompt) = (event.line, event.kind == EventKind::Prompt);
-        let child = event.action.child_session.clone();
+        let (child, taken_back) = (event.action.child_session.clone(), event.taken_back);
         let mut shown = update(&found.id, at, event, &mut replay);
         if let (Some(shown), Some(child)) = (&mut shown, child) {
             shown["update"]["_meta"]["openagents"]["childSessionId"] = child.into();
+        }
+        if let Some(shown) = shown.as_mut().filter(|_| taken_back) {
+            shown["update"]["_meta"]["openagents"]["takenBack"] = true.into();
         }
         // Of several events of a line the first one shows its images.
         let images = if shown.is_some() { images.remove(&line).unwrap_or_default() } else { Vec::new() };

@@ -72,6 +72,9 @@ fn read(history: &History, row: &Transcript) -> Vec<Value> {
     let span = Span { bytes: 0, tail_bytes: TAIL, ..Span::default() };
     let mut typed = Typed::default();
     let end = history.read(row, span, &budget(), &mut |event| {
+        if event.taken_back {
+            return ControlFlow::Continue(());
+        }
         typed.push(&row.id, &event);
         ControlFlow::Continue(())
     });

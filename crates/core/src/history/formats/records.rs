@@ -1,22 +1,36 @@
 //! The records of a session that is not lines, a line each.
 
-use crate::{history::lines::OpenLog, limits::history as limits};
+use crate::{
+    history::{lines::OpenLog, taken_back::TakenBack},
+    limits::history as limits,
+};
 use serde::Serialize;
-use std::io::Cursor;
 
 #[derive(Default)]
 pub(super) struct Records {
     text: String,
     lines: usize,
+    taken_back: TakenBack,
+    /// Records are taken back from now on.
+    takes_back: bool,
 }
 
 impl Records {
     /// Adds a record in JSON as the next line.
     pub(super) fn push(&mut self, json: &str) {
+        let start = self.text.len() as u64;
         // Line breaks inside of JSON are white space: those of texts are escaped.
         self.text.extend(json.chars().map(|c| if matches!(c, '\n' | '\r') { ' ' } else { c }));
         self.text.push('\n');
         self.lines += 1;
+        if self.takes_back {
+            self.taken_back.add(start..self.text.len() as u64);
+        }
+    }
+
+    /// Marks the records that are added from now on: whether the user took them back.
+    pub(super) fn set_taken_back(&mut self, taken_back: bool) {
+        self.takes_back = taken_back;
     }
 
     /// Adds a record as the next line; a bad line if the session is too long to be in memory.
@@ -43,7 +57,7 @@ impl Records {
     }
 
     pub(super) fn into_log(self) -> OpenLog {
-        OpenLog::Records(Cursor::new(self.text.into_bytes()))
+        OpenLog::of_records(self.text.into_bytes(), self.taken_back)
     }
 
     #[cfg(test)]

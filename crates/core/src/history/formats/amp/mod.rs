@@ -14,7 +14,7 @@ use crate::{
         environment::Environment,
         format::Format,
         lines::OpenLog,
-        log_file::{Locate, LogFile},
+        log_file::{Locate, LogFile, SessionFiles},
         transcript::Provider,
     },
 };
@@ -51,11 +51,11 @@ impl Format for Amp {
         entries(root, budget).filter_map(thread).collect()
     }
 
-    fn open(&self, path: &Path) -> io::Result<OpenLog> {
-        unfold::open(path)
+    fn open(&self, files: SessionFiles<'_>) -> io::Result<OpenLog> {
+        unfold::open(files.newest)
     }
 
-    fn decoder(&self, _path: &Path, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
+    fn decoder(&self, _files: SessionFiles<'_>, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
         Box::new(decoder::AmpDecoder::default())
     }
 }

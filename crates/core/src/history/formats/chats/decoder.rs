@@ -16,6 +16,15 @@ use crate::{
 };
 use std::path::PathBuf;
 
+/// Begins the summary of a compressed conversation, sent in the user's name (0.61).
+const SNAPSHOT: &str = "<state_snapshot>";
+
+/// The answer that is put behind such a summary.
+const ACKNOWLEDGED: &str = "Got it. Thanks for the additional context!";
+
+/// Begins the message about a command that the user ran with `!`.
+const COMMAND: &str = "I ran the following shell command:";
+
 pub(crate) struct ChatDecoder {
     facts: SessionFacts,
 }
@@ -32,7 +41,8 @@ impl ChatDecoder {
         if let Some(id) = node.text("sessionId") {
             facts.id = Some(id.to_owned());
         }
-        facts.created_at = millis(node.get("startTime")).or(facts.created_at);
+        // Each resume writes a head of its own.
+        facts.created_at = [millis(node.get("startTime")), facts.created_at].into_iter().flatten().min();
         facts.updated_at = facts.updated_at.max(millis(node.get("lastUpdated")));
         if facts.cwd.is_none() {
             facts.cwd =
@@ -88,10 +98,9 @@ impl Decoder for ChatDecoder {
         let at = millis(node.get("timestamp"));
         self.facts.updated_at = self.facts.updated_at.max(at);
         Some(match kind {
-            "user" => prompt(&node)
-                .map(|text| Event::new(number, at, EventKind::Prompt, text))
-                .into_iter()
-                .collect(),
+            "user" => user(&node, number, at).into_iter().collect(),
+            // Follows a compressed conversation.
+            "gemini" if content(&node) == [ACKNOWLEDGED] => vec![],
             "gemini" | "qwen" => self.answer(&node, number, at),
             _ => vec![],
         })
@@ -104,19 +113,25 @@ impl Decoder for ChatDecoder {
 
 /// Returns the texts of a message.
 fn content<'a>(node: &'a Node<'a>) -> Vec<&'a str> {
-    let Some(content) = node.get("content") else { return vec![] };
+    node.get("content").map(texts).unwrap_or_default()
+}
+
+fn texts<'a>(content: &'a Node<'a>) -> Vec<&'a str> {
     let parts = content.items().iter().filter_map(|part| part.text("text").or(part.as_str()));
     content.as_str().into_iter().chain(parts).collect()
 }
 
-fn prompt(node: &Node<'_>) -> Option<String> {
-    // What was typed, if a command expanded it.
-    let typed = node.get("displayContent").filter(|shown| !matches!(shown, Node::Null));
-    let texts = match typed.and_then(Node::as_str) {
-        Some(typed) => vec![typed],
-        None => content(node),
-    };
-    parts::prompt(texts)
+/// Returns the event of a message in the user's name: a prompt, or the summary that replaces what was said so far.
+fn user(node: &Node<'_>, number: u64, at: Option<i64>) -> Option<Event> {
+    let sent = content(node);
+    if let Some(summary) = sent.first().filter(|text| text.trim_start().starts_with(SNAPSHOT)) {
+        return Some(Event::new(number, at, EventKind::Compaction, *summary));
+    }
+    // What was typed, if a command or a warning replaced it.
+    let typed = node.get("displayContent").map(texts).filter(|typed| !typed.is_empty());
+    let is_command = |text: &&str| text.starts_with(COMMAND);
+    let text = parts::prompt(typed.unwrap_or(sent).into_iter().filter(|text| !is_command(text)))?;
+    Some(Event::new(number, at, EventKind::Prompt, text))
 }
 
 fn output(call: &Node<'_>) -> String {

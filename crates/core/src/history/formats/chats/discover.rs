@@ -1,5 +1,5 @@
 //! Finds sessions: `tmp/<project>/chats/session-<time>-<start of id>.json` or `.jsonl`, and those of sub-agents in
-//! `chats/<id of the parent>/`.
+//! `chats/<id of the parent>/`. A session that was resumed has several files with the same start of its id.
 
 use crate::{
     budget::Budget,
@@ -7,7 +7,9 @@ use crate::{
     limits::history as limits,
 };
 use std::{
+    collections::HashMap,
     fs,
+    io::Read,
     path::{Path, PathBuf},
 };
 
@@ -18,9 +20,49 @@ pub(crate) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
     let mut files = Vec::new();
     let Ok(projects) = fs::read_dir(root.join("tmp")) else { return files };
     for project in projects.flatten() {
-        chats(&project.path().join("chats"), false, budget, &mut files);
+        let mut found = Vec::new();
+        chats(&project.path().join("chats"), false, budget, &mut found);
+        files.extend(sessions(found));
     }
     files
+}
+
+/// Joins the files of each session of a project, oldest first: their names begin with the time.
+fn sessions(files: Vec<LogFile>) -> Vec<LogFile> {
+    let mut sessions: Vec<Vec<LogFile>> = Vec::new();
+    let mut places: HashMap<(String, bool), Vec<usize>> = HashMap::new();
+    let mut files = files;
+    files.sort_by_cached_key(|file| file.path.file_name().map(ToOwned::to_owned));
+    for file in files {
+        let known = places.entry((file.id.clone(), file.subagent)).or_default();
+        // Eight characters are not the whole id.
+        let same = known.iter().copied().find(|place| is_same_session(&sessions[*place][0], &file));
+        match same {
+            Some(place) => sessions[place].push(file),
+            None => {
+                known.push(sessions.len());
+                sessions.push(vec![file]);
+            }
+        }
+    }
+    sessions.into_iter().filter_map(LogFile::joined).collect()
+}
+
+fn is_same_session(file: &LogFile, other: &LogFile) -> bool {
+    match (session_id(&file.path), session_id(&other.path)) {
+        (Some(id), Some(other)) => id == other,
+        _ => file.path.with_extension("") == other.path.with_extension(""),
+    }
+}
+
+/// Returns the id in the head of a file.
+fn session_id(log: &Path) -> Option<String> {
+    let mut head = Vec::new();
+    file::open(log).ok()?.take(limits::CHAT_HEAD).read_to_end(&mut head).ok()?;
+    let text = String::from_utf8_lossy(&head);
+    let (_, rest) = text.split_once("\"sessionId\"")?;
+    let id = rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
+    Some(id.split_once('"')?.0.to_owned())
 }
 
 fn chats(folder: &Path, subagents: bool, budget: &Budget, files: &mut Vec<LogFile>) {

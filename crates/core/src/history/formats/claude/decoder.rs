@@ -1,5 +1,4 @@
-//! Decodes a transcript line by line, in file order. Following the chain of parents would hide lines before a
-//! compaction.
+//! Decodes a transcript line by line, in file order.
 
 use super::{
     super::super::{
@@ -62,6 +61,7 @@ impl Decoder for ClaudeDecoder {
             action: Action::default(),
             sidechain: node.flag("isSidechain"),
             copied: false,
+            taken_back: false,
             origin: node.text("uuid").map(origin),
         };
         let said = |kind, text: Option<&str>| {

@@ -1,6 +1,42 @@
 //! Reads the parts of a transcript's lines.
 
-use super::super::super::json::Node;
+use crate::history::{
+    json::Node,
+    log_file::{is_uuid, origin},
+    taken_back::Parent,
+    title::{self, TypedText},
+    tree::{self, Place, Tree},
+};
+
+/// The tree of a transcript.
+pub(super) const TREE: Tree = Tree { id: "\"uuid\"", parent: "\"parentUuid\"", place, is_prompt };
+
+fn place(line: &Node<'_>) -> Option<Place> {
+    // Sub-agents of 1.0 have trees of their own in the same log.
+    let id = line.text("uuid").filter(|_| !line.flag("isSidechain"))?;
+    let is_boundary = line.text("subtype") == Some("compact_boundary") || line.flag("isCompactSummary");
+    let parent = match tree::parent(line, "parentUuid") {
+        // Turns that were summarised were not taken back, though the conversation goes on beside them.
+        Parent::None if is_boundary => {
+            match line.get("compactMetadata").and_then(|it| it.get("messagesSummarized")) {
+                Some(_) => Parent::Previous,
+                None => tree::parent(line, "logicalParentUuid"),
+            }
+        }
+        Parent::None if line.text("type") == Some("assistant") => Parent::Missing,
+        Parent::None if !is_prompt(line) => Parent::Previous,
+        parent => parent,
+    };
+    let parent = if is_boundary && parent == Parent::None { Parent::Previous } else { parent };
+    Some(Place { id: origin(id), parent })
+}
+
+fn is_prompt(line: &Node<'_>) -> bool {
+    line.text("type") == Some("user")
+        && by_person(line) != Some(false)
+        && is_message(line)
+        && texts(line).iter().any(|text| matches!(title::said(text), TypedText::Prompt(_)))
+}
 
 fn content<'a>(line: &'a Node<'a>) -> Option<&'a Node<'a>> {
     line.get("message")?.get("content")
@@ -33,6 +69,14 @@ pub(super) fn prompt<'a>(line: &'a Node<'a>, marked: bool) -> Option<Vec<&'a str
         }
         _ => None,
     }
+}
+
+/// Returns the session that a line of session `own` was copied from: a branch names it, a copy in the background or of
+/// `--fork-session` keeps its id in another field, and a resumed session of 1.x in the same one.
+pub(super) fn original(line: &Node<'_>, own: &str) -> Option<String> {
+    let branch = line.get("forkedFrom").and_then(|it| it.text("sessionId"));
+    let others = ["session_id", "requestSessionId", "sessionId"].into_iter().filter_map(|key| line.text(key));
+    branch.into_iter().chain(others).find(|id| *id != own && is_uuid(id)).map(str::to_owned)
 }
 
 /// Returns whether a line is marked as a person's.

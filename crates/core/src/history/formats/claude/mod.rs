@@ -15,12 +15,16 @@ use crate::{
         decoder::Decoder,
         environment::Environment,
         format::Format,
-        log_file::{Locate, LogFile, Summarised},
+        log_file::{Locate, LogFile, SessionFiles, Summarised},
+        taken_back::TakenBack,
         tokens::UsageOf,
         transcript::Provider,
     },
 };
-use std::path::{Path, PathBuf};
+use std::{
+    ops::Range,
+    path::{Path, PathBuf},
+};
 
 #[derive(Debug)]
 pub(crate) struct Claude;
@@ -46,15 +50,19 @@ impl Format for Claude {
         summary::summarise(file, budget)
     }
 
+    fn taken_back(&self, files: SessionFiles<'_>, range: Range<u64>, budget: &Budget) -> TakenBack {
+        line::TREE.taken_back(files, range, budget)
+    }
+
     fn request_usage(&self) -> Option<UsageOf> {
         Some(usage::request_usage)
     }
 
-    fn decoder(&self, path: &Path, _locate: Locate<'_>, budget: &Budget) -> Box<dyn Decoder> {
-        Box::new(decoder::ClaudeDecoder::new(path, budget))
+    fn decoder(&self, files: SessionFiles<'_>, _locate: Locate<'_>, budget: &Budget) -> Box<dyn Decoder> {
+        Box::new(decoder::ClaudeDecoder::new(files.newest, budget))
     }
 
-    fn line_decoder(&self, _path: &Path, _budget: &Budget) -> Box<dyn Decoder> {
+    fn line_decoder(&self, _files: SessionFiles<'_>, _budget: &Budget) -> Box<dyn Decoder> {
         Box::new(decoder::ClaudeDecoder::of_single_lines())
     }
 }

@@ -2,10 +2,12 @@
 
 use super::{
     super::super::{
+        decoder::records,
         file,
         json::Node,
         lines::{self, Lines, LogLine},
         log_file::{LogFile, Summarised, millis, origin},
+        taken_back::TakenBack,
         title::{self, TypedText},
         transcript::{Provider, Transcript},
     },
@@ -21,6 +23,10 @@ use std::{
 pub(crate) fn summarise(file: &LogFile, budget: &Budget) -> Summarised {
     let mut summary = Summary {
         row: file.unread(Provider::ClaudeCode),
+        taken_back: line::TREE.taken_back(file.files(), 0..limits::SUMMARY_WHOLE, budget),
+        last_at: None,
+        original: None,
+        worktree: None,
         tail_from: file.stamp.size.saturating_sub(limits::SUMMARY_END),
         starts_in_sidechain: None,
         marked: false,
@@ -44,6 +50,13 @@ pub(crate) fn summarise(file: &LogFile, budget: &Budget) -> Summarised {
 
 struct Summary {
     row: Transcript,
+    taken_back: TakenBack,
+    /// Milliseconds since the epoch: the newest time of a line.
+    last_at: Option<i64>,
+    /// The session that lines were copied from.
+    original: Option<String>,
+    /// Name of the worktree that Claude Code made for the session.
+    worktree: Option<String>,
     tail_from: u64,
     /// Whether the first line is of a sub-agent.
     starts_in_sidechain: Option<bool>,
@@ -100,16 +113,31 @@ impl Summary {
 
     fn line(&mut self, line: LogLine<'_>) {
         let text = line.text();
-        let Some(node) = Node::parse_object(&text) else {
-            self.row.bad_lines += u64::from(line.complete);
-            return;
-        };
+        if let Some(node) = Node::parse_object(&text) {
+            return self.record(&line, &node);
+        }
+        let (records, is_broken) = records(&text);
+        for node in records.into_iter().filter_map(Node::parse_object) {
+            self.record(&line, &node);
+        }
+        self.row.bad_lines += u64::from(is_broken && line.complete);
+    }
+
+    fn record(&mut self, line: &LogLine<'_>, node: &Node<'_>) {
         let (in_head, in_tail) = (line.offset < limits::SUMMARY_END, line.offset >= self.tail_from);
         self.starts_in_sidechain.get_or_insert_with(|| node.flag("isSidechain"));
-        self.own_lines.extend(node.text("uuid").map(origin));
+        let at = millis(node.get("timestamp"));
+        self.last_at = self.last_at.max(at);
+        let id = node.text("uuid").map(origin);
+        if id.is_some_and(|id| !self.own_lines.insert(id)) {
+            // A branch may hold each record twice.
+            return;
+        }
+        self.original = self.original.take().or_else(|| line::original(node, &self.row.id));
         let row = &mut self.row;
+        row.first_line = row.first_line.or(id);
         if in_head && row.created_at.is_none() {
-            row.created_at = millis(node.get("timestamp"));
+            row.created_at = at;
         }
         if row.cwd.is_none() {
             row.cwd = node.text("cwd").filter(|cwd| !cwd.is_empty()).map(PathBuf::from);
@@ -122,19 +150,25 @@ impl Summary {
         let newer = |key, old: &mut Option<String>| *old = title::given(node.text(key)).or(old.take());
         match node.text("type").unwrap_or_default() {
             "custom-title" => newer("customTitle", &mut self.custom_title),
+            "worktree-state" => {
+                let session = node.get("worktreeSession").unwrap_or(node);
+                self.worktree = title::given(session.text("worktreeName")).or(self.worktree.take());
+            }
             "ai-title" => newer("aiTitle", &mut self.ai_title),
             "summary" if in_tail => {
                 let text = title::given(node.text("summary"));
                 self.summaries.extend(text.map(|text| (node.text("leafUuid").map(origin), text)));
             }
             "last-prompt" if in_tail => newer("lastPrompt", &mut self.last_prompt),
-            "assistant" => self.assistant(&node),
+            "assistant" => self.assistant(node),
             _ => {}
         }
         self.spoken |= matches!(node.text("type"), Some("user" | "assistant"));
-        self.marked |= line::is_marked(&node);
-        if let Some(blocks) = line::prompt(&node, self.marked) {
-            self.prompt(&node, &blocks, in_head);
+        self.marked |= line::is_marked(node);
+        if let Some(blocks) = line::prompt(node, self.marked)
+            && !self.taken_back.contains(line.offset)
+        {
+            self.prompt(node, &blocks, in_head);
         }
     }
 
@@ -176,13 +210,18 @@ impl Summary {
 
     fn finish(mut self, file: &LogFile) -> Summarised {
         let described = || if file.subagent { description(&file.path) } else { None };
-        let given_title = self.custom_title.or(self.ai_title).or_else(described);
+        // Claude Code names a session after its worktree.
+        let named = self.custom_title.filter(|name| self.worktree.as_ref() != Some(name));
+        let given_title = named.or(self.ai_title).or_else(described);
         // Old logs start with summaries of other sessions, which refer to lines of other logs.
         let own = |(leaf, _): &(Option<u64>, String)| leaf.is_none_or(|leaf| self.own_lines.contains(&leaf));
         let given_title = given_title.or_else(|| Some(self.summaries.into_iter().rfind(own)?.1));
         // Claude Code's picker prefers the last prompt, but a title in our list should not change with every turn.
         let prompted = self.first_prompt.or(self.first_command).or(self.last_prompt);
+        self.row.named = given_title.is_some();
         self.row.title = given_title.clone().or(prompted);
+        self.row.updated_at = self.last_at.unwrap_or(self.row.updated_at);
+        self.row.continues = self.original.filter(|_| !file.subagent && self.own_turns > 0);
         self.row.subagent = file.subagent || self.starts_in_sidechain == Some(true);
         // A title may stand alone; of a log that was not read whole, it is unknown.
         let silent = self.row.user_turns.is_some() && !self.spoken;

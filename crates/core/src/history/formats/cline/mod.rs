@@ -17,7 +17,7 @@ use crate::{
         environment::Environment,
         format::Format,
         lines::OpenLog,
-        log_file::{Locate, LogFile},
+        log_file::{Locate, LogFile, SessionFiles},
         transcript::Provider,
     },
 };
@@ -50,11 +50,11 @@ impl Format for Cline {
         discover::discover(root, budget)
     }
 
-    fn open(&self, path: &Path) -> io::Result<OpenLog> {
-        unfold::open(path)
+    fn open(&self, files: SessionFiles<'_>) -> io::Result<OpenLog> {
+        unfold::open(files.newest)
     }
 
-    fn decoder(&self, path: &Path, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
-        Box::new(decoder::ClineDecoder::new(path))
+    fn decoder(&self, files: SessionFiles<'_>, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
+        Box::new(decoder::ClineDecoder::new(files.newest))
     }
 }

@@ -5,9 +5,10 @@ use super::{
         action::Action,
         decoder::Decoder,
         event::{Event, EventKind, TitleRank, TouchedFile},
+        joined::Joined,
         json::Node,
         lines,
-        log_file::Locate,
+        log_file::{Locate, SessionFiles},
         title,
     },
     fork,
@@ -27,7 +28,9 @@ struct Streams {
 
 #[derive(Debug)]
 pub(crate) struct CodexDecoder {
-    /// `None` for all.
+    /// The streams of each segment, with the byte offset at which it begins; empty for all streams.
+    segments: Vec<(u64, Streams)>,
+    /// Those of the current segment.
     streams: Option<Streams>,
     /// The first own line, and the ordinal of the first own record.
     own_from: u64,
@@ -35,16 +38,24 @@ pub(crate) struct CodexDecoder {
 }
 
 impl CodexDecoder {
-    pub(crate) fn new(path: &Path, locate: Locate<'_>, budget: &Budget) -> Self {
+    pub(crate) fn new(files: SessionFiles<'_>, locate: Locate<'_>, budget: &Budget) -> Self {
+        let path = files.oldest();
         let Survey { streams, parent, own_ordinal } = survey(path, budget);
         let parent = parent.as_deref().filter(|_| own_ordinal == 0).and_then(locate);
         let own_from = parent.map_or(0, |parent| fork::own_from(path, &parent, budget));
-        Self { streams: Some(streams), own_from, own_ordinal }
+        let mut segments = vec![(0, streams)];
+        if !files.earlier.is_empty() {
+            // The version that wrote a segment may be newer than that of the one before it.
+            let starts = Joined::open(files.oldest_first()).map(|log| log.starts()).unwrap_or_default();
+            let later = starts.into_iter().zip(files.oldest_first()).skip(1);
+            segments.extend(later.map(|(start, path)| (start, survey(path, budget).streams)));
+        }
+        Self { segments, streams: Some(streams), own_from, own_ordinal }
     }
 
     /// Takes the lines of all streams.
     pub(crate) fn of_single_lines() -> Self {
-        Self { streams: None, own_from: 0, own_ordinal: 0 }
+        Self { segments: vec![], streams: None, own_from: 0, own_ordinal: 0 }
     }
 }
 
@@ -121,6 +132,11 @@ fn survey(path: &Path, budget: &Budget) -> Survey {
 }
 
 impl Decoder for CodexDecoder {
+    fn line_begins(&mut self, offset: u64) {
+        let current = self.segments.iter().rev().find(|(start, _)| *start <= offset);
+        self.streams = current.map(|(_, streams)| *streams);
+    }
+
     fn line(&mut self, line: &str, number: u64) -> Option<Vec<Event>> {
         let node = Node::parse_object(line)?;
         let is_of = |stream: Stream, chosen: fn(Streams) -> Stream| {
@@ -177,6 +193,7 @@ impl Decoder for CodexDecoder {
             files: files.into_iter().map(|path| TouchedFile { path, edited: true }).collect(),
             action,
             sidechain: false,
+            taken_back: false,
             copied: number < self.own_from || record::is_before(&node, self.own_ordinal),
             origin: None,
         }])

@@ -31,7 +31,7 @@ pub(super) fn own_from(child: &Path, parent: &Path, budget: &Budget) -> u64 {
 /// Passes each line's number and turn to `visit` until it returns false.
 fn each_turn(path: &Path, budget: &Budget, mut visit: impl FnMut(u64, &str) -> bool) {
     let Ok(log) = lines::open(path) else { return };
-    let mut lines = lines::Lines::new(log, limits::LINE, limits::CODEX_FORK);
+    let mut lines = lines::Lines::new(log, limits::LINE, limits::COPIED);
     while let Ok(Some(line)) = lines.next(budget) {
         if memchr::memmem::find(line.bytes, b"\"turn_id\"").is_none() {
             continue;

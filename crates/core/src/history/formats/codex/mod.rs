@@ -1,7 +1,8 @@
 //! The logs of OpenAI Codex ("rollouts"), all versions.
 //!
-//! Formats: `codex-rs/rollout` and `codex-rs/protocol` of openai/codex, up to 0.169. The SQLite files next to the logs
-//! are derived from them and not read. `shell_snapshots/` contains whole environments and is never opened.
+//! Formats: `codex-rs/rollout` and `codex-rs/protocol` of openai/codex, up to 0.169. Of the SQLite files next to the logs,
+//! which are derived from them, names of threads are read. `shell_snapshots/` contains whole environments and is never
+//! opened.
 
 mod decoder;
 mod discover;
@@ -9,19 +10,22 @@ mod fork;
 mod names;
 mod record;
 mod summary;
+mod taken_back;
 
 use crate::{
     budget::Budget,
     history::{
         decoder::Decoder,
         environment::Environment,
-        format::Format,
-        log_file::{Locate, LogFile, Summarised},
+        format::{Format, OutsideName},
+        log_file::{Locate, LogFile, SessionFiles, Summarised},
+        taken_back::TakenBack,
         transcript::Provider,
     },
 };
 use std::{
     collections::HashMap,
+    ops::Range,
     path::{Path, PathBuf},
 };
 
@@ -45,7 +49,7 @@ impl Format for Codex {
         discover::discover(root, budget)
     }
 
-    fn names(&self, root: &Path) -> HashMap<String, String> {
+    fn names(&self, root: &Path) -> HashMap<String, OutsideName> {
         names::names(root)
     }
 
@@ -53,11 +57,15 @@ impl Format for Codex {
         summary::summarise(file, locate, budget)
     }
 
-    fn decoder(&self, path: &Path, locate: Locate<'_>, budget: &Budget) -> Box<dyn Decoder> {
-        Box::new(decoder::CodexDecoder::new(path, locate, budget))
+    fn taken_back(&self, files: SessionFiles<'_>, range: Range<u64>, budget: &Budget) -> TakenBack {
+        taken_back::taken_back(files, range, budget)
     }
 
-    fn line_decoder(&self, _path: &Path, _budget: &Budget) -> Box<dyn Decoder> {
+    fn decoder(&self, files: SessionFiles<'_>, locate: Locate<'_>, budget: &Budget) -> Box<dyn Decoder> {
+        Box::new(decoder::CodexDecoder::new(files, locate, budget))
+    }
+
+    fn line_decoder(&self, _files: SessionFiles<'_>, _budget: &Budget) -> Box<dyn Decoder> {
         Box::new(decoder::CodexDecoder::of_single_lines())
     }
 }

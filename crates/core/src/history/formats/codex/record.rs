@@ -126,6 +126,12 @@ pub(super) fn is_subagent(head: &Node<'_>) -> bool {
         || matches!(head.text("thread_source"), Some("subagent" | "guardian_review"))
 }
 
+/// Returns the number of turns that the user took back with this record.
+pub(super) fn rolled_back(line: &Node<'_>) -> Option<u64> {
+    let payload = line.get("payload").filter(|it| it.text("type") == Some("thread_rolled_back"))?;
+    payload.count("num_turns")
+}
+
 pub(super) fn turn_id<'a>(line: &'a Node<'a>) -> Option<&'a str> {
     line.get("payload")?.text("turn_id")
 }
@@ -186,6 +192,13 @@ fn completed<'a>(item: &'a Node<'a>) -> Item<'a> {
         "McpToolCall" => {
             call(stream, item.text("tool").unwrap_or("mcp"), item.text("id"), item.get("arguments"))
         }
+        "WebSearch" => call(stream, "web_search", item.text("id"), item.get("action").or(item.get("query"))),
+        "Extension" => {
+            let name = item.text("kind").or(item.text("name")).unwrap_or("extension");
+            let input = ["input", "arguments", "action", "query"].iter().find_map(|key| item.get(key));
+            call(stream, name, item.text("id"), input)
+        }
+        "ContextCompaction" => Item::Compaction(""),
         // Codex 0.169 runs sub-agents in two ways, and logs each in its own.
         "CollabAgentToolCall" if item.text("tool") == Some("spawn_agent") => {
             let thread = item.get("receiver_thread_ids").and_then(|ids| ids.items().first()?.as_str());
@@ -248,7 +261,7 @@ fn user<'a>(stream: Stream, content: Option<&'a Node<'a>>, kinds: Option<&Node<'
     let mut images = false;
     for (at, block) in content.map_or(&[][..], Node::items).iter().enumerate() {
         let kind = kinds.and_then(|kinds| kinds.items().get(at)?.as_str());
-        if kind.is_some_and(|kind| !kind.starts_with("user.")) {
+        if kind.is_some_and(|kind| !kind.starts_with("user.") || kind == "user.goal") {
             continue;
         }
         match block.text("text") {

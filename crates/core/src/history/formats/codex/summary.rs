@@ -2,14 +2,17 @@
 
 use super::{
     super::super::{
+        decoder::records,
         json::Node,
-        lines::{self, Lines, LogLine, OpenLog},
+        lines::{self, Lines, LogLine},
         log_file::{Locate, LogFile, Summarised, is_uuid, millis},
+        taken_back::TakenBack,
         title,
         transcript::{Provider, Transcript},
     },
     fork,
     record::{self, Item, Stream},
+    taken_back,
 };
 use crate::{budget::Budget, limits::history as limits};
 use std::{io, path::PathBuf};
@@ -17,6 +20,8 @@ use std::{io, path::PathBuf};
 pub(crate) fn summarise(file: &LogFile, locate: Locate<'_>, budget: &Budget) -> Summarised {
     let mut summary = Summary {
         row: file.unread(Provider::Codex),
+        taken_back: taken_back::taken_back(file.files(), 0..limits::SUMMARY_WHOLE, budget),
+        last_at: None,
         head_seen: false,
         bare: false,
         interactive: true,
@@ -39,6 +44,9 @@ pub(crate) fn summarise(file: &LogFile, locate: Locate<'_>, budget: &Budget) -> 
 
 struct Summary {
     row: Transcript,
+    taken_back: TakenBack,
+    /// Milliseconds since the epoch: the newest time of a record.
+    last_at: Option<i64>,
     /// A head of this session was seen, and its generation.
     head_seen: bool,
     bare: bool,
@@ -59,8 +67,8 @@ struct Summary {
 
 impl Summary {
     fn read(&mut self, file: &LogFile, locate: Locate<'_>, budget: &Budget) -> io::Result<()> {
-        let log = lines::open(&file.path)?;
-        let plain = matches!(log, OpenLog::Plain(_));
+        let log = lines::open_all(file.files())?;
+        let plain = log.is_file_of_lines();
         let whole = file.stamp.size
             <= if plain { limits::SUMMARY_WHOLE } else { limits::SUMMARY_WHOLE / limits::ZSTD_RATIO };
         let mut lines = Lines::new(log, limits::SUMMARY_LINE, limits::SUMMARY_HEAD);
@@ -73,7 +81,7 @@ impl Summary {
                 && self.own_ordinal == 0
                 && let Some(parent) = self.parent.as_deref().and_then(locate)
             {
-                self.own_from = fork::own_from(&file.path, &parent, budget);
+                self.own_from = fork::own_from(file.files().oldest(), &parent, budget);
             }
             let enough = records >= limits::CODEX_HEAD_RECORDS
                 && (self.has_prompt() || records >= limits::CODEX_HEAD_RECORDS + limits::CODEX_MORE_RECORDS);
@@ -103,17 +111,26 @@ impl Summary {
 
     fn line(&mut self, line: LogLine<'_>) {
         let text = line.text();
-        let Some(node) = Node::parse_object(&text) else {
-            // A last line without an end may still be written.
-            self.row.bad_lines += u64::from(line.complete);
-            return;
-        };
-        if record::is_before(&node, self.own_ordinal) {
+        if let Some(node) = Node::parse_object(&text) {
+            return self.record(&line, &node);
+        }
+        let (records, is_broken) = records(&text);
+        for node in records.into_iter().filter_map(Node::parse_object) {
+            self.record(&line, &node);
+        }
+        // A last line without an end may still be written.
+        self.row.bad_lines += u64::from(is_broken && line.complete);
+    }
+
+    fn record(&mut self, line: &LogLine<'_>, node: &Node<'_>) {
+        if record::is_before(node, self.own_ordinal) {
             return;
         }
+        self.last_at = self.last_at.max(record::timestamp(node));
         let own = line.number >= self.own_from;
-        match record::item(&node) {
-            Item::Meta { head, bare } => self.meta(head, bare, record::timestamp(&node)),
+        match record::item(node) {
+            Item::Meta { head, bare } => self.meta(head, bare, record::timestamp(node)),
+            Item::User { .. } | Item::Goal(_) if self.taken_back.contains(line.offset) => {}
             Item::TurnContext { cwd, model } => {
                 self.context_cwd = cwd.map(PathBuf::from).or(self.context_cwd.take());
                 self.row.model = model.map(str::to_owned).or(self.row.model.take());
@@ -186,6 +203,9 @@ impl Summary {
         let previewed = (first.is_some() && (stream != Stream::Response || self.bare)) || self.goal.is_some();
         self.row.hidden =
             file.archived || !self.head_seen || !self.interactive || self.row.subagent || !previewed;
+        self.row.updated_at = self.last_at.unwrap_or(self.row.updated_at);
+        self.row.continues = self.parent.filter(|_| !self.row.subagent);
+        self.row.named = self.name.is_some();
         self.row.title = self.name.clone().or(first).or(self.goal);
         self.row.cwd = self.context_cwd.or(self.row.cwd);
         Summarised { row: self.row, given_title: self.name }

@@ -13,7 +13,7 @@ use crate::{
         decoder::Decoder,
         environment::Environment,
         format::Format,
-        log_file::{Locate, LogFile},
+        log_file::{Locate, LogFile, SessionFiles},
         transcript::Provider,
     },
 };
@@ -39,7 +39,7 @@ impl Format for Copilot {
         discover::discover(root, budget)
     }
 
-    fn decoder(&self, path: &Path, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
-        Box::new(decoder::CopilotDecoder::new(workspace::facts(path)))
+    fn decoder(&self, files: SessionFiles<'_>, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
+        Box::new(decoder::CopilotDecoder::new(workspace::facts(files.newest)))
     }
 }

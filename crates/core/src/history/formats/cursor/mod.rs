@@ -13,7 +13,7 @@ use crate::{
         environment::Environment,
         format::Format,
         lines::OpenLog,
-        log_file::{Locate, LogFile},
+        log_file::{Locate, LogFile, SessionFiles},
         transcript::Provider,
     },
 };
@@ -46,11 +46,11 @@ impl Format for Cursor {
         discover::may_have_run_in(log, folder)
     }
 
-    fn open(&self, path: &Path) -> io::Result<OpenLog> {
-        text::open(path)
+    fn open(&self, files: SessionFiles<'_>) -> io::Result<OpenLog> {
+        text::open(files.newest)
     }
 
-    fn decoder(&self, path: &Path, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
-        Box::new(decoder::CursorDecoder::new(discover::workspace(path)))
+    fn decoder(&self, files: SessionFiles<'_>, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
+        Box::new(decoder::CursorDecoder::new(discover::workspace(files.newest)))
     }
 }

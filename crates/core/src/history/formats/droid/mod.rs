@@ -12,7 +12,7 @@ use crate::{
         decoder::Decoder,
         environment::Environment,
         format::Format,
-        log_file::{Locate, LogFile},
+        log_file::{Locate, LogFile, SessionFiles},
         transcript::Provider,
     },
 };
@@ -48,7 +48,7 @@ impl Format for Droid {
         files
     }
 
-    fn decoder(&self, path: &Path, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
-        Box::new(decoder::DroidDecoder::new(path))
+    fn decoder(&self, files: SessionFiles<'_>, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
+        Box::new(decoder::DroidDecoder::new(files.newest))
     }
 }

@@ -8,7 +8,7 @@ use crate::{
         environment::Environment,
         format::Format,
         lines::OpenLog,
-        log_file::{Locate, LogFile},
+        log_file::{Locate, LogFile, SessionFiles},
         transcript::Provider,
     },
 };
@@ -38,11 +38,11 @@ impl Format for Gemini {
         discover::discover(root, budget)
     }
 
-    fn open(&self, path: &Path) -> io::Result<OpenLog> {
-        chats::open(path)
+    fn open(&self, files: SessionFiles<'_>) -> io::Result<OpenLog> {
+        chats::open(files)
     }
 
-    fn decoder(&self, path: &Path, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
-        Box::new(ChatDecoder::new(discover::workspace(path)))
+    fn decoder(&self, files: SessionFiles<'_>, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
+        Box::new(ChatDecoder::new(discover::workspace(files.newest)))
     }
 }

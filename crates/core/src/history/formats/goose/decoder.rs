@@ -39,6 +39,7 @@ impl GooseDecoder {
             created_at: millis(about.get("created")),
             total_tokens: about.count("tokens"),
             hidden: about.flag("hidden"),
+            archived: about.flag("archived"),
             ..SessionFacts::default()
         };
         let rank = if about.flag("is_given") { TitleRank::Person } else { TitleRank::Model };

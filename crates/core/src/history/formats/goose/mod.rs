@@ -14,7 +14,7 @@ use crate::{
         environment::Environment,
         format::Format,
         lines::OpenLog,
-        log_file::{Locate, LogFile},
+        log_file::{Locate, LogFile, SessionFiles},
         transcript::Provider,
     },
 };
@@ -44,11 +44,11 @@ impl Format for Goose {
         tables::discover(&root.join("sessions/sessions.db"), budget)
     }
 
-    fn open(&self, path: &Path) -> io::Result<OpenLog> {
-        tables::open(path)
+    fn open(&self, files: SessionFiles<'_>) -> io::Result<OpenLog> {
+        tables::open(files.newest)
     }
 
-    fn decoder(&self, _path: &Path, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
+    fn decoder(&self, _files: SessionFiles<'_>, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
         Box::new(decoder::GooseDecoder::default())
     }
 }

@@ -33,6 +33,8 @@ pub(super) struct SessionRow {
     model: Option<String>,
     tokens: Option<i64>,
     hidden: bool,
+    /// Put away by the user.
+    archived: bool,
 }
 
 #[derive(Serialize)]
@@ -97,6 +99,7 @@ fn about(connection: &Connection, id: &str) -> rusqlite::Result<Option<SessionRo
         "accumulated_total_tokens",
         "total_tokens",
         "session_type",
+        "archived_at",
     ]);
     let about = |row: &Row<'_>| {
         let config = text(row, 5)?.unwrap_or_default();
@@ -110,6 +113,7 @@ fn about(connection: &Connection, id: &str) -> rusqlite::Result<Option<SessionRo
             model: config.and_then(|config| config.text("model_name").map(str::to_owned)),
             tokens: number(row, 6)?.or(number(row, 7)?),
             hidden: text(row, 8)?.is_some_and(|kind| !LISTED.contains(&kind.as_str())),
+            archived: time(row, 9)?.is_some(),
         })
     };
     connection.query_row(&format!("SELECT {list} FROM sessions WHERE id = ?1"), [id], about).optional()

@@ -22,6 +22,8 @@ impl OpencodeDecoder {
         facts.updated_at = facts.updated_at.max(millis(about.get("updated")));
         facts.created_at = millis(about.get("created")).or(facts.created_at);
         facts.subagent |= about.text("parent").is_some();
+        facts.archived |= about.flag("archived");
+        facts.continues = about.text("fork_of").map(str::to_owned).or(facts.continues.take());
         // The project's folder is `/` outside of repositories.
         if let Some(directory) = about.text("directory").filter(|directory| !directory.is_empty()) {
             facts.cwd = Some(PathBuf::from(directory));

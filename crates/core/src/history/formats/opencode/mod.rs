@@ -18,7 +18,7 @@ use crate::{
         environment::Environment,
         format::Format,
         lines::OpenLog,
-        log_file::{Locate, LogFile},
+        log_file::{Locate, LogFile, SessionFiles},
         transcript::Provider,
     },
 };
@@ -55,11 +55,11 @@ impl Format for Opencode {
         discover::discover(root, budget)
     }
 
-    fn open(&self, path: &Path) -> io::Result<OpenLog> {
-        if tree::is_session(path) { tree::open(path) } else { tables::open(path) }
+    fn open(&self, files: SessionFiles<'_>) -> io::Result<OpenLog> {
+        if tree::is_session(files.newest) { tree::open(files.newest) } else { tables::open(files.newest) }
     }
 
-    fn decoder(&self, _path: &Path, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
+    fn decoder(&self, _files: SessionFiles<'_>, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
         Box::new(decoder::OpencodeDecoder::default())
     }
 }

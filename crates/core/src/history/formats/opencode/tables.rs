@@ -2,7 +2,7 @@
 
 use super::{
     generation::Generation,
-    unfold::{About, Unfolded},
+    unfold::{About, Revert, Unfolded},
 };
 use crate::{
     CancellationToken,
@@ -53,9 +53,9 @@ pub(super) fn open(path: &Path) -> io::Result<OpenLog> {
     let budget = Budget::within(limits::DATABASE_SESSION, &CancellationToken::new());
     let unfolded = sqlite::read(database, &budget, |connection| {
         Ok(match about(connection, "session_v2", id)? {
-            Some(session) => Some(entries(connection, id, &session)?),
+            Some(session) => Some(entries(connection, id, session)?),
             None => match about(connection, "session", id)? {
-                Some(session) => Some(messages(connection, id, &session)?),
+                Some(session) => Some(messages(connection, id, session)?),
                 None => None,
             },
         })
@@ -65,25 +65,41 @@ pub(super) fn open(path: &Path) -> io::Result<OpenLog> {
     Ok(unfolded.ok_or_else(missing)?.into_log())
 }
 
-fn about(connection: &Connection, table: &str, id: &str) -> rusqlite::Result<Option<About>> {
+fn about(connection: &Connection, table: &str, id: &str) -> rusqlite::Result<Option<(About, Revert)>> {
     let Some(columns) = Columns::with(connection, table, &["id"])? else { return Ok(None) };
-    let list = columns.list(&["title", "directory", "parent_id", "time_created", "model"]);
+    let list = columns.list(&[
+        "title",
+        "directory",
+        "parent_id",
+        "time_created",
+        "model",
+        "time_archived",
+        "fork_session_id",
+        "revert",
+    ]);
     let about = |row: &rusqlite::Row<'_>| {
-        Ok(About {
+        let about = About {
             title: text(row, 0)?,
             directory: text(row, 1)?,
             parent: text(row, 2)?,
             created: number(row, 3)?,
             model: text(row, 4)?,
+            archived: number(row, 5)?.is_some(),
+            fork_of: text(row, 6)?,
             updated: None,
-        })
+        };
+        Ok((about, Revert::parse(text(row, 7)?.as_deref())))
     };
     connection.query_row(&format!("SELECT {list} FROM {table} WHERE id = ?1"), [id], about).optional()
 }
 
 /// Reads a session of 1.x.
-fn messages(connection: &Connection, id: &str, about: &About) -> rusqlite::Result<Unfolded> {
-    let mut unfolded = Unfolded::new(about);
+fn messages(
+    connection: &Connection,
+    id: &str,
+    (about, revert): (About, Revert),
+) -> rusqlite::Result<Unfolded> {
+    let mut unfolded = Unfolded::new(&about, revert);
     let Some(columns) = Columns::with(connection, "message", &["id", "session_id", "data"])? else {
         return Ok(unfolded);
     };
@@ -92,9 +108,9 @@ fn messages(connection: &Connection, id: &str, about: &About) -> rusqlite::Resul
     let list = format!("SELECT id, {created} FROM message WHERE session_id = ?1 ORDER BY {created}, id");
     for (message, at) in rows(connection, &list, id, |row| Ok((text(row, 0)?, number(row, 1)?)))? {
         let Some(message) = message else { continue };
-        unfolded.message(at, data(connection, "message", &message)?.as_deref());
+        unfolded.message(&message, at, data(connection, "message", &message)?.as_deref());
         for (part, at) in parts.remove(&message).unwrap_or_default() {
-            unfolded.part(at, data(connection, "part", &part)?.as_deref());
+            unfolded.part(&part, at, data(connection, "part", &part)?.as_deref());
         }
     }
     Ok(unfolded)
@@ -119,15 +135,19 @@ fn parts(connection: &Connection, id: &str) -> rusqlite::Result<PartsByMessage> 
 }
 
 /// Reads a session of 2.x.
-fn entries(connection: &Connection, id: &str, about: &About) -> rusqlite::Result<Unfolded> {
-    let mut unfolded = Unfolded::new(about);
+fn entries(
+    connection: &Connection,
+    id: &str,
+    (about, revert): (About, Revert),
+) -> rusqlite::Result<Unfolded> {
+    let mut unfolded = Unfolded::new(&about, revert);
     let required = ["id", "session_id", "type", "seq", "data"];
     let Some(columns) = Columns::with(connection, "session_message", &required)? else { return Ok(unfolded) };
     let created = columns.or_null("time_created");
     let list = format!("SELECT id, type, {created} FROM session_message WHERE session_id = ?1 ORDER BY seq");
     for row in rows(connection, &list, id, |row| Ok((text(row, 0)?, text(row, 1)?, number(row, 2)?)))? {
         if let (Some(entry), Some(kind), at) = row {
-            unfolded.entry(&kind, at, data(connection, "session_message", &entry)?.as_deref());
+            unfolded.entry(&entry, &kind, at, data(connection, "session_message", &entry)?.as_deref());
         }
     }
     Ok(unfolded)

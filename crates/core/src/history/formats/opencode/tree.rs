@@ -3,7 +3,7 @@
 
 use super::{
     super::folder::entries,
-    unfold::{About, Unfolded},
+    unfold::{About, Revert, Unfolded},
 };
 use crate::{
     CancellationToken,
@@ -51,15 +51,15 @@ pub(super) fn open(path: &Path) -> io::Result<OpenLog> {
     let text = String::from_utf8_lossy(&bytes);
     let session = Node::parse_object(&text);
     let mut unfolded = match &session {
-        Some(session) => Unfolded::new(&about(session)),
+        Some(session) => Unfolded::new(&about(session), revert(session)),
         None => Unfolded::bad(&text),
     };
     let mut updated = session.as_ref().and_then(latest);
     for (message, path) in sorted(&storage.join("message").join(id)) {
         let data = read(&path, &mut updated);
-        unfolded.message(None, data.as_deref());
-        for (_, path) in sorted(&storage.join("part").join(message)) {
-            unfolded.part(None, read(&path, &mut updated).as_deref());
+        unfolded.message(&message, None, data.as_deref());
+        for (part, path) in sorted(&storage.join("part").join(message)) {
+            unfolded.part(&part, None, read(&path, &mut updated).as_deref());
         }
     }
     unfolded.updated(updated);
@@ -73,9 +73,14 @@ fn about(session: &Node<'_>) -> About {
         directory: text("directory"),
         parent: text("parentID"),
         created: session.get("time").and_then(|time| millis(time.get("created"))),
-        model: None,
-        updated: None,
+        archived: session.get("time").is_some_and(|time| millis(time.get("archived")).is_some()),
+        ..About::default()
     }
+}
+
+fn revert(session: &Node<'_>) -> Revert {
+    let json = session.get("revert").map(|revert| revert.to_value().to_string());
+    Revert::parse(json.as_deref())
 }
 
 /// Reads a file and moves `updated` to the last time in it.

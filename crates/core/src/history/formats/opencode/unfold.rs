@@ -18,6 +18,36 @@ pub(super) struct About {
     pub(super) updated: Option<i64>,
     /// JSON.
     pub(super) model: Option<String>,
+    /// Put away by the user.
+    pub(super) archived: bool,
+    /// The session that this one is a fork of (2.x).
+    pub(super) fork_of: Option<String>,
+}
+
+/// Where the user went back to: that message, or that part of it, and what follows no longer count. The next prompt removes
+/// them from the store.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Revert {
+    message: Option<String>,
+    part: Option<String>,
+}
+
+impl Revert {
+    /// Reads the field `revert` of a session, JSON.
+    pub(super) fn parse(json: Option<&str>) -> Self {
+        let node = json.and_then(Node::parse_object);
+        let text = |key| node.as_ref().and_then(|node| node.text(key)).map(str::to_owned);
+        Self { message: text("messageID"), part: text("partID") }
+    }
+
+    /// Returns whether a message was taken back as a whole. Ids are in the order of time.
+    fn takes_message(&self, id: &str) -> bool {
+        self.message.as_deref().is_some_and(|first| id > first || (id == first && self.part.is_none()))
+    }
+
+    fn takes_part(&self, message: &str, id: &str) -> bool {
+        self.message.as_deref() == Some(message) && self.part.as_deref().is_some_and(|first| id >= first)
+    }
 }
 
 #[derive(Serialize)]
@@ -51,11 +81,14 @@ enum Message {
 pub(super) struct Unfolded {
     records: Records,
     message: Message,
+    revert: Revert,
+    /// Id of the last message.
+    current: String,
 }
 
 impl Unfolded {
-    pub(super) fn new(about: &About) -> Self {
-        let mut unfolded = Self::default();
+    pub(super) fn new(about: &About, revert: Revert) -> Self {
+        let mut unfolded = Self { revert, ..Self::default() };
         unfolded.records.add(&json!({"about": about}));
         unfolded
     }
@@ -68,8 +101,10 @@ impl Unfolded {
     }
 
     /// Adds a message of 1.x; its parts follow. `data` is absent if it cannot be read.
-    pub(super) fn message(&mut self, at: Option<i64>, data: Option<&str>) {
+    pub(super) fn message(&mut self, id: &str, at: Option<i64>, data: Option<&str>) {
         self.end_message();
+        id.clone_into(&mut self.current);
+        self.records.set_taken_back(self.revert.takes_message(id));
         let Some(node) = data.and_then(Node::parse_object) else {
             return self.records.bad(data.unwrap_or_default());
         };
@@ -85,7 +120,10 @@ impl Unfolded {
     }
 
     /// Adds a part of the last message. Of a person's message, what was typed is kept.
-    pub(super) fn part(&mut self, at: Option<i64>, data: Option<&str>) {
+    pub(super) fn part(&mut self, id: &str, at: Option<i64>, data: Option<&str>) {
+        if self.revert.takes_part(&self.current, id) {
+            self.records.set_taken_back(true);
+        }
         let text = data.unwrap_or_default();
         match &mut self.message {
             Message::Person { texts, .. } => match Node::parse_object(text) {
@@ -104,7 +142,8 @@ impl Unfolded {
     }
 
     /// Adds a message of 2.x, which has its parts inside.
-    pub(super) fn entry(&mut self, kind: &str, at: Option<i64>, data: Option<&str>) {
+    pub(super) fn entry(&mut self, id: &str, kind: &str, at: Option<i64>, data: Option<&str>) {
+        self.records.set_taken_back(self.revert.takes_message(id));
         match serde_json::from_str(data.unwrap_or_default()) {
             Ok(data) => self.records.add(&Entry { at, entry: kind, data }),
             Err(_) => self.records.bad(data.unwrap_or_default()),
@@ -114,6 +153,7 @@ impl Unfolded {
     /// Adds the time of the last change, in milliseconds since the epoch.
     pub(super) fn updated(&mut self, updated: Option<i64>) {
         self.end_message();
+        self.records.set_taken_back(false);
         self.records.add(&json!({"about": About { updated, ..About::default() }}));
     }
 

@@ -1,8 +1,11 @@
 //! Decodes one entry.
 
-use super::super::{
-    blocks,
-    calls::{self, FileTools},
+use super::{
+    super::{
+        blocks,
+        calls::{self, FileTools},
+    },
+    discover::id_of,
 };
 use crate::{
     history::{
@@ -11,7 +14,9 @@ use crate::{
         event::{Event, EventKind, TitleRank},
         json::Node,
         log_file::{millis, origin},
+        taken_back::Parent,
         title,
+        tree::{self, Place, Tree},
     },
     text::joined,
 };
@@ -24,6 +29,32 @@ const GATEWAY: &str = "openclaw";
 
 /// Ends the output of a failed command.
 const EXITED: &str = "Command exited with code ";
+
+/// The tree of pi's log.
+pub(super) const TREE: Tree = Tree { id: "\"id\"", parent: "\"parentId\"", place, is_prompt };
+
+/// The tree of OpenClaw's log, which may begin several times without a rewind.
+pub(super) const TREE_OF_OPENCLAW: Tree = Tree { place: place_after_previous, ..TREE };
+
+fn place(entry: &Node<'_>) -> Option<Place> {
+    let parent = match tree::parent(entry, "parentId") {
+        Parent::None if !is_prompt(entry) => Parent::Previous,
+        parent => parent,
+    };
+    Some(Place { id: origin(entry.text("id")?), parent })
+}
+
+fn place_after_previous(entry: &Node<'_>) -> Option<Place> {
+    let place = place(entry)?;
+    Some(Place {
+        parent: if place.parent == Parent::None { Parent::Previous } else { place.parent },
+        ..place
+    })
+}
+
+fn is_prompt(entry: &Node<'_>) -> bool {
+    entry.get("message").is_some_and(|message| message.text("role") == Some("user"))
+}
 
 pub(super) struct PiDecoder {
     facts: SessionFacts,
@@ -41,6 +72,10 @@ impl PiDecoder {
         let cwd = node.text("cwd").filter(|cwd| !cwd.is_empty());
         self.facts.cwd = self.facts.cwd.take().or_else(|| cwd.map(PathBuf::from));
         self.model(node.text("provider"), node.text("modelId"));
+        // A fork names the file of its parent.
+        let parent = node.text("parentSession").and_then(|path| path.rsplit(['/', '\\']).next());
+        let parent = parent.map(|name| id_of(name.strip_suffix(".jsonl").unwrap_or(name)).to_owned());
+        self.facts.continues = self.facts.continues.take().or(parent);
     }
 
     fn model(&mut self, provider: Option<&str>, model: Option<&str>) {

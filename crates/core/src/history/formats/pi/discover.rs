@@ -1,5 +1,5 @@
 //! Finds sessions: `sessions/<folder of a workspace>/<time>_<uuid>.jsonl` of pi, `agents/<agent>/sessions/<uuid>.jsonl` of
-//! OpenClaw. A deleted or reset log of OpenClaw has another ending.
+//! OpenClaw. A log of OpenClaw that was reset or deleted is put away under another ending: `<uuid>.jsonl.reset.<time>`.
 
 use super::super::folder::entries;
 use crate::{budget::Budget, history::log_file::LogFile};
@@ -8,7 +8,7 @@ use std::path::Path;
 pub(super) fn of_pi(root: &Path, budget: &Budget) -> Vec<LogFile> {
     let mut files = Vec::new();
     for (workspace, _) in entries(&root.join("sessions"), budget) {
-        logs(&workspace, budget, &mut files);
+        logs(&workspace, false, budget, &mut files);
     }
     files
 }
@@ -16,15 +16,38 @@ pub(super) fn of_pi(root: &Path, budget: &Budget) -> Vec<LogFile> {
 pub(super) fn of_openclaw(root: &Path, budget: &Budget) -> Vec<LogFile> {
     let mut files = Vec::new();
     for (agent, _) in entries(&root.join("agents"), budget) {
-        logs(&agent.join("sessions"), budget, &mut files);
+        logs(&agent.join("sessions"), true, budget, &mut files);
     }
     files
 }
 
-fn logs(folder: &Path, budget: &Budget, files: &mut Vec<LogFile>) {
+/// Finds the logs of a folder. Copies that were made for safety (`.checkpoint.`, `.bak`) are not sessions, and a log that was
+/// put away is one if no other file has its session.
+fn logs(folder: &Path, with_put_away: bool, budget: &Budget, files: &mut Vec<LogFile>) {
+    let (mut found, mut put_away) = (Vec::new(), Vec::new());
     for (path, name) in entries(folder, budget) {
-        let Some(stem) = name.strip_suffix(".jsonl") else { continue };
-        let id = stem.rsplit('_').next().unwrap_or(stem);
-        files.extend(LogFile::stat(path, id, false, false));
+        let Some((stem, ending)) = name.split_once(".jsonl") else { continue };
+        let id = id_of(stem);
+        if id.contains('.') {
+            continue;
+        }
+        match ending {
+            "" => found.extend(LogFile::stat(path, id, false, false)),
+            _ if with_put_away && (ending.starts_with(".reset.") || ending.starts_with(".deleted.")) => {
+                put_away.extend(LogFile::stat(path, id, false, true));
+            }
+            _ => {}
+        }
     }
+    // Of a session that was put away several times, the last reset counts.
+    put_away.sort_by(|a: &LogFile, b: &LogFile| (&a.id, &b.path).cmp(&(&b.id, &a.path)));
+    put_away.dedup_by(|a, b| a.id == b.id);
+    put_away.retain(|file| found.iter().all(|other: &LogFile| other.id != file.id));
+    files.append(&mut found);
+    files.append(&mut put_away);
+}
+
+/// Returns the session's id in the name of a log without its ending.
+pub(super) fn id_of(stem: &str) -> &str {
+    stem.rsplit('_').next().unwrap_or(stem)
 }

@@ -1,7 +1,7 @@
 //! The sessions of pi (version 3 of its format, and 1 and 2) and of OpenClaw, which is built on it (of March 2026).
 //!
-//! Format: `packages/coding-agent/src/core/session-manager.ts` of badlogic/pi-mono. A line is an entry of a tree: all
-//! branches are shown. Titles are lines of the log itself.
+//! Format: `packages/coding-agent/src/core/session-manager.ts` of badlogic/pi-mono. A line is an entry of a tree. Titles are
+//! lines of the log itself.
 
 mod decoder;
 mod discover;
@@ -13,11 +13,15 @@ use crate::{
         decoder::Decoder,
         environment::Environment,
         format::Format,
-        log_file::{Locate, LogFile},
+        log_file::{Locate, LogFile, SessionFiles},
+        taken_back::TakenBack,
         transcript::Provider,
     },
 };
-use std::path::{Path, PathBuf};
+use std::{
+    ops::Range,
+    path::{Path, PathBuf},
+};
 
 #[derive(Debug)]
 pub(crate) struct Pi;
@@ -39,7 +43,11 @@ impl Format for Pi {
         discover::of_pi(root, budget)
     }
 
-    fn decoder(&self, _path: &Path, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
+    fn taken_back(&self, files: SessionFiles<'_>, range: Range<u64>, budget: &Budget) -> TakenBack {
+        decoder::TREE.taken_back(files, range, budget)
+    }
+
+    fn decoder(&self, _files: SessionFiles<'_>, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
         Box::new(decoder::PiDecoder::new(|text| text))
     }
 }
@@ -69,7 +77,11 @@ impl Format for OpenClaw {
         discover::of_openclaw(root, budget)
     }
 
-    fn decoder(&self, _path: &Path, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
+    fn taken_back(&self, files: SessionFiles<'_>, range: Range<u64>, budget: &Budget) -> TakenBack {
+        decoder::TREE_OF_OPENCLAW.taken_back(files, range, budget)
+    }
+
+    fn decoder(&self, _files: SessionFiles<'_>, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
         Box::new(decoder::PiDecoder::new(envelope::typed))
     }
 }

@@ -8,10 +8,28 @@ use crate::history::{
     decoder::{Decoder, SessionFacts},
     event::{Event, EventKind, TitleRank},
     json::Node,
-    log_file::millis,
+    log_file::{millis, origin},
+    taken_back::Parent,
     title,
+    tree::{self, Place, Tree},
 };
 use std::path::PathBuf;
+
+/// The tree of a log.
+pub(super) const TREE: Tree = Tree { id: "\"uuid\"", parent: "\"parentUuid\"", place, is_prompt };
+
+fn place(node: &Node<'_>) -> Option<Place> {
+    let id = node.text("uuid").filter(|_| !node.flag("isSidechain"))?;
+    let parent = match tree::parent(node, "parentUuid") {
+        Parent::None if !is_prompt(node) => Parent::Previous,
+        parent => parent,
+    };
+    Some(Place { id: origin(id), parent })
+}
+
+fn is_prompt(node: &Node<'_>) -> bool {
+    node.text("type") == Some("user") && QwenDecoder::new(false).prompt(node, 0, None).is_some()
+}
 
 pub(super) struct QwenDecoder {
     facts: SessionFacts,
@@ -97,9 +115,13 @@ impl Decoder for QwenDecoder {
             "system" => self.system(&node, number, at).into_iter().collect(),
             _ => vec![],
         };
+        if let Some(original) = node.get("forkedFrom").and_then(|it| it.text("sessionId")) {
+            self.facts.continues = Some(original.to_owned());
+        }
         for event in &mut events {
             event.sidechain = !self.subagent && node.flag("isSidechain");
             event.copied = is_copied(&node);
+            event.origin = node.text("uuid").map(origin);
         }
         Some(events)
     }

@@ -14,12 +14,14 @@ use crate::{
         environment::Environment,
         format::Format,
         lines::{self, OpenLog},
-        log_file::{Locate, LogFile},
+        log_file::{Locate, LogFile, SessionFiles},
+        taken_back::TakenBack,
         transcript::Provider,
     },
 };
 use std::{
     io,
+    ops::Range,
     path::{Path, PathBuf},
 };
 
@@ -46,16 +48,23 @@ impl Format for Qwen {
         files
     }
 
-    fn open(&self, path: &Path) -> io::Result<OpenLog> {
-        if discover::is_of_2025(path) { chats::open(path) } else { lines::open(path) }
+    fn open(&self, files: SessionFiles<'_>) -> io::Result<OpenLog> {
+        if discover::is_of_2025(files.newest) { chats::open(files) } else { lines::open_all(files) }
     }
 
-    fn decoder(&self, path: &Path, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
-        if discover::is_of_2025(path) {
+    fn taken_back(&self, files: SessionFiles<'_>, range: Range<u64>, budget: &Budget) -> TakenBack {
+        if discover::is_of_2025(files.newest) {
+            return TakenBack::default();
+        }
+        decoder::TREE.taken_back(files, range, budget)
+    }
+
+    fn decoder(&self, files: SessionFiles<'_>, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
+        if discover::is_of_2025(files.newest) {
             // Its folder is named after a hash of the workspace's path, which nothing else tells.
             Box::new(ChatDecoder::new(None))
         } else {
-            Box::new(decoder::QwenDecoder::new(discover::is_of_subagent(path)))
+            Box::new(decoder::QwenDecoder::new(discover::is_of_subagent(files.newest)))
         }
     }
 }

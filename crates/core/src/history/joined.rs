@@ -1,0 +1,166 @@
+//! Several files read as one log: a session that its agent went on with in another file.
+
+use super::lines::{self, OpenLog};
+use std::{
+    io::{self, Read, Seek, SeekFrom},
+    path::Path,
+};
+
+/// The files of a session, oldest first, one after the other. A file whose last line has no end gets one, so that no line
+/// continues in the next file.
+pub(crate) struct Joined {
+    pieces: Vec<Piece>,
+    position: u64,
+}
+
+struct Piece {
+    log: OpenLog,
+    /// Where it begins in the joined log, in bytes.
+    start: u64,
+    /// Bytes of the file.
+    length: u64,
+    /// The position of `log` in bytes.
+    read: u64,
+    /// A line end follows that is not in the file.
+    gap: bool,
+}
+
+impl Piece {
+    fn end(&self) -> u64 {
+        self.start + self.length + u64::from(self.gap)
+    }
+}
+
+impl Joined {
+    /// Opens files, oldest first. A file that is gone is left out: agents move and delete logs at any time.
+    pub(crate) fn open<'a>(paths: impl Iterator<Item = &'a Path>) -> io::Result<Self> {
+        let mut joined = Self { pieces: Vec::new(), position: 0 };
+        let mut failed = None;
+        for path in paths {
+            match lines::open(path).and_then(OpenLog::sized) {
+                Ok((mut log, length)) => {
+                    let gap = length > 0 && !ends_a_line(&mut log, length)?;
+                    let start = joined.size();
+                    joined.pieces.push(Piece { log, start, length, read: u64::MAX, gap });
+                }
+                Err(error) => failed = Some(error),
+            }
+        }
+        // The end of the newest file may still be written.
+        if let Some(last) = joined.pieces.last_mut() {
+            last.gap = false;
+        }
+        match failed {
+            Some(error) if joined.pieces.is_empty() => Err(error),
+            _ => Ok(joined),
+        }
+    }
+
+    fn size(&self) -> u64 {
+        self.pieces.last().map_or(0, Piece::end)
+    }
+
+    /// Returns where each file begins, in bytes.
+    pub(crate) fn starts(&self) -> Vec<u64> {
+        self.pieces.iter().map(|piece| piece.start).collect()
+    }
+}
+
+impl Read for Joined {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(piece) = self.pieces.iter_mut().find(|piece| self.position < piece.end()) {
+            let at = self.position - piece.start;
+            let left = usize::try_from(piece.length.saturating_sub(at)).unwrap_or(usize::MAX);
+            let wanted = left.min(buffer.len());
+            if buffer.is_empty() {
+                return Ok(0);
+            }
+            if wanted == 0 {
+                buffer[0] = b'\n';
+                self.position += 1;
+                return Ok(1);
+            }
+            if piece.read != at {
+                piece.log.seek(SeekFrom::Start(at))?;
+                piece.read = at;
+            }
+            let read = piece.log.read(&mut buffer[..wanted])?;
+            if read == 0 {
+                // The file is shorter than it was.
+                self.position = piece.end();
+                continue;
+            }
+            piece.read += read as u64;
+            self.position += read as u64;
+            return Ok(read);
+        }
+        Ok(0)
+    }
+}
+
+impl Seek for Joined {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let position = match to {
+            SeekFrom::Start(offset) => Some(offset),
+            SeekFrom::End(offset) => self.size().checked_add_signed(offset),
+            SeekFrom::Current(offset) => self.position.checked_add_signed(offset),
+        };
+        let before = || io::Error::new(io::ErrorKind::InvalidInput, "a position before the start of a log");
+        self.position = position.ok_or_else(before)?;
+        Ok(self.position)
+    }
+}
+
+fn ends_a_line(log: &mut OpenLog, length: u64) -> io::Result<bool> {
+    let mut last = [0];
+    log.seek(SeekFrom::Start(length - 1))?;
+    log.read_exact(&mut last)?;
+    Ok(last == *b"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    fn joined(files: &[&str]) -> (tempfile::TempDir, Vec<PathBuf>) {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = files.iter().enumerate().map(|(at, text)| {
+            let path = folder.path().join(at.to_string());
+            std::fs::write(&path, text).unwrap();
+            path
+        });
+        let paths = paths.collect();
+        (folder, paths)
+    }
+
+    #[test]
+    fn files_are_read_as_one_log_from_any_position() {
+        let (folder, mut paths) = joined(&["a\nbc\n", "cut", "", "last"]);
+        let gone = folder.path().join("gone");
+        paths.insert(1, gone);
+        let whole = "a\nbc\ncut\nlast";
+        let mut log = Joined::open(paths.iter().map(PathBuf::as_path)).unwrap();
+        assert_eq!(log.starts(), [0, 5, 9, 9]);
+        for at in 0..whole.len() {
+            log.seek(SeekFrom::Start(at as u64)).unwrap();
+            let mut text = String::new();
+            log.read_to_string(&mut text).unwrap();
+            assert_eq!(text, whole[at..]);
+        }
+        assert_eq!(log.seek(SeekFrom::End(-4)).unwrap(), 9);
+        assert!(log.seek(SeekFrom::End(-40)).is_err());
+        std::fs::write(&paths[0], "a\n").unwrap();
+        log.seek(SeekFrom::Start(0)).unwrap();
+        let mut text = String::new();
+        log.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "a\ncut\nlast", "a file became shorter");
+    }
+
+    #[test]
+    fn a_log_without_files_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let gone = folder.path().join("gone");
+        assert_eq!(Joined::open([gone.as_path()].into_iter()).err().unwrap().kind(), io::ErrorKind::NotFound);
+    }
+}
