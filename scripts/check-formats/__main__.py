@@ -25,6 +25,7 @@ from copilot import Copilot
 from gemini import Gemini
 from opencode import Opencode
 from qwen import Qwen
+from records import learn, unknown
 from stage import Stage
 
 AGENTS = [Codex, Claude, Gemini, Qwen, Copilot, Opencode]
@@ -53,7 +54,9 @@ class Check:
             agent.finish()
             stage.rest()
             product = Product(self.options.product, stage, self.kind.provider)
-            found = compare(book, product)
+            if self.options.learn:
+                learn(agent)
+            found = compare(book, product) + unknown(agent)
             self.wrong += found
             self.plant(agent, product, found)
         except Exception as error:
@@ -86,7 +89,8 @@ class Check:
         for name, change in changes.items():
             with restored(agent.log(id)):
                 change(id)
-                noticed = [sentence for sentence in compare(agent.book, product, search=False) if sentence not in known]
+                found = compare(agent.book, product, search=False) + unknown(agent)
+                noticed = [sentence for sentence in found if sentence not in known]
             if noticed:
                 self.lines.append(f"  {name + ' planted':24} noticed: {noticed[0]}")
             else:
@@ -112,6 +116,7 @@ def main():
     for name in ("programs", "peers", "product", "folder"):
         arguments.add_argument(f"--{name}", type=lambda text: Path(text).absolute(), required=True)
     arguments.add_argument("--only", action="append", choices=[agent.provider for agent in AGENTS])
+    arguments.add_argument("--learn", action="store_true", help="add new records and fields to known/")
     options = arguments.parse_args()
     checks = [Check(agent, options) for agent in AGENTS if not options.only or agent.provider in options.only]
     with ThreadPoolExecutor(AT_ONCE) as pool:
