@@ -141,6 +141,8 @@ class Opencode(Agent):
         self.change("UPDATE part SET data = replace(data, '\"text\":', '\"text_v2\":') WHERE session_id = ?", (id,))
 
     def records(self):
+        if not self.log("").exists():
+            return
         with contextlib.closing(sqlite3.connect(self.log(""))) as database:
             database.row_factory = sqlite3.Row
             for table in ("session", "message", "part"):
