@@ -334,15 +334,16 @@ mod codex {
                 json!({"type": "CommandExecution", "id": "c", "command": ["bash", "-lc", "cargo test"],
                     "status": "failed", "exit_code": 101}),
             ),
+            record("09:00:05", 3, "response_item", json!({"type": "custom_tool_call", "name": "exec", "call_id": "e", "input": "x"})),
             done(3, json!({"type": "Extension", "id": "x", "kind": "web.search", "query": "chars count"})),
             done(4, json!({"type": "ContextCompaction", "id": "k"})),
         ];
         home.write(&name("sessions/2026/11/20", "09:00:00", THREAD), lines(&rows));
         let (events, _) = home.events(&home.row(THREAD));
         let kinds: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
-        assert_eq!(kinds, ["user", "tool_use", "tool_use", "compaction"]);
+        assert_eq!(kinds, ["user", "command_end", "tool_use", "tool_use", "compaction"]);
         assert_eq!(events[1].action.command.as_deref(), Some("cargo test"));
-        assert_eq!(events[2].text, "chars count");
+        assert_eq!(events[3].text, "chars count");
     }
 }
 
