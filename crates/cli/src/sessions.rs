@@ -138,7 +138,8 @@ fn event_words(event: &Event) -> String {
 fn event_json(event: &Event) -> Value {
     let files: Vec<_> = event.files.iter().map(|file| &file.path).collect();
     json!({"type": event.kind.as_str(), "lineNumber": event.line, "timestamp": event.timestamp,
-        "content": event_words(event), "files": files, "takenBack": event.taken_back})
+        "content": event_words(event), "files": files, "sidechain": event.sidechain, "copied": event.copied,
+        "takenBack": event.taken_back})
 }
 
 fn search(pattern: &str, whole_logs: bool, filter: &Filter) -> anyhow::Result<ExitCode> {
