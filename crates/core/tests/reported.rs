@@ -427,6 +427,16 @@ mod claude {
     }
 
     #[test]
+    fn sessions_whose_lines_have_the_same_short_ids_are_not_copies() {
+        let home = Home::new();
+        let second = "07200000-aaaa-4000-8000-000000000002";
+        home.write(&path(FIRST), lines(&[user(FIRST, "u1", None, "09:00:00", "FULMAR")]));
+        home.write(&path(second), lines(&[user(second, "u1", None, "09:01:00", "GANNET")]));
+        assert_eq!((home.row(FIRST).continues, home.row(second).continues), (None, None));
+        assert_eq!((home.search("FULMAR").1, home.search("GANNET").1), (1, 1));
+    }
+
+    #[test]
     fn a_path_that_was_left_is_taken_back() {
         let home = Home::new();
         let mut rows = conversation(FIRST);

@@ -6,7 +6,7 @@ use super::{
         file,
         json::Node,
         lines::{self, Lines, LogLine},
-        log_file::{LogFile, Summarised, millis, origin},
+        log_file::{LogFile, Summarised, dated_origin, millis, origin},
         taken_back::TakenBack,
         title::{self, TypedText},
         transcript::{Provider, Transcript},
@@ -138,7 +138,7 @@ impl Summary {
         }
         self.original = self.original.take().or_else(|| line::original(node, &self.row.id));
         let row = &mut self.row;
-        row.first_line = row.first_line.or(id);
+        row.first_line = row.first_line.or_else(|| dated_origin(node.text("uuid"), at));
         if in_head && row.created_at.is_none() {
             row.created_at = at;
         }

@@ -6,7 +6,7 @@ use crate::history::{
     decoder::{Decoder, SessionFacts},
     event::{Event, EventKind, TouchedFile},
     json::Node,
-    log_file::{is_uuid, millis, origin},
+    log_file::{dated_origin, is_uuid, millis},
     title,
 };
 use std::{
@@ -182,7 +182,7 @@ impl Decoder for CopilotDecoder {
         };
         let events = events.into_iter().flatten().filter(told);
         // A fork copies events with their ids.
-        let origin = node.text("id").map(origin);
+        let origin = dated_origin(node.text("id"), at);
         Some(events.map(|event| Event { sidechain: of_subagent, origin, ..event }).collect())
     }
 
