@@ -53,6 +53,26 @@ export class Fixture {
     return path;
   }
 
+  /** Adds a session of Claude Code whose second turn was taken back, and a branch of it. */
+  async rewound(id, branch) {
+    const projects = join(this.claude, 'projects', this.workspace.replaceAll(/[^A-Za-z0-9]/g, '-'));
+    const at = (minute) => new Date(Date.now() - 7_200_000 + minute * 60_000).toISOString();
+    const common = (session, uuid, parentUuid, minute) => ({ sessionId: session, cwd: this.workspace, uuid, parentUuid, isSidechain: false, timestamp: at(minute) });
+    const said = (session, uuid, parent, minute, content) => ({ ...common(session, uuid, parent, minute), type: 'user', message: { role: 'user', content } });
+    const answered = (session, uuid, parent, minute, text) => ({ ...common(session, uuid, parent, minute), type: 'assistant', message: { id: uuid, role: 'assistant', model: 'claude-opus-5', content: [{ type: 'text', text }] } });
+    const first = (session) => [said(session, 'w1', null, 0, 'How is the session token stored?'), answered(session, 'w2', 'w1', 1, 'In a cookie.')];
+    const text = (lines) => `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`;
+    await write(join(projects, `${id}.jsonl`), text([
+      ...first(id),
+      said(id, 'w3', 'w2', 2, 'Move it to local storage'),
+      answered(id, 'w4', 'w3', 3, 'Moved to local storage.'),
+      said(id, 'w5', 'w2', 4, 'Leave it, and only shorten its life'),
+      answered(id, 'w6', 'w5', 5, 'It lives for one hour now.'),
+    ]));
+    const copies = first(branch).map((line) => ({ ...line, forkedFrom: { sessionId: id, messageUuid: line.uuid } }));
+    await write(join(projects, `${branch}.jsonl`), text([...copies, said(branch, 'v3', 'w2', 6, 'Try a header instead')]));
+  }
+
   /** Adds a session of Claude Code that started a sub-agent, with the log of that. */
   async subagent(id, agent) {
     const projects = join(this.claude, 'projects', this.workspace.replaceAll(/[^A-Za-z0-9]/g, '-'));

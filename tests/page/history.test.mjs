@@ -40,6 +40,25 @@ test('sessions of other agents are listed, opened as a timeline, and cannot be c
   await tab.close();
 });
 
+test('turns that were taken back are folded, and a branch leads to its original', async () => {
+  const [id, branch] = ['6f1b1f2e-3333-4000-8000-0000000000aa', '6f1b1f2e-3333-4000-8000-0000000000bb'];
+  await fixture.rewound(id, branch);
+  const tab = await open(`#transcript=claude-code:${branch}`);
+  const { page } = tab;
+  const timeline = page.getByRole('list', { name: 'Timeline' });
+  await timeline.getByText('Try a header instead').waitFor();
+  await page.getByRole('button', { name: 'Original' }).click();
+  await timeline.getByText('Leave it, and only shorten its life').waitFor();
+  assert.equal(await timeline.getByText('Move it to local storage').count(), 0, 'folded');
+  await tab.shootAll('taken-back');
+  await timeline.getByRole('button', { name: 'Taken back: 2 entries' }).click();
+  await timeline.getByText('Moved to local storage.').waitFor();
+  await tab.shoot('taken-back-open');
+  await timeline.getByRole('button', { name: 'Taken back: 2 entries' }).click();
+  await timeline.getByText('Moved to local storage.').waitFor({ state: 'detached' });
+  await tab.close();
+});
+
 test('the list shows the sessions of one agent', async () => {
   const tab = await open();
   const { page } = tab;

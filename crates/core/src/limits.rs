@@ -29,6 +29,8 @@ pub(crate) mod history {
     /// Bytes before the end of a log in which turns that were taken back are looked for: some 30 ms. Earlier ones stay as
     /// they are.
     pub(crate) const TAKEN_BACK: u64 = 64 << 20;
+    /// The same where a log has grown since it was indexed: a user goes back a few turns.
+    pub(crate) const RECENTLY_TAKEN_BACK: u64 = 4 << 20;
     /// Bytes of a record in which its parent is named: agents write it first.
     pub(crate) const TREE_HEAD: usize = 512;
     /// The same where a session is shown to a person: a prompt with a screenshot is one line.

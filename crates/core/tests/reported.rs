@@ -334,15 +334,21 @@ mod codex {
                 json!({"type": "CommandExecution", "id": "c", "command": ["bash", "-lc", "cargo test"],
                     "status": "failed", "exit_code": 101}),
             ),
+            record(
+                "09:00:05",
+                3,
+                "response_item",
+                json!({"type": "custom_tool_call", "name": "exec", "call_id": "e", "input": "x"}),
+            ),
             done(3, json!({"type": "Extension", "id": "x", "kind": "web.search", "query": "chars count"})),
             done(4, json!({"type": "ContextCompaction", "id": "k"})),
         ];
         home.write(&name("sessions/2026/11/20", "09:00:00", THREAD), lines(&rows));
         let (events, _) = home.events(&home.row(THREAD));
         let kinds: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
-        assert_eq!(kinds, ["user", "tool_use", "tool_use", "compaction"]);
+        assert_eq!(kinds, ["user", "command_end", "tool_use", "tool_use", "compaction"]);
         assert_eq!(events[1].action.command.as_deref(), Some("cargo test"));
-        assert_eq!(events[2].text, "chars count");
+        assert_eq!(events[3].text, "chars count");
     }
 }
 
@@ -408,7 +414,8 @@ mod claude {
         assert_eq!(home.birds(branch), "FULMAR GANNET HOOPOE");
         let originals = [FIRST, branch, copy].map(|id| home.row(id).continues);
         assert_eq!(originals, [None, Some(FIRST.to_owned()), Some(FIRST.to_owned())]);
-        assert_eq!(home.row(branch).user_turns, Some(3));
+        let row = home.row(branch);
+        assert_eq!((row.user_turns, row.title.as_deref()), (Some(3), Some("HOOPOE")));
         assert_eq!(home.search("FULMAR answer"), (vec!["07100000".to_owned()], 1));
         assert_eq!(home.search("HOOPOE answer"), (vec!["07200000".to_owned()], 1));
         assert_eq!(home.search("JAEGER"), (vec!["07300000".to_owned()], 1));
@@ -417,6 +424,16 @@ mod claude {
         // Without the original, the oldest copy has the lines.
         fs::remove_file(home.path(&path(FIRST))).unwrap();
         assert!(!home.search("FULMAR answer").0.is_empty());
+    }
+
+    #[test]
+    fn sessions_whose_lines_have_the_same_short_ids_are_not_copies() {
+        let home = Home::new();
+        let second = "07200000-aaaa-4000-8000-000000000002";
+        home.write(&path(FIRST), lines(&[user(FIRST, "u1", None, "09:00:00", "FULMAR")]));
+        home.write(&path(second), lines(&[user(second, "u1", None, "09:01:00", "GANNET")]));
+        assert_eq!((home.row(FIRST).continues, home.row(second).continues), (None, None));
+        assert_eq!((home.search("FULMAR").1, home.search("GANNET").1), (1, 1));
     }
 
     #[test]
@@ -706,5 +723,57 @@ mod others {
         let row = home.row("ses_1");
         assert_eq!((row.archived, row.hidden, row.user_turns), (true, false, Some(1)));
         assert_eq!((home.search("RUFF answer").1, home.search("SHRIKE").1), (1, 0));
+    }
+
+    #[test]
+    fn a_fork_of_copilot_names_its_parent_and_compactions_are_not_answers() {
+        let home = Home::new();
+        let (id, fork) = ("b1000000-aaaa-4000-8000-000000000001", "b2000000-aaaa-4000-8000-000000000002");
+        let event = |id: &str, kind: &str, data: Value| json!({"type": kind, "id": id, "timestamp": at("09:00:00"), "data": data});
+        let start = |id: &str| {
+            event(&format!("s{id}"), "session.start", json!({"sessionId": id, "context": {"cwd": "/w"}}))
+        };
+        let parent = [
+            start(id),
+            event("e1", "user.message", json!({"content": "RUFF"})),
+            event("e2", "assistant.message", json!({"content": "RUFF answer"})),
+            event("e3", "session.compaction_complete", json!({"summaryContent": "So far."})),
+            json!({"type": "session.model_change", "id": "e4", "agentId": "a", "data": {"newModel": "of the sub-agent"}}),
+        ];
+        home.write(&format!("copilot/session-state/{id}/events.jsonl"), lines(&parent));
+        let forked = format!("Forked from \"A (b) c\" ({id}) as \"Fork\" ({fork}).");
+        let mut rows = parent.to_vec();
+        rows[0] = start(fork);
+        rows.push(event("f1", "session.info", json!({"infoType": "fork", "message": forked})));
+        rows.push(event("f2", "user.message", json!({"content": "SHRIKE"})));
+        home.write(&format!("copilot/session-state/{fork}/events.jsonl"), lines(&rows));
+        let row = home.row(fork);
+        assert_eq!((row.continues.as_deref(), row.model), (Some(id), None));
+        assert_eq!(home.search("RUFF answer"), (vec!["b1000000".to_owned()], 1));
+        let (events, _) = home.events(&home.row(id));
+        let kinds: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
+        assert_eq!(kinds, ["user", "assistant", "compaction"]);
+    }
+
+    #[test]
+    fn a_summary_of_opencode_is_a_compaction() {
+        let home = Home::new();
+        fs::create_dir_all(home.path("opencode")).unwrap();
+        let database = rusqlite::Connection::open(home.path("opencode/opencode.db")).unwrap();
+        database
+            .execute_batch(
+                r#"CREATE TABLE session(id, title, directory, time_updated);
+                CREATE TABLE message(id, session_id, time_created, data);
+                CREATE TABLE part(id, message_id, session_id, time_created, data);
+                INSERT INTO session VALUES('ses_1', 'Queues', '/w', 9);
+                INSERT INTO message VALUES('msg_1', 'ses_1', 1, '{"role":"assistant","mode":"compaction","summary":true}');
+                INSERT INTO part VALUES('prt_1', 'msg_1', 'ses_1', 1, '{"type":"text","text":"So far."}');"#,
+            )
+            .unwrap();
+        let (events, _) = home.events(&home.row("ses_1"));
+        assert_eq!(
+            events.iter().map(|event| event.kind.as_str()).collect::<Vec<_>>(),
+            ["title", "compaction"]
+        );
     }
 }

@@ -18,6 +18,10 @@ export interface PastSession {
   resume?: string | null;
   pinned?: true;
   archived?: true;
+  /** The session that it is a fork, a branch or a copy of. */
+  continues?: string;
+  /** Lines that could not be read. */
+  unreadLines?: number;
   /** The path of its log; local clients only. */
   file?: string;
 }

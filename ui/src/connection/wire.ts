@@ -60,6 +60,8 @@ export interface UpdateMeta {
   folded?: boolean;
   /** When the last of those entries was stored. */
   lastTs?: number;
+  /** The user took the turn back, in the log of another agent. */
+  takenBack?: boolean;
 }
 
 /** `_meta.openagents` of a prompt in the log: its sender, and the sender's id for it. */

@@ -5,6 +5,7 @@ import type { PastLines, PastPart, PastSession } from '../connection/history-wir
 import { METHODS, type Update } from '../connection/wire';
 import { Unfolded } from '../kit/unfolded.svelte';
 import { findRow, type Row } from '../timeline/rows';
+import { foldTakenBack, hiddenBehind } from '../timeline/taken-back';
 import { Parts } from './parts';
 
 /** Rows are numbered from here, so that those of earlier parts have smaller numbers, and those of another place others. */
@@ -36,6 +37,8 @@ export class Transcript {
   problem = $state<string | null>(null);
   readonly unfolded = new Unfolded();
 
+  /** The first rows of runs of taken-back turns that are shown. */
+  readonly #open = new Set<string>();
   readonly #link: Link;
   /** The sessions of sub-agents, by the key of the row that started them. */
   readonly #children = new Map<string, Transcript>();
@@ -93,7 +96,10 @@ export class Transcript {
 
   /** The first row of a line, or of one behind it. */
   at(line: number): Row | undefined {
-    return this.rows.find((row) => row.seqs.some((seq) => seq >= line));
+    const row = this.#parts.rows.find(({ seqs }) => seqs.some((seq) => seq >= line));
+    const first = row === undefined ? null : hiddenBehind(this.#parts.rows, row.key);
+    if (first !== null && !this.#open.has(first)) this.toggleTakenBack(first);
+    return row;
   }
 
   /** An update as received, by its line. */
@@ -220,8 +226,19 @@ export class Transcript {
     if (!this.behind) void this.readLater();
   }
 
+  /** Shows or hides the turns that were taken back, from their first row on. */
+  toggleTakenBack(key: string): void {
+    if (!this.#open.delete(key)) this.#open.add(key);
+    this.grewUpward = false;
+    this.#show();
+  }
+
+  opened(key: string): boolean {
+    return this.#open.has(key);
+  }
+
   #show(): void {
-    this.rows = this.#parts.rows;
+    this.rows = foldTakenBack(this.#parts.rows, this.#open);
     this.more = this.#from > 0;
     this.behind = this.#to < this.#size;
   }

@@ -26,9 +26,11 @@ export function applyFolded(fold: Fold, update: Update): void {
 
 function enter(fold: Fold, update: Update): void {
   fold.updates += 1;
-  const { parentCallId, childSessionId } = update.params._meta?.openagents ?? {};
+  const { parentCallId, childSessionId, takenBack = false } = update.params._meta?.openagents ?? {};
+  const rows = fold.rows.length;
   if (parentCallId !== undefined && childSessionId !== undefined) delegated(fold, parentCallId, childSessionId, update);
   else take(fold, update.params.update, update);
+  if (takenBack) fold.rows = fold.rows.map((row, at) => (at < rows ? row : { ...row, takenBack: 0 }));
 }
 
 /** Ends everything that the log left open: its turn is over and its agent has exited. */

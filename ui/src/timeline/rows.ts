@@ -7,6 +7,8 @@ interface RowBase {
   /** The log entries that this row is drawn from, oldest first. */
   seqs: number[];
   ts: number;
+  /** The user took the turn back: its agent no longer shows it. On the first row of such a run, how many rows follow. */
+  takenBack?: number;
 }
 
 /** An image in a message or a result, as it came. */

@@ -39,6 +39,9 @@ export interface SessionActions {
   delegate(): ((summary: Summary) => void) | null;
   /** A prompt is queued behind the running turn. */
   queued(messageId: string): boolean;
+  /** Shows or hides turns that were taken back; absent where there are none. */
+  toggleTakenBack?: (key: string) => void;
+  takenBackShown?: (key: string) => boolean;
   /** An approval scrolled into or out of view. */
   sees(approvalId: string, inSight: boolean): void;
 }

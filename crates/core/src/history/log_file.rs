@@ -168,6 +168,11 @@ pub(crate) fn origin(id: &str) -> u64 {
     u64::from(xxh32(id.as_bytes(), 0)) << 32 | u64::from(xxh32(id.as_bytes(), 1))
 }
 
+/// Hashes the id of a line and its time, which copies keep. An id by itself may be as short as `u1`.
+pub(crate) fn dated_origin(id: Option<&str>, at: Option<i64>) -> Option<u64> {
+    id.map(|id| origin(&format!("{id} {at:?}")))
+}
+
 /// Parses an RFC 3339 time, or a number of milliseconds or seconds, as milliseconds since the epoch.
 pub(crate) fn millis(node: Option<&Node<'_>>) -> Option<i64> {
     match node? {

@@ -117,6 +117,10 @@ impl History {
         budget: &Budget,
         found: &mut Found,
     ) -> io::Result<()> {
+        // The index has lines that were taken back since.
+        let is_outdated = matches!(candidates, Candidates::Lines { appended: Some(offset), .. }
+            if self.takes_back_before(transcript, *offset, budget));
+        let candidates = if is_outdated { &Candidates::All } else { candidates };
         // A line that the index names is read wherever it is, however long.
         let (mut line_bytes, mut bytes) = (limits::SEARCH_LINE, query.file_bytes);
         if let Candidates::Lines { lines, appended } = candidates {

@@ -24,6 +24,13 @@ impl TakenBack {
         self.ranges.splice(first..last, [joined]);
     }
 
+    /// Returns those that begin before an offset.
+    pub(crate) fn before(mut self, offset: u64) -> Self {
+        self.ranges.retain(|range| range.start < offset);
+        self.ranges.iter_mut().for_each(|range| range.end = range.end.min(offset));
+        self
+    }
+
     /// Returns these lines if there are any, else the others.
     pub(crate) fn or(self, other: impl FnOnce() -> Self) -> Self {
         if self.ranges.is_empty() { other() } else { self }

@@ -60,9 +60,11 @@ pub(super) fn read_passages(
     cancel: &CancellationToken,
 ) -> io::Result<Passages> {
     // A log that only grows is read on from where it ended, unless many sessions are newer than its passages.
+    let budget = Budget::within(TIME, cancel);
     let before = known
         .as_ref()
-        .filter(|it| appends(row.provider) && row.size >= it.upto && it.upto > 0 && key - it.key < RECENT);
+        .filter(|it| appends(row.provider) && row.size >= it.upto && it.upto > 0 && key - it.key < RECENT)
+        .filter(|it| !history.takes_back_before(row, it.upto, &budget));
     let (upto, bytes) = before.map_or((0, 0), |known| (known.upto, known.bytes));
     let mut read = Passages {
         passages: Vec::new(),
@@ -76,7 +78,6 @@ pub(super) fn read_passages(
     if !read.goes_on {
         read.passages.extend(row.title.as_deref().map(|title| (0, Kind::Title, index_words(title))));
     }
-    let budget = Budget::within(TIME, cancel);
     while read.bytes < TEXT {
         let part = history.part(row, Part::From(read.upto), PART, &budget)?;
         // Lines that far behind are not numbered.

@@ -270,7 +270,7 @@ pub(super) fn read(history: &History, rows: &Row, wanted: &HistoryPart) -> Resul
             shown["update"]["_meta"]["openagents"]["childSessionId"] = child.into();
         }
         if let Some(shown) = shown.as_mut().filter(|_| taken_back) {
-            shown["update"]["_meta"]["openagents"]["takenBack"] = true.into();
+            shown["_meta"]["openagents"]["takenBack"] = true.into();
         }
         // Of several events of a line the first one shows its images.
         let images = if shown.is_some() { images.remove(&line).unwrap_or_default() } else { Vec::new() };

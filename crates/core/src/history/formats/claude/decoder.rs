@@ -7,7 +7,7 @@ use super::{
         event::{Event, EventKind, TitleRank, TouchedFile},
         json::Node,
         lines::{self, Lines},
-        log_file::{millis, origin},
+        log_file::{dated_origin, millis},
         title,
     },
     line,
@@ -62,7 +62,7 @@ impl Decoder for ClaudeDecoder {
             sidechain: node.flag("isSidechain"),
             copied: false,
             taken_back: false,
-            origin: node.text("uuid").map(origin),
+            origin: dated_origin(node.text("uuid"), millis(node.get("timestamp"))),
         };
         let said = |kind, text: Option<&str>| {
             let text = text.filter(|text| !text.trim().is_empty());

@@ -6,7 +6,7 @@ use super::{
         file,
         json::Node,
         lines::{self, Lines, LogLine},
-        log_file::{LogFile, Summarised, millis, origin},
+        log_file::{LogFile, Summarised, dated_origin, millis, origin},
         taken_back::TakenBack,
         title::{self, TypedText},
         transcript::{Provider, Transcript},
@@ -36,6 +36,7 @@ pub(crate) fn summarise(file: &LogFile, budget: &Budget) -> Summarised {
         summaries: vec![],
         own_lines: HashSet::new(),
         first_prompt: None,
+        copied_prompt: None,
         first_command: None,
         last_prompt: None,
         own_turns: 0,
@@ -71,6 +72,8 @@ struct Summary {
     /// Hashed ids of the lines that were read.
     own_lines: HashSet<u64>,
     first_prompt: Option<String>,
+    /// The first one of the session that this one is a copy of.
+    copied_prompt: Option<String>,
     first_command: Option<String>,
     last_prompt: Option<String>,
     own_turns: u64,
@@ -135,7 +138,7 @@ impl Summary {
         }
         self.original = self.original.take().or_else(|| line::original(node, &self.row.id));
         let row = &mut self.row;
-        row.first_line = row.first_line.or(id);
+        row.first_line = row.first_line.or_else(|| dated_origin(node.text("uuid"), at));
         if in_head && row.created_at.is_none() {
             row.created_at = at;
         }
@@ -173,13 +176,16 @@ impl Summary {
     }
 
     fn prompt(&mut self, node: &Node<'_>, blocks: &[&str], in_head: bool) {
+        let is_copy = line::original(node, &self.row.id).is_some();
         let mut prompted = false;
         for block in blocks {
             match title::said(block) {
                 TypedText::Prompt(text) => {
                     prompted = true;
                     if in_head {
-                        self.first_prompt.get_or_insert_with(|| title::one_line(text));
+                        // A copy is better known by what is new in it.
+                        let first = if is_copy { &mut self.copied_prompt } else { &mut self.first_prompt };
+                        first.get_or_insert_with(|| title::one_line(text));
                     }
                 }
                 TypedText::Command(name) if in_head => {
@@ -217,7 +223,7 @@ impl Summary {
         let own = |(leaf, _): &(Option<u64>, String)| leaf.is_none_or(|leaf| self.own_lines.contains(&leaf));
         let given_title = given_title.or_else(|| Some(self.summaries.into_iter().rfind(own)?.1));
         // Claude Code's picker prefers the last prompt, but a title in our list should not change with every turn.
-        let prompted = self.first_prompt.or(self.first_command).or(self.last_prompt);
+        let prompted = self.first_prompt.or(self.copied_prompt).or(self.first_command).or(self.last_prompt);
         self.row.named = given_title.is_some();
         self.row.title = given_title.clone().or(prompted);
         self.row.updated_at = self.last_at.unwrap_or(self.row.updated_at);

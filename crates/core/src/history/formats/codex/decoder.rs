@@ -35,6 +35,8 @@ pub(crate) struct CodexDecoder {
     /// The first own line, and the ordinal of the first own record.
     own_from: u64,
     own_ordinal: u64,
+    /// Calls of web searches are logged, too.
+    logs_searches: bool,
 }
 
 impl CodexDecoder {
@@ -50,12 +52,12 @@ impl CodexDecoder {
             let later = starts.into_iter().zip(files.oldest_first()).skip(1);
             segments.extend(later.map(|(start, path)| (start, survey(path, budget).streams)));
         }
-        Self { segments, streams: Some(streams), own_from, own_ordinal }
+        Self { segments, streams: Some(streams), own_from, own_ordinal, logs_searches: false }
     }
 
     /// Takes the lines of all streams.
     pub(crate) fn of_single_lines() -> Self {
-        Self { segments: vec![], streams: None, own_from: 0, own_ordinal: 0 }
+        Self { segments: vec![], streams: None, own_from: 0, own_ordinal: 0, logs_searches: false }
     }
 }
 
@@ -143,6 +145,7 @@ impl Decoder for CodexDecoder {
             self.streams.is_none_or(|streams| chosen(streams) == stream)
         };
         let (mut files, mut action) = (Vec::new(), Action::default());
+        self.logs_searches |= record::is_search_call(&node);
         let (kind, text) = match record::item(&node) {
             Item::User { stream, blocks, images } if is_of(stream, |streams| streams.user) => {
                 let image = || if images { title::IMAGE_ONLY.to_owned() } else { String::new() };
@@ -158,6 +161,10 @@ impl Decoder for CodexDecoder {
                 if is_of(stream, |streams| streams.call) =>
             {
                 (files, action) = (touched, called);
+                (EventKind::ToolCall { name: name.to_owned() }, text)
+            }
+            Item::Extension { name, text, action: called } if !self.logs_searches => {
+                action = called;
                 (EventKind::ToolCall { name: name.to_owned() }, text)
             }
             // Completed items include every command, even those inside a script of one response item.

@@ -60,6 +60,12 @@ pub(super) enum Item<'a> {
         files: Vec<String>,
         action: Action,
     },
+    /// A tool that ran elsewhere, such as a web search; some versions log its call, too.
+    Extension {
+        name: &'a str,
+        text: String,
+        action: Action,
+    },
     Output {
         text: String,
         action: Action,
@@ -124,6 +130,11 @@ pub(super) fn is_before(line: &Node<'_>, own: u64) -> bool {
 pub(super) fn is_subagent(head: &Node<'_>) -> bool {
     head.get("source").is_some_and(|source| source.get("subagent").is_some())
         || matches!(head.text("thread_source"), Some("subagent" | "guardian_review"))
+}
+
+/// Returns whether a record is the call of a web search.
+pub(super) fn is_search_call(line: &Node<'_>) -> bool {
+    line.get("payload").is_some_and(|payload| payload.text("type") == Some("web_search_call"))
 }
 
 /// Returns the number of turns that the user took back with this record.
@@ -192,11 +203,13 @@ fn completed<'a>(item: &'a Node<'a>) -> Item<'a> {
         "McpToolCall" => {
             call(stream, item.text("tool").unwrap_or("mcp"), item.text("id"), item.get("arguments"))
         }
-        "WebSearch" => call(stream, "web_search", item.text("id"), item.get("action").or(item.get("query"))),
-        "Extension" => {
-            let name = item.text("kind").or(item.text("name")).unwrap_or("extension");
+        "Extension" | "WebSearch" => {
+            let name = item.text("kind").or(item.text("name")).unwrap_or("web_search");
             let input = ["input", "arguments", "action", "query"].iter().find_map(|key| item.get(key));
-            call(stream, name, item.text("id"), input)
+            let Item::Call { name, text, action, .. } = call(stream, name, item.text("id"), input) else {
+                return Item::Other;
+            };
+            Item::Extension { name, text, action }
         }
         "ContextCompaction" => Item::Compaction(""),
         // Codex 0.169 runs sub-agents in two ways, and logs each in its own.

@@ -6,7 +6,7 @@ use crate::history::{
     decoder::{Decoder, SessionFacts},
     event::{Event, EventKind, TouchedFile},
     json::Node,
-    log_file::millis,
+    log_file::{dated_origin, is_uuid, millis},
     title,
 };
 use std::{
@@ -127,6 +127,19 @@ impl Decoder for CopilotDecoder {
         let of_subagent = node.text("agentId").is_some() || data.text("parentToolCallId").is_some();
         let said = |kind, key| Some(Event::new(number, at, kind, data.text(key)?));
         let events = match node.text("type").unwrap_or_default() {
+            "session.compaction_complete" => {
+                let summary = data.text("summaryContent").unwrap_or_default();
+                [Some(Event::new(number, at, EventKind::Compaction, summary)), None]
+            }
+            // A fork names its parent at the end of what it copied.
+            "session.info" if data.text("infoType") == Some("fork") => {
+                let parent = data.text("message").and_then(|message| message.strip_prefix("Forked from "));
+                self.facts.continues =
+                    parent.and_then(id_in).map(str::to_owned).or(self.facts.continues.take());
+                [None, None]
+            }
+            // A command that the user ran with `!`.
+            "tool.user_requested" => [self.called(data, number, at), None],
             "session.start" | "session.resume" => {
                 self.started(data);
                 [None, None]
@@ -135,7 +148,7 @@ impl Decoder for CopilotDecoder {
                 self.moved(data);
                 [None, None]
             }
-            "session.model_change" => {
+            "session.model_change" if !of_subagent => {
                 keep(data, "newModel", &mut self.models.chosen);
                 [None, None]
             }
@@ -162,10 +175,15 @@ impl Decoder for CopilotDecoder {
         };
         let told = |event: &Event| {
             !event.text.trim().is_empty()
-                || matches!(event.kind, EventKind::ToolCall { .. } | EventKind::ToolResult)
+                || matches!(
+                    event.kind,
+                    EventKind::ToolCall { .. } | EventKind::ToolResult | EventKind::Compaction
+                )
         };
         let events = events.into_iter().flatten().filter(told);
-        Some(events.map(|event| Event { sidechain: of_subagent, ..event }).collect())
+        // A fork copies events with their ids.
+        let origin = dated_origin(node.text("id"), at);
+        Some(events.map(|event| Event { sidechain: of_subagent, origin, ..event }).collect())
     }
 
     fn facts(&self) -> SessionFacts {
@@ -174,6 +192,11 @@ impl Decoder for CopilotDecoder {
         let model = model.or(models.counted.as_ref()).cloned();
         SessionFacts { model, ..self.facts.clone() }
     }
+}
+
+/// Returns the session in a text such as `"Its name" (<id>) as "Another name" (<id>)`: the first one.
+fn id_in(text: &str) -> Option<&str> {
+    text.split(['(', ')']).find(|part| is_uuid(part))
 }
 
 /// Replaces an older value if there is a newer one.

@@ -74,6 +74,9 @@ impl Decoder for OpencodeDecoder {
             return Some(self.about(about, number));
         }
         let at = millis(node.get("at"));
+        if let Some(summary) = node.text("summary") {
+            return Some(vec![Event::new(number, at, EventKind::Compaction, summary)]);
+        }
         if let Some(part) = node.get("part") {
             return Some(parts::events(part, number, at));
         }

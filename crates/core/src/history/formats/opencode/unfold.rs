@@ -73,6 +73,10 @@ enum Message {
     Agent {
         at: Option<i64>,
     },
+    /// It replaces what was said before for the model.
+    Summary {
+        at: Option<i64>,
+    },
     #[default]
     Unknown,
 }
@@ -114,7 +118,11 @@ impl Unfolded {
             role => {
                 let (model, tokens) = (node.text("modelID"), node.get("tokens").map(Node::to_value));
                 self.records.add(&json!({"at": at, "role": role, "model": model, "tokens": tokens}));
-                Message::Agent { at }
+                if node.text("mode") == Some("compaction") || node.flag("summary") {
+                    Message::Summary { at }
+                } else {
+                    Message::Agent { at }
+                }
             }
         };
     }
@@ -135,6 +143,18 @@ impl Unfolded {
                 match serde_json::from_str(text) {
                     Ok(part) => self.records.add(&Part { at, part }),
                     Err(_) => self.records.bad(text),
+                }
+            }
+            Message::Summary { at: of_message } => {
+                let at = at.or(*of_message);
+                match Node::parse_object(text) {
+                    Some(part) => {
+                        if let Some(summary) = part.text("text").filter(|_| part.text("type") == Some("text"))
+                        {
+                            self.records.add(&json!({"at": at, "summary": summary}));
+                        }
+                    }
+                    None => self.records.bad(text),
                 }
             }
             Message::Unknown => {}

@@ -13,7 +13,7 @@ use crate::{
         decoder::{Decoder, SessionFacts},
         event::{Event, EventKind, TitleRank},
         json::Node,
-        log_file::{millis, origin},
+        log_file::{dated_origin, millis, origin},
         taken_back::Parent,
         title,
         tree::{self, Place, Tree},
@@ -150,7 +150,7 @@ impl Decoder for PiDecoder {
             _ => vec![],
         };
         // A fork begins with the lines of its parent. Ids are short: only with the time are they unique.
-        let origin = node.text("id").map(|id| origin(&format!("{id} {at:?}")));
+        let origin = dated_origin(node.text("id"), at);
         events.iter_mut().for_each(|event| event.origin = origin);
         Some(events)
     }

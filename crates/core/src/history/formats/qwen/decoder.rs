@@ -8,7 +8,7 @@ use crate::history::{
     decoder::{Decoder, SessionFacts},
     event::{Event, EventKind, TitleRank},
     json::Node,
-    log_file::{millis, origin},
+    log_file::{dated_origin, millis, origin},
     taken_back::Parent,
     title,
     tree::{self, Place, Tree},
@@ -121,7 +121,7 @@ impl Decoder for QwenDecoder {
         for event in &mut events {
             event.sidechain = !self.subagent && node.flag("isSidechain");
             event.copied = is_copied(&node);
-            event.origin = node.text("uuid").map(origin);
+            event.origin = dated_origin(node.text("uuid"), at);
         }
         Some(events)
     }
