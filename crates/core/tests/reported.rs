@@ -431,7 +431,9 @@ mod claude {
         let home = Home::new();
         let second = "07200000-aaaa-4000-8000-000000000002";
         home.write(&path(FIRST), lines(&[user(FIRST, "u1", None, "09:00:00", "FULMAR")]));
-        home.write(&path(second), lines(&[user(second, "u1", None, "09:01:00", "GANNET")]));
+        // A name that was taken over from the session before.
+        let name = json!({"type": "custom-title", "customTitle": "Birds", "sessionId": FIRST});
+        home.write(&path(second), lines(&[name, user(second, "u1", None, "09:01:00", "GANNET")]));
         assert_eq!((home.row(FIRST).continues, home.row(second).continues), (None, None));
         assert_eq!((home.search("FULMAR").1, home.search("GANNET").1), (1, 1));
     }
@@ -688,6 +690,17 @@ mod others {
         };
         home.write(&format!("qwen/projects/-w/chats/{id}.jsonl"), lines(&log(id)));
         assert_eq!(home.birds(id), "RUFF [SHRIKE]");
+        let compressed = json!({"type": "system", "subtype": "chat_compression", "uuid": "u6", "parentUuid": "u5",
+            "sessionId": id, "timestamp": at("09:02:00"),
+            "systemPayload": {"compressedHistory": [{"role": "user", "parts": [{"text": "So far."}]}]}});
+        let mut whole = log(id);
+        whole.push(compressed);
+        home.write(&format!("qwen/projects/-w/chats/{id}.jsonl"), lines(&whole));
+        let (events, _) = home.events(&home.row(id));
+        assert_eq!(
+            events.last().map(|event| (event.kind.as_str(), event.text.contains("So far."))),
+            Some(("compaction", true))
+        );
         let mut rows: Vec<_> = log(fork)[..2].to_vec();
         for row in &mut rows {
             row["forkedFrom"] = json!({"sessionId": id, "messageUuid": row["uuid"]});

@@ -67,6 +67,11 @@ impl QwenDecoder {
         match node.text("subtype")? {
             // Started by a tool of another session.
             "parent_session" => self.facts.subagent = true,
+            "chat_compression" => {
+                let first = payload.and_then(|it| it.get("compressedHistory")?.items().first()?.get("parts"));
+                let summary = first.map(Node::flattened).unwrap_or_default();
+                return Some(Event::new(number, at, EventKind::Compaction, summary));
+            }
             "custom_title" => {
                 let model = payload.and_then(|it| it.text("titleSource")) == Some("auto");
                 let rank = if model { TitleRank::Model } else { TitleRank::Person };
