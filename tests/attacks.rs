@@ -265,7 +265,7 @@ async fn a_path_that_leads_out_of_the_page() -> Result<()> {
     paths.push(format!("/{}", "../".repeat(20) + &absolute));
     paths.push(format!("/{}", "%2e%2e/".repeat(20) + &absolute));
     for path in paths {
-        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost:{}\r\n\r\n", house.port);
+        let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", house.port);
         let (status, answer) = house.raw(request.as_bytes()).await?;
         assert!(matches!(status, 400 | 404), "{path}: {status} {answer}");
         for secret in [token.as_str(), "root:", "SQLite format"] {
@@ -350,8 +350,8 @@ async fn a_body_of_a_hundred_megabytes_and_heads_without_end() -> Result<()> {
     }
     for head in [
         format!("GET /{} HTTP/1.1\r\n", "x".repeat(1 << 20)),
-        format!("GET / HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n", "x".repeat(1 << 20)),
-        format!("GET / HTTP/1.1\r\nHost: localhost\r\n{}\r\n", "X: y\r\n".repeat(200_000)),
+        format!("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: {}\r\n", "x".repeat(1 << 20)),
+        format!("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n{}\r\n", "X: y\r\n".repeat(200_000)),
         "\0".repeat(1 << 20),
     ] {
         let mut stream = house.connect().await?;
@@ -437,7 +437,7 @@ async fn ten_thousand_connections() -> Result<()> {
         let said: &[u8] = match index % 4 {
             0 => b"",
             1 => b"GET / HTTP/1.1\r\nHos",
-            2 => b"GET /acp HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            2 => b"GET /acp HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
             _ => b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
         };
         // It may have been cut already.

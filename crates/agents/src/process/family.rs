@@ -9,9 +9,9 @@ use std::{
     collections::{HashMap, HashSet},
     time::{Duration, Instant},
 };
-use sysinfo::{ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System, UpdateKind};
+use sysinfo::{Process, ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System, UpdateKind};
 
-/// Descendants, by process id and start time (seconds), since ids are reused.
+/// Descendants, by process id and start (see [`started`]), since ids are reused.
 #[derive(Debug, Default)]
 pub(super) struct Family {
     members: HashMap<u32, u64>,
@@ -21,23 +21,26 @@ impl Family {
     /// Lists the current descendants: by parent, and with `mark` also those with this `NAME=value` in their environment.
     pub(super) fn of(leader: Pid, mark: Option<&str>) -> Self {
         let Ok(leader) = u32::try_from(leader.as_raw_nonzero().get()) else { return Self::default() };
-        let mut children: HashMap<u32, Vec<(u32, u64)>> = HashMap::new();
+        let mut children: HashMap<u32, Vec<&Process>> = HashMap::new();
         let (mut members, mut open) = (HashMap::new(), vec![leader]);
-        for (id, process) in look(ProcessesToUpdate::All, mark.is_some()).processes() {
-            let (id, started) = (id.as_u32(), process.start_time());
+        let all = look(ProcessesToUpdate::All, mark.is_some());
+        let mut add = |process: &Process, open: &mut Vec<u32>| {
+            // One that has just exited has no start.
+            members.extend(started(process).map(|started| (process.pid().as_u32(), started)));
+            open.push(process.pid().as_u32());
+        };
+        for (id, process) in all.processes() {
             if let Some(parent) = process.parent() {
-                children.entry(parent.as_u32()).or_default().push((id, started));
+                children.entry(parent.as_u32()).or_default().push(process);
             }
             let is_marked = || mark.is_some_and(|mark| process.environ().iter().any(|known| known == mark));
-            if id != leader && is_marked() {
-                members.insert(id, started);
-                open.push(id);
+            if id.as_u32() != leader && is_marked() {
+                add(process, &mut open);
             }
         }
         while let Some(parent) = open.pop() {
-            for (child, started) in children.remove(&parent).unwrap_or_default() {
-                members.insert(child, started);
-                open.push(child);
+            for child in children.remove(&parent).unwrap_or_default() {
+                add(child, &mut open);
             }
         }
         Self { members }
@@ -54,9 +57,9 @@ impl Family {
         }
         let ids: Vec<_> = self.members.keys().map(|id| sysinfo::Pid::from_u32(*id)).collect();
         let there = look(ProcessesToUpdate::Some(&ids), false);
-        let is_it = |(id, started): (&u32, &u64)| {
+        let is_it = |(id, start): (&u32, &u64)| {
             let now = there.process(sysinfo::Pid::from_u32(*id))?;
-            (now.start_time() == *started && now.status() != ProcessStatus::Zombie).then_some(*id)
+            (started(now) == Some(*start) && now.status() != ProcessStatus::Zombie).then_some(*id)
         };
         self.members.iter().filter_map(is_it).collect()
     }
@@ -83,6 +86,22 @@ impl Family {
     }
 }
 
+/// Returns the start of a process in clock ticks since boot: field 22 of proc_pid_stat(5). The start time of `sysinfo`
+/// moves when the clock is set, because it adds the boot time by the current clock.
+#[cfg(target_os = "linux")]
+fn started(process: &Process) -> Option<u64> {
+    let stat = std::fs::read(format!("/proc/{}/stat", process.pid())).ok()?;
+    // The second field is the name in parentheses, which may contain spaces and parentheses.
+    let name_end = memchr::memrchr(b')', &stat)?;
+    str::from_utf8(&stat[name_end + 1..]).ok()?.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+/// Returns the start of a process in seconds since the epoch, as the system recorded it then.
+#[cfg(not(target_os = "linux"))]
+fn started(process: &Process) -> Option<u64> {
+    Some(process.start_time())
+}
+
 fn look(which: ProcessesToUpdate<'_>, with_environment: bool) -> System {
     let mut what = ProcessRefreshKind::nothing().without_tasks();
     if with_environment {
@@ -91,4 +110,27 @@ fn look(which: ProcessesToUpdate<'_>, with_environment: bool) -> System {
     let mut system = System::new();
     system.refresh_processes_specifics(which, true, what);
     system
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    /// Regression: the start was recorded by the clock, so that no descendant was recognised after the clock was set.
+    #[test]
+    fn start_of_a_descendant_does_not_depend_on_the_clock() {
+        // A name with a parenthesis and spaces.
+        let folder = tempfile::tempdir().unwrap();
+        let name = folder.path().join("a) b (c");
+        std::os::unix::fs::symlink("/bin/sleep", &name).unwrap();
+        let mut child = Command::new(&name).arg("300").stdout(Stdio::null()).spawn().unwrap();
+        let own = Pid::from_raw(i32::try_from(std::process::id()).unwrap()).unwrap();
+        let known = Family::of(own, None).members.get(&child.id()).copied();
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let ticks = stat.rsplit_once(") ").unwrap().1.split(' ').nth(19).unwrap();
+        assert_eq!(known.unwrap().to_string(), ticks);
+    }
 }

@@ -1,4 +1,7 @@
 //! Checks of `Host` and `Origin`. Names and addresses are parsed, never compared as text.
+//!
+//! The page is never at `localhost`. Browsers resolve that name to `::1` first, where another user of this computer may
+//! listen: what the browser keeps for such a page would be theirs to read.
 
 use crate::{
     base::listener::Listener,
@@ -6,7 +9,7 @@ use crate::{
 };
 use axum::http::{HeaderMap, header};
 use std::{
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     sync::Arc,
 };
 
@@ -18,13 +21,12 @@ pub(crate) struct Hosts(pub(crate) Arc<NetworkState>);
 impl Hosts {
     /// Returns whether the `Host` of a request is one of our names. It is not in DNS rebinding.
     pub(crate) fn allow_host(&self, headers: &HeaderMap, listener: Listener) -> bool {
-        self.requested(headers, listener).is_some()
+        self.requested_kind(headers, listener).is_some()
     }
 
     /// Returns whether the request came through a proxy: then it is not local, even on a local socket.
     pub(crate) fn is_proxied(&self, headers: &HeaderMap) -> bool {
-        let is_private =
-            self.requested(headers, Listener::Loopback).is_some_and(|(kind, _)| kind == Kind::Private);
+        let is_private = self.requested_kind(headers, Listener::Loopback) == Some(Kind::Private);
         is_private || headers.keys().any(|name| is_of_proxy(name.as_str()))
     }
 
@@ -38,29 +40,38 @@ impl Hosts {
         }
         let Some((scheme, rest)) = origin.split_once("://") else { return false };
         let Some((name, at)) = split_authority(rest) else { return false };
-        let requested = self.requested(headers, listener);
+        let requested = requested(headers);
         match (scheme, self.kind(&name, listener)) {
-            // Behind a tunnel the port differs from ours but matches the `Host`.
             ("http", Some(Kind::Loopback)) => {
+                let Name::Address(address) = name else { return false };
                 let at = at.unwrap_or(80);
-                self.0.addresses(Listener::Loopback).any(|own| own.port() == at)
-                    || requested.is_some_and(|(_, port)| port.unwrap_or(80) == at)
+                let is_own = |own: SocketAddr| own.ip().to_canonical() == address && own.port() == at;
+                // Behind a tunnel the address differs from ours but is that of the `Host`.
+                let is_requested =
+                    |(host, port): (Name, Option<u16>)| host == name && port.unwrap_or(80) == at;
+                self.0.addresses(Listener::Loopback).any(is_own) || requested.is_some_and(is_requested)
             }
             ("https", Some(kind @ (Kind::Network | Kind::Private))) => {
-                requested.is_some_and(|(of, port)| of == kind && port.unwrap_or(443) == at.unwrap_or(443))
+                requested.is_some_and(|(host, port)| {
+                    self.kind(&host, listener) == Some(kind) && port.unwrap_or(443) == at.unwrap_or(443)
+                })
             }
             _ => false,
         }
     }
 
-    /// Returns the kind of name in the single `Host` header, and its port.
-    fn requested(&self, headers: &HeaderMap, listener: Listener) -> Option<(Kind, Option<u16>)> {
-        let mut hosts = headers.get_all(header::HOST).into_iter();
-        let (name, port) = split_authority(hosts.next()?.to_str().ok()?)?;
-        if hosts.next().is_some() {
-            return None;
-        }
-        Some((self.kind(&name, listener)?, port))
+    /// Returns the address at which the page is opened instead, if it was requested at `localhost`.
+    pub(crate) fn literal(&self, headers: &HeaderMap, listener: Listener) -> Option<String> {
+        let (name, port) = requested(headers)?;
+        let is_localhost =
+            matches!(&name, Name::Domain(_)) && self.kind(&name, listener) == Some(Kind::Loopback);
+        let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+        is_localhost.then(|| format!("http://{}{port}", Ipv4Addr::LOCALHOST))
+    }
+
+    /// Returns the kind of name in the `Host` header.
+    fn requested_kind(&self, headers: &HeaderMap, listener: Listener) -> Option<Kind> {
+        self.kind(&requested(headers)?.0, listener)
     }
 
     fn kind(&self, name: &Name, listener: Listener) -> Option<Kind> {
@@ -80,6 +91,13 @@ impl Hosts {
             }
         }
     }
+}
+
+/// Returns the name and the port in the single `Host` header.
+fn requested(headers: &HeaderMap) -> Option<(Name, Option<u16>)> {
+    let mut hosts = headers.get_all(header::HOST).into_iter();
+    let host = split_authority(hosts.next()?.to_str().ok()?)?;
+    hosts.next().is_none().then_some(host)
 }
 
 /// The kind of one of our names.
@@ -223,8 +241,12 @@ mod tests {
     fn origins_on_this_machine() {
         for (value, expected) in [
             ("http://127.0.0.1:9099", true),
-            ("http://localhost:9099", true),
-            ("http://[::1]:9099", true),
+            ("http://[::ffff:127.0.0.1]:9099", true),
+            ("http://localhost:9099", false),
+            ("http://localhost.:9099", false),
+            ("http://[::1]:9099", false),
+            ("http://127.0.0.2:9099", false),
+            ("http://127.0.0.1:9100", false),
             ("tauri://localhost", true),
             ("http://localhost:3000", false),
             ("http://localhost", false),
@@ -287,8 +309,34 @@ mod tests {
 
     #[test]
     fn a_tunnel_keeps_its_port() {
-        let tunnel = headers(&[(header::HOST, "localhost:8000"), (header::ORIGIN, "http://localhost:8000")]);
-        assert!(hosts().allow_origin(&tunnel, Listener::Loopback));
+        for (host, origin, expected) in [
+            ("127.0.0.1:8000", "http://127.0.0.1:8000", true),
+            ("[::1]:8000", "http://[::1]:8000", true),
+            ("127.0.0.1", "http://127.0.0.1", true),
+            ("127.0.0.1:8000", "http://127.0.0.1:8001", false),
+            ("127.0.0.1:8000", "http://[::1]:8000", false),
+            ("localhost:8000", "http://localhost:8000", false),
+        ] {
+            let tunnel = headers(&[(header::HOST, host), (header::ORIGIN, origin)]);
+            assert_eq!(hosts().allow_origin(&tunnel, Listener::Loopback), expected, "{host} {origin}");
+        }
+    }
+
+    #[test]
+    fn page_at_localhost_is_opened_at_the_literal_address() {
+        for (host, expected) in [
+            ("localhost:9099", Some("http://127.0.0.1:9099")),
+            ("LocalHost.:8000", Some("http://127.0.0.1:8000")),
+            ("localhost", Some("http://127.0.0.1")),
+            ("127.0.0.1:9099", None),
+            ("[::1]:9099", None),
+            ("mac.tail1234.ts.net", None),
+            ("localhost.example.com", None),
+        ] {
+            let headers = self::headers(&[(header::HOST, host)]);
+            assert_eq!(hosts().literal(&headers, Listener::Loopback).as_deref(), expected, "{host}");
+            assert_eq!(hosts().literal(&headers, Listener::Web), None, "{host}");
+        }
     }
 
     #[test]

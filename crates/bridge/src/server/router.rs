@@ -13,7 +13,7 @@ use axum::{
     extract::{Request, State},
     http::{HeaderValue, Method, StatusCode, Version, header},
     middleware::{self, Next},
-    response::{IntoResponse, Response},
+    response::{IntoResponse, Redirect, Response},
     routing::any,
 };
 use std::sync::Arc;
@@ -77,7 +77,7 @@ async fn check_host(
 
 async fn root(server: State<Arc<Server>>, caller: Extension<Caller>, request: Request) -> Response {
     if !websocket::is_upgrade(request.headers()) {
-        return files(request).await;
+        return files(server, caller, request).await;
     }
     ios_endpoint(server, caller, request).await
 }
@@ -152,7 +152,16 @@ async fn refuse_token(server: Arc<Server>, request: Request, caller: Caller) -> 
     response
 }
 
-async fn files(request: Request) -> Response {
+async fn files(
+    State(server): State<Arc<Server>>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Response {
+    if let Some(address) = server.hosts().literal(request.headers(), caller.listener) {
+        // The browser keeps the fragment, and with it the token.
+        let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+        return Redirect::temporary(&format!("{address}{path}")).into_response();
+    }
     match *request.method() {
         Method::GET | Method::HEAD => page::file(request.uri().path(), request.headers()),
         _ => refuse(StatusCode::METHOD_NOT_ALLOWED, "Only GET and HEAD are supported."),

@@ -3,10 +3,10 @@
 //! It is stored in the folder `tls` of the data folder. An unusable one is moved aside, never overwritten: phones may
 //! trust it, and its owner may have a copy.
 //!
-//! Name constraints limit what it can sign for to this computer's surroundings: `.local` names, private addresses, and the
-//! addresses that were served when it was made. A stolen key cannot pass for a bank to a phone that trusts it. An
-//! authority of an older version has none. It stays, because every phone would have to install a new one; a person who
-//! wants that moves the folder away.
+//! It signs for servers only, and name constraints limit their names to this computer's surroundings: `.local` names,
+//! private addresses, and the addresses that were served when it was made. A stolen key cannot pass for a bank to a phone
+//! that trusts it, nor sign mail. An authority of an older version has fewer limits or none. It stays, because every phone
+//! would have to install a new one; a user who wants that moves the folder away.
 
 use super::{
     constraints::Constraints, error::AuthorityError, files, leaf::LEAST, leaf::Leaf, leaf::Names,
@@ -87,8 +87,9 @@ impl Authority {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let constraints = Constraints::of(names);
-        params.name_constraints = Some(constraints.extension());
+        params.custom_extensions = vec![constraints.extension()];
         params.distinguished_name = rcgen::DistinguishedName::new();
         // A common name has at most 64 characters.
         let name = format!("OpenAgents on {computer}");
@@ -112,18 +113,22 @@ impl Authority {
     fn parse(folder: &Path, pem: String, key: &str) -> Option<Self> {
         let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).ok()?.into_owned();
         let key = KeyPair::from_pem(key).ok()?;
-        let (constraints, begins, ends) = {
+        let (constraints, is_for_servers, begins, ends) = {
             let (_, read) = x509_parser::parse_x509_certificate(&certificate).ok()?;
             if !read.is_ca() || read.public_key().raw != key.subject_public_key_info() {
                 return None;
             }
             read.verify_signature(None).ok()?;
             let constraints = read.name_constraints().ok()?.map(|found| Constraints::read(found.value));
-            (constraints, read.validity().not_before.timestamp(), read.validity().not_after.timestamp())
+            let is_for_servers = read.extended_key_usage().ok()?.is_some();
+            let validity = read.validity();
+            (constraints, is_for_servers, validity.not_before.timestamp(), validity.not_after.timestamp())
         };
-        if constraints.is_none() {
+        if constraints.is_none() || !is_for_servers {
             tracing::info!(
-                "this computer's certificate authority was made by an older version, without limits"
+                "this computer's certificate authority was made by an older version, with fewer limits; to make a new \
+                 one, which phones have to install again, quit OpenAgents and move {} away",
+                folder.display()
             );
         }
         let issuer = Issuer::from_ca_cert_der(&certificate, key).ok()?;
@@ -266,6 +271,8 @@ mod tests {
         assert!(print.len() == 32 * 3 - 1 && print == print.to_uppercase(), "{print}");
         let (_, read) = parse_x509_certificate(authority.certificate()).unwrap();
         assert!(read.is_ca());
+        let usage = read.extended_key_usage().unwrap().unwrap().value;
+        assert!(usage.server_auth && !usage.client_auth && !usage.email_protection && !usage.code_signing);
         assert_eq!(
             read.subject().iter_common_name().next().unwrap().as_str().unwrap(),
             "OpenAgents on Ada's Mac"
@@ -304,19 +311,7 @@ mod tests {
             let told = authority.outside(&wanted);
             assert_eq!(told.is_some_and(|told| told.contains(address)), !permitted, "{address}");
             // Clients agree.
-            let roots = {
-                let mut roots = rustls::RootCertStore::empty();
-                roots.add(authority.certificate().clone()).unwrap();
-                Arc::new(roots)
-            };
-            let provider = Arc::new(rustls::crypto::ring::default_provider());
-            let verifier =
-                rustls::client::WebPkiServerVerifier::builder_with_provider(roots, provider).build().unwrap();
-            let verify = |certificate: &CertificateDer<'_>, name: &str| {
-                let name = rustls::pki_types::ServerName::try_from(name.to_owned()).unwrap();
-                let now = rustls::pki_types::UnixTime::now();
-                verifier.verify_server_cert(certificate, &[], &name, &[], now).is_ok()
-            };
+            let verify = |certificate: &CertificateDer<'_>, name: &str| verify(&authority, certificate, name);
             let pem = fs::read(file(home.path(), "leaf.pem")).unwrap();
             let own = CertificateDer::from_pem_slice(&pem).unwrap();
             assert_eq!(verify(&own, address), permitted, "{address}");
@@ -333,23 +328,65 @@ mod tests {
         assert_eq!(authority.permitted(&names(&["100.101.102.103"])), names(&["100.101.102.103"]));
     }
 
+    /// Returns whether a client that trusts the authority takes the certificate for that of a server.
+    fn verify(authority: &Authority, certificate: &CertificateDer<'_>, name: &str) -> bool {
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(authority.certificate().clone()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let verifier = rustls::client::WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
+        let name = rustls::pki_types::ServerName::try_from(name.to_owned()).unwrap();
+        let now = rustls::pki_types::UnixTime::now();
+        verifier.build().unwrap().verify_server_cert(certificate, &[], &name, &[], now).is_ok()
+    }
+
     #[test]
-    fn an_authority_without_limits_is_kept() {
+    fn authority_signs_no_email_addresses_and_uris() {
         let home = tempfile::tempdir().unwrap();
-        let now = SystemTime::now();
-        let (mut params, key) = (CertificateParams::default(), KeyPair::generate().unwrap());
-        params.is_ca = IsCa::Ca(rcgen::BasicConstraints::Constrained(0));
-        params.not_after = OffsetDateTime::from_unix_timestamp(seconds(now + AUTHORITY_LIFE)).unwrap();
-        let old = params.self_signed(&key).unwrap();
-        fs::create_dir(home.path().join(FOLDER)).unwrap();
-        fs::write(file(home.path(), "ca.pem"), old.pem()).unwrap();
-        fs::write(file(home.path(), "ca.key"), key.serialize_pem()).unwrap();
-        let (authority, notice) = open(home.path(), now);
-        assert_eq!((notice, authority.certificate()), (None, old.der()));
-        let wanted = names(&["203.0.113.9"]);
-        assert!(
-            authority.leaf(&wanted, now).unwrap().does(&wanted, now) && authority.outside(&wanted).is_none()
-        );
+        let (authority, _) = open(home.path(), SystemTime::now());
+        let text = |text: &str| rcgen::string::Ia5String::try_from(text).unwrap();
+        for (name, accepted) in [
+            (None, true),
+            (Some(SanType::DnsName(text("other.local"))), true),
+            (Some(SanType::Rfc822Name(text("ada@bank.example"))), false),
+            (Some(SanType::Rfc822Name(text("ada@mac.local"))), false),
+            (Some(SanType::URI(text("https://bank.example/"))), false),
+            (Some(SanType::URI(text("spiffe://bank.example/pay"))), false),
+        ] {
+            let mut params = CertificateParams::default();
+            params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+            let shown = format!("{name:?}");
+            params.subject_alt_names =
+                [SanType::DnsName(text("mac.local"))].into_iter().chain(name).collect();
+            let signed = params.signed_by(&KeyPair::generate().unwrap(), &authority.issuer).unwrap();
+            assert_eq!(verify(&authority, signed.der(), "mac.local"), accepted, "{shown}");
+        }
+    }
+
+    #[test]
+    fn authority_of_an_earlier_version_is_kept() {
+        let local = rcgen::NameConstraints {
+            permitted_subtrees: vec![rcgen::GeneralSubtree::DnsName("local".to_owned())],
+            excluded_subtrees: Vec::new(),
+        };
+        for (constraints, address, permitted) in
+            [(None, "203.0.113.9", true), (Some(local), "192.168.1.5", false)]
+        {
+            let home = tempfile::tempdir().unwrap();
+            let now = SystemTime::now();
+            let (mut params, key) = (CertificateParams::default(), KeyPair::generate().unwrap());
+            params.is_ca = IsCa::Ca(rcgen::BasicConstraints::Constrained(0));
+            params.name_constraints = constraints;
+            params.not_after = OffsetDateTime::from_unix_timestamp(seconds(now + AUTHORITY_LIFE)).unwrap();
+            let old = params.self_signed(&key).unwrap();
+            fs::create_dir(home.path().join(FOLDER)).unwrap();
+            fs::write(file(home.path(), "ca.pem"), old.pem()).unwrap();
+            fs::write(file(home.path(), "ca.key"), key.serialize_pem()).unwrap();
+            let (authority, notice) = open(home.path(), now);
+            assert_eq!((notice, authority.certificate()), (None, old.der()));
+            let wanted = names(&[address]);
+            assert_eq!(authority.leaf(&wanted, now).unwrap().does(&wanted, now), permitted);
+            assert_eq!(authority.outside(&wanted).is_none(), permitted);
+        }
     }
 
     #[test]

@@ -2,9 +2,26 @@
 
 use super::leaf::Names;
 use crate::base::prefix::Prefix;
-use rcgen::{CidrSubnet, GeneralSubtree};
+use rcgen::{CidrSubnet, CustomExtension};
 use std::net::IpAddr;
 use x509_parser::extensions::{GeneralName, NameConstraints};
+use yasna::{DERWriterSeq, Tag};
+
+/// `id-ce-nameConstraints` of RFC 5280.
+const EXTENSION: [u64; 4] = [2, 5, 29, 30];
+
+/// The tags of `GeneralName` in RFC 5280.
+const EMAIL: u64 = 1;
+const DNS: u64 = 2;
+const URI: u64 = 6;
+const ADDRESS: u64 = 7;
+
+/// The only permitted host of email addresses and URIs. No host has this name (RFC 2606), so it excludes all of them: a
+/// kind of name without a permitted subtree is unlimited, and an excluded subtree names one host, not all of them.
+///
+/// Directory names have no constraint. Clients do not take the name of a server from them, and some reject every
+/// certificate below an authority that limits them: rustls, and those in Go.
+const NO_HOST: &str = "invalid";
 
 /// The domain of mDNS host names, and the name of the computer itself.
 const HOSTS: [&str; 2] = ["local", "localhost"];
@@ -56,12 +73,22 @@ impl Constraints {
         constraints
     }
 
-    pub(crate) fn extension(&self) -> rcgen::NameConstraints {
-        let domains = self.domains.iter().cloned().map(GeneralSubtree::DnsName);
-        let ranges =
-            self.ranges.iter().map(|range| CidrSubnet::from_addr_prefix(range.address(), range.length()));
-        let permitted_subtrees = domains.chain(ranges.map(GeneralSubtree::IpAddress)).collect();
-        rcgen::NameConstraints { permitted_subtrees, excluded_subtrees: Vec::new() }
+    /// Returns the critical extension of a certificate. `rcgen` does not write constraints of URIs.
+    pub(crate) fn extension(&self) -> CustomExtension {
+        let content = yasna::construct_der(|writer| {
+            writer.write_sequence(|writer| {
+                writer.next().write_tagged_implicit(Tag::context(0), |writer| {
+                    writer.write_sequence(|permitted| {
+                        self.domains.iter().for_each(|domain| subtree_of_text(permitted, DNS, domain));
+                        self.ranges.iter().for_each(|range| subtree_of_range(permitted, range));
+                        [EMAIL, URI].iter().for_each(|tag| subtree_of_text(permitted, *tag, NO_HOST));
+                    });
+                });
+            });
+        });
+        let mut extension = CustomExtension::from_oid_content(&EXTENSION, content);
+        extension.set_criticality(true);
+        extension
     }
 
     /// Returns those of `names` that are permitted.
@@ -82,6 +109,24 @@ impl Constraints {
         };
         self.domains.iter().any(is_of)
     }
+}
+
+fn subtree_of_text(subtrees: &mut DERWriterSeq<'_>, tag: u64, text: &str) {
+    let name = |writer: yasna::DERWriter<'_>| {
+        writer.write_tagged_implicit(Tag::context(tag), |writer| writer.write_ia5_string(text));
+    };
+    subtrees.next().write_sequence(|writer| name(writer.next()));
+}
+
+fn subtree_of_range(subtrees: &mut DERWriterSeq<'_>, range: &Prefix) {
+    let bytes = match CidrSubnet::from_addr_prefix(range.address(), range.length()) {
+        CidrSubnet::V4(address, mask) => [address, mask].concat(),
+        CidrSubnet::V6(address, mask) => [address, mask].concat(),
+    };
+    let name = |writer: yasna::DERWriter<'_>| {
+        writer.write_tagged_implicit(Tag::context(ADDRESS), |writer| writer.write_bytes(&bytes));
+    };
+    subtrees.next().write_sequence(|writer| name(writer.next()));
 }
 
 /// Reads an address and its mask.

@@ -25,14 +25,17 @@ async fn a_foreign_origin() {
         "https://example.com",
         "http://localhost:1",
         "http://localhost.example.com",
+        &format!("http://localhost:{port}"),
         &format!("https://localhost:{port}"),
+        &format!("http://[::1]:{port}"),
+        &format!("http://127.0.0.2:{port}"),
         &format!("http://192.168.1.5:{port}"),
         "null",
         "file://",
     ] {
         let upgrade = with(bearer(&house, house.bridge.token()), "origin", origin);
         assert_eq!(refused(upgrade).await, 403, "{origin}");
-        let ours = format!("Origin: http://localhost:{port}");
+        let ours = format!("Origin: http://127.0.0.1:{port}");
         let posted = posting(port, "/pair", &json!({"code": code, "name": "Evil"}));
         let answer = http(port, &posted.replace(&ours, &format!("Origin: {origin}"))).await;
         assert_eq!(status(&answer), 403, "{origin}");
@@ -52,7 +55,7 @@ async fn a_page_that_posts_without_json() {
         assert_eq!(status(&answer), 415, "{kind}");
     }
     let options =
-        format!("OPTIONS /pair HTTP/1.1\r\nHost: localhost:{port}\r\nOrigin: https://example.com\r\n\r\n");
+        format!("OPTIONS /pair HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: https://example.com\r\n\r\n");
     let answer = http(port, &options).await;
     assert!(status(&answer) == 405 && !answer.to_lowercase().contains("access-control-"), "{answer}");
 }
@@ -73,10 +76,10 @@ async fn a_rebinding_host() {
         }
         let posted = posting(port, "/pair", &json!({"code": "0000-0000", "name": "Evil"}));
         let answer =
-            http(port, &posted.replace(&format!("Host: localhost:{port}"), &format!("Host: {host}"))).await;
+            http(port, &posted.replace(&format!("Host: 127.0.0.1:{port}"), &format!("Host: {host}"))).await;
         assert_eq!(status(&answer), 403, "{host}");
     }
-    let twice = format!("GET / HTTP/1.1\r\nHost: localhost:{port}\r\nHost: example.com\r\n\r\n");
+    let twice = format!("GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nHost: example.com\r\n\r\n");
     assert_eq!(status(&http(port, &twice).await), 403);
 }
 
@@ -281,7 +284,7 @@ async fn malformed_bodies() {
         (&format!(r#"{{"code":"{}"}}"#, "0".repeat(5000)), 413),
     ] {
         let head = format!(
-            "POST /pair HTTP/1.1\r\nHost: localhost:{port}\r\nContent-Type: application/json\r\n\
+            "POST /pair HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n\
              Content-Length: {}\r\n\r\n{body}",
             body.len()
         );
@@ -290,7 +293,7 @@ async fn malformed_bodies() {
     }
     for method in ["GET", "PUT", "DELETE"] {
         let asked =
-            format!("{method} /pair/wait HTTP/1.1\r\nHost: localhost:{port}\r\nContent-Length: 0\r\n\r\n");
+            format!("{method} /pair/wait HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 0\r\n\r\n");
         assert_eq!(status(&http(port, &asked).await), 405, "{method}");
     }
 }
@@ -391,7 +394,7 @@ async fn paths_that_lead_elsewhere() {
         "/openagents.sqlite",
         "/bridge.json",
     ] {
-        let answer = http(port, &format!("GET {path} HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n")).await;
+        let answer = http(port, &format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n")).await;
         assert!(matches!(status(&answer), 400 | 404), "{path}: {answer}");
         assert!(!answer.contains(house.bridge.token()) && !answer.contains("root:"), "{path}");
     }

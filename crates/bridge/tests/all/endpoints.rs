@@ -88,7 +88,7 @@ async fn wrong_tokens_do_not_pile_up() {
     let house = House::new(echo).await;
     let port = house.port();
     let guess = format!(
-        "GET /acp HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+        "GET /acp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
          Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
          Authorization: Bearer wrong\r\n\r\n"
     );
@@ -154,7 +154,7 @@ async fn the_page_and_its_headers() {
     let house = House::new(echo).await;
     let port = house.port();
     let get = async |path: &str| {
-        http(port, &format!("GET {path} HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n")).await
+        http(port, &format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n")).await
     };
     let page = get("/").await;
     // 503 if the UI was not built.
@@ -181,10 +181,27 @@ async fn the_page_and_its_headers() {
         assert!(answer.starts_with("HTTP/1.1 404"), "{path}: {answer}");
     }
     let post =
-        http(port, &format!("POST / HTTP/1.1\r\nHost: localhost:{port}\r\nContent-Length: 0\r\n\r\n")).await;
+        http(port, &format!("POST / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 0\r\n\r\n")).await;
     assert!(post.starts_with("HTTP/1.1 405"), "{post}");
     let plain = get("/acp").await;
     assert!(plain.starts_with("HTTP/1.1 401"), "{plain}");
+}
+
+/// Another user may listen at `[::1]`, to which browsers resolve `localhost` first.
+#[tokio::test]
+async fn page_at_localhost_is_redirected_to_the_literal_address() {
+    let house = House::new(echo).await;
+    let port = house.port();
+    for (path, host, location) in [
+        ("/", format!("localhost:{port}"), format!("http://127.0.0.1:{port}/")),
+        ("/?a=1", format!("LOCALHOST.:{port}"), format!("http://127.0.0.1:{port}/?a=1")),
+        ("//example.com", "localhost:8000".to_owned(), "http://127.0.0.1:8000//example.com".to_owned()),
+        ("/assets/x.js", "localhost".to_owned(), "http://127.0.0.1/assets/x.js".to_owned()),
+    ] {
+        let answer = http(port, &format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n")).await;
+        assert!(answer.starts_with("HTTP/1.1 307"), "{path}: {answer}");
+        assert!(answer.contains(&format!("\r\nlocation: {location}\r\n")), "{answer}");
+    }
 }
 
 #[tokio::test]
@@ -266,7 +283,7 @@ async fn a_client_that_answers_no_pings_is_disconnected() {
     let port = house.port();
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
     let upgrade = format!(
-        "GET /acp HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+        "GET /acp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
          Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
          Authorization: Bearer {}\r\n\r\n",
         house.bridge.token()

@@ -37,7 +37,7 @@ impl Store {
     pub fn set_policy(&self, session_id: &str, policy: Policy) -> Result<(), StoreError> {
         let id = session_id.to_owned();
         let json = json(&policy)?;
-        self.write(move |transaction, _| {
+        self.write_durably(move |transaction, _| {
             transaction.execute("UPDATE sessions SET policy_json = ?2 WHERE id = ?1", params![id, json])?;
             Ok(())
         })

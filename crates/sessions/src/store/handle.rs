@@ -14,8 +14,12 @@ use super::{
 use openagents_core::{approval::ApprovalState, update::SessionUpdate};
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::{Connection, OptionalExtension, Transaction};
-use std::{collections::HashSet, path::Path, sync::Arc};
+use std::{collections::HashSet, path::Path, sync::Arc, time::Duration};
 use tokio::sync::oneshot;
+
+/// Attempts at a checkpoint while pages are read, which takes milliseconds.
+const CHECKPOINTS: usize = 100;
+const CHECKPOINT_PAUSE: Duration = Duration::from_millis(10);
 
 /// A handle to the store; clones share it. The writer ends when the last clone is dropped.
 #[derive(Debug, Clone)]
@@ -47,6 +51,11 @@ impl Store {
     /// Returns notices about opening the store, one sentence each.
     pub fn notices(&self) -> &[String] {
         &self.notices
+    }
+
+    /// Returns whether an earlier database was moved aside, so that this one is empty.
+    pub fn is_renewed(&self) -> bool {
+        !self.notices.is_empty()
     }
 
     /// Creates a session. Blocks.
@@ -128,6 +137,18 @@ impl Store {
         self.wait_for(|done| Job::Flush { done })
     }
 
+    /// Waits until the database file alone has everything that was queued before, without the log beside it. Fails with
+    /// [`StoreError::Locked`] if it is read all the time. Blocks.
+    pub fn checkpoint(&self) -> Result<(), StoreError> {
+        for _ in 0..CHECKPOINTS {
+            match self.wait_for(|done| Job::Checkpoint { done })? {
+                Err(StoreError::Locked) => std::thread::sleep(CHECKPOINT_PAUSE),
+                done => return done,
+            }
+        }
+        Err(StoreError::Locked)
+    }
+
     /// Returns at most `limit` updates after `since`, in order. Blocks.
     pub fn updates_after(
         &self,
@@ -199,13 +220,13 @@ impl Store {
 
     /// Revokes a standing rule by the id of its approval, or all of them. Blocks.
     pub fn revoke_rules(&self, id: Option<String>) -> Result<(), StoreError> {
-        self.write(move |transaction, _| approvals::revoke(transaction, id.as_deref()))
+        self.write_durably(move |transaction, _| approvals::revoke(transaction, id.as_deref()))
     }
 
     /// Marks an approval as withdrawn. The caller appends the update to the log. Blocks.
     pub(crate) fn withdraw(&self, session_id: &str, id: &str) -> Result<(), StoreError> {
         let (session_id, id) = (session_id.to_owned(), id.to_owned());
-        self.write(move |transaction, _| {
+        self.write_durably(move |transaction, _| {
             approvals::change_state(transaction, &session_id, &id, ApprovalState::Withdrawn).map(drop)
         })
     }

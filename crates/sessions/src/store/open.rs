@@ -15,7 +15,7 @@ use std::{
 pub const DATABASE_FILE: &str = "openagents.sqlite";
 
 /// How long a statement waits for another process's lock.
-const BUSY: Duration = Duration::from_secs(5);
+pub(super) const BUSY: Duration = Duration::from_secs(5);
 
 /// Largest file that is checked when it is opened, in bytes. Damage in a larger one shows at the first read.
 const CHECKED_BYTES: u64 = 32 << 20;
@@ -144,6 +144,11 @@ fn try_open(path: &Path, tables: &[Step]) -> Result<Connection, Refusal> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     // Survives a crash of the process; a power cut may lose the last transactions.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
+    // What was written durably stays so when it moves from the log into the file. On macOS `fsync` leaves it in the cache
+    // of the disk.
+    connection.pragma_update(None, "checkpoint_fullfsync", true)?;
+    // Deleted sessions and titles are overwritten.
+    connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     migrations::run(&mut connection, &steps)?;
     Ok(connection)

@@ -5,6 +5,7 @@ use super::{
     approvals::{self, ApprovalChange, Decided},
     clock::now_ms,
     error::StoreError,
+    open::BUSY,
     open_work::OpenWork,
     stored::Stored,
     work_rows,
@@ -20,6 +21,7 @@ use std::{
         mpsc::{Receiver, SyncSender, sync_channel},
     },
     thread::JoinHandle,
+    time::Duration,
 };
 use tokio::sync::oneshot;
 
@@ -84,6 +86,10 @@ pub(super) enum Job {
     Flush {
         done: oneshot::Sender<()>,
     },
+    /// Moves everything from the log beside the file into the file.
+    Checkpoint {
+        done: oneshot::Sender<Result<(), StoreError>>,
+    },
 }
 
 impl Job {
@@ -91,13 +97,13 @@ impl Job {
         match self {
             Self::Decide { .. } | Self::Write { .. } | Self::Delete { .. } => 1,
             Self::Append { updates, .. } => updates.len(),
-            Self::Flush { .. } => 0,
+            Self::Flush { .. } | Self::Checkpoint { .. } => 0,
         }
     }
 
-    /// Approvals must not be lost, and revocations must not be undone.
+    /// Approvals must not be lost, and revocations and deletions must not be undone.
     fn survives_a_power_cut(&self) -> bool {
-        matches!(self, Self::Decide { .. } | Self::Write { durable: true, .. })
+        matches!(self, Self::Decide { .. } | Self::Delete { .. } | Self::Write { durable: true, .. })
     }
 }
 
@@ -172,7 +178,11 @@ impl Loop {
         match self.commit(&group) {
             Ok(stored) => {
                 for (job, appended) in group.into_iter().zip(stored) {
-                    finish(job, Ok(appended));
+                    match job {
+                        // The caller may be gone.
+                        Job::Checkpoint { done } => drop(done.send(self.checkpoint())),
+                        job => finish(job, Ok(appended)),
+                    }
                 }
             }
             Err(error) => {
@@ -197,6 +207,8 @@ impl Loop {
         let is_durable = group.iter().any(Job::survives_a_power_cut);
         if is_durable != self.is_durable {
             self.connection.pragma_update(None, "synchronous", if is_durable { "FULL" } else { "NORMAL" })?;
+            // Otherwise macOS leaves the last writes in the cache of the disk.
+            self.connection.pragma_update(None, "fullfsync", is_durable)?;
             self.is_durable = is_durable;
         }
         let transaction =
@@ -220,18 +232,29 @@ impl Loop {
                     self.ends.retain(|id, _| !ids.iter().any(|deleted| **deleted == **id));
                     delete(&transaction, ids).map(|()| Appended::default())?
                 }
-                Job::Flush { .. } => Appended::default(),
+                Job::Flush { .. } | Job::Checkpoint { .. } => Appended::default(),
             });
         }
         transaction.commit()?;
         Ok(stored)
+    }
+
+    /// Fails with [`StoreError::Locked`] while another connection is reading: updates do not wait for it.
+    fn checkpoint(&self) -> Result<(), StoreError> {
+        let busy = |row: &rusqlite::Row<'_>| row.get::<_, bool>(0);
+        self.connection.busy_timeout(Duration::ZERO)?;
+        let checkpoint = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], busy);
+        self.connection.busy_timeout(BUSY)?;
+        if checkpoint? { Err(StoreError::Locked) } else { Ok(()) }
     }
 }
 
 fn finish(job: Job, result: Result<Appended, StoreError>) {
     // The caller may be gone.
     match job {
-        Job::Write { done, .. } | Job::Delete { done, .. } => drop(done.send(result.map(|_| ()))),
+        Job::Write { done, .. } | Job::Delete { done, .. } | Job::Checkpoint { done } => {
+            drop(done.send(result.map(|_| ())));
+        }
         Job::Append { done, .. } | Job::Decide { done, .. } => done(result),
         Job::Flush { done } => drop(done.send(())),
     }

@@ -4,7 +4,7 @@ use openagents_core::approval::{
 };
 use rusqlite::Connection;
 
-fn pending(id: &str, hash: &str) -> Approval {
+pub(super) fn pending(id: &str, hash: &str) -> Approval {
     let option = |id: &str, kind| ApprovalOption { id: id.to_owned(), name: id.to_owned(), kind };
     Approval {
         id: id.to_owned(),
@@ -33,7 +33,7 @@ fn decide(store: &Store, session: &str, change: ApprovalChange) -> Decided {
     told.recv().unwrap()
 }
 
-fn ask(store: &Store, session: &str, approval: Approval) -> ApprovalState {
+pub(super) fn ask(store: &Store, session: &str, approval: Approval) -> ApprovalState {
     let change = ApprovalChange::Ask { approval, agent_id: "codex".to_owned() };
     decide(store, session, change).approval.unwrap().state
 }

@@ -1,6 +1,7 @@
 //! The store on a real disk, by subject.
 
 mod approvals;
+mod closing;
 mod failing;
 mod kept;
 mod log;
