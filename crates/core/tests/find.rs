@@ -6,6 +6,7 @@ use openagents_core::{
     CancellationToken,
     budget::Budget,
     find::{Sources, TIME, find},
+    history::History,
     update::Findings,
     workspace::Workspace,
 };
@@ -227,4 +228,76 @@ fn a_cancelled_question_ends_at_once_with_what_it_has() {
     let found =
         find(&Sources { workspace: &workspace, history: None }, "redirects", &Budget::within(TIME, &cancel));
     assert!(found.findings.is_empty() && found.truncated);
+}
+
+#[test]
+fn marked_files_are_decoded_and_no_mark_is_shown() {
+    let folder = tree(&[("src/token.py", "\u{feff}def load_token():\n    return 'deployment token'\n")]);
+    let script = "function Update-DeploymentToken {\r\n    Write-Output 'rotated'\r\n}\r\n";
+    let utf16 = |mark: [u8; 2], bytes: fn(u16) -> [u8; 2]| -> Vec<u8> {
+        mark.into_iter().chain(script.encode_utf16().flat_map(bytes)).collect()
+    };
+    std::fs::write(folder.path().join("little.ps1"), utf16([0xff, 0xfe], u16::to_le_bytes)).unwrap();
+    std::fs::write(folder.path().join("big.ps1"), utf16([0xfe, 0xff], u16::to_be_bytes)).unwrap();
+    let found = ask(folder.path(), "Update-DeploymentToken");
+    for path in ["little.ps1", "big.ps1", "src/token.py"] {
+        let finding = found.findings.iter().find(|finding| finding.path() == Some(path));
+        let finding = finding.unwrap_or_else(|| panic!("{path} is not found: {found:?}"));
+        assert!(!finding.excerpt.contains(['\u{feff}', '\0']), "{path}: {:?}", finding.excerpt);
+    }
+}
+
+#[test]
+fn words_of_a_question_about_the_past_are_not_missed_in_files() {
+    let folder = tree(&[("web/page.ts", "let page = 1;\n")]);
+    let workspace = Workspace::open_for(folder.path(), None).unwrap();
+    let history = History::empty();
+    let ask = |question: &str| {
+        let sources = Sources { workspace: &workspace, history: Some(&history) };
+        find(&sources, question, &Budget::within(TIME, &CancellationToken::new())).missing
+    };
+    assert_eq!(ask("What did Codex change in web yesterday?"), [""; 0]);
+    assert_eq!(ask("Where is the kubernetes page?"), ["kubernetes"]);
+}
+
+#[test]
+fn copies_come_after_the_file_itself() {
+    let text = "def charge(card):\n    # retries are handled here\n    return retry(card)\n\n\ndef refund(card):\n    return undo(card)\n";
+    let same = [
+        "backup/src/pay.py",
+        "vendor/shop/src/pay.py",
+        "feature/src/pay.py",
+        "src/pay_old.py",
+        "third_party/pay.py",
+    ];
+    let near = ["shop.worktrees/live/src/pay.py", "old/pay.py", "a/src/pay.py"];
+    let files: Vec<(&str, String)> = [("src/pay.py", text)]
+        .into_iter()
+        .chain(same.map(|path| (path, text)))
+        .map(|(path, text)| (path, text.to_owned()))
+        .chain(
+            near.into_iter()
+                .zip(["cancel(", "revoke(", "reverse("])
+                .map(|(path, call)| (path, text.replace("undo(", call))),
+        )
+        .chain([("feature/.git", "gitdir: /w/.git/worktrees/feature\n".to_owned())])
+        .chain([("new/src/pay.py", "def capture(card):\n    return hold(card)\n".to_owned())])
+        .collect();
+    let folder = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let found = ask(folder.path(), "where are card retries handled?").findings;
+    let paths: Vec<&str> = found.iter().filter_map(|finding| finding.path()).collect();
+    assert_eq!(paths.first(), Some(&"src/pay.py"), "{paths:?}");
+    assert!(same.iter().all(|copy| !paths.contains(copy)), "{paths:?}");
+    assert!(near.iter().all(|copy| paths.contains(copy)), "{paths:?}");
+    assert!(found[0].why.contains("; same text in "), "{}", found[0].why);
+    // What only a copy has is found there.
+    let only = ask(folder.path(), "where is revoke called?").findings;
+    assert_eq!(only[0].path(), Some(near[1]), "{only:?}");
+    let named = ask(folder.path(), "card retries in backup").findings;
+    assert!(named.iter().any(|finding| finding.path() == Some("backup/src/pay.py")), "{named:?}");
 }

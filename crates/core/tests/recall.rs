@@ -10,6 +10,7 @@ use openagents_core::{
     recall::{Recall, recall},
     update::Place,
 };
+use serde_json::{Value, json};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -247,6 +248,36 @@ fn reasons_are_worded_for_people() {
     ] {
         assert_eq!(shop.ask(question).findings[0].why, why, "{question}");
     }
+}
+
+/// Regression: line ids that are the same in every session made copies of all sessions but the oldest.
+#[test]
+fn every_session_of_a_day_answers() {
+    let shop = Shop::new();
+    let root = shop.keep.path().canonicalize().unwrap().join("shop");
+    for (page, at) in [(1, "2026-11-17T20:00:00Z"), (2, "2026-11-17T08:00:00Z"), (3, "2026-11-16T08:00:00Z")]
+    {
+        let id = format!("c1a0de00-0000-4000-8000-{:012}", 900 + page);
+        let line = |uuid: &str, kind: &str, content: Value| {
+            let message = json!({"role": kind, "content": content});
+            json!({"type": kind, "uuid": uuid, "sessionId": id, "cwd": root, "timestamp": at, "message": message})
+                .to_string()
+        };
+        let input = json!({"file_path": root.join(format!("web/page{page}.ts")), "old_string": "a", "new_string": "b"});
+        let edit = json!([{"type": "tool_use", "id": "t1", "name": "Edit", "input": input}]);
+        let done = json!([{"type": "tool_result", "tool_use_id": "t1", "content": "ok"}]);
+        let log = [
+            line("u1", "user", "Improve it".into()),
+            line("a1", "assistant", edit),
+            line("u2", "user", done),
+        ];
+        let path = shop.keep.path().join(format!("claude/projects/-w/{id}.jsonl"));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, log.join("\n") + "\n").unwrap();
+    }
+    let found = shop.ask("What did Claude change in web/ yesterday?").findings;
+    let whys = found.iter().map(|finding| finding.why.as_str()).filter(|why| why.contains("page"));
+    assert_eq!(whys.collect::<Vec<_>>(), ["edited `web/page1.ts` yesterday", "edited `web/page2.ts` yesterday"]);
 }
 
 #[test]

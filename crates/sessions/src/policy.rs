@@ -7,11 +7,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Policy {
-    /// Tools may use the network.
-    #[serde(alias = "allowNetwork")]
-    pub allow_network: bool,
+    /// The client has forbidden the network: prompts stay on this machine whatever the settings allow.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub stays_here: bool,
     /// Prompts may be routed to external agents and models that were not named.
-    #[serde(alias = "allowExternalLlms")]
     pub allow_external_llms: bool,
     /// The reader of a delegate's answers, whose limits apply to the delegate.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -21,5 +20,37 @@ pub struct Policy {
 impl Policy {
     /// The policy of a session whose own cannot be read.
     pub(crate) const UNREADABLE: Self =
-        Self { allow_network: false, allow_external_llms: false, answers: Some(Reader::Hosted) };
+        Self { stays_here: true, allow_external_llms: false, answers: Some(Reader::Hosted) };
+
+    /// Returns whether prompts may leave this machine for an agent or a model that was not named; `settings` tells what
+    /// is allowed in every session.
+    pub(crate) fn allows_external(self, settings: bool) -> bool {
+        !self.stays_here && (self.allow_external_llms || settings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_without_network_stays_here_whatever_is_allowed() {
+        for (stays_here, allow_external_llms, settings, expected) in [
+            (false, false, false, false),
+            (false, true, false, true),
+            (false, false, true, true),
+            (true, true, true, false),
+            (true, false, true, false),
+        ] {
+            let policy = Policy { stays_here, allow_external_llms, answers: None };
+            assert_eq!(policy.allows_external(settings), expected, "{policy:?} {settings}");
+        }
+    }
+
+    #[test]
+    fn a_policy_that_was_stored_before_is_read() {
+        let stored = r#"{"allow_network":false,"allow_external_llms":true}"#;
+        let expected = Policy { allow_external_llms: true, ..Policy::default() };
+        assert_eq!(serde_json::from_str::<Policy>(stored).unwrap(), expected);
+    }
 }

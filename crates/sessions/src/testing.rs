@@ -250,6 +250,7 @@ pub fn summary() -> SessionUpdate {
             repository: "demo".to_owned(),
             intent: Some("Fix the parser.".to_owned()),
             source: IntentSource::SessionAnalyze,
+            model: None,
             recent_work: vec![RecentWork {
                 title: "Fix the parser".to_owned(),
                 provider: "codex".to_owned(),

@@ -361,6 +361,8 @@ export interface Summary {
   repository: string;
   intent?: string | null;
   source: string;
+  /** The name of the model, if the source is `model`. */
+  model?: string;
   recent_work?: RecentWork[];
   /** Files that past sessions edited, most often first. */
   top_files?: string[];

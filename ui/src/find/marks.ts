@@ -1,4 +1,4 @@
-import { patternOf } from './matches';
+import { TextPattern } from '../kit/folded';
 
 /** Elements on the page, not part of the text: icons, numbers of lines, words for screen readers, buttons in a text. */
 const ASIDE = '[aria-hidden="true"], .unseen, [data-aside]';
@@ -10,7 +10,7 @@ const MOST = 500;
 const SETTLES = 1_500;
 
 /** The occurrences in an element, as ranges. */
-export function rangesIn(element: Element, pattern: RegExp): Range[] {
+export function rangesIn(element: Element, pattern: TextPattern): Range[] {
   const { FILTER_ACCEPT, FILTER_REJECT, FILTER_SKIP, SHOW_ELEMENT, SHOW_TEXT } = NodeFilter;
   const walker = document.createTreeWalker(element, SHOW_ELEMENT + SHOW_TEXT, (node) => {
     if (!(node instanceof Element)) return FILTER_ACCEPT;
@@ -27,9 +27,7 @@ export function rangesIn(element: Element, pattern: RegExp): Range[] {
   }
   const ranges: Range[] = [];
   let at = 0;
-  pattern.lastIndex = 0;
-  for (let match = pattern.exec(text); match !== null && ranges.length < MOST; match = pattern.exec(text)) {
-    const [start, end] = [match.index, match.index + match[0].length];
+  for (const [start, end] of pattern.ranges(text).slice(0, MOST)) {
     while (at + 1 < parts.length && (parts[at + 1]?.start ?? 0) <= start) at += 1;
     let last = at;
     while (last + 1 < parts.length && (parts[last + 1]?.start ?? 0) < end) last += 1;
@@ -115,7 +113,7 @@ export class Marks {
     this.#now = null;
     if (this.#marked === null) return;
     const { query, has, index, nth } = this.#marked;
-    const pattern = patternOf(query);
+    const pattern = new TextPattern(query);
     const all: Range[] = [];
     for (const row of query === '' ? [] : this.#list.querySelectorAll<HTMLElement>('[data-index]')) {
       const at = Number(row.dataset['index']);

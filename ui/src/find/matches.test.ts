@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import { TextPattern } from '../kit/folded';
 import type { Piece, Row, ToolRow } from '../timeline/rows';
-import { countIn, countInRow, foldsAround, Found, patternOf } from './matches';
+import { countIn, countInRow, foldsAround, Found } from './matches';
 
 const base = { seqs: [1], ts: 0 };
 const tool = (more: Partial<ToolRow>): ToolRow => ({
@@ -32,8 +33,9 @@ test.each([
   ['a.b', 'a.b axb A.B', 2],
   ['aa', 'aaaa', 2],
   ['(x', 'f(x) (X', 2],
-  ['straße', 'Straße STRASSE', 1],
-])('%s is plain text in any case', (query, text, count) => expect(countIn(text, patternOf(query))).toBe(count));
+  ['straße', 'Straße STRASSE', 2],
+  ['re\u0301sume\u0301', 'Résumé resume', 1],
+])('%s is plain text in any case', (query, text, count) => expect(countIn(text, new TextPattern(query))).toBe(count));
 
 test.each<[string, Row, number]>([
   ['a prompt', asks('Find the needle'), 1],
@@ -46,13 +48,13 @@ test.each<[string, Row, number]>([
   ['a terminal with colours', tool({ content: [terminal] }), 1],
   ['a change, with its path', tool({ content: [diff] }), 2],
   ['another text', says('hay'), 0],
-])('%s', (_, row, count) => expect(countInRow(row, patternOf('needle'))).toBe(count));
+])('%s', (_, row, count) => expect(countInRow(row, new TextPattern('needle'))).toBe(count));
 
 test('of a change, the lines around it are found, and no others', () => {
   const row = tool({ content: [diff] });
-  expect(countInRow(row, patternOf('line 18'))).toBe(1);
-  expect(countInRow(row, patternOf('line 20'))).toBe(1);
-  expect(countInRow(row, patternOf('line 30'))).toBe(0);
+  expect(countInRow(row, new TextPattern('line 18'))).toBe(1);
+  expect(countInRow(row, new TextPattern('line 20'))).toBe(1);
+  expect(countInRow(row, new TextPattern('line 30'))).toBe(0);
 });
 
 test.each<[string, Row, number, unknown]>([
@@ -62,7 +64,7 @@ test.each<[string, Row, number, unknown]>([
   ['a change', tool({ content: [terminal, diff] }), 2, [['t1 1', true], ['t1 1 whole', true]]],
   ['a row of a delegate', tool({ name: 'delegate.run', args: { user_prompt: 'x' }, delegate: { sessionId: 'c', mode: null, rows: [thinks('needle')] } }), 0, [['t1 activity', true], ['t1 changes', false], ['t1 many', true], ['h1', true]]],
   ['a brief', tool({ name: 'delegate.run', args: { user_prompt: 'needle' } }), 0, [['t1 changes', true], ['t1 activity', false]]],
-])('what is unfolded around %s', (_, row, nth, folds) => expect(foldsAround(row, patternOf('needle'), nth)).toEqual(folds));
+])('what is unfolded around %s', (_, row, nth, folds) => expect(foldsAround(row, new TextPattern('needle'), nth)).toEqual(folds));
 
 const found = new Found([3, 9], [{ key: 'a', index: 4, count: 2 }, { key: 'b', index: 7, count: 1 }], [40], false);
 

@@ -1,16 +1,9 @@
+import type { TextPattern } from '../kit/folded';
 import type { Row } from '../timeline/rows';
 import { fieldsOf, type Fold } from './row-text';
 
-/** Plain text, whatever its case. */
-export function patternOf(query: string): RegExp {
-  return new RegExp(query.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'), 'gi');
-}
-
-export function countIn(text: string, pattern: RegExp): number {
-  let count = 0;
-  pattern.lastIndex = 0;
-  while (pattern.exec(text) !== null) count += 1;
-  return count;
+export function countIn(text: string, pattern: TextPattern): number {
+  return pattern.ranges(text).length;
 }
 
 /** A row with occurrences. */
@@ -21,12 +14,12 @@ export interface Hit {
   count: number;
 }
 
-export function countInRow(row: Row, pattern: RegExp): number {
+export function countInRow(row: Row, pattern: TextPattern): number {
   return fieldsOf(row).reduce((sum, { text }) => sum + countIn(text, pattern), 0);
 }
 
 /** Returns the parts to unfold so that an occurrence of a row is on screen. */
-export function foldsAround(row: Row, pattern: RegExp, nth: number): readonly Fold[] {
+export function foldsAround(row: Row, pattern: TextPattern, nth: number): readonly Fold[] {
   let before = 0;
   for (const { text, folds } of fieldsOf(row)) {
     before += countIn(text, pattern);

@@ -1,5 +1,6 @@
+import { TextPattern } from '../kit/folded';
 import type { Row } from '../timeline/rows';
-import { countInRow, patternOf, type Hit } from './matches';
+import { countInRow, type Hit } from './matches';
 
 /** Milliseconds of work between two rests: a frame stays a frame. */
 const SLICE = 8;
@@ -7,14 +8,14 @@ const SLICE = 8;
 /** Counts a query's occurrences in rows, in slices. Rows that were counted before are not read again. */
 export class Scan {
   readonly query: string;
-  readonly #pattern: RegExp;
+  readonly #pattern: TextPattern;
   readonly #counts = new WeakMap<Row, number>();
   readonly #rest: () => Promise<void>;
   readonly #now: () => number;
 
   constructor(query: string, rest: () => Promise<void> = rested, now: () => number = () => performance.now()) {
     this.query = query;
-    this.#pattern = patternOf(query);
+    this.#pattern = new TextPattern(query);
     this.#rest = rest;
     this.#now = now;
   }

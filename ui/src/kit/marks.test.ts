@@ -10,6 +10,8 @@ test.each([
   ['a.*b a+b', ['a.*b'], '[a.*b] a+b'],
   ['if x { fix(if_x) }', ['if'], '[if] x { fix(if_x) }'],
   ['認証はどこ', ['認証'], '[認証]はどこ'],
+  ['Cafe\u0301 ＡＢＣ', ['café', 'abc'], '[Cafe\u0301] [ＡＢＣ]'],
+  ['C:\\Users [x]', ['c:\\users', '[x]'], '[C:\\Users] [[x]]'],
   ['nothing', [], 'nothing'],
   ['<b>pair</b>', ['pair'], '<b>[pair]</b>'],
 ])('%s with %j', (text, words, expected) => expect(shown(text, ...words)).toBe(expected));

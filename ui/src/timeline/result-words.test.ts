@@ -21,6 +21,7 @@ test.each<[string, Record<string, unknown>, unknown, string]>([
   ['search.grep', { pattern: 'x', pathPrefix: '.' }, { matches: [{ path: 'a' }], total_matches: 1 }, "'x' · 1 match in 1 file"],
   ['search.grep', { pattern: 'x' }, { matches: [{ path: 'a' }], total_matches: 12345 }, "'x' · 1 of 12,345 matches in 1 file"],
   ['fm.analysis', {}, { source: 'session.analyze', summary_bytes: 90 }, 'from session history'],
+  ['fm.analysis', {}, { source: 'model', model: 'Qwen3 8B', summary_bytes: 90 }, 'by Qwen3 8B'],
   ['fm.analysis', {}, { source: 'something' }, 'something'],
   ['unheard.of', { path: 'x' }, [1, 2], 'x · 2 items'],
   ['unheard.of', {}, 'a plain\nanswer', 'a plain answer'],

@@ -98,7 +98,7 @@ const FOUND: Record<string, Words> = {
       within === 'workspace' ? '' : within,
     ];
   },
-  'fm.analysis': (_args, out) => [SOURCES[out.text('source')] ?? out.text('source')],
+  'fm.analysis': (_args, out) => [out.text('model') !== '' ? `by ${out.text('model')}` : (SOURCES[out.text('source')] ?? out.text('source'))],
 };
 
 /** The subject of a call without a result. */

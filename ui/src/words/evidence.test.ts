@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Finding } from '../connection/wire';
-import { citation, heading, locationOf } from './evidence';
+import { citation, heading, locationOf, providerName } from './evidence';
 
 const ID = '19fba3d0-1234-4444-8888-000000000000';
 
@@ -19,6 +19,15 @@ test.each([
   ['readme', 'Inferred Intent (README)'],
   ['none', null],
 ])('a sentence from %s stands under %s', (source, expected) => expect(heading({ repository: 'r', source })).toBe(expected));
+
+test('the heading of another model names it', () => {
+  expect(heading({ repository: 'r', source: 'model', model: 'Qwen3 8B' })).toBe('Inferred Intent (Qwen3 8B)');
+});
+
+test('every agent whose sessions are read has a name', () => {
+  const ids = ['amp', 'claude-code', 'cline', 'codex', 'copilot', 'cursor', 'droid', 'gemini', 'goose', 'openclaw', 'qwen'];
+  expect(ids.filter((id) => providerName(id) === id)).toEqual([]);
+});
 
 const FINDING = { start: 12, end: 40, excerpt: '', score: 1, why: '' };
 

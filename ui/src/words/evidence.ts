@@ -1,6 +1,19 @@
 import type { Evidence, Finding, Summary } from '../connection/wire';
 
-const PROVIDERS: Record<string, string> = { codex: 'Codex', 'claude-code': 'Claude Code', claude_code: 'Claude Code' };
+const PROVIDERS: Record<string, string> = {
+  amp: 'Amp',
+  'claude-code': 'Claude Code',
+  claude_code: 'Claude Code',
+  cline: 'Cline',
+  codex: 'Codex',
+  copilot: 'GitHub Copilot CLI',
+  cursor: 'Cursor',
+  droid: 'Factory Droid',
+  gemini: 'Gemini CLI',
+  goose: 'Goose',
+  openclaw: 'OpenClaw',
+  qwen: 'Qwen Code',
+};
 
 const HEADINGS: Record<string, string> = {
   'session.analyze': 'Intent From Session History',
@@ -38,5 +51,6 @@ function shortId(id: string): string {
 }
 
 export function heading(summary: Summary): string | null {
+  if (summary.source === 'model' && summary.model !== undefined) return `Inferred Intent (${summary.model})`;
   return HEADINGS[summary.source] ?? null;
 }

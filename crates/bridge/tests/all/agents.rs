@@ -297,7 +297,11 @@ async fn prompts_are_routed_and_decisions_stored() {
 async fn a_session_can_allow_external_agents() {
     let (house, troupe) = agents::house(vec![echoes()]).await;
     let mut client = ours_client(&house, "Window").await;
-    for (policy, asked) in [(json!({}), 0), (json!({"allow_external_llms": true}), 1)] {
+    for (policy, asked) in [
+        (json!({}), 0),
+        (json!({"allow_external_llms": true, "allow_network": false}), 0),
+        (json!({"allow_external_llms": true}), 1),
+    ] {
         let params = json!({"cwd": house.workspace, "_meta": {"openagents": {"policy": policy}}});
         let session = client.request("session/new", params).await["sessionId"].clone();
         let id = client.ask("session/prompt", prompt(&session, "Write a parser for the log format")).await;

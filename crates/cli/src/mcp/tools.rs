@@ -65,10 +65,10 @@ impl McpTool {
                  where these are offered, best first, each with its lines, excerpt and the reason for it."
             }
             Self::SessionsSearch => {
-                "Searches what was said and done in past Codex and Claude Code sessions of this workspace."
+                "Searches what was said and done in past sessions of coding agents in this workspace."
             }
             Self::SessionRead => {
-                "Reads one past Codex or Claude Code session of this workspace: prompts, answers, tool calls and the \
+                "Reads one past session of a coding agent in this workspace: prompts, answers, tool calls and the \
                  files they touched."
             }
         }

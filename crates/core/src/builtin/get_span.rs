@@ -4,13 +4,12 @@ use super::typed::TypedTool;
 use crate::{
     tool::{Tool, ToolContext, ToolError, ToolOutput},
     update::Cut,
-    workspace::Workspace,
+    workspace::{self, MarkedEncoding, Workspace},
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use std::{
-    fs::File,
     io::{BufRead, BufReader, Read},
     ops::RangeInclusive,
     time::Duration,
@@ -72,9 +71,12 @@ fn run(context: &ToolContext<'_>, arguments: Arguments) -> Result<ToolOutput, To
     }
     let last = end.min(start.saturating_add(limits.span_lines - 1));
     let budget = context.budget(TIME);
-    let file = opened.file.take(limits.span_file_bytes);
-    let span = read_lines(file, start..=last, last < end, limits.span_bytes, &|| budget.spent())
-        .map_err(|error| ToolError::io(&shown, &error))?;
+    let mut file = BufReader::new(opened.file.take(limits.span_file_bytes));
+    let named = |error| ToolError::io(&shown, &error);
+    let encoding = MarkedEncoding::of(file.fill_buf().map_err(named)?);
+    let file = BufReader::new(workspace::decoding(file));
+    let span =
+        read_lines(file, start..=last, last < end, limits.span_bytes, &|| budget.spent()).map_err(named)?;
     budget.check_cancelled()?;
     let given = span.lines.len() as u64;
     if given == 0 && start > 1 {
@@ -89,7 +91,11 @@ fn run(context: &ToolContext<'_>, arguments: Arguments) -> Result<ToolOutput, To
         "end_line": start + given - u64::from(given > 0),
         "lines": span.lines,
         "truncated": span.truncated,
-        "encoding": if span.lossy { "utf-8-lossy" } else { "utf-8" },
+        "encoding": match encoding {
+            Some(utf16 @ (MarkedEncoding::Utf16Le | MarkedEncoding::Utf16Be)) => utf16.name(),
+            _ if span.lossy => "utf-8-lossy",
+            _ => "utf-8",
+        },
     });
     if span.truncated {
         result["original_size"] = opened.size.into();
@@ -100,13 +106,12 @@ fn run(context: &ToolContext<'_>, arguments: Arguments) -> Result<ToolOutput, To
 /// Reads a range of lines, counted from 1, up to `bytes` (each line counts one byte more than its length). `capped`
 /// means that more lines were requested: if there are more, the span is cut.
 fn read_lines(
-    file: std::io::Take<File>,
+    mut reader: impl BufRead,
     range: RangeInclusive<u64>,
     capped: bool,
     bytes: usize,
     spent: &dyn Fn() -> bool,
 ) -> std::io::Result<Span> {
-    let mut reader = BufReader::new(file);
     let (mut span, mut used, mut line) = (Span::default(), 0, Vec::new());
     for number in 1..=*range.end() {
         line.clear();
@@ -241,6 +246,22 @@ mod tests {
         for (arguments, expected) in rows {
             let error = call(&bench, "content.get_span", arguments).unwrap_err();
             assert_eq!(error.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn a_marked_file_is_decoded_and_its_mark_is_not_shown() {
+        let bench = Bench::with(&[("utf8.py", "\u{feff}def load():\n    pass\n")]);
+        let text = "größe\r\nend\r\n";
+        let bytes: Vec<u8> =
+            [0xfeff].into_iter().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+        std::fs::write(bench.root().join("utf16.ps1"), bytes).unwrap();
+        for (path, lines, encoding) in [
+            ("utf8.py", json!(["def load():", "    pass"]), "utf-8"),
+            ("utf16.ps1", json!(["größe", "end"]), "utf-16le"),
+        ] {
+            let output = call(&bench, "content.get_span", json!({"path": path})).unwrap().to_json();
+            assert_eq!((&output["lines"], &output["encoding"]), (&lines, &json!(encoding)), "{path}");
         }
     }
 

@@ -1,6 +1,9 @@
 //! The tool `session.analyze`: summarises the sessions of this workspace.
 
-use super::{session_list::provider, typed::TypedTool};
+use super::{
+    session_list::{provider, provider_schema},
+    typed::TypedTool,
+};
 use crate::{
     budget::Budget,
     history::{self, Digest, Fact, Query, Transcript, WorktreeScope},
@@ -63,7 +66,8 @@ impl Serialize for Frequencies {
 struct Arguments {
     /// Only these sessions; the recent ones of this workspace when left out or empty.
     session_ids: Option<Vec<String>>,
-    /// `codex` or `claude-code`; both when left out.
+    #[serde(default)]
+    #[schemars(schema_with = "provider_schema")]
     provider: Option<String>,
     /// Any of `files`, `tools`, `goals`; all of them when left out or empty.
     metrics: Option<Vec<String>>,

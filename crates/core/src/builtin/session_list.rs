@@ -6,7 +6,7 @@ use crate::{
     tool::{Tool, ToolContext, ToolError, ToolOutput},
     update::Cut,
 };
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -29,7 +29,8 @@ struct SessionRow {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Arguments {
-    /// `codex` or `claude-code`; both when left out.
+    #[serde(default)]
+    #[schemars(schema_with = "provider_schema")]
     provider: Option<String>,
     /// Maximum number of sessions: 20 by default, up to 200.
     #[serde(alias = "limit")]
@@ -44,7 +45,7 @@ struct Arguments {
 pub(super) fn session_list() -> impl Tool {
     TypedTool {
         name: "session.list",
-        description: "Lists the most recent sessions of coding agents (Codex, Claude Code) on this machine, newest first.",
+        description: "Lists the most recent sessions of the coding agents on this machine, newest first.",
         run,
     }
 }
@@ -69,6 +70,15 @@ fn run(context: &ToolContext<'_>, arguments: Arguments) -> Result<ToolOutput, To
         Cut { truncated: listing.truncated, timed_out: listing.timed_out, omitted: listing.unread as u64 };
     let rows = listing.rows.into_iter().map(row).collect();
     Ok(ToolOutput::new(result(rows, cut.truncated || cut.timed_out, listing.total), cut))
+}
+
+/// Returns the schema of the argument `provider`.
+pub(super) fn provider_schema(_: &mut SchemaGenerator) -> Schema {
+    let known = Provider::ALL.map(|provider| format!("`{}`", provider.as_str())).join(", ");
+    json_schema!({
+        "type": ["string", "null"],
+        "description": format!("Only sessions of this agent: {known}; those of all agents when left out."),
+    })
 }
 
 /// Reads the argument `provider`; `None` for an unknown name.

@@ -1,6 +1,9 @@
 //! The tool `session.read`.
 
-use super::{session_list::provider, typed::TypedTool};
+use super::{
+    session_list::{provider, provider_schema},
+    typed::TypedTool,
+};
 use crate::{
     history::{Event, EventKind, Span},
     text::clip,
@@ -24,7 +27,8 @@ const FILE_REFERENCES: usize = 200;
 struct Arguments {
     /// Id of the session, or a unique beginning of it.
     session_id: String,
-    /// `codex` or `claude-code`; both when left out.
+    #[serde(default)]
+    #[schemars(schema_with = "provider_schema")]
     provider: Option<String>,
     /// First line of the log, from 1.
     start_line: Option<u64>,

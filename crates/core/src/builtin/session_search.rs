@@ -1,6 +1,9 @@
 //! The tool `session.search`.
 
-use super::{session_list::provider, typed::TypedTool};
+use super::{
+    session_list::{provider, provider_schema},
+    typed::TypedTool,
+};
 use crate::{
     history::{SearchMatch, SearchQuery},
     tool::{Tool, ToolContext, ToolError, ToolOutput},
@@ -18,7 +21,8 @@ const CONTEXT_LINES: usize = 2;
 struct Arguments {
     /// A regular expression, case-insensitive.
     pattern: String,
-    /// `codex` or `claude-code`; both when left out.
+    #[serde(default)]
+    #[schemars(schema_with = "provider_schema")]
     provider: Option<String>,
     /// Only these sessions.
     session_ids: Option<Vec<String>>,

@@ -291,6 +291,7 @@ type Said = fn(&ModelRequest, &CancellationToken) -> Result<&'static str, ModelE
 /// Answers a request for a plan, then one for an intent.
 #[derive(Debug)]
 struct Thinker {
+    name: &'static str,
     loaded: bool,
     unavailable: bool,
     said: Said,
@@ -301,7 +302,7 @@ impl LanguageModel for Thinker {
         "gptoss_20b"
     }
     fn name(&self) -> String {
-        "GPTOSS 20B".to_owned()
+        self.name.to_owned()
     }
     fn capabilities(&self) -> Capabilities {
         Capabilities { tools: true, local: true, loaded: self.loaded }
@@ -387,8 +388,10 @@ fn a_model_plans_and_infers_when_asked_to() {
         (PlannerChoice::Auto, false, false),
         (PlannerChoice::Heuristic, true, false),
     ] {
-        let (outcome, updates) =
-            thinking(choice, Thinker { loaded, unavailable: false, said: plan_and_intent });
+        let (outcome, updates) = thinking(
+            choice,
+            Thinker { name: "GPTOSS 20B", loaded, unavailable: false, said: plan_and_intent },
+        );
         assert_eq!(outcome.state, RunState::Complete, "{choice:?} {} {:?}", outcome.message, steps(&updates));
         assert_eq!(steps(&updates).contains(&"Search 'tide' in /etc".to_owned()), asked, "{choice:?}");
         if asked {
@@ -407,12 +410,30 @@ fn a_model_plans_and_infers_when_asked_to() {
 }
 
 #[test]
+fn the_heading_names_the_model_that_wrote_the_sentence() {
+    for (name, source, heading) in [
+        ("GPTOSS 20B", IntentSource::Gptoss, "**Inferred Intent (GPTOSS):**"),
+        ("gpt-oss:120b", IntentSource::Gptoss, "**Inferred Intent (GPTOSS):**"),
+        ("Qwen3 *8B*", IntentSource::Model, "**Inferred Intent (Qwen3 8B):**"),
+    ] {
+        let thinker = Thinker { name, loaded: true, unavailable: false, said: plan_and_intent };
+        let (outcome, updates) = thinking(PlannerChoice::Model, thinker);
+        assert_eq!(outcome.summary.source, source, "{name}");
+        assert!(outcome.message.contains(heading), "{name}: {}", outcome.message);
+        let told = serde_json::to_string(&updates).unwrap();
+        let model =
+            if source == IntentSource::Model { r#""model":"Qwen3 8B""# } else { r#""source":"gptoss"}"# };
+        assert!(told.contains(model), "{name}: {told}");
+    }
+}
+
+#[test]
 fn a_goal_gets_its_sentence_from_a_model_in_memory_and_none_without_a_citation() {
     let cites: Said = |_, _| Ok("Redirects are followed by `follow` in src/redirect.rs:2.");
     let invents: Said = |_, _| Ok("Redirects are followed in src/redirect.rs:90.");
     for (said, loaded, expected) in [(cites, true, true), (invents, true, false), (cites, false, false)] {
         let bench = Bench::with(&[("src/redirect.rs", "/// Redirects.\npub fn follow() {}\n")]);
-        let model = Arc::new(Thinker { loaded, unavailable: false, said });
+        let model = Arc::new(Thinker { name: "GPTOSS 20B", loaded, unavailable: false, said });
         let explorer = Explorer { models: vec![model], ..Explorer::heuristic(Arc::new(History::empty())) };
         let goals = vec!["Where are redirects followed?".to_owned()];
         let request = ExploreRequest { goals, ..request(bench.root()) };
@@ -433,9 +454,11 @@ fn a_model_that_cannot_plan_fails_the_run_that_insists_on_it_and_no_other() {
         (true, broken, "❌ no plan: download it first"),
     ];
     for (unavailable, said, message) in rows {
-        let (outcome, _) = thinking(PlannerChoice::Model, Thinker { loaded: true, unavailable, said });
+        let (outcome, _) =
+            thinking(PlannerChoice::Model, Thinker { name: "GPTOSS 20B", loaded: true, unavailable, said });
         assert_eq!((outcome.state, outcome.message.as_str()), (RunState::Failed, message));
-        let (outcome, updates) = thinking(PlannerChoice::Auto, Thinker { loaded: true, unavailable, said });
+        let (outcome, updates) =
+            thinking(PlannerChoice::Auto, Thinker { name: "GPTOSS 20B", loaded: true, unavailable, said });
         assert_eq!(outcome.state, RunState::Complete, "{}", outcome.message);
         assert!(steps(&updates).contains(&"List directory .".to_owned()));
     }
@@ -453,7 +476,7 @@ fn a_model_that_never_ends_is_stopped_by_a_cancel_and_told_so() {
         }
         Err(ModelError::Cancelled)
     };
-    let model = Arc::new(Thinker { loaded: true, unavailable: false, said });
+    let model = Arc::new(Thinker { name: "GPTOSS 20B", loaded: true, unavailable: false, said });
     let explorer = Explorer { models: vec![model], ..Explorer::heuristic(Arc::new(History::empty())) };
     let request = ExploreRequest { planner: PlannerChoice::Model, ..request(bench.root()) };
     let outcome = explorer.explore(&request, cancel, &|_| ());

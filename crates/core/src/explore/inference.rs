@@ -5,7 +5,7 @@ use crate::{
     CancellationToken,
     agent_ids::LOCAL_FM,
     model::{LanguageModel, complete},
-    repository::{excerpt, first_prose},
+    repository::{excerpt, first_prose, plain},
     survey::Survey,
     update::{Evidence, Finding, IntentSource},
 };
@@ -42,7 +42,7 @@ pub(super) fn answer(
     let sentence = first_prose(&said)?;
     let cited = survey.findings.findings.iter().filter(|finding| cites(&sentence, finding));
     let evidence: Vec<_> = cited.filter_map(as_evidence).collect();
-    (!evidence.is_empty()).then(|| Intent { sentence: Some(sentence), source: source(model), evidence })
+    (!evidence.is_empty()).then(|| said_by(model, sentence, evidence))
 }
 
 /// Returns whether a sentence cites a line of a finding.
@@ -64,9 +64,19 @@ fn as_evidence(finding: &Finding) -> Option<Evidence> {
     })
 }
 
-/// The protocol knows only these two values for local models.
-fn source(model: &dyn LanguageModel) -> IntentSource {
-    if model.id() == LOCAL_FM { IntentSource::Fm } else { IntentSource::Gptoss }
+/// Returns a sentence of a model. The local model, and a server's, may be another one than gpt-oss.
+fn said_by(model: &dyn LanguageModel, sentence: String, evidence: Vec<Evidence>) -> Intent {
+    let name = model.name();
+    let letters: String = name.chars().filter(|letter| letter.is_alphanumeric()).collect();
+    let source = if model.id() == LOCAL_FM {
+        IntentSource::Fm
+    } else if letters.to_lowercase().contains("gptoss") {
+        IntentSource::Gptoss
+    } else {
+        IntentSource::Model
+    };
+    let model = (source == IntentSource::Model).then(|| plain(&name));
+    Intent { sentence: Some(sentence), source, model, evidence }
 }
 
 /// Asks `model` for the intent. `None` without input or without a usable answer. Blocks.
@@ -92,5 +102,5 @@ pub(super) fn infer(
     let said = complete(model, INSTRUCTIONS, prompt, cancel);
     let said = said.map_err(|error| tracing::warn!(%error, "the model inferred no intent")).ok()?;
     let sentence = first_prose(&said)?;
-    Some(Intent { sentence: Some(sentence), source: source(model), evidence })
+    Some(said_by(model, sentence, evidence))
 }

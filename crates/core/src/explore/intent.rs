@@ -20,6 +20,8 @@ pub(super) struct Done {
 pub(super) struct Intent {
     pub(super) sentence: Option<String>,
     pub(super) source: IntentSource,
+    /// Name of the model, if the source is [`IntentSource::Model`].
+    pub(super) model: Option<String>,
     pub(super) evidence: Vec<Evidence>,
 }
 
@@ -35,6 +37,7 @@ pub(super) fn from_sessions(done: &[Done]) -> Option<Intent> {
     Some(Intent {
         sentence: Some(sentence.to_owned()),
         source: IntentSource::SessionAnalyze,
+        model: None,
         evidence: analysis.evidence.clone(),
     })
 }
@@ -46,6 +49,7 @@ fn from_repository(survey: &Survey) -> Option<Intent> {
     Some(Intent {
         sentence: Some(as_sentence(name, &said.text)),
         source: IntentSource::Readme,
+        model: None,
         evidence: vec![said.evidence()],
     })
 }

@@ -194,7 +194,10 @@ impl Run<'_> {
             self.send_call(&call_id, ToolCallStatus::Error { message: lost.to_string() });
         })?;
         let bytes = self.summary.intent.as_ref().map_or(0, String::len);
-        let output = json!({"summary_bytes": bytes, "source": self.summary.source.as_str()});
+        let mut output = json!({"summary_bytes": bytes, "source": self.summary.source.as_str()});
+        if let Some(model) = &self.summary.model {
+            output["model"] = model.as_str().into();
+        }
         self.send_call(&call_id, ToolCallStatus::Completed { output, cut: Default::default() });
         Ok(summary::message(&self.summary, self.request.repository_note.as_deref()))
     }

@@ -24,6 +24,7 @@ pub(super) fn gather(survey: &Survey, done: &[Done], intent: Intent, cancel: &Ca
         repository: survey.workspace.name().to_owned(),
         intent: intent.sentence,
         source: intent.source,
+        model: intent.model,
         recent_work: recent_work(survey, done, cancel),
         top_files: top_files(&survey.workspace, done),
         followups: followups(survey, done),
@@ -36,7 +37,7 @@ pub(super) fn gather(survey: &Survey, done: &[Done], intent: Intent, cancel: &Ca
 pub(super) fn message(summary: &Summary, note: Option<&str>) -> String {
     let note = note.map(|note| format!(" ({note})")).unwrap_or_default();
     let mut text = format!("**Repository:** {}{note}", summary.repository);
-    if let (Some(sentence), Some(heading)) = (&summary.intent, summary.source.heading()) {
+    if let (Some(sentence), Some(heading)) = (&summary.intent, summary.heading()) {
         text.push_str(&format!("\n\n{heading}\n{sentence}"));
     }
     text

@@ -6,6 +6,7 @@
 mod boosts;
 mod chunk;
 mod circumstance;
+mod copies;
 mod definition;
 mod matcher;
 mod overview;
@@ -28,6 +29,7 @@ use crate::{
     workspace::{Workspace, WorkspaceError},
 };
 use boosts::Boosts;
+use copies::Copies;
 use jiff::Zoned;
 use matcher::Matcher;
 use query::FindQuery;
@@ -123,13 +125,22 @@ pub fn find(sources: &Sources<'_>, question: &str, budget: &Budget) -> Findings 
         if let (Some(matcher), Some(mut scanned)) = (&matcher, scanned) {
             truncated |= scanned.truncated;
             missing = score::missing(&scanned, &query);
+            let copies = Copies::fold(&mut scanned.files, sources.workspace);
             let boosts = Boosts::new(&scanned, &recalled);
             let files = score::rank(&mut scanned, &query, matcher, sources.workspace, &boosts, budget);
             code = select::select(&files, &query);
-            code.iter_mut().for_each(|finding| boosts.explain(finding));
+            for finding in &mut code {
+                boosts.explain(finding);
+                let note = finding.path().and_then(|path| copies.note(path));
+                finding.why.extend(note);
+            }
         }
         let has_sessions = recalled.has_sessions;
         let findings = sessions::merge(code, recalled.findings);
+        let is_answered_by_session = findings.first().is_some_and(|first| first.path().is_none());
+        if recalled.is_about_history || is_answered_by_session {
+            missing.clear();
+        }
         let hint = findings.is_empty().then(|| hint(&query, has_sessions));
         Findings { findings, hint, truncated, missing, in_exploration: false }
     })

@@ -1,6 +1,7 @@
 //! The first pass: reads every file of the workspace once, on all cores, and counts the query words.
 
 use super::{
+    copies,
     matcher::{Hit, Matcher, Stems},
     query::{FindQuery, Origin},
     role::{self, Role},
@@ -10,16 +11,13 @@ use crate::{
     budget::Budget,
     terms::{self, Language},
     walk,
-    workspace::{Workspace, WorkspaceError},
+    workspace::{self, Workspace, WorkspaceError},
 };
 use parking_lot::Mutex;
 use std::{io::Read, path::Path, time::SystemTime};
 
 /// Maximum number of bytes read per file.
 pub(super) const FILE_BYTES: u64 = 1 << 20;
-
-/// Bytes checked for a NUL.
-const BINARY_PROBE: usize = 8 << 10;
 
 /// Result of one pass over a workspace.
 #[derive(Debug, Default)]
@@ -50,6 +48,22 @@ pub(super) struct ScannedFile {
     /// Weight of the best fit by alternative.
     pub(super) fits: Vec<(u16, f32)>,
     pub(super) in_path: InPath,
+    /// Of its text.
+    pub(super) text_hash: u64,
+}
+
+impl ScannedFile {
+    /// Returns the alternatives in its text or path, sorted.
+    pub(super) fn matched(&self) -> Vec<u16> {
+        let in_text = self.counts.iter().map(|(at, _)| *at);
+        let mut matched: Vec<u16> = in_text
+            .chain(self.in_path.name.iter().copied())
+            .chain(self.in_path.folder.iter().copied())
+            .collect();
+        matched.sort_unstable();
+        matched.dedup();
+        matched
+    }
 }
 
 /// Alternatives that occur in a path.
@@ -71,13 +85,13 @@ pub(super) fn scan(
     let walked = walk::files(workspace, Path::new("."), budget, || {
         let (mut stems, scanned) = (Stems::new(), &scanned);
         move |path: &Path| -> Result<(), WorkspaceError> {
-            let Some((text, modified)) = read(workspace, path) else { return Ok(()) };
+            let Some(FileText { text, modified, is_whole }) = read(workspace, path) else { return Ok(()) };
             let is_written_since = since.zip(modified).is_some_and(|(since, modified)| modified > since);
             let file = scan_file(Workspace::shown(path), &text, query, matcher, &mut stems);
             let mut scanned = scanned.lock();
             scanned.total += 1;
             scanned.bytes += text.len() as u64;
-            scanned.truncated |= text.len() as u64 == FILE_BYTES;
+            scanned.truncated |= !is_whole;
             scanned.written_since += usize::from(is_written_since);
             scanned.files.extend(file.map(|file| ScannedFile { is_written_since, ..file }));
             Ok(())
@@ -88,13 +102,24 @@ pub(super) fn scan(
     scanned
 }
 
-/// Reads the beginning of a text file and its modification time; `None` if it is unreadable or binary.
-pub(super) fn read(workspace: &Workspace, path: &Path) -> Option<(Vec<u8>, Option<SystemTime>)> {
+/// The beginning of a text file, decoded.
+pub(super) struct FileText {
+    pub(super) text: Vec<u8>,
+    modified: Option<SystemTime>,
+    is_whole: bool,
+}
+
+/// Reads the beginning of a file; `None` if it is unreadable or binary.
+pub(super) fn read(workspace: &Workspace, path: &Path) -> Option<FileText> {
     let opened = workspace.open_file(path).ok()?;
     let mut text = Vec::with_capacity(opened.size.min(FILE_BYTES) as usize + 1);
     opened.file.take(FILE_BYTES).read_to_end(&mut text).ok()?;
-    let head = &text[..text.len().min(BINARY_PROBE)];
-    memchr::memchr(0, head).is_none().then_some((text, opened.modified))
+    let is_whole = (text.len() as u64) < FILE_BYTES;
+    (!workspace::is_binary(&text)).then(|| FileText {
+        text: workspace::decoded(text),
+        modified: opened.modified,
+        is_whole,
+    })
 }
 
 fn scan_file(
@@ -118,6 +143,7 @@ fn scan_file(
         counts,
         fits,
         in_path,
+        text_hash: copies::hash(text),
         path,
     })
 }

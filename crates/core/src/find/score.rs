@@ -6,6 +6,7 @@
 use super::{
     boosts::Boosts,
     chunk::{self, Chunk},
+    copies,
     matcher::{Fit, Hit, Matcher, Stems},
     query::FindQuery,
     role,
@@ -37,6 +38,8 @@ pub(super) struct RankedFile {
     pub(super) text: Vec<u8>,
     /// First and last line of every chunk, from 0, in order.
     pub(super) bounds: Vec<(usize, usize)>,
+    /// Alternatives in its text or path, sorted.
+    pub(super) matched: Vec<u16>,
 }
 
 /// A chunk with its score.
@@ -125,7 +128,7 @@ pub(super) fn rank(
             (ranked.score > 0.0 && !ranked.chunks.is_empty()).then_some(ranked)
         })
         .collect();
-    ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.path.cmp(&b.path)));
+    copies::demote(&mut ranked, workspace);
     ranked
 }
 
@@ -166,8 +169,8 @@ fn read_all(
         Stems::new,
         |stems, at| {
             let (_, file) = &candidates[at];
-            let (text, _) = scan::read(workspace, Path::new(&file.path))?;
-            Some(read_file(file, text, query, matcher, stems))
+            let read = scan::read(workspace, Path::new(&file.path))?;
+            Some(read_file(file, read.text, query, matcher, stems))
         },
     )
 }
@@ -331,7 +334,14 @@ impl<'a> Rarity<'a> {
             + (1.0 - weights::WHOLE_FILE) * best;
         let score = score * (1.0 + weights::SIZE * length.max(0.05).ln());
         chunks.truncate(CHUNKS);
-        RankedFile { path: file.path.clone(), score, chunks, text: read.text, bounds }
+        RankedFile {
+            path: file.path.clone(),
+            score,
+            chunks,
+            text: read.text,
+            bounds,
+            matched: file.matched(),
+        }
     }
 
     /// Returns the weight of concepts that share a line; 0 for a single one.

@@ -73,9 +73,9 @@ mod tests {
     #[test]
     fn an_analysis_follows_any_session_op_once() {
         let list = OpKind::SessionList { provider: None, top_k: None };
-        assert_eq!(texts(vec![list.clone()]), ["List 20 all sessions", "Analyze recent sessions"]);
+        assert_eq!(texts(vec![list.clone()]), ["List 20 sessions", "Analyze recent sessions"]);
         let both = vec![OpKind::analyze_recent(), list];
-        assert_eq!(texts(both), ["Analyze recent sessions", "List 20 all sessions"]);
+        assert_eq!(texts(both), ["Analyze recent sessions", "List 20 sessions"]);
         assert_eq!(texts(vec![OpKind::grep("x")]), ["Search 'x' in workspace"]);
     }
 

@@ -107,7 +107,8 @@ impl OpKind {
         let whose = |provider: &Option<Provider>| provider.map_or("all", Provider::as_str);
         match self {
             Self::SessionList { provider, top_k, .. } => {
-                format!("List {} {} sessions", top_k.unwrap_or(20), whose(provider))
+                let whose = provider.map(|provider| format!("{} ", provider.as_str())).unwrap_or_default();
+                format!("List {} {whose}sessions", top_k.unwrap_or(20))
             }
             Self::SessionSearch { pattern, provider, .. } => {
                 format!("Search '{pattern}' in {} sessions", whose(provider))
@@ -155,11 +156,7 @@ mod tests {
     #[test]
     fn every_kind_says_what_it_does() {
         let rows: [(OpKind, &str, &str); 8] = [
-            (
-                OpKind::SessionList { provider: None, top_k: Some(20) },
-                "List 20 all sessions",
-                r#"{"topK":20}"#,
-            ),
+            (OpKind::SessionList { provider: None, top_k: Some(20) }, "List 20 sessions", r#"{"topK":20}"#),
             (
                 OpKind::SessionSearch { pattern: "x".into(), provider: Some(Provider::Codex) },
                 "Search 'x' in codex sessions",

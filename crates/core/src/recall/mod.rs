@@ -30,6 +30,8 @@ pub struct Recall {
     /// Whether any sessions exist, for a question that only they can answer; `None` for other questions, and if not all
     /// sessions were examined.
     pub has_sessions: Option<bool>,
+    /// Only the history can answer the question: its words need not be in a file.
+    pub is_about_history: bool,
 }
 
 /// A file that a session of [`Recall::findings`] touched.
@@ -63,6 +65,7 @@ pub fn recall(question: &str, workspace: &Path, history: &History, now: &Zoned, 
         truncated: gathered.truncated,
         has_sessions: (question.certainty == cues::CERTAIN && looks_at_all)
             .then_some(!gathered.sessions.is_empty()),
+        is_about_history: question.certainty == cues::CERTAIN,
     }
 }
 

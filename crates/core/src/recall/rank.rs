@@ -62,13 +62,15 @@ pub(super) fn rank<'a>(question: &Question, sessions: &'a [Session]) -> Vec<Rank
     ranked
 }
 
-/// Returns the facts of each session, without those copied from an older one.
+/// Returns the facts of each session, without those copied from an older one: a copy keeps the line's id and time. An id
+/// alone is not enough, because some logs count from 1 in every session.
 fn own_facts(sessions: &[Session]) -> Vec<Vec<&Seen>> {
     let mut seen = HashSet::new();
     let oldest_first = sessions.iter().rev().map(|session| {
-        let is_new = |fact: &&Seen| fact.origin.is_none_or(|origin| !seen.contains(&origin));
+        let line = |fact: &Seen| Some((fact.origin?, fact.at));
+        let is_new = |fact: &&Seen| line(fact).is_none_or(|line| !seen.contains(&line));
         let facts: Vec<&Seen> = session.facts.iter().filter(is_new).collect();
-        seen.extend(facts.iter().filter_map(|fact| fact.origin));
+        seen.extend(facts.iter().filter_map(|fact| line(fact)));
         facts
     });
     let mut own: Vec<Vec<&Seen>> = oldest_first.collect();

@@ -10,7 +10,7 @@ pub use description::Description;
 use crate::{
     limits::repository as limits,
     text::{cut_at_word, one_line},
-    workspace::Workspace,
+    workspace::{self, Workspace},
 };
 use std::{io::Read, path::Path};
 
@@ -119,5 +119,5 @@ fn text_of(workspace: &Workspace, path: &str) -> String {
         // A truncated file still has a usable beginning.
         let _ = opened.file.take(limits::FILE).read_to_end(&mut bytes);
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    String::from_utf8_lossy(&workspace::decoded(bytes)).into_owned()
 }

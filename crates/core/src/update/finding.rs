@@ -47,7 +47,7 @@ pub enum FindingKind {
 pub enum Place {
     /// In a file of the workspace; the path is relative to it, with `/`.
     File { path: String },
-    /// In a past session of `codex` or `claude-code`, with the agent's id; lines refer to its log.
+    /// In a past session of another agent, with its id and that of the session; lines refer to its log.
     Session { provider: String, session_id: String },
 }
 

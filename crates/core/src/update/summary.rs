@@ -13,6 +13,9 @@ pub struct Summary {
     pub intent: Option<String>,
     /// Source of the sentence.
     pub source: IntentSource,
+    /// Name of the model, if the source is [`IntentSource::Model`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// Up to five sessions, newest first.
     #[serde(default)]
     pub recent_work: Vec<RecentWork>,
@@ -40,6 +43,8 @@ pub enum IntentSource {
     Fm,
     /// gpt-oss.
     Gptoss,
+    /// Another model.
+    Model,
     /// The repository's description of itself.
     Readme,
     /// No intent was found.
@@ -48,26 +53,31 @@ pub enum IntentSource {
 }
 
 impl IntentSource {
-    /// Returns the name in `fm.analysis` results: `session.analyze`, `fm`, `gptoss`, `readme`, `none`.
+    /// Returns the name in `fm.analysis` results: `session.analyze`, `fm`, `gptoss`, `model`, `readme`, `none`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::SessionAnalyze => "session.analyze",
             Self::Fm => "fm",
             Self::Gptoss => "gptoss",
+            Self::Model => "model",
             Self::Readme => "readme",
             Self::None => "none",
         }
     }
+}
 
-    /// Returns the Markdown heading of the final message.
-    pub fn heading(self) -> Option<&'static str> {
-        match self {
-            Self::SessionAnalyze => Some("**Intent From Session History:**"),
-            Self::Fm => Some("**Inferred Intent (FM):**"),
-            Self::Gptoss => Some("**Inferred Intent (GPTOSS):**"),
-            Self::Readme => Some("**Inferred Intent (README):**"),
-            Self::None => None,
-        }
+impl Summary {
+    /// Returns the Markdown heading of the final message, with the true source of the sentence.
+    pub fn heading(&self) -> Option<String> {
+        let source = match self.source {
+            IntentSource::SessionAnalyze => return Some("**Intent From Session History:**".to_owned()),
+            IntentSource::Fm => "FM",
+            IntentSource::Gptoss => "GPTOSS",
+            IntentSource::Model => self.model.as_deref().unwrap_or("model"),
+            IntentSource::Readme => "README",
+            IntentSource::None => return None,
+        };
+        Some(format!("**Inferred Intent ({source}):**"))
     }
 }
 

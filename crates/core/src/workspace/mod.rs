@@ -4,12 +4,14 @@
 //! check has no effect, and a FIFO or a device cannot block a tool.
 
 mod directory;
+mod encoding;
 mod error;
 mod open;
 mod resolve;
 mod write;
 
 pub use directory::{Workspace, WorkspaceError};
+pub(crate) use encoding::{BINARY_PROBE, MarkedEncoding, decoded, decoding, is_binary};
 pub use error::PathError;
 pub use open::BeneathFile;
 

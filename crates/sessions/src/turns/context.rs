@@ -99,7 +99,7 @@ impl TurnContext {
         let chosen = settings.workspace_agents.get(session.cwd());
         Situation {
             candidates: self.runner.candidates(),
-            allows_external: session.policy().allow_external_llms || settings.allow_external_llms,
+            allows_external: session.policy().allows_external(settings.allow_external_llms),
             workspace_agent: chosen.and_then(|id| Target::of_mode(id)),
         }
     }

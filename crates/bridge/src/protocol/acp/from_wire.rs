@@ -89,7 +89,19 @@ pub(crate) struct Explore {
     pub(crate) planner: PlannerChoice,
     /// Accepted without effect: an exploration uses neither the network nor external models.
     #[serde(default, rename = "policy")]
-    _policy: Policy,
+    _policy: PolicyParams,
+}
+
+/// What a client allows in a session.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct PolicyParams {
+    /// `false` keeps prompts on this machine whatever the settings allow; absent leaves it to them.
+    #[serde(alias = "allowNetwork")]
+    allow_network: Option<bool>,
+    /// Prompts may be routed to external agents and models that were not named.
+    #[serde(alias = "allowExternalLlms")]
+    allow_external_llms: bool,
 }
 
 /// Params of `_openagents/attach`.
@@ -349,7 +361,9 @@ fn with(mut params: Value, key: &str, default: Value) -> Value {
 /// Returns the policy for a session that an admin creates. Other clients' sessions have the default.
 pub(super) fn policy(ours: Option<&Value>) -> Policy {
     let policy = ours.and_then(|ours| ours.get("policy")).cloned();
-    policy.and_then(|policy| serde_json::from_value(policy).ok()).unwrap_or_default()
+    let PolicyParams { allow_network, allow_external_llms } =
+        policy.and_then(|policy| serde_json::from_value(policy).ok()).unwrap_or_default();
+    Policy { stays_here: allow_network == Some(false), allow_external_llms, answers: None }
 }
 
 /// Returns the client's own id for its prompt.

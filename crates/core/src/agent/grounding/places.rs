@@ -10,7 +10,7 @@ use crate::{
     budget::Budget,
     history::{History, Provider, Span},
     tool::{Limits, Toolbox},
-    workspace::{PathError, Workspace},
+    workspace::{self, PathError, Workspace},
 };
 use std::{
     io::{BufRead, BufReader, Read},
@@ -63,7 +63,7 @@ impl CitedPlaces {
         if opened.size > self.limits.span_file_bytes {
             return None;
         }
-        let mut reader = BufReader::new(opened.file.take(self.limits.span_file_bytes));
+        let mut reader = BufReader::new(workspace::decoding(opened.file.take(self.limits.span_file_bytes)));
         let (mut line, mut last, mut tells) = (Vec::new(), 0, false);
         // Reads to the end of the span even after a match, because every line must exist.
         while last < end.saturating_add(LINES_AROUND) && !budget.spent() {

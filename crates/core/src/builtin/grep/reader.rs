@@ -1,13 +1,10 @@
 //! Reads a file for the searcher: stops at the deadline, and immediately if the file is binary.
 
-use crate::budget::Budget;
+use crate::{
+    budget::Budget,
+    workspace::{BINARY_PROBE, is_binary},
+};
 use std::io::{Cursor, Read};
-
-/// Bytes checked for a NUL.
-const BINARY_PROBE: u64 = 8 * 1024;
-
-/// Byte order marks of UTF-16, whose text contains NULs; the searcher decodes it.
-const UTF16_MARKS: [[u8; 2]; 2] = [[0xff, 0xfe], [0xfe, 0xff]];
 
 pub(super) struct BoundedReader<'a, R> {
     head: Cursor<Vec<u8>>,
@@ -22,7 +19,7 @@ impl<'a, R: Read> BoundedReader<'a, R> {
     /// Returns `None` for a binary file. `size` is the size at opening; a file of size 0 is read to its end.
     pub(super) fn new(mut file: R, size: u64, budget: &'a Budget) -> std::io::Result<Option<Self>> {
         // Most files are small and need a single read.
-        let wanted = if size == 0 { BINARY_PROBE } else { size.min(BINARY_PROBE) };
+        let wanted = if size == 0 { BINARY_PROBE as u64 } else { size.min(BINARY_PROBE as u64) };
         let mut head = Vec::with_capacity(wanted as usize + 1);
         file.by_ref().take(wanted).read_to_end(&mut head)?;
         let whole = size > 0 && head.len() as u64 == size;
@@ -45,9 +42,4 @@ impl<R: Read> Read for BoundedReader<'_, R> {
             length => Ok(length),
         }
     }
-}
-
-fn is_binary(head: &[u8]) -> bool {
-    let utf16 = UTF16_MARKS.iter().any(|mark| head.starts_with(mark));
-    !utf16 && memchr::memchr(0, head).is_some()
 }
