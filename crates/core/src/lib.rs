@@ -11,6 +11,7 @@
 //!
 //! | layer | module | contents |
 //! |--:|---|---|
+//! | 0 | `json_text` | JSON of other programs: half characters made whole |
 //! | 0 | `limits` | numbers that may be tuned |
 //! | 0 | `visible` | invisible characters as escapes, words quoted for bash |
 //! | 1 | `agent_ids` | ids of agents and models |
@@ -54,6 +55,7 @@ pub mod folders;
 pub mod helper;
 pub mod history;
 mod isolated;
+pub mod json_text;
 mod limits;
 pub mod model;
 mod parallel;
