@@ -71,33 +71,6 @@ test('start, walk the timeline, inspect, search, close, write, debug', async () 
   await tab.close();
 });
 
-/** Regression: in WebKit, the Enter that picked a candidate of an input method sent the prompt. */
-test('Enter that ends a word of an input method sends nothing', async () => {
-  const tab = await Tab.open(browser);
-  const { page, inspector } = tab;
-  await page.goto(server.address);
-  await tab.live();
-  await tab.explore();
-  // As WebKit reports it: the composition is over, and only the code tells.
-  const picks = (field) => field.evaluate((element) => element.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', keyCode: 229, bubbles: true, cancelable: true })));
-  const prompt = page.getByLabel('Prompt', { exact: true });
-  await prompt.fill('日本語');
-  await picks(prompt);
-  assert.equal(await prompt.inputValue(), '日本語');
-
-  await tab.row('session.list').click();
-  const search = inspector.getByLabel('Search in JSON');
-  await search.fill('provider');
-  await inspector.getByText(/^1 of [2-9]/).waitFor();
-  await picks(search);
-  await inspector.getByText(/^1 of [2-9]/).waitFor();
-
-  await page.getByRole('button', { name: 'New exploration' }).click();
-  await page.getByLabel('Goals').evaluate((element) => element.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', keyCode: 229, ctrlKey: true, bubbles: true })));
-  await page.getByRole('heading', { name: 'Explore a workspace' }).waitFor();
-  await tab.close();
-});
-
 test('the theme follows the system until one is chosen, and the choice stays', async () => {
   const tab = await Tab.open(browser, { theme: 'light' });
   const { page } = tab;

@@ -4,6 +4,7 @@ import App from './App.svelte';
 import { sessionFragment } from './backend/fragment';
 import { beginNotifications } from './install/notifications';
 import { registerWorker } from './install/worker';
+import { hideComposing } from './kit/keys';
 import './theme/tokens.css';
 import './kit/base.css';
 import './kit/layout.css';
@@ -14,6 +15,7 @@ import './theme/code.css';
 const target = document.getElementById('app');
 if (target === null) throw new Error('index.html has no #app');
 
+hideComposing(window);
 beginNotifications();
 registerWorker((sessionId) => (location.hash = sessionFragment(sessionId)));
 

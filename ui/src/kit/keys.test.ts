@@ -1,9 +1,23 @@
 import { expect, test } from 'vitest';
-import { enters } from './keys';
+import { hideComposing } from './keys';
+
+/** Whether the page hears of a key, and whether the browser's default still happens. */
+function press(key: string, more: object): [boolean, boolean] {
+  const target = new EventTarget();
+  hideComposing(target);
+  let heard = false;
+  target.addEventListener('keydown', () => (heard = true), { capture: true });
+  const event = Object.assign(new Event('keydown', { cancelable: true }), { key, isComposing: false, keyCode: 0, ...more });
+  const happens = target.dispatchEvent(event);
+  return [heard, happens];
+}
 
 test.each([
-  ['Enter', { key: 'Enter', isComposing: false, keyCode: 13 }, true],
-  ['Enter during a composition', { key: 'Enter', isComposing: true, keyCode: 229 }, false],
-  ['Enter that ends a composition, in WebKit', { key: 'Enter', isComposing: false, keyCode: 229 }, false],
-  ['another key', { key: 'a', isComposing: false, keyCode: 65 }, false],
-])('%s', (_name, event, expected) => expect(enters(event)).toBe(expected));
+  ['Enter', { keyCode: 13 }, [true, true]],
+  ['Escape', { keyCode: 27 }, [true, true]],
+  ['Enter', { isComposing: true, keyCode: 229 }, [false, true]],
+  ['Enter', { keyCode: 229 }, [false, true]],
+  ['ArrowDown', { keyCode: 229 }, [false, true]],
+  ['Escape', { isComposing: true, keyCode: 229 }, [false, false]],
+  ['Escape', { keyCode: 229 }, [false, false]],
+])('%s %j', (key, more, expected) => expect(press(key, more)).toEqual(expected));
