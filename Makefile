@@ -18,14 +18,15 @@ CCUSAGE := $(TARGET)/tools/ccusage/node_modules/.bin/ccusage
 FUZZ_VERSION := 0.13.2
 FUZZ := $(TARGET)/tools/bin/cargo-fuzz
 # Targets that need more than `make test` installs or builds; they are linted with the rest.
-PEER_TESTS := --test llama_server --test peers --test peers_mcp
+PEER_TESTS := --test llama_server --test agents_real --test peers --test peers_mcp
+PEERS ?= ../shared/peers
 BENCHES := --bench exploration --bench history --bench fan_out --bench local_model --bench opening
 
 # Both wait more than they compute, so they run at once, and each shows its output when it is done, where make can do that.
 WHOLE := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .DEFAULT_GOAL := help
-.PHONY: help run agent test test-peers app bench bench-answers bench-exploration bench-history bench-local-model bench-fan-out bench-opening bench-page fuzz check check-macos lint ui fmt deny audit clean install-tests build-tests test-ui test-rust test-page test-conformance
+.PHONY: help run agent test test-peers test-agents app bench bench-answers bench-exploration bench-history bench-local-model bench-fan-out bench-opening bench-page fuzz check check-macos lint ui fmt deny audit clean install-tests build-tests test-ui test-rust test-page test-conformance
 
 help: ## Explain the targets
 	@echo "OpenAgents Desktop. Needs Rust and Node 20.19; everything else is installed when a target needs it."
@@ -41,8 +42,8 @@ agent: ## Ask a small local model: make agent PROMPT="Why is the sky blue?" [ARG
 	@MODEL="$(MODEL)" scripts/agent.sh "$(or $(PROMPT),What is the capital of France?)" $(ARGS)
 
 # Clippy compiles like rustc and lints on the way: a lint of its own would compile all dependencies a second time.
-test test-peers build-tests test-rust test-page test-conformance: export RUSTC_WORKSPACE_WRAPPER := clippy-driver
-test test-peers build-tests test-rust test-page test-conformance: export CLIPPY_ARGS := -Dwarnings
+test test-peers test-agents build-tests test-rust test-page test-conformance: export RUSTC_WORKSPACE_WRAPPER := clippy-driver
+test test-peers test-agents build-tests test-rust test-page test-conformance: export CLIPPY_ARGS := -Dwarnings
 
 test: install-tests ## Run every test
 	@$(STEP) "Format" cargo fmt --all --check
@@ -57,6 +58,11 @@ test-peers: install-tests ui ## Try a real llama-server as the model (builds it:
 	@scripts/llama-server.sh
 	cargo build --workspace --locked
 	cargo test --workspace --locked --test llama_server
+
+# The model server is no part of this repository: without it there is no model to ask.
+test-agents: install-tests ui ## Try six real agents, installed with npm (2.6 GB the first time)
+	@if [ -d "$(PEERS)" ]; then scripts/peers.sh prepare "$(PEERS)" && scripts/peers.sh run "$(PEERS)"; \
+	else echo "No model server at $(PEERS): set PEERS to the folder with scripted-model." >&2; exit 1; fi
 
 app: ui node_modules/.installed $(CYCLONEDX) ## Bundle the app: .app on macOS, .deb on Debian
 	@scripts/install.sh desktop

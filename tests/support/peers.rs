@@ -1,11 +1,22 @@
-//! The real Codex and Claude Code, and a model server that answers from a script instead of a model.
+//! The real coding agents, and a model server that answers from a script instead of a model.
+//!
+//! Where each of them is told to ask that server, and nothing else:
+//!
+//! | agent | files | variables |
+//! |---|---|---|
+//! | Codex | `$CODEX_HOME/config.toml` | |
+//! | Claude Code | `$CLAUDE_CONFIG_DIR/settings.json` | `ANTHROPIC_BASE_URL`, `ANTHROPIC_API_KEY` |
+//! | Gemini CLI | `~/.gemini/settings.json` | `GOOGLE_GEMINI_BASE_URL`, `GEMINI_API_KEY` |
+//! | Qwen Code | `~/.qwen/settings.json` | `OPENAI_BASE_URL`, `OPENAI_API_KEY`, `OPENAI_MODEL` |
+//! | GitHub Copilot | | `COPILOT_OFFLINE`, `COPILOT_PROVIDER_BASE_URL`, `COPILOT_MODEL` (`copilot help providers`) |
+//! | opencode | `$XDG_CONFIG_HOME/opencode/opencode.json` | |
 
 use crate::{
     server::Server,
     terminal::{Desk, program},
 };
 use anyhow::{Context as _, Result, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{
     ffi::OsString,
     fs,
@@ -19,6 +30,9 @@ use std::{
 const PEERS: &str = "OPENAGENTS_PEERS";
 /// Names the folder with the programs: `codex`, `codex-acp`, …
 const PROGRAMS: &str = "OPENAGENTS_PEER_PROGRAMS";
+
+/// Where opencode has its settings on a desk.
+const OPENCODE: &str = "xdg/CONFIG/opencode";
 
 /// Nothing here takes so long: a test that waits longer hangs.
 const HANGS: Duration = Duration::from_secs(60);
@@ -73,7 +87,12 @@ impl Peers {
     /// Starts both servers. `programs` says which of the programs are installed; all of them where it is empty.
     pub fn start(programs: &[&str]) -> Result<Self> {
         let desk = Desk::new("project", &[("README.md", "# Sample\n\nA small folder.\n")])?;
-        let Installed { desk, model } = Installed::on(desk, "done")?;
+        Self::on(desk, programs, "done")
+    }
+
+    /// The same on a desk of the caller, with a script of the model server: its name, or a file.
+    pub fn on(desk: Desk, programs: &[&str], script: &str) -> Result<Self> {
+        let Installed { desk, model } = Installed::on(desk, script)?;
         let mut command = desk.openagents(&["serve", "--port", "0", "--json"])?;
         surround(&mut command, &desk, &model, programs)?;
         let server = Server::start(command)?;
@@ -124,9 +143,9 @@ fn processes(home: &Path) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// What Codex and Claude Code need so that they ask the scripted model and nobody else.
+/// Writes the settings with which the agents ask the scripted model and nothing else.
 fn configure(desk: &Desk, port: u16) -> Result<()> {
-    for folder in ["codex", "claude", "tmp"] {
+    for folder in ["codex", "claude", "tmp", ".gemini", ".qwen", OPENCODE] {
         fs::create_dir_all(desk.folder(folder))?;
     }
     // It asks before it writes. Plug-ins would be looked for on the web, a server that is down for ever.
@@ -153,6 +172,24 @@ stream_max_retries = 2
     // Without the mode that asks nothing: Claude Code rightly refuses it to root.
     let claude = r#"{"permissions":{"disableBypassPermissionsMode":"disable"}}"#;
     fs::write(desk.folder("claude/settings.json"), claude)?;
+    let quiet = |login: &str| {
+        json!({
+            "security": {"auth": {"selectedType": login}},
+            "general": {"enableAutoUpdate": false, "disableAutoUpdate": true},
+            "privacy": {"usageStatisticsEnabled": false},
+            "telemetry": {"enabled": false},
+        })
+    };
+    fs::write(desk.folder(".gemini/settings.json"), quiet("gemini-api-key").to_string())?;
+    fs::write(desk.folder(".qwen/settings.json"), quiet("openai").to_string())?;
+    let opencode = json!({
+        "autoupdate": false, "share": "disabled", "model": "scripted/scripted", "small_model": "scripted/scripted",
+        "provider": {"scripted": {
+            "npm": "@ai-sdk/openai-compatible", "name": "scripted", "models": {"scripted": {"name": "scripted"}},
+            "options": {"baseURL": format!("http://127.0.0.1:{port}/v1"), "apiKey": "scripted"},
+        }},
+    });
+    fs::write(desk.folder(OPENCODE).join("opencode.json"), opencode.to_string())?;
     for arguments in [&["init", "-q"][..], &["add", "-A"], &["commit", "-qm", "first"]] {
         let git = ["-c", "user.name=me", "-c", "user.email=me@example.com"];
         let status = Command::new("git").args(git).args(arguments).current_dir(&desk.workspace).status()?;
@@ -167,7 +204,7 @@ fn surround(command: &mut Command, desk: &Desk, model: &ScriptedModel, programs:
     let node = fs::canonicalize(installed.join("node"))?;
     let mut path: Vec<PathBuf> = vec![node.parent().context("node is in a folder")?.to_owned()];
     if programs.is_empty() {
-        path.push(installed);
+        path.push(installed.clone());
     } else {
         let folder = desk.folder("programs");
         fs::create_dir_all(&folder)?;
@@ -197,7 +234,23 @@ fn surround(command: &mut Command, desk: &Desk, model: &ScriptedModel, programs:
         .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
         .env("DISABLE_TELEMETRY", "1")
         .env("DISABLE_ERROR_REPORTING", "1")
-        .env("DISABLE_AUTOUPDATER", "1");
+        .env("DISABLE_AUTOUPDATER", "1")
+        .env("GOOGLE_GEMINI_BASE_URL", format!("http://127.0.0.1:{}", model.port))
+        .env("GEMINI_API_KEY", "scripted")
+        .env("GEMINI_CLI_TRUST_WORKSPACE", "true")
+        .env("OPENAI_BASE_URL", format!("http://127.0.0.1:{}/v1", model.port))
+        .env("OPENAI_API_KEY", "scripted")
+        .env("OPENAI_MODEL", "scripted")
+        .env("COPILOT_OFFLINE", "true")
+        .env("COPILOT_PROVIDER_BASE_URL", format!("http://127.0.0.1:{}/v1", model.port))
+        .env("COPILOT_PROVIDER_API_KEY", "scripted")
+        .env("COPILOT_MODEL", "scripted")
+        .env("COPILOT_AUTO_UPDATE", "false")
+        // Copilot unpacks itself, 190 MB: once for all desks.
+        .env("COPILOT_CACHE_HOME", installed.join("../../copilot-cache"));
+    for name in ["MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD", "SHARE", "DEFAULT_PLUGINS"] {
+        command.env(format!("OPENCODE_DISABLE_{name}"), "1");
+    }
     for name in ["CONFIG", "DATA", "CACHE", "STATE"] {
         command.env(format!("XDG_{name}_HOME"), desk.folder(&format!("xdg/{name}")));
     }

@@ -1,0 +1,325 @@
+//! Six real agents, through `openagents serve`, with a model that answers from a script: what they do without asking, and
+//! what becomes of their folders. `scripts/peers.sh` installs them and runs this.
+
+#![cfg(target_os = "linux")]
+
+use anyhow::{Context as _, Result, ensure};
+use openagents_e2e::{peers::Peers, server::Client, terminal::Desk};
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeMap,
+    fs,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+/// An agent, and what these tests have to know about it.
+#[derive(Debug, Clone, Copy)]
+struct Agent {
+    mode: &'static str,
+    programs: &'static [&'static str],
+    /// It runs commands in a read-only sandbox without asking, and asks before it leaves the sandbox.
+    has_sandbox: bool,
+    /// Where it keeps sessions, in folders of the desk.
+    keeps: &'static [&'static str],
+    /// Its settings, as files of the desk.
+    settings: &'static [&'static str],
+}
+
+const CLAUDE_CODE: Agent = Agent {
+    mode: "claude-code",
+    programs: &["claude", "claude-agent-acp"],
+    has_sandbox: false,
+    keeps: &["claude/projects", "claude/todos", "claude/file-history"],
+    settings: &["claude/settings.json"],
+};
+
+const CODEX: Agent = Agent {
+    mode: "codex",
+    programs: &["codex", "codex-acp"],
+    has_sandbox: true,
+    keeps: &["codex/sessions", "codex/archived_sessions"],
+    settings: &["codex/config.toml"],
+};
+
+const GEMINI: Agent = Agent {
+    mode: "gemini",
+    programs: &["gemini"],
+    has_sandbox: false,
+    keeps: &[".gemini/tmp", ".gemini/history"],
+    settings: &[".gemini/settings.json"],
+};
+
+const QWEN: Agent = Agent {
+    mode: "qwen",
+    programs: &["qwen"],
+    has_sandbox: false,
+    keeps: &[".qwen/projects", ".qwen/memories"],
+    settings: &[".qwen/settings.json"],
+};
+
+const COPILOT: Agent = Agent {
+    mode: "copilot",
+    programs: &["copilot"],
+    has_sandbox: false,
+    keeps: &[".copilot/session-state"],
+    settings: &[".copilot/settings.json"],
+};
+
+const OPENCODE: Agent = Agent {
+    mode: "opencode",
+    programs: &["opencode"],
+    has_sandbox: false,
+    keeps: &["xdg/DATA/opencode/storage"],
+    settings: &["xdg/CONFIG/opencode/opencode.json"],
+};
+
+/// What a command does that no agent may do unasked.
+#[derive(Debug, Clone, Copy)]
+enum Canary {
+    /// Writes into the workspace.
+    Inside,
+    /// Writes outside of it.
+    Outside,
+    /// Connects to a port of this machine.
+    Socket,
+}
+
+const CANARIES: [Canary; 3] = [Canary::Inside, Canary::Outside, Canary::Socket];
+
+/// A session with an agent, and the places where a canary would be seen.
+struct Scene {
+    agent: Agent,
+    peers: Peers,
+    client: Client,
+    session: Value,
+    connections: Arc<AtomicUsize>,
+}
+
+impl Scene {
+    async fn open(agent: Agent) -> Result<Self> {
+        let desk = Desk::new("project", &[("README.md", "# Sample\n\nA small folder.\n")])?;
+        fs::create_dir(desk.folder("outside"))?;
+        let (port, connections) = listen()?;
+        let script = desk.folder("canaries.json");
+        fs::write(&script, canaries(&desk, port).to_string())?;
+        let script = script.to_str().context("a path that is text")?.to_owned();
+        let peers = Peers::on(desk, agent.programs, &script)?;
+        let mut client = peers
+            .server
+            .connect_as(json!({"protocolVersion": 1,
+                "clientInfo": {"name": "test", "title": "Desktop", "version": "1"},
+                "clientCapabilities": {"_meta": {"openagents": {"approvals": true}}}}))
+            .await?;
+        client.trust(&peers.desk.workspace).await?;
+        let session = new_session(&mut client, agent, &peers.desk.workspace).await?;
+        Ok(Self { agent, peers, client, session, connections })
+    }
+
+    /// Prompts, answers every approval with an option of this kind, and returns how many there were and the last text.
+    async fn turn(&mut self, script: &str, answer: &str, seen: Option<Canary>) -> Result<(usize, String)> {
+        let text = format!("Please do it [[script:{script}]]");
+        let params = json!({"sessionId": self.session, "prompt": [{"type": "text", "text": text}]});
+        let prompt = self.client.send("session/prompt", params).await?;
+        let (mut asked, mut said) = (0, String::new());
+        loop {
+            let frame =
+                self.client.next().await.with_context(|| format!("{} at {script}", self.agent.mode))?;
+            let update = &frame["params"]["update"];
+            if update["sessionUpdate"] == "agent_message_chunk" {
+                said.push_str(update["content"]["text"].as_str().unwrap_or_default());
+            }
+            let approval = &update["_meta"]["openagents"]["approval"];
+            if approval["state"] == "pending" {
+                asked += 1;
+                if let Some(canary) = seen {
+                    ensure!(!self.has_sung(canary), "{canary:?} ran before {} was answered", self.agent.mode);
+                }
+                let options = approval["options"].as_array().context("options")?;
+                let option = options
+                    .iter()
+                    .find(|option| option["kind"] == answer)
+                    .with_context(|| format!("{answer}: {approval}"))?;
+                let params = json!({"sessionId": self.session, "approvalId": approval["id"], "optionId": option["id"]});
+                self.client.request("_openagents/approvals/answer", params).await?;
+            }
+            if frame["id"] == prompt {
+                ensure!(frame.get("error").is_none(), "{frame}");
+                return Ok((asked, said));
+            }
+        }
+    }
+
+    fn has_sung(&self, canary: Canary) -> bool {
+        match canary {
+            Canary::Inside => self.peers.desk.workspace.join("canary.txt").exists(),
+            Canary::Outside => self.peers.desk.folder("outside/canary.txt").exists(),
+            Canary::Socket => self.connections.load(Ordering::SeqCst) > 0,
+        }
+    }
+
+    /// Stops the agent: the next prompt starts it again, in the session that it had.
+    async fn close(&mut self) -> Result<()> {
+        self.client.request("session/close", json!({"sessionId": self.session})).await?;
+        self.client
+            .request("_openagents/attach", json!({"sessionId": self.session, "since": 0}))
+            .await
+            .map(drop)
+    }
+}
+
+async fn new_session(client: &mut Client, agent: Agent, folder: &Path) -> Result<Value> {
+    let session =
+        client.request("session/new", json!({"cwd": folder, "mcpServers": []})).await?["sessionId"].clone();
+    client.request("session/set_mode", json!({"sessionId": session, "modeId": agent.mode})).await?;
+    Ok(session)
+}
+
+/// Counts the connections to a port of this machine.
+fn listen() -> Result<(u16, Arc<AtomicUsize>)> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let (port, connections) = (listener.local_addr()?.port(), Arc::<AtomicUsize>::default());
+    let count = connections.clone();
+    std::thread::spawn(move || {
+        for _ in listener.incoming() {
+            count.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    Ok((port, connections))
+}
+
+/// A script of the model for each canary, by its name: `Inside`, and `InsideAsking` for Codex, which has to ask when it
+/// wants to leave its sandbox.
+fn canaries(desk: &Desk, port: u16) -> Value {
+    let mut library = serde_json::Map::new();
+    for canary in CANARIES {
+        let command = match canary {
+            Canary::Inside => "echo canary > canary.txt".to_owned(),
+            Canary::Outside => format!("echo canary > {}", desk.folder("outside/canary.txt").display()),
+            Canary::Socket => format!("bash -c 'echo canary > /dev/tcp/127.0.0.1/{port}'"),
+        };
+        let mut arguments = json!({
+            "description": "Sing", "directory": desk.workspace, "dir_path": desk.workspace, "timeout": 20_000,
+            "is_background": false,
+        });
+        for (name, asks) in [(format!("{canary:?}"), false), (format!("{canary:?}Asking"), true)] {
+            if asks {
+                arguments["sandbox_permissions"] = json!("require_escalated");
+                arguments["justification"] = json!("May I sing?");
+            }
+            let call = json!({"intent": "run", "command": command, "arguments": arguments});
+            let turns =
+                json!([{"text": "I will sing.", "tool_calls": [call]}, {"text": "The song is over."}]);
+            library.insert(name, json!({"turns": turns}));
+        }
+    }
+    json!({"turns": [], "default": {"text": "Nothing to do."}, "library": library})
+}
+
+/// No command with an effect outside of the agent's own sandbox runs before the user allows it: in a new session, and in
+/// one that the agent has come back to.
+async fn no_command_runs_unasked(agent: Agent) -> Result<()> {
+    let mut scene = Scene::open(agent).await?;
+    for way in ["new", "back"] {
+        for canary in CANARIES {
+            let context = || format!("{canary:?} in a session that is {way}");
+            if agent.has_sandbox {
+                let (asked, said) = scene.turn(&format!("{canary:?}"), "reject_once", Some(canary)).await?;
+                ensure!(!scene.has_sung(canary), "{}: it ran unasked", context());
+                ensure!(
+                    asked > 0 || said.contains("The song is over."),
+                    "{}: it was not tried: {said}",
+                    context()
+                );
+            }
+            let script = format!("{canary:?}Asking");
+            let (asked, said) = scene.turn(&script, "reject_once", Some(canary)).await?;
+            ensure!(!scene.has_sung(canary), "{}: it ran unasked", context());
+            ensure!(asked > 0, "{}: nothing was asked: {said}", context());
+        }
+        scene.close().await?;
+    }
+    // The commands do what they should, once they are allowed.
+    for canary in CANARIES {
+        scene.turn(&format!("{canary:?}Asking"), "allow_once", None).await?;
+        ensure!(scene.has_sung(canary), "{canary:?} does nothing, even where it is allowed");
+    }
+    scene.peers.end()
+}
+
+/// Every file below some folders of a desk, by its path there.
+fn files(desk: &Desk, folders: &[&str]) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
+    let mut found = BTreeMap::new();
+    let mut waiting: Vec<PathBuf> = folders.iter().map(|folder| desk.folder(folder)).collect();
+    while let Some(path) = waiting.pop() {
+        if path.is_dir() {
+            for entry in fs::read_dir(&path)? {
+                waiting.push(entry?.path());
+            }
+        } else if path.is_file() {
+            found.insert(path.clone(), fs::read(&path)?);
+        }
+    }
+    Ok(found)
+}
+
+/// The settings of the agent stay as they are, and of its sessions nothing is lost: a file keeps its name and its bytes,
+/// behind which a session that is continued may grow.
+fn check_kept(
+    scene: &Scene,
+    before: &BTreeMap<PathBuf, Vec<u8>>,
+    settings: &BTreeMap<PathBuf, Vec<u8>>,
+    when: &str,
+) -> Result<()> {
+    let agent = scene.agent;
+    ensure!(
+        files(&scene.peers.desk, agent.settings)? == *settings,
+        "{when}: the settings of {} changed",
+        agent.mode
+    );
+    let now = files(&scene.peers.desk, agent.keeps)?;
+    for (path, bytes) in before {
+        let bytes_now = now.get(path).with_context(|| format!("{when}: {} is gone", path.display()))?;
+        ensure!(bytes_now.starts_with(bytes), "{when}: {} lost what was in it", path.display());
+    }
+    Ok(())
+}
+
+async fn its_sessions_are_kept(agent: Agent) -> Result<()> {
+    let mut scene = Scene::open(agent).await?;
+    scene.turn("Nothing", "reject_once", None).await?;
+    scene.close().await?;
+    let settings = files(&scene.peers.desk, agent.settings)?;
+    let before = files(&scene.peers.desk, agent.keeps)?;
+    ensure!(!before.is_empty(), "{} keeps nothing in {:?}", agent.mode, agent.keeps);
+    let first = scene.session.clone();
+    scene.session = new_session(&mut scene.client, agent, &scene.peers.desk.workspace.clone()).await?;
+    scene.turn("Nothing", "reject_once", None).await?;
+    check_kept(&scene, &before, &settings, "after a new session")?;
+    scene.close().await?;
+    scene.session = first;
+    scene.turn("Nothing", "reject_once", None).await?;
+    check_kept(&scene, &before, &settings, "after the first session was continued")?;
+    scene.close().await?;
+    // A start of its own, which is when some agents tidy up.
+    scene.session = new_session(&mut scene.client, agent, &scene.peers.desk.workspace.clone()).await?;
+    scene.turn("Nothing", "reject_once", None).await?;
+    check_kept(&scene, &before, &settings, "after the next start")?;
+    scene.peers.end()
+}
+
+macro_rules! with_each {
+    ($($name:ident: $agent:ident),*; $what:tt) => { $(mod $name { with_each!(@ $agent $what); })* };
+    (@ $agent:ident ($($what:ident),*)) => {
+        $(#[tokio::test] async fn $what() -> anyhow::Result<()> { super::$what(super::$agent).await })*
+    };
+}
+
+with_each!(
+    claude_code: CLAUDE_CODE, codex: CODEX, gemini: GEMINI, qwen: QWEN, copilot: COPILOT, opencode: OPENCODE;
+    (no_command_runs_unasked, its_sessions_are_kept)
+);
