@@ -5,6 +5,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use openagents_e2e::{peers::Peers, server::Client, terminal::Desk};
+use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
@@ -15,6 +16,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 /// An agent, and what these tests have to know about it.
@@ -26,6 +28,8 @@ struct Agent {
     has_sandbox: bool,
     /// Where it keeps sessions, in folders of the desk.
     keeps: &'static [&'static str],
+    /// The database that holds them instead, and its tables: of each the id and the data are kept.
+    database: Option<(&'static str, [&'static str; 2])>,
     /// Its settings, as files of the desk.
     settings: &'static [&'static str],
 }
@@ -35,6 +39,7 @@ const CLAUDE_CODE: Agent = Agent {
     programs: &["claude", "claude-agent-acp"],
     has_sandbox: false,
     keeps: &["claude/projects", "claude/todos", "claude/file-history"],
+    database: None,
     settings: &["claude/settings.json"],
 };
 
@@ -43,6 +48,7 @@ const CODEX: Agent = Agent {
     programs: &["codex", "codex-acp"],
     has_sandbox: true,
     keeps: &["codex/sessions", "codex/archived_sessions"],
+    database: None,
     settings: &["codex/config.toml"],
 };
 
@@ -51,6 +57,7 @@ const GEMINI: Agent = Agent {
     programs: &["gemini"],
     has_sandbox: false,
     keeps: &[".gemini/tmp", ".gemini/history"],
+    database: None,
     settings: &[".gemini/settings.json"],
 };
 
@@ -59,6 +66,7 @@ const QWEN: Agent = Agent {
     programs: &["qwen"],
     has_sandbox: false,
     keeps: &[".qwen/projects", ".qwen/memories"],
+    database: None,
     settings: &[".qwen/settings.json"],
 };
 
@@ -67,6 +75,7 @@ const COPILOT: Agent = Agent {
     programs: &["copilot"],
     has_sandbox: false,
     keeps: &[".copilot/session-state"],
+    database: None,
     settings: &[".copilot/settings.json"],
 };
 
@@ -74,9 +83,13 @@ const OPENCODE: Agent = Agent {
     mode: "opencode",
     programs: &["opencode"],
     has_sandbox: false,
-    keeps: &["xdg/DATA/opencode/storage"],
+    keeps: &[],
+    database: Some(("xdg/DATA/opencode/opencode.db", ["message", "part"])),
     settings: &["xdg/CONFIG/opencode/opencode.json"],
 };
+
+/// How every prompt begins.
+const PROMPT: &str = "Please do it";
 
 /// What a command does that no agent may do unasked.
 #[derive(Debug, Clone, Copy)]
@@ -116,13 +129,14 @@ impl Scene {
                 "clientCapabilities": {"_meta": {"openagents": {"approvals": true}}}}))
             .await?;
         client.trust(&peers.desk.workspace).await?;
+        found(&mut client, agent).await?;
         let session = new_session(&mut client, agent, &peers.desk.workspace).await?;
         Ok(Self { agent, peers, client, session, connections })
     }
 
     /// Prompts, answers every approval with an option of this kind, and returns how many there were and the last text.
     async fn turn(&mut self, script: &str, answer: &str, seen: Option<Canary>) -> Result<(usize, String)> {
-        let text = format!("Please do it [[script:{script}]]");
+        let text = format!("{PROMPT} [[script:{script}]]");
         let params = json!({"sessionId": self.session, "prompt": [{"type": "text", "text": text}]});
         let prompt = self.client.send("session/prompt", params).await?;
         let (mut asked, mut said) = (0, String::new());
@@ -172,6 +186,26 @@ impl Scene {
     }
 }
 
+/// Waits until the agent is found. On a busy machine `--version` may take longer than the check waits.
+async fn found(client: &mut Client, agent: Agent) -> Result<()> {
+    for _ in 0..5 {
+        let card = loop {
+            let agents = client.request("_openagents/agents/list", json!({})).await?;
+            let cards = agents["agents"].as_array().context("agents")?;
+            let card = cards.iter().find(|card| card["id"] == agent.mode).context("the agent")?;
+            if agents["checking"] == false && agents["checkedAt"].is_number() {
+                break card.clone();
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        };
+        if card["usable"] == true && card["problem"].is_null() {
+            return Ok(());
+        }
+        client.request("_openagents/agents/check", json!({})).await?;
+    }
+    anyhow::bail!("{} is not found", agent.mode)
+}
+
 async fn new_session(client: &mut Client, agent: Agent, folder: &Path) -> Result<Value> {
     let session =
         client.request("session/new", json!({"cwd": folder, "mcpServers": []})).await?["sessionId"].clone();
@@ -195,6 +229,9 @@ fn listen() -> Result<(u16, Arc<AtomicUsize>)> {
 /// A script of the model for each canary, by its name: `Inside`, and `InsideAsking` for Codex, which has to ask when it
 /// wants to leave its sandbox.
 fn canaries(desk: &Desk, port: u16) -> Value {
+    // Some agents ask the model whether a command needs the user's leave: it says that none does.
+    let classifier = json!({"when_offered": "respond_in_schema", "sticky": true,
+        "tool_calls": [{"name": "respond_in_schema", "arguments": {"shouldBlock": false}}]});
     let mut library = serde_json::Map::new();
     for canary in CANARIES {
         let command = match canary {
@@ -217,7 +254,7 @@ fn canaries(desk: &Desk, port: u16) -> Value {
             library.insert(name, json!({"turns": turns}));
         }
     }
-    json!({"turns": [], "default": {"text": "Nothing to do."}, "library": library})
+    json!({"turns": [classifier], "default": {"text": "Nothing to do."}, "library": library})
 }
 
 /// No command with an effect outside of the agent's own sandbox runs before the user allows it: in a new session, and in
@@ -251,6 +288,26 @@ async fn no_command_runs_unasked(agent: Agent) -> Result<()> {
     scene.peers.end()
 }
 
+/// What an agent keeps of its sessions: files, and rows of its database, by their names.
+fn kept(desk: &Desk, agent: Agent) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
+    let mut kept = files(desk, agent.keeps)?;
+    kept.retain(|_, bytes| is_of_session(bytes));
+    if let Some((path, tables)) = agent.database {
+        let path = desk.folder(path);
+        let database = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        for table in tables {
+            let mut rows = database.prepare(&format!("SELECT id, data FROM {table}"))?;
+            let mut rows = rows.query([])?;
+            while let Some(row) = rows.next()? {
+                let name = path.join(table).join(row.get::<_, String>(0)?);
+                kept.insert(name, row.get::<_, String>(1)?.into_bytes());
+            }
+        }
+    }
+    ensure!(!kept.is_empty(), "{} keeps nothing that a test knows of", agent.mode);
+    Ok(kept)
+}
+
 /// Every file below some folders of a desk, by its path there.
 fn files(desk: &Desk, folders: &[&str]) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     let mut found = BTreeMap::new();
@@ -267,6 +324,11 @@ fn files(desk: &Desk, folders: &[&str]) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     Ok(found)
 }
 
+/// Returns whether a file holds what the user has said: some agents leave files without a session, and tidy them up.
+fn is_of_session(bytes: &[u8]) -> bool {
+    memchr::memmem::find(bytes, PROMPT.as_bytes()).is_some()
+}
+
 /// The settings of the agent stay as they are, and of its sessions nothing is lost: a file keeps its name and its bytes,
 /// behind which a session that is continued may grow.
 fn check_kept(
@@ -281,7 +343,7 @@ fn check_kept(
         "{when}: the settings of {} changed",
         agent.mode
     );
-    let now = files(&scene.peers.desk, agent.keeps)?;
+    let now = kept(&scene.peers.desk, agent)?;
     for (path, bytes) in before {
         let bytes_now = now.get(path).with_context(|| format!("{when}: {} is gone", path.display()))?;
         ensure!(bytes_now.starts_with(bytes), "{when}: {} lost what was in it", path.display());
@@ -294,8 +356,7 @@ async fn its_sessions_are_kept(agent: Agent) -> Result<()> {
     scene.turn("Nothing", "reject_once", None).await?;
     scene.close().await?;
     let settings = files(&scene.peers.desk, agent.settings)?;
-    let before = files(&scene.peers.desk, agent.keeps)?;
-    ensure!(!before.is_empty(), "{} keeps nothing in {:?}", agent.mode, agent.keeps);
+    let before = kept(&scene.peers.desk, agent)?;
     let first = scene.session.clone();
     scene.session = new_session(&mut scene.client, agent, &scene.peers.desk.workspace.clone()).await?;
     scene.turn("Nothing", "reject_once", None).await?;

@@ -15,6 +15,7 @@ export class AgentsStage {
   /** `trusts`: a person trusts the workspace, so that agents start without a question. */
   static async set({ trusts = true } = {}) {
     const stage = new AgentsStage();
+    stage.trusts = trusts;
     stage.fixture = await Fixture.create();
     const nothing = join(stage.fixture.base, 'bin');
     await mkdir(nothing);
@@ -61,6 +62,8 @@ export class AgentsStage {
     await this.add(tab, 'Fake');
     await tab.page.locator('[data-agent="custom:fake"][data-agent-state=ready]').waitFor();
     await tab.page.keyboard.press('Escape');
+    // An agent that was added since decides itself what it asks: whoever trusts the folder again is told, and it may start.
+    if (this.trusts) await this.trust();
   }
 
   /** Starts a session with the agent. */

@@ -38,7 +38,7 @@ test('a file is edited after an approval on a phone, whatever page it shows', as
   assert.equal(await written('notes.md'), null);
   for (const size of [{ width: 360, height: 640 }, SIZES.phone.viewport]) {
     await two.page.setViewportSize(size);
-    for (const name of ['Approve', 'Deny']) {
+    for (const name of ['Yes', 'Yes, always', 'No']) {
       const box = await sheet(two.page).getByRole('button', { name, exact: true }).boundingBox();
       assert.ok(box.height >= 48 && box.y + box.height <= size.height, `${name} is in reach`);
     }
@@ -46,7 +46,7 @@ test('a file is edited after an approval on a phone, whatever page it shows', as
   await two.shootAll('approval-sheet');
   await two.page.setViewportSize({ width: 360, height: 640 });
   await two.shoot('approval-sheet-small');
-  await sheet(two.page).getByRole('button', { name: 'Approve', exact: true }).click();
+  await sheet(two.page).getByRole('button', { name: 'Yes', exact: true }).click();
   await sheet(two.page).waitFor({ state: 'hidden' });
   await one.page.getByText('Approved on My phone').waitFor();
   await one.page.getByText('I wrote notes.md.').waitFor();
@@ -72,8 +72,10 @@ test('an answer from another device is shown on the phone for a moment, then the
   await two.shootAll('approval-elsewhere');
   await two.page.locator('[data-elsewhere]').getByRole('button', { name: 'Review' }).click();
   await sheet(two.page).getByText('Fake asks').waitFor();
-  // What an agent does by itself has no "always".
-  assert.equal(await sheet(two.page).getByText('Other options').count(), 0);
+  // The agent's own names, in its own order. An "always" of what it does by itself is kept by the agent.
+  const names = await sheet(two.page).getByRole('group', { name: 'Answer' }).getByRole('button').allTextContents();
+  assert.deepEqual(names, ['Yes', 'Yes, always', 'No']);
+  await sheet(two.page).getByText('Fake remembers “Yes, always”.').waitFor();
   await pending(one.page).getByRole('button', { name: 'Yes', exact: true }).click();
   await sheet(two.page).getByText('Answered on Browser').waitFor();
   await two.shoot('approval-answered');
@@ -93,9 +95,9 @@ test('the sheet shows the command, and exactly that runs', async () => {
   // The next one is queued behind it, in another session, and opens by itself.
   await stage.ask(one, '[[ask Paint the harbour]]');
   await sheet(two.page).getByText('1 more waiting').waitFor();
-  await sheet(two.page).getByRole('button', { name: 'Approve', exact: true }).click();
+  await sheet(two.page).getByRole('button', { name: 'Run once', exact: true }).click();
   await sheet(two.page).getByText('Paint the harbour').first().waitFor();
-  await sheet(two.page).getByRole('button', { name: 'Deny', exact: true }).click();
+  await sheet(two.page).getByRole('button', { name: 'No', exact: true }).click();
   await one.page.getByText('Denied on Third phone').waitFor();
   await one.page.getByRole('navigation', { name: 'Sessions' }).getByRole('button', { name: /run echo/ }).click();
   await one.page.getByText('Approved on Third phone').waitFor();
@@ -116,6 +118,25 @@ test('a device with the prompt scope sees where to approve, and cannot answer', 
   await two.shootAll('approval-limit');
   await one.page.locator('[data-approval-state=pending]').getByRole('button', { name: 'No', exact: true }).click();
   await two.page.getByText('Denied on Browser').waitFor();
+  await one.close();
+  await two.close();
+});
+
+test('any list of options is shown as the agent names it, and the chosen one goes back', async () => {
+  const one = await stage.open(browser);
+  const two = await paired(browser, stage.server, one, { name: 'Choosing phone', theme: 'light' });
+  await stage.ask(one, '[[options a=allow_once=Option Alpha|b=allow_once=Option Bravo|n=allow_until=Allow until noon|s=allow_always=Allow for this session|r=reject_always=Never]]');
+  await sheet(two.page).getByText('Which of these?').first().waitFor();
+  const all = ['Option Alpha', 'Option Bravo', 'Allow until noon', 'Allow for this session', 'Never'];
+  for (const place of [sheet(two.page), pending(one.page)]) {
+    assert.deepEqual(await place.getByRole('group', { name: 'Answer' }).getByRole('button').allTextContents(), all);
+    assert.equal(await place.locator('button.main').count(), 0, 'nothing is the answer by itself');
+  }
+  await one.shootAll('approval-options');
+  await two.shootAll('approval-options-sheet');
+  await sheet(two.page).getByRole('button', { name: 'Allow until noon', exact: true }).click();
+  await one.page.getByText('The answer is n.').waitFor();
+  await one.page.getByText('Answered on Choosing phone, “Allow until noon”').waitFor();
   await one.close();
   await two.close();
 });

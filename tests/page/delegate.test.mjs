@@ -46,7 +46,7 @@ test('delegated work is shown on two pages, approved on one, and its change is n
   await card.getByText(/^waiting for approval · /).waitFor();
   await other.getByText(/^waiting for approval · /).waitFor();
   await tab.shootAll('delegate-real-waiting');
-  await two.page.locator('[data-sheet]').getByRole('button', { name: 'Approve', exact: true }).click();
+  await two.page.locator('[data-sheet]').getByRole('button', { name: 'Yes', exact: true }).click();
   for (const shown of [card, other]) {
     await shown.locator('.status', { hasText: 'done' }).waitFor();
     await shown.getByRole('region', { name: 'Changes', exact: true }).locator('[data-diff="harbour.md"]').waitFor();

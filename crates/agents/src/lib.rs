@@ -9,8 +9,10 @@
 //!
 //! | layer | module | contents |
 //! |--:|---|---|
-//! | 1 | `known` | the agents that this program knows |
+//! | 1 | `asking` | the settings with which an agent asks before it acts |
 //! | 1 | `limits` | limits and intervals |
+//! | 1 | `retention` | the sessions that agents delete by themselves |
+//! | 2 | `known` | the agents that this program knows |
 //! | 2 | `openai` | models behind an OpenAI-compatible address |
 //! | 2 | `process` | child processes: group, pipes, lines, exit |
 //! | 3 | `capture` | output of a short command |
@@ -23,6 +25,7 @@
 //! | 7 | `local` | `LocalAgents`: all of them |
 
 pub mod acp;
+mod asking;
 mod capture;
 mod command_line;
 mod custom;
@@ -33,6 +36,7 @@ mod local;
 pub mod openai;
 mod output;
 mod process;
+mod retention;
 mod shell;
 #[cfg(test)]
 mod testing;

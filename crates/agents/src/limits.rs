@@ -41,6 +41,14 @@ pub(crate) const ACP_UNREAD: usize = 64 << 20;
 pub(crate) const ACP_ERRORS: usize = 4 << 10;
 /// Consecutive lines that are not messages, before the program is taken for something other than an ACP agent.
 pub(crate) const ACP_BAD_LINES: u64 = 1_000;
+/// Bytes of a message that is spread over several lines, which is only looked for to say so.
+pub(crate) const SPREAD: usize = 64 << 10;
+/// Updates that an agent sends before it has answered `session/new`, kept for the first turn.
+pub(crate) const EARLY_UPDATES: usize = 1_000;
+/// Options of one question.
+pub(crate) const PERMISSION_OPTIONS: usize = 16;
+/// Times that a changed asking level is set back in one process, before the agent is stopped.
+pub(crate) const SET_BACK: usize = 3;
 /// Time for an agent to exit after its output ended, and time to read the rest of the output after it exited.
 pub(crate) const ACP_LINGER: Duration = Duration::from_millis(500);
 /// Interval of checks for a cancel while a prompt waits.

@@ -31,6 +31,11 @@ impl Endpoint {
         Ok(Self { runtime, connection, methods })
     }
 
+    /// Uses the connection for other methods.
+    pub(crate) fn methods(self, methods: &'static str) -> Self {
+        Self { methods, ..self }
+    }
+
     pub(crate) fn snapshot(&mut self) -> anyhow::Result<Value> {
         self.request("list", json!({}))
     }

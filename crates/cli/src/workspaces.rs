@@ -2,7 +2,7 @@
 
 use crate::{
     args,
-    endpoint::{Endpoint, TRUST},
+    endpoint::{AGENTS, Endpoint, TRUST},
     output,
     question::ask,
 };
@@ -52,10 +52,12 @@ fn trust(path: &Path, yes: bool) -> anyhow::Result<ExitCode> {
     if !seen.complete {
         anyhow::bail!("{} cannot be trusted", shown(&path));
     }
+    let mut agents = Endpoint::open(AGENTS)?;
+    unasked(&agents.snapshot()?).iter().try_for_each(output::line)?;
     if !yes && !ask("Trust it?", "use --yes to skip the question")? {
         return Ok(ExitCode::FAILURE);
     }
-    let answer = Endpoint::open(TRUST)?.command(TrustCommand::Add { path: path.clone(), seen })?;
+    let answer = agents.methods(TRUST).command(TrustCommand::Add { path: path.clone(), seen })?;
     trusted(&path, &answer).iter().try_for_each(output::line)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -86,6 +88,12 @@ fn brings(path: &Path, files: &AgentFiles) -> Vec<String> {
     }];
     lines.extend(files.lines(false).iter().map(|line| output::printable(line)));
     lines
+}
+
+/// Names the agents that decide themselves what they ask: with the trust they may start in the folder all the same.
+fn unasked(agents: &Value) -> Vec<String> {
+    let agents = output::rows(agents, "agents").iter().filter(|card| card["decidesWhatItAsks"] == true);
+    agents.map(|card| format!("{} decides itself what it asks.", output::said(card, "name"))).collect()
 }
 
 /// Says what was trusted.
@@ -127,6 +135,8 @@ mod tests {
         Trusted  /w/app
         as a part of /w
         ");
+        let agents = json!({"agents": [{"name": "Codex", "decidesWhatItAsks": false}, {"name": "odd", "decidesWhatItAsks": true}]});
+        assert_eq!(unasked(&agents), ["odd decides itself what it asks."]);
         assert_eq!(
             brings(Path::new("/w/a\nb"), &AgentFiles { complete: true, ..AgentFiles::default() }).len(),
             1

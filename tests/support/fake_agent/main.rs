@@ -12,6 +12,12 @@
 //! | `[[edit PATH]]` | a tool call with a diff, a permission, then the write (`fs/write_text_file` where it is offered) |
 //! | `[[edit-or-end PATH]]` | the same; a rejection ends the turn as `cancelled`, as Codex does |
 //! | `[[ask TITLE]]` | a permission for a call that was never announced |
+//! | `[[options ID=KIND=NAME\|…]]` | a permission with these options; says the id of the chosen one |
+//! | `[[mode ID]]`, `[[which-mode]]` | changes its mode by itself, and reports it; says its mode |
+//! | `[[capability NAME]]` | says whether the client offers `readTextFile`, `writeTextFile` |
+//! | `[[silence]]` | a turn without output |
+//! | `[[log]]` | a log line in JSON, with the id of the prompt's request |
+//! | `[[refuse-login MESSAGE]]` | ends the turn with the error for "log in first" |
 //! | `[[read PATH]]`, `[[write PATH TEXT]]` | through the client, offered or not, without asking |
 //! | `[[ask-and-take-back TITLE]]` | a permission, and its `$/cancel_request` with the same write |
 //! | `[[ask-thrice TITLE]]` | three permissions with one id |
@@ -44,6 +50,12 @@
 //! | `FAKE_AGENT_SLOW` | `initialize` is answered after so many milliseconds |
 //! | `FAKE_AGENT_EXIT` | it complains on stderr and exits with this code at once |
 //! | `FAKE_AGENT_AUTH` | sessions need a login |
+//! | `FAKE_AGENT_MODE` | the mode in which sessions are opened, instead of `ask`; also an earlier one |
+//! | `FAKE_AGENT_MODE_OPTION` | the mode is a configuration option too |
+//! | `FAKE_AGENT_LOCKED` | the mode cannot be changed: `refuse` is an error, anything else an answer with the old one |
+//! | `FAKE_AGENT_NEVER_ASKS` | it has no mode `ask` |
+//! | `FAKE_AGENT_EARLY` | it greets before it has answered `session/new` |
+//! | `FAKE_AGENT_SPREAD` | it answers `initialize` in several lines |
 //! | `FAKE_AGENT_LOAD` | `loadSession` is offered and replays what was said; `fail`: it fails |
 //! | `FAKE_AGENT_RESUME` | `session/resume` is offered |
 //! | `FAKE_AGENT_RAW` | it writes the bytes of this file, and exits |
@@ -101,6 +113,11 @@ fn request(peer: &Arc<Peer>, method: &str, id: Value, params: &Value) {
         "initialize" => {
             let slow = set("FAKE_AGENT_SLOW").and_then(|ms| ms.parse().ok()).unwrap_or_default();
             std::thread::sleep(std::time::Duration::from_millis(slow));
+            if set("FAKE_AGENT_SPREAD").is_some() {
+                let answer = json!({"jsonrpc": "2.0", "id": id, "result": {"protocolVersion": 1}});
+                peer.write_raw(format!("{answer:#}\n").as_bytes());
+                return;
+            }
             peer.set_capabilities(params["clientCapabilities"].clone());
             let mut sessions = json!({"close": {}});
             if set("FAKE_AGENT_RESUME").is_some() {
@@ -126,10 +143,12 @@ fn request(peer: &Arc<Peer>, method: &str, id: Value, params: &Value) {
         "session/new" => {
             let session = format!("fake-{}", std::process::id());
             peer.open(&session, params["cwd"].as_str().unwrap_or("."));
-            peer.respond(
-                &id,
-                json!({"sessionId": session, "modes": modes(), "configOptions": options("fast")}),
-            );
+            if set("FAKE_AGENT_EARLY").is_some() {
+                greet(peer);
+            }
+            let mut answer = state(peer, "fast");
+            answer["sessionId"] = session.into();
+            peer.respond(&id, answer);
         }
         "session/load" if set("FAKE_AGENT_LOAD").as_deref() == Some("fail") => {
             peer.fail(&id, -32002, "Resource not found");
@@ -147,12 +166,24 @@ fn request(peer: &Arc<Peer>, method: &str, id: Value, params: &Value) {
                 peer.update(json!({"sessionUpdate": "agent_message_chunk",
                     "content": {"type": "text", "text": "Replayed answer"}}));
             }
-            peer.respond(&id, json!({"modes": modes(), "configOptions": options("fast")}));
+            peer.respond(&id, state(peer, "fast"));
         }
-        "session/set_mode" => peer.respond(&id, json!({})),
+        "session/set_mode" | "session/set_config_option"
+            if set("FAKE_AGENT_LOCKED").as_deref() == Some("refuse") =>
+        {
+            peer.fail(&id, -32602, "the mode is locked");
+        }
+        "session/set_mode" => {
+            peer.set_mode(params["modeId"].as_str().unwrap_or_default());
+            peer.respond(&id, json!({}));
+        }
         "session/set_config_option" => {
             let value = params["value"].as_str().unwrap_or("fast");
-            peer.respond(&id, json!({"configOptions": options(value)}));
+            if params["configId"] == "mode" && set("FAKE_AGENT_LOCKED").is_none() {
+                peer.set_mode(value);
+            }
+            let speed = if params["configId"] == "speed" { value } else { "fast" };
+            peer.respond(&id, json!({"configOptions": state(peer, speed)["configOptions"]}));
         }
         "session/close" => peer.respond(&id, json!({})),
         "session/prompt" => {
@@ -169,15 +200,34 @@ fn request(peer: &Arc<Peer>, method: &str, id: Value, params: &Value) {
     }
 }
 
-fn modes() -> Value {
-    json!({"currentModeId": "ask", "availableModes": [
-        {"id": "ask", "name": "Ask", "description": "Asks before each change"},
-        {"id": "auto", "name": "Auto"},
-    ]})
+/// The modes and options of the session, as the answers report them.
+fn state(peer: &Peer, speed: &str) -> Value {
+    let current = peer.session().mode;
+    let mut modes = vec![("ask", "Ask first"), ("plan", "Plan"), ("auto", "Auto")];
+    if std::env::var_os("FAKE_AGENT_NEVER_ASKS").is_some() {
+        modes.retain(|(id, _)| *id != "ask");
+    }
+    let speeds = [("fast", "Fast"), ("slow", "Slow")];
+    let option = |id: &str, current: &str, values: &[(&str, &str)]| {
+        let values: Vec<_> =
+            values.iter().map(|(value, name)| json!({"value": value, "name": name})).collect();
+        json!({"id": id, "name": id, "category": id, "type": "select", "currentValue": current, "options": values})
+    };
+    let available: Vec<_> = modes.iter().map(|(id, name)| json!({"id": id, "name": name})).collect();
+    let mut options = vec![option("speed", speed, &speeds)];
+    if std::env::var_os("FAKE_AGENT_MODE_OPTION").is_some() {
+        options.push(option("mode", &current, &modes));
+    }
+    json!({"modes": {"currentModeId": current, "availableModes": available}, "configOptions": options})
 }
 
-fn options(speed: &str) -> Value {
-    json!([{"id": "speed", "name": "Speed", "type": "select", "currentValue": speed, "options": [
-        {"value": "fast", "name": "Fast"}, {"value": "slow", "name": "Slow"},
-    ]}])
+/// What some agents send before the answer that opens the session.
+fn greet(peer: &Peer) {
+    peer.update(json!({"sessionUpdate": "config_option_update", "configOptions": []}));
+    let commands = json!([{"name": "init", "description": "Sets up"}]);
+    peer.update(json!({"sessionUpdate": "available_commands_update", "availableCommands": commands}));
+    peer.update(json!({"sessionUpdate": "current_mode_update", "currentModeId": "auto"}));
+    peer.say("agent_message_chunk", "Good morning.");
+    peer.update(json!({"sessionUpdate": "tool_call", "toolCallId": "early", "title": "Start a server", "kind": "other",
+        "status": "failed"}));
 }

@@ -31,6 +31,7 @@ pub(crate) struct Session {
     pub cwd: String,
     pub prompts: u64,
     pub capabilities: Value,
+    pub mode: String,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -45,6 +46,11 @@ impl Peer {
     pub(crate) fn open(&self, id: &str, cwd: &str) {
         let mut session = lock(&self.session);
         (session.id, session.cwd) = (id.to_owned(), cwd.to_owned());
+        session.mode = std::env::var("FAKE_AGENT_MODE").unwrap_or_else(|_| "ask".to_owned());
+    }
+
+    pub(crate) fn set_mode(&self, mode: &str) {
+        mode.clone_into(&mut lock(&self.session).mode);
     }
 
     pub(crate) fn session(&self) -> Session {

@@ -19,6 +19,8 @@ const TEXT: &str = "made by fake-agent\n";
 enum End {
     Stop(String),
     Fail(String),
+    /// The code of an error, and its message.
+    Refuse(i64, String),
     /// No answer at all.
     Never,
 }
@@ -26,12 +28,14 @@ enum End {
 struct Run<'a> {
     peer: &'a Arc<Peer>,
     turn: &'a Turn,
+    /// Of the prompt's request.
+    id: &'a Value,
     said: bool,
     answer_twice: bool,
 }
 
 pub(crate) fn run(peer: &Arc<Peer>, turn: &Turn, id: &Value, text: &str) {
-    let mut run = Run { peer, turn, said: false, answer_twice: false };
+    let mut run = Run { peer, turn, id, said: false, answer_twice: false };
     let mut end = None;
     let words = words(text);
     if words.is_empty() {
@@ -55,6 +59,7 @@ pub(crate) fn run(peer: &Arc<Peer>, turn: &Turn, id: &Value, text: &str) {
         }
         Some(End::Stop(reason)) => peer.respond(id, json!({"stopReason": reason})),
         Some(End::Fail(message)) => peer.fail(id, -32603, &message),
+        Some(End::Refuse(code, message)) => peer.fail(id, code, &message),
         Some(End::Never) => {}
     }
     if run.answer_twice {
@@ -83,6 +88,22 @@ impl Run<'_> {
             "edit" => return self.edit(rest, TEXT, false),
             "edit-or-end" => return self.edit(rest, TEXT, true),
             "edit-long" => return self.edit(rest, &TEXT.repeat(20_000), false),
+            "options" => {
+                let answer = self.options(rest);
+                self.say(&format!("The answer is {answer}."));
+            }
+            "silence" => self.said = true,
+            "mode" => {
+                self.peer.set_mode(rest);
+                self.peer.update(json!({"sessionUpdate": "current_mode_update", "currentModeId": rest}));
+            }
+            "capability" => {
+                let offered = self.peer.session().capabilities["fs"][rest].clone();
+                self.say(&offered.to_string());
+            }
+            "which-mode" => self.say(&format!("mode {}", self.peer.session().mode)),
+            "log" => self.peer.write_raw(format!("{{\"level\":\"info\",\"id\":{}}}\n", self.id).as_bytes()),
+            "refuse-login" => return Some(End::Refuse(-32000, rest.to_owned())),
             "ask" => {
                 let answer = self.permission(&fresh_call_id(), rest, json!({"title": rest}));
                 self.say(&answer);
@@ -269,6 +290,21 @@ impl Run<'_> {
     fn end_call(&self, id: &str, status: &str) {
         let text = json!({"type": "content", "content": {"type": "text", "text": status}});
         self.news(id, json!({"status": status, "content": [text], "rawOutput": {"status": status}}));
+    }
+
+    /// Asks with options `ID=KIND=NAME|…`, and returns the id of the chosen one, or `cancelled`.
+    fn options(&self, stated: &str) -> String {
+        let option = |option: &str| {
+            let mut parts = option.splitn(3, '=');
+            let mut part = || parts.next().unwrap_or_default();
+            json!({"optionId": part(), "kind": part(), "name": part()})
+        };
+        let options: Vec<_> = stated.split('|').map(option).collect();
+        let call = json!({"toolCallId": fresh_call_id(), "title": "Which of these?", "rawInput": {"options": options.len()}});
+        let answer =
+            self.peer.ask("session/request_permission", json!({"toolCall": call, "options": options}));
+        let outcome = &answer["result"]["outcome"];
+        outcome["optionId"].as_str().or(outcome["outcome"].as_str()).unwrap_or("no answer").to_owned()
     }
 
     /// Returns the kind of the option that was chosen, or `cancelled`.

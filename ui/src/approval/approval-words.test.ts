@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Approval, ApprovalOption } from '../connection/agents-wire';
-import { canApprove, commandNote, mainOption, outcomeWords, statesWhat } from './approval-words';
+import { canApprove, commandNote, mainOption, outcomeWords, refusingOption, rememberedOptions, statesWhat } from './approval-words';
 
 const OPTIONS: ApprovalOption[] = [
   { id: 'never', name: 'No', kind: 'reject_once' },
@@ -21,10 +21,32 @@ test.each<[Partial<Approval>, string]>([
   [{ state: 'withdrawn' }, 'Codex exited before you answered.'],
 ])('%j', (more, words) => expect(outcomeWords(approval(more))).toBe(words));
 
-test('the primary button allows once, in any order; without such an option it allows always', () => {
+const ODD: ApprovalOption[] = [
+  { id: 'noon', name: 'Allow until noon', kind: 'other' },
+  { id: 'a', name: 'Alpha', kind: 'allow_once' },
+  { id: 'b', name: 'Bravo', kind: 'allow_once' },
+];
+
+test.each<[string, string]>([
+  ['noon', 'Answered on Phone, “Allow until noon”'],
+  ['b', 'Approved on Phone, “Bravo”'],
+])('the outcome names what was chosen from several: %s', (optionId, words) => expect(outcomeWords(approval({ options: ODD, state: 'answered', optionId, by: 'Phone' }))).toBe(words));
+
+test('the primary button allows once, in any order; among several options, and without one, there is none', () => {
   expect(mainOption(OPTIONS)?.id).toBe('once');
-  expect(mainOption(OPTIONS.slice(0, 2))?.id).toBe('always');
+  expect(mainOption(OPTIONS.slice(0, 2))).toBeUndefined();
   expect(mainOption(OPTIONS.slice(0, 1))).toBeUndefined();
+  expect(mainOption(ODD)).toBeUndefined();
+  expect(mainOption(ODD.slice(0, 1))).toBeUndefined();
+  expect(refusingOption(ODD)).toBeUndefined();
+});
+
+test('an agent remembers its own always, and OpenAgents that of a command that runs here', () => {
+  expect(rememberedOptions(approval({}))).toEqual(['Codex remembers “Always”.']);
+  expect(rememberedOptions(approval({ command: { text: 'ls' } }))).toEqual(['Codex remembers “Always”.']);
+  expect(rememberedOptions(approval({ command: { text: 'ls', program: '/bin/ls', cwd: '/' } }))).toEqual([]);
+  expect(rememberedOptions(approval({ subject: 'trust' }))).toEqual([]);
+  expect(rememberedOptions(approval({ options: ODD }))).toEqual([]);
 });
 
 test.each<[Partial<Approval>, boolean]>([

@@ -4,11 +4,19 @@ import { trustOutcome } from '../trust/trust-question';
 import { plural } from '../words/plural';
 import { workCard } from './work-card';
 
-export const allows = (option: ApprovalOption): boolean => option.kind.startsWith('allow');
+/** Whether an option does not deny. One of an unknown kind may allow something. */
+export const allows = (option: ApprovalOption): boolean => !option.kind.startsWith('reject');
 
-/** The option of the primary button: allow once, wherever the agent lists it. */
+/** The option of the primary button: allow once, wherever the agent lists it. None if there are several to choose from. */
 export function mainOption(options: readonly ApprovalOption[]): ApprovalOption | undefined {
-  return options.find((option) => option.kind === 'allow_once') ?? options.find(allows);
+  const once = options.filter((option) => option.kind === 'allow_once');
+  return once.length === 1 ? once[0] : undefined;
+}
+
+/** The option that the agent itself remembers: it decides what it allows from then on. */
+export function rememberedOptions({ agent, command, options, subject }: Approval): string[] {
+  if (subject === 'trust' || command?.program !== undefined) return [];
+  return options.filter(({ kind }) => kind === 'allow_always').map(({ name }) => `${plain(agent)} remembers “${plain(name)}”.`);
 }
 
 /** The option that denies, preferably only once. */
@@ -31,10 +39,11 @@ export function outcomeWords(approval: Approval): string {
       const option = approval.options.find(({ id }) => id === approval.optionId);
       const card = workCard(approval);
       if (card !== null && option !== undefined) return `${option.name}, chosen on ${approval.by || 'another device'}`;
-      const done = option === undefined ? 'Answered' : allows(option) ? 'Approved' : 'Denied';
-      const always = option?.kind.endsWith('always') === true ? `, “${option.name}”` : '';
+      const done = option === undefined || option.kind === 'other' ? 'Answered' : allows(option) ? 'Approved' : 'Denied';
+      const isOne = option !== undefined && option.kind.endsWith('once') && approval.options.filter(({ kind }) => kind === option.kind).length === 1;
+      const name = option === undefined || isOne ? '' : `, “${option.name}”`;
       const message = approval.message === undefined ? '' : `: “${approval.message}”`;
-      return `${done} on ${approval.by || 'another device'}${always}${message}`;
+      return `${done} on ${approval.by || 'another device'}${name}${message}`;
     }
     case 'expired':
       return 'Not answered before the turn ended.';

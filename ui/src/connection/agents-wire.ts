@@ -1,7 +1,7 @@
 /** Wire types for agents, routing decisions and approvals. */
 
-/** The protocol's option kinds. Ids mean different things to different agents. */
-export type OptionKind = 'allow_once' | 'allow_always' | 'reject_once' | 'reject_always';
+/** The protocol's option kinds, and `other` for one that it does not have. Ids mean different things to different agents. */
+export type OptionKind = 'allow_once' | 'allow_always' | 'reject_once' | 'reject_always' | 'other';
 
 export interface ApprovalOption {
   id: string;
@@ -117,6 +117,8 @@ export interface AgentCard {
   local: boolean;
   /** Added by the user. */
   custom: boolean;
+  /** No setting is known that makes it ask before it acts. */
+  decidesWhatItAsks: boolean;
   /** How prompts reach it: `acp`, `cli` or `openai`. */
   transport: string | null;
   program: string | null;

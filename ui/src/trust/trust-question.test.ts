@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Approval } from '../connection/agents-wire';
-import { awaited, isAnsweredHere, trustOutcome, trustQuestion, trustTitle, waitingWords } from './trust-question';
+import { awaited, byItself, isAnsweredHere, trustOutcome, trustQuestion, trustTitle, waitingWords } from './trust-question';
 
 const QUESTION = { workspace: '/w/app', agent: 'Codex', again: false, files: [], complete: true };
 const approval = (of: object): Approval => ({
@@ -18,6 +18,12 @@ const approval = (of: object): Approval => ({
   subject: 'trust',
   rawInput: QUESTION,
   ...of,
+});
+
+test('the question says what the agent does by itself', () => {
+  expect(byItself(QUESTION)).toEqual([]);
+  expect(byItself({ ...QUESTION, decidesWhatItAsks: true, deletes: 1 })).toEqual(['Codex decides itself what it asks before it acts.', 'Codex deletes 1 session the next time it runs.']);
+  expect(byItself({ ...QUESTION, deletes: 12 })).toEqual(['Codex deletes 12 sessions the next time it runs.']);
 });
 
 const action = structuredClone(approval({}));

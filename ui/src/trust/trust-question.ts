@@ -2,6 +2,7 @@ import type { Approval } from '../connection/agents-wire';
 import type { Access } from '../connection/devices-wire';
 import { plain } from '../kit/plain';
 import { baseName } from '../words/paths';
+import { plural } from '../words/plural';
 
 /** A file, or a folder of files, that agents read in the folder where they start. */
 export interface AgentFile {
@@ -21,6 +22,10 @@ export interface TrustQuestion {
   program?: string;
   /** The folder was trusted before, and some of its files have changed. */
   again: boolean;
+  /** The agent decides itself what it asks; trusting the folder lets it start there. */
+  decidesWhatItAsks?: boolean;
+  /** Sessions of its own that the agent deletes at its next start. */
+  deletes?: number;
   files: AgentFile[];
   /** All settings were read and can be shown in full. If false, the folder cannot be trusted. */
   complete: boolean;
@@ -35,6 +40,13 @@ export function trustQuestion({ subject, rawInput }: Approval): TrustQuestion | 
 
 /** `Trust “app”?` */
 export const trustTitle = ({ workspace }: TrustQuestion): string => `Trust “${plain(baseName(workspace))}”?`;
+
+/** What the agent does by itself, a sentence each. */
+export function byItself({ agent, decidesWhatItAsks = false, deletes = 0 }: TrustQuestion): string[] {
+  const asks = decidesWhatItAsks ? [`${plain(agent)} decides itself what it asks before it acts.`] : [];
+  const sweeps = deletes > 0 ? [`${plain(agent)} deletes ${plural(deletes, 'session')} the next time it runs.`] : [];
+  return [...asks, ...sweeps];
+}
 
 /** `Trusted on Desktop` */
 export function trustOutcome({ optionId, by }: Approval): string {

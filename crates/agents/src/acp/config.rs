@@ -1,5 +1,6 @@
 //! Configuration of an agent, known before it is started.
 
+use crate::{asking::AskingLevel, retention::Retention};
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 /// Configuration of an [`AcpAgent`](super::AcpAgent).
@@ -15,8 +16,38 @@ pub struct AcpAgentConfig {
     pub command: Arc<dyn Fn() -> AcpCommand + Send + Sync>,
     /// The command to log in with, such as `codex login`.
     pub login: Option<String>,
+    /// How it is made to ask before it acts.
+    pub asks: AskingLevel,
+    /// It deletes its own sessions some time after they were used.
+    pub retention: Option<Retention>,
+    /// Offers it to read files through us. It must survive an error.
+    pub reads_files_here: bool,
+    /// Its sessions survive `session/load`.
+    pub loads: bool,
     /// Timeouts.
     pub timeouts: AcpTimeouts,
+}
+
+impl AcpAgentConfig {
+    /// An agent of which nothing else is known.
+    pub fn new(
+        id: impl Into<String>,
+        name: impl Into<String>,
+        command: Arc<dyn Fn() -> AcpCommand + Send + Sync>,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            name: name.into(),
+            local: false,
+            command,
+            login: None,
+            asks: AskingLevel::ItsOwn,
+            retention: None,
+            reads_files_here: true,
+            loads: true,
+            timeouts: AcpTimeouts::default(),
+        }
+    }
 }
 
 impl fmt::Debug for AcpAgentConfig {

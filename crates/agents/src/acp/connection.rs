@@ -2,7 +2,7 @@
 
 use super::{
     config::AcpCommand,
-    frame::{self, Incoming, RpcError},
+    frame::{self, Incoming, RpcError, SPREAD_MESSAGE, Spread},
 };
 use crate::limits::{ACP_BAD_LINES, ACP_ERRORS, ACP_LINES_AHEAD, ACP_LINGER, ACP_UNREAD, LINE};
 use crate::process::{Collected, Group, Groups, Line, Pipe, exit_in_words, filtered, read_lines};
@@ -44,6 +44,7 @@ pub(super) struct Connection {
 pub(super) struct Lines {
     lines: mpsc::Receiver<Line>,
     bad_in_a_row: u64,
+    spread: Spread,
 }
 
 #[derive(Debug)]
@@ -99,7 +100,7 @@ impl Connection {
             stop_reason: Mutex::default(),
             passed_over: AtomicU64::new(0),
         };
-        Ok((Arc::new(connection), Lines { lines, bad_in_a_row: 0 }))
+        Ok((Arc::new(connection), Lines { lines, bad_in_a_row: 0, spread: Spread::default() }))
     }
 
     /// Sends a request without waiting; returns its id.
@@ -164,6 +165,10 @@ impl Connection {
                 }
                 None => {
                     lines.bad_in_a_row += 1;
+                    if lines.spread.completes(&line) {
+                        self.stop(format!("{} {SPREAD_MESSAGE}", self.name));
+                        return Next::End;
+                    }
                     if !line.iter().all(u8::is_ascii_whitespace) {
                         self.pass_over("a line that is not a message");
                     }

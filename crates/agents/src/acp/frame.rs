@@ -1,10 +1,11 @@
 //! JSON-RPC messages of an agent.
 
+use crate::limits::SPREAD;
 use openagents_core::text::clip_bytes;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Incoming {
+pub(crate) enum Incoming {
     /// Expects a response.
     Request {
         /// Any value; sent back unchanged.
@@ -19,14 +20,17 @@ pub(super) enum Incoming {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct RpcError {
-    pub(super) code: i64,
-    pub(super) message: String,
-    pub(super) data: Value,
+pub(crate) struct RpcError {
+    pub(crate) code: i64,
+    pub(crate) message: String,
+    pub(crate) data: Value,
 }
 
 /// The protocol's code for "log in first".
 const AUTHENTICATION_REQUIRED: i64 = -32000;
+
+/// The message that belongs to it, which says nothing more.
+const AUTHENTICATION_WORDS: &str = "authentication required";
 
 impl RpcError {
     pub(super) fn new(code: i64, message: impl Into<String>) -> Self {
@@ -47,12 +51,21 @@ impl RpcError {
     }
 
     pub(super) fn wants_login(&self) -> bool {
-        let words = self.message.to_ascii_lowercase();
-        self.code == AUTHENTICATION_REQUIRED && words.contains("auth")
+        self.code == AUTHENTICATION_REQUIRED
+    }
+
+    /// `advice`, which says how to log in, and what the agent says beside the usual words.
+    pub(super) fn login_sentence(&self, advice: &str) -> String {
+        match self.sentence() {
+            said if said.trim_end_matches('.').eq_ignore_ascii_case(AUTHENTICATION_WORDS) => {
+                advice.to_owned()
+            }
+            said => format!("{advice}. It says: {said}"),
+        }
     }
 
     /// The message, followed by the details if they add something.
-    pub(super) fn sentence(&self) -> String {
+    pub(crate) fn sentence(&self) -> String {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let details = text(&self.data)
             .or_else(|| ["details", "message"].iter().find_map(|key| text(&self.data[*key])))
@@ -65,9 +78,13 @@ impl RpcError {
     }
 }
 
-/// Parses a line; `None` if it is not a message.
-pub(super) fn parse(line: &[u8]) -> Option<Incoming> {
+/// Parses a line; `None` if it is not a message. Agents print other lines too: banners, and log lines in JSON, which may
+/// have the id of a request.
+pub(crate) fn parse(line: &[u8]) -> Option<Incoming> {
     let Ok(Value::Object(mut frame)) = serde_json::from_slice(line) else { return None };
+    if !is_marked(&frame) {
+        return None;
+    }
     let id = frame.remove("id");
     let params = frame.remove("params").unwrap_or(Value::Null);
     match (frame.remove("method"), id) {
@@ -75,7 +92,7 @@ pub(super) fn parse(line: &[u8]) -> Option<Incoming> {
         (Some(Value::String(method)), None) => Some(Incoming::Notification { method, params }),
         (None, Some(id)) => {
             let result = match (frame.remove("error"), frame.remove("result")) {
-                // Some agents omit an empty result.
+                (None, None) => return None,
                 (None | Some(Value::Null), result) => Ok(result.unwrap_or_default()),
                 (Some(error), _) => Err(RpcError {
                     code: error["code"].as_i64().unwrap_or_default(),
@@ -89,8 +106,63 @@ pub(super) fn parse(line: &[u8]) -> Option<Incoming> {
     }
 }
 
+/// Returns whether an object is marked as JSON-RPC 2.0. Without the mark, which some agents omit, it may have no members
+/// beside those of a message.
+fn is_marked(frame: &Map<String, Value>) -> bool {
+    match frame.get("jsonrpc") {
+        Some(version) => version == "2.0",
+        None => frame.keys().all(|key| MEMBERS.contains(&key.as_str())),
+    }
+}
+
+/// Members of a message, beside its mark.
+const MEMBERS: [&str; 5] = ["id", "method", "params", "result", "error"];
+
+/// Recognises messages that an agent spreads over several lines: ACP has one message per line.
+#[derive(Debug, Default)]
+pub(crate) struct Spread {
+    /// The lines since one that opens an object.
+    lines: Vec<u8>,
+}
+
+impl Spread {
+    /// Adds a line that is not a message. Returns whether it completes one.
+    pub(crate) fn completes(&mut self, line: &[u8]) -> bool {
+        let line = line.trim_ascii();
+        if self.lines.is_empty() && line.first() != Some(&b'{') {
+            return false;
+        }
+        self.lines.extend_from_slice(line);
+        self.lines.push(b'\n');
+        if self.lines.len() > SPREAD {
+            self.lines.clear();
+        }
+        // Only the end of an object is worth parsing.
+        if line.last() != Some(&b'}') {
+            return false;
+        }
+        match serde_json::from_slice::<Value>(&self.lines) {
+            Ok(_) => {
+                let is_message = parse(&self.lines).is_some();
+                self.lines.clear();
+                is_message
+            }
+            Err(error) => {
+                if !error.is_eof() {
+                    self.lines.clear();
+                }
+                false
+            }
+        }
+    }
+}
+
+/// The reason an agent with such messages is refused.
+pub(crate) const SPREAD_MESSAGE: &str =
+    "sends messages of several lines, and ACP wants each in one line; report this to its developers";
+
 /// Returns the number of one of our requests; some agents send it back as text.
-pub(super) fn number(id: &Value) -> Option<u64> {
+pub(crate) fn number(id: &Value) -> Option<u64> {
     id.as_u64().or_else(|| id.as_str()?.parse().ok())
 }
 
@@ -122,13 +194,27 @@ mod tests {
     #[test]
     fn messages_and_other_lines() {
         let error = RpcError { code: -1, message: "no".to_owned(), data: json!("why") };
-        let rows: [(&str, Option<Incoming>); 12] = [
+        let rows: [(&str, Option<Incoming>); 20] = [
             ("", None),
             ("{", None),
             ("[]", None),
             ("{}", None),
             (r#"{"method":7,"id":1}"#, None),
-            (r#"{"id":1}"#, Some(Incoming::Response { id: json!(1), result: Ok(Value::Null) })),
+            (r#"{"id":1}"#, None),
+            (r#"{"jsonrpc":"2.0","id":1}"#, None),
+            (r#"{"level":"info","id":1,"msg":"a log line with the id of a request"}"#, None),
+            (r#"{"level":"info","id":1,"result":"ok"}"#, None),
+            (r#"{"level":"error","id":1,"error":{"code":7}}"#, None),
+            (r#"{"level":"info","id":1,"method":"GET"}"#, None),
+            (r#"{"jsonrpc":"1.0","id":1,"result":2}"#, None),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"result":2,"_meta":{}}"#,
+                Some(Incoming::Response { id: json!(1), result: Ok(json!(2)) }),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"result":2}"#,
+                Some(Incoming::Response { id: json!(1), result: Ok(json!(2)) }),
+            ),
             (r#"{"id":1,"error":null}"#, Some(Incoming::Response { id: json!(1), result: Ok(Value::Null) })),
             (
                 r#"{"method":"a"}"#,
@@ -155,5 +241,34 @@ mod tests {
         assert_eq!(ids.map(|id| number(&id)), [Some(7), Some(7), None, None, None]);
         assert_eq!(error.sentence(), "no: why");
         assert_eq!(parse("[".repeat(100_000).as_bytes()), None);
+    }
+
+    /// Returns the number of the line that completes a message, from 1.
+    fn completed(text: &str) -> Option<usize> {
+        let mut spread = Spread::default();
+        text.lines().position(|line| spread.completes(line.as_bytes())).map(|at| at + 1)
+    }
+
+    #[test]
+    fn messages_of_several_lines_are_recognised() {
+        let message = json!({"jsonrpc": "2.0", "id": 0, "result": {"a": {"b": []}}});
+        let settings = json!({"level": "info", "id": 0, "paths": {"home": "/h"}});
+        let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap();
+        assert_eq!(completed(&pretty(&message)), Some(9));
+        assert_eq!(completed(&pretty(&message).replace('\n', "\r\n")), Some(9));
+        assert_eq!(completed(&pretty(&settings)), None);
+        assert_eq!(completed(&format!("Welcome\n{}\n{}", pretty(&settings), pretty(&message))), Some(17));
+        assert_eq!(completed(&format!("{{ is not JSON }}\n{}", pretty(&message))), Some(10));
+        assert_eq!(completed(&format!("{{\n{}", "x\n".repeat(SPREAD))), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_lines_are_read_without_a_panic(lines in proptest::collection::vec(".*", 0..20)) {
+            let mut spread = Spread::default();
+            for line in lines {
+                let _ = (parse(line.as_bytes()), spread.completes(line.as_bytes()));
+            }
+        }
     }
 }

@@ -6,7 +6,7 @@ use agent_client_protocol_schema::v1 as wire;
 use openagents_core::update::{EntryStatus, Location, ToolCallDetails, ToolContent, ToolKind};
 use std::time::Instant;
 
-pub(super) fn announced(call: wire::ToolCall) -> CallNews {
+fn announced(call: wire::ToolCall) -> CallNews {
     CallNews {
         id: call.tool_call_id.to_string(),
         name: call.name,
@@ -131,15 +131,27 @@ fn kind(kind: wire::ToolKind) -> ToolKind {
     }
 }
 
+/// Shows an update in the timeline, if it has a place there.
+pub(super) fn show(timeline: &mut Timeline, now: Instant, update: wire::SessionUpdate) {
+    match update {
+        wire::SessionUpdate::AgentMessageChunk(chunk) => say(timeline, now, Role::Message, &chunk),
+        wire::SessionUpdate::AgentThoughtChunk(chunk) => say(timeline, now, Role::Thought, &chunk),
+        wire::SessionUpdate::ToolCall(call) => drop(timeline.call(now, announced(call), true)),
+        wire::SessionUpdate::ToolCallUpdate(update) => drop(timeline.call(now, news(update), false)),
+        wire::SessionUpdate::Plan(plan) => timeline.plan(now, steps(plan)),
+        _ => {}
+    }
+}
+
 /// Adds a piece of text to the timeline.
-pub(super) fn say(timeline: &mut Timeline, now: Instant, role: Role, chunk: &wire::ContentChunk) {
+fn say(timeline: &mut Timeline, now: Instant, role: Role, chunk: &wire::ContentChunk) {
     if let Some(text) = text(&chunk.content) {
         timeline.text(now, role, &text, chunk.message_id.as_ref().map(ToString::to_string));
     }
 }
 
 /// The steps of a plan with their statuses.
-pub(super) fn steps(plan: wire::Plan) -> impl Iterator<Item = (String, EntryStatus)> {
+fn steps(plan: wire::Plan) -> impl Iterator<Item = (String, EntryStatus)> {
     plan.entries.into_iter().map(|entry| {
         let status = match entry.status {
             wire::PlanEntryStatus::InProgress => EntryStatus::InProgress,

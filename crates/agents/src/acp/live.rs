@@ -10,14 +10,13 @@ use super::{
     terminals::Terminals,
 };
 use crate::{
-    limits::{ACP_TICK, FAMILY_CHECK, QUEUED_FILES},
-    output::Role,
+    limits::{ACP_TICK, EARLY_UPDATES, FAMILY_CHECK, QUEUED_FILES},
     process::{Groups, is_for_commands},
 };
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
     CancellationToken,
-    agent::{AgentEvent, AgentHost, CANCELLED, PromptOutcome},
+    agent::{AgentEvent, AgentHost, CANCELLED, PromptOutcome, lowering_command},
     update::RunState,
 };
 use parking_lot::Mutex;
@@ -38,12 +37,24 @@ use std::{
 /// The reason shown on a call that is still open when its turn ends.
 const UNFINISHED: &str = "no end was reported";
 
+/// The final message of a turn in which the agent did nothing that is shown.
+const NO_OUTPUT: &str = "Done, no output.";
+
 /// A timeout that has passed.
 enum Due {
     /// The agent has not reacted to a cancel.
     Cancel,
     /// It has had nothing to do for long.
     Rest,
+}
+
+/// A prompt, as it is sent.
+pub(super) struct Prompt<'a> {
+    pub(super) text: &'a str,
+    /// What was said before, for a session that does not know it.
+    pub(super) brief: Option<&'a str>,
+    /// A command in it may change what the agent asks.
+    pub(super) may_lower: bool,
 }
 
 #[derive(Debug)]
@@ -197,9 +208,13 @@ impl Live {
 
     fn answered(&self, id: &Value, result: Result<Value, RpcError>) {
         let number = frame::number(id);
-        let is_prompt = self.stage(|stage, now| {
+        let is_handled = self.stage(|stage, now| {
             if number.is_some() && stage.opened_by == number {
-                (stage.opened_by, stage.opening, stage.idle_since) = (None, false, now);
+                (stage.opened_by, stage.opening, stage.replaying) = (None, false, false);
+                stage.idle_since = now;
+            }
+            if number.is_some_and(|number| self.is_set_back(stage, now, number, &result)) {
+                return true;
             }
             if number.is_none() || stage.prompt != number {
                 return false;
@@ -216,7 +231,7 @@ impl Live {
             }
             true
         });
-        if !is_prompt {
+        if !is_handled {
             self.connection.resolve(id, result);
         }
     }
@@ -228,8 +243,11 @@ impl Live {
         let reason = match result {
             Ok(answer) => answer["stopReason"].as_str().unwrap_or("end_turn"),
             Err(error) => {
-                let why = error.sentence();
-                return stage.end(now, RunState::Failed, UNFINISHED, &format!("❌ {name}: {why}"), false);
+                let why = match error.wants_login() {
+                    true => error.login_sentence(&stage.login),
+                    false => format!("{name}: {}", error.sentence()),
+                };
+                return stage.end(now, RunState::Failed, UNFINISHED, &format!("❌ {why}"), false);
             }
         };
         let unfinished = if refused && reason == "cancelled" { "it was not allowed" } else { UNFINISHED };
@@ -247,10 +265,8 @@ impl Live {
                 let text = format!("The answer was cut off: {name} reached its limit of steps in one turn.");
                 (RunState::Complete, text, true)
             }
-            _ if !stage.timeline.has_told() => {
-                let text = format!("❌ {name} ended without an answer; rephrase the prompt and try again");
-                (RunState::Failed, text, false)
-            }
+            // Commands of agents, `/compact`, answer nothing.
+            _ if !stage.timeline.has_told() => (RunState::Complete, NO_OUTPUT.to_owned(), false),
             _ => (RunState::Complete, String::new(), false),
         };
         stage.end(now, state, unfinished, &text, cut_off);
@@ -258,36 +274,23 @@ impl Live {
 
     fn updated(&self, mut params: Value) {
         let update = params.get_mut("update").map(Value::take).unwrap_or_default();
-        let parsed = serde_json::from_value::<wire::SessionUpdate>(update);
-        let Ok(update) = parsed else {
-            tracing::debug!(agent = self.name, "skipped an unknown update");
-            return;
-        };
         self.stage(|stage, now| {
             let theirs = params["sessionId"].as_str();
             // Ignores sessions of the agent's own helpers.
             if theirs.is_some() && stage.session.is_some() && theirs != stage.session.as_deref() {
                 return;
             }
-            if stage.opening {
+            self.watch_level(stage, now, &update);
+            let Ok(update) = serde_json::from_value::<wire::SessionUpdate>(update) else {
+                tracing::debug!(agent = self.name, "skipped an unknown update");
                 return;
-            }
-            let timeline = &mut stage.timeline;
-            match update {
-                wire::SessionUpdate::AgentMessageChunk(chunk) => {
-                    from_wire::say(timeline, now, Role::Message, &chunk)
-                }
-                wire::SessionUpdate::AgentThoughtChunk(chunk) => {
-                    from_wire::say(timeline, now, Role::Thought, &chunk)
-                }
-                wire::SessionUpdate::ToolCall(call) => {
-                    timeline.call(now, from_wire::announced(call), true);
-                }
-                wire::SessionUpdate::ToolCallUpdate(update) => {
-                    timeline.call(now, from_wire::news(update), false);
-                }
-                wire::SessionUpdate::Plan(plan) => timeline.plan(now, from_wire::steps(plan)),
-                _ => {}
+            };
+            let is_past = stage.replaying;
+            match &mut stage.early {
+                _ if is_past => {}
+                Some(early) if early.len() < EARLY_UPDATES => early.push(update),
+                Some(_) => {}
+                None => from_wire::show(&mut stage.timeline, now, update),
             }
         });
     }
@@ -296,7 +299,7 @@ impl Live {
     pub(super) fn begin(
         &self,
         session: &str,
-        text: &str,
+        prompt: &Prompt<'_>,
         host: Arc<dyn AgentHost>,
         access: Arc<Access>,
     ) -> Option<mpsc::Receiver<PromptOutcome>> {
@@ -309,9 +312,15 @@ impl Live {
             stage.idle_since = now;
             stage.host = Host(Some(host));
             stage.timeline.begin_turn(now);
+            for update in stage.early.take().unwrap_or_default() {
+                from_wire::show(&mut stage.timeline, now, update);
+            }
+            stage.timeline.begin_answer(now);
             let asks = CancellationToken::new();
+            stage.may_lower = prompt.may_lower && lowering_command(prompt.text).is_some();
             stage.turn = Some(Turn { asks, access, done, refused: false, message: String::new() });
-            stage.prompt = Some(self.send_prompt(session, text));
+            let text = prompt.brief.map(|brief| format!("{brief}{}", prompt.text));
+            stage.prompt = Some(self.send_prompt(session, text.as_deref().unwrap_or(prompt.text)));
             Some(outcome)
         })
     }

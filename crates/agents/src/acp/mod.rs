@@ -12,8 +12,10 @@ mod files;
 mod frame;
 mod from_wire;
 mod frozen;
+mod level;
 mod live;
 mod opening;
+mod options;
 #[cfg(test)]
 mod output_tests;
 mod repeatable;
@@ -22,30 +24,36 @@ mod requests;
 mod stage;
 mod terminals;
 
+pub use crate::{
+    asking::{AskingLevel, LevelSetting},
+    retention::Retention,
+};
 pub use config::{AcpAgentConfig, AcpCommand, AcpTimeouts};
+pub(crate) use frame::{Incoming, SPREAD_MESSAGE, Spread, number, parse};
 
 use crate::limits::{ACP_CANCEL_CHECK, ACP_STARTS};
 use crate::process::Groups;
+use crate::retention::{self, Place};
 use files::Access;
-use live::Live;
+use live::{Live, Prompt};
 use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, AgentHost, AgentProvider, AgentRequest, CANCELLED, PromptOutcome, end_turn},
     model::{Activity, Availability},
-    update::RunState,
+    update::{AgentMessage, RunState, SessionUpdate, new_id},
     workspace::Workspace,
 };
-use opening::{Opening, Stop};
+use opening::{Opened, Opening, Stop};
 use parking_lot::Mutex;
 use std::{
     collections::HashMap,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
         mpsc,
     },
-    time::Instant,
+    time::{Instant, SystemTime},
 };
 
 /// Any ACP agent as a provider.
@@ -112,9 +120,12 @@ impl AcpAgent {
             if cancel.is_cancelled() {
                 return Err(Stop::Cancelled);
             }
-            let (live, session) = self.ready(&slot, request, &access, host, cancel)?;
+            let (live, Opened { session, lost }) = self.ready(&slot, request, &access, host, cancel)?;
             host.emit(AgentEvent::Activity(None));
-            if let Some(outcome) = live.begin(&session, &request.text, host.clone(), access.clone()) {
+            let brief = lost.and_then(|why| self.brief(host, &why));
+            let prompt =
+                Prompt { text: &request.text, brief: brief.as_deref(), may_lower: request.may_lower };
+            if let Some(outcome) = live.begin(&session, &prompt, host.clone(), access.clone()) {
                 break (live, session, outcome);
             }
             starts += 1;
@@ -144,7 +155,7 @@ impl AcpAgent {
         access: &Access,
         host: &Arc<dyn AgentHost>,
         cancel: &CancellationToken,
-    ) -> Result<(Arc<Live>, String), Stop> {
+    ) -> Result<(Arc<Live>, Opened), Stop> {
         let root = access.workspace.root();
         let known = slot.session.lock().clone();
         if let (Some(live), Some(session)) = (slot.live.lock().clone(), known.clone()) {
@@ -159,7 +170,7 @@ impl AcpAgent {
                 pause(cancel)?;
             }
             if !live.is_gone() {
-                return Ok((live, session));
+                return Ok((live, Opened { session, lost: None }));
             }
         }
         let is_closed = || self.closed.load(Ordering::SeqCst) || slot.closed.load(Ordering::SeqCst);
@@ -168,6 +179,7 @@ impl AcpAgent {
         }
         let timeouts = self.config.timeouts;
         let command = (self.config.command)();
+        self.warn_of_deletions(&command, root, host);
         let started = Live::start(&self.config.name, &command, root, timeouts, &self.groups);
         let live = started.map_err(|error| {
             let (name, program) = (&self.config.name, command.program.display());
@@ -182,13 +194,49 @@ impl AcpAgent {
         let deadline = Instant::now() + timeouts.start;
         let opening = Opening { config: &self.config, live: &live, host: host.as_ref(), cancel, deadline };
         let opened = opening.open(known.or_else(|| request.resume.clone()));
-        let session = opened.inspect_err(|_| {
+        let opened = opened.inspect_err(|_| {
             live.connection.stop(self.closed_reason());
             slot.live.lock().take();
         })?;
-        *slot.session.lock() = Some(session.clone());
-        Ok((live, session))
+        *slot.session.lock() = Some(opened.session.clone());
+        Ok((live, opened))
     }
+}
+
+impl AcpAgent {
+    /// Notes before the start that the agent will delete sessions of its own.
+    fn warn_of_deletions(&self, command: &AcpCommand, root: &Path, host: &Arc<dyn AgentHost>) {
+        if let Some(text) = retention::note(&self.config.name, self.deletes(command, root)) {
+            note(host, text);
+        }
+    }
+
+    fn deletes(&self, command: &AcpCommand, workspace: &Path) -> usize {
+        let variable =
+            |name: &str| command.added.get(name).or_else(|| command.environment.get(name)).cloned();
+        let place = Place { variable: &variable, workspace, now: SystemTime::now() };
+        self.config.retention.map_or(0, |retention| retention.due(&place))
+    }
+
+    /// Notes that the agent has no session of what was said before, and returns what it has to know of it.
+    fn brief(&self, host: &Arc<dyn AgentHost>, why: &str) -> Option<String> {
+        let (name, brief) = (&self.config.name, host.brief());
+        let how = match brief {
+            Some(_) => "with a summary of this one",
+            None => "and does not know what was said before",
+        };
+        note(host, format!("*{name} starts a new session {how}: {why}.*"));
+        brief
+    }
+}
+
+/// Adds a note of ours to the session.
+fn note(host: &Arc<dyn AgentHost>, text: String) {
+    host.emit(AgentEvent::Update(SessionUpdate::AgentMessage(AgentMessage {
+        text,
+        message_id: Some(new_id()),
+        ..AgentMessage::default()
+    })));
 }
 
 fn pause(cancel: &CancellationToken) -> Result<(), Stop> {
@@ -207,6 +255,14 @@ impl AgentProvider for AcpAgent {
 
     fn is_local(&self) -> bool {
         self.config.local
+    }
+
+    fn decides_what_it_asks(&self) -> bool {
+        self.config.asks == AskingLevel::ItsOwn
+    }
+
+    fn deletes_next(&self, workspace: &Path, _cancel: &CancellationToken) -> usize {
+        self.deletes(&(self.config.command)(), workspace)
     }
 
     fn program(&self, _cancel: &CancellationToken) -> Option<PathBuf> {

@@ -1,13 +1,15 @@
 //! Opens a session: `initialize`, then `session/resume`, `session/load` or `session/new`.
 
 use super::{config::AcpAgentConfig, connection::Reply, frame::RpcError, live::Live};
-use crate::limits::ACP_CANCEL_CHECK;
+use crate::{
+    asking::{AskingLevel, LevelSetting, Report, Watch},
+    limits::ACP_CANCEL_CHECK,
+};
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, AgentHost},
     model::Activity,
-    update::{AgentMessage, SessionUpdate, new_id},
 };
 use serde_json::{Value, json};
 use std::{
@@ -31,52 +33,129 @@ pub(super) struct Opening<'a> {
     pub(super) deadline: Instant,
 }
 
+/// An open session.
+pub(super) struct Opened {
+    /// The agent's own id of it.
+    pub(super) session: String,
+    /// Why it does not know what was said before; `None` if it does, or if nothing was.
+    pub(super) lost: Option<String>,
+}
+
 impl Opening<'_> {
-    /// Returns the agent's own id of the session. `known` is the id of an earlier one.
-    pub(super) fn open(&self, known: Option<String>) -> Result<String, Stop> {
+    /// Opens a session in which the agent asks before it acts. `known` is the agent's own id of an earlier one.
+    pub(super) fn open(&self, known: Option<String>) -> Result<Opened, Stop> {
         self.progress(0.0);
         let answer = self.initialize()?;
+        self.live.stage(|stage, _| stage.login = self.login(&answer));
         self.progress(0.5);
-        let capabilities = &answer.agent_capabilities;
-        let way_back = match known {
-            Some(id) if capabilities.session_capabilities.resume.is_some() => Some(("session/resume", id)),
-            Some(id) if capabilities.load_session => Some(("session/load", id)),
-            Some(_) => {
-                self.note("it keeps no sessions");
-                None
-            }
-            None => None,
-        };
-        if let Some((method, id)) = way_back {
-            let mut params = self.place();
-            params["sessionId"] = id.clone().into();
-            self.live.stage(|stage, _| stage.session = Some(id.clone()));
-            match self.session(method, &params)? {
-                Ok(_) => return Ok(id),
-                Err(error) if error.wants_login() => return Err(self.login(&answer)),
-                Err(error) => self.note(&error.sentence()),
+        let mut lost = None;
+        if let Some(id) = known {
+            match self.come_back(&answer, &id)? {
+                Ok(said) => {
+                    self.set_level(&id, &said)?;
+                    return Ok(Opened { session: id, lost });
+                }
+                Err(why) => lost = Some(why),
             }
         }
         self.live.stage(|stage, _| (stage.session, stage.opening) = (None, true));
-        let opened = match self.session("session/new", &self.place())? {
+        let opened = match self.session("session/new", &self.place(), false)? {
             Ok(opened) => opened,
-            Err(error) if error.wants_login() => return Err(self.login(&answer)),
             Err(error) => return Err(self.refused("session/new", &error)),
         };
-        let Some(id) = opened["sessionId"].as_str().filter(|id| !id.is_empty()) else {
+        let Some(id) = opened["sessionId"].as_str().filter(|id| !id.is_empty()).map(str::to_owned) else {
             let name = &self.config.name;
             return Err(Stop::Failed(format!("{name} answered session/new without a session; update it")));
         };
+        self.live.stage(|stage, _| stage.session = Some(id.clone()));
+        self.host.remember(&id);
+        self.set_level(&id, &opened)?;
+        Ok(Opened { session: id, lost })
+    }
+
+    /// Opens an earlier session. Returns the agent's answer, or the reason why it cannot.
+    fn come_back(&self, answer: &wire::InitializeResponse, id: &str) -> Result<Result<Value, String>, Stop> {
+        let capabilities = &answer.agent_capabilities;
+        let method = match capabilities.session_capabilities.resume {
+            Some(_) => "session/resume",
+            None if !capabilities.load_session => return Ok(Err("it keeps no sessions".to_owned())),
+            None if !self.config.loads => {
+                return Ok(Err("it can't open a session again without losing it".to_owned()));
+            }
+            None => "session/load",
+        };
+        let mut params = self.place();
+        params["sessionId"] = id.into();
         self.live.stage(|stage, _| stage.session = Some(id.to_owned()));
-        self.host.remember(id);
-        Ok(id.to_owned())
+        match self.session(method, &params, true)? {
+            Ok(said) => Ok(Ok(said)),
+            Err(error) if error.wants_login() => Err(self.refused(method, &error)),
+            Err(error) => Ok(Err(error.sentence())),
+        }
+    }
+
+    /// Sets what the agent asks, where it does not say that it asks already. `opened` is its answer to the request that opened
+    /// the session. Fails if it does not ask then: no prompt may follow.
+    fn set_level(&self, session: &str, opened: &Value) -> Result<(), Stop> {
+        let AskingLevel::Settings(settings) = self.config.asks else { return Ok(()) };
+        let (mut watched, mut newest) = (Vec::new(), None::<Value>);
+        for setting in settings {
+            let report = newest.as_ref().and_then(|newest| setting.report(newest));
+            let mut report = report.or_else(|| setting.report(opened));
+            let is_offered = report.as_ref().map_or(setting.is_always_offered, |it| it.offers(setting.asks));
+            let is_set =
+                report.as_ref().is_some_and(|report| report.current.as_deref() == Some(setting.asks));
+            if !is_set && !is_offered && setting.is_always_offered {
+                return Err(self.would_not_ask(setting, report.as_ref(), "it does not offer that"));
+            }
+            if !is_set && is_offered {
+                let (method, params) = setting.set(session, report.as_ref(), setting.asks);
+                let (_, reply) = self.live.connection.call(method, &params);
+                let answer = match self.wait(method, &reply)? {
+                    Ok(answer) => answer,
+                    Err(error) if error.wants_login() => return Err(self.refused(method, &error)),
+                    Err(error) => {
+                        return Err(self.would_not_ask(setting, report.as_ref(), &error.sentence()));
+                    }
+                };
+                report = Some(match setting.report(&answer).map(|now| now.named_as(report.as_ref())) {
+                    Some(now) if now.current.as_deref() != Some(setting.asks) => {
+                        return Err(self.would_not_ask(setting, Some(&now), "it did not change"));
+                    }
+                    Some(now) => {
+                        newest = Some(answer);
+                        now
+                    }
+                    // An answer without it means that it is set.
+                    None => Report::with(report, setting.asks),
+                });
+            }
+            watched.push((setting, report));
+        }
+        self.live.stage(|stage, _| stage.level = Some(Watch::new(watched)));
+        Ok(())
+    }
+
+    fn would_not_ask(&self, setting: &LevelSetting, report: Option<&Report>, why: &str) -> Stop {
+        let (name, what) = (&self.config.name, setting.word());
+        let named = |value: &str| report.map_or_else(|| value.to_owned(), |report| report.named(value));
+        let (wanted, why) = (named(setting.asks), why.trim_end_matches('.'));
+        let now =
+            report.and_then(|report| report.current.as_deref()).map_or_else(|| "unknown".to_owned(), named);
+        Stop::Failed(format!(
+            "{name} would act without asking, so nothing was sent. Its {what} should be {wanted} and is {now}: {why}. Update \
+             {name}, or set its {what} to {wanted} in its own settings, then send the prompt again."
+        ))
     }
 
     fn initialize(&self) -> Result<wire::InitializeResponse, Stop> {
         let params = json!({
             "protocolVersion": 1,
             "clientInfo": {"name": "openagents", "title": "OpenAgents", "version": env!("CARGO_PKG_VERSION")},
-            "clientCapabilities": {"fs": {"readTextFile": true, "writeTextFile": true}, "terminal": true},
+            "clientCapabilities": {
+                "fs": {"readTextFile": self.config.reads_files_here, "writeTextFile": true},
+                "terminal": true,
+            },
         });
         let (_, reply) = self.live.connection.call("initialize", &params);
         let answer = match self.wait("initialize", &reply)? {
@@ -101,11 +180,11 @@ impl Opening<'_> {
         json!({"cwd": self.live.root, "mcpServers": []})
     }
 
-    /// Requests a session. Updates before the response are history.
-    fn session(&self, method: &str, params: &Value) -> Result<Reply, Stop> {
+    /// Requests a session. Of an earlier one, updates before the response are history.
+    fn session(&self, method: &str, params: &Value, is_earlier: bool) -> Result<Reply, Stop> {
         let reply = self.live.stage(|stage, _| {
             let (id, reply) = self.live.connection.call(method, params);
-            (stage.opening, stage.opened_by) = (true, Some(id));
+            (stage.opening, stage.replaying, stage.opened_by) = (true, is_earlier, Some(id));
             reply
         });
         self.wait(method, &reply)
@@ -136,14 +215,18 @@ impl Opening<'_> {
     }
 
     fn refused(&self, method: &str, error: &RpcError) -> Stop {
+        if error.wants_login() {
+            return Stop::Failed(self.live.stage(|stage, _| error.login_sentence(&stage.login)));
+        }
         let (name, why) = (&self.config.name, error.sentence());
         Stop::Failed(format!("{name} refused {method}: {why}{}", self.live.connection.said_last()))
     }
 
-    fn login(&self, answer: &wire::InitializeResponse) -> Stop {
+    /// Says how to log in.
+    fn login(&self, answer: &wire::InitializeResponse) -> String {
         let name = &self.config.name;
         if let Some(login) = &self.config.login {
-            return Stop::Failed(format!("{name} wants you to log in first: run `{login}` in a terminal"));
+            return format!("{name} wants you to log in first: run `{login}` in a terminal");
         }
         let ways = answer.auth_methods.iter().map(|method| match method.description() {
             Some(description) => format!("{} ({description})", method.name()),
@@ -152,21 +235,10 @@ impl Opening<'_> {
         let ways: Vec<_> = ways.collect();
         let ways =
             if ways.is_empty() { "start it in a terminal once".to_owned() } else { ways.join(", or ") };
-        Stop::Failed(format!("{name} wants you to log in first: {ways}"))
+        format!("{name} wants you to log in first: {ways}")
     }
 
     fn progress(&self, progress: f32) {
         self.host.emit(AgentEvent::Activity(Some(Activity::Loading { progress })));
-    }
-
-    /// Tells the person that the earlier conversation is lost.
-    fn note(&self, why: &str) {
-        let name = &self.config.name;
-        let text = format!("*{name} starts a new session and does not know what was said before: {why}.*");
-        self.host.emit(AgentEvent::Update(SessionUpdate::AgentMessage(AgentMessage {
-            text,
-            message_id: Some(new_id()),
-            ..AgentMessage::default()
-        })));
     }
 }

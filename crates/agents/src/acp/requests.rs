@@ -6,13 +6,11 @@ use super::{
     from_wire,
     frozen::{self, Frozen},
     live::Live,
+    options::{lowers, options},
     reported::reported,
     stage::Stage,
 };
-use crate::{
-    limits::{CALL_PIECES, PENDING_REQUESTS},
-    output::one_line,
-};
+use crate::limits::{CALL_PIECES, PENDING_REQUESTS};
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
     CancellationToken,
@@ -125,7 +123,7 @@ impl Live {
         }
     }
 
-    /// Asks for approval. Returns the chosen option and the person's words for the agent; `None` if there was no answer.
+    /// Asks for approval. Returns the chosen option and the user's words for the agent; `None` if there was no answer.
     fn ask(
         &self,
         context: &ApprovalContext,
@@ -138,7 +136,7 @@ impl Live {
         match context.host.ask(request, &context.until) {
             ApprovalOutcome::Selected { option_id, message } if !context.until.is_cancelled() => {
                 let chosen = options.into_iter().find(|option| option.id == option_id)?;
-                if matches!(chosen.kind, OptionKind::RejectOnce | OptionKind::RejectAlways) {
+                if chosen.kind.denies() {
                     self.stage(|stage, _| {
                         if let Some(turn) = &mut stage.turn {
                             turn.refused = true;
@@ -158,11 +156,7 @@ impl Live {
             Ok(call) => call,
             Err(error) => return self.connection.respond(&id, Err(RpcError::invalid_params(error))),
         };
-        // Options of an unknown kind are dropped, and "always": we could neither enforce nor revoke a rule for what
-        // the agent does itself.
-        let options = params["options"].as_array().into_iter().flatten();
-        let options = options.filter_map(|option| serde_json::from_value(option.clone()).ok()).map(option);
-        let options: Vec<_> = options.filter(|option| option.kind != OptionKind::AllowAlways).collect();
+        let options = options(&params["options"]);
         if options.is_empty() {
             return self.connection.respond(&id, cancelled());
         }
@@ -180,6 +174,7 @@ impl Live {
                 let chosen = approval.and_then(|approval| live.ask(&context, approval));
                 let Some((option, message)) = chosen else { return cancelled() };
                 live.stage(|stage, _| {
+                    stage.may_lower |= lowers(&option);
                     if let (Some(turn), Some(message)) = (&mut stage.turn, message) {
                         turn.message = match turn.message.is_empty() {
                             true => message,
@@ -322,18 +317,4 @@ impl Live {
 fn is_cut(shown: &[ToolContent]) -> bool {
     shown.len() > CALL_PIECES
         || shown.iter().any(|piece| matches!(piece, ToolContent::Diff { truncated: true, .. }))
-}
-
-fn option(option: wire::PermissionOption) -> ApprovalOption {
-    let kind = match option.kind {
-        wire::PermissionOptionKind::AllowOnce => OptionKind::AllowOnce,
-        wire::PermissionOptionKind::AllowAlways => OptionKind::AllowAlways,
-        wire::PermissionOptionKind::RejectAlways => OptionKind::RejectAlways,
-        _ => OptionKind::RejectOnce,
-    };
-    ApprovalOption {
-        id: option.option_id.to_string(),
-        name: one_line(&option.name).unwrap_or_else(|| option.option_id.to_string()),
-        kind,
-    }
 }

@@ -1,13 +1,18 @@
 //! State shared by the thread that reads an agent and the one that waits for the end of its turn.
 
 use super::files::Access;
-use crate::output::Timeline;
+use crate::{
+    asking::{LevelSetting, Watch},
+    output::Timeline,
+};
+use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
     CancellationToken,
     agent::{AgentHost, PromptOutcome},
     update::RunState,
 };
 use std::{
+    collections::HashMap,
     sync::{Arc, mpsc},
     time::Instant,
 };
@@ -19,8 +24,22 @@ pub(super) struct Stage {
     pub(super) turn: Option<Turn>,
     /// The unanswered prompt. Stays set after a cancel, when the turn is already over.
     pub(super) prompt: Option<u64>,
-    /// While a session is opened, updates are not shown: they are its history.
+    /// A session is being opened.
     pub(super) opening: bool,
+    /// The session that is being opened is an earlier one: messages, calls and plans are its history, which is not shown.
+    pub(super) replaying: bool,
+    /// Updates before the first prompt to this process, shown with its answer; `None` from then on.
+    pub(super) early: Option<Vec<wire::SessionUpdate>>,
+    /// What the agent asks, once that is set.
+    pub(super) level: Option<Watch>,
+    /// Since the last prompt, a client has chosen something after which the agent may ask less: a command, or an option.
+    pub(super) may_lower: bool,
+    /// Requests that set a changed level back, by their number.
+    pub(super) setting_back: HashMap<u64, SettingBack>,
+    /// How often that happened in this process.
+    pub(super) set_back: usize,
+    /// The reason shown when the agent wants a login.
+    pub(super) login: String,
     /// The request that opens the session.
     pub(super) opened_by: Option<u64>,
     pub(super) session: Option<String>,
@@ -30,6 +49,15 @@ pub(super) struct Stage {
     pub(super) closed: bool,
     /// Sent after all updates before it.
     pub(super) finished: Option<(mpsc::Sender<PromptOutcome>, PromptOutcome)>,
+}
+
+/// A request that sets a changed level back.
+#[derive(Debug)]
+pub(super) struct SettingBack {
+    pub(super) setting: &'static LevelSetting,
+    pub(super) value: String,
+    /// The reason to stop the agent if it refuses.
+    pub(super) why: String,
 }
 
 /// The host of the last turn, also used for late updates.
@@ -48,7 +76,7 @@ pub(super) struct Turn {
     pub(super) asks: CancellationToken,
     pub(super) access: Arc<Access>,
     pub(super) done: mpsc::Sender<PromptOutcome>,
-    /// A person has rejected something.
+    /// The user has rejected something.
     pub(super) refused: bool,
     /// The message of the denial. The agent gets it as a prompt when it has ended the current one.
     pub(super) message: String,
@@ -62,6 +90,13 @@ impl Stage {
             turn: None,
             prompt: None,
             opening: true,
+            replaying: false,
+            early: Some(Vec::new()),
+            level: None,
+            may_lower: false,
+            setting_back: HashMap::new(),
+            set_back: 0,
+            login: String::new(),
             opened_by: None,
             session: None,
             cancel_deadline: None,

@@ -22,6 +22,7 @@ mod tests;
 use crate::{
     limits::{CANCEL_CHECK, ERRORS, ERRORS_REST, EXIT, LINE, LINES_AHEAD},
     process::{Collected, Group, Groups, Line, exit_in_words, read_lines},
+    retention::{self, Place, Retention},
     shell::Environment,
 };
 use event::Event;
@@ -37,14 +38,14 @@ use recorder::Recorder;
 use std::{
     collections::HashMap,
     io::Write as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{ChildStdin, Command, Stdio},
     sync::{
         Arc,
         mpsc::{Receiver, RecvTimeoutError},
     },
     thread,
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 /// Codex or Claude Code, run through its command line.
@@ -54,6 +55,8 @@ pub(crate) struct CommandLine {
     name: String,
     program: PathBuf,
     environment: Arc<Environment>,
+    /// It deletes its own sessions some time after they were used.
+    retention: Option<Retention>,
     /// Running programs, by our session id.
     running: Mutex<HashMap<String, Arc<Group>>>,
     /// All of its programs, including those whose turn is over.
@@ -67,8 +70,15 @@ enum Stop {
 }
 
 impl CommandLine {
-    pub(crate) fn new(id: String, name: String, program: PathBuf, environment: Arc<Environment>) -> Self {
-        Self { id, name, program, environment, running: Mutex::default(), groups: Groups::default() }
+    pub(crate) fn new(
+        id: String,
+        name: String,
+        program: PathBuf,
+        environment: Arc<Environment>,
+        retention: Option<Retention>,
+    ) -> Self {
+        let (running, groups) = (Mutex::default(), Groups::default());
+        Self { id, name, program, environment, retention, running, groups }
     }
 
     fn command(&self, request: &AgentRequest) -> Command {
@@ -91,6 +101,9 @@ impl CommandLine {
         recorder: &mut Recorder<'_>,
         cancel: &CancellationToken,
     ) -> Result<(), Stop> {
+        if let Some(text) = retention::note(&self.name, self.deletes_next(&request.root, cancel)) {
+            recorder.note(&text);
+        }
         let (group, streams) = self.groups.start(&mut self.command(request)).map_err(|error| {
             let program = self.program.display();
             Stop::Failed(format!(
@@ -186,6 +199,12 @@ impl AgentProvider for CommandLine {
 
     fn is_local(&self) -> bool {
         false
+    }
+
+    fn deletes_next(&self, workspace: &Path, _cancel: &CancellationToken) -> usize {
+        let variable = |name: &str| self.environment.get(name)?.to_str().map(str::to_owned);
+        let place = Place { variable: &variable, workspace, now: SystemTime::now() };
+        self.retention.map_or(0, |retention| retention.due(&place))
     }
 
     /// Availability was checked before this was created.

@@ -47,6 +47,12 @@ impl<'a> Recorder<'a> {
         }
     }
 
+    /// Adds a note of ours.
+    pub(super) fn note(&mut self, text: &str) {
+        self.timeline.note(Instant::now(), text);
+        self.emit();
+    }
+
     /// Emits text that is due.
     pub(super) fn tick(&mut self) {
         self.timeline.tick(Instant::now());

@@ -103,7 +103,7 @@ fn agent(
         resume: resume.map(str::to_owned),
         limits: AccessLimits::default(),
     };
-    (CommandLine::new(id.to_owned(), "Agent".to_owned(), path, environment), request)
+    (CommandLine::new(id.to_owned(), "Agent".to_owned(), path, environment, None), request)
 }
 
 fn run(id: &str, script: &str) -> (PromptOutcome, Arc<Host>) {

@@ -1,7 +1,7 @@
 //! The state of an agent and the way prompts reach it.
 
 use super::trouble::Trouble;
-use crate::{known::KnownAgent, openai};
+use crate::{asking::AskingLevel, known::KnownAgent, openai};
 use openagents_core::{
     agent::{AgentCard, CustomAgent, CustomKind},
     agent_ids::CUSTOM_PREFIX,
@@ -64,6 +64,14 @@ impl Subject {
         }
     }
 
+    /// Returns whether it decides itself what it asks: a program of which we know no setting that makes it ask.
+    pub(crate) fn decides_what_it_asks(&self) -> bool {
+        match self {
+            Self::Known(known) => known.asks == AskingLevel::ItsOwn,
+            Self::Custom(_) => !self.is_model(),
+        }
+    }
+
     /// Returns whether it is a model, which has no agent loop of its own.
     pub(crate) fn is_model(&self) -> bool {
         matches!(self, Self::Custom(CustomAgent { kind: CustomKind::Openai { .. }, .. }))
@@ -75,6 +83,7 @@ impl Subject {
             name: self.name(),
             local: self.is_local(),
             custom: matches!(self, Self::Custom(_)),
+            decides_what_it_asks: self.decides_what_it_asks(),
             ..AgentCard::default()
         }
     }

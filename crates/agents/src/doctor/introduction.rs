@@ -2,6 +2,7 @@
 
 use super::version::last_line;
 use crate::{
+    acp::{Incoming, SPREAD_MESSAGE, Spread, number, parse},
     capture::{end, wait},
     limits::{
         CAPTURE_REST, INTRODUCTION, INTRODUCTION_BYTES, INTRODUCTION_CHECK, INTRODUCTION_ERRORS, LINES_AHEAD,
@@ -58,6 +59,7 @@ pub(super) fn introduce(command: &mut Command, cancel: &CancellationToken) -> Re
                 format!("it did not answer initialize within {} s", INTRODUCTION.as_secs())
             }
             (Silence::Refused(message), _) => format!("it refused initialize: {message}"),
+            (Silence::Spread, _) => format!("it {SPREAD_MESSAGE}"),
         };
         last.map_or(how.clone(), |last| format!("{how}: {last}"))
     })
@@ -70,23 +72,23 @@ enum Silence {
     Cancelled,
     Nothing,
     Refused(String),
+    /// Its messages have several lines.
+    Spread,
 }
 
 fn hear(answers: &Receiver<Line>, cancel: &CancellationToken) -> Result<Introduction, Silence> {
     let until = Instant::now() + INTRODUCTION;
     let answer = loop {
-        let message = next(answers, until, cancel)?;
-        if message["id"] == 0 && message.get("method").is_none() {
-            break message;
+        if let Incoming::Response { id, result } = next(answers, until, cancel)?
+            && number(&id) == Some(0)
+        {
+            break result;
         }
     };
-    if let Some(error) = answer.get("error") {
-        let message = error["message"].as_str().unwrap_or("an error without a message");
-        return Err(Silence::Refused(
-            message.chars().filter(|letter| !letter.is_control()).take(200).collect(),
-        ));
-    }
-    let result = &answer["result"];
+    let refused = |message: &str| {
+        Silence::Refused(message.chars().filter(|letter| !letter.is_control()).take(200).collect())
+    };
+    let result = &answer.map_err(|error| refused(&error.message))?;
     if result["protocolVersion"] != 1 {
         return Err(Silence::Refused(format!(
             "it speaks version {} of ACP, not 1",
@@ -104,14 +106,16 @@ fn hear(answers: &Receiver<Line>, cancel: &CancellationToken) -> Result<Introduc
 fn hear_login(answers: &Receiver<Line>, cancel: &CancellationToken) -> Option<bool> {
     let until = Instant::now() + LOGIN_STATE;
     loop {
-        let message = next(answers, until, cancel).ok()?;
-        if message["method"] == "_auth/status_update" {
-            return Some(message["params"]["authStatus"]["kind"].as_str()? != "none");
+        if let Incoming::Notification { method, params } = next(answers, until, cancel).ok()?
+            && method == "_auth/status_update"
+        {
+            return Some(params["authStatus"]["kind"].as_str()? != "none");
         }
     }
 }
 
-fn next(answers: &Receiver<Line>, until: Instant, cancel: &CancellationToken) -> Result<Value, Silence> {
+fn next(answers: &Receiver<Line>, until: Instant, cancel: &CancellationToken) -> Result<Incoming, Silence> {
+    let mut spread = Spread::default();
     loop {
         if cancel.is_cancelled() {
             return Err(Silence::Cancelled);
@@ -119,11 +123,11 @@ fn next(answers: &Receiver<Line>, until: Instant, cancel: &CancellationToken) ->
         let left = until.saturating_duration_since(Instant::now());
         match answers.recv_timeout(left.min(INTRODUCTION_CHECK)) {
             // Other lines are skipped.
-            Ok(Line::Whole(line)) => {
-                if let Ok(message @ Value::Object(_)) = serde_json::from_slice(&line) {
-                    return Ok(message);
-                }
-            }
+            Ok(Line::Whole(line)) => match parse(&line) {
+                Some(message) => return Ok(message),
+                None if spread.completes(&line) => return Err(Silence::Spread),
+                None => {}
+            },
             Ok(Line::TooLong | Line::End) | Err(RecvTimeoutError::Disconnected) => {
                 return Err(Silence::Ended);
             }
@@ -175,7 +179,10 @@ mod tests {
 
     #[test]
     fn capabilities_and_login_state_are_read() {
-        let told = ask(&format!("read request; echo noise; echo '{ANSWERS}'; echo '{LOGGED_OUT}'; cat"));
+        let log = r#"{"level":"info","id":0,"msg":"a log line with the id of the request"}"#;
+        let said =
+            format!("read request; echo noise; echo '{log}'; echo '{ANSWERS}'; echo '{LOGGED_OUT}'; cat");
+        let told = ask(&said);
         let expected = Introduction {
             name: Some("An Agent 1.2".to_owned()),
             supports: ["session/load", "session/resume", "image", "mcp/http"].map(str::to_owned).into(),
@@ -188,12 +195,15 @@ mod tests {
     fn a_missing_introduction_has_a_reason() {
         let error = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-1,"message":"no"}}"#;
         let newer = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":2}}"#;
+        let pretty =
+            "{\n  \"jsonrpc\": \"2.0\",\n  \"id\": 0,\n  \"result\": {\n    \"protocolVersion\": 1\n  }\n}";
         let rows = [
             ("echo 'Error: no key' >&2; exit 3".to_owned(), ["exit code 3", "Error: no key"]),
             ("exec >&-; sleep 1000".to_owned(), ["closed its output", "initialize"]),
             (format!("read request; echo '{error}'; cat"), ["refused", ": no"]),
             (format!("read request; echo '{newer}'; cat"), ["version 2", "not 1"]),
             ("exec yes".to_owned(), ["initialize", "before"]),
+            (format!("read request; echo '{pretty}'; cat"), ["several lines", "ACP"]),
         ];
         for (script, expected) in rows {
             let why = ask(&script).unwrap_err();

@@ -1,8 +1,13 @@
 //! The agents that are supported without being added.
 //!
-//! Each row was checked against the page above it, Codex and Claude Code against the programs themselves (codex 0.169,
-//! codex-acp 2.6, claude 2.1.330, claude-agent-acp 0.100).
+//! Each row was checked against the page above it, and all but goose against the programs themselves (codex 0.169,
+//! codex-acp 2.6, claude 2.1.330, claude-agent-acp 0.101, gemini 0.61, copilot 1.0.102, opencode 1.18.33, qwen 0.24.4):
+//! `tests/agents_real.rs`.
 
+use crate::{
+    asking::{AskingLevel, LevelSetting},
+    retention::Retention,
+};
 use openagents_core::agent_ids::{CLAUDE_CODE, CODEX};
 use std::collections::BTreeMap;
 
@@ -14,8 +19,20 @@ pub(crate) struct KnownAgent {
     /// The program, which says its version with `--version`.
     pub(crate) program: &'static str,
     pub(crate) speaks: Speaks,
-    /// Variables it is started with unless the environment sets them.
+    /// Variables it is started with, whatever the environment says.
     pub(crate) variables: &'static [(&'static str, &'static str)],
+    /// Variables it is started with unless the environment sets them.
+    pub(crate) defaults: &'static [(&'static str, &'static str)],
+    /// How it is made to ask before it acts.
+    pub(crate) asks: AskingLevel,
+    /// It deletes its own sessions some time after they were used.
+    pub(crate) retention: Option<Retention>,
+    /// It survives an error of `fs/read_text_file`. Gemini CLI reads each file before it writes it, and takes any error, also
+    /// of a file that does not exist yet, as the end of the tool.
+    pub(crate) reads_files_here: bool,
+    /// Its sessions survive `session/load`. Gemini CLI writes an empty history over the session that it loads, and deletes the
+    /// file at its next start (google-gemini/gemini-cli#28775).
+    pub(crate) loads: bool,
     pub(crate) install: &'static str,
     pub(crate) log_in: &'static str,
 }
@@ -42,8 +59,13 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         name: "Codex",
         program: "codex",
         speaks: Speaks::Adapter { program: "codex-acp", package: "@agentclientprotocol/codex-acp" },
-        // Without it, a Codex model approves its actions ("auto review") instead of a person.
-        variables: &[("INITIAL_AGENT_MODE", "read-only")],
+        // Without it, a session starts in a mode in which a model approves its actions instead of the user.
+        variables: &[],
+        defaults: &[("INITIAL_AGENT_MODE", "read-only")],
+        asks: AskingLevel::Settings(&[LevelSetting::mode("read-only", &[])]),
+        retention: None,
+        reads_files_here: true,
+        loads: true,
         install: "npm install -g @openai/codex",
         log_in: "codex login",
     },
@@ -57,6 +79,11 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
             package: "@agentclientprotocol/claude-agent-acp",
         },
         variables: &[],
+        defaults: &[],
+        asks: AskingLevel::Settings(&[LevelSetting::mode("default", &["plan"])]),
+        retention: Some(Retention::ClaudeCode),
+        reads_files_here: true,
+        loads: true,
         install: "npm install -g @anthropic-ai/claude-code",
         log_in: "claude auth login",
     },
@@ -67,6 +94,11 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         program: "gemini",
         speaks: Speaks::Itself(&["--acp"]),
         variables: &[],
+        defaults: &[],
+        asks: AskingLevel::Settings(&[LevelSetting::mode("default", &["plan"])]),
+        retention: Some(Retention::GeminiCli),
+        reads_files_here: false,
+        loads: false,
         install: "npm install -g @google/gemini-cli",
         log_in: "gemini",
     },
@@ -76,7 +108,20 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         name: "GitHub Copilot",
         program: "copilot",
         speaks: Speaks::Itself(&["--acp", "--stdio"]),
-        variables: &[],
+        // Set to `1`, it allows everything, and no setting of the session shows it.
+        variables: &[("COPILOT_ALLOW_ALL", "false")],
+        defaults: &[],
+        asks: AskingLevel::Settings(&[
+            LevelSetting::mode(
+                "https://agentclientprotocol.com/protocol/session-modes#agent",
+                &["https://agentclientprotocol.com/protocol/session-modes#plan"],
+            ),
+            // An organisation may forbid it: then it is not offered.
+            LevelSetting { id: "allow_all", asks: "off", asks_too: &[], is_always_offered: false },
+        ]),
+        retention: None,
+        reads_files_here: true,
+        loads: true,
         install: "npm install -g @github/copilot",
         log_in: "copilot login",
     },
@@ -87,6 +132,11 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         program: "goose",
         speaks: Speaks::Itself(&["acp"]),
         variables: &[],
+        defaults: &[],
+        asks: AskingLevel::Settings(&[LevelSetting::mode("approve", &["chat"])]),
+        retention: None,
+        reads_files_here: true,
+        loads: true,
         install: "brew install block-goose-cli",
         log_in: "goose configure",
     },
@@ -96,7 +146,12 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         name: "opencode",
         program: "opencode",
         speaks: Speaks::Itself(&["acp"]),
-        variables: &[],
+        variables: &[("OPENCODE_PERMISSION", OPENCODE_PERMISSION)],
+        defaults: &[("OPENCODE_CONFIG_CONTENT", OPENCODE_CONFIG)],
+        asks: AskingLevel::Variables,
+        retention: None,
+        reads_files_here: true,
+        loads: true,
         install: "npm install -g opencode-ai",
         log_in: "opencode auth login",
     },
@@ -107,15 +162,32 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         program: "qwen",
         speaks: Speaks::Itself(&["--acp"]),
         variables: &[],
+        defaults: &[],
+        asks: AskingLevel::Settings(&[LevelSetting::mode("default", &["plan"])]),
+        retention: None,
+        reads_files_here: true,
+        loads: true,
         install: "npm install -g @qwen-code/qwen-code",
         log_in: "qwen auth",
     },
 ];
 
+/// opencode allows every tool unless its settings say otherwise. This variable is laid over them, and a tool asks by the last
+/// entry that fits it: the tools that change something or leave the machine, and those of MCP servers, whose names are
+/// `SERVER_TOOL`. What only reads keeps the user's own settings.
+/// <https://opencode.ai/docs/permissions>, and `Config.loadInstanceState` of opencode 1.18.33.
+const OPENCODE_PERMISSION: &str =
+    r#"{"*_*":"ask","bash":"ask","edit":"ask","webfetch":"ask","websearch":"ask","codesearch":"ask"}"#;
+
+/// The settings of its default agent come after those.
+const OPENCODE_CONFIG: &str = r#"{"agent":{"build":{"permission":{"*_*":"ask","bash":"ask","edit":"ask","webfetch":"ask","websearch":"ask","codesearch":"ask"}}}}"#;
+
 impl KnownAgent {
+    /// Returns the variables that are added to an environment, of which `has` knows the names.
     pub(crate) fn added(&self, has: impl Fn(&str) -> bool) -> BTreeMap<String, String> {
-        let missing = self.variables.iter().filter(|(name, _)| !has(name));
-        missing.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        let missing = self.defaults.iter().filter(|(name, _)| !has(name));
+        let added = missing.chain(self.variables);
+        added.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
     /// Returns whether the picker shows it even if it is not installed.
@@ -143,11 +215,37 @@ mod tests {
     }
 
     #[test]
-    fn codex_asks_for_approval_by_default() {
-        let expected = [("INITIAL_AGENT_MODE".to_owned(), "read-only".to_owned())];
-        assert_eq!(KNOWN[0].added(|_| false), expected.into());
-        assert_eq!(KNOWN[0].added(|name| name == "INITIAL_AGENT_MODE"), BTreeMap::new());
-        assert_eq!(KNOWN[1].added(|_| false), BTreeMap::new());
+    fn every_agent_is_made_to_ask() {
+        for known in &KNOWN {
+            match known.asks {
+                AskingLevel::Settings(settings) => {
+                    assert!(settings.iter().any(|setting| setting.is_always_offered), "{}", known.id);
+                }
+                AskingLevel::Variables => assert!(!known.variables.is_empty(), "{}", known.id),
+                AskingLevel::ItsOwn => panic!("{} decides itself what it asks", known.id),
+            }
+        }
+        for json in [OPENCODE_PERMISSION, OPENCODE_CONFIG] {
+            let rules: serde_json::Value = serde_json::from_str(json).unwrap();
+            let rules =
+                rules.pointer("/agent/build/permission").unwrap_or(&rules).as_object().unwrap().clone();
+            assert!(rules.contains_key("bash") && rules.values().all(|rule| rule == "ask"), "{json}");
+        }
+    }
+
+    #[test]
+    fn the_environment_wins_over_defaults_only() {
+        let opencode = KNOWN.iter().find(|known| known.id == "opencode").unwrap();
+        let names = |has: bool| opencode.added(|_| has).into_keys().collect::<Vec<_>>();
+        assert_eq!(names(false), ["OPENCODE_CONFIG_CONTENT", "OPENCODE_PERMISSION"]);
+        assert_eq!(names(true), ["OPENCODE_PERMISSION"]);
+        assert_eq!(KNOWN[0].added(|_| true), BTreeMap::new());
+    }
+
+    #[test]
+    fn gemini_is_never_asked_to_load_a_session() {
+        let never: Vec<_> = KNOWN.iter().filter(|known| !known.loads).map(|known| known.id).collect();
+        assert_eq!(never, ["gemini"]);
     }
 
     #[test]

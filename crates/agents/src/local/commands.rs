@@ -6,7 +6,7 @@ use crate::{
     limits::ADDED_AGENTS,
 };
 use openagents_core::{
-    agent::{AgentCommand, AgentSettings, AgentsError, CustomAgent, WorkspaceAgent},
+    agent::{AgentCommand, AgentSettings, AgentsError, CustomAgent, UnaskedAgent, WorkspaceAgent},
     agent_ids::CUSTOM_PREFIX,
 };
 use std::sync::Arc;
@@ -27,6 +27,7 @@ impl Inner {
                 // The given id, or the provider id.
                 let id = id.strip_prefix(CUSTOM_PREFIX).unwrap_or(&id);
                 let before = settings.custom.len();
+                settings.unasked.remove(&format!("{CUSTOM_PREFIX}{id}"));
                 settings.custom.retain(|agent| agent.id != id);
                 let found = settings.custom.len() < before;
                 found.then_some(()).ok_or_else(|| AgentsError::Unknown(id.to_owned()))
@@ -44,6 +45,9 @@ impl Inner {
                     }
                     None => {}
                 }
+                for UnaskedAgent { agent, folder } in change.unasked {
+                    settings.unasked.entry(agent).or_default().insert(folder);
+                }
                 Ok(())
             }),
         }
@@ -60,6 +64,10 @@ impl Inner {
                 return Err(AgentsError::Refused(format!(
                     "{ADDED_AGENTS} agents have been added, which is the limit; remove one first"
                 )));
+            }
+            // Another program decides otherwise.
+            if added.is_none_or(|at| settings.custom[at].kind != agent.kind) {
+                settings.unasked.remove(&id);
             }
             match added {
                 Some(at) => settings.custom[at] = agent,

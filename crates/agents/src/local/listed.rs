@@ -13,7 +13,11 @@ use openagents_core::{
     model::{Availability, LanguageModel},
     update::RunState,
 };
-use std::{path::PathBuf, sync::Arc, time::Instant};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Instant,
+};
 
 #[derive(Debug)]
 pub(super) struct Listed {
@@ -22,12 +26,20 @@ pub(super) struct Listed {
     name: String,
     is_local: bool,
     is_model: bool,
+    decides_what_it_asks: bool,
 }
 
 impl Listed {
     pub(super) fn new(inner: &Arc<Inner>, subject: &Subject) -> Arc<Self> {
         let (id, name, is_local) = (subject.id(), subject.name(), subject.is_local());
-        Arc::new(Self { inner: inner.clone(), id, name, is_local, is_model: subject.is_model() })
+        Arc::new(Self {
+            inner: inner.clone(),
+            id,
+            name,
+            is_local,
+            is_model: subject.is_model(),
+            decides_what_it_asks: subject.decides_what_it_asks(),
+        })
     }
 
     /// Returns the provider, or the reason there is none; `None` before the first check.
@@ -76,6 +88,15 @@ impl AgentProvider for Listed {
 
     fn is_local(&self) -> bool {
         self.is_local
+    }
+
+    fn decides_what_it_asks(&self) -> bool {
+        self.decides_what_it_asks
+    }
+
+    fn deletes_next(&self, workspace: &Path, cancel: &CancellationToken) -> usize {
+        let provider = self.wait(cancel).and_then(Result::ok);
+        provider.map_or(0, |provider| provider.deletes_next(workspace, cancel))
     }
 
     fn program(&self, cancel: &CancellationToken) -> Option<PathBuf> {

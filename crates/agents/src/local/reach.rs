@@ -1,7 +1,7 @@
 //! The provider of an agent, built from its `Reach`.
 
 use crate::{
-    acp::{AcpAgent, AcpAgentConfig, AcpCommand, AcpTimeouts},
+    acp::{AcpAgent, AcpAgentConfig, AcpCommand},
     command_line::CommandLine,
     custom::model_agent,
     doctor::{Reach, Subject},
@@ -47,19 +47,20 @@ pub(super) fn provider(
                 let (program, args, cwd) = (program.clone(), args.clone(), cwd.clone());
                 AcpCommand { program, args, environment: environment.for_agents(), added, cwd }
             };
-            Ok(Arc::new(AcpAgent::new(AcpAgentConfig {
-                id: subject.id(),
-                name: subject.name(),
-                local: subject.is_local(),
-                command: Arc::new(command),
-                login: subject.known().map(|known| known.log_in.to_owned()),
-                timeouts: AcpTimeouts::default(),
-            })))
+            let mut config = AcpAgentConfig::new(subject.id(), subject.name(), Arc::new(command));
+            config.local = subject.is_local();
+            if let Some(known) = known {
+                config.login = Some(known.log_in.to_owned());
+                (config.asks, config.retention) = (known.asks, known.retention);
+                (config.reads_files_here, config.loads) = (known.reads_files_here, known.loads);
+            }
+            Ok(Arc::new(AcpAgent::new(config)))
         }
         Reach::Model(agent) => Ok(Arc::new(model_agent(agent, &environment())?)),
         Reach::CommandLine { program } => {
             let (id, name) = (subject.id(), subject.name());
-            Ok(Arc::new(CommandLine::new(id, name, program.clone(), environment())))
+            let retention = subject.known().and_then(|known| known.retention);
+            Ok(Arc::new(CommandLine::new(id, name, program.clone(), environment(), retention)))
         }
     }
 }

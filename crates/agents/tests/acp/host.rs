@@ -1,6 +1,6 @@
 //! A host that collects updates, and the invariants of every turn.
 
-use openagents_agents::acp::{AcpAgent, AcpAgentConfig, AcpCommand, AcpTimeouts};
+use openagents_agents::acp::{AcpAgent, AcpAgentConfig, AcpCommand, AcpTimeouts, AskingLevel, LevelSetting};
 use openagents_core::{
     CancellationToken,
     agent::{AccessLimits, AgentEvent, AgentHost, AgentProvider, AgentRequest, Conversation, PromptOutcome},
@@ -38,6 +38,8 @@ pub(crate) struct Host {
     pub(crate) asked: Mutex<Vec<ApprovalRequest>>,
     pub(crate) answers: Mutex<VecDeque<Say>>,
     pub(crate) remembered: Mutex<Vec<String>>,
+    /// What was said before.
+    pub(crate) brief: Mutex<Option<String>>,
 }
 
 impl AgentHost for Host {
@@ -50,6 +52,10 @@ impl AgentHost for Host {
 
     fn remember(&self, agent_session_id: &str) {
         self.remembered.lock().unwrap().push(agent_session_id.to_owned());
+    }
+
+    fn brief(&self) -> Option<String> {
+        self.brief.lock().unwrap().clone()
     }
 }
 
@@ -147,6 +153,10 @@ pub(crate) struct Setup<'a> {
     pub(crate) environment: &'a [(&'a str, &'a str)],
     pub(crate) timeouts: AcpTimeouts,
     pub(crate) login: Option<String>,
+    /// The settings that make it ask; without one it decides itself.
+    pub(crate) asks: &'static [LevelSetting],
+    pub(crate) hides_files: bool,
+    pub(crate) never_loads: bool,
 }
 
 impl Setup<'_> {
@@ -160,14 +170,13 @@ impl Setup<'_> {
         environment.extend(own);
         let program = openagents_e2e::terminal::program("fake-agent").unwrap();
         let command = AcpCommand { program, args: self.args, environment, added: BTreeMap::new(), cwd: None };
-        let agent = AcpAgent::new(AcpAgentConfig {
-            id: "custom:fake".to_owned(),
-            name: "Fake".to_owned(),
-            local: true,
-            command: Arc::new(move || command.clone()),
-            login: self.login,
-            timeouts: self.timeouts,
-        });
+        let mut config = AcpAgentConfig::new("custom:fake", "Fake", Arc::new(move || command.clone()));
+        (config.login, config.timeouts) = (self.login, self.timeouts);
+        if !self.asks.is_empty() {
+            config.asks = AskingLevel::Settings(self.asks);
+        }
+        (config.reads_files_here, config.loads) = (!self.hides_files, !self.never_loads);
+        let agent = AcpAgent::new(config);
         Scene { agent: Arc::new(agent), host, root, folder }
     }
 }
@@ -189,6 +198,7 @@ impl Scene {
             transcript: Conversation::default(),
             resume: None,
             limits: AccessLimits::default(),
+            may_lower: false,
         }
     }
 

@@ -8,7 +8,7 @@ fn invalid_messages_are_skipped() {
     let scene =
         Setup { environment: &[("FAKE_AGENT_BANNER", "1")], ..Setup::default() }.scene(Host::with([]));
     let outcome = scene.prompt(
-        "[[bad-frame]] [[junk]] [[unknown-response]] [[duplicate-response]] [[unknown-request]] [[long-line 1]]",
+        "[[bad-frame]] [[junk]] [[log]] [[unknown-response]] [[duplicate-response]] [[unknown-request]] [[long-line 1]]",
     );
     assert_eq!((outcome.state, outcome.text.as_str()), (RunState::Complete, "code -32601"));
     assert_eq!(scene.prompt("[[say still here]]").text, "still here");

@@ -11,6 +11,7 @@ mod cancel;
 mod foreign_bytes;
 mod host;
 mod hostile;
+mod level;
 mod opening;
 mod replay;
 mod turns;

@@ -24,7 +24,12 @@ fn the_working_directory_and_environment_of_an_agent() {
 fn agents_that_fail_to_open() {
     let timeouts = AcpTimeouts { start: Duration::from_secs(1), ..AcpTimeouts::default() };
     type Row = (&'static [(&'static str, &'static str)], Option<&'static str>, &'static str);
-    let rows: [Row; 4] = [
+    let rows: [Row; 5] = [
+        (
+            &[("FAKE_AGENT_SPREAD", "1")],
+            None,
+            "❌ Fake sends messages of several lines, and ACP wants each in one line; report this to its developers",
+        ),
         (&[("FAKE_AGENT_SILENT", "1")], None, "❌ Fake did not answer initialize within 1 s and was stopped"),
         (
             &[("FAKE_AGENT_EXIT", "7")],
@@ -57,20 +62,14 @@ fn agents_that_fail_to_open() {
 fn missing_programs_are_reported() {
     let scene = Scene::new();
     let agent = || {
-        AcpAgent::new(AcpAgentConfig {
-            id: "custom:none".to_owned(),
-            name: "None".to_owned(),
-            local: false,
-            command: Arc::new(|| openagents_agents::acp::AcpCommand {
-                program: "/nowhere/none".into(),
-                args: Vec::new(),
-                environment: Default::default(),
-                added: Default::default(),
-                cwd: None,
-            }),
-            login: None,
-            timeouts: AcpTimeouts::default(),
-        })
+        let command = || openagents_agents::acp::AcpCommand {
+            program: "/nowhere/none".into(),
+            args: Vec::new(),
+            environment: Default::default(),
+            added: Default::default(),
+            cwd: None,
+        };
+        AcpAgent::new(AcpAgentConfig::new("custom:none", "None", Arc::new(command)))
     };
     let prompt = |agent: AcpAgent| {
         agent.prompt(&scene.request("hello"), scene.host.clone(), &CancellationToken::new()).text
@@ -104,6 +103,50 @@ fn sessions_are_resumed_where_the_agent_can() {
             None => assert!(!shown.contains("starts a new session"), "{shown}"),
         }
     }
+}
+
+/// The agent's own session would be destroyed.
+#[test]
+fn an_agent_that_loses_what_it_loads_gets_a_summary_instead() {
+    let environment = &[("FAKE_AGENT_LOAD", "1")];
+    for (said_before, how) in [
+        (Some("Earlier: fix it.\n\n"), "with a summary of this one"),
+        (None, "and does not know what was said before"),
+    ] {
+        let scene = Setup { environment, never_loads: true, ..Setup::default() }.scene(Host::with([]));
+        *scene.host.brief.lock().unwrap() = said_before.map(str::to_owned);
+        let mut request = scene.request("go on");
+        request.resume = Some("earlier".to_owned());
+        let outcome = scene.turn(&request, &CancellationToken::new());
+        assert_eq!(outcome.text, format!("You said: {}go on", said_before.unwrap_or_default()));
+        assert_eq!(scene.host.remembered.lock().unwrap().len(), 1);
+        let shown = scene.shown();
+        let note =
+            format!("*Fake starts a new session {how}: it can't open a session again without losing it.*");
+        assert!(shown.contains(&note) && !shown.contains("Replayed"), "{shown}");
+        // Only once.
+        assert_eq!(scene.prompt("and on").text, "You said: and on");
+    }
+}
+
+#[test]
+fn reading_files_is_offered_to_agents_that_survive_an_error() {
+    for hides_files in [false, true] {
+        let scene = Setup { hides_files, ..Setup::default() }.scene(Host::with([]));
+        assert_eq!(scene.prompt("[[capability readTextFile]]").text, (!hides_files).to_string());
+        assert_eq!(scene.prompt("[[capability writeTextFile]]").text, "true");
+    }
+}
+
+/// Regression: they were dropped.
+#[test]
+fn what_an_agent_says_before_its_session_is_open_is_shown_with_the_first_answer() {
+    let scene = scene(&[("FAKE_AGENT_EARLY", "1")]);
+    assert_eq!(scene.prompt("[[say here]]").text, "here");
+    let shown = scene.shown();
+    assert!(shown.starts_with("says: Good morning.\ncall Start a server"), "{shown}");
+    assert_eq!(scene.prompt("[[silence]]").text, "Done, no output.");
+    assert_eq!(scene.shown().matches("Good morning.").count(), 1);
 }
 
 #[test]

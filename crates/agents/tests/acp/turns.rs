@@ -45,11 +45,33 @@ fn a_question_about_a_call_that_nobody_announced() {
     let scene = Scene::answering([Say::Kind(OptionKind::AllowOnce)]);
     assert_eq!(scene.prompt("[[ask Burn it]]").text, "yes");
     let asked = scene.host.asked.lock().unwrap();
-    assert!(asked[0].options.iter().all(|option| option.kind != OptionKind::AllowAlways));
+    let kinds: Vec<_> = asked[0].options.iter().map(|option| option.kind).collect();
+    assert_eq!(kinds, [OptionKind::AllowOnce, OptionKind::AllowAlways, OptionKind::RejectOnce]);
     let text = &asked[0].command.as_ref().unwrap().text;
     assert!(text.starts_with("Burn it\n"), "{text}");
     drop(asked);
     insta::assert_snapshot!(scene.shown());
+}
+
+/// Regression: an "always" and unknown kinds were dropped.
+#[test]
+fn every_option_is_offered_and_the_chosen_one_goes_back() {
+    let stated = "n=reject_always=Never|u=allow_until=Until noon|s=allow_always=This session|a=allow_once=Alpha|b=allow_once=Bravo";
+    let ids = ["n", "u", "s", "a", "b"];
+    let scene = Scene::answering(ids.map(|id| Say::Id(id.to_owned())));
+    for id in ids {
+        assert_eq!(scene.prompt(&format!("[[options {stated}]]")).text, format!("The answer is {id}."));
+    }
+    let asked = scene.host.asked.lock().unwrap();
+    let offered: Vec<_> = asked[0].options.iter().map(|option| (option.name.as_str(), option.kind)).collect();
+    let expected = [
+        ("Never", OptionKind::RejectAlways),
+        ("Until noon", OptionKind::Other),
+        ("This session", OptionKind::AllowAlways),
+        ("Alpha", OptionKind::AllowOnce),
+        ("Bravo", OptionKind::AllowOnce),
+    ];
+    assert_eq!(offered, expected);
 }
 
 #[test]
@@ -71,10 +93,19 @@ fn every_way_to_stop() {
             true,
         ),
         ("[[say a]] [[stop from_the_future]]", RunState::Complete, "a", false),
+        ("[[silence]]", RunState::Complete, "Done, no output.", false),
+        ("[[stop end_turn]]", RunState::Complete, "Done, no output.", false),
+        ("[[call Look]]", RunState::Complete, "Done.", false),
         (
-            "[[stop end_turn]]",
+            "[[refuse-login The key is missing]]",
             RunState::Failed,
-            "❌ Fake ended without an answer; rephrase the prompt and try again",
+            "❌ Fake wants you to log in first: Log in (Run `fake-agent login`). It says: The key is missing",
+            false,
+        ),
+        (
+            "[[refuse-login Authentication required]]",
+            RunState::Failed,
+            "❌ Fake wants you to log in first: Log in (Run `fake-agent login`)",
             false,
         ),
         (
@@ -86,6 +117,7 @@ fn every_way_to_stop() {
         ("no word at all", RunState::Complete, "You said: no word at all", false),
     ];
     let scene = Scene::new();
+    let count = rows.len();
     for (prompt, state, text, cut_off) in rows {
         let outcome = scene.prompt(prompt);
         assert_eq!(
@@ -95,7 +127,7 @@ fn every_way_to_stop() {
         );
     }
     // All of them ran in one process.
-    assert!(scene.prompt("[[session]]").text.ends_with("prompt 10"));
+    assert!(scene.prompt("[[session]]").text.ends_with(&format!("prompt {}", count + 1)));
 }
 
 #[test]

@@ -5,7 +5,13 @@ use crate::support::{
     agents::{self, ScriptedAgent, asked, asks_to_edit, others_client, ours_client, session_in},
     prompt,
 };
-use openagents_core::{CancellationToken, agent_ids::CODEX, approval::ApprovalRequest, update::RunState};
+use openagents_core::{
+    CancellationToken,
+    agent::AgentRequest,
+    agent_ids::CODEX,
+    approval::{ApprovalCommand, ApprovalOption, ApprovalRequest, OptionKind},
+    update::RunState,
+};
 use serde_json::{Value, json};
 use std::sync::{
     Arc, Mutex,
@@ -102,11 +108,13 @@ async fn an_editor_is_asked_in_the_words_of_the_protocol() {
         }
     };
     assert_eq!(again["id"], request["id"]);
-    // Cancelling, an unknown option and disconnecting are not answers. A client that returns is asked again.
-    let cancelled = json!({"outcome": {"outcome": "cancelled"}});
-    let unknown = json!({"outcome": {"outcome": "selected", "optionId": "maybe"}});
-    for no_answer in [cancelled, unknown] {
-        late.send(&json!({"jsonrpc": "2.0", "id": again["id"], "result": no_answer})).await;
+    // An error, an unknown option and disconnecting are not answers. A client that returns is asked again.
+    let error = json!({"error": {"code": -32601, "message": "Method not found"}});
+    let unknown = json!({"result": {"outcome": {"outcome": "selected", "optionId": "maybe"}}});
+    for mut no_answer in [error, unknown] {
+        no_answer["jsonrpc"] = "2.0".into();
+        no_answer["id"] = again["id"].clone();
+        late.send(&no_answer).await;
         late.request("_openagents/attach", json!({"sessionId": session})).await;
         let once_more = loop {
             let frame = late.frame().await;
@@ -143,6 +151,92 @@ async fn an_editor_is_asked_in_the_words_of_the_protocol() {
     assert!(window.notes.iter().all(|note| note["method"] != "session/request_permission"));
     editor.request("session/list", json!({})).await;
     assert!(editor.notes.iter().all(|note| note["method"] != "$/cancel_request"), "{:?}", editor.notes);
+}
+
+/// Regression: the agent went on waiting.
+#[tokio::test]
+async fn an_editor_that_answers_cancelled_ends_the_turn() {
+    let (house, _) = agents::house(vec![asker()]).await;
+    let (mut window, mut editor) =
+        (ours_client(&house, "Window").await, others_client(&house, "Editor").await);
+    let session = session_in(&mut window, &house, CODEX).await;
+    editor.request("_openagents/attach", json!({"sessionId": session})).await;
+    for _ in 0..2 {
+        window.notes.clear();
+        let id = window.ask("session/prompt", prompt(&session, "a.rs")).await;
+        let approval = asked(&mut window).await;
+        let request = loop {
+            let frame = editor.frame().await;
+            if frame["method"] == "session/request_permission" && frame["id"] == approval["id"] {
+                break frame;
+            }
+        };
+        let cancelled = json!({"outcome": {"outcome": "cancelled"}});
+        let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result": cancelled});
+        editor.send(&answer).await;
+        assert_eq!(window.answer(id).await["result"]["stopReason"], "cancelled");
+        let notes: Vec<Value> = window.notes.drain(..).map(|frame| frame["params"].clone()).collect();
+        assert!(notes.iter().any(|note| agents::approval(note)["state"] == "expired"));
+        // A late one changes nothing: the next turn goes on.
+        editor.send(&answer).await;
+    }
+}
+
+/// Regression: an "always" for what an agent does by itself was not offered, nor a kind that the protocol does not have.
+#[tokio::test]
+async fn every_option_of_an_agent_can_be_chosen() {
+    let option = |id: &str, kind| ApprovalOption { id: id.to_owned(), name: id.to_owned(), kind };
+    let options = vec![
+        option("never", OptionKind::RejectAlways),
+        option("until noon", OptionKind::Other),
+        option("this session", OptionKind::AllowAlways),
+    ];
+    let asks = move |_: &AgentRequest, host: &agents::Session, cancel: &CancellationToken| {
+        agents::call(host, "1", "run");
+        let command = Some(ApprovalCommand::reported("make"));
+        let request =
+            ApprovalRequest { command, options: options.clone(), ..agents::wants_to_edit("1", "a.rs") };
+        let outcome = host.ask(request, cancel);
+        agents::completed(host, "1");
+        agents::end(host, &format!("{outcome:?}"));
+        RunState::Complete
+    };
+    let (house, _) = agents::house(vec![ScriptedAgent::new(CODEX, asks)]).await;
+    let (mut window, mut editor) =
+        (ours_client(&house, "Window").await, others_client(&house, "Editor").await);
+    for (chosen, kind) in
+        [("never", "reject_always"), ("until noon", "allow_always"), ("this session", "allow_always")]
+    {
+        let session = session_in(&mut window, &house, CODEX).await;
+        editor.request("_openagents/attach", json!({"sessionId": session})).await;
+        window.notes.clear();
+        let id = window.ask("session/prompt", prompt(&session, "go")).await;
+        let approval = asked(&mut window).await;
+        let kinds: Vec<_> =
+            approval["options"].as_array().unwrap().iter().map(|option| &option["kind"]).collect();
+        assert_eq!(kinds, ["reject_always", "other", "allow_always"]);
+        let request = loop {
+            let frame = editor.frame().await;
+            if frame["method"] == "session/request_permission" && frame["id"] == approval["id"] {
+                break frame;
+            }
+        };
+        let offered = request["params"]["options"].as_array().unwrap();
+        assert_eq!(offered.len(), 3);
+        let option = offered.iter().find(|option| option["optionId"] == chosen).unwrap();
+        assert_eq!(option["kind"], kind, "no client chooses it by itself");
+        let outcome = json!({"outcome": {"outcome": "selected", "optionId": chosen}});
+        editor.send(&json!({"jsonrpc": "2.0", "id": request["id"], "result": outcome})).await;
+        window.answer(id).await;
+        assert!(
+            window
+                .notes
+                .iter()
+                .any(|note| note.to_string().contains(&format!("Selected {{ option_id: \\\"{chosen}\\\"")))
+        );
+    }
+    // It is no rule of ours.
+    assert_eq!(window.request("_openagents/approvals/rules", json!({})).await["rules"], json!([]));
 }
 
 #[tokio::test]

@@ -28,3 +28,4 @@ mod queue;
 mod remote;
 mod support;
 mod trust;
+mod unasked;

@@ -67,8 +67,14 @@ impl Approvals {
             }
             self.numbers.push((approval["id"].clone(), option["id"].clone()));
             let number = self.numbers.len();
-            let hint =
-                if denies { format!("  {FAINT}({number}: and a message){FAINT:#}") } else { String::new() };
+            let hint = match option["kind"].as_str() {
+                _ if denies => format!("  {FAINT}({number}: and a message){FAINT:#}"),
+                // A rule of ours is for a command that runs here.
+                Some("allow_always") if approval["command"]["program"].is_null() => {
+                    format!("  {FAINT}({} remembers it){FAINT:#}", said(approval, "agent"))
+                }
+                _ => String::new(),
+            };
             lines.push(format!("  {number}  {}{hint}", said(option, "name")));
         }
         lines
@@ -180,6 +186,26 @@ mod tests {
             "path": "made.txt"
           }
         "#);
+    }
+
+    #[test]
+    fn every_option_of_an_agent_can_be_chosen() {
+        let option = |id: &str, name: &str, kind: &str| json!({"id": id, "name": name, "kind": kind});
+        let options = [
+            option("n", "Never", "reject_always"),
+            option("u", "Allow until noon", "other"),
+            option("s", "Allow for this session", "allow_always"),
+        ];
+        let asks = json!({"id": "1", "agent": "Odd", "title": "Run", "command": {"text": "make"}, "options": options});
+        let lines = Approvals::default().put(&asks).join("\n");
+        insta::assert_snapshot!(anstream::adapter::strip_str(&lines).to_string(), @"
+        Odd asks: Run
+          make
+          the agent runs this itself; OpenAgents can't enforce it
+          1  Never  (1: and a message)
+          2  Allow until noon
+          3  Allow for this session  (Odd remembers it)
+        ");
     }
 
     /// What an agent says beside a change does not stand for the change.

@@ -19,6 +19,9 @@ fn lines(snapshot: &Value, only: Option<&str>) -> Vec<String> {
         if !facts.trim().is_empty() {
             lines.push(format!("    {}", facts.trim()));
         }
+        if card["decidesWhatItAsks"] == true {
+            lines.push(format!("    {} decides itself what it asks", said(card, "name")));
+        }
         let supports: Vec<_> = rows(card, "supports").iter().filter_map(Value::as_str).collect();
         if !supports.is_empty() {
             lines.push(format!("    supports {}", output::printable(&supports.join(", "))));
@@ -74,6 +77,7 @@ mod tests {
             {"id": "gemini", "name": "Gemini CLI", "usable": false, "problem": "It is not installed.", "remedy": "Run `npm`."},
             {"id": "goose", "name": "goose", "usable": false, "program": "/bin/goose", "problem": "Bad\u{1b}[2J.", "remedy": null},
             {"id": "custom:a", "name": "a", "usable": true, "transport": "openai", "local": true, "problem": null},
+            {"id": "custom:b", "name": "b", "usable": true, "transport": "acp", "decidesWhatItAsks": true, "problem": null},
         ]});
         insta::assert_snapshot!(lines(&snapshot, None).join("\n"), @"
         ✓ Codex        0.169.0  ACP through @agentclientprotocol/codex-acp 2.6.0
@@ -85,6 +89,8 @@ mod tests {
         ✗ goose        –        found, not usable
             Bad\\u{1b}[2J.
         ✓ a            –        a model on this computer
+        ✓ b            –        ACP
+            b decides itself what it asks
 
         Searched /usr/bin:/bin
         ");

@@ -3,7 +3,11 @@
 use super::provider::AgentProvider;
 use crate::model::LanguageModel;
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::Arc,
+};
 
 /// The key of [`AgentSettings`] among the settings.
 pub const AGENT_SETTINGS: &str = "agents";
@@ -69,12 +73,14 @@ pub struct AgentSettings {
     pub workspace_agents: BTreeMap<PathBuf, String>,
     /// Agents that a person added.
     pub custom: Vec<CustomAgent>,
+    /// Agents that decide themselves what they ask, with the folders in which the user lets them start all the same.
+    pub unasked: BTreeMap<String, BTreeSet<PathBuf>>,
 }
 
 impl Default for AgentSettings {
     fn default() -> Self {
-        let (workspace_agents, custom) = (BTreeMap::new(), Vec::new());
-        Self { choose: true, allow_external_llms: false, workspace_agents, custom }
+        let (workspace_agents, unasked) = (BTreeMap::new(), BTreeMap::new());
+        Self { choose: true, allow_external_llms: false, workspace_agents, custom: Vec::new(), unasked }
     }
 }
 
@@ -89,6 +95,18 @@ pub struct AgentSettingsChange {
     pub allow_external_llms: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace_agent: Option<WorkspaceAgent>,
+    /// Adds to them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unasked: Vec<UnaskedAgent>,
+}
+
+/// An agent that decides itself what it asks, and a folder in which the user lets it start all the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnaskedAgent {
+    /// Its id.
+    pub agent: String,
+    /// The folder, canonical; it covers those below.
+    pub folder: PathBuf,
 }
 
 /// The agent for work in one workspace.
@@ -174,6 +192,8 @@ pub struct AgentCard {
     pub local: bool,
     /// Added by a person.
     pub custom: bool,
+    /// No setting is known that makes it ask before it acts.
+    pub decides_what_it_asks: bool,
     /// Current transport: `acp`, `cli` or `openai`; absent if prompts cannot reach it.
     pub transport: Option<String>,
     /// The program found.

@@ -9,6 +9,7 @@
 mod agent_loop;
 mod agents;
 mod answer;
+mod brief;
 mod calls;
 mod coalescer;
 mod conversation;
@@ -31,8 +32,9 @@ mod tools;
 pub use agent_loop::{AgentLoop, PromptRequest};
 pub use agents::{
     AGENT_SETTINGS, AgentCard, AgentCommand, AgentSettings, AgentSettingsChange, Agents, AgentsError,
-    AgentsSnapshot, CustomAgent, CustomKind, WorkspaceAgent,
+    AgentsSnapshot, CustomAgent, CustomKind, UnaskedAgent, WorkspaceAgent,
 };
+pub use brief::brief;
 pub use coalescer::{Coalescer, Piece};
 pub use conversation::Conversation;
 pub(crate) use event::end_call;
@@ -40,7 +42,7 @@ pub use event::{AgentEvent, CANCELLED, PromptOutcome, end_turn};
 pub use generate::{GENERATE, Generate};
 pub use instructions::instructions;
 pub use model_agent::ModelAgent;
-pub use provider::{AccessLimits, AgentHost, AgentProvider, AgentRequest};
+pub use provider::{AccessLimits, AgentHost, AgentProvider, AgentRequest, lowering_command};
 pub use session_tool::{HistoryRead, SessionContext, SessionTool};
 pub use title::title;
 

@@ -161,6 +161,7 @@ mod tests {
             transcript: Conversation::default(),
             resume: None,
             limits: AccessLimits::default(),
+            may_lower: false,
         };
         let log = Arc::new(Log::default());
         let outcome = agent.prompt(&request, log.clone(), &CancellationToken::new());

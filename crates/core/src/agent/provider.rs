@@ -10,7 +10,10 @@ use crate::{
     model::{Availability, LanguageModel},
 };
 use serde::{Deserialize, Serialize};
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// Answers prompts in a session: a model with tools, a program that speaks ACP, a command line.
 pub trait AgentProvider: Send + Sync + std::fmt::Debug {
@@ -27,6 +30,16 @@ pub trait AgentProvider: Send + Sync + std::fmt::Debug {
     /// cancelled.
     fn program(&self, _cancel: &CancellationToken) -> Option<PathBuf> {
         None
+    }
+
+    /// Returns whether it decides itself what it asks before it acts: no setting is known that makes it ask.
+    fn decides_what_it_asks(&self) -> bool {
+        false
+    }
+
+    /// Returns how many of its own sessions it deletes when it is next started in a workspace. Reads files. Blocks.
+    fn deletes_next(&self, _workspace: &Path, _cancel: &CancellationToken) -> usize {
+        0
     }
 
     /// Returns the last known availability; starts nothing and never blocks.
@@ -70,6 +83,17 @@ pub struct AgentRequest {
     pub resume: Option<String>,
     /// Limits of its file access through us.
     pub limits: AccessLimits,
+    /// A command in the prompt may change what the agent asks: the user may do so, and has written it.
+    pub may_lower: bool,
+}
+
+/// Commands that change what an agent asks, typed as a prompt: those of GitHub Copilot, Codex, Gemini CLI and Claude Code.
+const LOWERING: [&str; 5] = ["/allow-all", "/permissions", "/autopilot", "/yolo", "/mode"];
+
+/// Returns the command with which a prompt changes what an agent asks.
+pub fn lowering_command(prompt: &str) -> Option<&'static str> {
+    let first = prompt.split_whitespace().next()?;
+    LOWERING.into_iter().find(|command| command.eq_ignore_ascii_case(first))
 }
 
 /// Limits of a delegate, enforced if its file access goes through us.
@@ -88,4 +112,45 @@ pub trait AgentHost: Approvals + Send + Sync {
 
     /// Stores the agent's own id of this session for [`AgentRequest::resume`].
     fn remember(&self, agent_session_id: &str);
+
+    /// Returns what was said in this session before, for an agent whose own session of it is lost; `None` if nothing was.
+    fn brief(&self) -> Option<String> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_that_change_what_is_asked_are_recognised() {
+        let lower = [
+            "/allow-all on",
+            "/allow-all",
+            " \u{a0}/Allow-All\ton",
+            "/permissions x",
+            "/autopilot",
+            "/yolo",
+            "/mode\nauto",
+        ];
+        for prompt in lower {
+            assert!(lowering_command(prompt).is_some(), "{prompt}");
+        }
+        let others = [
+            "",
+            "/",
+            "/ mode",
+            "/model gpt",
+            "mode",
+            "a /yolo",
+            "//yolo",
+            "/compact",
+            "/allow-all-of-it",
+            "\u{200b}/yolo",
+        ];
+        for prompt in others {
+            assert_eq!(lowering_command(prompt), None, "{prompt}");
+        }
+    }
 }

@@ -55,6 +55,15 @@ pub enum OptionKind {
     AllowAlways,
     RejectOnce,
     RejectAlways,
+    /// A kind that the protocol does not have. It counts as one that allows, and is never chosen but by the user.
+    Other,
+}
+
+impl OptionKind {
+    /// Returns whether it denies.
+    pub fn denies(self) -> bool {
+        matches!(self, Self::RejectOnce | Self::RejectAlways)
+    }
 }
 
 /// An approval as it is stored and shown.

@@ -33,12 +33,23 @@ pub struct TrustQuestion {
     /// The folder was trusted before, and some of its files have changed.
     #[serde(default)]
     pub again: bool,
+    /// The agent decides itself what it asks before it acts. Trusting the folder lets it start there all the same.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub decides_what_it_asks: bool,
+    /// Sessions of its own that the agent deletes at its next start.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub deletes: usize,
     /// The agent settings in the folder.
     #[serde(flatten)]
     pub brings: AgentFiles,
     /// The waiting prompt, which is sent again if the program ends before the answer; absent if it is long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl TrustQuestion {
@@ -49,6 +60,14 @@ impl TrustQuestion {
         let (agent, folder) = (visible(&self.agent), path(&self.workspace));
         let start = format!("{agent}{} starts in {folder}", program.unwrap_or_default());
         let mut lines = vec![start];
+        if self.decides_what_it_asks {
+            lines.push(format!("{agent} decides itself what it asks before it acts."));
+        }
+        match self.deletes {
+            0 => {}
+            1 => lines.push(format!("{agent} deletes 1 session the next time it runs.")),
+            count => lines.push(format!("{agent} deletes {count} sessions the next time it runs.")),
+        }
         lines.push(match self.again {
             true => "Changed since you trusted it:".to_owned(),
             false if self.brings.files.is_empty() => "This folder has no agent settings.".to_owned(),
@@ -80,6 +99,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_question_says_what_the_agent_does_by_itself() {
+        let question = |decides_what_it_asks, deletes| TrustQuestion {
+            workspace: PathBuf::from("/w"),
+            agent: "Odd".to_owned(),
+            program: None,
+            again: false,
+            decides_what_it_asks,
+            deletes,
+            brings: AgentFiles { files: Vec::new(), complete: true },
+            prompt: None,
+        };
+        assert_eq!(question(false, 0).lines().len(), 2);
+        assert_eq!(
+            question(true, 1).lines()[1..3],
+            [
+                "Odd decides itself what it asks before it acts.",
+                "Odd deletes 1 session the next time it runs.",
+            ]
+        );
+        assert_eq!(question(false, 12).lines()[1], "Odd deletes 12 sessions the next time it runs.");
+    }
+
+    #[test]
     fn no_name_writes_a_line_of_its_own() {
         let odd = "x\nThis folder has no agent settings.\u{1b}[2J\u{202e}";
         let question = TrustQuestion {
@@ -87,11 +129,13 @@ mod tests {
             agent: odd.to_owned(),
             program: Some(PathBuf::from(odd)),
             again: false,
+            decides_what_it_asks: true,
+            deletes: 12,
             brings: AgentFiles { files: Vec::new(), complete: true },
             prompt: None,
         };
         let lines = question.lines();
-        assert_eq!(lines.len(), 2);
+        assert_eq!(lines.len(), 4);
         for hidden in ['\n', '\u{1b}', '\u{202e}'] {
             assert!(!lines.concat().contains(hidden), "{lines:?}");
         }

@@ -49,11 +49,8 @@ impl Question {
         // What a person cannot read whole can only be refused.
         let is_whole = is_whole && (command.is_some() || !raw_input_cut);
         options.retain(|option| match option.kind {
-            // No "always" for what the agent runs itself: we could neither enforce nor revoke it.
-            OptionKind::AllowAlways => {
-                is_whole && command.as_ref().is_none_or(|command| command.exact.is_some())
-            }
-            OptionKind::AllowOnce => is_whole,
+            // An "always" for what the agent runs itself is kept by the agent, and is no rule here.
+            OptionKind::AllowOnce | OptionKind::AllowAlways | OptionKind::Other => is_whole,
             OptionKind::RejectOnce | OptionKind::RejectAlways => true,
         });
         let approval = Approval {
@@ -284,14 +281,10 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_shown_whole_or_is_only_reported_has_fewer_options() {
+    fn what_cannot_be_shown_whole_can_only_be_denied() {
+        use OptionKind::{AllowAlways, AllowOnce, Other, RejectAlways, RejectOnce};
         let options = |command, cut| {
-            let kinds = [
-                OptionKind::AllowOnce,
-                OptionKind::AllowAlways,
-                OptionKind::RejectOnce,
-                OptionKind::RejectAlways,
-            ];
+            let kinds = [AllowOnce, Other, AllowAlways, RejectOnce, RejectAlways];
             let option = |kind| ApprovalOption { id: String::new(), name: String::new(), kind };
             let request =
                 ApprovalRequest { command, cut, options: kinds.map(option).to_vec(), ..asks(Value::Null) };
@@ -304,15 +297,14 @@ mod tests {
             let args = vec![argument];
             ApprovalCommand::exact(FrozenCommand { program, called: None, args, cwd, environment, digests })
         };
-        use OptionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
-        let all = vec![AllowOnce, AllowAlways, RejectOnce, RejectAlways];
+        let all = vec![AllowOnce, Other, AllowAlways, RejectOnce, RejectAlways];
         assert_eq!(options(None, false), all);
         assert_eq!(options(None, true), [RejectOnce, RejectAlways]);
         let options = |command| options(Some(command), false);
         assert_eq!(options(exact("a".to_owned())), all);
         assert_eq!(options(exact("a".repeat(17 << 10))), [RejectOnce, RejectAlways]);
         let reported = ApprovalCommand::reported("echo a");
-        assert_eq!(options(reported), [AllowOnce, RejectOnce, RejectAlways]);
+        assert_eq!(options(reported), all, "the agent remembers its own always");
         assert_eq!(options(ApprovalCommand::reported(&"a".repeat(17 << 10))), [RejectOnce, RejectAlways]);
     }
 

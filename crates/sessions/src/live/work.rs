@@ -28,6 +28,8 @@ pub struct Said {
     pub text: String,
     /// The part that the person wrote, if there are attachments. Attachments do not affect routing.
     pub words: Option<String>,
+    /// It may change what an agent asks, by a command of the agent's: its sender may approve.
+    pub may_lower: bool,
 }
 
 impl Said {
@@ -39,7 +41,7 @@ impl Said {
 
 impl From<String> for Said {
     fn from(text: String) -> Self {
-        Self { text, words: None }
+        Self { text, words: None, may_lower: false }
     }
 }
 

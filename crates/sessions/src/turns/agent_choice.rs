@@ -86,5 +86,5 @@ fn options(offered: &[Candidate]) -> Vec<ApprovalOption> {
 pub(crate) fn carded_prompt(asked: &Asked) -> Option<Said> {
     let question = asked.approval.raw_input.as_ref().filter(|_| asked.agent_id == DEFAULT_MODE)?;
     let text = |name: &str| question.get(name).and_then(Value::as_str).map(str::to_owned);
-    Some(Said { text: text("prompt")?, words: text("words") })
+    Some(Said { words: text("words"), ..Said::from(text("prompt")?) })
 }

@@ -5,7 +5,7 @@ use super::{
     delegate,
     host::Host,
     runner::Who,
-    trust,
+    trust, unasked,
 };
 use crate::live::{Prompt, Said, Session, word};
 use openagents_core::{
@@ -42,13 +42,16 @@ pub(crate) fn answer(
                 tools: turns.tools(reader, &prompt.root),
             };
             let transcript = transcript_for(reader, &prompt.provider, session, cancel);
-            let (root, Said { text, words }) = (prompt.root.clone(), prompt.said.clone());
+            let (root, Said { text, words, .. }) = (prompt.root.clone(), prompt.said.clone());
             let delegated = session.parent().is_some();
             let request = PromptRequest { root, text, words, transcript, findings: None, delegated };
             agent.prompt(&request, cancel, &|event| show(session, event))
         }
         Ok(Who::Agent(agent)) => {
-            if let Err(outcome) = trust::gate(turns, session, agent.as_ref(), prompt, cancel) {
+            let may_start = unasked::check_words(session, agent.as_ref(), &prompt.said)
+                .and_then(|()| trust::gate(turns, session, agent.as_ref(), prompt, cancel))
+                .and_then(|()| unasked::gate(turns, session, agent.as_ref(), &prompt.root, cancel));
+            if let Err(outcome) = may_start {
                 return outcome;
             }
             let resume = turns.store().agent_session(session.id(), agent.id()).unwrap_or_else(|error| {
@@ -63,6 +66,7 @@ pub(crate) fn answer(
                 transcript: Conversation::default(),
                 resume,
                 limits: session.limits().clone(),
+                may_lower: prompt.said.may_lower,
             };
             let host = Host::new(turns, session, agent.id());
             Host::run(&host, || agent.prompt(&request, host.clone(), cancel))

@@ -7,7 +7,7 @@ use crate::{
     live::{By, Mirror, Said, Session, Ticket, TurnRequest},
     store::{ApprovalChange, Asked, Decided, StoreError},
 };
-use openagents_core::approval::{Approval, ApprovalSubject, OptionKind};
+use openagents_core::approval::{Approval, ApprovalState, ApprovalSubject};
 use std::sync::Arc;
 
 /// Bytes of the words that a denial carries.
@@ -50,7 +50,7 @@ impl TurnExecutor {
             return Err(SessionError::invalid(message));
         };
         let message = message.map(str::trim).filter(|message| !message.is_empty());
-        let is_denial = matches!(option.kind, OptionKind::RejectOnce | OptionKind::RejectAlways);
+        let is_denial = option.kind.denies();
         if message.is_some_and(|message| !is_denial || message.len() > MESSAGE) {
             let refused = format!("Only a denial can carry a message, of {} KB at most.", MESSAGE >> 10);
             return Err(SessionError::invalid(refused));
@@ -64,6 +64,15 @@ impl TurnExecutor {
             tracing::warn!(%fault, "could not resume an agent");
         }
         Ok(decided.approval.unwrap_or(asked.approval))
+    }
+
+    /// Ends the turn that waits for an answer: a client says that its user has cancelled it. A late one changes nothing.
+    pub async fn dismiss(&self, session_id: &str, approval_id: &str) -> Result<(), SessionError> {
+        let (asked, session) = self.asked(session_id, approval_id).await?;
+        if asked.approval.state == ApprovalState::Pending {
+            session.cancel();
+        }
+        Ok(())
     }
 
     /// Resumes the agent of a withdrawn approval, which may ask again.

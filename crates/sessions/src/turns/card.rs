@@ -6,7 +6,7 @@ use super::{
     context::{TurnContext, show},
 };
 use crate::{
-    live::{Card, Prompt, Session, word},
+    live::{Card, Prompt, Said, Session, word},
     modes::DEFAULT_MODE,
 };
 use openagents_core::{
@@ -91,7 +91,7 @@ pub(crate) fn put(
     let prompt = Prompt {
         provider: chosen.id,
         root: card.root.clone(),
-        said: brief.into(),
+        said: Said { may_lower: card.said.may_lower, ..Said::from(brief) },
         options: PromptOptions::default(),
     };
     answer::answer(turns, &prompt, session, cancel)

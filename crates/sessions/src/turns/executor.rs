@@ -73,7 +73,7 @@ impl TurnExecutor {
     }
 
     /// Returns the context for a running turn.
-    fn context(self: &Arc<Self>) -> TurnContext {
+    pub(super) fn context(self: &Arc<Self>) -> TurnContext {
         TurnContext {
             sessions: self.sessions.clone(),
             runner: self.runner.clone(),

@@ -1,6 +1,6 @@
 //! An agent's host for one turn.
 
-use super::context::TurnContext;
+use super::context::{TurnContext, transcript_for};
 use crate::{
     live::{Question, Session, close_calls, ends, word},
     registry::SessionRegistry,
@@ -8,8 +8,9 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
-    agent::{AgentEvent, AgentHost, CANCELLED, PromptOutcome},
+    agent::{AgentEvent, AgentHost, CANCELLED, PromptOutcome, brief},
     approval::{ApprovalOutcome, ApprovalRequest, Approvals},
+    reading::Reader,
     update::{RunState, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate},
 };
 use parking_lot::{Mutex, MutexGuard};
@@ -188,6 +189,11 @@ impl AgentHost for Host {
         {
             tracing::warn!(%error, "could not store an agent's session id");
         }
+    }
+
+    fn brief(&self) -> Option<String> {
+        let said = transcript_for(Reader::Hosted, &self.agent_id, &self.session, &CancellationToken::new());
+        brief(&said)
     }
 }
 

@@ -10,6 +10,7 @@ mod delegate;
 mod delete;
 mod executor;
 mod host;
+mod own_question;
 mod providers;
 mod reply;
 mod run;
@@ -17,6 +18,7 @@ mod runner;
 mod select;
 mod trust;
 mod trusted_folders;
+mod unasked;
 
 pub use approve::Answerer;
 pub use executor::TurnExecutor;

@@ -49,7 +49,8 @@ fn without_mention(said: &Said, rest: &str) -> Said {
     let words = said.words();
     match said.text.strip_prefix(words) {
         Some(attached) if rest != words => {
-            Said { text: format!("{rest}{attached}"), words: said.words.is_some().then(|| rest.to_owned()) }
+            let words = said.words.is_some().then(|| rest.to_owned());
+            Said { text: format!("{rest}{attached}"), words, ..*said }
         }
         _ => said.clone(),
     }
@@ -61,8 +62,10 @@ mod tests {
 
     #[test]
     fn a_mention_is_removed_from_the_prompt() {
-        let said =
-            |text: &str, words: Option<&str>| Said { text: text.to_owned(), words: words.map(str::to_owned) };
+        let said = |text: &str, words: Option<&str>| Said {
+            words: words.map(str::to_owned),
+            ..Said::from(text.to_owned())
+        };
         let text = |said: &Said, rest: &str| without_mention(said, rest).text;
         assert_eq!(text(&said("@codex fix it", None), "fix it"), "fix it");
         assert_eq!(

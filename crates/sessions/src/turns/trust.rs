@@ -1,25 +1,24 @@
 //! Workspace trust: no hosted agent starts in a folder that a person has not trusted on this computer.
 
-use super::context::{TurnContext, refusal, show};
+use super::{
+    context::{TurnContext, refusal},
+    own_question::{option, put, shown},
+    unasked,
+};
 use crate::{
     error::SessionError,
-    live::{Prompt, Question, Said, Session, word},
+    live::{Prompt, Question, Said, Session},
     registry::SessionRegistry,
     store::{ApprovalChange, Asked, Open, StoreError},
     trusted::Verdict,
 };
 use openagents_core::{
     CancellationToken,
-    agent::{AgentEvent, AgentProvider, CANCELLED, PromptOutcome},
-    approval::{
-        Approval, ApprovalOption, ApprovalOutcome, ApprovalRequest, ApprovalState, ApprovalSubject,
-        OptionKind,
-    },
+    agent::{AgentProvider, PromptOutcome},
+    approval::{Approval, ApprovalRequest, ApprovalState, ApprovalSubject, OptionKind},
     trust::{AgentFiles, NOT_NOW, TRUST, TRUST_TITLE, TrustQuestion, look},
-    update::{Cut, RunState, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate},
-    visible::escaped,
+    update::{Cut, RunState, ToolCallStatus},
 };
-use serde_json::Map;
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -51,6 +50,9 @@ pub(crate) fn gate(
         };
         let question = TrustQuestion {
             program: agent.program(cancel),
+            decides_what_it_asks: agent.decides_what_it_asks()
+                && !unasked::is_confirmed(turns, agent.id(), &folder),
+            deletes: agent.deletes_next(&folder, cancel),
             workspace: folder,
             agent: agent.name(),
             again,
@@ -69,74 +71,42 @@ fn ask(
     question: &TrustQuestion,
     cancel: &CancellationToken,
 ) -> Result<(), PromptOutcome> {
-    let call_id = uuid::Uuid::new_v4().to_string();
-    show(
-        session,
-        AgentEvent::Update(SessionUpdate::ToolCall(ToolCall {
-            call_id: call_id.clone(),
-            name: CALL.to_owned(),
-            arguments: Map::from_iter([("workspace".to_owned(), shown(&question.workspace).into())]),
-            op_hash: None,
-            stage: None,
-            details: ToolCallDetails { title: Some(TRUST_TITLE.to_owned()), ..ToolCallDetails::default() },
-        })),
-    );
-    let option =
-        |id: &str, name: &str, kind| ApprovalOption { id: id.to_owned(), name: name.to_owned(), kind };
-    let request = ApprovalRequest {
-        call_id: call_id.clone(),
-        agent: "OpenAgents".to_owned(),
-        title: TRUST_TITLE.to_owned(),
-        raw_input: serde_json::to_value(question).ok(),
-        command: None,
-        cut: !question.brings.complete,
-        options: vec![
-            option(TRUST, "Trust", OptionKind::AllowAlways),
-            option(NOT_NOW, "Not now", OptionKind::RejectOnce),
-        ],
+    let workspace = shown(&question.workspace);
+    let ask = |call_id: &str| {
+        let request = ApprovalRequest {
+            call_id: call_id.to_owned(),
+            agent: "OpenAgents".to_owned(),
+            title: TRUST_TITLE.to_owned(),
+            raw_input: serde_json::to_value(question).ok(),
+            command: None,
+            cut: !question.brings.complete,
+            options: vec![
+                option(TRUST, "Trust", OptionKind::AllowAlways),
+                option(NOT_NOW, "Not now", OptionKind::RejectOnce),
+            ],
+        };
+        Question::trust(request, agent_id)
     };
-    let asked = Question::trust(request, agent_id);
-    let id = asked.id().to_owned();
-    let answer = asked.ask(session).wait(&[cancel], || turns.given_up());
-    let end = |status| {
-        let details = ToolCallDetails::default();
-        let update = ToolCallUpdate { call_id: call_id.clone(), status, late: false, details };
-        show(session, AgentEvent::Update(SessionUpdate::ToolCallUpdate(update)));
-    };
-    let error = |message: &str| ToolCallStatus::Error { message: message.to_owned() };
-    match answer {
-        ApprovalOutcome::Selected { option_id, .. } if option_id == TRUST && question.brings.complete => {
-            let by = answered_by(turns, &id);
-            match grant(&turns.sessions, &question.workspace, &question.brings, &by) {
-                Ok(_) => {
-                    end(ToolCallStatus::Completed { output: "trusted".into(), cut: Cut::default() });
-                    Ok(())
-                }
-                Err(fault) => {
-                    end(error("it could not be stored"));
-                    Err(failed(session, fault.to_string()))
-                }
+    let asked = put(turns, session, (CALL, &workspace, TRUST_TITLE), ask, cancel);
+    if asked.chosen.as_deref() != Some(TRUST) || !question.brings.complete {
+        let text = format!(
+            "{} was not started, because {workspace} is not trusted. Send the prompt again to be asked again.",
+            question.agent,
+        );
+        return Err(asked.refuse(turns, session, cancel, text));
+    }
+    let by = answered_by(turns, &asked.id);
+    match grant(&turns.sessions, &question.workspace, &question.brings, &by) {
+        Ok(_) => {
+            if question.decides_what_it_asks {
+                unasked::confirm(turns, [agent_id.to_owned()], &question.workspace);
             }
+            asked.end(session, ToolCallStatus::Completed { output: "trusted".into(), cut: Cut::default() });
+            Ok(())
         }
-        ApprovalOutcome::Cancelled if cancel.is_cancelled() || turns.sessions.stopping().is_cancelled() => {
-            end(error("Cancelled"));
-            session.append(vec![word(CANCELLED, RunState::Cancelled)]);
-            Err(PromptOutcome {
-                state: RunState::Cancelled,
-                text: CANCELLED.to_owned(),
-                usage: None,
-                cut_off: false,
-            })
-        }
-        ApprovalOutcome::Selected { .. } | ApprovalOutcome::Cancelled => {
-            end(error("Not now"));
-            let text = format!(
-                "{} was not started, because {} is not trusted. Send the prompt again to be asked again.",
-                question.agent,
-                shown(&question.workspace)
-            );
-            session.append(vec![word(&text, RunState::Failed)]);
-            Err(PromptOutcome { state: RunState::Failed, text, usage: None, cut_off: false })
+        Err(fault) => {
+            asked.end(session, ToolCallStatus::Error { message: "it could not be stored".to_owned() });
+            Err(failed(session, fault.to_string()))
         }
     }
 }
@@ -144,11 +114,7 @@ fn ask(
 fn failed(session: &Arc<Session>, reason: String) -> PromptOutcome {
     let fault = SessionError::internal(reason);
     session.append(vec![refusal(&fault)]);
-    PromptOutcome { state: RunState::Failed, text: format!("❌ {fault}"), usage: None, cut_off: false }
-}
-
-pub(super) fn shown(path: &Path) -> String {
-    escaped(&path.to_string_lossy()).into_owned()
+    PromptOutcome::new(RunState::Failed, format!("❌ {fault}"))
 }
 
 /// Returns the name of the client that answered.

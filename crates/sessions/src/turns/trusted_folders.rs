@@ -1,9 +1,6 @@
 //! Trusting a folder and revoking it, without a turn that waits for it.
 
-use super::{
-    executor::TurnExecutor,
-    trust::{grant, shown},
-};
+use super::{executor::TurnExecutor, own_question::shown, trust::grant, unasked};
 use crate::{blocking::run_blocking, error::SessionError, live::Session};
 use openagents_core::trust::{AgentFiles, covers, look};
 use std::{
@@ -15,12 +12,12 @@ impl TurnExecutor {
     /// Stores that a person at this computer trusts a folder with its present agent settings; fails if they differ from
     /// those `seen`. Prompts that wait for that go on. Returns the settings, and the workspace that covers the folder.
     pub async fn trust(
-        &self,
+        self: &Arc<Self>,
         folder: &Path,
         seen: Option<AgentFiles>,
         by: &str,
     ) -> Result<(AgentFiles, PathBuf), SessionError> {
-        let (sessions, folder, by) = (self.sessions().clone(), folder.to_owned(), by.to_owned());
+        let (turns, folder, by) = (self.context(), folder.to_owned(), by.to_owned());
         let work = move || {
             let invalid =
                 |error: &dyn std::fmt::Display| SessionError::invalid(format!("{}: {error}", shown(&folder)));
@@ -32,7 +29,11 @@ impl TurnExecutor {
             if seen.is_some_and(|seen| seen != brings) {
                 return Err(invalid(&"it changed after it was shown; look again"));
             }
-            let covered_by = grant(&sessions, &root, &brings, &by)?;
+            let covered_by = grant(&turns.sessions, &root, &brings, &by)?;
+            // Whoever trusts a folder is told of them.
+            let agents = turns.runner.agents.iter().flat_map(|agents| agents.providers());
+            let unasked = agents.filter(|agent| agent.decides_what_it_asks());
+            unasked::confirm(&turns, unasked.map(|agent| agent.id().to_owned()), &root);
             Ok((brings, covered_by))
         };
         run_blocking(work).await.unwrap_or_else(|| Err(SessionError::internal("the folder cannot be read")))

@@ -29,6 +29,17 @@ pub(crate) struct ApprovalAnswer {
     pub(crate) message: Option<String>,
 }
 
+/// A client's answer to a permission request.
+#[derive(Debug)]
+pub(super) enum PermissionAnswer {
+    Chosen(ApprovalAnswer),
+    /// Its user has cancelled the turn.
+    Cancelled {
+        session_id: String,
+        approval_id: String,
+    },
+}
+
 /// Params of `_openagents/approvals/revoke`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -99,21 +110,28 @@ impl PermissionRequests {
     }
 
     /// Reads the answer to a request of ours; `None` if it is not valid or matches no open request.
-    pub(super) fn answer(&self, id: &Id, result: Value) -> Option<ApprovalAnswer> {
+    pub(super) fn answer(&self, id: &Id, result: Value) -> Option<PermissionAnswer> {
         let id: String = serde_json::from_str(id.as_str()).ok()?;
         let mut asked = self.asked.lock();
         let request = asked.get_mut(&id).filter(|request| request.open)?;
-        let response =
-            serde_json::from_value::<RequestPermissionResponse>(result).map(|response| response.outcome);
-        let Ok(RequestPermissionOutcome::Selected(selected)) = response else {
-            // See `forget`.
-            asked.remove(&id);
-            return None;
-        };
-        request.open = false;
-        let option_id = selected.option_id.0.to_string();
         let session_id = request.session_id.to_string();
-        Some(ApprovalAnswer { session_id, approval_id: id, option_id, message: None })
+        match serde_json::from_value::<RequestPermissionResponse>(result).map(|response| response.outcome) {
+            Ok(RequestPermissionOutcome::Selected(selected)) => {
+                request.open = false;
+                let option_id = selected.option_id.0.to_string();
+                let answer = ApprovalAnswer { session_id, approval_id: id, option_id, message: None };
+                Some(PermissionAnswer::Chosen(answer))
+            }
+            Ok(RequestPermissionOutcome::Cancelled) => {
+                request.open = false;
+                Some(PermissionAnswer::Cancelled { session_id, approval_id: id })
+            }
+            // See `forget`.
+            _ => {
+                asked.remove(&id);
+                None
+            }
+        }
     }
 
     /// Forgets a request whose answer was rejected: it is sent again when the client next follows the session.

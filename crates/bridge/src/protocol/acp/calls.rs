@@ -2,7 +2,7 @@
 
 use super::{
     answer::{Answer, Following, LONG, wire},
-    approvals::{ApprovalAnswer, PermissionRequests},
+    approvals::{ApprovalAnswer, PermissionAnswer, PermissionRequests},
     from_wire::{self, Call},
     permission, to_wire,
 };
@@ -131,8 +131,16 @@ impl Methods {
         if !self.lease.pass.may(Scope::Approve) {
             return;
         }
-        let approval_id = answer.approval_id.clone();
-        if let Err(fault) = self.answer_approval(answer).await {
+        let (approval_id, taken) = match answer {
+            PermissionAnswer::Chosen(answer) => {
+                (answer.approval_id.clone(), self.answer_approval(answer).await.map(drop))
+            }
+            PermissionAnswer::Cancelled { session_id, approval_id } => {
+                let ended = self.services.turns.dismiss(&session_id, &approval_id).await;
+                (approval_id, ended.map_err(Fault::from))
+            }
+        };
+        if let Err(fault) = taken {
             tracing::warn!(%fault, "a client's answer was not taken");
             self.requests.forget(&approval_id);
         }
@@ -297,7 +305,8 @@ impl Methods {
     }
 
     async fn prompt(&self, request: PromptRequest) -> Result<Answer, Fault> {
-        let said = from_wire::said(&request.prompt);
+        let mut said = from_wire::said(&request.prompt);
+        said.may_lower = self.lease.pass.may(Scope::Approve);
         if said.text.is_empty() {
             return Err(Fault::invalid_params("The prompt is empty."));
         }

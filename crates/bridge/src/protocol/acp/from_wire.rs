@@ -403,5 +403,5 @@ pub(crate) fn said(blocks: &[ContentBlock]) -> Said {
     }
     let words = words.join("\n").trim().to_owned();
     let text = format!("{}{attached}", written.join("\n").trim()).trim().to_owned();
-    Said { words: (words != text).then_some(words), text }
+    Said { words: (words != text).then_some(words), ..Said::from(text) }
 }

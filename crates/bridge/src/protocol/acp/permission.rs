@@ -21,6 +21,8 @@ pub(super) fn request(session_id: &str, approval: &Approval) -> Value {
         OptionKind::AllowAlways => PermissionOptionKind::AllowAlways,
         OptionKind::RejectOnce => PermissionOptionKind::RejectOnce,
         OptionKind::RejectAlways => PermissionOptionKind::RejectAlways,
+        // The kind that no client chooses by itself.
+        OptionKind::Other => PermissionOptionKind::AllowAlways,
     };
     let option = |option: &ApprovalOption| {
         PermissionOption::new(option.id.clone(), option.name.clone(), kind(option.kind))

@@ -28,6 +28,7 @@ type Turn = dyn Fn(&AgentRequest, &Session, &CancellationToken) -> RunState + Se
 pub struct ScriptedAgent {
     pub id: String,
     pub local: bool,
+    pub decides_what_it_asks: AtomicBool,
     pub availability: Mutex<Availability>,
     pub turn: Box<Turn>,
     /// Set for an agent that runs in our agent loop.
@@ -50,6 +51,7 @@ impl ScriptedAgent {
         Arc::new(Self {
             id: id.to_owned(),
             local: false,
+            decides_what_it_asks: AtomicBool::new(false),
             availability: Mutex::new(Availability::Ready),
             turn: Box::new(turn),
             model: None,
@@ -118,6 +120,12 @@ impl AgentProvider for ScriptedAgent {
     fn program(&self, _cancel: &CancellationToken) -> Option<std::path::PathBuf> {
         (self.id == CODEX).then(|| "/usr/bin/codex".into())
     }
+    fn decides_what_it_asks(&self) -> bool {
+        self.decides_what_it_asks.load(Ordering::SeqCst)
+    }
+    fn deletes_next(&self, _: &Path, _: &CancellationToken) -> usize {
+        if self.id == CLAUDE_CODE { 12 } else { 0 }
+    }
     fn availability(&self) -> Availability {
         self.availability.lock().unwrap().clone()
     }
@@ -177,6 +185,9 @@ impl Agents for Troupe {
                 settings.choose = change.choose.unwrap_or(settings.choose);
                 if let Some(WorkspaceAgent { workspace, agent: Some(agent) }) = change.workspace_agent {
                     settings.workspace_agents.insert(workspace, agent);
+                }
+                for UnaskedAgent { agent, folder } in change.unasked {
+                    settings.unasked.entry(agent).or_default().insert(folder);
                 }
                 let store = self.store.get().unwrap();
                 store.set(AGENT_SETTINGS, serde_json::to_value(settings).unwrap()).unwrap();

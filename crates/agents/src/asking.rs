@@ -1,0 +1,339 @@
+//! The asking level of an agent: the settings of a session with which it asks before it acts.
+//!
+//! The settings are those of the protocol: `configOptions`, and where an agent has none of them `modes`. They are read from
+//! the JSON, as agents leave out members that the protocol requires.
+
+use serde_json::{Value, json};
+
+/// How an agent is made to ask before it acts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AskingLevel {
+    /// By settings of each session, which it reports back.
+    Settings(&'static [LevelSetting]),
+    /// By variables of its process.
+    Variables,
+    /// Not at all: it decides itself what it asks.
+    ItsOwn,
+}
+
+/// A setting of a session that decides what the agent asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LevelSetting {
+    /// Its id: `mode`, `allow_all`.
+    pub id: &'static str,
+    /// The value that we set: the agent asks before it acts.
+    pub asks: &'static str,
+    /// Other values that let it do no more than that: `plan`.
+    pub asks_too: &'static [&'static str],
+    /// Without it, no prompt is sent. Otherwise it is set where it is offered.
+    pub is_always_offered: bool,
+}
+
+/// The mode of a session, as `configOptions` and `modes` call it.
+const MODE: &str = "mode";
+
+/// What a session reports about one setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Report {
+    /// The id of the option; `None` if it is one of the `modes`.
+    option: Option<String>,
+    pub(crate) current: Option<String>,
+    /// Values with their names. Empty if the report does not list them.
+    offered: Vec<(String, String)>,
+}
+
+impl LevelSetting {
+    /// The mode of a session, with the value that asks and those that let the agent do no more.
+    pub const fn mode(asks: &'static str, asks_too: &'static [&'static str]) -> Self {
+        Self { id: MODE, asks, asks_too, is_always_offered: true }
+    }
+
+    /// Returns what it is, in a sentence.
+    pub(crate) fn word(&self) -> &'static str {
+        if self.id == MODE { "mode" } else { self.id }
+    }
+
+    /// Returns whether the agent asks with this value.
+    pub(crate) fn asks_with(&self, value: &str) -> bool {
+        value == self.asks || self.asks_too.contains(&value)
+    }
+
+    /// Reads the setting from the answer to `session/new` and the like, or from an update. `None` if it is not there.
+    pub(crate) fn report(&self, said: &Value) -> Option<Report> {
+        let is_it =
+            |option: &&Value| option["id"] == self.id || self.id == MODE && option["category"] == MODE;
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let option = said["configOptions"].as_array().and_then(|options| options.iter().find(is_it));
+        if let Some(option) = option {
+            let id = option["id"].as_str().unwrap_or(self.id).to_owned();
+            let offered = values(&option["options"]);
+            return Some(Report { option: Some(id), current: text(&option["currentValue"]), offered });
+        }
+        if self.id != MODE {
+            return None;
+        }
+        // `modeId` stands in an example of the protocol's documentation.
+        let modes = if said["modes"].is_object() { &said["modes"] } else { said };
+        let current = text(&modes["currentModeId"]).or_else(|| text(&modes["modeId"]));
+        let available = modes["availableModes"].as_array();
+        if current.is_none() && available.is_none() {
+            return None;
+        }
+        let name = |mode: &Value| Some((text(&mode["id"])?, text(&mode["name"]).unwrap_or_default()));
+        let offered = available.into_iter().flatten().filter_map(name).collect();
+        Some(Report { option: None, current, offered })
+    }
+
+    /// Returns the method and the params that set a value. `report` is the last one of this session.
+    pub(crate) fn set(&self, session: &str, report: Option<&Report>, value: &str) -> (&'static str, Value) {
+        match report
+            .map_or_else(|| (self.id != MODE).then(|| self.id.to_owned()), |report| report.option.clone())
+        {
+            Some(id) => {
+                ("session/set_config_option", json!({"sessionId": session, "configId": id, "value": value}))
+            }
+            None => ("session/set_mode", json!({"sessionId": session, "modeId": value})),
+        }
+    }
+}
+
+/// Returns the values of an option, which may be in groups, with their names.
+fn values(options: &Value) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for option in options.as_array().into_iter().flatten() {
+        match option["value"].as_str() {
+            Some(value) => {
+                found.push((value.to_owned(), option["name"].as_str().unwrap_or_default().to_owned()));
+            }
+            None if option["options"].is_array() => found.extend(values(&option["options"])),
+            None => {}
+        }
+    }
+    found
+}
+
+impl Report {
+    /// Returns whether a value can be set, as far as is known.
+    pub(crate) fn offers(&self, value: &str) -> bool {
+        self.offered.is_empty() || self.offered.iter().any(|(offered, _)| offered == value)
+    }
+
+    /// Returns a value as the agent calls it: `“Manual” (default)`.
+    pub(crate) fn named(&self, value: &str) -> String {
+        let name = self.offered.iter().find(|(offered, _)| offered == value).map(|(_, name)| name.trim());
+        match name {
+            Some(name) if !name.is_empty() && !name.eq_ignore_ascii_case(value) => {
+                format!("“{name}” ({value})")
+            }
+            _ => format!("“{value}”"),
+        }
+    }
+
+    /// Returns the report once a value was set, of which the agent says nothing.
+    pub(crate) fn with(before: Option<Self>, value: &str) -> Self {
+        let before = before.unwrap_or(Self { option: None, current: None, offered: Vec::new() });
+        Self { current: Some(value.to_owned()), ..before }
+    }
+
+    /// Takes the names of an earlier report, as updates may leave them out.
+    pub(crate) fn named_as(mut self, before: Option<&Self>) -> Self {
+        if self.offered.is_empty()
+            && let Some(before) = before
+        {
+            self.offered.clone_from(&before.offered);
+        }
+        if self.option.is_none() {
+            self.option = before.and_then(|before| before.option.clone());
+        }
+        self
+    }
+}
+
+/// A setting with which the agent does more without asking than a client of ours has chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Lowered {
+    pub(crate) setting: &'static LevelSetting,
+    /// With the value that it has now.
+    pub(crate) report: Report,
+    /// The value that it had.
+    pub(crate) back_to: String,
+}
+
+/// The asking level of one session, once it was set.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    settings: Vec<Watched>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    setting: &'static LevelSetting,
+    last: Option<Report>,
+    /// The value that a client has chosen instead of ours.
+    chosen: Option<String>,
+}
+
+impl Watch {
+    /// Watches settings, with the last report of each.
+    pub(crate) fn new(settings: impl IntoIterator<Item = (&'static LevelSetting, Option<Report>)>) -> Self {
+        let watched = |(setting, last)| Watched { setting, last, chosen: None };
+        Self { settings: settings.into_iter().map(watched).collect() }
+    }
+
+    /// Reads an update. A new value with which the agent asks less is what the client has chosen if it `may_lower`; else it is
+    /// returned, to be set back.
+    pub(crate) fn read(&mut self, update: &Value, may_lower: bool) -> Vec<Lowered> {
+        let mut lowered = Vec::new();
+        for watched in &mut self.settings {
+            let setting = watched.setting;
+            let Some(report) = setting.report(update) else { continue };
+            let report = report.named_as(watched.last.as_ref());
+            let before = watched.last.replace(report.clone()).and_then(|before| before.current);
+            let Some(value) = report.current.clone() else { continue };
+            if setting.asks_with(&value) {
+                watched.chosen = None;
+            } else if may_lower {
+                watched.chosen = Some(value);
+            } else if watched.chosen.as_ref() != Some(&value) && before.as_ref() != Some(&value) {
+                let back_to = watched.chosen.clone().unwrap_or_else(|| setting.asks.to_owned());
+                lowered.push(Lowered { setting, report, back_to });
+            }
+        }
+        lowered
+    }
+
+    /// Notes that a setting has this value.
+    pub(crate) fn has_set(&mut self, setting: &LevelSetting, value: &str) {
+        for watched in self.settings.iter_mut().filter(|watched| watched.setting.id == setting.id) {
+            watched.last = Some(Report::with(watched.last.take(), value));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: LevelSetting = LevelSetting::mode("default", &["plan"]);
+    const ALLOW_ALL: LevelSetting =
+        LevelSetting { id: "allow_all", asks: "off", asks_too: &[], is_always_offered: false };
+
+    fn modes(current: &str, ids: &[(&str, &str)]) -> Value {
+        let modes: Vec<_> = ids.iter().map(|(id, name)| json!({"id": id, "name": name})).collect();
+        json!({"currentModeId": current, "availableModes": modes})
+    }
+
+    fn option(id: &str, current: &str, values: &[(&str, &str)]) -> Value {
+        let values: Vec<_> =
+            values.iter().map(|(value, name)| json!({"value": value, "name": name})).collect();
+        json!({"id": id, "type": "select", "category": id, "currentValue": current, "options": values})
+    }
+
+    /// What the agents answer to `session/new`: claude-agent-acp 0.101, gemini 0.61, copilot 1.0.102, and others.
+    #[test]
+    fn a_setting_is_read_from_options_and_else_from_modes() {
+        let claude = [("default", "Manual"), ("auto", "Auto")];
+        let both = json!({"modes": modes("plan", &claude), "configOptions": [
+            option("model", "opus", &[]), option("mode", "auto", &claude)]});
+        let other = json!({"modes": modes("auto", &claude), "configOptions": [option("speed", "fast", &[])]});
+        let groups = json!({"configOptions": [{"id": "permission-mode", "category": "mode", "currentValue": "default",
+            "options": [{"group": "safe", "name": "Safe", "options": [{"value": "default", "name": "Default"}]}]}]});
+        let update = json!({"sessionUpdate": "current_mode_update", "currentModeId": "yolo"});
+        let documented = json!({"sessionUpdate": "current_mode_update", "modeId": "yolo"});
+        let config = json!({"sessionUpdate": "config_option_update", "configOptions": [{"id": "mode", "currentValue": "plan"}]});
+        // The current value, whether `default` can be set, how, and under which id.
+        let rows = [
+            (both, Some("auto"), true, "session/set_config_option", "mode"),
+            (other, Some("auto"), true, "session/set_mode", ""),
+            (groups, Some("default"), true, "session/set_config_option", "permission-mode"),
+            (json!({"modes": modes("a", &[("a", "A")])}), Some("a"), false, "session/set_mode", ""),
+            (update, Some("yolo"), true, "session/set_mode", ""),
+            (documented, Some("yolo"), true, "session/set_mode", ""),
+            (config, Some("plan"), true, "session/set_config_option", "mode"),
+        ];
+        for (said, current, offers, method, id) in rows {
+            let report = PLAN.report(&said).unwrap_or_else(|| panic!("{said}"));
+            assert_eq!((report.current.as_deref(), report.offers("default")), (current, offers), "{said}");
+            let (called, params) = PLAN.set("s", Some(&report), "default");
+            assert_eq!((called, params["configId"].as_str().unwrap_or_default()), (method, id), "{said}");
+        }
+        let nothing = [
+            json!({}),
+            Value::Null,
+            json!({"configOptions": []}),
+            json!({"sessionUpdate": "plan", "entries": []}),
+        ];
+        for said in nothing {
+            assert_eq!(PLAN.report(&said), None, "{said}");
+        }
+        assert_eq!(PLAN.set("s", None, "default").0, "session/set_mode");
+        assert_eq!(ALLOW_ALL.set("s", None, "off").0, "session/set_config_option");
+        assert_eq!(ALLOW_ALL.report(&json!({"modes": modes("a", &[])})), None);
+    }
+
+    #[test]
+    fn values_are_called_as_the_agent_calls_them() {
+        let said = json!({"modes": modes("auto", &[("default", "Manual"), ("yolo", "YOLO"), ("x", " ")])});
+        let report = PLAN.report(&said).unwrap();
+        let named = ["default", "yolo", "x", "new"].map(|value| report.named(value));
+        assert_eq!(named, ["“Manual” (default)", "“yolo”", "“x”", "“new”"]);
+    }
+
+    fn watch() -> Watch {
+        let said = json!({"configOptions": [
+            option("mode", "default", &[("default", "Manual"), ("auto", "Auto")]), option("allow_all", "off", &[])]});
+        Watch::new([&PLAN, &ALLOW_ALL].map(|setting: &'static LevelSetting| (setting, setting.report(&said))))
+    }
+
+    fn mode(value: &str) -> Value {
+        json!({"sessionUpdate": "current_mode_update", "currentModeId": value})
+    }
+
+    /// The settings to set back, with the value that they had.
+    fn back(watch: &mut Watch, update: &Value, may_lower: bool) -> Vec<(&'static str, String)> {
+        let lowered = watch.read(update, may_lower).into_iter();
+        lowered.map(|lowered| (lowered.setting.id, lowered.back_to)).collect()
+    }
+
+    #[test]
+    fn only_what_no_client_has_chosen_is_set_back() {
+        let mut watch = watch();
+        let none = Vec::<(&str, String)>::new();
+        for update in [mode("default"), mode("plan"), json!({"sessionUpdate": "usage_update", "used": 1})] {
+            assert_eq!(back(&mut watch, &update, false), none);
+        }
+        let to_default = vec![("mode", "default".to_owned())];
+        assert_eq!(back(&mut watch, &mode("auto"), false), to_default);
+        // The same change is reported twice, as an option and as a mode.
+        let again = json!({"configOptions": [option("mode", "auto", &[]), option("allow_all", "off", &[])]});
+        assert_eq!(back(&mut watch, &again, false), none);
+        watch.has_set(&PLAN, "default");
+        assert_eq!(back(&mut watch, &mode("auto"), false), to_default, "it does it again");
+        assert_eq!(back(&mut watch, &mode("default"), false), none);
+
+        // A plan that the user approves.
+        assert_eq!(back(&mut watch, &mode("acceptEdits"), true), none);
+        assert_eq!(back(&mut watch, &mode("acceptEdits"), false), none);
+        assert_eq!(back(&mut watch, &mode("auto"), false), [("mode", "acceptEdits".to_owned())]);
+        // Asking again ends what was chosen.
+        assert_eq!(back(&mut watch, &mode("default"), false), none);
+        assert_eq!(back(&mut watch, &mode("acceptEdits"), false), to_default);
+    }
+
+    #[test]
+    fn every_setting_is_watched() {
+        let mut watch = watch();
+        let update = json!({"sessionUpdate": "config_option_update", "configOptions": [
+            option("mode", "autopilot", &[]), option("allow_all", "on", &[])]});
+        let expected = [("mode", "default".to_owned()), ("allow_all", "off".to_owned())];
+        assert_eq!(back(&mut watch, &update, false), expected);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_report_is_read_without_a_panic(text in ".*", key in "configOptions|modes|currentModeId|modeId") {
+            let said = json!({key.clone(): text.clone(), "modes": {key: [text.clone()]}, "configOptions": [{"id": "mode", "options": text}]});
+            let _ = watch().read(&said, false);
+        }
+    }
+}

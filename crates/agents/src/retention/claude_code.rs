@@ -1,0 +1,221 @@
+//! Claude Code deletes the transcripts of all projects that were last written longer ago than `cleanupPeriodDays` (30). It
+//! does so 5 s after the start of any of its processes, at most once a day: `.last-cleanup` says when.
+//!
+//! Read in Claude Code 2.1.330, and tried with it. The settings: <https://code.claude.com/docs/en/settings>.
+
+use super::{DAY, Place, settings};
+use serde_json::Value;
+use std::{
+    ffi::OsStr,
+    fs::{self, File},
+    io::{Read as _, Seek as _, SeekFrom},
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+/// Days without a setting.
+const PERIOD: u64 = 30;
+
+/// Settings of an organisation.
+const MANAGED: &str = if cfg!(target_os = "macos") {
+    "/Library/Application Support/ClaudeCode/managed-settings.json"
+} else {
+    "/etc/claude-code/managed-settings.json"
+};
+
+/// Bytes of the beginning and of the end of a transcript in which Claude Code looks for the program that wrote it.
+const ENDS: usize = 64 << 10;
+
+/// Programs whose transcripts stay, unless `desktopSessionCleanupPeriodDays` is set.
+const DESKTOP: [&str; 4] = ["claude-desktop", "claude-desktop-3p", "local-agent", "local_agent"];
+
+pub(super) fn due(place: &Place<'_>) -> usize {
+    let Some(home) = place.folder("CLAUDE_CONFIG_DIR", ".claude") else { return 0 };
+    let swept = fs::metadata(home.join(".last-cleanup")).and_then(|marker| marker.modified());
+    if swept.is_ok_and(|swept| place.before(DAY).is_none_or(|yesterday| swept > yesterday)) {
+        return 0;
+    }
+    let Some((period, desktop)) = periods(&home, place.workspace) else { return 0 };
+    let Some(cutoff) = days_ago(place, period) else { return 0 };
+    let desktop = desktop.and_then(|period| days_ago(place, period));
+    let projects = fs::read_dir(home.join("projects")).into_iter().flatten().flatten();
+    let transcripts =
+        projects.flat_map(|project| fs::read_dir(project.path()).into_iter().flatten().flatten());
+    transcripts.filter(|file| is_due(&file.path(), cutoff, desktop)).count()
+}
+
+fn days_ago(place: &Place<'_>, days: u64) -> Option<SystemTime> {
+    place.before(DAY.checked_mul(u32::try_from(days).ok()?)?)
+}
+
+/// Returns the days that transcripts are kept, and those of the desktop app, if they are limited. `None` if nothing is deleted,
+/// because the settings are not valid.
+fn periods(home: &Path, workspace: &Path) -> Option<(u64, Option<u64>)> {
+    let user = home.join("settings.json");
+    let local = workspace.join(".claude");
+    let files = [
+        user.clone(),
+        local.join("settings.json"),
+        local.join("settings.local.json"),
+        PathBuf::from(MANAGED),
+    ];
+    let parse = |text: &str| serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
+    let settings = settings(&files, parse)?;
+    let last = settings.iter().filter_map(|settings| settings.get("cleanupPeriodDays")).next_back();
+    let period = match last {
+        None => PERIOD,
+        Some(days) => days.as_u64().filter(|days| *days > 0)?,
+    };
+    let of_user = super::settings(&[user], parse)?.pop().unwrap_or_default();
+    let desktop = of_user["desktopSessionCleanupPeriodDays"].as_u64().filter(|days| *days > 0);
+    Some((period, desktop.map(|days| days.max(period))))
+}
+
+/// Returns whether it is the transcript of a session, and old enough.
+fn is_due(path: &Path, cutoff: SystemTime, desktop: Option<SystemTime>) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    // Those of sub-agents belong to a session.
+    if !name.ends_with(".jsonl") || name.starts_with("agent-") {
+        return false;
+    }
+    let Ok(metadata) = fs::symlink_metadata(path) else { return false };
+    let Ok(written) = metadata.modified() else { return false };
+    if !metadata.is_file() || metadata.len() == 0 || written >= cutoff {
+        return false;
+    }
+    desktop.is_some_and(|desktop| written < desktop) || !is_of_desktop(path).unwrap_or(true)
+}
+
+/// Returns whether the desktop app has begun or continued a session.
+fn is_of_desktop(path: &Path) -> std::io::Result<bool> {
+    let mut file = File::open(path)?;
+    let mut first = Vec::new();
+    file.by_ref().take(ENDS as u64).read_to_end(&mut first)?;
+    let size = file.metadata()?.len();
+    let mut last = Vec::new();
+    file.seek(SeekFrom::Start(size.saturating_sub(ENDS as u64)))?;
+    file.take(ENDS as u64).read_to_end(&mut last)?;
+    let entry =
+        |line: &str| serde_json::from_str::<Value>(line).ok()?["entrypoint"].as_str().map(str::to_owned);
+    let (first, last) = (String::from_utf8_lossy(&first), String::from_utf8_lossy(&last));
+    let entries = [first.lines().find_map(entry), last.lines().rev().find_map(entry)];
+    Ok(entries.into_iter().flatten().any(|entry| DESKTOP.contains(&entry.as_str())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    struct Home {
+        keep: tempfile::TempDir,
+        now: SystemTime,
+    }
+
+    impl Home {
+        fn new() -> Self {
+            Self { keep: tempfile::tempdir().unwrap(), now: SystemTime::now() }
+        }
+
+        /// Writes a file that is so many days old.
+        fn with(self, path: &str, text: &str, days: f64) -> Self {
+            let path = self.keep.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            let written = self.now - Duration::from_secs_f64(days * DAY.as_secs_f64());
+            File::options().write(true).open(&path).unwrap().set_modified(written).unwrap();
+            self
+        }
+
+        fn due(&self) -> usize {
+            let folder = |name: &str| self.keep.path().join(name);
+            let home = folder("claude").display().to_string();
+            let variable = |name: &str| (name == "CLAUDE_CONFIG_DIR").then(|| home.clone());
+            due(&Place { variable: &variable, workspace: &folder("work"), now: self.now })
+        }
+    }
+
+    fn transcripts() -> Home {
+        Home::new()
+            .with("claude/projects/-a/1.jsonl", "{}\n", 31.0)
+            .with("claude/projects/-b/2.jsonl", "{}\n", 400.0)
+            .with("claude/projects/-b/3.jsonl", "{}\n", 29.0)
+            .with("claude/projects/-b/4.jsonl", "{}\n", 8.0)
+            .with("claude/projects/-b/agent-5.jsonl", "{}\n", 400.0)
+            .with("claude/projects/-b/2/tool-results/x.jsonl", "{}\n", 400.0)
+            .with("claude/projects/-b/empty.jsonl", "", 400.0)
+            .with("claude/projects/-b/memory.md", "x", 400.0)
+            .with("claude/history.jsonl", "{}\n", 400.0)
+    }
+
+    #[test]
+    fn transcripts_older_than_the_period_are_counted() {
+        assert_eq!(Home::new().due(), 0);
+        assert_eq!(transcripts().due(), 2);
+    }
+
+    #[test]
+    fn it_happens_once_a_day() {
+        for (days, expected) in [(0.1, 0), (0.9, 0), (1.1, 2)] {
+            assert_eq!(transcripts().with("claude/.last-cleanup", "", days).due(), expected, "{days}");
+        }
+    }
+
+    #[test]
+    fn the_settings_decide() {
+        let rows = [
+            (&[("claude/settings.json", r#"{"cleanupPeriodDays": 7}"#)][..], 4),
+            (&[("claude/settings.json", r#"{"cleanupPeriodDays": 3650}"#)], 0),
+            (&[("claude/settings.json", r#"{"permissions": {}}"#)], 2),
+            (&[("work/.claude/settings.json", r#"{"cleanupPeriodDays": 7}"#)], 4),
+            (
+                &[
+                    ("claude/settings.json", r#"{"cleanupPeriodDays": 7}"#),
+                    ("work/.claude/settings.json", r#"{"cleanupPeriodDays": 1000}"#),
+                    ("work/.claude/settings.local.json", r#"{"cleanupPeriodDays": 60}"#),
+                ],
+                1,
+            ),
+            // With settings that are not valid, nothing is deleted.
+            (&[("claude/settings.json", r#"{"cleanupPeriodDays": 0}"#)], 0),
+            (&[("claude/settings.json", r#"{"cleanupPeriodDays": "7"}"#)], 0),
+            (&[("claude/settings.json", "{")], 0),
+            (&[("claude/settings.json", "[]")], 0),
+        ];
+        for (files, expected) in rows {
+            let home = files.iter().fold(transcripts(), |home, (path, text)| home.with(path, text, 0.0));
+            assert_eq!(home.due(), expected, "{files:?}");
+        }
+    }
+
+    #[test]
+    fn transcripts_of_the_desktop_app_stay() {
+        let row = |entrypoint: &str| format!("{{\"type\":\"user\",\"entrypoint\":\"{entrypoint}\"}}\n");
+        let long = "{\"type\":\"assistant\"}\n".repeat(10_000);
+        let home = || {
+            Home::new()
+                .with(
+                    "claude/projects/-a/begun.jsonl",
+                    &format!("{{}}\n{}{long}", row("claude-desktop")),
+                    40.0,
+                )
+                .with(
+                    "claude/projects/-a/continued.jsonl",
+                    &format!("{}{long}{}", row("cli"), row("local-agent")),
+                    40.0,
+                )
+                .with(
+                    "claude/projects/-a/between.jsonl",
+                    &format!("{}{long}{}{long}", row("cli"), row("claude-desktop")),
+                    40.0,
+                )
+                .with("claude/projects/-a/sdk.jsonl", &row("sdk-ts"), 40.0)
+        };
+        assert_eq!(home().due(), 2);
+        let limited = |days: u64| {
+            let settings = format!("{{\"desktopSessionCleanupPeriodDays\": {days}}}");
+            home().with("claude/settings.json", &settings, 0.0).due()
+        };
+        assert_eq!([0, 7, 35, 50].map(limited), [2, 4, 4, 2]);
+    }
+}

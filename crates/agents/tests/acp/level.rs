@@ -1,0 +1,140 @@
+//! What an agent asks: it is set before the first prompt, and stays as it was set.
+
+use super::host::{Host, Say, Scene, Setup};
+use openagents_agents::acp::LevelSetting;
+use openagents_core::{CancellationToken, agent::AgentProvider as _, update::RunState};
+
+const ASKS: &[LevelSetting] = &[LevelSetting::mode("ask", &["plan"])];
+
+type Variables = &'static [(&'static str, &'static str)];
+
+fn scene(environment: Variables) -> Scene {
+    Setup { environment, asks: ASKS, ..Setup::default() }.scene(Host::with([]))
+}
+
+/// Regression: agents that start in a mode that asks nothing were left in it.
+#[test]
+fn the_mode_that_asks_is_set_before_the_first_prompt() {
+    let rows: [Variables; 5] = [
+        &[],
+        &[("FAKE_AGENT_MODE", "auto")],
+        &[("FAKE_AGENT_MODE", "plan")],
+        &[("FAKE_AGENT_MODE", "auto"), ("FAKE_AGENT_MODE_OPTION", "1")],
+        &[("FAKE_AGENT_MODE", "auto"), ("FAKE_AGENT_EARLY", "1")],
+    ];
+    for environment in rows {
+        let scene = scene(environment);
+        assert_eq!(scene.prompt("[[which-mode]]").text, "mode ask", "{environment:?}");
+        assert!(!scene.shown().contains("set back"), "{}", scene.shown());
+    }
+}
+
+#[test]
+fn it_is_set_again_in_a_session_that_was_left_in_another_mode() {
+    for way in ["FAKE_AGENT_RESUME", "FAKE_AGENT_LOAD"] {
+        let environment = [("FAKE_AGENT_MODE", "auto"), (way, "1")];
+        let scene = Setup { environment: &environment, asks: ASKS, ..Setup::default() }.scene(Host::with([]));
+        let mut request = scene.request("[[session]] [[which-mode]]");
+        request.resume = Some("earlier".to_owned());
+        let outcome = scene.turn(&request, &CancellationToken::new());
+        assert_eq!(outcome.text, "earlier prompt 1mode ask", "{way}");
+    }
+}
+
+#[test]
+fn no_prompt_is_sent_to_an_agent_that_would_not_ask() {
+    let rows: [(Variables, &str); 4] = [
+        (
+            &[("FAKE_AGENT_MODE", "auto"), ("FAKE_AGENT_LOCKED", "refuse")],
+            "its mode should be “Ask first” (ask) and is “auto”: the mode is locked",
+        ),
+        (
+            &[("FAKE_AGENT_MODE", "auto"), ("FAKE_AGENT_LOCKED", "refuse"), ("FAKE_AGENT_MODE_OPTION", "1")],
+            "its mode should be “Ask first” (ask) and is “auto”: the mode is locked",
+        ),
+        (
+            &[("FAKE_AGENT_MODE", "auto"), ("FAKE_AGENT_LOCKED", "keep"), ("FAKE_AGENT_MODE_OPTION", "1")],
+            "its mode should be “Ask first” (ask) and is “auto”: it did not change",
+        ),
+        (
+            &[("FAKE_AGENT_MODE", "auto"), ("FAKE_AGENT_NEVER_ASKS", "1")],
+            "its mode should be “ask” and is “auto”: it does not offer that",
+        ),
+    ];
+    for (environment, why) in rows {
+        let scene = scene(environment);
+        let outcome = scene.prompt("[[edit a.txt]]");
+        assert_eq!(outcome.state, RunState::Failed, "{environment:?}");
+        let (beginning, why) = ("❌ Fake would act without asking, so nothing was sent.", why.to_lowercase());
+        assert!(outcome.text.starts_with(beginning), "{}", outcome.text);
+        assert!(outcome.text.to_lowercase().contains(&why), "{}: {}", outcome.text, why);
+        assert!(
+            outcome.text.ends_with("in its own settings, then send the prompt again."),
+            "{}",
+            outcome.text
+        );
+        assert!(!scene.shown().contains("call"), "{}", scene.shown());
+    }
+}
+
+#[test]
+fn a_change_that_nobody_asked_for_is_set_back_and_noted() {
+    for environment in [&[][..], &[("FAKE_AGENT_MODE_OPTION", "1")]] {
+        let scene = Setup { environment, asks: ASKS, ..Setup::default() }.scene(Host::with([]));
+        scene.prompt("[[mode auto]] [[wait 300]] [[which-mode]]");
+        let shown = scene.shown();
+        assert!(shown.contains("says: mode ask"), "{shown}");
+        let note =
+            "*Fake changed its mode to “auto”, in which it asks less. It was set back to “Ask first” (ask).*";
+        assert_eq!(shown.matches(note).count(), 1, "{shown}");
+        // To a mode in which it may do no more, it may change.
+        assert_eq!(scene.prompt("[[mode plan]] [[wait 100]] [[which-mode]]").text, "mode plan");
+    }
+}
+
+#[test]
+fn an_agent_that_does_not_change_back_is_stopped() {
+    // It starts in the right mode, and then it cannot be set.
+    let scene = scene(&[("FAKE_AGENT_LOCKED", "refuse")]);
+    let outcome = scene.prompt("[[mode auto]] [[silent]]");
+    let expected = "❌ Fake changed its mode to “auto”, in which it asks less, refused to change it back, and was stopped";
+    assert_eq!(outcome.text, expected);
+    let scene = self::scene(&[]);
+    let again = "[[mode auto]] [[wait 100]] ".repeat(4) + "[[silent]]";
+    let outcome = scene.prompt(&again);
+    assert!(outcome.text.contains("again and again, and was stopped"), "{}", outcome.text);
+}
+
+#[test]
+fn what_the_user_has_chosen_stays() {
+    let scene = scene(&[]);
+    // A command that the sender may give.
+    let mut request = scene.request("/mode auto [[mode auto]] [[wait 100]] [[which-mode]]");
+    request.may_lower = true;
+    assert_eq!(scene.turn(&request, &CancellationToken::new()).text, "mode auto");
+    assert_eq!(scene.prompt("[[mode auto]] [[wait 100]] [[which-mode]]").text, "mode auto");
+    // The same words without that, or none of them.
+    for (text, may_lower) in [("/mode auto", false), ("go on", true)] {
+        let scene = self::scene(&[]);
+        let mut request = scene.request(&format!("{text} [[mode auto]] [[wait 300]] [[which-mode]]"));
+        request.may_lower = may_lower;
+        scene.turn(&request, &CancellationToken::new());
+        assert!(scene.shown().contains("says: mode ask"), "{text}: {}", scene.shown());
+    }
+}
+
+#[test]
+fn an_approved_plan_may_change_the_mode_and_a_rejected_one_may_not() {
+    let plan = "[[options exit-plan-auto=allow_once=Yes, and use auto mode|exit-plan-default=allow_once=Yes|no=reject_once=No]]";
+    for (id, mode) in [("exit-plan-auto", "auto"), ("no", "ask")] {
+        let scene = Setup { asks: ASKS, ..Setup::default() }.scene(Host::with([Say::Id(id.to_owned())]));
+        scene.prompt(&format!("{plan} [[mode auto]] [[wait 300]] [[which-mode]]"));
+        assert!(scene.shown().contains(&format!("mode {mode}")), "{}", scene.shown());
+    }
+}
+
+#[test]
+fn an_agent_without_such_a_setting_says_so() {
+    assert!(!scene(&[]).agent.decides_what_it_asks());
+    assert!(Scene::new().agent.decides_what_it_asks());
+}

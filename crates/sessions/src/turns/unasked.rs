@@ -1,0 +1,99 @@
+//! What an agent may do unasked: the first start of one that decides itself what it asks, and prompts that change what one asks.
+
+use super::{
+    context::TurnContext,
+    own_question::{option, put, shown},
+};
+use crate::live::{Question, Said, Session, word};
+use openagents_core::{
+    CancellationToken,
+    agent::{
+        AgentCommand, AgentProvider, AgentSettingsChange, PromptOutcome, UnaskedAgent, lowering_command,
+    },
+    approval::{ApprovalRequest, OptionKind},
+    trust::covers,
+    update::{Cut, RunState, ToolCallStatus},
+};
+use serde_json::json;
+use std::{path::Path, sync::Arc};
+
+/// The name of the tool call that asks.
+const CALL: &str = "agent.start";
+
+/// The id of the option that lets it start.
+const START: &str = "start";
+
+/// Refuses a prompt that changes what an agent asks, if its sender may not approve. The turn's final message is shown.
+pub(super) fn check_words(
+    session: &Arc<Session>,
+    agent: &dyn AgentProvider,
+    said: &Said,
+) -> Result<(), PromptOutcome> {
+    let Some(command) = lowering_command(&said.text).filter(|_| !said.may_lower) else { return Ok(()) };
+    let text = format!(
+        "❌ {command} changes what {} asks. Send it from a device that may approve, or from this computer.",
+        agent.name()
+    );
+    session.append(vec![word(&text, RunState::Failed)]);
+    Err(PromptOutcome::new(RunState::Failed, text))
+}
+
+/// Asks the user to let an agent start in a folder although it decides itself what it asks, if that is not settled. Blocks until
+/// it may; otherwise returns the turn's outcome, whose final message was already shown.
+pub(super) fn gate(
+    turns: &TurnContext,
+    session: &Arc<Session>,
+    agent: &dyn AgentProvider,
+    root: &Path,
+    cancel: &CancellationToken,
+) -> Result<(), PromptOutcome> {
+    let folder = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    if !agent.decides_what_it_asks() || is_confirmed(turns, agent.id(), &folder) {
+        return Ok(());
+    }
+    let (name, workspace) = (agent.name(), shown(&folder));
+    let title = format!("{name} decides itself what it asks. Let it start here?");
+    let ask = |call_id: &str| {
+        let request = ApprovalRequest {
+            call_id: call_id.to_owned(),
+            agent: "OpenAgents".to_owned(),
+            title: title.clone(),
+            raw_input: Some(json!({"agent": name, "workspace": workspace})),
+            command: None,
+            cut: false,
+            options: vec![
+                option(START, "Let it start", OptionKind::AllowAlways),
+                option("not-now", "Not now", OptionKind::RejectOnce),
+            ],
+        };
+        Question::new(request, agent.id())
+    };
+    let asked = put(turns, session, (CALL, &workspace, &title), ask, cancel);
+    if asked.chosen.as_deref() != Some(START) {
+        let text = format!("{name} was not started. Send the prompt again to be asked again.");
+        return Err(asked.refuse(turns, session, cancel, text));
+    }
+    confirm(turns, [agent.id().to_owned()], &folder);
+    asked.end(session, ToolCallStatus::Completed { output: "started".into(), cut: Cut::default() });
+    Ok(())
+}
+
+/// Returns whether the user lets an agent start in a folder that decides itself what it asks.
+pub(super) fn is_confirmed(turns: &TurnContext, agent_id: &str, folder: &Path) -> bool {
+    let confirmed = turns.agent_settings().unasked.remove(agent_id).unwrap_or_default();
+    confirmed.iter().any(|confirmed| covers(confirmed, folder))
+}
+
+/// Stores that the user lets agents start in a folder that decide themselves what they ask.
+pub(super) fn confirm(turns: &TurnContext, agent_ids: impl IntoIterator<Item = String>, folder: &Path) {
+    let Some(agents) = &turns.runner.agents else { return };
+    let unasked = agent_ids.into_iter().map(|agent| UnaskedAgent { agent, folder: folder.to_owned() });
+    let unasked: Vec<_> = unasked.collect();
+    if unasked.is_empty() {
+        return;
+    }
+    let settings = AgentSettingsChange { unasked, ..AgentSettingsChange::default() };
+    if let Err(error) = agents.command(AgentCommand::Configure { settings }) {
+        tracing::warn!(%error, "could not store that an agent may start; it is asked about again");
+    }
+}
