@@ -190,7 +190,8 @@ mod tests {
         #[test]
         fn any_line_is_searched_for_records(line in r#"([{}":,\[\]a1é\u{feff}\\ ]|\{"a":1\}){0,40}"#) {
             for record in records(&line).0 {
-                prop_assert!(record.starts_with('{') && record.ends_with('}'));
+                let is_object = record.starts_with('{') && record.ends_with('}');
+                prop_assert!(is_object, "{}", record);
             }
         }
     }
