@@ -1,6 +1,6 @@
 //! JSON-RPC messages of an agent.
 
-use openagents_core::text::clip_bytes;
+use openagents_core::{json_text, text::clip_bytes};
 use serde_json::{Value, json};
 
 #[derive(Debug, PartialEq)]
@@ -67,7 +67,7 @@ impl RpcError {
 
 /// Parses a line; `None` if it is not a message.
 pub(super) fn parse(line: &[u8]) -> Option<Incoming> {
-    let Ok(Value::Object(mut frame)) = serde_json::from_slice(line) else { return None };
+    let Ok(Value::Object(mut frame)) = json_text::from_slice(line) else { return None };
     let id = frame.remove("id");
     let params = frame.remove("params").unwrap_or(Value::Null);
     match (frame.remove("method"), id) {
@@ -122,12 +122,16 @@ mod tests {
     #[test]
     fn messages_and_other_lines() {
         let error = RpcError { code: -1, message: "no".to_owned(), data: json!("why") };
-        let rows: [(&str, Option<Incoming>); 12] = [
+        let rows: [(&str, Option<Incoming>); 13] = [
             ("", None),
             ("{", None),
             ("[]", None),
             ("{}", None),
             (r#"{"method":7,"id":1}"#, None),
+            (
+                r#"{"method":"a","params":"cut \ud83d"}"#,
+                Some(Incoming::Notification { method: "a".to_owned(), params: json!("cut \u{fffd}") }),
+            ),
             (r#"{"id":1}"#, Some(Incoming::Response { id: json!(1), result: Ok(Value::Null) })),
             (r#"{"id":1,"error":null}"#, Some(Incoming::Response { id: json!(1), result: Ok(Value::Null) })),
             (

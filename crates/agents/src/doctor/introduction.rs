@@ -9,7 +9,7 @@ use crate::{
     },
     process::{Collected, Group, Line, exit_in_words, read_lines},
 };
-use openagents_core::CancellationToken;
+use openagents_core::{CancellationToken, json_text};
 use serde_json::{Value, json};
 use std::{
     io::{Read as _, Write as _},
@@ -120,7 +120,7 @@ fn next(answers: &Receiver<Line>, until: Instant, cancel: &CancellationToken) ->
         match answers.recv_timeout(left.min(INTRODUCTION_CHECK)) {
             // Other lines are skipped.
             Ok(Line::Whole(line)) => {
-                if let Ok(message @ Value::Object(_)) = serde_json::from_slice(&line) {
+                if let Ok(message @ Value::Object(_)) = json_text::from_slice(&line) {
                     return Ok(message);
                 }
             }
