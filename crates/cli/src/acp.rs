@@ -6,6 +6,7 @@
 use crate::{bridge::reach_socket, runtime, signals::Interrupts, surroundings};
 use anyhow::Context;
 use futures::{SinkExt, StreamExt};
+use openagents_core::json_text::with_whole_characters;
 use serde_json::{Value, json};
 use std::{path::Path, process::ExitCode};
 use tokio::{
@@ -13,7 +14,7 @@ use tokio::{
     net::TcpStream,
 };
 use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
-use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
+use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
 
 type Socket = WebSocketStream<TcpStream>;
 
@@ -36,7 +37,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
 /// the next one is greeted like the first; the editor does not notice.
 async fn relay(home: &Path) -> anyhow::Result<()> {
     let mut editor = Editor {
-        lines: FramedRead::new(stdin(), LinesCodec::new_with_max_length(LINE)),
+        lines: FramedRead::new(stdin(), lines()),
         output: stdout(),
         greeting: Greeting::default(),
         unsent: None,
@@ -50,7 +51,7 @@ async fn relay(home: &Path) -> anyhow::Result<()> {
 
 /// The editor's side.
 struct Editor<R, W> {
-    lines: FramedRead<R, LinesCodec>,
+    lines: FramedRead<R, AnyDelimiterCodec>,
     output: W,
     greeting: Greeting,
     /// The line that is being sent: for the next bridge if this one ends meanwhile.
@@ -76,13 +77,16 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Editor<R, W> {
             loop {
                 if unsent.is_none() {
                     match lines.next().await {
-                        Some(Ok(line)) if line.trim().is_empty() => continue,
                         Some(Ok(line)) => {
+                            let line = readable(&line);
+                            if line.trim().is_empty() {
+                                continue;
+                            }
                             let line = named_on_purpose(line);
                             greeting.sent(&line);
                             *unsent = Some(line);
                         }
-                        Some(Err(LinesCodecError::MaxLineLengthExceeded)) => {
+                        Some(Err(AnyDelimiterCodecError::MaxChunkLengthExceeded)) => {
                             anyhow::bail!("a line on standard input has more than {LINE} bytes")
                         }
                         Some(Err(error)) => return Err(error).context("cannot read standard input"),
@@ -157,6 +161,16 @@ impl Greeting {
     }
 }
 
+fn lines() -> AnyDelimiterCodec {
+    AnyDelimiterCodec::new_with_max_length(b"\n".to_vec(), b"\n".to_vec(), LINE)
+}
+
+/// Returns a line as text that the bridge can parse: without a byte order mark, and with U+FFFD for half characters.
+fn readable(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line));
+    with_whole_characters(&text).into_owned()
+}
+
 /// Marks the workspace of a `session/new` as chosen by a person, which makes it known.
 fn named_on_purpose(line: String) -> String {
     if !line.contains("session/new") {
@@ -193,7 +207,7 @@ mod tests {
         let bridge = WebSocketStream::from_raw_socket(bridge, Role::Client, None).await;
         let mut remote = WebSocketStream::from_raw_socket(remote, Role::Server, None).await;
         let mut editor = Editor {
-            lines: FramedRead::new(stdin, LinesCodec::new_with_max_length(LINE)),
+            lines: FramedRead::new(stdin, lines()),
             output: stdout,
             greeting: Greeting::default(),
             unsent: None,
@@ -218,6 +232,19 @@ mod tests {
         let mut shown = String::new();
         screen.read_to_string(&mut shown).await.unwrap();
         assert_eq!(shown.len(), 8 * ((8 << 10) + 1));
+    }
+
+    #[test]
+    fn half_characters_and_a_byte_order_mark_do_not_reach_the_bridge() {
+        let rows: [(&[u8], &str); 4] = [
+            (b"\xef\xbb\xbf{\"a\":1}\r", "{\"a\":1}\r"),
+            (br#"{"text":"cut \ud83d"}"#, r#"{"text":"cut \ufffd"}"#),
+            (b"{\"text\":\"cut \xf0\x9f\"}", "{\"text\":\"cut \u{fffd}\"}"),
+            (br#"{"text":"\ud83d\ude00"}"#, r#"{"text":"\ud83d\ude00"}"#),
+        ];
+        for (line, expected) in rows {
+            assert_eq!(readable(line), expected);
+        }
     }
 
     #[test]

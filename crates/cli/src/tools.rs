@@ -9,7 +9,7 @@ use anyhow::Context;
 use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, GENERATE, Generate, HistoryRead, SessionContext, SessionTool},
-    builtin,
+    builtin, json_text,
     model::LocalModels,
     tool::ToolError,
     update::{SessionUpdate, ToolCallStatus},
@@ -60,7 +60,7 @@ fn parameters(schema: &Value) -> Vec<String> {
 }
 
 pub(crate) fn call(arguments: &args::Tool) -> anyhow::Result<ExitCode> {
-    let parsed: Value = serde_json::from_str(&arguments.arguments)
+    let parsed: Value = json_text::from_str(&arguments.arguments)
         .map_err(|error| output::Usage(format!("the arguments are not JSON: {error}")))?;
     if arguments.name == GENERATE {
         return generate(arguments, parsed);

@@ -5,10 +5,28 @@
 //! rejects the whole text.
 
 use memchr::memmem;
+use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 
 /// An escaped UTF-16 unit: a backslash, `u` and four hexadecimal digits.
 const ESCAPE: usize = 6;
+
+/// Parses JSON; lone surrogates become U+FFFD. Returns the error of serde_json if it is not JSON.
+pub fn from_str<T: DeserializeOwned>(json: &str) -> serde_json::Result<T> {
+    serde_json::from_str(json).or_else(|error| match with_whole_characters(json) {
+        Cow::Borrowed(_) => Err(error),
+        Cow::Owned(whole) => serde_json::from_str(&whole),
+    })
+}
+
+/// Like [`from_str`]; bytes that are not UTF-8 become U+FFFD, too.
+pub fn from_slice<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<T> {
+    serde_json::from_slice(json).or_else(|error| match String::from_utf8_lossy(json) {
+        Cow::Borrowed(text) => from_str(text),
+        Cow::Owned(_) if !json.trim_ascii_start().starts_with(b"{") => Err(error),
+        Cow::Owned(text) => from_str(&text),
+    })
+}
 
 /// Returns the text with each lone surrogate escape replaced by `\ufffd`, and borrows if there is none.
 ///
@@ -77,6 +95,19 @@ mod tests {
         ] {
             assert_eq!(with_whole_characters(json), expected);
             serde_json::from_str::<Value>(expected).unwrap();
+        }
+    }
+
+    #[test]
+    fn parses_what_serde_rejects_for_a_character() {
+        let cut = "cut \u{fffd}";
+        for json in [&br#"{"a":"cut \ud83d"}"#[..], b"{\"a\":\"cut \xf0\x9f\"}", b" {\"a\":\"cut \xff\"}\r\n"]
+        {
+            assert_eq!(from_slice::<Value>(json).unwrap(), serde_json::json!({"a": cut}));
+        }
+        assert_eq!(from_str::<String>(r#""cut \ude00""#).unwrap(), cut);
+        for broken in [&b"\xff\xfe1"[..], b"{\"a\":\"\xf0", b"{\"a\":\"\\ud83d", b"\xf0{}", b""] {
+            assert!(from_slice::<Value>(broken).is_err());
         }
     }
 

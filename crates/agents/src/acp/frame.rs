@@ -1,7 +1,7 @@
 //! JSON-RPC messages of an agent.
 
 use crate::limits::SPREAD;
-use openagents_core::text::clip_bytes;
+use openagents_core::{json_text, text::clip_bytes};
 use serde_json::{Map, Value, json};
 
 #[derive(Debug, PartialEq)]
@@ -81,7 +81,7 @@ impl RpcError {
 /// Parses a line; `None` if it is not a message. Agents print other lines too: banners, and log lines in JSON, which may
 /// have the id of a request.
 pub(crate) fn parse(line: &[u8]) -> Option<Incoming> {
-    let Ok(Value::Object(mut frame)) = serde_json::from_slice(line) else { return None };
+    let Ok(Value::Object(mut frame)) = json_text::from_slice(line) else { return None };
     if !is_marked(&frame) {
         return None;
     }
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn messages_and_other_lines() {
         let error = RpcError { code: -1, message: "no".to_owned(), data: json!("why") };
-        let rows: [(&str, Option<Incoming>); 20] = [
+        let rows: [(&str, Option<Incoming>); 21] = [
             ("", None),
             ("{", None),
             ("[]", None),
@@ -214,6 +214,10 @@ mod tests {
             (
                 r#"{"jsonrpc":"2.0","id":1,"result":2}"#,
                 Some(Incoming::Response { id: json!(1), result: Ok(json!(2)) }),
+            ),
+            (
+                r#"{"method":"a","params":"cut \ud83d"}"#,
+                Some(Incoming::Notification { method: "a".to_owned(), params: json!("cut \u{fffd}") }),
             ),
             (r#"{"id":1,"error":null}"#, Some(Incoming::Response { id: json!(1), result: Ok(Value::Null) })),
             (

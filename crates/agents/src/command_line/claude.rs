@@ -2,7 +2,10 @@
 
 use super::event::{Event, location};
 use crate::output::{CallNews, CallStatus, Shown, diff, one_line, terminal, text};
-use openagents_core::update::{ToolCallDetails, ToolKind};
+use openagents_core::{
+    json_text,
+    update::{ToolCallDetails, ToolKind},
+};
 use serde_json::{Map, Value};
 
 /// The prompt comes on standard input.
@@ -14,7 +17,7 @@ pub(super) fn arguments(resume: Option<&str>) -> Vec<&str> {
 
 /// Parses a line; unknown lines yield nothing.
 pub(super) fn read(line: &[u8]) -> Vec<Event> {
-    let Ok(event) = serde_json::from_slice::<Value>(line) else { return Vec::new() };
+    let Ok(event) = json_text::from_slice::<Value>(line) else { return Vec::new() };
     let parts = || event["message"]["content"].as_array().into_iter().flatten();
     match event["type"].as_str() {
         Some("system") if event["subtype"] == "init" => {

@@ -2,7 +2,10 @@
 
 use super::event::{Event, location};
 use crate::output::{CallNews, CallStatus, Shown, one_line, terminal, text};
-use openagents_core::update::{Location, ToolCallDetails, ToolContent, ToolKind};
+use openagents_core::{
+    json_text,
+    update::{Location, ToolCallDetails, ToolContent, ToolKind},
+};
 use serde_json::Value;
 
 /// The prompt is sent on standard input. The Git repository check is skipped, since the person chose the folder.
@@ -15,7 +18,7 @@ pub(super) fn arguments(resume: Option<&str>) -> Vec<&str> {
 
 /// Parses a line; unknown lines yield nothing.
 pub(super) fn read(line: &[u8]) -> Vec<Event> {
-    let Ok(event) = serde_json::from_slice::<Value>(line) else { return Vec::new() };
+    let Ok(event) = json_text::from_slice::<Value>(line) else { return Vec::new() };
     let said = |value: &Value| value.as_str().unwrap_or("it did not say why").to_owned();
     let item = &event["item"];
     let read = match event["type"].as_str() {

@@ -142,6 +142,15 @@ const CLAUDE_TURN: &str = r#"{"type":"system","subtype":"init","session_id":"c-1
 {"type":"result","subtype":"success","is_error":false,"result":"All done.","session_id":"c-1"}"#;
 
 #[test]
+fn half_a_character_in_an_answer_becomes_a_replacement() {
+    let claude = br#"{"type":"assistant","message":{"content":[{"type":"text","text":"cut \ud83d"}]}}"#;
+    let codex = br#"{"type":"item.completed","item":{"id":"1","type":"agent_message","text":"cut \ud83d"}}"#;
+    for events in [claude::read(claude), codex::read(codex)] {
+        assert!(matches!(&events[..], [Event::Message(text)] if text == "cut \u{fffd}"), "{events:?}");
+    }
+}
+
+#[test]
 fn a_turn_of_codex_is_recorded() {
     let (outcome, host) = run(CODEX, &print(CODEX_TURN));
     assert_eq!((outcome.state, outcome.text.as_str()), (RunState::Complete, "All done."));

@@ -5,7 +5,7 @@ use super::{
     reason::{Inexpressible, Reason},
 };
 use crate::limits::{SHOWN_SCHEMA, VIOLATION_BYTES, VIOLATIONS};
-use openagents_core::model::ToolSpec;
+use openagents_core::{json_text, model::ToolSpec};
 use serde_json::{Value, json};
 
 /// Added to the description of a tool behind the proxy.
@@ -153,7 +153,7 @@ fn unwrapped(said: Value) -> Result<Value, String> {
     let bare = text.trim();
     let bare = bare.strip_prefix("```json").or_else(|| bare.strip_prefix("```")).unwrap_or(bare);
     let bare = bare.strip_suffix("```").unwrap_or(bare).trim();
-    match serde_json::from_str(bare) {
+    match json_text::from_str(bare) {
         Ok(object @ Value::Object(_)) => Ok(object),
         Ok(_) => wrong(&format!("{PROXY_ARGUMENT} is not a JSON object")),
         Err(error) => wrong(&format!("{PROXY_ARGUMENT} is not valid JSON ({error})")),

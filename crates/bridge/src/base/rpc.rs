@@ -1,6 +1,7 @@
 //! JSON-RPC 2.0, shared by both dialects. Ids are echoed byte for byte.
 
 use super::error::Fault;
+use openagents_core::json_text;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
@@ -46,7 +47,7 @@ pub(crate) fn parse(text: &str) -> Result<Incoming, Malformed> {
     if text.trim_start().starts_with('[') {
         return Err(Malformed { id: None, fault: Fault::invalid_request("Batches are not supported.") });
     }
-    let envelope: Envelope = serde_json::from_str(text).map_err(|error| Malformed {
+    let envelope: Envelope = json_text::from_str(text).map_err(|error| Malformed {
         id: None,
         fault: match error.classify() {
             serde_json::error::Category::Data => {
@@ -129,6 +130,13 @@ pub(crate) fn notification(method: &str, params: &Value) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn half_a_character_in_a_frame_becomes_a_replacement() {
+        let frame = r#"{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"prompt":[{"type":"text","text":"cut \ud83d \ude00"}]}}"#;
+        let Ok(Incoming::Request { params, .. }) = parse(frame) else { panic!("{frame}") };
+        assert_eq!(params["prompt"][0]["text"], "cut \u{fffd} \u{fffd}");
+    }
 
     #[test]
     fn ids_are_echoed_unchanged() {

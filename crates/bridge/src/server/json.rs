@@ -9,6 +9,7 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
+use openagents_core::json_text;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -32,7 +33,7 @@ pub(super) async fn read<T: DeserializeOwned>(
     let body = to_bytes(request.into_body(), BODY).await.map_err(|_| {
         refuse(StatusCode::PAYLOAD_TOO_LARGE, "too_large", &format!("The body is larger than {BODY} bytes."))
     })?;
-    serde_json::from_slice(&body)
+    json_text::from_slice(&body)
         .map_err(|error| refuse(StatusCode::BAD_REQUEST, "invalid", &format!("Invalid body: {error}.")))
 }
 

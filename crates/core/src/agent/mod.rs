@@ -32,7 +32,7 @@ mod tools;
 pub use agent_loop::{AgentLoop, PromptRequest};
 pub use agents::{
     AGENT_SETTINGS, AgentCard, AgentCommand, AgentSettings, AgentSettingsChange, Agents, AgentsError,
-    AgentsSnapshot, CustomAgent, CustomKind, UnaskedAgent, WorkspaceAgent,
+    AgentsSnapshot, CustomAgent, CustomKind, ShellProblem, UnaskedAgent, WorkspaceAgent,
 };
 pub use brief::brief;
 pub use coalescer::{Coalescer, Piece};

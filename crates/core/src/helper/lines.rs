@@ -1,6 +1,6 @@
 //! Lines of JSON with a length limit.
 
-use crate::model::ModelError;
+use crate::{json_text, model::ModelError};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::io::{self, BufRead, BufReader, Read, Write};
 
@@ -46,7 +46,7 @@ pub fn read_messages<T: DeserializeOwned>(
             input.skip_until(b'\n')?;
             Err(InvalidLine { id: None, error: None })
         } else {
-            serde_json::from_slice(&line).map_err(|error| InvalidLine::of(&line, error))
+            json_text::from_slice(&line).map_err(|error| InvalidLine::of(&line, error))
         });
         line.clear();
     }
@@ -71,6 +71,13 @@ mod tests {
         })
         .unwrap();
         assert_eq!(read, [Err(true), Ok(1234), Err(false), Ok(56), Err(true)]);
+    }
+
+    #[test]
+    fn half_a_character_in_a_message_becomes_a_replacement() {
+        for line in [&br#""cut \ud83d""#[..], br#""cut \ude00""#] {
+            read_messages::<String>(line, 99, |read| assert_eq!(read.unwrap(), "cut \u{fffd}")).unwrap();
+        }
     }
 
     #[test]

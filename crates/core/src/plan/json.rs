@@ -1,6 +1,7 @@
 //! Parses the plan of a model: JSON objects with an `op`, in a list or in sequence.
 
 use super::op::OpKind;
+use crate::json_text::with_whole_characters;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -16,7 +17,8 @@ pub(super) struct JsonPlan {
 /// Parses every JSON object in a text and ignores the rest; never fails.
 pub(super) fn parse_json_plan(text: &str) -> JsonPlan {
     let mut plan = JsonPlan::default();
-    let mut rest = text;
+    let text = with_whole_characters(text);
+    let mut rest = &*text;
     while let Some(at) = rest.find('{') {
         rest = &rest[at..];
         let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
