@@ -192,7 +192,7 @@ impl PastSessions {
             let mut next = current.clone();
             next.index = index.unwrap_or(next.index);
             next.devices = devices.unwrap_or(next.devices);
-            let ExcludedSessions { agents, workspaces } = &mut next.excluded;
+            let ExcludedSessions { agents, workspaces, .. } = &mut next.excluded;
             agents.retain(|agent| include.agent != Some(*agent) && exclude.agent != Some(*agent));
             agents.extend(exclude.agent);
             workspaces.retain(|folder| {

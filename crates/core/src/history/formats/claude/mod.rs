@@ -50,6 +50,10 @@ impl Format for Claude {
         Some(usage::request_usage)
     }
 
+    fn may_have_run_below(&self, log: &Path, folder: &Path) -> bool {
+        discover::may_have_run_below(log, folder)
+    }
+
     fn decoder(&self, path: &Path, _locate: Locate<'_>, budget: &Budget) -> Box<dyn Decoder> {
         Box::new(decoder::ClaudeDecoder::new(path, budget))
     }
