@@ -72,6 +72,7 @@ pub struct Bridge {
     address: SocketAddr,
     pub(crate) server: Arc<Server>,
     store: Store,
+    notices: Vec<String>,
     instance: InstanceLock,
     accepting: CancellationToken,
     listeners: [JoinHandle<()>; 2],
@@ -103,18 +104,24 @@ impl Bridge {
             let token = Token::create(&home)?;
             let store = open_store(&home)?;
             let devices = stored_devices(&store)?;
-            let settings: Arc<dyn SettingsStore> = Arc::new(Settings(store.clone()));
+            let settings = Settings::new(store.clone(), &home);
+            let lost = settings.separate_history().unwrap_or_else(|error| {
+                tracing::error!(%error, "could not separate the settings of other agents' sessions");
+                None
+            });
+            let settings: Arc<dyn SettingsStore> = Arc::new(settings);
             let switches = Switches::read(&*settings, &network_config, ios)?;
             let transcripts = TranscriptCache::open(&home);
             let tabs = Tabs::read(settings.clone())
                 .map_err(|error| BridgeError::NotWritable { path: home, reason: error.to_string() })?;
-            Ok((instance, token, store, (devices, tabs), settings, switches, transcripts))
+            let notices = store.notices().iter().cloned().chain(lost.map(str::to_owned)).collect::<Vec<_>>();
+            Ok((instance, token, (store, notices), (devices, tabs), settings, switches, transcripts))
         });
         let interrupted =
             || BridgeError::NotWritable { path: config.home.clone(), reason: "interrupted".to_owned() };
-        let (instance, token, store, (known, tabs), settings, switches, transcripts) =
+        let (instance, token, (store, notices), (known, tabs), settings, switches, transcripts) =
             opened.await.unwrap_or_else(|| Err(interrupted()))?;
-        for notice in store.notices() {
+        for notice in &notices {
             tracing::warn!("{notice}");
         }
         limits::raise_file_handles();
@@ -195,7 +202,7 @@ impl Bridge {
             tokio::spawn(accept::listen(listener, gate, server.clone())),
             tokio::spawn(network_listeners.run()),
         ];
-        Ok(Self { address, server, store, instance, accepting, listeners, _guards: guards })
+        Ok(Self { address, server, store, notices, instance, accepting, listeners, _guards: guards })
     }
 
     /// Returns the bound loopback address.
@@ -225,7 +232,7 @@ impl Bridge {
 
     /// Returns notices about the start to show to the user, one sentence each.
     pub fn notices(&self) -> &[String] {
-        self.store.notices()
+        &self.notices
     }
 
     /// Resolves some time after the last client has left, or, once `wanted` resolves, when no turn runs.
