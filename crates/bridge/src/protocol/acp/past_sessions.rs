@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{
+    collections::HashMap,
     fmt,
     path::{Path, PathBuf},
     sync::Arc,
@@ -105,7 +106,7 @@ impl PastSessions {
         let [state, here, devices] = [(); 3].map(|()| parts.clone());
         let name = "_openagents/history/changed";
         let this = Self {
-            state: Feed::new("_openagents/history/settings", Scope::View, move || state.state()),
+            state: Feed::by_scope("_openagents/history/settings", Scope::View, move |scope| state.state(scope)),
             changes: Feed::new(name, Scope::View, move || here.changes(true)),
             changes_for_devices: Feed::new(name, Scope::View, move || devices.changes(false)),
             parts,
@@ -225,11 +226,19 @@ impl Parts {
         Row { labels: self.labels.all(), is_here }
     }
 
-    fn state(&self) -> Value {
-        let current = self.current.lock().clone();
-        let IndexStatus { sessions, cut, bytes } = self.indexer.status();
-        let IndexProgress { done, total } = self.indexer.progress();
-        let counts = self.indexer.counts();
+    /// Returns the settings for a client. Without [`Scope::Admin`] it reads no excluded folders, and nothing about sessions
+    /// while devices may not read them.
+    fn state(&self, scope: Scope) -> Value {
+        let mut current = self.current.lock().clone();
+        let is_shown = scope == Scope::Admin || current.devices;
+        if scope < Scope::Admin {
+            current.excluded = ExcludedSessions::default();
+        }
+        let IndexStatus { sessions, cut, bytes } =
+            if is_shown { self.indexer.status() } else { IndexStatus::default() };
+        let IndexProgress { done, total } =
+            if is_shown { self.indexer.progress() } else { IndexProgress::default() };
+        let counts = if is_shown { self.indexer.counts() } else { HashMap::new() };
         let agent = |provider: &Provider| {
             let sessions = counts.get(provider).copied().unwrap_or_default();
             let is_shown = sessions > 0 || current.excluded.agents.contains(provider);
