@@ -11,7 +11,7 @@ use crate::{
     network::{control::Network, state::NetworkState, switches::Switches},
     protocol::{
         acp::{
-            past_sessions::{self, PastSessions},
+            past_sessions::{PastSessions, StoredHistory},
             trust,
         },
         ios::pending,
@@ -61,6 +61,9 @@ const SHUTDOWN: Duration = Duration::from_millis(4_500);
 const TURNS: Duration = Duration::from_secs(1);
 /// Its part for clients to get the last updates, at least.
 const CLIENTS: Duration = Duration::from_millis(500);
+
+/// Time for closing the index of other agents' sessions, which may just be written anew. It is only a cache.
+const CLOSING: Duration = Duration::from_millis(500);
 
 /// Time that a temporary bridge waits for another client.
 const UNUSED: Duration = Duration::from_secs(2);
@@ -136,13 +139,13 @@ impl Bridge {
         let network = Network::new(config.home, config.network, address, settings.clone(), switches);
         let stored = settings.clone();
         let opened = run_blocking(move || {
-            let (set, index) = (past_sessions::stored(&*stored), HistoryIndex::open(&home));
+            let (set, index) = (StoredHistory::read(&*stored), HistoryIndex::open(&home));
             let failed = |error: &_| tracing::warn!(%error, "other agents' sessions are not indexed");
             (set, index.inspect_err(failed).ok().map(Arc::new))
         });
-        let (history_settings, index) = opened.await.ok_or(BridgeError::Providers)?;
+        let (stored_history, index) = opened.await.ok_or(BridgeError::Providers)?;
         let history = History::new(config.history, transcripts);
-        history.exclude(history_settings.excluded.clone());
+        history.exclude(stored_history.settings.excluded.clone());
         let history = Arc::new(match &index {
             Some(index) => history.with_words(index.clone()),
             None => history,
@@ -165,7 +168,7 @@ impl Bridge {
                     index,
                     sessions.labels().clone(),
                     settings.clone(),
-                    history_settings,
+                    stored_history,
                     !temporary,
                 ),
                 sessions,
@@ -304,11 +307,19 @@ impl Bridge {
         if timeout_at(deadline, self.server.connections.wait()).await.is_err() {
             tracing::warn!("some clients did not disconnect in time");
         }
+        let past = services.past_sessions.clone();
+        if timeout_at(deadline + CLOSING, run_blocking(move || past.close())).await.is_err() {
+            tracing::warn!("the index of other agents' sessions was not closed in time");
+        }
         let store = self.store;
         drop((services, self.server));
         run_blocking(move || {
             if let Err(error) = store.flush() {
                 tracing::error!(%error, "the last updates were not stored");
+            }
+            // A copy of the database file alone has everything.
+            if let Err(error) = store.checkpoint() {
+                tracing::warn!(%error, "the last updates are in the log beside the database");
             }
             drop(store);
         })

@@ -27,4 +27,5 @@ mod models;
 mod queue;
 mod remote;
 mod support;
+mod traces;
 mod trust;
