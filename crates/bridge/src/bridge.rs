@@ -11,7 +11,7 @@ use crate::{
     network::{control::Network, state::NetworkState, switches::Switches},
     protocol::{
         acp::{
-            past_sessions::{self, PastSessions},
+            past_sessions::{PastSessions, StoredHistory},
             trust,
         },
         ios::pending,
@@ -62,6 +62,9 @@ const TURNS: Duration = Duration::from_secs(1);
 /// Its part for clients to get the last updates, at least.
 const CLIENTS: Duration = Duration::from_millis(500);
 
+/// Time for closing the index of other agents' sessions, which may just be written anew. It is only a cache.
+const CLOSING: Duration = Duration::from_millis(500);
+
 /// Time that a temporary bridge waits for another client.
 const UNUSED: Duration = Duration::from_secs(2);
 /// Interval at which it checks.
@@ -72,6 +75,7 @@ pub struct Bridge {
     address: SocketAddr,
     pub(crate) server: Arc<Server>,
     store: Store,
+    notices: Vec<String>,
     instance: InstanceLock,
     accepting: CancellationToken,
     listeners: [JoinHandle<()>; 2],
@@ -103,18 +107,24 @@ impl Bridge {
             let token = Token::create(&home)?;
             let store = open_store(&home)?;
             let devices = stored_devices(&store)?;
-            let settings: Arc<dyn SettingsStore> = Arc::new(Settings(store.clone()));
+            let settings = Settings::new(store.clone(), &home);
+            let lost = settings.separate_history().unwrap_or_else(|error| {
+                tracing::error!(%error, "could not separate the settings of other agents' sessions");
+                None
+            });
+            let settings: Arc<dyn SettingsStore> = Arc::new(settings);
             let switches = Switches::read(&*settings, &network_config, ios)?;
             let transcripts = TranscriptCache::open(&home);
             let tabs = Tabs::read(settings.clone())
                 .map_err(|error| BridgeError::NotWritable { path: home, reason: error.to_string() })?;
-            Ok((instance, token, store, (devices, tabs), settings, switches, transcripts))
+            let notices = store.notices().iter().cloned().chain(lost.map(str::to_owned)).collect::<Vec<_>>();
+            Ok((instance, token, (store, notices), (devices, tabs), settings, switches, transcripts))
         });
         let interrupted =
             || BridgeError::NotWritable { path: config.home.clone(), reason: "interrupted".to_owned() };
-        let (instance, token, store, (known, tabs), settings, switches, transcripts) =
+        let (instance, token, (store, notices), (known, tabs), settings, switches, transcripts) =
             opened.await.unwrap_or_else(|| Err(interrupted()))?;
-        for notice in store.notices() {
+        for notice in &notices {
             tracing::warn!("{notice}");
         }
         limits::raise_file_handles();
@@ -129,13 +139,13 @@ impl Bridge {
         let network = Network::new(config.home, config.network, address, settings.clone(), switches);
         let stored = settings.clone();
         let opened = run_blocking(move || {
-            let (set, index) = (past_sessions::stored(&*stored), HistoryIndex::open(&home));
+            let (set, index) = (StoredHistory::read(&*stored), HistoryIndex::open(&home));
             let failed = |error: &_| tracing::warn!(%error, "other agents' sessions are not indexed");
             (set, index.inspect_err(failed).ok().map(Arc::new))
         });
-        let (history_settings, index) = opened.await.ok_or(BridgeError::Providers)?;
+        let (stored_history, index) = opened.await.ok_or(BridgeError::Providers)?;
         let history = History::new(config.history, transcripts);
-        history.exclude(history_settings.excluded.clone());
+        history.exclude(stored_history.settings.excluded.clone());
         let history = Arc::new(match &index {
             Some(index) => history.with_words(index.clone()),
             None => history,
@@ -158,7 +168,7 @@ impl Bridge {
                     index,
                     sessions.labels().clone(),
                     settings.clone(),
-                    history_settings,
+                    stored_history,
                     !temporary,
                 ),
                 sessions,
@@ -195,7 +205,7 @@ impl Bridge {
             tokio::spawn(accept::listen(listener, gate, server.clone())),
             tokio::spawn(network_listeners.run()),
         ];
-        Ok(Self { address, server, store, instance, accepting, listeners, _guards: guards })
+        Ok(Self { address, server, store, notices, instance, accepting, listeners, _guards: guards })
     }
 
     /// Returns the bound loopback address.
@@ -225,7 +235,7 @@ impl Bridge {
 
     /// Returns notices about the start to show to the user, one sentence each.
     pub fn notices(&self) -> &[String] {
-        self.store.notices()
+        &self.notices
     }
 
     /// Resolves some time after the last client has left, or, once `wanted` resolves, when no turn runs.
@@ -297,11 +307,19 @@ impl Bridge {
         if timeout_at(deadline, self.server.connections.wait()).await.is_err() {
             tracing::warn!("some clients did not disconnect in time");
         }
+        let past = services.past_sessions.clone();
+        if timeout_at(deadline + CLOSING, run_blocking(move || past.close())).await.is_err() {
+            tracing::warn!("the index of other agents' sessions was not closed in time");
+        }
         let store = self.store;
         drop((services, self.server));
         run_blocking(move || {
             if let Err(error) = store.flush() {
                 tracing::error!(%error, "the last updates were not stored");
+            }
+            // A copy of the database file alone has everything.
+            if let Err(error) = store.checkpoint() {
+                tracing::warn!(%error, "the last updates are in the log beside the database");
             }
             drop(store);
         })

@@ -20,16 +20,23 @@ pub(crate) fn index(command: &IndexCommand) -> anyhow::Result<ExitCode> {
     let history = surroundings::history();
     if !command.changes() {
         let status = HistoryIndex::open_existing(&home).map(|index| index.status()).transpose();
-        return show(status.with_context(failed)?.unwrap_or_default(), &history, command.json);
+        return show(status.with_context(failed)?.unwrap_or_default(), count(&history), command.json);
     }
     let index = HistoryIndex::open(&home)
         .with_context(|| format!("the index in {} cannot be opened", home.display()))?;
+    // Before the cache of the list is cleared too: counting fills it.
+    let found = count(&history);
     if command.clear || command.rebuild {
         index.clear().with_context(failed)?;
+        history.clear_cache();
     }
     if command.wait || command.rebuild {
         let mut shown = 0;
         let mut progress = |IndexProgress { done, total }: IndexProgress| {
+            // The user may exclude some meanwhile; if that cannot be read, the others are not indexed either.
+            if surroundings::exclude_stored(&history, &home).is_err() {
+                return false;
+            }
             // A line per twentieth of the work.
             let part = (done * 20).checked_div(total).unwrap_or(20);
             if part > shown && !command.json {
@@ -40,15 +47,22 @@ pub(crate) fn index(command: &IndexCommand) -> anyhow::Result<ExitCode> {
         };
         index.update(&history, &CancellationToken::new(), &mut progress).with_context(failed)?;
     }
-    show(index.status().with_context(failed)?, &history, command.json)
+    let status = index.status().with_context(failed)?;
+    index.checkpoint();
+    history.checkpoint();
+    show(status, found, command.json)
+}
+
+/// Returns the number of sessions.
+fn count(history: &History) -> usize {
+    history.list(&Query::default(), &Budget::within(PATIENCE, &CancellationToken::new())).total
 }
 
 fn show(
     IndexStatus { sessions, cut, bytes }: IndexStatus,
-    history: &History,
+    found: usize,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
-    let found = history.list(&Query::default(), &Budget::within(PATIENCE, &CancellationToken::new())).total;
     if json {
         output::json_pretty(&json!({"sessions": sessions, "found": found, "cut": cut, "bytes": bytes}))?;
     } else {

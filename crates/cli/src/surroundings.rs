@@ -8,14 +8,17 @@ use openagents_bridge::{Providers, StoredSettings, Surroundings};
 use openagents_core::{
     CancellationToken, builtin,
     history::{ExcludedSessions, History, HistoryRoots, HistorySettings, MemoryIndex},
-    model::LocalModels,
+    model::{LocalModels, SettingsError},
     reading::{Readable, Reader, ReadingRules},
     tool::{Limits, ToolContext, ToolError, ToolOutput},
     workspace::Workspace,
 };
 use openagents_sessions::{HistoryIndex, TranscriptCache};
 use serde_json::Value;
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// Returns our data folder.
 pub(crate) fn data_folder() -> anyhow::Result<PathBuf> {
@@ -29,17 +32,24 @@ pub(crate) fn history() -> History {
         return History::new(HistoryRoots::from_env(), Arc::new(MemoryIndex::default()));
     };
     let history = History::new(HistoryRoots::from_env(), TranscriptCache::open(&home));
-    match HistorySettings::stored(&StoredSettings(home.clone())) {
-        Ok(settings) => history.exclude(settings.excluded),
-        Err(error) => {
-            output::warn(&format!("no past sessions: what is excluded from them cannot be read: {error}"));
-            history.exclude(ExcludedSessions::all());
-        }
+    if let Err(error) = exclude_stored(&history, &home) {
+        output::warn(&format!("no past sessions: what is excluded from them cannot be read: {error}"));
     }
     match HistoryIndex::open_existing(&home) {
         Some(index) => history.with_words(Arc::new(index)),
         None => history,
     }
+}
+
+/// Excludes what the user has excluded by now; every session if that cannot be read.
+pub(crate) fn exclude_stored(history: &History, home: &Path) -> Result<(), SettingsError> {
+    let stored = HistorySettings::stored(&StoredSettings(home.to_owned()));
+    let (excluded, result) = match stored {
+        Ok(settings) => (settings.excluded, Ok(())),
+        Err(error) => (ExcludedSessions::all(), Err(error)),
+    };
+    history.exclude(excluded);
+    result
 }
 
 /// Returns whether hosted agents may read the past sessions of their workspace.

@@ -19,6 +19,8 @@ pub(crate) mod history {
     pub(crate) const GIT_FILE: u64 = 16 << 10;
     /// Bytes of git's index, which has some 100 for each file.
     pub(crate) const GIT_INDEX: u64 = 32 << 20;
+    /// Entries of a folder that are looked at for one whose name has a case: most names have one.
+    pub(crate) const CASE_ENTRIES: usize = 16;
 
     /// Bytes per read of a log; the budget is checked before each.
     pub(crate) const CHUNK: usize = 64 << 10;

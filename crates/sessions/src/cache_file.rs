@@ -1,11 +1,15 @@
-//! A disposable database file, shared by several processes: it is recreated when damaged.
+//! A disposable database file, shared by several processes: it is recreated when damaged. What is deleted from it is
+//! overwritten, so that nothing of it can be read from the file or the log beside it.
 
-use crate::store::create_private;
-use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use crate::store::{create_private, now_ms};
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 use std::{path::Path, time::Duration};
 
 /// Time that a statement waits for another process.
 const BUSY: Duration = Duration::from_secs(5);
+
+/// Has a row while deleted rows may still be read from the file: the process may have ended before [`CacheFile::scrub`].
+const UNSCRUBBED: &str = "CREATE TABLE unscrubbed (since_ms INTEGER NOT NULL) STRICT;";
 
 /// A kind of such a file.
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +58,7 @@ impl CacheFile {
             found = version(&transaction)?;
             if found == 0 {
                 transaction.execute_batch(self.tables)?;
+                transaction.execute_batch(UNSCRUBBED)?;
                 transaction.pragma_update(None, "user_version", self.version)?;
                 found = self.version;
             }
@@ -63,6 +68,33 @@ impl CacheFile {
             return Err(rusqlite::Error::InvalidQuery);
         }
         Ok(connection)
+    }
+
+    /// Begins to delete rows in a transaction: from now on they are overwritten, until [`CacheFile::scrub`]. Always would
+    /// cost as much as writing the index twice.
+    pub(crate) fn deletes(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+        transaction.pragma_update(None, "secure_delete", true)?;
+        transaction.execute("INSERT INTO unscrubbed VALUES (?1)", [now_ms()]).map(drop)
+    }
+
+    /// Returns whether deleted rows may still be read from the file.
+    pub(crate) fn is_unscrubbed(connection: &Connection) -> rusqlite::Result<bool> {
+        connection.query_row("SELECT EXISTS (SELECT 1 FROM unscrubbed)", [], |row| row.get(0))
+    }
+
+    /// Writes the file anew after `first`: deleted rows, and what was left of them in pages, are gone. Then empties its
+    /// log as [`CacheFile::empty_log`].
+    pub(crate) fn scrub(connection: &Connection, first: &str) -> rusqlite::Result<bool> {
+        connection.execute_batch(first)?;
+        connection.execute_batch("VACUUM; DELETE FROM unscrubbed")?;
+        connection.pragma_update(None, "secure_delete", false)?;
+        Self::empty_log(connection)
+    }
+
+    /// Moves the log beside the file into the file, and empties it. Returns false if another connection is reading it.
+    pub(crate) fn empty_log(connection: &Connection) -> rusqlite::Result<bool> {
+        let is_busy = |row: &rusqlite::Row<'_>| row.get(0);
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], is_busy).map(|busy: bool| !busy)
     }
 }
 
@@ -88,6 +120,39 @@ mod tests {
         assert_eq!(count(&reader), 0);
         writing.commit().unwrap();
         assert_eq!(count(&reader), 1);
+    }
+
+    #[test]
+    fn deleted_rows_cannot_be_read_from_the_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cache.db");
+        let cache =
+            CacheFile { tables: "CREATE TABLE texts (id INTEGER PRIMARY KEY, text TEXT) STRICT", ..CACHE };
+        let mut file = cache.open(&path).unwrap();
+        let text = |at: usize| format!("canary-{at} {}", "x".repeat(at % 3000));
+        for at in 0..500 {
+            file.execute("INSERT INTO texts VALUES (?1, ?2)", (at as i64, text(at))).unwrap();
+        }
+        let read = || {
+            let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap_or_default();
+            let bytes = [read("cache.db"), read("cache.db-wal")].concat();
+            (0..500)
+                .filter(|at| memchr::memmem::find(&bytes, format!("canary-{at} ").as_bytes()).is_some())
+                .count()
+        };
+        assert_eq!(read(), 500);
+        let deleting = file.transaction().unwrap();
+        CacheFile::deletes(&deleting).unwrap();
+        deleting.execute("DELETE FROM texts WHERE id % 2 = 0", []).unwrap();
+        deleting.commit().unwrap();
+        assert!(read() > 250, "in the log");
+        drop(file);
+        // The next process does it.
+        let file = cache.open(&path).unwrap();
+        assert!(CacheFile::is_unscrubbed(&file).unwrap());
+        assert!(CacheFile::scrub(&file, "").unwrap());
+        assert!(!CacheFile::is_unscrubbed(&file).unwrap());
+        assert_eq!(read(), 250);
     }
 
     #[test]

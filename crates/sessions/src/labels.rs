@@ -33,6 +33,32 @@ impl TranscriptLabels {
         self.labels.lock().clone()
     }
 
+    /// Returns the sessions that have a title here.
+    pub(crate) fn titled(&self) -> Vec<SessionKey> {
+        let labels = self.labels.lock();
+        labels.iter().filter(|(_, label)| label.title.is_some()).map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Forgets the titles of sessions, so that they cannot be read from the files any more. A session that comes back is
+    /// still pinned or archived. Blocks.
+    pub(crate) fn forget_titles(&self, sessions: &[SessionKey]) -> Result<(), StoreError> {
+        let mut labels = self.labels.lock();
+        let mut next = labels.clone();
+        for session in sessions {
+            if let Some(label) = next.get_mut(session) {
+                label.title = None;
+            }
+        }
+        next.retain(|_, label| *label != TranscriptLabel::default());
+        if next == *labels {
+            return Ok(());
+        }
+        let rows = next.iter().map(|((provider, id), label)| (provider.as_str(), id.clone(), label.clone()));
+        self.store.rewrite_transcript_labels(rows.collect())?;
+        *labels = next;
+        Ok(())
+    }
+
     /// Changes the label of a session. Blocks.
     pub fn change(
         &self,
@@ -69,5 +95,34 @@ mod tests {
         assert_eq!(TranscriptLabels::load(store.clone()).all(), HashMap::from([(key.clone(), expected)]));
         labels.change(&key, |label| *label = TranscriptLabel::default()).unwrap();
         assert_eq!(TranscriptLabels::load(store).all(), HashMap::new());
+    }
+
+    #[test]
+    fn forgotten_titles_cannot_be_read_from_the_files() {
+        let home = tempfile::tempdir().unwrap();
+        let store = Store::open(home.path(), &[]).unwrap();
+        let labels = TranscriptLabels::load(store.clone());
+        let key = |at: u32| (Provider::Codex, format!("session-{at}"));
+        for at in 0..300 {
+            let pins = |label: &mut TranscriptLabel| {
+                (label.title, label.marks.pinned) = (Some(format!("canary-{at} ")), at == 1);
+            };
+            labels.change(&key(at), pins).unwrap();
+        }
+        let found = || {
+            let read =
+                |entry: std::io::Result<std::fs::DirEntry>| std::fs::read(entry.unwrap().path()).unwrap();
+            let bytes = std::fs::read_dir(home.path()).unwrap().map(read).collect::<Vec<_>>().concat();
+            (0..300)
+                .filter(|at| memchr::memmem::find(&bytes, format!("canary-{at} ").as_bytes()).is_some())
+                .count()
+        };
+        assert_eq!(found(), 300);
+        labels.forget_titles(&(0..200).map(key).collect::<Vec<_>>()).unwrap();
+        assert_eq!(found(), 100);
+        let after = TranscriptLabels::load(store).all();
+        assert_eq!((after.len(), after == labels.all()), (101, true));
+        assert!(after[&key(1)].marks.pinned && after[&key(1)].title.is_none());
+        assert_eq!(labels.titled().len(), 100);
     }
 }

@@ -57,7 +57,7 @@ pub use blocking::run_blocking;
 pub use changes::{ListNews, ListWatch, Listed, Wanted};
 pub use error::SessionError;
 pub use history_index::{
-    HistoryIndex, HistoryIndexer, HistoryNews, IndexProgress, IndexStatus, IndexedMatches, Passage,
+    Followed, HistoryIndex, HistoryIndexer, HistoryNews, IndexProgress, IndexStatus, IndexedMatches, Passage,
 };
 pub use labels::TranscriptLabels;
 pub use live::{

@@ -10,9 +10,12 @@ use openagents_core::history::{
 use parking_lot::Mutex;
 use rusqlite::{Connection, params};
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 /// Name of the file in the data folder.
@@ -20,15 +23,19 @@ const FILE: &str = "transcripts.sqlite";
 
 const CACHE: CacheFile = CacheFile {
     what: "the cache of transcripts",
-    // That of the reader that parsed its rows.
-    version: READER_VERSION,
+    // That of the tables, and that of the reader that parsed its rows.
+    version: READER_VERSION * 100 + 1,
     tables: "CREATE TABLE transcripts (
         path TEXT PRIMARY KEY NOT NULL,
         size INTEGER NOT NULL,
         mtime_ns INTEGER NOT NULL,
         row_json TEXT NOT NULL
-    ) STRICT, WITHOUT ROWID;",
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE marks (mark BLOB PRIMARY KEY NOT NULL) STRICT, WITHOUT ROWID;",
 };
+
+/// Marks that are kept: a log leaves one for each of its states.
+const MARKS: i64 = 50_000;
 
 /// A [`TranscriptIndex`] on disk.
 #[derive(Debug)]
@@ -36,6 +43,8 @@ pub struct TranscriptCache {
     path: PathBuf,
     connection: Mutex<Connection>,
     read: Mutex<Read>,
+    /// Another process read the log when deleted rows were to be removed from it.
+    unscrubbed: AtomicBool,
 }
 
 /// The rows that were read, by folder: a bridge lists often, and to parse thousands of rows takes longer than to look at
@@ -45,6 +54,7 @@ struct Read {
     /// Changes when another process writes.
     version: i64,
     folders: HashMap<PathBuf, Arc<CachedTranscripts>>,
+    marks: Option<Arc<HashSet<u128>>>,
 }
 
 impl TranscriptCache {
@@ -55,7 +65,8 @@ impl TranscriptCache {
         let _ = create_folder(home);
         match CACHE.open(&path) {
             Ok(connection) => {
-                Arc::new(Self { path, connection: Mutex::new(connection), read: Mutex::default() })
+                let connection = Mutex::new(connection);
+                Arc::new(Self { path, connection, read: Mutex::default(), unscrubbed: false.into() })
             }
             Err(error) => {
                 tracing::warn!(%error, path = %path.display(), "the cache of transcripts is kept in memory");
@@ -77,21 +88,37 @@ impl TranscriptCache {
             T::default()
         })
     }
+
+    /// Returns the state of the file, in which what was read is valid.
+    fn version(&self) -> i64 {
+        let version =
+            self.with(|connection| connection.query_row("PRAGMA data_version", [], |row| row.get(0)));
+        let mut read = self.read.lock();
+        if read.version != version {
+            *read = Read { version, ..Read::default() };
+        }
+        version
+    }
+
+    /// Removes deleted rows from the file and its log.
+    fn scrub(&self) {
+        let is_done = self.with(|connection| match CacheFile::is_unscrubbed(connection)? {
+            true => CacheFile::scrub(connection, ""),
+            false => CacheFile::empty_log(connection),
+        });
+        self.unscrubbed.store(!is_done, Ordering::Relaxed);
+    }
 }
 
 impl TranscriptIndex for TranscriptCache {
     fn load(&self, root: &Path) -> Arc<CachedTranscripts> {
         let Some(folder) = root.to_str() else { return Arc::default() };
-        let version =
-            self.with(|connection| connection.query_row("PRAGMA data_version", [], |row| row.get(0)));
-        {
-            let mut read = self.read.lock();
-            if read.version != version {
-                *read = Read { version, ..Read::default() };
-            }
-            if let Some(rows) = read.folders.get(root) {
-                return rows.clone();
-            }
+        if self.unscrubbed.load(Ordering::Relaxed) {
+            self.scrub();
+        }
+        let version = self.version();
+        if let Some(rows) = self.read.lock().folders.get(root) {
+            return rows.clone();
         }
         let rows = self.with(|connection| transcripts(connection, folder.trim_end_matches('/')));
         // Without a lock: several folders are loaded at the same time.
@@ -120,6 +147,49 @@ impl TranscriptIndex for TranscriptCache {
             }
         }
     }
+
+    fn forget(&self, is_gone: &dyn Fn(&Transcript) -> bool) {
+        let all = self.with(|connection| {
+            let mut statement = connection.prepare("SELECT path, row_json FROM transcripts")?;
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect::<rusqlite::Result<Vec<(String, String)>>>()
+        });
+        let is_kept = |json: &str| serde_json::from_str(json).is_ok_and(|row| !is_gone(&row));
+        let gone: Vec<String> =
+            all.into_iter().filter(|(_, json)| !is_kept(json)).map(|(path, _)| path).collect();
+        if !gone.is_empty() {
+            self.with(|connection| delete(connection, &gone));
+            *self.read.lock() = Read::default();
+        }
+        self.scrub();
+    }
+
+    fn marks(&self) -> Arc<HashSet<u128>> {
+        let version = self.version();
+        if let Some(marks) = &self.read.lock().marks {
+            return marks.clone();
+        }
+        let marks: Vec<[u8; 16]> = self.with(|connection| {
+            let mut statement = connection.prepare_cached("SELECT mark FROM marks")?;
+            statement.query_map([], |row| row.get(0))?.collect()
+        });
+        let marks: Arc<HashSet<u128>> = Arc::new(marks.into_iter().map(u128::from_le_bytes).collect());
+        let mut read = self.read.lock();
+        if read.version == version {
+            read.marks = Some(marks.clone());
+        }
+        marks
+    }
+
+    fn mark(&self, marks: &[u128]) {
+        self.with(|connection| mark(connection, marks));
+        // What this connection writes does not change the version.
+        self.read.lock().marks = None;
+    }
+
+    fn checkpoint(&self) {
+        self.scrub();
+    }
 }
 
 /// Returns size, modification time and row of every transcript below a folder.
@@ -142,6 +212,28 @@ fn save(connection: &mut Connection, rows: &[(FileStamp, Transcript)]) -> rusqli
                 )?
                 .execute(params![path, stamp.size, stamp.mtime_ns, json])?;
         }
+    }
+    transaction.commit()
+}
+
+fn delete(connection: &mut Connection, paths: &[String]) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    CacheFile::deletes(&transaction)?;
+    for path in paths {
+        transaction.prepare_cached("DELETE FROM transcripts WHERE path = ?1")?.execute([path])?;
+    }
+    transaction.commit()
+}
+
+fn mark(connection: &mut Connection, marks: &[u128]) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let count: i64 = transaction.query_row("SELECT count(*) FROM marks", [], |row| row.get(0))?;
+    if count > MARKS {
+        transaction.execute("DELETE FROM marks", [])?;
+    }
+    for mark in marks {
+        let insert = "INSERT OR IGNORE INTO marks (mark) VALUES (?1)";
+        transaction.prepare_cached(insert)?.execute([mark.to_le_bytes()])?;
     }
     transaction.commit()
 }
@@ -208,6 +300,34 @@ mod tests {
         assert_eq!(index.load(Path::new("/a")).len(), 0);
         index.save(vec![row("/a/x.jsonl")]);
         assert_eq!(TranscriptCache::open(home.path()).load(Path::new("/a")).len(), 1);
+    }
+
+    #[test]
+    fn forgotten_rows_cannot_be_read_from_the_files_of_any_process() {
+        let home = tempfile::tempdir().unwrap();
+        let [bridge, command] = [(); 2].map(|()| TranscriptCache::open(home.path()));
+        bridge.save((0..300).map(|at| row(&format!("/a/canary-{at}.jsonl"))).collect());
+        command.save(vec![row("/b/x.jsonl")]);
+        assert_eq!(command.load(Path::new("/a")).len(), 300);
+        bridge.forget(&|row| row.file_path.starts_with("/a"));
+        assert_eq!([&bridge, &command].map(|index| index.load(Path::new("/a")).len()), [0, 0]);
+        assert_eq!(command.load(Path::new("/b")).len(), 1);
+        for name in [FILE.to_owned(), format!("{FILE}-wal")] {
+            let bytes = std::fs::read(home.path().join(name)).unwrap();
+            assert_eq!(memchr::memmem::find(&bytes, b"canary"), None);
+        }
+    }
+
+    #[test]
+    fn marks_of_excluded_logs_are_remembered() {
+        let home = tempfile::tempdir().unwrap();
+        let [bridge, command] = [(); 2].map(|()| TranscriptCache::open(home.path()));
+        assert!(bridge.marks().is_empty());
+        bridge.mark(&[1, u128::MAX]);
+        command.mark(&[1, 2]);
+        for index in [bridge, command, TranscriptCache::open(home.path())] {
+            assert_eq!(*index.marks(), HashSet::from([1, 2, u128::MAX]));
+        }
     }
 
     #[test]

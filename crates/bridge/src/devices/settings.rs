@@ -1,21 +1,68 @@
 //! The settings: one JSON value per key, shared by all clients.
+//!
+//! Those of other agents' sessions have a file beside the database: a database that is moved aside, because it is damaged
+//! or of a newer version, must not take along what the user has excluded.
 
-use openagents_core::model::{SettingsError, SettingsStore};
+use crate::base::private_file;
+use openagents_core::{
+    history::{ExcludedSessions, HISTORY_SETTINGS, HistorySettings},
+    model::{SettingsError, SettingsStore},
+};
 use openagents_sessions::store::{DATABASE_FILE, Store, StoreError};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, params};
 use serde_json::Value;
-use std::{path::PathBuf, time::Duration};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 /// Time that a read waits for another process's lock.
 const BUSY: Duration = Duration::from_secs(1);
 
-/// The settings in a store.
-#[derive(Debug, Clone)]
-pub struct Settings(pub Store);
+/// Name of the file with the settings of other agents' sessions in the data folder.
+const HISTORY_FILE: &str = "history-settings.json";
 
-impl SettingsStore for Settings {
-    fn get(&self, key: &str) -> Result<Option<Value>, SettingsError> {
-        let read = self.0.read(|connection| {
+/// Shown when the exclusions went with a database.
+const LOST: &str = "What was excluded from other agents' sessions was in that database. None of them are shown until you \
+                    choose under Settings → History.";
+
+/// The settings in a store, and in the files beside it.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    store: Store,
+    home: PathBuf,
+}
+
+impl Settings {
+    /// Returns the settings in the data folder `home`, whose store is open.
+    pub fn new(store: Store, home: &Path) -> Self {
+        Self { store, home: home.to_owned() }
+    }
+
+    /// Moves the settings of other agents' sessions into their file, where earlier versions kept them in the database.
+    /// Returns a notice if they were in a database that was moved aside: all sessions are excluded then. Blocks.
+    pub(crate) fn separate_history(&self) -> Result<Option<&'static str>, SettingsError> {
+        if history_file(&self.home)?.is_some() {
+            return Ok(None);
+        }
+        let stored = self.stored(HISTORY_SETTINGS)?;
+        let is_lost = stored.is_none() && self.store.is_renewed();
+        let lost = HistorySettings { index: false, devices: false, excluded: ExcludedSessions::all() };
+        match stored {
+            Some(stored) => self.set(HISTORY_SETTINGS, stored)?,
+            None if is_lost => lost.store(self)?,
+            None => HistorySettings::default().store(self)?,
+        }
+        let delete = |transaction: &Transaction<'_>, _| {
+            transaction.execute("DELETE FROM settings WHERE key = ?1", [HISTORY_SETTINGS]).map(drop)
+        };
+        self.store.write_durably(delete).map_err(settings_error)?;
+        Ok(is_lost.then_some(LOST))
+    }
+
+    fn stored(&self, key: &str) -> Result<Option<Value>, SettingsError> {
+        let read = self.store.read(|connection| {
             connection
                 .prepare_cached("SELECT value_json FROM settings WHERE key = ?1")?
                 .query_row([key], |row| row.get(0))
@@ -26,8 +73,24 @@ impl SettingsStore for Settings {
             |json: String| serde_json::from_str(&json).map_err(|error| SettingsError(error.to_string()));
         json.map(parse).transpose()
     }
+}
 
+impl SettingsStore for Settings {
+    fn get(&self, key: &str) -> Result<Option<Value>, SettingsError> {
+        match key {
+            HISTORY_SETTINGS => {
+                history_file(&self.home)?.map_or_else(|| self.stored(key), |value| Ok(Some(value)))
+            }
+            _ => self.stored(key),
+        }
+    }
+
+    /// Stores a value; it survives a power cut.
     fn set(&self, key: &str, value: Value) -> Result<(), SettingsError> {
+        if key == HISTORY_SETTINGS {
+            let path = self.home.join(HISTORY_FILE);
+            return private_file::write(&path, &value.to_string()).map_err(|error| file_error(&path, &error));
+        }
         let (key, json) = (key.to_owned(), value.to_string());
         let write = move |transaction: &Transaction<'_>, _| {
             transaction
@@ -38,7 +101,7 @@ impl SettingsStore for Settings {
                 .execute(params![key, json])?;
             Ok(())
         };
-        self.0.write(write).map_err(settings_error)
+        self.store.write_durably(write).map_err(settings_error)
     }
 }
 
@@ -48,6 +111,11 @@ pub struct StoredSettings(pub PathBuf);
 
 impl SettingsStore for StoredSettings {
     fn get(&self, key: &str) -> Result<Option<Value>, SettingsError> {
+        if key == HISTORY_SETTINGS
+            && let Some(value) = history_file(&self.0)?
+        {
+            return Ok(Some(value));
+        }
         let path = self.0.join(DATABASE_FILE);
         if !path.exists() {
             return Ok(None);
@@ -69,6 +137,20 @@ impl SettingsStore for StoredSettings {
     }
 }
 
+/// Reads the settings of other agents' sessions; `None` without the file.
+fn history_file(home: &Path) -> Result<Option<Value>, SettingsError> {
+    let path = home.join(HISTORY_FILE);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => serde_json::from_str(&text).map(Some).map_err(|error| file_error(&path, &error.into())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(file_error(&path, &error)),
+    }
+}
+
+fn file_error(path: &Path, error: &io::Error) -> SettingsError {
+    SettingsError(format!("{}: {error}", path.display()))
+}
+
 fn settings_error(error: StoreError) -> SettingsError {
     SettingsError(error.to_string())
 }
@@ -82,13 +164,13 @@ mod tests {
     #[test]
     fn settings_are_stored_by_key() {
         let home = tempfile::tempdir().unwrap();
-        let store = Settings(open_store(home.path()).unwrap());
+        let store = Settings::new(open_store(home.path()).unwrap(), home.path());
         assert_eq!(store.get("a"), Ok(None));
         store.set("a", json!({"x": 1})).unwrap();
         store.set("b", json!(null)).unwrap();
         store.set("a", json!([2])).unwrap();
         drop(store);
-        let store = Settings(open_store(home.path()).unwrap());
+        let store = Settings::new(open_store(home.path()).unwrap(), home.path());
         assert_eq!(store.get("a"), Ok(Some(json!([2]))));
         assert_eq!(store.get("b"), Ok(Some(json!(null))));
         Connection::open(home.path().join(DATABASE_FILE))
@@ -104,7 +186,7 @@ mod tests {
         let beside = StoredSettings(home.path().to_owned());
         assert_eq!(beside.get("a"), Ok(None));
         assert!(!home.path().join(DATABASE_FILE).exists());
-        let store = Settings(open_store(home.path()).unwrap());
+        let store = Settings::new(open_store(home.path()).unwrap(), home.path());
         for value in [json!(1), json!(2)] {
             store.set("a", value.clone()).unwrap();
             assert_eq!(beside.get("a"), Ok(Some(value)));
@@ -113,5 +195,91 @@ mod tests {
         assert!(beside.set("a", json!(3)).is_err());
         drop(store);
         assert_eq!(beside.get("a"), Ok(Some(json!(2))));
+    }
+
+    fn history(index: bool, workspace: &str) -> HistorySettings {
+        let mut excluded = ExcludedSessions::default();
+        excluded.exclude_workspace(workspace.into());
+        HistorySettings { index, devices: true, excluded }
+    }
+
+    /// Regression: a privacy switch or a network that was switched off came back after a power cut.
+    #[test]
+    fn settings_survive_a_power_cut() {
+        let home = tempfile::tempdir().unwrap();
+        let settings = Settings::new(open_store(home.path()).unwrap(), home.path());
+        let database = Connection::open(home.path().join(DATABASE_FILE)).unwrap();
+        database
+            .execute_batch(
+                "CREATE TABLE synced (synchronous, fullfsync);
+                 CREATE TRIGGER added AFTER INSERT ON settings BEGIN
+                     INSERT INTO synced SELECT synchronous, fullfsync FROM pragma_synchronous, pragma_fullfsync;
+                 END",
+            )
+            .unwrap();
+        settings.set("network", json!({"lan": false})).unwrap();
+        let synced = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        assert_eq!(database.query_row("SELECT * FROM synced", [], synced), Ok((2, 1)));
+    }
+
+    #[test]
+    fn history_settings_of_an_earlier_version_move_out_of_the_database() {
+        let home = tempfile::tempdir().unwrap();
+        let store = open_store(home.path()).unwrap();
+        let settings = Settings::new(store.clone(), home.path());
+        let before = history(false, "/secret");
+        let json = serde_json::to_string(&before).unwrap();
+        let insert = move |transaction: &Transaction<'_>, _| {
+            let insert = "INSERT INTO settings VALUES (?1, ?2)";
+            transaction.execute(insert, [HISTORY_SETTINGS, &json]).map(drop)
+        };
+        store.write(insert).unwrap();
+        let beside = StoredSettings(home.path().to_owned());
+        assert_eq!(HistorySettings::stored(&beside), Ok(before.clone()));
+        assert_eq!(settings.separate_history(), Ok(None));
+        assert_eq!(settings.stored(HISTORY_SETTINGS), Ok(None));
+        for read in [HistorySettings::stored(&settings), HistorySettings::stored(&beside)] {
+            assert_eq!(read, Ok(before.clone()));
+        }
+        let after = history(true, "/other");
+        after.store(&settings).unwrap();
+        assert_eq!(settings.separate_history(), Ok(None));
+        assert_eq!(HistorySettings::stored(&beside), Ok(after));
+        std::fs::write(home.path().join(HISTORY_FILE), "{").unwrap();
+        for read in [HistorySettings::stored(&settings), HistorySettings::stored(&beside)] {
+            assert!(read.unwrap_err().to_string().contains(HISTORY_FILE));
+        }
+    }
+
+    /// Regression: when the database was moved aside, what was excluded came back.
+    #[test]
+    fn exclusions_survive_a_database_that_is_moved_aside() {
+        type Harm = fn(&Path);
+        let harms: [Harm; 2] = [
+            |database| std::fs::write(database, "no database, despite its name".repeat(100)).unwrap(),
+            |database| Connection::open(database).unwrap().pragma_update(None, "user_version", 999).unwrap(),
+        ];
+        for (harm, is_separate) in harms.iter().flat_map(|harm| [(harm, true), (harm, false)]) {
+            let home = tempfile::tempdir().unwrap();
+            let open = || Settings::new(open_store(home.path()).unwrap(), home.path());
+            let kept = history(false, "/secret");
+            let settings = open();
+            if is_separate {
+                assert_eq!(settings.separate_history(), Ok(None));
+                assert_eq!(HistorySettings::stored(&settings), Ok(HistorySettings::default()));
+                kept.store(&settings).unwrap();
+            }
+            drop(settings);
+            harm(&home.path().join(DATABASE_FILE));
+            let settings = open();
+            assert_eq!(settings.separate_history(), Ok((!is_separate).then_some(LOST)));
+            let expected = match is_separate {
+                true => kept,
+                // Those of an earlier version went with the database.
+                false => HistorySettings { index: false, devices: false, excluded: ExcludedSessions::all() },
+            };
+            assert_eq!(HistorySettings::stored(&settings), Ok(expected.clone()));
+            assert_eq!(HistorySettings::stored(&StoredSettings(home.path().to_owned())), Ok(expected));
+        }
     }
 }

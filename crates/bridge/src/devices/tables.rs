@@ -115,7 +115,7 @@ mod tests {
         assert_eq!((row.mode.as_str(), row.parent, row.policy), ("codex", None, Default::default()));
         assert_eq!(store.updates_after("old", 0, 10).unwrap().len(), 1);
         assert_eq!(store.sessions(10, None, None, false).unwrap().len(), 1);
-        assert_eq!(Settings(store.clone()).get("local_model"), Ok(Some(json!({"a": 1}))));
+        assert_eq!(Settings::new(store.clone(), home.path()).get("local_model"), Ok(Some(json!({"a": 1}))));
         assert_eq!(store.agent_session("old", "codex"), Ok(None));
         assert_eq!(store.decisions(), Ok(Vec::new()));
     }
@@ -133,6 +133,6 @@ mod tests {
         let store = open_store(home.path()).unwrap();
         assert_eq!(store.notices(), Vec::<String>::new());
         assert_eq!(store.session("old").unwrap().and_then(|row| row.title).as_deref(), Some("Old"));
-        assert_eq!(Settings(store.clone()).get("local_model"), Ok(None));
+        assert_eq!(Settings::new(store.clone(), home.path()).get("local_model"), Ok(None));
     }
 }

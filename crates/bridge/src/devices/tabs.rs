@@ -93,7 +93,8 @@ mod tests {
     #[tokio::test]
     async fn a_tab_token_survives_a_restart_and_a_reload_token_does_not() {
         let home = tempfile::tempdir().unwrap();
-        let store: Arc<dyn SettingsStore> = Arc::new(Settings(open_store(home.path()).unwrap()));
+        let store: Arc<dyn SettingsStore> =
+            Arc::new(Settings::new(open_store(home.path()).unwrap(), home.path()));
         let tabs = Tabs::read(store.clone()).unwrap();
         let TabTokens { token, reload } = tabs.tokens().await.unwrap();
         assert!(tabs.know(token) && !tabs.know(reload) && !tabs.know(&token[1..]) && !tabs.know(""));
@@ -109,7 +110,8 @@ mod tests {
     #[tokio::test]
     async fn the_oldest_of_many_starts_with_tabs_makes_room() {
         let home = tempfile::tempdir().unwrap();
-        let store: Arc<dyn SettingsStore> = Arc::new(Settings(open_store(home.path()).unwrap()));
+        let store: Arc<dyn SettingsStore> =
+            Arc::new(Settings::new(open_store(home.path()).unwrap(), home.path()));
         let start = || Tabs::read(store.clone()).unwrap();
         let mut tokens = Vec::new();
         for _ in 0..MOST {
@@ -128,7 +130,8 @@ mod tests {
     #[test]
     fn tokens_of_a_former_version_are_not_valid() {
         let home = tempfile::tempdir().unwrap();
-        let store: Arc<dyn SettingsStore> = Arc::new(Settings(open_store(home.path()).unwrap()));
+        let store: Arc<dyn SettingsStore> =
+            Arc::new(Settings::new(open_store(home.path()).unwrap(), home.path()));
         let former = serde_json::json!([{"token_hash": hash("former"), "seen": 1_764_000_000_000_i64}]);
         store.set(SETTING, former).unwrap();
         assert!(!Tabs::read(store).unwrap().know("former"));

@@ -192,6 +192,44 @@ async fn a_paired_device_sees_other_agents_sessions_while_a_switch_is_on() {
     error(&mut phone, "_openagents/history/list", json!({})).await;
 }
 
+/// Regression: a device that may only view read the excluded folders and the counts of all agents.
+#[tokio::test]
+async fn paired_device_reads_no_excluded_folders_and_no_counts() {
+    let base = tempfile::tempdir().unwrap();
+    let bridge = with_session(base.path(), 2).await;
+    let mut desk = desk(&bridge).await;
+    let port = bridge.address().port();
+    let paired = pair_at(port, &mut desk, "Phone", "view").await;
+    let mut phone = support::acp(port, &paired.token).await;
+    let exclude = |folder: &str| json!({"exclude": {"workspace": folder}});
+    desk.request("_openagents/history/configure", exclude("/secret/one")).await;
+    desk.request("_openagents/history/configure", json!({"exclude": {"agent": "codex"}})).await;
+    loop {
+        let here = desk.request("_openagents/history/settings", json!({})).await;
+        assert_eq!(here["excluded"], json!({"agents": ["codex"], "workspaces": ["/secret/one"]}));
+        if here["sessions"] == 1 && here["agents"][1]["sessions"] == 1 {
+            break;
+        }
+    }
+    let seen = phone.request("_openagents/history/settings", json!({"watch": true})).await;
+    let nothing = json!({
+        "index": true, "devices": false, "excluded": {"agents": [], "workspaces": []}, "agents": [],
+        "sessions": 0, "cut": 0, "bytes": 0, "progress": {"done": 0, "total": 0},
+    });
+    assert_eq!(seen, nothing);
+    desk.request("_openagents/history/configure", exclude("/secret/two")).await;
+    desk.request("_openagents/history/configure", json!({"devices": true})).await;
+    loop {
+        let frame = phone.frame().await;
+        assert!(!frame.to_string().contains("secret") && !frame.to_string().contains("codex"), "{frame}");
+        let settings = &frame["params"];
+        if frame["method"] == "_openagents/history/settings" && settings["devices"] == true {
+            assert_eq!(settings["agents"][0]["sessions"], 1);
+            break;
+        }
+    }
+}
+
 #[tokio::test]
 async fn what_is_excluded_is_neither_listed_found_nor_read_until_it_is_included() {
     let base = tempfile::tempdir().unwrap();

@@ -27,5 +27,6 @@ mod models;
 mod queue;
 mod remote;
 mod support;
+mod traces;
 mod trust;
 mod unasked;

@@ -52,6 +52,12 @@ pub(crate) trait Format: Debug + Sync {
         false
     }
 
+    /// Returns whether a session without a known directory may have run in `folder` or below: its path does not rule it
+    /// out.
+    fn may_have_run_below(&self, _log: &Path, _folder: &Path) -> bool {
+        true
+    }
+
     /// Returns titles stored outside of the logs, by session id.
     fn names(&self, _root: &Path) -> HashMap<String, OutsideName> {
         HashMap::new()

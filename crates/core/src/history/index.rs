@@ -3,7 +3,7 @@
 use super::transcript::Transcript;
 use parking_lot::Mutex;
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -30,21 +30,50 @@ pub trait TranscriptIndex: Send + Sync + std::fmt::Debug {
 
     /// Caches rows; failures are not reported, because they only cost speed.
     fn save(&self, rows: Vec<(FileStamp, Transcript)>);
+
+    /// Drops the rows for which `is_gone` returns true, so that nothing of them can be read any more.
+    fn forget(&self, _is_gone: &dyn Fn(&Transcript) -> bool) {}
+
+    /// Returns the marks of excluded logs: they are not read again while they stay the same.
+    fn marks(&self) -> Arc<HashSet<u128>> {
+        Arc::default()
+    }
+
+    /// Caches marks of excluded logs.
+    fn mark(&self, _marks: &[u128]) {}
+
+    /// Leaves the files of a persistent cache such that one of them alone has everything.
+    fn checkpoint(&self) {}
 }
 
 /// An index in memory.
 #[derive(Debug, Default)]
-pub struct MemoryIndex(Mutex<CachedTranscripts>);
+pub struct MemoryIndex {
+    rows: Mutex<CachedTranscripts>,
+    marks: Mutex<HashSet<u128>>,
+}
 
 impl TranscriptIndex for MemoryIndex {
     fn load(&self, root: &Path) -> Arc<CachedTranscripts> {
-        let rows = self.0.lock();
+        let rows = self.rows.lock();
         let below = rows.iter().filter(|(path, _)| path.starts_with(root));
         Arc::new(below.map(|(path, row)| (path.clone(), row.clone())).collect())
     }
 
     fn save(&self, new: Vec<(FileStamp, Transcript)>) {
-        let mut rows = self.0.lock();
+        let mut rows = self.rows.lock();
         rows.extend(new.into_iter().map(|(stamp, row)| (row.file_path.clone(), (stamp, row))));
+    }
+
+    fn forget(&self, is_gone: &dyn Fn(&Transcript) -> bool) {
+        self.rows.lock().retain(|_, (_, row)| !is_gone(row));
+    }
+
+    fn marks(&self) -> Arc<HashSet<u128>> {
+        Arc::new(self.marks.lock().clone())
+    }
+
+    fn mark(&self, marks: &[u128]) {
+        self.marks.lock().extend(marks);
     }
 }

@@ -13,7 +13,7 @@ use std::{
     cmp::Reverse,
     collections::{HashMap, HashSet},
     path::{Path, PathBuf},
-    sync::OnceLock,
+    sync::{Arc, OnceLock},
     thread,
 };
 
@@ -45,7 +45,10 @@ impl History {
                 query.provider.is_none_or(|provider| row.provider == provider)
                     && query.since.is_none_or(|since| row.updated_at >= since)
             };
-            return Listing { rows: listed.iter().filter(wanted).cloned().collect(), ..Listing::default() };
+            let mut rows = listed.iter().filter(wanted).cloned().collect();
+            // The user may have excluded some meanwhile.
+            self.retain_own(&mut rows);
+            return Listing { rows, ..Listing::default() };
         }
         let found = self.look(query, budget);
         let is_complete =
@@ -60,6 +63,11 @@ impl History {
     fn look(&self, query: &Query, budget: &Budget) -> Listing {
         let folders = self.discover(query.provider, budget);
         let timed_out = budget.timed_out();
+        if *query == (Query { all: query.all, read_time: query.read_time, ..Query::default() })
+            && !budget.spent()
+        {
+            self.forget_vanished(&folders);
+        }
         let all =
             folders.iter().flat_map(|folder| folder.files.iter().map(move |file| Found { folder, file }));
         let budget = query.read_time.map_or_else(|| budget.clone(), |time| budget.sooner(time));
@@ -120,7 +128,7 @@ impl History {
     }
 
     /// Finds the logs of all agents at the same time: a database takes as long as thousands of files.
-    fn discover(&self, provider: Option<Provider>, budget: &Budget) -> Vec<Folder> {
+    pub(super) fn discover(&self, provider: Option<Provider>, budget: &Budget) -> Vec<Folder> {
         let sources = self.sources(provider);
         let discover = |(): &mut (), at: usize| {
             let Source { format, root, .. } = &sources[at];
@@ -141,6 +149,8 @@ impl History {
         let folders: Vec<_> = wanted.chunk_by(|a, b| std::ptr::eq(a.folder, b.folder)).collect();
         let load = |(): &mut (), at: usize| Some(self.index.load(&folders[at][0].folder.source.root));
         let remembered = parallel::map(folders.len(), limits::LIST_THREADS, || true, || (), load);
+        let mut excluded = self.excluded.check();
+        let marks = if excluded.has_folders() { self.index.marks() } else { Arc::default() };
         let mut unknown = Vec::new();
         for (logs, remembered) in folders.iter().zip(remembered) {
             let remembered = remembered.unwrap_or_default();
@@ -150,6 +160,8 @@ impl History {
                         let changed_at = found.file.changed_at();
                         listing.rows.push(Transcript { size: stamp.size, changed_at, ..row.clone() });
                     }
+                    // Excluded.
+                    _ if !marks.is_empty() && marks.contains(&excluded.mark(found.file)) => {}
                     _ => unknown.push(*found),
                 }
             }
@@ -158,9 +170,10 @@ impl History {
             (b.file.stamp.mtime_ns, &a.file.path).cmp(&(a.file.stamp.mtime_ns, &b.file.path))
         });
         for part in unknown.chunks(limits::LIST_PART) {
-            let mut to_save = Vec::new();
+            let (mut to_save, mut to_mark) = (Vec::new(), Vec::new());
             for (found, row) in part.iter().zip(read_unknown(part, budget)) {
                 match row {
+                    Some(row) if excluded.holds(&row) => to_mark.push(excluded.mark(found.file)),
                     Some(row) => {
                         listing.rows.push(row.clone());
                         to_save.push((found.file.stamp, row));
@@ -175,6 +188,9 @@ impl History {
             }
             if !to_save.is_empty() {
                 self.index.save(to_save);
+            }
+            if !to_mark.is_empty() {
+                self.index.mark(&to_mark);
             }
         }
         // Names are stored outside of the logs and may change independently.
@@ -195,9 +211,9 @@ impl History {
 }
 
 /// An agent's folder, and the logs in it.
-struct Folder {
-    source: Source,
-    files: Vec<LogFile>,
+pub(super) struct Folder {
+    pub(super) source: Source,
+    pub(super) files: Vec<LogFile>,
     by_id: OnceLock<HashMap<String, PathBuf>>,
 }
 

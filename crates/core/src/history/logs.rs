@@ -1,6 +1,7 @@
 //! All history on this machine, or of one workspace, or as of the start of a run; without what a person has excluded.
 
 use super::{
+    excluded::Exclusions,
     index::{MemoryIndex, TranscriptIndex},
     roots::HistoryRoots,
     settings::ExcludedSessions,
@@ -9,7 +10,7 @@ use super::{
     word_index::WordIndex,
     worktree::WorktreeScope,
 };
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use std::{
     io,
     path::{Path, PathBuf},
@@ -24,7 +25,7 @@ pub struct History {
     /// Finds words without reading logs.
     pub(super) words: Option<Arc<dyn WordIndex>>,
     /// Shared by all clones: a change applies to each.
-    excluded: Arc<RwLock<ExcludedSessions>>,
+    pub(super) excluded: Arc<Exclusions>,
     /// Limits the history to sessions of one workspace.
     limit: Option<Arc<WorkspaceLimit>>,
     /// In a snapshot: all sessions of the first complete listing.
@@ -44,7 +45,12 @@ impl History {
 
     /// Leaves out these sessions from now on, in this history and all that were made from it.
     pub fn exclude(&self, excluded: ExcludedSessions) {
-        *self.excluded.write() = excluded;
+        self.excluded.set(excluded);
+    }
+
+    /// Returns what is left out, with the folders that were seen since [`History::exclude`].
+    pub fn excluded(&self) -> ExcludedSessions {
+        self.excluded.get()
     }
 
     /// Returns the folders in which sessions change, and whether what is below changes too. They need not exist.
@@ -61,7 +67,7 @@ impl History {
 
     /// Returns whether an agent's sessions are left out.
     pub(super) fn excludes(&self, provider: Provider) -> bool {
-        self.excluded.read().agents.contains(&provider)
+        self.excluded.have(provider)
     }
 
     /// Returns a history without sessions.
@@ -89,10 +95,10 @@ impl History {
         self.limit.is_some()
     }
 
-    /// Drops the sessions that this history does not hold.
-    pub(super) fn retain_own(&self, rows: &mut Vec<Transcript>) {
-        let excluded = self.excluded.read();
-        rows.retain(|row| !excluded.hold(row) && self.limit.as_ref().is_none_or(|limit| limit.holds(row)));
+    /// Drops the sessions that this history does not hold. Blocks.
+    pub fn retain_own(&self, rows: &mut Vec<Transcript>) {
+        let mut excluded = self.excluded.check();
+        rows.retain(|row| !excluded.holds(row) && self.limit.as_ref().is_none_or(|limit| limit.holds(row)));
     }
 
     /// Returns whether it holds a session that was found otherwise.
@@ -104,7 +110,7 @@ impl History {
     pub(super) fn check(&self, transcript: &Transcript) -> io::Result<()> {
         let why = match &self.limit {
             Some(limit) if !limit.holds(transcript) => "did not run in this workspace",
-            _ if self.excluded.read().hold(transcript) => "is excluded in the settings",
+            _ if self.excluded.check().holds(transcript) => "is excluded in the settings",
             _ => return Ok(()),
         };
         Err(io::Error::new(io::ErrorKind::NotFound, format!("session {} {why}", transcript.id)))

@@ -1,9 +1,12 @@
 //! The person's settings for other agents' sessions.
 
-use super::transcript::{Provider, Transcript};
+use super::{transcript::Provider, worktree::real};
 use crate::model::{SettingsError, SettingsStore};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
 
 /// The key of [`HistorySettings`] among the settings.
 pub const HISTORY_SETTINGS: &str = "history";
@@ -26,8 +29,12 @@ pub struct HistorySettings {
 pub struct ExcludedSessions {
     /// All sessions of these agents.
     pub agents: Vec<Provider>,
-    /// The sessions that ran in these folders or below.
+    /// The sessions that ran in these folders or below, as the user named them.
     pub workspaces: Vec<PathBuf>,
+    /// The folders that each of the workspaces has stood for: its canonical path, and other worktrees of its repository.
+    /// They stay excluded when a link is changed or a worktree is removed.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub seen: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
 }
 
 impl Default for HistorySettings {
@@ -54,12 +61,20 @@ impl HistorySettings {
 impl ExcludedSessions {
     /// Every session.
     pub fn all() -> Self {
-        Self { agents: Provider::ALL.to_vec(), workspaces: Vec::new() }
+        Self { agents: Provider::ALL.to_vec(), ..Self::default() }
     }
 
-    /// Returns whether a session is left out.
-    pub(super) fn hold(&self, row: &Transcript) -> bool {
-        let is_in = |cwd: &PathBuf| self.workspaces.iter().any(|folder| cwd.starts_with(folder));
-        self.agents.contains(&row.provider) || row.cwd.as_ref().is_some_and(is_in)
+    /// Adds a workspace, once.
+    pub fn exclude_workspace(&mut self, folder: PathBuf) {
+        if !self.workspaces.contains(&folder) {
+            self.workspaces.push(folder);
+        }
+    }
+
+    /// Removes a workspace, and others that are the same folder by another path. Blocks.
+    pub fn include_workspace(&mut self, folder: &Path) {
+        let same = real(folder);
+        self.workspaces.retain(|other| other != folder && real(other) != same);
+        self.seen.retain(|other, _| self.workspaces.contains(other));
     }
 }

@@ -9,6 +9,7 @@ use std::{
     path::{Component, Path, PathBuf},
     time::SystemTime,
 };
+use unicode_normalization::UnicodeNormalization as _;
 
 /// The directories of one workspace, with cached lookups.
 #[derive(Debug)]
@@ -26,6 +27,19 @@ pub(crate) struct WorktreeScope {
 impl WorktreeScope {
     pub(crate) fn of(workspace: &Path) -> Self {
         Self::beside(workspace, std::env::home_dir().map(|home| real(&home)))
+    }
+
+    /// Also holds other worktrees that are gone but still listed, and `seen` folders.
+    pub(crate) fn with_removed(workspace: &Path, seen: impl Iterator<Item = PathBuf>) -> Self {
+        let mut scope = Self::of(workspace);
+        let listed = Worktree::around(&real(workspace)).filter(Worktree::is_listed);
+        let listed = listed.map(|tree| tree.listed()).unwrap_or_default();
+        let removed = listed.into_iter().filter(|top| !top.exists()).map(|top| top.join(&scope.inside));
+        let removed: Vec<_> = removed.filter(|folder| !scope.is_too_large(folder)).collect();
+        scope.folders.extend(removed.into_iter().chain(seen));
+        scope.folders.sort();
+        scope.folders.dedup();
+        scope
     }
 
     /// A folder may come with a `.git` that names anything. What it says counts only if the other side says the same.
@@ -67,7 +81,7 @@ impl WorktreeScope {
 
     fn look(&self, cwd: &Path) -> bool {
         let path = real(cwd);
-        if self.folders.iter().any(|folder| path.starts_with(folder)) {
+        if self.folders.iter().any(|folder| lies_in(&path, folder)) {
             return true;
         }
         // A worktree moved by hand: the repository does not list it, but it still refers to the repository.
@@ -120,12 +134,9 @@ impl Worktree {
         own.parent().is_some_and(|folder| folder == self.common.join("worktrees")) && back == Some(git)
     }
 
-    /// Returns the roots of the repository's worktrees that lead back to it.
-    fn siblings(&self) -> Vec<PathBuf> {
+    /// Returns the roots of the worktrees that the repository lists.
+    fn listed(&self) -> Vec<PathBuf> {
         let mut tops = Vec::new();
-        if self.common.file_name().is_some_and(|name| name == ".git") {
-            tops.extend(self.common.parent().map(Path::to_owned));
-        }
         for entry in fs::read_dir(self.common.join("worktrees")).into_iter().flatten().flatten() {
             let folder = entry.path();
             let Some(git_file) = read_small(&folder.join("gitdir")) else { continue };
@@ -133,12 +144,74 @@ impl Worktree {
             let git_file = folder.join(git_file.trim());
             tops.extend(git_file.parent().map(real));
         }
+        tops
+    }
+
+    /// Returns the roots of the repository's worktrees that lead back to it.
+    fn siblings(&self) -> Vec<PathBuf> {
+        let mut tops = self.listed();
+        if self.common.file_name().is_some_and(|name| name == ".git") {
+            tops.extend(self.common.parent().map(Path::to_owned));
+        }
         tops.retain(|top| {
             Self::around(top).is_some_and(|tree| tree.top == *top && tree.common == self.common)
         });
         tops
     }
 }
+
+/// Returns the root of the worktree around a directory, and the corresponding folders in other worktrees of its
+/// repository.
+pub(super) fn in_other_worktrees(cwd: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
+    let path = real(cwd);
+    let tree = Worktree::around(&path)?;
+    let inside = path.strip_prefix(&tree.top).ok()?;
+    let others = tree.siblings().into_iter().filter(|top| *top != tree.top);
+    let others: Vec<_> = others.map(|top| top.join(inside)).collect();
+    Some((tree.top, others))
+}
+
+/// Returns whether a path is a folder or lies below it. Both are canonical as far as they exist: what is gone is compared
+/// without regard to case and Unicode form where the file system ignores them.
+fn lies_in(path: &Path, folder: &Path) -> bool {
+    path.starts_with(folder) || (folded(path).starts_with(folded(folder)) && ignores_case(folder))
+}
+
+fn folded(path: &Path) -> PathBuf {
+    path.to_string_lossy().nfc().flat_map(char::to_lowercase).collect::<String>().into()
+}
+
+/// Returns whether the file system of a folder, which may be gone, finds names that differ in case.
+fn ignores_case(folder: &Path) -> bool {
+    let Some(exists) = folder.ancestors().find(|ancestor| ancestor.exists()) else { return false };
+    // An entry is on the same file system, which the folder's own name need not be.
+    let entries = fs::read_dir(exists).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut names = entries.take(limits::CASE_ENTRIES).chain(exists.ancestors().map(Path::to_owned));
+    names.find_map(|path| finds_other_case(&path)).unwrap_or(false)
+}
+
+/// Returns whether an existing path is also found by its name in another case; `None` if its name has no case.
+fn finds_other_case(path: &Path) -> Option<bool> {
+    let name = path.file_name()?.to_str()?;
+    let swap =
+        |sign: char| if sign.is_lowercase() { sign.to_ascii_uppercase() } else { sign.to_ascii_lowercase() };
+    let other: String = name.chars().map(swap).collect();
+    let is_same = || {
+        let [own, other] = [path, &path.with_file_name(&other)].map(fs::symlink_metadata);
+        own.ok().zip(other.ok()).is_some_and(|(own, other)| identity(&own) == identity(&other))
+    };
+    (other != name).then(is_same)
+}
+
+/// Returns what tells files apart: device and inode.
+#[cfg(unix)]
+fn identity(metadata: &fs::Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt as _;
+    (metadata.dev(), metadata.ino())
+}
+
+#[cfg(not(unix))]
+fn identity(_: &fs::Metadata) {}
 
 /// Returns the time of the last commit, checkout or merge in the repository of a directory.
 ///
@@ -301,6 +374,29 @@ mod tests {
         for (workspace, cwd, expected) in rows {
             let mut scope = WorktreeScope::beside(&base.join(workspace), Some(home.clone()));
             assert_eq!(scope.holds(&base.join(cwd)), expected, "{cwd} in {workspace}: {:?}", scope.folders());
+        }
+    }
+
+    /// Two names of one file stand for a file system that ignores case.
+    #[cfg(unix)]
+    #[test]
+    fn folder_that_is_gone_is_found_in_another_case_where_the_file_system_ignores_it() {
+        for ignores in [true, false] {
+            let folder = tempfile::tempdir().unwrap();
+            let base = folder.path().canonicalize().unwrap();
+            fs::write(base.join("Name"), "").unwrap();
+            if ignores {
+                fs::hard_link(base.join("Name"), base.join("nAME")).unwrap();
+            }
+            for (folder, path, same) in [
+                ("Proj", "proj/src", ignores),
+                ("a/Gr\u{f6}\u{df}e", "A/gro\u{308}\u{df}e", ignores),
+                ("Proj", "Proj/src", true),
+                ("Proj", "project", false),
+            ] {
+                let mut scope = WorktreeScope::of(&base.join(folder));
+                assert_eq!(scope.holds(&base.join(path)), same, "{path} in {folder}");
+            }
         }
     }
 

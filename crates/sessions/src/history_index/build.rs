@@ -4,17 +4,17 @@ use super::{
     index::HistoryIndex,
     passages::{Indexed, Passages, Stale, read_passages},
     place,
-    terms::{self, Terms},
+    terms::Terms,
     texts,
 };
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    history::{History, Listing, Query, Transcript},
+    history::{History, Listing, Query},
 };
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, TransactionBehavior, params};
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     path::Path,
     sync::{
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -50,7 +50,7 @@ impl HistoryIndex {
         progress: &mut dyn FnMut(IndexProgress) -> bool,
     ) -> rusqlite::Result<()> {
         let listing = history.list(&Query::default(), &Budget::within(TIME, cancel));
-        if self.update_from(listing, history, cancel, progress)? {
+        if self.update_from(listing, history, cancel, progress)? || self.is_unscrubbed() {
             self.compact();
         }
         Ok(())
@@ -77,11 +77,8 @@ impl HistoryIndex {
         progress: &mut dyn FnMut(IndexProgress) -> bool,
     ) -> rusqlite::Result<bool> {
         let total = listing.rows.len();
+        self.forget_vanished(&listing, cancel)?;
         let mut known = indexed(&self.writer.lock())?;
-        // What was not listed for lack of time is not gone.
-        if listing.unread == 0 && !listing.timed_out && !cancel.is_cancelled() {
-            self.drop_vanished(&known, &listing.rows)?;
-        }
         let mut stale = Vec::new();
         for row in listing.rows {
             let known = known.remove(&(row.provider.as_str().to_owned(), row.id.clone()));
@@ -98,18 +95,6 @@ impl HistoryIndex {
         }
         step(stale.len());
         Ok(stale.len() >= MANY)
-    }
-
-    /// Writes the index anew in one piece. Takes seconds, in which nothing else is written. Blocks.
-    pub(super) fn compact(&self) {
-        let writer = self.writer.lock();
-        let compacted = writer
-            .execute_batch("INSERT INTO words(words) VALUES ('optimize'); VACUUM")
-            // Otherwise the log of the file stays as large as it was.
-            .and_then(|()| writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())));
-        if let Err(error) = compacted {
-            tracing::warn!(%error, "the index of other agents' sessions is larger than it needs to be");
-        }
     }
 
     /// Gives sessions their keys: the newest one the largest.
@@ -157,7 +142,7 @@ impl HistoryIndex {
                     return Ok(false);
                 }
                 match read {
-                    Ok(read) => self.store(stale, &read, &mut terms)?,
+                    Ok(read) => self.store(history, stale, &read, &mut terms)?,
                     // What is indexed of it stays, and it is tried again: a search reads the log meanwhile.
                     Err(error) => {
                         let log = stale.row.file_path.display();
@@ -171,33 +156,21 @@ impl HistoryIndex {
         all
     }
 
-    fn drop_vanished(
+    /// Stores what was read of a session, unless the user has excluded it meanwhile, or another process has indexed or
+    /// forgotten it.
+    fn store(
         &self,
-        known: &HashMap<(String, String), Indexed>,
-        rows: &[Transcript],
+        history: &History,
+        stale: &Stale,
+        read: &Passages,
+        terms: &mut Terms,
     ) -> rusqlite::Result<()> {
-        let here: HashSet<(&str, &str)> =
-            rows.iter().map(|row| (row.provider.as_str(), row.id.as_str())).collect();
-        let gone: Vec<_> = known.keys().filter(|(provider, id)| !here.contains(&(provider, id))).collect();
-        if gone.is_empty() {
-            return Ok(());
-        }
-        let mut writer = self.writer.lock();
-        let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        for session in gone {
-            if let Some(known) = indexed_as(&transaction, session)? {
-                forget(&transaction, known.key)?;
-                transaction.execute("DELETE FROM sessions WHERE key = ?1", [known.key])?;
-            }
-        }
-        terms::forget_unused(&transaction)?;
-        transaction.commit()
-    }
-
-    /// Stores what was read of a session, unless another process has indexed or forgotten the session meanwhile.
-    fn store(&self, stale: &Stale, read: &Passages, terms: &mut Terms) -> rusqlite::Result<()> {
         let Stale { row, known, key } = stale;
         let mut writer = self.writer.lock();
+        // Under the lock: excluded sessions are forgotten after this, or excluded before.
+        if !history.holds(row) {
+            return Ok(());
+        }
         let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
         if indexed_as(&transaction, &(row.provider.as_str().to_owned(), row.id.clone()))? != *known {
             return Ok(());
@@ -236,13 +209,14 @@ impl HistoryIndex {
         }
         drop(insert);
         texts::store(&transaction, key, read)?;
-        terms.add(&transaction, read.passages.iter().map(|(.., text)| text.as_str()))?;
+        let words = read.passages.iter().map(|(.., text)| text.as_str());
+        terms.add(&transaction, words, self.forgotten.load(Ordering::Relaxed))?;
         transaction.commit()
     }
 }
 
 /// Returns what is indexed, by provider and id.
-fn indexed(connection: &Connection) -> rusqlite::Result<HashMap<(String, String), Indexed>> {
+pub(super) fn indexed(connection: &Connection) -> rusqlite::Result<HashMap<(String, String), Indexed>> {
     let mut statement =
         connection.prepare_cached("SELECT key, size, updated_at, upto, bytes, provider, id FROM sessions")?;
     let read = |row: &Row<'_>| Ok(((row.get(5)?, row.get(6)?), state(row)?));
@@ -250,7 +224,7 @@ fn indexed(connection: &Connection) -> rusqlite::Result<HashMap<(String, String)
 }
 
 /// Returns how a session is indexed now, by provider and id.
-fn indexed_as(
+pub(super) fn indexed_as(
     transaction: &Transaction<'_>,
     (provider, id): &(String, String),
 ) -> rusqlite::Result<Option<Indexed>> {
@@ -279,7 +253,7 @@ fn free_key(transaction: &Transaction<'_>, key: i64) -> rusqlite::Result<i64> {
     statement.query_row([key], |row| row.get(0))
 }
 
-fn forget(transaction: &Transaction<'_>, session: i64) -> rusqlite::Result<()> {
+pub(super) fn forget(transaction: &Transaction<'_>, session: i64) -> rusqlite::Result<()> {
     let places = [place::first(session), place::first(session + 1)];
     transaction.execute("DELETE FROM words WHERE rowid >= ?1 AND rowid < ?2", places)?;
     transaction.execute("DELETE FROM texts WHERE place >= ?1 AND place < ?2", places)?;

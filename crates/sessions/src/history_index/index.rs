@@ -1,10 +1,13 @@
 //! The file of the index: opening, its state, forgetting everything.
 
 use super::schema::INDEX;
-use crate::store::create_folder;
+use crate::{cache_file::CacheFile, store::create_folder};
 use parking_lot::Mutex;
 use rusqlite::{Connection, ErrorCode};
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+};
 
 /// Name of the file in the data folder.
 pub(super) const FILE: &str = "history.db";
@@ -16,6 +19,10 @@ pub struct HistoryIndex {
     /// A search does not wait for the writer.
     pub(super) writer: Mutex<Connection>,
     pub(super) reader: Mutex<Connection>,
+    /// Incremented when sessions are forgotten.
+    pub(super) forgotten: AtomicU64,
+    /// The log beside the file could not be emptied: a search was reading it.
+    pub(super) log_is_kept: AtomicBool,
 }
 
 /// The size of the index.
@@ -36,7 +43,8 @@ impl HistoryIndex {
         // An error occurs again when the file is opened.
         let _ = create_folder(home);
         let (writer, reader) = (INDEX.open(&path)?, INDEX.open(&path)?);
-        Ok(Self { path, writer: Mutex::new(writer), reader: Mutex::new(reader) })
+        let (forgotten, log_is_kept) = (AtomicU64::new(0), AtomicBool::new(false));
+        Ok(Self { path, writer: Mutex::new(writer), reader: Mutex::new(reader), forgotten, log_is_kept })
     }
 
     /// Opens the index if there is one. Blocks.
@@ -79,12 +87,17 @@ impl HistoryIndex {
     }
 
     fn clear_tables(&self) -> rusqlite::Result<()> {
-        let mut writer = self.writer.lock();
-        let transaction = writer.transaction()?;
-        transaction.execute_batch(
-            "DELETE FROM sessions; DELETE FROM terms; DELETE FROM texts; INSERT INTO words(words) VALUES ('delete-all');",
-        )?;
-        transaction.commit()?;
-        writer.execute_batch("VACUUM")
+        {
+            let mut writer = self.writer.lock();
+            let transaction = writer.transaction()?;
+            CacheFile::deletes(&transaction)?;
+            transaction.execute_batch(
+                "DELETE FROM sessions; DELETE FROM terms; DELETE FROM texts; INSERT INTO words(words) VALUES ('delete-all');",
+            )?;
+            transaction.commit()?;
+        }
+        self.forgotten.fetch_add(1, Ordering::Relaxed);
+        self.compact();
+        Ok(())
     }
 }

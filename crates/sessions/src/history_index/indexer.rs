@@ -1,4 +1,4 @@
-//! Follows the logs of other agents on a thread of its own: tells what has changed, and keeps the index up to date.
+//! Follows the logs of other agents on a thread: reports changes, keeps the index up to date, and forgets what is gone.
 
 use super::{
     build::IndexProgress,
@@ -7,6 +7,7 @@ use super::{
     search::IndexedMatches,
     watch::LogWatch,
 };
+use crate::{error::SessionError, labels::TranscriptLabels, store::StoreError};
 use openagents_core::{
     CancellationToken,
     budget::Budget,
@@ -14,7 +15,7 @@ use openagents_core::{
 };
 use parking_lot::Mutex;
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fmt,
     path::Path,
     sync::{
@@ -22,7 +23,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
-    thread,
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
@@ -49,14 +50,34 @@ pub struct HistoryIndexer {
     cancel: CancellationToken,
     /// Wakes the thread.
     look: Sender<()>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// Sessions to follow.
+pub struct Followed {
+    /// Lists them.
+    pub history: Arc<History>,
+    /// Their labels.
+    pub labels: Arc<TranscriptLabels>,
+    /// Called on the thread after each scan of the logs; may block.
+    pub scanned: Box<dyn Fn() + Send>,
+}
+
+impl fmt::Debug for Followed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Followed").field("history", &self.history).finish_non_exhaustive()
+    }
 }
 
 struct Shared {
     /// `None` if it cannot be opened: then nothing is found by words.
     index: Option<Arc<HistoryIndex>>,
     history: Arc<History>,
-    /// A person wants it.
+    labels: Arc<TranscriptLabels>,
+    /// The user wants it.
     wanted: AtomicBool,
+    /// Sessions that are not listed are gone or excluded. False if the exclusions could not be read: then none are listed.
+    forgets: AtomicBool,
     progress: Mutex<IndexProgress>,
     news: Mutex<HistoryNews>,
     /// The number of sessions of each agent, as last listed.
@@ -71,33 +92,61 @@ impl fmt::Debug for HistoryIndexer {
 }
 
 impl HistoryIndexer {
-    /// Follows `history`, and fills `index` while `wanted`. Without `follows` it does neither: a bridge that ends soon only
-    /// reads the index.
+    /// Follows sessions, and fills `index` while `wanted`. Without `follows` it does neither: a bridge that ends soon only
+    /// reads the index. Without `forgets` it keeps what is indexed of sessions that are not listed.
     pub fn start(
         index: Option<Arc<HistoryIndex>>,
-        history: Arc<History>,
+        followed: Followed,
         wanted: bool,
         follows: bool,
+        forgets: bool,
     ) -> Self {
         let (look, wakes) = channel();
         let cancel = CancellationToken::new();
+        let Followed { history, labels, scanned } = followed;
         let shared = Arc::new(Shared {
             index,
             history,
+            labels,
             wanted: wanted.into(),
+            forgets: forgets.into(),
             progress: Mutex::default(),
             news: Mutex::default(),
             counts: Mutex::default(),
             watchers: Mutex::default(),
         });
+        let mut thread = None;
         if follows {
             let (own, token, wake) = (shared.clone(), cancel.clone(), look.clone());
-            let follow = move || own.follow(LogWatch::new(wake), &wakes, &token);
-            if let Err(error) = thread::Builder::new().name("history".to_owned()).spawn(follow) {
-                tracing::warn!(%error, "other agents' sessions are not followed");
+            let follow = move || own.follow(LogWatch::new(wake), &wakes, &token, &scanned);
+            match thread::Builder::new().name("history".to_owned()).spawn(follow) {
+                Ok(started) => thread = Some(started),
+                Err(error) => tracing::warn!(%error, "other agents' sessions are not followed"),
             }
         }
-        Self { shared, cancel, look }
+        Self { shared, cancel, look, thread: Mutex::new(thread) }
+    }
+
+    /// Ends the thread, and leaves the files of the index such that one of them alone has everything. Blocks.
+    pub fn stop(&self) {
+        self.cancel.cancel();
+        self.look();
+        if let Some(thread) = self.thread.lock().take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the thread that follows other agents' sessions panicked");
+        }
+        if let Some(index) = &self.shared.index {
+            index.checkpoint();
+        }
+        self.shared.history.checkpoint();
+    }
+
+    /// Forgets everything about sessions that the history does not hold any more, so that nothing of them can be read from
+    /// the files. Takes as long as writing the index anew. Blocks.
+    pub fn forget_excluded(&self) -> Result<(), SessionError> {
+        self.shared.forgets.store(true, Ordering::Relaxed);
+        self.shared.forget_excluded(&self.cancel)
     }
 
     /// Looks for new lines now.
@@ -147,6 +196,7 @@ impl HistoryIndexer {
 
     /// Forgets everything; while the index is wanted it is filled again. Blocks.
     pub fn clear(&self) -> rusqlite::Result<()> {
+        self.shared.history.clear_cache();
         if let Some(index) = &self.shared.index {
             index.clear()?;
         }
@@ -185,21 +235,64 @@ impl Shared {
         watchers.iter().for_each(|on_change| on_change());
     }
 
-    fn follow(&self, mut logs: LogWatch, wakes: &Receiver<()>, cancel: &CancellationToken) {
+    fn forget_excluded(&self, cancel: &CancellationToken) -> Result<(), SessionError> {
+        self.history.forget_excluded();
+        self.forget_titles(&[], cancel)?;
+        if let Some(index) = &self.index {
+            index
+                .forget_excluded(&self.history)
+                .map_err(|error| SessionError::internal(error.to_string()))?;
+            if index.is_unscrubbed() {
+                index.compact();
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets the user's titles of sessions that are gone or excluded. Those that are `listed` are neither.
+    fn forget_titles(&self, listed: &[Transcript], cancel: &CancellationToken) -> Result<(), StoreError> {
+        let listed: HashSet<(Provider, &str)> =
+            listed.iter().map(|row| (row.provider, row.id.as_str())).collect();
+        let mut titled = self.labels.titled();
+        titled.retain(|(provider, id)| !listed.contains(&(*provider, id)));
+        self.labels.forget_titles(&self.history.gone(&titled, &Budget::within(TIME, cancel)))
+    }
+
+    fn follow(
+        &self,
+        mut logs: LogWatch,
+        wakes: &Receiver<()>,
+        cancel: &CancellationToken,
+        scanned: &dyn Fn(),
+    ) {
         // Running agents come first. The threads that read logs inherit it.
         if let Err(error) = thread_priority::ThreadPriority::Min.set_for_current() {
             tracing::debug!(?error, "the index is built at normal priority");
         }
         thread::sleep(LOOK_FIRST);
         let mut reader = NewsReader::default();
-        let mut compaction: Option<thread::JoinHandle<()>> = None;
+        let mut compaction: Option<JoinHandle<()>> = None;
+        // What was deleted or excluded while no bridge ran.
+        if self.forgets.load(Ordering::Relaxed)
+            && let Err(error) = self.forget_excluded(cancel)
+        {
+            tracing::warn!(%error, "what is gone of other agents' sessions is kept until the next start");
+        }
         while !cancel.is_cancelled() {
             let is_told = logs.refresh(&self.history);
             let mut looked = self.look(&mut reader, wakes, cancel);
             let listing = looked.listing.take().unwrap_or_default();
-            let is_free = compaction.as_ref().is_none_or(thread::JoinHandle::is_finished);
-            let is_wanted = is_free && self.wanted.load(Ordering::Relaxed);
-            if let Some(index) = self.index.as_ref().filter(|_| is_wanted) {
+            scanned();
+            let is_free = compaction.as_ref().is_none_or(JoinHandle::is_finished);
+            let is_wanted = self.wanted.load(Ordering::Relaxed);
+            let forgets = is_free && !is_wanted && self.forgets.load(Ordering::Relaxed);
+            if let Some(index) = self.index.as_ref().filter(|_| forgets) {
+                if let Err(error) = index.forget_vanished(&listing, cancel) {
+                    tracing::warn!(%error, "what is gone of other agents' sessions stays in their index");
+                }
+                compaction = index.is_unscrubbed().then(|| compact(index.clone())).flatten();
+            }
+            if let Some(index) = self.index.as_ref().filter(|_| is_free && is_wanted) {
                 let mut step = |now| {
                     *self.progress.lock() = now;
                     self.told();
@@ -210,9 +303,9 @@ impl Shared {
                     self.wanted.load(Ordering::Relaxed)
                 };
                 match index.update_from(listing, &self.history, cancel, &mut step) {
-                    Ok(false) => {}
                     // What is written meanwhile is shown, and indexed afterwards.
-                    Ok(true) => compaction = compact(index.clone()),
+                    Ok(is_large) if is_large || index.is_unscrubbed() => compaction = compact(index.clone()),
+                    Ok(_) => {}
                     Err(error) => {
                         tracing::warn!(%error, "the index of other agents' sessions could not be brought up to date");
                     }
@@ -242,13 +335,18 @@ impl Shared {
         let is_new = reader.take(&listing, &mut self.news.lock());
         if is_new {
             self.told();
+            if self.forgets.load(Ordering::Relaxed)
+                && let Err(error) = self.forget_titles(&listing.rows, cancel)
+            {
+                tracing::warn!(%error, "the titles of sessions that are gone are kept");
+            }
         }
         Looked { listing: Some(listing), next: Instant::now() + (took * PAUSES).clamp(PAUSE, PAUSE_MOST) }
     }
 }
 
 /// Compacts the index on a thread of its own; without one it stays larger.
-fn compact(index: Arc<HistoryIndex>) -> Option<thread::JoinHandle<()>> {
+fn compact(index: Arc<HistoryIndex>) -> Option<JoinHandle<()>> {
     let compact = move || index.compact();
     thread::Builder::new().name("history index".to_owned()).spawn(compact).ok()
 }

@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod agents_tests;
 mod build;
+mod forget;
 mod index;
 mod indexer;
 mod kind;
@@ -24,6 +25,6 @@ mod word_lines;
 
 pub use build::IndexProgress;
 pub use index::{HistoryIndex, IndexStatus};
-pub use indexer::HistoryIndexer;
+pub use indexer::{Followed, HistoryIndexer};
 pub use news::HistoryNews;
 pub use search::{IndexedMatches, Passage};

@@ -6,7 +6,7 @@ use openagents_core::history::READER_VERSION;
 pub(super) const INDEX: CacheFile = CacheFile {
     what: "the index of other agents' sessions",
     // That of the tables, and that of the readers.
-    version: READER_VERSION * 100 + 6,
+    version: READER_VERSION * 100 + 7,
     tables: TABLES,
 };
 

@@ -14,8 +14,9 @@ const OF_ID: usize = 6;
 /// Counts the words of the sessions that are stored in one go.
 #[derive(Debug, Default)]
 pub(super) struct Terms {
-    /// Those that have a row, with the sessions that are not counted in it yet.
-    counts: HashMap<String, u64>,
+    /// Those that have a row, with the sessions that are not counted in it yet, and how often sessions had been forgotten
+    /// when it was seen: a forgotten session takes the rows of its own words along.
+    counts: HashMap<String, (u64, u64)>,
 }
 
 impl Terms {
@@ -24,17 +25,20 @@ impl Terms {
         &mut self,
         transaction: &Transaction<'_>,
         texts: impl Iterator<Item = &'a str>,
+        forgotten: u64,
     ) -> rusqlite::Result<()> {
         let words: HashSet<&str> =
             texts.flat_map(str::split_ascii_whitespace).filter(|word| is_word(word)).collect();
         let mut insert =
             transaction.prepare_cached("INSERT OR IGNORE INTO terms (term, sessions) VALUES (?1, 0)")?;
         for word in words {
-            if let Some(count) = self.counts.get_mut(word) {
-                *count += 1;
-            } else {
-                insert.execute([word])?;
-                self.counts.insert(word.to_owned(), 1);
+            match self.counts.get_mut(word) {
+                Some((count, seen)) if *seen == forgotten => *count += 1,
+                known => {
+                    insert.execute([word])?;
+                    let count = known.map_or(0, |(count, _)| *count);
+                    self.counts.insert(word.to_owned(), (count + 1, forgotten));
+                }
             }
         }
         Ok(())
@@ -45,7 +49,7 @@ impl Terms {
         let transaction = writer.transaction()?;
         let mut count =
             transaction.prepare_cached("UPDATE terms SET sessions = sessions + ?2 WHERE term = ?1")?;
-        for (term, sessions) in self.counts {
+        for (term, (sessions, _)) in self.counts {
             count.execute(params![term, sessions])?;
         }
         drop(count);

@@ -5,7 +5,7 @@ use super::{
     handle::Store,
     marks::{Marks, TranscriptLabel},
 };
-use rusqlite::params;
+use rusqlite::{Transaction, params};
 
 impl Store {
     /// Stores where a session stands in the list. Blocks.
@@ -32,6 +32,20 @@ impl Store {
         })
     }
 
+    /// Replaces all labels of other agents' sessions, by agent and id. What they said before cannot be read from the files
+    /// any more. Blocks.
+    pub(crate) fn rewrite_transcript_labels(
+        &self,
+        labels: Vec<(&'static str, String, TranscriptLabel)>,
+    ) -> Result<(), StoreError> {
+        self.write_durably(move |transaction, _| {
+            // Without a condition the pages themselves are overwritten: see `secure_delete` in `open.rs`.
+            transaction.execute("DELETE FROM transcript_labels", [])?;
+            labels.iter().try_for_each(|(provider, id, label)| insert(transaction, provider, id, label))
+        })?;
+        self.checkpoint()
+    }
+
     /// Stores the label of another agent's session; forgets one that says nothing. Blocks.
     pub fn label_transcript(
         &self,
@@ -47,14 +61,22 @@ impl Store {
                     .execute(params![provider, id])?;
                 return Ok(());
             }
-            let TranscriptLabel { title, marks } = &label;
-            transaction
-                .prepare_cached(
-                    "INSERT OR REPLACE INTO transcript_labels (provider, id, title, pinned, archived)
-                     VALUES (?1, ?2, ?3, ?4, ?5)",
-                )?
-                .execute(params![provider, id, title, marks.pinned, marks.archived])?;
-            Ok(())
+            insert(transaction, &provider, &id, &label)
         })
     }
+}
+
+fn insert(
+    transaction: &Transaction<'_>,
+    provider: &str,
+    id: &str,
+    TranscriptLabel { title, marks }: &TranscriptLabel,
+) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached(
+            "INSERT OR REPLACE INTO transcript_labels (provider, id, title, pinned, archived)
+             VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?
+        .execute(params![provider, id, title, marks.pinned, marks.archived])
+        .map(drop)
 }

@@ -57,7 +57,7 @@ impl Methods {
 
     pub(super) fn history_settings(&self, watch: bool) -> Answer {
         let feed = self.past().state();
-        list_answer(watch, feed.snapshot(), feed)
+        list_answer(watch, feed.snapshot_for(self.lease.pass.scope()), feed)
     }
 
     pub(super) async fn configure_history(&self, change: HistoryChange) -> Result<Answer, Fault> {
@@ -111,7 +111,7 @@ impl Methods {
     ) -> Result<Answer, Fault> {
         let past = self.past().clone();
         run_blocking(move || change(&past)).await.ok_or_else(stopped)??;
-        Ok(Answer::Now(self.past().state().snapshot()))
+        Ok(Answer::Now(self.past().state().snapshot_for(self.lease.pass.scope())))
     }
 
     /// Runs `read` with the history that this client may read.

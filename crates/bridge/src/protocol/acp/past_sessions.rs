@@ -5,17 +5,18 @@ use crate::base::{error::Fault, feed::Feed, pass::Who, scope::Scope};
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    history::{ExcludedSessions, History, HistorySettings, Provider, SessionKey},
+    history::{ExcludedSessions, History, HistorySettings, Provider, SessionKey, Transcript},
     model::SettingsStore,
 };
 use openagents_sessions::{
-    HistoryIndex, HistoryIndexer, IndexProgress, IndexStatus, IndexedMatches, TranscriptLabels,
+    Followed, HistoryIndex, HistoryIndexer, IndexProgress, IndexStatus, IndexedMatches, TranscriptLabels,
     store::TranscriptLabel,
 };
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{
+    collections::HashMap,
     fmt,
     path::{Path, PathBuf},
     sync::Arc,
@@ -40,7 +41,7 @@ struct Parts {
     indexer: HistoryIndexer,
     labels: Arc<TranscriptLabels>,
     settings: Arc<dyn SettingsStore>,
-    current: Mutex<HistorySettings>,
+    current: Arc<Mutex<HistorySettings>>,
 }
 
 /// Params of `_openagents/history/configure`.
@@ -82,12 +83,26 @@ impl fmt::Debug for PastSessions {
     }
 }
 
-/// Returns what a person has set. What cannot be read leaves all sessions out: excluded ones must not come back. Blocks.
-pub(crate) fn stored(settings: &dyn SettingsStore) -> HistorySettings {
-    HistorySettings::stored(settings).unwrap_or_else(|error| {
-        tracing::error!(%error, "could not read the settings of other agents' sessions; none are shown");
-        HistorySettings { index: false, devices: false, excluded: ExcludedSessions::all() }
-    })
+/// The settings as they were read.
+#[derive(Debug)]
+pub(crate) struct StoredHistory {
+    pub(crate) settings: HistorySettings,
+    /// False if they could not be read. Then all sessions are left out: excluded ones must not come back.
+    is_known: bool,
+}
+
+impl StoredHistory {
+    /// Reads the settings. Blocks.
+    pub(crate) fn read(settings: &dyn SettingsStore) -> Self {
+        match HistorySettings::stored(settings) {
+            Ok(settings) => Self { settings, is_known: true },
+            Err(error) => {
+                tracing::error!(%error, "could not read the settings of other agents' sessions; none are shown");
+                let excluded = ExcludedSessions::all();
+                Self { settings: HistorySettings { index: false, devices: false, excluded }, is_known: false }
+            }
+        }
+    }
 }
 
 impl PastSessions {
@@ -97,15 +112,24 @@ impl PastSessions {
         index: Option<Arc<HistoryIndex>>,
         labels: Arc<TranscriptLabels>,
         settings: Arc<dyn SettingsStore>,
-        current: HistorySettings,
+        StoredHistory { settings: current, is_known }: StoredHistory,
         follows: bool,
     ) -> Arc<Self> {
-        let indexer = HistoryIndexer::start(index, history.clone(), current.index, follows);
-        let parts = Arc::new(Parts { history, indexer, labels, settings, current: Mutex::new(current) });
+        let wanted = current.index;
+        let current = Arc::new(Mutex::new(current));
+        let scanned = {
+            let (history, settings, current) = (history.clone(), settings.clone(), current.clone());
+            Box::new(move || remember_seen(&history, &*settings, &current))
+        };
+        let followed = Followed { history: history.clone(), labels: labels.clone(), scanned };
+        let indexer = HistoryIndexer::start(index, followed, wanted, follows, is_known);
+        let parts = Arc::new(Parts { history, indexer, labels, settings, current });
         let [state, here, devices] = [(); 3].map(|()| parts.clone());
         let name = "_openagents/history/changed";
         let this = Self {
-            state: Feed::new("_openagents/history/settings", Scope::View, move || state.state()),
+            state: Feed::by_scope("_openagents/history/settings", Scope::View, move |scope| {
+                state.state(scope)
+            }),
             changes: Feed::new(name, Scope::View, move || here.changes(true)),
             changes_for_devices: Feed::new(name, Scope::View, move || devices.changes(false)),
             parts,
@@ -184,34 +208,45 @@ impl PastSessions {
         self.parts.indexer.search(query, limit, now, near, history).map_err(index_failed)
     }
 
-    /// Changes what a person has set. Blocks.
+    /// Changes the user's settings. What is excluded is forgotten when this returns. Blocks.
     pub(crate) fn change(&self, change: HistoryChange) -> Result<(), Fault> {
         let HistoryChange { index, devices, exclude, include } = change;
-        let wanted = {
+        if let Some(folder) = exclude.workspace.as_ref().filter(|folder| !folder.is_absolute()) {
+            let shown = openagents_sessions::prune::head(&folder.to_string_lossy(), 200).to_owned();
+            return Err(Fault::invalid_params(format!("{shown} is not an absolute path.")));
+        }
+        let (wanted, forgets) = {
             let mut current = self.parts.current.lock();
             let mut next = current.clone();
             next.index = index.unwrap_or(next.index);
             next.devices = devices.unwrap_or(next.devices);
-            let ExcludedSessions { agents, workspaces } = &mut next.excluded;
-            agents.retain(|agent| include.agent != Some(*agent) && exclude.agent != Some(*agent));
-            agents.extend(exclude.agent);
-            workspaces.retain(|folder| {
-                include.workspace.as_ref() != Some(folder) && exclude.workspace.as_ref() != Some(folder)
-            });
-            if let Some(folder) = &exclude.workspace
-                && !folder.is_absolute()
-            {
-                let shown = openagents_sessions::prune::head(&folder.to_string_lossy(), 200).to_owned();
-                return Err(Fault::invalid_params(format!("{shown} is not an absolute path.")));
+            let excluded = &mut next.excluded;
+            excluded.agents.retain(|agent| include.agent != Some(*agent) && exclude.agent != Some(*agent));
+            excluded.agents.extend(exclude.agent);
+            if let Some(folder) = &include.workspace {
+                excluded.include_workspace(folder);
             }
-            workspaces.extend(exclude.workspace);
+            if let Some(folder) = exclude.workspace {
+                excluded.exclude_workspace(folder);
+            }
+            excluded.see();
             next.store(&*self.parts.settings).map_err(|error| Fault::internal(error.to_string()))?;
             self.parts.history.exclude(next.excluded.clone());
+            let forgets = next.excluded != current.excluded;
             *current = next;
-            current.index
+            (current.index, forgets)
         };
+        let forgotten = if forgets { self.parts.indexer.forget_excluded() } else { Ok(()) };
         self.parts.indexer.set_wanted(wanted);
-        Ok(())
+        forgotten.map_err(|error| {
+            let sentence = "The sessions are excluded, but some of their text couldn't be deleted";
+            Fault::internal(format!("{sentence} ({error}). OpenAgents tries again at the next start."))
+        })
+    }
+
+    /// Ends the thread that follows sessions, and closes their files. Blocks.
+    pub(crate) fn close(&self) {
+        self.parts.indexer.stop();
     }
 
     /// Forgets the index; while it is wanted it is filled again. Blocks.
@@ -225,11 +260,19 @@ impl Parts {
         Row { labels: self.labels.all(), is_here }
     }
 
-    fn state(&self) -> Value {
-        let current = self.current.lock().clone();
-        let IndexStatus { sessions, cut, bytes } = self.indexer.status();
-        let IndexProgress { done, total } = self.indexer.progress();
-        let counts = self.indexer.counts();
+    /// Returns the settings for a client. Without [`Scope::Admin`] it reads no excluded folders, and nothing about sessions
+    /// while devices may not read them.
+    fn state(&self, scope: Scope) -> Value {
+        let mut current = self.current.lock().clone();
+        let is_shown = scope == Scope::Admin || current.devices;
+        if scope < Scope::Admin {
+            current.excluded = ExcludedSessions::default();
+        }
+        let IndexStatus { sessions, cut, bytes } =
+            if is_shown { self.indexer.status() } else { IndexStatus::default() };
+        let IndexProgress { done, total } =
+            if is_shown { self.indexer.progress() } else { IndexProgress::default() };
+        let counts = if is_shown { self.indexer.counts() } else { HashMap::new() };
         let agent = |provider: &Provider| {
             let sessions = counts.get(provider).copied().unwrap_or_default();
             let is_shown = sessions > 0 || current.excluded.agents.contains(provider);
@@ -256,13 +299,30 @@ impl Parts {
         if !is_here && !self.current.lock().devices {
             return Value::Null;
         }
-        let (news, rows) = (self.indexer.news(), self.rows(is_here));
+        let (mut news, rows) = (self.indexer.news(), self.rows(is_here));
+        // The list may not have been scanned since the user excluded some.
+        let mut changed: Vec<Transcript> = std::mem::take(&mut news.changed).into();
+        self.history.retain_own(&mut changed);
         let gone = |(provider, id): &(Provider, String)| json!({"provider": provider.as_str(), "id": id});
         json!({
             "number": news.number,
-            "sessions": news.changed.iter().map(|row| rows.json(row)).collect::<Vec<_>>(),
+            "sessions": changed.iter().map(|row| rows.json(row)).collect::<Vec<_>>(),
             "removed": news.removed.iter().map(gone).collect::<Vec<_>>(),
         })
+    }
+}
+
+/// Stores the folders that excluded workspaces stood for in a scan, such as worktrees that may be removed.
+fn remember_seen(history: &History, settings: &dyn SettingsStore, current: &Mutex<HistorySettings>) {
+    let excluded = history.excluded();
+    let mut current = current.lock();
+    if current.excluded.workspaces != excluded.workspaces || current.excluded.seen == excluded.seen {
+        return;
+    }
+    let next = HistorySettings { excluded, ..current.clone() };
+    match next.store(settings) {
+        Ok(()) => *current = next,
+        Err(error) => tracing::warn!(%error, "could not store the worktrees of excluded folders"),
     }
 }
 

@@ -18,6 +18,7 @@ mod patch;
 mod pi;
 mod qwen;
 mod records;
+mod slug;
 
 use super::{format::Format, transcript::Provider};
 

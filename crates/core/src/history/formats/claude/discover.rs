@@ -1,7 +1,10 @@
 //! Finds transcripts: `projects/<slug>/<uuid>.jsonl`, and those of sub-agents: `agent-<id>.jsonl` in the same folder
 //! (2.0) or below `<uuid>/subagents/` (2.1). No other file is a session.
 
-use super::super::super::log_file::{LogFile, is_uuid};
+use super::super::{
+    super::log_file::{LogFile, is_uuid},
+    slug,
+};
 use crate::{budget::Budget, limits::history as limits};
 use std::{fs, path::Path};
 
@@ -50,6 +53,13 @@ fn subagents(folder: &Path, depth: usize, budget: &Budget, files: &mut Vec<LogFi
             None => {}
         }
     }
+}
+
+/// Returns whether the name of a session's project may be that of a folder or of one below it.
+pub(super) fn may_have_run_below(log: &Path, folder: &Path) -> bool {
+    let is_project = |path: &&Path| path.parent().is_some_and(|parent| parent.ends_with("projects"));
+    let project = log.ancestors().find(is_project).and_then(Path::file_name);
+    project.is_none_or(|project| slug::may_be_below(project, folder))
 }
 
 /// Returns whether a name belongs to a sub-agent; `agent-acompact-…` is a full copy made for a compaction.

@@ -58,6 +58,10 @@ impl Format for Claude {
         Some(usage::request_usage)
     }
 
+    fn may_have_run_below(&self, log: &Path, folder: &Path) -> bool {
+        discover::may_have_run_below(log, folder)
+    }
+
     fn decoder(&self, files: SessionFiles<'_>, _locate: Locate<'_>, budget: &Budget) -> Box<dyn Decoder> {
         Box::new(decoder::ClaudeDecoder::new(files.newest, budget))
     }

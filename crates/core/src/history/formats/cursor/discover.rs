@@ -1,7 +1,7 @@
 //! Finds sessions: in `projects/<name of a workspace>/agent-transcripts/` either `<uuid>.txt` or `<uuid>/<uuid>.jsonl`, and
 //! those of sub-agents in `<uuid>/subagents/`.
 
-use super::super::folder::entries;
+use super::super::{folder::entries, slug};
 use crate::{
     budget::Budget,
     history::{
@@ -51,17 +51,16 @@ pub(super) fn workspace(log: &Path) -> Option<PathBuf> {
 /// Returns whether the name of a session's project is that of a folder. Other folders may have the same name.
 pub(super) fn may_have_run_in(log: &Path, folder: &Path) -> bool {
     let project = project(log).and_then(Path::file_name).and_then(|name| name.to_str());
-    project.zip(folder.to_str()).is_some_and(|(project, folder)| name(project) == name(folder))
+    project.zip(folder.to_str()).is_some_and(|(project, folder)| slug::name(project) == slug::name(folder))
+}
+
+/// Returns whether the name of a session's project may be that of a folder or of one below it.
+pub(super) fn may_have_run_below(log: &Path, folder: &Path) -> bool {
+    project(log).and_then(Path::file_name).is_none_or(|project| slug::may_be_below(project, folder))
 }
 
 fn project(log: &Path) -> Option<&Path> {
     log.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == TRANSCRIPTS))?.parent()
-}
-
-/// Returns the letters and digits of a path, joined by hyphens.
-fn name(path: &str) -> String {
-    let words = path.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.collect::<Vec<_>>().join("-")
 }
 
 #[cfg(test)]
@@ -78,5 +77,11 @@ mod tests {
         }
         let without = Path::new("/h/.cursor/projects/empty-window/agent-transcripts/x.txt");
         assert!(!may_have_run_in(without, Path::new("/home/a/my-proj")));
+        for (folder, expected) in
+            [("/home/a", true), ("/home/a/my", true), ("/home/a/my-proj", true), ("/home/a/my-proj/x", false)]
+        {
+            assert_eq!(may_have_run_below(log, Path::new(folder)), expected, "{folder}");
+        }
+        assert!(!may_have_run_below(without, Path::new("/home/a/my-proj")));
     }
 }

@@ -46,6 +46,10 @@ impl Format for Cursor {
         discover::may_have_run_in(log, folder)
     }
 
+    fn may_have_run_below(&self, log: &Path, folder: &Path) -> bool {
+        discover::may_have_run_below(log, folder)
+    }
+
     fn open(&self, files: SessionFiles<'_>) -> io::Result<OpenLog> {
         text::open(files.newest)
     }

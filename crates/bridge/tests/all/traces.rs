@@ -1,0 +1,316 @@
+//! Nothing of a session that is excluded or deleted stays in the data folder: every byte of every file is read, and
+//! compressed texts are unpacked.
+
+use crate::support::{self, Client, echo};
+use openagents_bridge::{Bridge, BridgeConfig};
+use openagents_core::history::{HistoryRoots, Provider};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// The name of the excluded folder.
+const FOLDER: &str = "xoycwd";
+/// What the sessions in it say: a first prompt, a title, a branch, answers, a document, and the user's own title. No two
+/// begin alike, since an index stores only how a word differs from the one before.
+const SECRETS: [&str; 7] = [FOLDER, "vexprompt", "wuqtitle", "yarbranch", "zilbody", "jibgemini", "qumlabel"];
+
+const CLAUDE: &str = "c1a0de00-0000-4000-8000-000000000001";
+const GEMINI: &str = "7d0c0002-0000-4000-8000-000000000002";
+
+struct Stage {
+    keep: tempfile::TempDir,
+}
+
+impl Stage {
+    /// Sessions of two agents in the folder: one in lines, and one in a document, whose text the index keeps. `open` others
+    /// ran elsewhere.
+    fn new(open: usize) -> Self {
+        let stage = Self { keep: tempfile::tempdir().unwrap() };
+        stage.claude(FOLDER, CLAUDE, "vexprompt", "yarbranch", "zilbody", "wuqtitle");
+        for number in 0..open {
+            let id = format!("c1a0de00-0000-4000-8000-1{number:011}");
+            stage.claude("plain", &id, &format!("Question {number}"), "main", "It is.", "A title");
+        }
+        let chats = stage.base().join("gemini/tmp/hash/chats");
+        fs::create_dir_all(&chats).unwrap();
+        fs::write(stage.base().join("gemini/tmp/hash/.project_root"), stage.folder().to_str().unwrap())
+            .unwrap();
+        let message = |kind: &str, text: &str| json!({"id": kind, "type": kind, "content": text});
+        let session = json!({
+            "sessionId": GEMINI, "startTime": "2026-04-01T09:00:00.000Z", "lastUpdated": "2026-04-01T09:00:04.000Z",
+            "messages": [message("user", "Say jibgemini"), message("gemini", "jibgemini, jibgemini")],
+        });
+        fs::write(chats.join("session-2026-04-01T09-00-7d0c0002.json"), session.to_string()).unwrap();
+        stage
+    }
+
+    fn claude(&self, folder: &str, id: &str, prompt: &str, branch: &str, body: &str, title: &str) {
+        let cwd = self.base().join(folder);
+        fs::create_dir_all(&cwd).unwrap();
+        let line = |role: &str, text: &str| {
+            let content = json!([{"type": "text", "text": text}]);
+            json!({"type": role, "cwd": cwd, "gitBranch": branch, "message": {"role": role, "content": content}})
+        };
+        let mut log = format!("{}\n{}\n", line("user", prompt), line("assistant", body));
+        for number in 0..40 {
+            log += &format!("{}\n", line("assistant", &format!("{body} number {number}")));
+        }
+        log += &format!("{}\n", json!({"type": "custom-title", "customTitle": title, "sessionId": id}));
+        let project = self.base().join("claude/projects").join(folder);
+        fs::create_dir_all(&project).unwrap();
+        fs::write(project.join(format!("{id}.jsonl")), log).unwrap();
+    }
+
+    fn base(&self) -> PathBuf {
+        self.keep.path().canonicalize().unwrap()
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.base().join(FOLDER)
+    }
+
+    fn home(&self) -> PathBuf {
+        self.base().join("home")
+    }
+
+    fn config(&self) -> BridgeConfig {
+        let workspace = self.base().join("workspace");
+        fs::create_dir_all(&workspace).unwrap();
+        let history = HistoryRoots::default()
+            .with(Provider::ClaudeCode, self.base().join("claude"))
+            .with(Provider::Gemini, self.base().join("gemini"));
+        BridgeConfig { history, ..support::config(&self.home(), &workspace) }
+    }
+
+    /// Starts a bridge, and waits until everything is indexed and the user has given both sessions a title.
+    async fn indexed(&self) -> (Bridge, Client) {
+        let (bridge, mut desk) = self.start(false).await;
+        for (provider, id, word) in [("claude-code", CLAUDE, "zilbody"), ("gemini", GEMINI, "jibgemini")] {
+            while search(&mut desk, word).await == 0 {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            let label = json!({"provider": provider, "id": id, "title": "qumlabel", "pinned": true});
+            desk.request("_openagents/sessions/label", label).await;
+        }
+        for secret in SECRETS {
+            assert!(self.traces().contains(&secret), "{secret} is not looked for in the right places");
+        }
+        (bridge, desk)
+    }
+
+    async fn start(&self, temporary: bool) -> (Bridge, Client) {
+        let bridge = support::start_as(BridgeConfig { temporary, ..self.config() }, echo).await.unwrap();
+        let desk = support::acp(bridge.address().port(), bridge.token()).await;
+        (bridge, desk)
+    }
+
+    /// Returns the secrets that are in a file of the data folder, but for the list of what is excluded.
+    fn traces(&self) -> Vec<&'static str> {
+        let mut found = Vec::new();
+        for path in files(&self.home()) {
+            let mut bytes = fs::read(&path).unwrap_or_default();
+            if path.file_name().unwrap() == "history-settings.json" {
+                let text = String::from_utf8(bytes).unwrap();
+                bytes = text.replace(self.folder().to_str().unwrap(), "").into_bytes();
+            }
+            bytes.extend(unpacked(&bytes));
+            bytes.extend(texts(&path));
+            bytes.make_ascii_lowercase();
+            // Without the letters that it may have in common with another word.
+            let is_in = |secret: &&str| memchr::memmem::find(&bytes, &secret.as_bytes()[2..]).is_some();
+            found.extend(SECRETS.into_iter().filter(is_in));
+        }
+        found
+    }
+
+    async fn until_clean(&self) {
+        for _ in 0..1_000 {
+            if self.traces().is_empty() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("{:?} stay in the data folder", self.traces());
+    }
+
+    /// The same at the end, and after another start.
+    async fn ends_clean(&self, bridge: Bridge) {
+        assert_eq!(self.traces(), [""; 0]);
+        bridge.shutdown().await;
+        assert_eq!(self.traces(), [""; 0], "after the end");
+        let (bridge, mut desk) = self.start(false).await;
+        all_indexed(&mut desk).await;
+        assert_eq!(search(&mut desk, "zilbody").await + search(&mut desk, "jibgemini").await, 0);
+        assert_eq!(self.traces(), [""; 0], "after another start");
+        bridge.shutdown().await;
+    }
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+/// Returns what is compressed in a file, as far as it is in one piece.
+fn unpacked(bytes: &[u8]) -> Vec<u8> {
+    let mut texts = Vec::new();
+    for at in memchr::memmem::find_iter(bytes, &[0x28, 0xb5, 0x2f, 0xfd]) {
+        if let Ok(decoder) = zstd::stream::read::Decoder::new(&bytes[at..]) {
+            // Up to the first damage.
+            let _ = std::io::Read::read_to_end(&mut decoder.single_frame(), &mut texts);
+        }
+    }
+    texts
+}
+
+/// Returns the compressed texts of an index, which may lie on several pages.
+fn texts(path: &Path) -> Vec<u8> {
+    if path.extension().is_none_or(|extension| extension != "db") {
+        return Vec::new();
+    }
+    let database = rusqlite::Connection::open(path).unwrap();
+    let mut statement = database.prepare("SELECT lines FROM texts WHERE lines IS NOT NULL").unwrap();
+    let blocks = statement.query_map([], |row| row.get::<_, Vec<u8>>(0)).unwrap();
+    blocks.flat_map(|block| zstd::stream::decode_all(&block.unwrap()[..]).unwrap()).collect()
+}
+
+async fn search(desk: &mut Client, word: &str) -> usize {
+    let found = desk.request("_openagents/sessions/search", json!({"query": word})).await;
+    found["sessions"].as_array().unwrap().len()
+}
+
+async fn all_indexed(desk: &mut Client) {
+    loop {
+        let settings = desk.request("_openagents/history/settings", json!({})).await;
+        let progress = &settings["progress"];
+        if progress["total"].as_u64() > Some(0) && progress["done"] == progress["total"] {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+async fn exclude(desk: &mut Client, what: Value) {
+    desk.request("_openagents/history/configure", json!({"exclude": what})).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn excluded_folder_leaves_no_traces() {
+    let stage = Stage::new(2);
+    let (bridge, mut desk) = stage.indexed().await;
+    exclude(&mut desk, json!({"workspace": stage.folder()})).await;
+    stage.ends_clean(bridge).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn excluded_agent_leaves_no_traces() {
+    let stage = Stage::new(2);
+    let (bridge, mut desk) = stage.indexed().await;
+    for agent in ["gemini", "claude-code"] {
+        exclude(&mut desk, json!({"agent": agent})).await;
+    }
+    assert_eq!(stage.traces(), [""; 0]);
+    bridge.shutdown().await;
+    assert_eq!(stage.traces(), [""; 0], "after the end");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deleted_log_leaves_no_traces() {
+    let stage = Stage::new(2);
+    let (bridge, _desk) = stage.indexed().await;
+    fs::remove_dir_all(stage.base().join("claude/projects").join(FOLDER)).unwrap();
+    fs::remove_dir_all(stage.base().join("gemini/tmp/hash")).unwrap();
+    stage.until_clean().await;
+    stage.ends_clean(bridge).await;
+}
+
+/// Regression: with the index switched off, what was in it stayed.
+#[tokio::test(flavor = "multi_thread")]
+async fn deleted_log_leaves_no_traces_in_an_index_that_is_switched_off() {
+    let stage = Stage::new(2);
+    let (bridge, mut desk) = stage.indexed().await;
+    desk.request("_openagents/history/configure", json!({"index": false})).await;
+    fs::remove_dir_all(stage.base().join("claude/projects").join(FOLDER)).unwrap();
+    fs::remove_dir_all(stage.base().join("gemini/tmp/hash")).unwrap();
+    stage.until_clean().await;
+    bridge.shutdown().await;
+    assert_eq!(stage.traces(), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn folder_that_is_excluded_while_the_index_is_filled_leaves_no_traces() {
+    let stage = Stage::new(150);
+    let (bridge, mut desk) = stage.start(false).await;
+    loop {
+        let settings = desk.request("_openagents/history/settings", json!({})).await;
+        if settings["progress"]["done"].as_u64() > Some(0) {
+            break;
+        }
+    }
+    exclude(&mut desk, json!({"workspace": stage.folder()})).await;
+    assert_eq!(stage.traces(), [""; 0]);
+    all_indexed(&mut desk).await;
+    stage.ends_clean(bridge).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_excluded_or_deleted_while_no_bridge_runs_leaves_no_traces_after_the_next_start() {
+    let stage = Stage::new(2);
+    let (bridge, _desk) = stage.indexed().await;
+    bridge.shutdown().await;
+    fs::remove_dir_all(stage.base().join("gemini/tmp/hash")).unwrap();
+    let settings = json!({"excluded": {"workspaces": [stage.folder()]}});
+    fs::write(stage.home().join("history-settings.json"), settings.to_string()).unwrap();
+    let (bridge, _desk) = stage.start(false).await;
+    stage.until_clean().await;
+    stage.ends_clean(bridge).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn folder_that_is_excluded_by_a_command_leaves_no_traces() {
+    let stage = Stage::new(2);
+    let (bridge, _desk) = stage.indexed().await;
+    bridge.shutdown().await;
+    let (bridge, mut desk) = stage.start(true).await;
+    exclude(&mut desk, json!({"workspace": stage.folder()})).await;
+    stage.ends_clean(bridge).await;
+}
+
+/// Regression: after a clean end everything was in the logs beside the databases.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_clean_end_each_database_is_one_file() {
+    for temporary in [false, true] {
+        let stage = Stage::new(2);
+        if temporary {
+            stage.indexed().await.0.shutdown().await;
+        }
+        let (bridge, mut desk) = match temporary {
+            false => stage.indexed().await,
+            true => stage.start(true).await,
+        };
+        let workspace = stage.base().join("workspace");
+        let begun = desk.request("_openagents/explore", json!({"root": workspace, "goals": ["One"]})).await;
+        let id = begun["sessionId"].as_str().unwrap().to_owned();
+        bridge.shutdown().await;
+        let copy = tempfile::tempdir().unwrap();
+        for name in ["openagents.sqlite", "history.db", "transcripts.sqlite"] {
+            fs::copy(stage.home().join(name), copy.path().join(name)).unwrap();
+            let log = fs::metadata(stage.home().join(format!("{name}-wal"))).map_or(0, |log| log.len());
+            assert_eq!(log, 0, "{name}");
+        }
+        let count = |name: &str, table: &str| {
+            let database = rusqlite::Connection::open(copy.path().join(name)).unwrap();
+            database
+                .query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get::<_, u64>(0))
+                .unwrap()
+        };
+        assert_eq!(count("history.db", "sessions"), 4);
+        assert_eq!(count("transcripts.sqlite", "transcripts"), 4);
+        let store = openagents_bridge::open_store(copy.path()).unwrap();
+        assert!(!store.updates_after(&id, 0, 100).unwrap().is_empty());
+        assert_eq!(store.transcript_labels().unwrap().len(), 2);
+    }
+}
