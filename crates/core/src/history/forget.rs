@@ -93,7 +93,7 @@ impl History {
 fn is_gone(row: &Transcript) -> bool {
     let path = &row.file_path;
     if path.parent().is_some_and(Path::is_file) {
-        let opened = formats::of(row.provider).open(path);
+        let opened = formats::of(row.provider).open(row.files());
         return opened.is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
     }
     !path.exists()
