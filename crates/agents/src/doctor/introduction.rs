@@ -10,7 +10,7 @@ use crate::{
     },
     process::{Collected, Group, Line, exit_in_words, read_lines},
 };
-use openagents_core::{CancellationToken, json_text};
+use openagents_core::CancellationToken;
 use serde_json::{Value, json};
 use std::{
     io::{Read as _, Write as _},
