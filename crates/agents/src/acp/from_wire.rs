@@ -6,7 +6,7 @@ use agent_client_protocol_schema::v1 as wire;
 use openagents_core::update::{EntryStatus, Location, ToolCallDetails, ToolContent, ToolKind};
 use std::time::Instant;
 
-fn announced(call: wire::ToolCall) -> CallNews {
+pub(super) fn announced(call: wire::ToolCall) -> CallNews {
     CallNews {
         id: call.tool_call_id.to_string(),
         name: call.name,
@@ -144,7 +144,7 @@ pub(super) fn show(timeline: &mut Timeline, now: Instant, update: wire::SessionU
 }
 
 /// Adds a piece of text to the timeline.
-fn say(timeline: &mut Timeline, now: Instant, role: Role, chunk: &wire::ContentChunk) {
+pub(super) fn say(timeline: &mut Timeline, now: Instant, role: Role, chunk: &wire::ContentChunk) {
     if let Some(text) = text(&chunk.content) {
         timeline.text(now, role, &text, chunk.message_id.as_ref().map(ToString::to_string));
     }

@@ -341,17 +341,18 @@ fn an_answer_that_is_cut_off_is_neither_plan_nor_intent_nor_answer() {
         })
     };
     let (outcome, updates) =
-        thinking(PlannerChoice::Auto, Thinker { loaded: true, unavailable: false, said });
+        thinking(PlannerChoice::Auto, Thinker { name: "gpt-oss", loaded: true, unavailable: false, said });
     assert_eq!(outcome.state, RunState::Complete, "{}", outcome.message);
     assert!(steps(&updates).contains(&"List directory .".to_owned()), "{:?}", steps(&updates));
     assert_eq!(outcome.summary.source, IntentSource::Readme);
-    let (outcome, _) = thinking(PlannerChoice::Model, Thinker { loaded: true, unavailable: false, said });
+    let (outcome, _) =
+        thinking(PlannerChoice::Model, Thinker { name: "gpt-oss", loaded: true, unavailable: false, said });
     assert_eq!(outcome.message, "❌ no plan: the answer was cut off at its limit of 1024 tokens");
 
     let bench = Bench::with(&[("src/redirect.rs", "/// Redirects.\npub fn follow() {}\n")]);
     let said: Said =
         |_, _| Ok("Redirects are followed by `follow` in src/redirect.rs:2 unless the li[limit]");
-    let model = Arc::new(Thinker { loaded: true, unavailable: false, said });
+    let model = Arc::new(Thinker { name: "gpt-oss", loaded: true, unavailable: false, said });
     let explorer = Explorer { models: vec![model], ..Explorer::heuristic(Arc::new(History::empty())) };
     let request =
         ExploreRequest { goals: vec!["Where are redirects followed?".to_owned()], ..request(bench.root()) };

@@ -153,7 +153,15 @@ mod tests {
     fn row(provider: Provider, cwd: Option<&Path>, log: &str) -> Transcript {
         let file_path = PathBuf::from(log);
         let stamp = crate::history::FileStamp { size: 1, mtime_ns: 1 };
-        let file = LogFile { path: file_path, stamp, id: "a".to_owned(), subagent: false, archived: false };
+        let file = LogFile {
+            path: file_path,
+            earlier: vec![],
+            stamp,
+            is_dated: false,
+            id: "a".to_owned(),
+            subagent: false,
+            archived: false,
+        };
         Transcript { cwd: cwd.map(Path::to_owned), ..file.unread(provider) }
     }
 
@@ -320,6 +328,8 @@ mod tests {
     #[test]
     fn mark_changes_with_the_log_and_the_excluded_folders() {
         let file = |path: &str, size, mtime_ns| LogFile {
+            earlier: vec![],
+            is_dated: false,
             path: path.into(),
             stamp: crate::history::FileStamp { size, mtime_ns },
             id: "a".to_owned(),
