@@ -66,6 +66,8 @@ pub(crate) mod history {
     pub(crate) const BLOB: usize = 512;
     /// Assumed compression ratio of a log at level 3, conservative.
     pub(crate) const ZSTD_RATIO: u64 = 8;
+    /// Bytes of a compressed log without content, such as the index of a seekable one, which has 12 for each frame.
+    pub(crate) const ZSTD_SILENT: u64 = 1 << 20;
 
     /// Bytes of a log that is summarised completely, so that turns can be counted.
     pub(crate) const SUMMARY_WHOLE: u64 = 256 << 10;

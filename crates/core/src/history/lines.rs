@@ -163,7 +163,7 @@ impl Lines<OpenLog> {
 pub(crate) enum OpenLog {
     Plain(File),
     /// Can only be read from the start.
-    Zstd(zstd::stream::read::Decoder<'static, io::BufReader<File>>),
+    Zstd(zstd::stream::read::Decoder<'static, BufReader<Compressed>>),
     /// Several files, one after the other.
     Joined(Joined),
     /// The records of a format that is not lines, a line each.
@@ -206,11 +206,11 @@ impl OpenLog {
     }
 
     /// Returns the log and its size in bytes. A compressed log is read into memory first.
-    pub(crate) fn sized(self) -> io::Result<(Self, u64)> {
+    pub(crate) fn sized(mut self) -> io::Result<(Self, u64)> {
         let mut log = match self {
-            Self::Zstd(mut decoder) => {
+            Self::Zstd(_) => {
                 let mut bytes = Vec::new();
-                decoder.by_ref().take(limits::DOCUMENT).read_to_end(&mut bytes)?;
+                self.by_ref().take(limits::DOCUMENT).read_to_end(&mut bytes)?;
                 Self::of_records(bytes, TakenBack::default())
             }
             log => log,
@@ -224,7 +224,11 @@ impl Read for OpenLog {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Plain(file) => file.read(buffer),
-            Self::Zstd(decoder) => decoder.read(buffer),
+            Self::Zstd(decoder) => {
+                let read = decoder.read(buffer)?;
+                decoder.get_mut().get_mut().allow(read);
+                Ok(read)
+            }
             Self::Joined(files) => files.read(buffer),
             Self::Records(records) => records.lines.read(buffer),
         }
@@ -237,6 +241,36 @@ pub(crate) fn open_all(files: SessionFiles<'_>) -> io::Result<OpenLog> {
         return open(files.newest);
     }
     Joined::open(files.oldest_first()).map(OpenLog::Joined)
+}
+
+/// The bytes of a compressed log. The decoder does not return before it has content, and skippable and empty frames
+/// (RFC 8878, 3.1.2) have none: a log that consists of them fails after a bounded number of bytes.
+pub(crate) struct Compressed {
+    file: File,
+    /// Bytes that may still be read.
+    left: u64,
+}
+
+impl Compressed {
+    /// Allows more bytes after `content` bytes were decoded. The smallest block with content has 3 bytes of header for one
+    /// of content.
+    fn allow(&mut self, content: usize) {
+        self.left = self.left.saturating_add((content as u64).saturating_mul(4));
+    }
+}
+
+impl Read for Compressed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "a compressed log with frames without content",
+            ));
+        }
+        let read = (&mut self.file).take(self.left).read(buffer)?;
+        self.left -= read as u64;
+        Ok(read)
+    }
 }
 
 /// Opens a log. Codex compresses and decompresses cold logs at any time, so a missing log is looked up again under its
@@ -254,7 +288,7 @@ pub(crate) fn open(path: &Path) -> io::Result<OpenLog> {
 fn open_as_named(path: &Path) -> io::Result<OpenLog> {
     let file = file::open(path)?;
     if is_zstd(path) {
-        Ok(OpenLog::Zstd(zstd::stream::read::Decoder::new(file)?))
+        Ok(OpenLog::Zstd(zstd::stream::read::Decoder::new(Compressed { file, left: limits::ZSTD_SILENT })?))
     } else {
         Ok(OpenLog::Plain(file))
     }
@@ -333,6 +367,53 @@ mod tests {
         let mut lines = Lines::new(&b"a\n"[..], 10, 10);
         assert_eq!(lines.next(&Budget::within(Duration::from_secs(60), &cancel)).unwrap(), None);
         assert!(lines.extent().stopped);
+    }
+
+    /// Regression: the decoder read gigabytes of skippable frames before it returned, and the list waited for it.
+    #[test]
+    fn compressed_log_without_content_fails_after_a_bounded_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r.jsonl.zst");
+        let skippable = |bytes: u32| [&0x184d_2a50_u32.to_le_bytes()[..], &bytes.to_le_bytes()].concat();
+        let content = zstd::bulk::compress(b"{}\n", 3).unwrap();
+        let empty = zstd::bulk::compress(b"", 3).unwrap();
+        let limit = limits::ZSTD_SILENT as usize;
+        let long = [skippable(2 * limits::ZSTD_SILENT as u32), vec![0; 2 * limit]].concat();
+        let many = [skippable(8), vec![0; 8]].concat().repeat(limit / 8);
+        let rows = [
+            ("content", content.clone(), Some(1)),
+            (
+                "a seek table",
+                [content.clone(), skippable(900), vec![0; 900], content.clone()].concat(),
+                Some(2),
+            ),
+            ("random lines", zstd::bulk::compress(&noise(8 * limit), 3).unwrap(), Some(8 * limit / 64)),
+            ("one long frame", long.clone(), None),
+            ("many frames", many, None),
+            ("empty frames", empty.repeat(2 * limit / empty.len()), None),
+            ("content before", [content, long].concat(), None),
+        ];
+        for (what, bytes, expected) in rows {
+            std::fs::write(&path, &bytes).unwrap();
+            let budget = Budget::within(Duration::from_secs(60), &CancellationToken::new());
+            let mut lines = Lines::new(open(&path).unwrap(), 100, u64::MAX);
+            let mut count = 0;
+            let ended = loop {
+                match lines.next(&budget) {
+                    Ok(Some(_)) => count += 1,
+                    ended => break ended.map(|_| count),
+                }
+            };
+            assert_eq!(ended.ok(), expected, "{what}");
+            assert_eq!(open(&path).unwrap().sized().is_ok(), expected.is_some(), "{what}");
+        }
+    }
+
+    /// Returns lines of 63 random bytes.
+    fn noise(bytes: usize) -> Vec<u8> {
+        let mut random = fastrand::Rng::with_seed(7);
+        let line = |at| if at % 64 == 63 { b'\n' } else { random.u8(b' '..b'~') };
+        (0..bytes).map(line).collect()
     }
 
     #[test]
