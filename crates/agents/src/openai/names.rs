@@ -71,6 +71,7 @@ mod tests {
             ("functions.fs_list_dir", "fs.list_dir"),
             ("fs_list_dir<|channel|>commentary", "fs.list_dir"),
             ("functions.fs_list_dirjson", "fs.list_dir"),
+            ("fs.list.dir", "fs.list_dir"),
             (" fs_list_dir ", "fs.list_dir"),
             ("rm", "rm"),
         ];

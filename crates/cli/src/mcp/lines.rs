@@ -207,7 +207,8 @@ impl<W: AsyncWrite + Unpin> Requests<W> {
     }
 
     async fn line(&mut self, line: &[u8]) -> io::Result<()> {
-        if line.trim_ascii().is_empty() {
+        let line = line.trim_ascii();
+        if line.is_empty() {
             return Ok(());
         }
         match json_text::from_slice(line) {

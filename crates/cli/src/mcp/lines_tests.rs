@@ -46,7 +46,8 @@ fn initialized() -> Value {
 
 /// After a handshake in `version`: the responses to `lines`, without that of the handshake.
 fn after_handshake(version: &str, lines: &[&str]) -> Vec<Value> {
-    let all = [&[&*initialize(version).to_string(), &*initialized().to_string()], lines].concat();
+    let handshake = [initialize(version), initialized()].map(|frame| frame.to_string());
+    let all = [&handshake.each_ref().map(String::as_str), lines].concat();
     let mut frames = converse((all.join("\n") + "\n").as_bytes());
     let handshake = frames.iter().position(|frame| frame["result"]["serverInfo"].is_object()).unwrap();
     frames.remove(handshake);

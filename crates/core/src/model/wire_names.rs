@@ -63,12 +63,13 @@ impl WireNames {
         self.ours.get(name).cloned().or_else(|| self.wire.contains_key(name).then(|| name.to_owned()))
     }
 
-    /// Returns our name of an offered tool as models of gpt-oss write it: in its namespace, or with a marker or a word of
-    /// the header glued to it. Otherwise the name as written, without these.
+    /// Returns our name of an offered tool as models write it: with other punctuation or, by gpt-oss, in its namespace, with
+    /// a marker or a word of the header glued to it. Otherwise the name as written, without these.
     pub fn recognize(&self, written: &str) -> Result<String, String> {
         let bare = written.split("<|").next().unwrap_or(written).trim();
         let bare = bare.strip_prefix(NAMESPACE).unwrap_or(bare);
-        let unglued = || GLUED.iter().find_map(|end| self.ours(bare.strip_suffix(end)?));
-        self.ours(bare).or_else(unglued).ok_or_else(|| bare.to_owned())
+        let known = |name: &str| self.ours(name).or_else(|| self.ours(&(self.valid)(name)));
+        let unglued = || GLUED.iter().find_map(|end| known(bare.strip_suffix(end)?));
+        known(bare).or_else(unglued).ok_or_else(|| bare.to_owned())
     }
 }
