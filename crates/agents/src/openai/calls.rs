@@ -212,7 +212,10 @@ mod tests {
             ),
             (
                 "whole, twice",
-                vec![piece(zero, Some("1"), Some("a"), "{\"x\":1}"), piece(zero, Some("1"), None, "{\"x\":1}")],
+                vec![
+                    piece(zero, Some("1"), Some("a"), "{\"x\":1}"),
+                    piece(zero, Some("1"), None, "{\"x\":1}"),
+                ],
                 vec![("a", json!({"x": 1}))],
             ),
             (

@@ -331,6 +331,7 @@ async fn a_delegate_asks_in_the_session_above() {
         cut_off: Default::default(),
         requests: Default::default(),
         closed: Default::default(),
+        decides_what_it_asks: Default::default(),
     });
     let (house, _) = untrusted_house(vec![local, codex.clone()]).await;
     let mut client = ours_client(&house, "Window").await;
