@@ -35,7 +35,7 @@ const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
 
 /// The library's side of the connection.
-pub(super) struct Connection {
+pub(super) struct LibrarySide {
     pub(super) input: DuplexStream,
     pub(super) output: DuplexStream,
     /// Ends when everything is written.
@@ -46,7 +46,7 @@ pub(super) struct Connection {
 pub(super) fn connect(
     input: impl AsyncRead + Send + Unpin + 'static,
     output: impl AsyncWrite + Send + Unpin + 'static,
-) -> Connection {
+) -> LibrarySide {
     let (to_library, library_input) = tokio::io::duplex(BUFFER);
     let (library_output, from_library) = tokio::io::duplex(BUFFER);
     let output = Arc::new(AsyncMutex::new(output));
@@ -64,7 +64,7 @@ pub(super) fn connect(
         }
     });
     let writer = tokio::spawn(write_responses(from_library, open, output));
-    Connection { input: library_input, output: library_output, writer }
+    LibrarySide { input: library_input, output: library_output, writer }
 }
 
 /// What waits for responses of the library.

@@ -30,14 +30,14 @@ pub(crate) fn run(arguments: &args::Mcp) -> anyhow::Result<ExitCode> {
 /// Serves until the client closes standard input, or a signal.
 async fn serve(server: Server) -> anyhow::Result<()> {
     let mut signals = Interrupts::listen()?;
-    let connection = lines::connect(tokio::io::stdin(), tokio::io::stdout());
+    let library = lines::connect(tokio::io::stdin(), tokio::io::stdout());
     let session = async {
-        let ended = match server.serve((connection.input, connection.output)).await {
+        let ended = match server.serve((library.input, library.output)).await {
             Ok(service) => service.waiting().await.map(|_| ()).context("the server has stopped"),
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
             Err(error) => Err(error).context("the client sent no valid `initialize` request"),
         };
-        connection.writer.await.context("the server has stopped")??;
+        library.writer.await.context("the server has stopped")??;
         ended
     };
     tokio::select! {
