@@ -45,6 +45,10 @@ pub(crate) const ACP_BAD_LINES: u64 = 1_000;
 pub(crate) const SPREAD: usize = 64 << 10;
 /// Updates that an agent sends before it has answered `session/new`, kept for the first turn.
 pub(crate) const EARLY_UPDATES: usize = 1_000;
+/// Commands that an agent offers, and bytes of a name and of a description: Qwen Code sends half a megabyte.
+pub(crate) const OFFERED_COMMANDS: usize = 500;
+pub(crate) const COMMAND_NAME: usize = 128;
+pub(crate) const COMMAND_WORDS: usize = 512;
 /// Options of one question.
 pub(crate) const PERMISSION_OPTIONS: usize = 16;
 /// Times that a changed asking level is set back in one process, before the agent is stopped.

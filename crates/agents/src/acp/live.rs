@@ -6,6 +6,7 @@ use super::{
     files::Access,
     frame::{self, Incoming, RpcError},
     from_wire,
+    options::commands,
     stage::{Host, Stage, Turn},
     terminals::Terminals,
 };
@@ -118,7 +119,11 @@ impl Live {
         let result = change(stage, Instant::now());
         let ready = stage.timeline.take();
         if let Some(host) = &stage.host.0 {
-            let tell = || ready.into_iter().for_each(|update| host.emit(AgentEvent::Update(update)));
+            let commands = stage.commands.take();
+            let tell = || {
+                ready.into_iter().for_each(|update| host.emit(AgentEvent::Update(update)));
+                commands.into_iter().for_each(|commands| host.offer(commands));
+            };
             // A panic in the host must not prevent the end of the turn.
             if catch_unwind(AssertUnwindSafe(tell)).is_err() {
                 tracing::error!(agent = self.name, "the host failed to handle an update");
@@ -281,6 +286,10 @@ impl Live {
                 return;
             }
             self.watch_level(stage, now, &update);
+            if let Some(commands) = commands(&update) {
+                stage.commands = Some(commands);
+                return;
+            }
             let Ok(update) = serde_json::from_value::<wire::SessionUpdate>(update) else {
                 tracing::debug!(agent = self.name, "skipped an unknown update");
                 return;

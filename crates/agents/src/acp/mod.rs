@@ -43,7 +43,7 @@ use openagents_core::{
     update::{AgentMessage, RunState, SessionUpdate, new_id},
     workspace::Workspace,
 };
-use opening::{Opened, Opening, Stop};
+use opening::{OpenedSession, Opening, Stop};
 use parking_lot::Mutex;
 use std::{
     collections::HashMap,
@@ -120,7 +120,8 @@ impl AcpAgent {
             if cancel.is_cancelled() {
                 return Err(Stop::Cancelled);
             }
-            let (live, Opened { session, lost }) = self.ready(&slot, request, &access, host, cancel)?;
+            let (live, OpenedSession { session, lost }) =
+                self.ready(&slot, request, &access, host, cancel)?;
             host.emit(AgentEvent::Activity(None));
             let brief = lost.and_then(|why| self.brief(host, &why));
             let prompt =
@@ -155,7 +156,7 @@ impl AcpAgent {
         access: &Access,
         host: &Arc<dyn AgentHost>,
         cancel: &CancellationToken,
-    ) -> Result<(Arc<Live>, Opened), Stop> {
+    ) -> Result<(Arc<Live>, OpenedSession), Stop> {
         let root = access.workspace.root();
         let known = slot.session.lock().clone();
         if let (Some(live), Some(session)) = (slot.live.lock().clone(), known.clone()) {
@@ -170,7 +171,7 @@ impl AcpAgent {
                 pause(cancel)?;
             }
             if !live.is_gone() {
-                return Ok((live, Opened { session, lost: None }));
+                return Ok((live, OpenedSession { session, lost: None }));
             }
         }
         let is_closed = || self.closed.load(Ordering::SeqCst) || slot.closed.load(Ordering::SeqCst);

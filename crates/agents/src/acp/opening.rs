@@ -34,7 +34,7 @@ pub(super) struct Opening<'a> {
 }
 
 /// An open session.
-pub(super) struct Opened {
+pub(super) struct OpenedSession {
     /// The agent's own id of it.
     pub(super) session: String,
     /// Why it does not know what was said before; `None` if it does, or if nothing was.
@@ -43,7 +43,7 @@ pub(super) struct Opened {
 
 impl Opening<'_> {
     /// Opens a session in which the agent asks before it acts. `known` is the agent's own id of an earlier one.
-    pub(super) fn open(&self, known: Option<String>) -> Result<Opened, Stop> {
+    pub(super) fn open(&self, known: Option<String>) -> Result<OpenedSession, Stop> {
         self.progress(0.0);
         let answer = self.initialize()?;
         self.live.stage(|stage, _| stage.login = self.login(&answer));
@@ -53,7 +53,7 @@ impl Opening<'_> {
             match self.come_back(&answer, &id)? {
                 Ok(said) => {
                     self.set_level(&id, &said)?;
-                    return Ok(Opened { session: id, lost });
+                    return Ok(OpenedSession { session: id, lost });
                 }
                 Err(why) => lost = Some(why),
             }
@@ -70,7 +70,7 @@ impl Opening<'_> {
         self.live.stage(|stage, _| stage.session = Some(id.clone()));
         self.host.remember(&id);
         self.set_level(&id, &opened)?;
-        Ok(Opened { session: id, lost })
+        Ok(OpenedSession { session: id, lost })
     }
 
     /// Opens an earlier session. Returns the agent's answer, or the reason why it cannot.

@@ -1,8 +1,33 @@
-//! The options of an agent's question.
+//! What an agent offers: the options of a question, and commands. Read from the JSON, so that one bad entry is left out and not
+//! all of them.
 
-use crate::{limits::PERMISSION_OPTIONS, output::one_line};
-use openagents_core::approval::{ApprovalOption, OptionKind};
+use crate::{
+    limits::{COMMAND_NAME, COMMAND_WORDS, OFFERED_COMMANDS, PERMISSION_OPTIONS},
+    output::one_line,
+};
+use openagents_core::{
+    agent::OfferedCommand,
+    approval::{ApprovalOption, OptionKind},
+    text::clip_bytes,
+};
 use serde_json::Value;
+
+/// Reads the commands of an update; `None` if it is another one.
+pub(super) fn commands(update: &Value) -> Option<Vec<OfferedCommand>> {
+    if update["sessionUpdate"] != "available_commands_update" {
+        return None;
+    }
+    let text = |value: &Value, bytes| value.as_str().and_then(one_line).map(|text| clip_bytes(&text, bytes));
+    let command = |command: &Value| {
+        Some(OfferedCommand {
+            name: text(&command["name"], COMMAND_NAME)?,
+            description: text(&command["description"], COMMAND_WORDS).unwrap_or_default(),
+            hint: text(&command["input"]["hint"], COMMAND_WORDS),
+        })
+    };
+    let stated = update["availableCommands"].as_array().into_iter().flatten();
+    Some(stated.filter_map(command).take(OFFERED_COMMANDS).collect())
+}
 
 /// Reads the options of a question, in the agent's order. What has no id cannot be chosen, and of two with one id the second
 /// would never be.
@@ -36,6 +61,32 @@ pub(super) fn lowers(option: &ApprovalOption) -> bool {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn commands_are_bounded_and_bad_ones_left_out() {
+        let list = json!([
+            {"name": "init", "description": "Sets up", "input": {"hint": "[folder]"}},
+            {"name": "memory show", "description": "a\nb", "input": null, "_meta": {"x": "y"}},
+            {"description": "no name"},
+            {"name": 7},
+            "text",
+        ]);
+        let read =
+            commands(&json!({"sessionUpdate": "available_commands_update", "availableCommands": list}))
+                .unwrap();
+        let rows: Vec<_> =
+            read.iter().map(|it| (it.name.as_str(), it.description.as_str(), it.hint.as_deref())).collect();
+        assert_eq!(rows, [("init", "Sets up", Some("[folder]")), ("memory show", "a b", None)]);
+        let many: Value = (0..10_000).map(|n| json!({"name": format!("{n}{}", "x".repeat(1_000))})).collect();
+        let read =
+            commands(&json!({"sessionUpdate": "available_commands_update", "availableCommands": many}))
+                .unwrap();
+        assert!(
+            read.len() == OFFERED_COMMANDS
+                && read.iter().all(|command| command.name.len() <= COMMAND_NAME + 3)
+        );
+        assert_eq!(commands(&json!({"sessionUpdate": "plan", "availableCommands": []})), None);
+    }
 
     #[test]
     fn options_keep_their_order_names_and_ids() {

@@ -1,8 +1,7 @@
 //! From the wire to the updates of a session.
 
 use super::from_wire;
-use crate::output::{CallNews, Role, Timeline};
-use agent_client_protocol_schema::v1 as wire;
+use crate::output::{CallNews, Timeline};
 use openagents_core::update::{RunState, SessionUpdate, ToolCallStatus, ToolContent};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -14,18 +13,7 @@ fn play(timeline: &mut Timeline, begin: Instant, updates: &[(u64, Value)]) -> Ve
         let now = begin + Duration::from_millis(ms);
         timeline.tick(now);
         for (_, update) in updates.iter().filter(|(when, _)| *when == ms) {
-            match serde_json::from_value(update.clone()).unwrap() {
-                wire::SessionUpdate::AgentMessageChunk(chunk) => {
-                    from_wire::say(timeline, now, Role::Message, &chunk)
-                }
-                wire::SessionUpdate::ToolCall(call) => {
-                    timeline.call(now, from_wire::announced(call), true);
-                }
-                wire::SessionUpdate::ToolCallUpdate(update) => {
-                    timeline.call(now, from_wire::news(update), false);
-                }
-                other => panic!("{other:?}"),
-            }
+            from_wire::show(timeline, now, serde_json::from_value(update.clone()).unwrap());
         }
     }
     timeline.take()

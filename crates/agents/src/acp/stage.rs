@@ -8,7 +8,7 @@ use crate::{
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
     CancellationToken,
-    agent::{AgentHost, PromptOutcome},
+    agent::{AgentHost, OfferedCommand, PromptOutcome},
     update::RunState,
 };
 use std::{
@@ -30,6 +30,8 @@ pub(super) struct Stage {
     pub(super) replaying: bool,
     /// Updates before the first prompt to this process, shown with its answer; `None` from then on.
     pub(super) early: Option<Vec<wire::SessionUpdate>>,
+    /// Commands that the agent offers, and the host does not know yet.
+    pub(super) commands: Option<Vec<OfferedCommand>>,
     /// What the agent asks, once that is set.
     pub(super) level: Option<Watch>,
     /// Since the last prompt, a client has chosen something after which the agent may ask less: a command, or an option.
@@ -92,6 +94,7 @@ impl Stage {
             opening: true,
             replaying: false,
             early: Some(Vec::new()),
+            commands: None,
             level: None,
             may_lower: false,
             setting_back: HashMap::new(),

@@ -103,6 +103,7 @@ fn agent(
         transcript: Conversation::default(),
         resume: resume.map(str::to_owned),
         limits: AccessLimits::default(),
+        may_lower: false,
     };
     (CommandLine::new(id.to_owned(), "Agent".to_owned(), path, environment, None), request)
 }

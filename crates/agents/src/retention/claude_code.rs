@@ -3,7 +3,7 @@
 //!
 //! Read in Claude Code 2.1.330, and tried with it. The settings: <https://code.claude.com/docs/en/settings>.
 
-use super::{DAY, Place, settings};
+use super::place::{DAY, Place, settings};
 use serde_json::Value;
 use std::{
     ffi::OsStr,
@@ -66,7 +66,7 @@ fn periods(home: &Path, workspace: &Path) -> Option<(u64, Option<u64>)> {
         None => PERIOD,
         Some(days) => days.as_u64().filter(|days| *days > 0)?,
     };
-    let of_user = super::settings(&[user], parse)?.pop().unwrap_or_default();
+    let of_user = super::place::settings(&[user], parse)?.pop().unwrap_or_default();
     let desktop = of_user["desktopSessionCleanupPeriodDays"].as_u64().filter(|days| *days > 0);
     Some((period, desktop.map(|days| days.max(period))))
 }

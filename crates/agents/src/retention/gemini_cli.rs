@@ -4,7 +4,7 @@
 //!
 //! Read in Gemini CLI 0.61, and tried with it. The settings: <https://geminicli.com/docs/cli/session-management>.
 
-use super::{DAY, Place, settings};
+use super::place::{DAY, Place, settings};
 use serde_json::Value;
 use std::{
     collections::HashSet,

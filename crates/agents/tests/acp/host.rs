@@ -3,7 +3,10 @@
 use openagents_agents::acp::{AcpAgent, AcpAgentConfig, AcpCommand, AcpTimeouts, AskingLevel, LevelSetting};
 use openagents_core::{
     CancellationToken,
-    agent::{AccessLimits, AgentEvent, AgentHost, AgentProvider, AgentRequest, Conversation, PromptOutcome},
+    agent::{
+        AccessLimits, AgentEvent, AgentHost, AgentProvider, AgentRequest, Conversation, OfferedCommand,
+        PromptOutcome,
+    },
     approval::{ApprovalOutcome, ApprovalRequest, Approvals, OptionKind},
     update::{SessionUpdate, ToolCallStatus, ToolContent},
 };
@@ -38,6 +41,8 @@ pub(crate) struct Host {
     pub(crate) asked: Mutex<Vec<ApprovalRequest>>,
     pub(crate) answers: Mutex<VecDeque<Say>>,
     pub(crate) remembered: Mutex<Vec<String>>,
+    /// The commands that are offered.
+    pub(crate) offered: Mutex<Vec<OfferedCommand>>,
     /// What was said before.
     pub(crate) brief: Mutex<Option<String>>,
 }
@@ -52,6 +57,10 @@ impl AgentHost for Host {
 
     fn remember(&self, agent_session_id: &str) {
         self.remembered.lock().unwrap().push(agent_session_id.to_owned());
+    }
+
+    fn offer(&self, commands: Vec<OfferedCommand>) {
+        *self.offered.lock().unwrap() = commands;
     }
 
     fn brief(&self) -> Option<String> {

@@ -145,6 +145,7 @@ fn what_an_agent_says_before_its_session_is_open_is_shown_with_the_first_answer(
     assert_eq!(scene.prompt("[[say here]]").text, "here");
     let shown = scene.shown();
     assert!(shown.starts_with("says: Good morning.\ncall Start a server"), "{shown}");
+    assert_eq!(scene.host.offered.lock().unwrap()[0].name, "init");
     assert_eq!(scene.prompt("[[silence]]").text, "Done, no output.");
     assert_eq!(scene.shown().matches("Good morning.").count(), 1);
 }

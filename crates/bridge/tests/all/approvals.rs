@@ -7,7 +7,7 @@ use crate::support::{
 };
 use openagents_core::{
     CancellationToken,
-    agent::AgentRequest,
+    agent::{AgentRequest, OfferedCommand},
     agent_ids::CODEX,
     approval::{ApprovalCommand, ApprovalOption, ApprovalRequest, OptionKind},
     update::RunState,
@@ -180,6 +180,39 @@ async fn an_editor_that_answers_cancelled_ends_the_turn() {
         // A late one changes nothing: the next turn goes on.
         editor.send(&answer).await;
     }
+}
+
+#[tokio::test]
+async fn an_editor_gets_the_commands_of_the_agent() {
+    let offers = |_: &AgentRequest, host: &agents::Session, _: &CancellationToken| {
+        let command =
+            OfferedCommand { name: "init".to_owned(), description: "Sets up".to_owned(), hint: None };
+        host.offer(vec![command]);
+        agents::end(host, "Done.");
+        RunState::Complete
+    };
+    let (house, _) = agents::house(vec![ScriptedAgent::new(CODEX, offers)]).await;
+    let (mut window, mut editor) =
+        (ours_client(&house, "Window").await, others_client(&house, "Editor").await);
+    let session = session_in(&mut window, &house, CODEX).await;
+    editor.request("_openagents/attach", json!({"sessionId": session})).await;
+    window.request("session/prompt", prompt(&session, "go")).await;
+    let mut late = others_client(&house, "Late").await;
+    late.request("_openagents/attach", json!({"sessionId": session})).await;
+    for client in [&mut editor, &mut late] {
+        let update = loop {
+            let frame = match client.notes.pop_front() {
+                Some(frame) => frame,
+                None => client.frame().await,
+            };
+            if frame["params"]["update"]["sessionUpdate"] == "available_commands_update" {
+                break frame["params"]["update"].clone();
+            }
+        };
+        let expected = json!([{"name": "init", "description": "Sets up", "input": null}]);
+        assert_eq!(update["availableCommands"], expected);
+    }
+    assert!(window.notes.iter().all(|note| !note.to_string().contains("available_commands")));
 }
 
 /// Regression: an "always" for what an agent does by itself was not offered, nor a kind that the protocol does not have.

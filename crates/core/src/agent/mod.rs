@@ -42,7 +42,7 @@ pub use event::{AgentEvent, CANCELLED, PromptOutcome, end_turn};
 pub use generate::{GENERATE, Generate};
 pub use instructions::instructions;
 pub use model_agent::ModelAgent;
-pub use provider::{AccessLimits, AgentHost, AgentProvider, AgentRequest, lowering_command};
+pub use provider::{AccessLimits, AgentHost, AgentProvider, AgentRequest, OfferedCommand, lowering_command};
 pub use session_tool::{HistoryRead, SessionContext, SessionTool};
 pub use title::title;
 

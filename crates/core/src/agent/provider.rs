@@ -87,6 +87,17 @@ pub struct AgentRequest {
     pub may_lower: bool,
 }
 
+/// A command that an agent offers in a session; sent as a prompt, `/name args`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfferedCommand {
+    /// Without the slash; may have spaces.
+    pub name: String,
+    /// One line.
+    pub description: String,
+    /// What may follow it.
+    pub hint: Option<String>,
+}
+
 /// Commands that change what an agent asks, typed as a prompt: those of GitHub Copilot, Codex, Gemini CLI and Claude Code.
 const LOWERING: [&str; 5] = ["/allow-all", "/permissions", "/autopilot", "/yolo", "/mode"];
 
@@ -112,6 +123,9 @@ pub trait AgentHost: Approvals + Send + Sync {
 
     /// Stores the agent's own id of this session for [`AgentRequest::resume`].
     fn remember(&self, agent_session_id: &str);
+
+    /// Shows the commands that the agent offers from now on. They are not stored.
+    fn offer(&self, _commands: Vec<OfferedCommand>) {}
 
     /// Returns what was said in this session before, for an agent whose own session of it is lost; `None` if nothing was.
     fn brief(&self) -> Option<String> {

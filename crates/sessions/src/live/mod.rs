@@ -12,6 +12,7 @@ mod session;
 mod submit;
 mod tail;
 mod turn;
+mod unstored;
 mod work;
 
 pub(crate) use approvals::Question;

@@ -16,7 +16,7 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
-    agent::{AccessLimits, Conversation},
+    agent::{AccessLimits, Conversation, OfferedCommand},
     approval::{Approval, ApprovalOutcome},
     model::Activity,
     update::{ModeChange, SessionUpdate},
@@ -68,8 +68,9 @@ pub(crate) struct SessionState {
     pub(crate) title: Option<String>,
     mode: Arc<str>,
     pub(super) marks: Marks,
-    /// The number of changes of the activity, and the activity of the running turn.
-    activity: (u64, Option<Activity>),
+    /// See `unstored`: each with the number of its changes.
+    pub(super) activity: (u64, Option<Activity>),
+    pub(super) commands: (u64, Arc<[OfferedCommand]>),
     /// Open work of this session and its delegates. Starts empty: that of an earlier process was closed.
     work: Arc<OpenWork>,
     /// Number of changes of the pending approvals.
@@ -117,6 +118,7 @@ impl Session {
             mode: row.mode.as_str().into(),
             marks: row.marks,
             activity: (0, None),
+            commands: (0, Arc::default()),
             work: Arc::default(),
             approval_changes: 0,
             used: row.last_seq > 0,
@@ -196,25 +198,13 @@ impl Session {
         let _order = self.setting_mode.lock();
         // Set before it is stored: the next prompt may arrive earlier.
         let before = std::mem::replace(&mut self.lock().mode, mode.into());
+        // They were those of another agent.
+        self.offer(Vec::new());
         let (done, stored) = sync_channel(1);
         let change = SessionUpdate::Mode(ModeChange { mode_id: mode.to_owned() });
         // Cannot fail: the channel has room for the one answer.
         self.append_then(vec![change], move |result| drop(done.try_send(result)));
         stored.recv().unwrap_or(Err(StoreError::Closed)).inspect_err(|_| self.lock().mode = before)
-    }
-
-    /// Returns the activity of the running turn, and a number that is incremented with every change.
-    pub fn activity(&self) -> (u64, Option<Activity>) {
-        self.lock().activity
-    }
-
-    /// Sets the activity of the running turn. Not stored.
-    pub(crate) fn show(&self, activity: Option<Activity>) {
-        let mut state = self.lock();
-        if state.activity.1 != activity {
-            state.activity = (state.activity.0 + 1, activity);
-            state.watchers.wake();
-        }
     }
 
     /// Returns the pending approvals.

@@ -8,7 +8,7 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
-    agent::{AgentEvent, AgentHost, CANCELLED, PromptOutcome, brief},
+    agent::{AgentEvent, AgentHost, CANCELLED, OfferedCommand, PromptOutcome, brief},
     approval::{ApprovalOutcome, ApprovalRequest, Approvals},
     reading::Reader,
     update::{RunState, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate},
@@ -189,6 +189,10 @@ impl AgentHost for Host {
         {
             tracing::warn!(%error, "could not store an agent's session id");
         }
+    }
+
+    fn offer(&self, commands: Vec<OfferedCommand>) {
+        self.session.offer(commands);
     }
 
     fn brief(&self) -> Option<String> {

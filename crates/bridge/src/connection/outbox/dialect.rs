@@ -1,7 +1,7 @@
 //! The dialect of an endpoint: encodes session events as frames.
 
 use crate::base::scope::Scope;
-use openagents_core::{approval::Approval, model::Activity};
+use openagents_core::{agent::OfferedCommand, approval::Approval, model::Activity};
 use openagents_sessions::{Folded, ListNews, Session, Waits, store::Stored};
 use std::sync::Arc;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
@@ -28,6 +28,11 @@ pub(crate) trait Dialect: Send {
 
     /// Encodes the activity of a session.
     fn activity(&mut self, _session: &Session, _activity: Option<Activity>) -> Option<String> {
+        None
+    }
+
+    /// Encodes the commands that the agent of a session offers.
+    fn commands(&mut self, _session: &Session, _commands: &[OfferedCommand]) -> Option<String> {
         None
     }
 

@@ -26,6 +26,8 @@ impl<D: Dialect> Pump<D> {
         // A current activity is sent to clients that join in the middle of it; the lack of one is not.
         let (changes, doing) = session.activity();
         let activity = if doing.is_some() { 0 } else { changes };
+        // No commands are not sent either.
+        let commands = 0;
         let waits = session.queue();
         let queue = (!waits.running).then(|| queue.unwrap_or(waits.changes));
         let (read, folding) = match from {
@@ -34,7 +36,7 @@ impl<D: Dialect> Pump<D> {
         };
         // A failure is sent to clients that join later too.
         let (rested, told, approvals) = (false, 0, 0);
-        let follow = Follow { session, read, folding, rested, told, activity, approvals, queue };
+        let follow = Follow { session, read, folding, rested, told, activity, commands, approvals, queue };
         self.follows.retain(|known| !Arc::ptr_eq(&known.session, &follow.session));
         self.follows.push(follow);
         if self.follows.len() <= D::FOLLOWS {
@@ -95,6 +97,16 @@ impl<D: Dialect> Pump<D> {
             }
             if let Some(follow) = self.follows.get_mut(index) {
                 follow.activity = changes;
+            }
+            return Ok(true);
+        }
+        let (changes, commands) = session.commands();
+        if changes != follow.commands {
+            if let Some(text) = self.sender.dialect.commands(&session, &commands) {
+                self.write(text).await?;
+            }
+            if let Some(follow) = self.follows.get_mut(index) {
+                follow.commands = changes;
             }
             return Ok(true);
         }

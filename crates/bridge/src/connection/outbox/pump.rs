@@ -106,6 +106,8 @@ pub(super) struct Follow {
     pub(super) told: u64,
     /// The last activity change that was sent.
     pub(super) activity: u64,
+    /// The last change of the agent's commands that was sent.
+    pub(super) commands: u64,
     /// The last change of the pending approvals that was sent.
     pub(super) approvals: u64,
     /// The last queue change that was sent; `None` to send the current one.

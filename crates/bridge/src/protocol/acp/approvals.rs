@@ -79,11 +79,15 @@ impl PermissionRequests {
         self.reads_the_log.store(reads, Ordering::Relaxed);
     }
 
+    pub(super) fn reads_the_log(&self) -> bool {
+        self.reads_the_log.load(Ordering::Relaxed)
+    }
+
     /// Returns the frames that bring the client up to date with the pending approvals of a session.
     pub(super) fn update(&self, session_id: &Arc<str>, pending: &[Approval], scope: Scope) -> Vec<String> {
         // A client that may not answer gets no requests; open ones are cancelled.
         let pending = if scope < Scope::Approve { &[] } else { pending };
-        if self.reads_the_log.load(Ordering::Relaxed) {
+        if self.reads_the_log() {
             return Vec::new();
         }
         let mut asked = self.asked.lock();

@@ -11,6 +11,7 @@ use crate::{
     protocol::services::Services,
 };
 use openagents_core::{
+    agent::OfferedCommand,
     approval::{Approval, ApprovalSubject},
     model::Activity,
 };
@@ -123,6 +124,12 @@ impl Dialect for Acp {
     fn activity(&mut self, session: &Session, activity: Option<Activity>) -> Option<String> {
         let params = json!({"sessionId": session.id(), "activity": activity});
         Some(rpc::notification("_openagents/activity", &params))
+    }
+
+    /// Our own clients do not offer them yet.
+    fn commands(&mut self, session: &Session, commands: &[OfferedCommand]) -> Option<String> {
+        let params = to_wire::commands(session.id(), commands);
+        (!self.requests.reads_the_log()).then(|| rpc::notification("session/update", &params))
     }
 
     fn approvals(&mut self, session: &Session, pending: &[Approval]) -> Vec<String> {

@@ -8,6 +8,7 @@ use agent_client_protocol_schema::v1::{
     ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
 use openagents_core::{
+    agent::OfferedCommand,
     history::TranscriptImage,
     update::{
         AgentMessage, AgentThought, Cut, EntryStatus, Location, PlanEntry as Entry, PlanSnapshot,
@@ -26,6 +27,17 @@ pub fn session_update(session_id: &str, seq: u64, ts: i64, update: &SessionUpdat
 /// Like [`session_update`], without cutting outputs.
 pub(crate) fn whole_update(session_id: &str, seq: u64, ts: i64, update: &SessionUpdate) -> Value {
     notification(session_id, json!({"seq": seq, "ts": ts}), update, usize::MAX)
+}
+
+/// Returns the params of the `session/update` notification with the commands of an agent.
+pub(crate) fn commands(session_id: &str, commands: &[OfferedCommand]) -> Value {
+    let command = |command: &OfferedCommand| {
+        let input = command.hint.as_ref().map(|hint| json!({"hint": hint}));
+        json!({"name": command.name, "description": command.description, "input": input})
+    };
+    let commands: Vec<_> = commands.iter().map(command).collect();
+    let update = json!({"sessionUpdate": "available_commands_update", "availableCommands": commands});
+    json!({"sessionId": session_id, "update": update})
 }
 
 /// Returns the params of the `session/update` notification that shows an image of another agent's session.
