@@ -96,7 +96,6 @@ fn agent(
     let path = program(folder, "agent", script);
     let environment = Arc::new(Environment::default().with_path("/usr/bin:/bin"));
     let request = AgentRequest {
-        may_lower: false,
         session_id: "s".to_owned(),
         root: folder.to_owned(),
         text: "-do it".to_owned(),
