@@ -104,9 +104,55 @@ pub(crate) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
+/// Joins bytes that arrive in pieces into text; holds back incomplete characters.
+#[derive(Debug, Default)]
+pub struct Utf8Pieces {
+    pending: Vec<u8>,
+}
+
+impl Utf8Pieces {
+    /// Adds bytes and returns the complete characters. Invalid bytes become U+FFFD.
+    pub fn push(&mut self, bytes: &[u8]) -> String {
+        self.pending.extend(bytes);
+        let mut text = String::new();
+        loop {
+            let (valid, broken) = match std::str::from_utf8(&self.pending) {
+                Ok(whole) => (whole.len(), None),
+                Err(error) => (error.valid_up_to(), error.error_len()),
+            };
+            text.push_str(&String::from_utf8_lossy(&self.pending[..valid]));
+            self.pending.drain(..valid + broken.unwrap_or(0));
+            match broken {
+                Some(_) => text.push(char::REPLACEMENT_CHARACTER),
+                None => return text,
+            }
+        }
+    }
+
+    /// Returns the incomplete character at the end, as U+FFFD.
+    pub fn finish(&mut self) -> String {
+        String::from_utf8_lossy(&std::mem::take(&mut self.pending)).into_owned()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn pieces_are_the_text_wherever_it_is_split(
+            parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..6), 0..20),
+            text in ".*",
+        ) {
+            let bytes = [parts.concat(), text.into_bytes()].concat();
+            let mut pieces = Utf8Pieces::default();
+            let mut whole: String = bytes.iter().map(|byte| pieces.push(&[*byte])).collect();
+            whole.push_str(&pieces.finish());
+            prop_assert_eq!(whole, String::from_utf8_lossy(&bytes));
+        }
+    }
 
     #[test]
     fn cuts_between_words_and_says_so() {

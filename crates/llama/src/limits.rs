@@ -48,8 +48,6 @@ pub(crate) const BROKEN_CALL_BYTES: usize = 8 << 10;
 pub(crate) const ARGUMENTS_DEPTH: usize = 64;
 /// Maximum bytes held back until it is clear whether they are reasoning.
 pub(crate) const UNDECIDED_BYTES: usize = 32 << 10;
-/// Maximum bytes of a part of a message's header; the rest of it is dropped.
-pub(crate) const MESSAGE_HEADER_BYTES: usize = 64 << 10;
 /// Maximum nesting of a type in the prompt; deeper types and circular references are `any`.
 pub(crate) const TYPE_DEPTH: usize = 16;
 /// Maximum bytes of a type; the rest is `any`.

@@ -1,8 +1,11 @@
 //! Converts the frames of an answer into model events.
 
 use super::{calls::PartialCalls, content::Content, names::Names, parameters::Refused};
-use openagents_core::model::{Activity, ModelEvent, Reasoning, StopReason, Usage};
-use serde_json::Value;
+use openagents_core::{
+    json_text,
+    model::{Activity, CallRequest, ModelEvent, Reasoning, StopReason, Usage},
+};
+use serde_json::{Value, json};
 use std::time::Instant;
 
 /// Fields that hold reasoning: DeepSeek, llama-server, vLLM; OpenRouter, Groq, Ollama; a few others.
@@ -24,10 +27,14 @@ pub(super) enum Frame {
 pub(super) enum Flaw {
     /// Cut off in the middle.
     BrokenOff,
-    /// Withheld by the server's content filter.
+    /// Withheld by the server's content filter, from the beginning or from some place on.
     Filtered,
     /// Not in the format of the API.
     Unreadable,
+    /// A frame in the middle is unreadable.
+    Gap,
+    /// The call of a tool as text that the server should have parsed.
+    UnparsedCall,
     /// Longer than any answer.
     Endless,
 }
@@ -43,6 +50,8 @@ pub(super) struct Answer<'a> {
     spoke: bool,
     /// Valid and invalid frames.
     frames: (u32, u32),
+    /// One of the invalid frames is the beginning of an object, so a part of the answer is missing.
+    has_gap: bool,
     usage: Option<Usage>,
     asked: Instant,
     first: Option<Instant>,
@@ -61,6 +70,7 @@ impl<'a> Answer<'a> {
             done: false,
             spoke: false,
             frames: (0, 0),
+            has_gap: false,
             usage: None,
             asked,
             first: None,
@@ -74,7 +84,7 @@ impl<'a> Answer<'a> {
             self.done = true;
             return Frame::Done;
         }
-        match serde_json::from_str::<Value>(data) {
+        match json_text::from_str::<Value>(data) {
             Ok(frame) => self.frame(&frame, on_event),
             // Frames separated by a single line break arrive as one.
             Err(_) if data.contains('\n') => {
@@ -89,6 +99,7 @@ impl<'a> Answer<'a> {
             }
             Err(_) => {
                 self.frames.1 += 1;
+                self.has_gap |= data.starts_with('{');
                 Frame::More
             }
         }
@@ -137,7 +148,7 @@ impl<'a> Answer<'a> {
         calls.iter().for_each(|call| self.calls.push(call));
         let older = delta.get("function_call").filter(|call| call.is_object());
         if let Some(call) = older {
-            self.calls.push(&serde_json::json!({"function": call}));
+            self.calls.push(&json!({"function": call}));
         }
         if !calls.is_empty() || older.is_some() {
             self.count(on_event);
@@ -159,7 +170,18 @@ impl<'a> Answer<'a> {
 
     fn content(&mut self, text: &str, on_event: &mut dyn FnMut(ModelEvent)) {
         for piece in self.content.push(text) {
-            self.tell(piece, on_event);
+            self.hear(piece, on_event);
+        }
+    }
+
+    /// Handles a piece of the content: a call in it is assembled with the others.
+    fn hear(&mut self, piece: ModelEvent, on_event: &mut dyn FnMut(ModelEvent)) {
+        match piece {
+            ModelEvent::ToolCall(CallRequest { id, name, arguments }) => {
+                self.calls.push(&json!({"id": id, "function": {"name": name, "arguments": arguments}}));
+                self.count(on_event);
+            }
+            other => self.tell(other, on_event),
         }
     }
 
@@ -193,27 +215,33 @@ impl<'a> Answer<'a> {
         });
     }
 
-    /// Emits the rest: the end of the text, the calls, the usage. `lost` tells that the connection broke.
+    /// Emits the rest: the end of the text, the calls, the usage. `is_whole` is set for a single JSON object, which is
+    /// complete without a mark at its end.
     pub(super) fn finish(
         mut self,
-        lost: bool,
+        is_whole: bool,
         on_event: &mut dyn FnMut(ModelEvent),
     ) -> Result<StopReason, Flaw> {
         for piece in self.content.finish() {
-            self.tell(piece, on_event);
+            self.hear(piece, on_event);
         }
-        let is_cut = self.finish.as_deref() == Some("length");
-        let is_over = self.finish.is_some() || self.done;
         let says_nothing = !self.spoke && self.calls.is_empty();
         if self.frames.0 == 0 && self.frames.1 > 0 {
             return Err(Flaw::Unreadable);
         }
-        // Some servers never send a finish reason: a valid answer is then complete.
-        if !is_over && (lost || says_nothing || !self.calls.are_whole()) {
+        // A connection that closes looks the same at the end of an answer and in the middle of it.
+        let is_over = self.finish.is_some() || self.done || is_whole && !says_nothing;
+        if !is_over {
             return Err(Flaw::BrokenOff);
         }
-        if says_nothing && self.finish.as_deref() == Some("content_filter") {
-            return Err(Flaw::Filtered);
+        let is_cut = match self.finish.as_deref().map_or(Finish::Whole, Finish::of) {
+            Finish::Broken => return Err(Flaw::BrokenOff),
+            Finish::Filtered => return Err(Flaw::Filtered),
+            _ if self.has_gap => return Err(Flaw::Gap),
+            finish => finish == Finish::Limit,
+        };
+        if self.calls.is_empty() && self.names.are_any() && self.content.has_unparsed_call() && !is_cut {
+            return Err(Flaw::UnparsedCall);
         }
         let calls = std::mem::take(&mut self.calls);
         // Calls of a truncated answer are not run if one is incomplete.
@@ -235,6 +263,37 @@ impl<'a> Answer<'a> {
         let measured = Some(usage.tokens_per_second).filter(|speed| speed.is_finite() && *speed > 0.0);
         let tokens_per_second = measured.unwrap_or_else(|| per_second(usage.tokens, first));
         on_event(ModelEvent::Usage(Usage { tokens_per_second, first_token_ms, ..usage }));
+    }
+}
+
+/// The meaning of a finish reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Finish {
+    Whole,
+    /// A limit of tokens was reached.
+    Limit,
+    Filtered,
+    /// The server gave up.
+    Broken,
+}
+
+impl Finish {
+    /// Beyond OpenAI's own: `model_length` and `error` of Mistral (<https://docs.mistral.ai/api>),
+    /// `insufficient_system_resource` of DeepSeek (<https://api-docs.deepseek.com/api/create-chat-completion>), `sensitive`
+    /// and `network_error` of Zhipu (<https://docs.z.ai/api-reference/llm/chat-completion>), `abort` of vLLM
+    /// (<https://docs.vllm.ai/en/latest/api/vllm/v1/engine/>), `max_tokens` and `MAX_TOKENS` of proxies.
+    fn of(reason: &str) -> Self {
+        match reason.to_ascii_lowercase().as_str() {
+            "length" | "max_tokens" | "model_length" => Self::Limit,
+            "content_filter" | "sensitive" | "safety" => Self::Filtered,
+            "error"
+            | "network_error"
+            | "insufficient_system_resource"
+            | "abort"
+            | "aborted"
+            | "cancelled" => Self::Broken,
+            _ => Self::Whole,
+        }
     }
 }
 

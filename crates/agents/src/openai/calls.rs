@@ -2,7 +2,7 @@
 
 use super::names::Names;
 use crate::limits::{ANSWER_CALLS, CALL_BYTES};
-use openagents_core::model::CallRequest;
+use openagents_core::{json_text, model::CallRequest};
 use serde_json::{Map, Value};
 
 #[derive(Debug, Default)]
@@ -36,6 +36,8 @@ impl PartialCalls {
         let room = CALL_BYTES - self.bytes;
         let before = call.arguments.len();
         match &function["arguments"] {
+            // Some servers send the whole call again with the finish reason.
+            Value::String(text) if text.starts_with('{') && call.is_whole() => {}
             Value::String(text) => call.arguments.push_str(&text[..text.floor_char_boundary(room)]),
             Value::Null => {}
             // Some servers send an object instead of a string.
@@ -97,7 +99,7 @@ impl PartialCalls {
 
 impl Call {
     fn is_whole(&self) -> bool {
-        serde_json::from_str::<Value>(&self.arguments).is_ok()
+        json_text::from_str::<Value>(&self.arguments).is_ok()
     }
 }
 
@@ -107,11 +109,11 @@ fn arguments(text: &str) -> Value {
     if text.trim().is_empty() {
         return Value::Object(Map::new());
     }
-    match serde_json::from_str(text) {
+    match json_text::from_str(text) {
         Ok(Value::Object(members)) => Value::Object(members),
         Ok(Value::Null) => Value::Object(Map::new()),
         // Double-encoded.
-        Ok(Value::String(inner)) => match serde_json::from_str(&inner) {
+        Ok(Value::String(inner)) => match json_text::from_str(&inner) {
             Ok(Value::Object(members)) => Value::Object(members),
             _ => Value::String(text.to_owned()),
         },
@@ -139,7 +141,7 @@ mod tests {
     fn calls_are_assembled_from_all_delta_styles() {
         let (zero, two) = (Some(0), Some(2));
         type Row = (&'static str, Vec<Value>, Vec<(&'static str, Value)>);
-        let rows: [Row; 12] = [
+        let rows: [Row; 14] = [
             (
                 "in pieces",
                 vec![
@@ -207,6 +209,19 @@ mod tests {
                 "broken",
                 vec![piece(zero, None, Some("a"), "{\"x\": "), piece(zero, None, None, "oops")],
                 vec![("a", json!("{\"x\": oops"))],
+            ),
+            (
+                "whole, twice",
+                vec![
+                    piece(zero, Some("1"), Some("a"), "{\"x\":1}"),
+                    piece(zero, Some("1"), None, "{\"x\":1}"),
+                ],
+                vec![("a", json!({"x": 1}))],
+            ),
+            (
+                "half a character",
+                vec![piece(zero, None, Some("a"), r#"{"x":"cut \ud83d"}"#)],
+                vec![("a", json!({"x": "cut \u{fffd}"}))],
             ),
             (
                 "no arguments, no name",

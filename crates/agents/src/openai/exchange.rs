@@ -11,7 +11,10 @@ use super::{
 use crate::limits::{DRAIN, ERROR_BODY};
 use backon::{ExponentialBuilder, Retryable};
 use futures::{Stream, stream};
-use openagents_core::model::{Activity, ModelError, ModelEvent, StopReason};
+use openagents_core::{
+    json_text,
+    model::{Activity, ModelError, ModelEvent, StopReason},
+};
 use reqwest::{
     Client, Response, Url,
     header::{AUTHORIZATION, HeaderMap, HeaderValue, LOCATION},
@@ -159,7 +162,7 @@ impl Exchange {
             Some(Ok(first)) => first,
         };
         // Before the first token, an error may be about a parameter.
-        if let Some(error) = serde_json::from_str(&first).ok().filter(is_error) {
+        if let Some(error) = json_text::from_str(&first).ok().filter(is_error) {
             return Err(self.sentences.frame(&error, key));
         }
         wait.set(self.timeouts.idle);
@@ -197,7 +200,7 @@ impl Exchange {
             Lost::Network(Break::Silence) => self.sentences.silent(wait.get()),
             Lost::Network(Break::Network(error)) => self.sentences.network(&error),
             Lost::TooLong => self.sentences.flawed(Flaw::Endless),
-            Lost::NoText => self.sentences.flawed(Flaw::Unreadable),
+            Lost::NoEvents => self.sentences.flawed(Flaw::Unreadable),
         }
     }
 }
@@ -219,15 +222,11 @@ impl Opened<'_> {
         let sentences = &self.exchange.sentences;
         on_event(ModelEvent::Activity(Activity::Generating { tokens: 0, tokens_per_second: 0.0 }));
         let mut frame = Some(Ok(std::mem::take(&mut self.first)));
-        let mut is_lost = false;
         while let Some(data) = frame {
             let data = match data {
                 Ok(data) => data,
-                // A server that closes the connection early may have sent everything.
-                Err(Lost::Network(Break::Network(_))) => {
-                    is_lost = true;
-                    break;
-                }
+                // The connection may have been closed after everything was sent.
+                Err(Lost::Network(Break::Network(_))) => break,
                 Err(lost) => return Err(self.exchange.lost(lost, &self.wait).error),
             };
             match answer.push(&data, on_event) {
@@ -240,7 +239,7 @@ impl Opened<'_> {
             }
             frame = self.frames.next().await;
         }
-        answer.finish(is_lost, on_event).map_err(|flaw| sentences.flawed(flaw).error)
+        answer.finish(self.frames.is_whole(), on_event).map_err(|flaw| sentences.flawed(flaw).error)
     }
 
     /// Reads past the end, usually one empty chunk: only then can the connection be reused.

@@ -1,11 +1,14 @@
 //! Splits a response into frames: server-sent events, or the single JSON object of a server that does not stream.
 
+use super::answer::is_error;
 use crate::limits::{FRAME, FRAME_PIECE, WHOLE_ANSWER};
-use eventsource_stream::{EventStreamError, Eventsource};
+use eventsource_stream::{Event, EventStreamError, Eventsource};
 use futures::{
     Stream, StreamExt,
     stream::{self, LocalBoxStream},
 };
+use openagents_core::{json_text, text::Utf8Pieces};
+use serde_json::{Value, json};
 use std::{cell::Cell, rc::Rc};
 
 /// The UTF-8 byte order mark.
@@ -17,8 +20,8 @@ pub(super) enum Lost<E> {
     Network(E),
     /// The frame is too long.
     TooLong,
-    /// The frame is not UTF-8.
-    NoText,
+    /// The response is not a stream of events.
+    NoEvents,
 }
 
 type Chunk<E> = Result<Vec<u8>, Lost<E>>;
@@ -27,6 +30,7 @@ pub(super) struct Frames<E> {
     frames: LocalBoxStream<'static, Result<String, Lost<E>>>,
     /// Bytes since the last frame.
     bytes: Rc<Cell<usize>>,
+    is_whole: bool,
 }
 
 impl<E: 'static> Frames<E> {
@@ -54,7 +58,12 @@ impl<E: 'static> Frames<E> {
         } else {
             events(chunks.boxed_local(), Rc::clone(&since))
         };
-        Ok(Self { frames, bytes: since })
+        Ok(Self { frames, bytes: since, is_whole })
+    }
+
+    /// Returns whether the response is a single JSON object.
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// Returns the data of the next frame; `None` at the end.
@@ -83,7 +92,7 @@ async fn whole<E>(mut chunks: LocalBoxStream<'static, Chunk<E>>) -> Result<Strin
             return Err(Lost::TooLong);
         }
     }
-    String::from_utf8(body).map_err(|_| Lost::NoText)
+    Ok(String::from_utf8_lossy(&body).into_owned())
 }
 
 fn events<E: 'static>(
@@ -101,16 +110,73 @@ fn events<E: 'static>(
         since.set(since.get() + piece.len());
         if since.get() > FRAME { Err(Lost::TooLong) } else { Ok(piece) }
     });
+    let mut text = Utf8Pieces::default();
+    let mut errors = ErrorLines::default();
+    let valid = counted.map(move |piece| piece.map(|piece| errors.push(&text.push(&piece)).into_bytes()));
     // The parser panics if a byte order mark comes first, even the second of two: start with a line break. The line
     // breaks at the end complete the last frame of a server that omits the blank line.
-    let begun = stream::iter([Ok(b"\n".to_vec())]).chain(counted);
+    let begun = stream::iter([Ok(b"\n".to_vec())]).chain(valid);
     let ended = begun.chain(stream::iter([Ok(b"\n\n".to_vec())]));
-    let frame = |event: Result<eventsource_stream::Event, EventStreamError<Lost<E>>>| match event {
+    let frame = |event: Result<Event, EventStreamError<Lost<E>>>| match event {
+        Ok(event) if event.event == "error" => Ok(error_frame(event.data)),
         Ok(event) => Ok(event.data),
         Err(EventStreamError::Transport(lost)) => Err(lost),
-        Err(EventStreamError::Utf8(_) | EventStreamError::Parser(_)) => Err(Lost::NoText),
+        Err(EventStreamError::Utf8(_) | EventStreamError::Parser(_)) => Err(Lost::NoEvents),
     };
     ended.eventsource().map(frame).boxed_local()
+}
+
+/// Returns the data of an error event as a frame with an `error`.
+fn error_frame(data: String) -> String {
+    match json_text::from_str(&data) {
+        Ok(frame) if is_error(&frame) => data,
+        Ok(error @ Value::Object(_)) => json!({"error": error}).to_string(),
+        _ => json!({"error": {"message": data}}).to_string(),
+    }
+}
+
+/// Turns errors outside of any event into events; parsers skip such lines.
+///
+/// llama-server sent `error: {…}` until <https://github.com/ggml-org/llama.cpp/pull/16109>; proxies pass on the body of an
+/// error as it is (<https://github.com/lemonade-sdk/lemonade/issues/2826>).
+#[derive(Debug)]
+struct ErrorLines {
+    /// The current line, as long as it may be an error.
+    begun: Option<String>,
+}
+
+impl Default for ErrorLines {
+    fn default() -> Self {
+        Self { begun: Some(String::new()) }
+    }
+}
+
+impl ErrorLines {
+    /// Beginnings of lines, and what replaces them. The line break ends the event before.
+    const EVENTS: [(&str, &str); 2] =
+        [("error:", "\nevent: error\ndata:"), ("{\"error\":", "\nevent: error\ndata:{\"error\":")];
+
+    fn push(&mut self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        for letter in text.chars() {
+            if let Some(begun) = &mut self.begun {
+                begun.push(letter);
+                if let Some((_, event)) = Self::EVENTS.iter().find(|(line, _)| line == begun) {
+                    out.push_str(event);
+                    self.begun = None;
+                    continue;
+                }
+                if Self::EVENTS.iter().any(|(line, _)| line.starts_with(begun.as_str())) {
+                    continue;
+                }
+                out.push_str(begun);
+            } else {
+                out.push(letter);
+            }
+            self.begun = matches!(letter, '\n' | '\r').then(String::new);
+        }
+        out
+    }
 }
 
 #[cfg(test)]
@@ -145,7 +211,7 @@ mod tests {
 
     #[test]
     fn responses_are_split_into_frames() {
-        let rows: [(&[u8], &[&str]); 13] = [
+        let rows: [(&[u8], &[&str]); 21] = [
             (b"data: a\n\ndata: b\n\n", &["a", "b"]),
             (b"data:a\r\n\r\ndata: b\r\n\r\n", &["a", "b"]),
             (b": keep-alive\n\n: again\r\n\r\ndata: a\n\n", &["a"]),
@@ -157,14 +223,23 @@ mod tests {
             (b"\xef\xbb\xbf{}", &["{}"]),
             (b"\xef\xbb\xbf", &[]),
             (b"\xef", &[]),
+            (b"data: h\xc3\xa9\xf0\x9f\x98\n\n", &["h\u{e9}\u{fffd}"]),
+            (b"{\"a\": \"\xf0\x9f\"}", &["{\"a\": \"\u{fffd}\"}"]),
+            (
+                b"data: a\n\nerror: {\"code\":500}\n\ndata: [DONE]\n\n",
+                &["a", r#"{"error":{"code":500}}"#, "[DONE]"],
+            ),
+            (b"data: a\nerror: oops\r\nerror", &["a", r#"{"error":{"message":"oops"}}"#]),
+            (b"event: error\ndata: {\"error\":{}}\n\n", &[r#"{"error":{}}"#]),
+            (b"event: error\ndata: {\"message\":\"oops\"}\n\n", &[r#"{"error":{"message":"oops"}}"#]),
+            (b"data: a\n\n{\"error\":{\"code\":400}}", &["a", r#"{"error":{"code":400}}"#]),
+            (b"errors: a\n\nid: error:\ndata: error: b\n\n", &["error: b"]),
             (b"", &[]),
             (b"<html>data: no</html>\n\n", &[]),
         ];
         for (bytes, expected) in rows {
-            // Half a byte order mark is not text.
-            let lost = (bytes == b"\xef").then_some(Lost::NoText);
             let expected: Vec<String> = expected.iter().map(|frame| (*frame).to_owned()).collect();
-            assert_eq!(read(vec![bytes.to_vec()]), (expected.clone(), lost), "{bytes:?}");
+            assert_eq!(read(vec![bytes.to_vec()]), (expected.clone(), None), "{bytes:?}");
             let single: Vec<_> = bytes.iter().map(|byte| vec![*byte]).collect();
             assert_eq!(read(single).0, expected, "byte by byte: {bytes:?}");
         }

@@ -15,11 +15,14 @@ impl Names {
         self.0.wire(name)
     }
 
-    /// Returns our name of an offered tool, or else the written one. Servers of gpt-oss leave a namespace and markers.
+    /// Returns whether a tool is offered.
+    pub(super) fn are_any(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    /// Returns our name of an offered tool, or else the written one.
     pub(super) fn ours(&self, written: &str) -> String {
-        let bare = written.split("<|").next().unwrap_or(written).trim();
-        let bare = bare.strip_prefix("functions.").unwrap_or(bare);
-        self.0.ours(bare).unwrap_or_else(|| bare.to_owned())
+        self.0.recognize(written).unwrap_or_else(|written| written)
     }
 }
 
@@ -67,6 +70,7 @@ mod tests {
             ("fs.list_dir", "fs.list_dir"),
             ("functions.fs_list_dir", "fs.list_dir"),
             ("fs_list_dir<|channel|>commentary", "fs.list_dir"),
+            ("functions.fs_list_dirjson", "fs.list_dir"),
             (" fs_list_dir ", "fs.list_dir"),
             ("rm", "rm"),
         ];

@@ -38,6 +38,8 @@ impl RequestFailure {
 /// Builds the error sentences of one endpoint.
 #[derive(Debug)]
 pub(super) struct Sentences {
+    /// `Ollama`.
+    name: String,
     /// `Ollama at http://127.0.0.1:11434`.
     server: String,
     base_url: String,
@@ -52,6 +54,7 @@ pub(super) struct Sentences {
 impl Sentences {
     pub(super) fn new(endpoint: &Endpoint, origin: &str, local: bool) -> Self {
         Self {
+            name: endpoint.name.clone(),
             server: format!("{} at {origin}", endpoint.name),
             base_url: endpoint.base_url.trim().to_owned(),
             model: endpoint.model.clone(),
@@ -119,7 +122,19 @@ impl Sentences {
         let (server, base_url) = (&self.server, &self.base_url);
         RequestFailure::failed(match flaw {
             Flaw::BrokenOff => format!("{server} broke off in the middle of its answer; try again"),
-            Flaw::Filtered => format!("{server} withheld the answer (content filter); rephrase the prompt"),
+            Flaw::Filtered => {
+                format!("{server} withheld the answer or its rest (content filter); rephrase the prompt")
+            }
+            Flaw::Gap => {
+                format!("{server} sent a part of its answer that is not JSON, so there is a gap; try again")
+            }
+            Flaw::UnparsedCall => {
+                let model = &self.model;
+                format!(
+                    "{model} called a tool and {server} did not parse the call; {}",
+                    self.parsing_remedy()
+                )
+            }
             Flaw::Unreadable => {
                 format!("{server} did not send an answer; is {base_url} an OpenAI-compatible address?")
             }
@@ -127,6 +142,22 @@ impl Sentences {
                 format!("{server} sends an endless answer; is {base_url} an OpenAI-compatible address?")
             }
         })
+    }
+
+    /// How to make the server parse calls (<https://github.com/ggml-org/llama.cpp/blob/master/docs/function-calling.md>,
+    /// <https://docs.vllm.ai/en/latest/features/tool_calling.html>).
+    fn parsing_remedy(&self) -> &'static str {
+        match self.name.as_str() {
+            "llama-server" => "start llama-server with --jinja",
+            "vLLM" => {
+                "start vLLM with --enable-auto-tool-choice and the --tool-call-parser of the model (openai for gpt-oss)"
+            }
+            "Ollama" | "LM Studio" => "update it and the model, or choose a model that it lists with tools",
+            _ => {
+                "turn on tool calling there (llama-server: --jinja; vLLM: --enable-auto-tool-choice --tool-call-parser), \
+                 or use another model"
+            }
+        }
     }
 
     /// The error of a response with an error status.

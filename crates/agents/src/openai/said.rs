@@ -2,7 +2,7 @@
 
 use super::key::Secret;
 use crate::limits::SAID_CHARS;
-use openagents_core::{model::ModelError, text::line};
+use openagents_core::{json_text, model::ModelError, text::line};
 use serde_json::Value;
 
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ pub(super) struct Said {
 
 impl Said {
     pub(super) fn read(body: &str, key: Option<&Secret>) -> Self {
-        if let Ok(body) = serde_json::from_str::<Value>(body) {
+        if let Ok(body) = json_text::from_str::<Value>(body) {
             return Self::of(&body, key);
         }
         // The first line of an HTML page is meaningless.

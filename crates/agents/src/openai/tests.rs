@@ -1,5 +1,6 @@
 //! End-to-end tests over TCP with the responses of other servers.
 
+mod dialects;
 mod network;
 mod quirks;
 

@@ -5,6 +5,7 @@
 
 mod completion;
 mod event;
+mod harmony_header;
 mod language_model;
 mod local;
 mod prompt_options;
@@ -15,6 +16,7 @@ mod wire_names;
 
 pub(crate) use completion::{complete, complete_within};
 pub use event::{Activity, ModelEvent, StopReason, Usage};
+pub use harmony_header::{HarmonyAddress, HarmonyChannel, HarmonyHeader};
 pub use language_model::{Availability, Capabilities, LanguageModel, ModelError};
 pub use local::{
     DownloadOffer, LocalModels, LocalModelsError, MachineCard, ModelCard, ModelCommand, ModelStatus,

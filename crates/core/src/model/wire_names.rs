@@ -3,6 +3,12 @@
 use super::request::ToolSpec;
 use std::collections::BTreeMap;
 
+/// The namespace of tools in prompts of gpt-oss.
+const NAMESPACE: &str = "functions.";
+
+/// Words of a header that models append to a name without a space.
+const GLUED: [&str; 4] = ["commentary", "analysis", "json", "code"];
+
 /// Maps the tool names of one request in both directions.
 #[derive(Debug)]
 pub struct WireNames {
@@ -42,6 +48,11 @@ impl WireNames {
         self.wire.insert(name.to_owned(), wire);
     }
 
+    /// Returns whether there is no tool.
+    pub fn is_empty(&self) -> bool {
+        self.wire.is_empty()
+    }
+
     /// Returns the wire name of a tool. The history may contain tools that are no longer offered.
     pub fn wire(&self, name: &str) -> String {
         self.wire.get(name).cloned().unwrap_or_else(|| (self.valid)(name))
@@ -50,5 +61,14 @@ impl WireNames {
     /// Returns our name of an offered tool, by its name on the wire or by our own.
     pub fn ours(&self, name: &str) -> Option<String> {
         self.ours.get(name).cloned().or_else(|| self.wire.contains_key(name).then(|| name.to_owned()))
+    }
+
+    /// Returns our name of an offered tool as models of gpt-oss write it: in its namespace, or with a marker or a word of
+    /// the header glued to it. Otherwise the name as written, without these.
+    pub fn recognize(&self, written: &str) -> Result<String, String> {
+        let bare = written.split("<|").next().unwrap_or(written).trim();
+        let bare = bare.strip_prefix(NAMESPACE).unwrap_or(bare);
+        let unglued = || GLUED.iter().find_map(|end| self.ours(bare.strip_suffix(end)?));
+        self.ours(bare).or_else(unglued).ok_or_else(|| bare.to_owned())
     }
 }

@@ -1,23 +1,24 @@
 //! Parses the arguments of a call from a model's output.
 
 use crate::limits::ARGUMENTS_DEPTH;
+use openagents_core::json_text::{self, with_whole_characters};
 use serde_json::{Map, Value};
 
 /// Parses a text that is exactly one object.
 pub(crate) fn strict(text: &str) -> Option<Map<String, Value>> {
-    shallow(serde_json::from_str(text).ok()?)
+    shallow(json_text::from_str(text).ok()?)
 }
 
 /// Parses an object and repairs unambiguous mistakes: missing arguments, a code fence or the word `json` around it, an
 /// object inside a string, trailing text that is not a second object, and missing closing brackets.
 pub(crate) fn parse(text: &str) -> Option<Map<String, Value>> {
-    let text = unwrap(text);
+    let text = &*with_whole_characters(unwrap(text));
     if text.is_empty() {
         return Some(Map::new());
     }
     let object = match serde_json::from_str(text) {
         Ok(Value::Object(object)) => object,
-        Ok(Value::String(inner)) => serde_json::from_str(&inner).ok()?,
+        Ok(Value::String(inner)) => json_text::from_str(&inner).ok()?,
         Ok(_) => return None,
         Err(_) => first_object(text).or_else(|| closed(text))?,
     };
@@ -94,6 +95,7 @@ mod tests {
             (r#"{"path":"."} That should do."#, Some(path.clone())),
             (r#"{"path":".""#, Some(path)),
             (r#"{"a":[{"b":"c"}"#, Some(json!({"a": [{"b": "c"}]}))),
+            (r#"{"path":"cut \ud83d"} ok"#, Some(json!({"path": "cut \u{fffd}"}))),
             // Two objects, or a truncated one: ambiguous.
             (r#"{"path":"."}{"path":".."}"#, None),
             (r#"{"path":"a"#, None),

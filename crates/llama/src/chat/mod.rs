@@ -6,7 +6,6 @@ pub(crate) mod arguments;
 mod conversation;
 mod format;
 mod jinja;
-mod joined;
 #[cfg(test)]
 pub(crate) mod nasty;
 mod shield;
@@ -17,5 +16,4 @@ mod template_tests;
 mod thoughts;
 
 pub use format::{AnswerParser, ChatError, ChatFormat, Ending, Vocabulary};
-pub(crate) use joined::Joined;
 pub use template::{TemplateFormat, chatml};

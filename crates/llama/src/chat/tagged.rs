@@ -6,11 +6,13 @@
 use super::{
     arguments,
     format::{AnswerParser, Ending},
-    joined::Joined,
     thoughts,
 };
 use crate::limits::{CALL_BYTES, UNDECIDED_BYTES};
-use openagents_core::model::{CallRequest, ModelEvent, Reasoning, THOUGHT_TAGS, ToolSpec, tag_begun};
+use openagents_core::{
+    model::{CallRequest, ModelEvent, Reasoning, THOUGHT_TAGS, ToolSpec, tag_begun},
+    text::Utf8Pieces,
+};
 use serde_json::Value;
 
 const CALL: &str = "<tool_call>";
@@ -39,7 +41,7 @@ pub(super) struct TaggedParser {
     ends: [String; 2],
     /// Closing tags of reasoning that was opened in the prompt or not at all.
     closings: Vec<&'static str>,
-    joined: Joined,
+    joined: Utf8Pieces,
     mode: Mode,
     /// Undecided input: a possible tag, reasoning or call.
     held: String,
@@ -69,7 +71,7 @@ impl TaggedParser {
             tools: !tools.is_empty(),
             ends: ends.map(str::to_owned),
             closings: thoughts.closings.clone(),
-            joined: Joined::default(),
+            joined: Utf8Pieces::default(),
             mode: thoughts.begun.map_or(Mode::Begin, Mode::Think),
             held: String::new(),
             undecided: !thoughts.closings.is_empty(),

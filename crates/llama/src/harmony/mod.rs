@@ -7,7 +7,6 @@
 //! `<|channel|>`, and the recipient after `to=`. An answer has reasoning in `analysis`, preambles in `commentary`,
 //! calls with a recipient, and its text in `final`.
 
-mod header;
 mod markers;
 mod names;
 mod parser;

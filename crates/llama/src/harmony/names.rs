@@ -2,12 +2,6 @@
 
 use openagents_core::model::{ToolSpec, WireNames};
 
-/// The namespace of the tools.
-const NAMESPACE: &str = "functions.";
-
-/// Words that models append to a recipient, sometimes without a space.
-const GLUED: [&str; 5] = ["<|constrain|>", "commentary", "analysis", "json", "code"];
-
 #[derive(Debug)]
 pub(super) struct Names(WireNames);
 
@@ -22,14 +16,11 @@ impl Names {
 
     /// Returns our name of a recipient if it is an offered tool, or else the written name without its namespace.
     pub(super) fn ours(&self, recipient: &str) -> String {
-        let bare = recipient.strip_prefix(NAMESPACE).unwrap_or(recipient);
-        self.known(recipient).unwrap_or_else(|| bare.to_owned())
+        self.0.recognize(recipient).unwrap_or_else(|written| written)
     }
 
     pub(super) fn known(&self, recipient: &str) -> Option<String> {
-        let bare = recipient.strip_prefix(NAMESPACE).unwrap_or(recipient);
-        let unglued = || GLUED.iter().find_map(|end| self.0.ours(bare.strip_suffix(end)?));
-        self.0.ours(bare).or_else(unglued)
+        self.0.recognize(recipient).ok()
     }
 }
 

@@ -3,23 +3,25 @@
 //! When in doubt, a message is reasoning, which is not shown; an answer with nothing to show or run is malformed.
 
 use super::{
-    header::{Address, Channel, MessageHeader},
     markers::{CALL, CHANNEL, CONSTRAIN, END, END_OF_TEXT, MESSAGE, RETURN, START, TEXT_TOKENS},
     names::Names,
     unaddressed::{self, Evidence},
 };
 use crate::{
-    chat::{AnswerParser, Ending, Joined, arguments},
+    chat::{AnswerParser, Ending, arguments},
     limits::{BROKEN_CALL_BYTES, CALL_BYTES},
 };
-use openagents_core::model::{CallRequest, ModelEvent, Reasoning, ToolSpec};
+use openagents_core::{
+    model::{CallRequest, HarmonyAddress, HarmonyChannel, HarmonyHeader, ModelEvent, Reasoning, ToolSpec},
+    text::Utf8Pieces,
+};
 use serde_json::Value;
 
 pub(super) struct Parser {
     tools: Vec<ToolSpec>,
     names: Names,
     state: State,
-    joined: Joined,
+    joined: Utf8Pieces,
     /// Streams that already have a message, so that the next one starts a paragraph.
     spoke: [bool; 3],
     called: bool,
@@ -27,7 +29,7 @@ pub(super) struct Parser {
 }
 
 enum State {
-    Header(MessageHeader),
+    Header(HarmonyHeader),
     /// A message that is emitted as it arrives.
     Stream(Stream),
     /// A message that is parsed when it is complete.
@@ -61,23 +63,24 @@ impl Parser {
         Self {
             tools: tools.to_vec(),
             names: Names::of(tools),
-            state: State::Header(MessageHeader::of_answer()),
-            joined: Joined::default(),
+            state: State::Header(HarmonyHeader::of_answer()),
+            joined: Utf8Pieces::default(),
             spoke: [false; 3],
             called: false,
             ended: false,
         }
     }
 
-    fn open(&mut self, address: Address) {
+    fn open(&mut self, address: HarmonyAddress) {
         let hold = |then| State::Hold { text: String::new(), then };
+        use HarmonyChannel::{Analysis, Commentary, Final, Foreign, Missing, Unknown};
         self.state = match (address.channel, address.recipient) {
-            (Channel::Foreign, _) => State::Skip,
+            (Foreign, _) => State::Skip,
             (_, Some(recipient)) => hold(Held::Arguments(recipient)),
-            (Channel::Commentary, None) if address.json => hold(Held::Unaddressed),
-            (Channel::Commentary, None) => hold(Held::Perhaps(Stream::Preamble)),
-            (Channel::Final, None) => hold(Held::Perhaps(Stream::Text)),
-            (Channel::Analysis | Channel::Unknown, None) => State::Stream(Stream::Reasoning),
+            (Commentary, None) if address.json => hold(Held::Unaddressed),
+            (Commentary, None) => hold(Held::Perhaps(Stream::Preamble)),
+            (Final, None) => hold(Held::Perhaps(Stream::Text)),
+            (Analysis | Missing | Unknown, None) => State::Stream(Stream::Reasoning),
         };
     }
 
@@ -128,7 +131,7 @@ impl Parser {
     fn close(&mut self, marker: i32, out: &mut Vec<ModelEvent>) {
         let rest = self.joined.finish();
         self.body(rest, out);
-        match std::mem::replace(&mut self.state, State::Header(MessageHeader::default())) {
+        match std::mem::replace(&mut self.state, State::Header(HarmonyHeader::default())) {
             State::Header(header) => {
                 let said = header.unaddressed();
                 // Text without a channel may be reasoning. Between messages it is ignored.
@@ -192,13 +195,13 @@ impl AnswerParser for Parser {
         match (token, &mut self.state) {
             (START, _) => {
                 self.close(START, out);
-                self.state = State::Header(MessageHeader::started());
+                self.state = State::Header(HarmonyHeader::started());
             }
             (CHANNEL, State::Header(header)) => header.begin_channel(),
             // `<|end|><|start|>assistant` is missing.
             (CHANNEL, _) => {
                 self.close(CHANNEL, out);
-                let mut header = MessageHeader::default();
+                let mut header = HarmonyHeader::default();
                 header.begin_channel();
                 self.state = State::Header(header);
             }

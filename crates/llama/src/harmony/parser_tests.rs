@@ -174,6 +174,75 @@ fn mistakes_of_models_are_repaired() {
     }
 }
 
+/// Headers that other users of gpt-oss reported, each in front of an answer or a call.
+#[test]
+fn headers_that_are_not_quite_right_are_read() {
+    const ANSWERED: &str = "<|start|>assistant<|channel|>final<|message|>Paris.<|return|>";
+    let body = r#"<|message|>{"path":"."}<|call|>"#;
+    let rows = [
+        // Free text, punctuation or a doubled word in place of the channel, without a body.
+        (
+            format!(
+                "<|channel|>I should answer shortly<|end|><|start|>assistant<|channel|>analysis<|message|>short<|end|>{ANSWERED}"
+            ),
+            "[short] Paris. Whole",
+        ),
+        (format!("<|channel|>??<|end|>{ANSWERED}"), "Paris. Whole"),
+        (format!("<|channel|>??<|message|>secret<|end|>{ANSWERED}"), "[secret] Paris. Whole"),
+        (
+            format!(
+                "<|channel|>commentary?commentary?<|end|><|start|>assistant<|channel|>analysis<|message|>x<|end|>{ANSWERED}"
+            ),
+            "[x] Paris. Whole",
+        ),
+        // Two recipients, the first of which is the model itself.
+        (
+            format!(
+                "<|channel|>commentary to=assistant<|channel|>commentary to=functions.fs_list_dir <|constrain|>json{body}"
+            ),
+            CALLED,
+        ),
+        (
+            format!("<|channel|>commentary to=assistant to=functions.fs_list_dir <|constrain|>json{body}"),
+            CALLED,
+        ),
+        // The recipient in the role, after a second `<|start|>`.
+        (
+            format!(
+                "<|start|>assistant to=functions.fs_list_dir<|channel|>commentary <|constrain|>json{body}"
+            ),
+            CALLED,
+        ),
+        (format!("<|channel|>commentary to=functions.fs_list_dirjson{body}"), CALLED),
+        (format!("<|channel|>––commentary to=functions.fs_list_dir <|constrain|>json{body}"), CALLED),
+        ("<|channel|>––final<|message|>Paris.<|return|>".to_owned(), "Paris. Whole"),
+        (
+            "<|channel|>commentary to=functions.web-browsing <|constrain|>json<|message|>{}<|call|>".to_owned(),
+            "web-browsing{} Whole",
+        ),
+        // A bracket is missing: the tool gets what can be read, and refuses it.
+        (
+            r#"<|channel|>commentary to=functions.fs_list_dir<|constrain|>json<|message|>{"path":{"a":{"b":1}}<|call|>"#
+                .to_owned(),
+            r#"fs.list_dir{"path":{"a":{"b":1}}} Whole"#,
+        ),
+        // Only the first of two calls: generation ends with it.
+        (
+            format!(
+                "<|channel|>commentary to=functions.fs_list_dir{body}<|start|>assistant<|channel|>commentary to=functions.grep<|message|>{{\"pattern\":\"x\"}}<|call|>"
+            ),
+            CALLED,
+        ),
+        (
+            "<|channel|>analysis<|message|>The user wants the capital.<|end|><|return|>".to_owned(),
+            "[The user wants the capital.] Malformed",
+        ),
+    ];
+    for (text, expected) in rows {
+        assert_eq!(answer(&text, &tools()), expected, "{text}");
+    }
+}
+
 #[test]
 fn unparseable_answers_are_malformed_and_hidden() {
     let rows = [

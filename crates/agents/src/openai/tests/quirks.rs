@@ -74,11 +74,11 @@ fn rows() -> Vec<Row> {
         ),
         (fixture!("unknown-tool.sse"), "", "", vec![("rm", json!({"path": "/"}))], Ok(ToolCalls)),
         (fixture!("done-missing.sse"), "All of it.", "", vec![], Ok(EndTurn)),
-        (fixture!("finish-and-done-missing.sse"), "All of it", "", vec![], Ok(EndTurn)),
-        (fixture!("finish-missing-call.sse"), "", "", list("."), Ok(ToolCalls)),
+        (fixture!("finish-and-done-missing.sse"), "All of it", "", vec![], Err("broke off")),
+        (fixture!("finish-missing-call.sse"), "", "", vec![], Err("broke off")),
         (fixture!("crlf-comments.sse"), "Hello.", "", vec![], Ok(EndTurn)),
         (fixture!("single-line-breaks.sse"), "Hello.", "", vec![], Ok(EndTurn)),
-        (fixture!("broken-frame.sse"), "Hello.", "", vec![], Ok(EndTurn)),
+        (fixture!("broken-frame.sse"), "Hello.", "", vec![], Err("so there is a gap")),
         (fixture!("not-streamed.json"), "Whole.", "Briefly.", vec![], Ok(EndTurn)),
         (fixture!("not-streamed-call.json"), "", "", list("."), Ok(ToolCalls)),
         (fixture!("empty-answer.sse"), "", "", vec![], Ok(EndTurn)),
@@ -177,7 +177,7 @@ fn told(chunks: Vec<Vec<u8>>) -> Vec<String> {
                 break;
             }
         }
-        Some(answer.finish(false, &mut on_event))
+        Some(answer.finish(frames.is_whole(), &mut on_event))
     });
     events.push(format!("{ended:?}"));
     events

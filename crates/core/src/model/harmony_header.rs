@@ -1,12 +1,15 @@
-//! Parses message headers written by a model: role, channel and recipient.
+//! Headers of messages in Harmony, the format of gpt-oss, as models write them: role, channel and recipient.
+//!
+//! The markers around the parts are tokens for a model of ours, and text behind a server that does not parse them.
 
-use crate::limits::MESSAGE_HEADER_BYTES;
+/// Maximum bytes of a part of a header; the rest of it is dropped.
+const PART_BYTES: usize = 64 << 10;
 
 /// The text between `<|start|>` and `<|message|>`.
-#[derive(Debug, Clone, Default)]
-pub(super) struct MessageHeader {
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HarmonyHeader {
     /// Whether `<|start|>` was present; otherwise the role may be any text between two messages.
-    pub(super) started: bool,
+    pub started: bool,
     role: Vec<u8>,
     /// The text after the last `<|channel|>`.
     channel: Option<Vec<u8>>,
@@ -16,19 +19,27 @@ pub(super) struct MessageHeader {
 
 /// A parsed header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Address {
-    pub(super) channel: Channel,
-    /// As written by the model: `functions.fs_list_dir`.
-    pub(super) recipient: Option<String>,
-    pub(super) json: bool,
+pub struct HarmonyAddress {
+    /// What the message is for.
+    pub channel: HarmonyChannel,
+    /// The tool of a call, as written by the model: `functions.fs_list_dir`.
+    pub recipient: Option<String>,
+    /// The body is declared as JSON or code.
+    pub json: bool,
 }
 
+/// What a message is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Channel {
+pub enum HarmonyChannel {
+    /// Reasoning.
     Analysis,
+    /// Text before a call.
     Commentary,
+    /// The answer.
     Final,
-    /// Missing or unknown: possibly reasoning.
+    /// Not written: possibly reasoning.
+    Missing,
+    /// Any other word: possibly reasoning.
     Unknown,
     /// A message with the role of another party.
     Foreign,
@@ -39,43 +50,47 @@ const FOREIGN: [&str; 5] = ["user", "system", "developer", "tool", "functions."]
 
 const ASSISTANT: &str = "assistant";
 
-impl MessageHeader {
-    /// The header at the end of a prompt.
-    pub(super) fn of_answer() -> Self {
+impl HarmonyHeader {
+    /// Returns the header that ends a prompt, which the model continues.
+    pub fn of_answer() -> Self {
         Self { started: true, role: ASSISTANT.into(), ..Self::default() }
     }
 
-    pub(super) fn started() -> Self {
+    /// Returns the header after `<|start|>`.
+    pub fn started() -> Self {
         Self { started: true, ..Self::default() }
     }
 
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    /// Adds text to the current part.
+    pub fn push(&mut self, bytes: &[u8]) {
         let part = match (&mut self.constrain, &mut self.channel) {
             (Some(constrain), _) => constrain,
             (None, Some(channel)) => channel,
             (None, None) => &mut self.role,
         };
-        if part.len() < MESSAGE_HEADER_BYTES {
+        if part.len() < PART_BYTES {
             part.extend(bytes);
         }
     }
 
-    /// `<|channel|>`: the channel follows; the last one counts.
-    pub(super) fn begin_channel(&mut self) {
+    /// Handles `<|channel|>`: the channel follows; the last one counts.
+    pub fn begin_channel(&mut self) {
         // The rest of an earlier channel still counts.
         if let Some(channel) = self.channel.replace(Vec::new()) {
-            self.role.push(b' ');
-            self.role.extend(recipient_words(&text(&channel)));
+            let mut recipients = Vec::new();
+            cut_recipients(&text(&channel), &mut recipients);
+            recipients.iter().for_each(|recipient| self.role.extend(format!(" to={recipient}").bytes()));
         }
         self.constrain = None;
     }
 
-    /// `<|constrain|>`: the format of the body follows.
-    pub(super) fn begin_constrain(&mut self) {
+    /// Handles `<|constrain|>`: the format of the body follows.
+    pub fn begin_constrain(&mut self) {
         self.constrain.get_or_insert_default();
     }
 
-    pub(super) fn unaddressed(&self) -> String {
+    /// Returns the text of a header that has a role alone: a body without its markers.
+    pub fn unaddressed(&self) -> String {
         if self.channel.is_some() || self.constrain.is_some() {
             return String::new();
         }
@@ -83,7 +98,8 @@ impl MessageHeader {
         role.strip_prefix(ASSISTANT).unwrap_or(&role).trim().to_owned()
     }
 
-    pub(super) fn address(&self) -> Address {
+    /// Parses the parts. The first recipient that is a tool counts.
+    pub fn address(&self) -> HarmonyAddress {
         let role = text(&self.role);
         let channel = self.channel.as_ref().map(|channel| text(channel));
         let constrain = self.constrain.as_ref().map(|constrain| text(constrain));
@@ -91,53 +107,60 @@ impl MessageHeader {
         let own = match role.strip_prefix(ASSISTANT) {
             Some(own) => own,
             None if self.is_foreign(role) => {
-                return Address { channel: Channel::Foreign, recipient: None, json: false };
+                return HarmonyAddress { channel: HarmonyChannel::Foreign, recipient: None, json: false };
             }
             None => role,
         };
-        let (own, in_role) = cut_recipient(own);
-        let (name, in_channel) = channel.as_deref().map_or((own.clone(), None), cut_recipient);
-        let in_constrain = constrain.as_deref().and_then(|constrain| cut_recipient(constrain).1);
-        let recipient = in_role.or(in_channel).or(in_constrain);
-        let recipient = recipient.filter(|name| !["assistant", "user", "all", ""].contains(&name.as_str()));
+        let mut recipients = Vec::new();
+        let own = cut_recipients(own, &mut recipients);
+        let name = channel.as_deref().map_or(own, |channel| cut_recipients(channel, &mut recipients));
+        cut_recipients(constrain.as_deref().unwrap_or_default(), &mut recipients);
+        let recipient =
+            recipients.into_iter().find(|name| !["assistant", "user", "all", ""].contains(&name.as_str()));
         let words: Vec<&str> = name.split_whitespace().collect();
         let json = constrain.is_some() || words.iter().skip(1).any(|word| ["json", "code"].contains(word));
         // A recipient without `to=` is accepted.
         let bare = || words.iter().find(|word| word.starts_with("functions.")).map(|word| (*word).to_owned());
-        Address { channel: channel_of(&name), recipient: recipient.or_else(bare), json }
+        HarmonyAddress { channel: channel_of(&name), recipient: recipient.or_else(bare), json }
     }
 
     fn is_foreign(&self, role: &str) -> bool {
         if self.started {
-            return !role.is_empty() && channel_of(role) == Channel::Unknown && !role.starts_with("to=");
+            return channel_of(role) == HarmonyChannel::Unknown && !role.starts_with("to=");
         }
         let last = role.split_whitespace().next_back().unwrap_or_default();
         FOREIGN.iter().any(|foreign| last.starts_with(foreign)) || role.contains("functions.")
     }
 }
 
-/// Finds the channel by its prefix; whatever follows is ignored.
-fn channel_of(name: &str) -> Channel {
-    let name = name.trim_start().to_ascii_lowercase();
-    let known =
-        [("analysis", Channel::Analysis), ("comment", Channel::Commentary), ("final", Channel::Final)];
-    known
-        .into_iter()
-        .find(|(begin, _)| name.starts_with(begin))
-        .map_or(Channel::Unknown, |(_, channel)| channel)
+/// Finds the channel by the beginning of its first word; punctuation before it and whatever follows is ignored.
+fn channel_of(name: &str) -> HarmonyChannel {
+    let word = name.trim_start_matches(|letter: char| !letter.is_alphanumeric()).to_ascii_lowercase();
+    let known = [
+        ("analysis", HarmonyChannel::Analysis),
+        ("comment", HarmonyChannel::Commentary),
+        ("final", HarmonyChannel::Final),
+    ];
+    match known.into_iter().find(|(begin, _)| word.starts_with(begin)) {
+        Some((_, channel)) => channel,
+        None if name.trim().is_empty() => HarmonyChannel::Missing,
+        None => HarmonyChannel::Unknown,
+    }
 }
 
-/// Removes `to=NAME` from a part of a header, even if it is glued to its neighbours.
-fn cut_recipient(part: &str) -> (String, Option<String>) {
-    let Some((before, after)) = part.split_once("to=") else { return (part.to_owned(), None) };
-    let after = after.trim_start();
-    let end = after.find(|letter: char| letter.is_whitespace() || letter == '<').unwrap_or(after.len());
-    let (recipient, rest) = after.split_at(end);
-    (format!("{before} {rest}"), Some(recipient.to_owned()))
-}
-
-fn recipient_words(part: &str) -> Vec<u8> {
-    cut_recipient(part).1.map(|recipient| format!("to={recipient}").into_bytes()).unwrap_or_default()
+/// Removes each `to=NAME` from a part of a header, even if it is glued to its neighbours.
+fn cut_recipients(part: &str, recipients: &mut Vec<String>) -> String {
+    let (mut kept, mut rest) = (String::new(), part);
+    while let Some((before, after)) = rest.split_once("to=") {
+        let after = after.trim_start();
+        let end = after.find(|letter: char| letter.is_whitespace() || letter == '<').unwrap_or(after.len());
+        let (recipient, following) = after.split_at(end);
+        recipients.push(recipient.to_owned());
+        kept.push_str(before);
+        kept.push(' ');
+        rest = following;
+    }
+    kept + rest
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -150,9 +173,9 @@ mod tests {
 
     /// Parses a header written as text; `|c|` is `<|channel|>`, `|j|` is `<|constrain|>`, a leading `|s|` is
     /// `<|start|>`.
-    fn read(text: &str) -> (Channel, Option<String>, bool) {
+    fn read(text: &str) -> (HarmonyChannel, Option<String>, bool) {
         let mut header =
-            if text.starts_with("|s|") { MessageHeader::started() } else { MessageHeader::default() };
+            if text.starts_with("|s|") { HarmonyHeader::started() } else { HarmonyHeader::default() };
         let mut rest = text.trim_start_matches("|s|");
         while !rest.is_empty() {
             if let Some(after) = rest.strip_prefix("|c|") {
@@ -162,7 +185,7 @@ mod tests {
                 header.begin_constrain();
                 rest = after;
             } else {
-                let (letter, after) = rest.split_at(1);
+                let (letter, after) = rest.split_at(rest.chars().next().unwrap().len_utf8());
                 header.push(letter.as_bytes());
                 rest = after;
             }
@@ -173,7 +196,7 @@ mod tests {
 
     #[test]
     fn headers_of_models_are_parsed() {
-        use Channel::{Analysis, Commentary, Final, Foreign, Unknown};
+        use HarmonyChannel::{Analysis, Commentary, Final, Foreign, Missing, Unknown};
         let x = || Some("functions.x".to_owned());
         let rows = [
             ("|s|assistant|c|final", Final, None, false),
@@ -200,8 +223,19 @@ mod tests {
             ("|s|assistant|c|analysis|c|final", Final, None, false),
             ("|s|assistant|c|commentary to=functions.x|c|commentary", Commentary, x(), false),
             ("|s|assistant to=user|c|final", Final, None, false),
-            ("|s|assistant", Unknown, None, false),
+            ("|s|assistant", Missing, None, false),
             ("|s|assistant|c|justify", Unknown, None, false),
+            ("|s|assistant|c|??", Unknown, None, false),
+            ("|s|assistant|c|––final", Final, None, false),
+            ("|s|assistant|c|––commentary to=functions.x |j|json", Commentary, x(), true),
+            (
+                "|s|assistant|c|commentary to=assistant|c|commentary to=functions.x |j|json",
+                Commentary,
+                x(),
+                true,
+            ),
+            ("|s|assistant|c|commentary to=assistant to=functions.x", Commentary, x(), false),
+            ("|s|assistant to=user|c|commentary to=functions.x", Commentary, x(), false),
             ("|s|user", Foreign, None, false),
             ("|s|functions.x to=assistant|c|commentary", Foreign, None, false),
             ("|s|system|c|final", Foreign, None, false),
