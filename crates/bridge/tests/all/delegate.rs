@@ -487,6 +487,33 @@ async fn a_failed_summary_does_not_lose_the_answer() {
 }
 
 #[tokio::test]
+async fn a_report_of_a_cut_answer_says_so() {
+    for (summarize, expected) in [
+        (false, "The answer was cut off: Codex reached its limit of tokens.\n\nHalf an ans"),
+        (true, "The answer was cut off: Codex reached its limit of tokens.\n\nIts summary: Half is done."),
+    ] {
+        let agent = ScriptedAgent::new(CODEX, |request, host, _| {
+            if request.text.starts_with("Summarize") {
+                agents::say(host, "Half is done.");
+            } else {
+                agents::say(host, "Half an ans");
+                agents::end(host, "The answer was cut off: Codex reached its limit of tokens.");
+            }
+            RunState::Complete
+        });
+        let cuts = agent.clone();
+        let (house, _) = agents::house(vec![agent]).await;
+        let mut client = ours_client(&house, "Window").await;
+        let session = new_session(&mut client, &house).await;
+        cuts.cut_off.store(true, Ordering::SeqCst);
+        let arguments = json!({"provider": "codex", "user_prompt": "x", "summarize": summarize});
+        let call = delegate(&mut client, &session, arguments).await;
+        let (end, _) = ended(&mut client, &call).await;
+        assert_eq!(end["rawOutput"]["notes"], expected);
+    }
+}
+
+#[tokio::test]
 async fn a_failure_has_one_sign() {
     let agent = ScriptedAgent::new(CODEX, |_, host, _| {
         agents::end(host, "❌ No disk.");

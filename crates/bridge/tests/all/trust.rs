@@ -328,6 +328,7 @@ async fn a_delegate_asks_in_the_session_above() {
         availability: std::sync::Mutex::new(openagents_core::model::Availability::Ready),
         turn: Box::new(|_, _, _| unreachable!("our loop runs its model")),
         model: Some(model),
+        cut_off: Default::default(),
         requests: Default::default(),
         closed: Default::default(),
     });

@@ -62,7 +62,7 @@ mod tests {
         let prompt =
             "Fix the flaky login test, which fails on Mondays because of the time zone of the runner";
         let begins = "Fix the flaky login test, which fails on Mondays because…";
-        let rows: [(Answer, &str); 4] = [
+        let rows: [(Answer, &str); 5] = [
             (
                 |request, _, say| {
                     assert_eq!(request.options.temperature, 0.1);
@@ -73,6 +73,13 @@ mod tests {
                 "Flaky Login Test",
             ),
             (|_, _, _| Err(ModelError::Malformed), begins),
+            (
+                |_, _, say| {
+                    say(speak("Flaky Login Te"));
+                    Ok(StopReason::MaxTokens)
+                },
+                begins,
+            ),
             (
                 |_, _, say| {
                     say(speak("I would call this conversation something with tests and Mondays."));

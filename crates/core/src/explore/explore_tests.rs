@@ -321,9 +321,41 @@ impl LanguageModel for Thinker {
     ) -> Result<StopReason, ModelError> {
         let said = (self.said)(request, cancel)?;
         on_event(ModelEvent::Reasoning(Reasoning::new("grep \"secret\"\n")));
-        said.split_inclusive(' ').for_each(|word| on_event(ModelEvent::Text(word.to_owned())));
-        Ok(StopReason::EndTurn)
+        let whole = said.strip_suffix(CUT);
+        let words = whole.unwrap_or(said).split_inclusive(' ');
+        words.for_each(|word| on_event(ModelEvent::Text(word.to_owned())));
+        Ok(if whole.is_some() { StopReason::MaxTokens } else { StopReason::EndTurn })
     }
+}
+
+/// Stands for the limit of tokens at the end of what the model says.
+const CUT: &str = "[limit]";
+
+#[test]
+fn an_answer_that_is_cut_off_is_neither_plan_nor_intent_nor_answer() {
+    let said: Said = |request, _| {
+        Ok(match wants_plan(request) {
+            true => r#"[{"op":"grep","pattern":"tide"},{"op":"readSpan","path":"READ[limit]"#,
+            false => "Tide predicts the tide for sail[limit]",
+        })
+    };
+    let (outcome, updates) =
+        thinking(PlannerChoice::Auto, Thinker { loaded: true, unavailable: false, said });
+    assert_eq!(outcome.state, RunState::Complete, "{}", outcome.message);
+    assert!(steps(&updates).contains(&"List directory .".to_owned()), "{:?}", steps(&updates));
+    assert_eq!(outcome.summary.source, IntentSource::Readme);
+    let (outcome, _) = thinking(PlannerChoice::Model, Thinker { loaded: true, unavailable: false, said });
+    assert_eq!(outcome.message, "❌ no plan: the answer was cut off at its limit of 1024 tokens");
+
+    let bench = Bench::with(&[("src/redirect.rs", "/// Redirects.\npub fn follow() {}\n")]);
+    let said: Said =
+        |_, _| Ok("Redirects are followed by `follow` in src/redirect.rs:2 unless the li[limit]");
+    let model = Arc::new(Thinker { loaded: true, unavailable: false, said });
+    let explorer = Explorer { models: vec![model], ..Explorer::heuristic(Arc::new(History::empty())) };
+    let request =
+        ExploreRequest { goals: vec!["Where are redirects followed?".to_owned()], ..request(bench.root()) };
+    let outcome = explorer.explore(&request, &CancellationToken::new(), &|_| ());
+    assert!(!outcome.message.contains("unless the li"), "{}", outcome.message);
 }
 
 /// M16: a follow-up without findings was offered.

@@ -1,7 +1,7 @@
 //! A single request with a text as result, for stages that need no stream.
 
 use super::{
-    event::ModelEvent,
+    event::{ModelEvent, StopReason},
     language_model::{LanguageModel, ModelError},
     request::{Message, ModelOptions, ModelRequest, ReasoningEffort},
 };
@@ -10,13 +10,13 @@ use crate::CancellationToken;
 /// Token limit, including reasoning.
 const TOKENS: u32 = 1024;
 
-/// Maximum length of the text in bytes; later output is discarded.
+/// Maximum length of the text in bytes.
 const BYTES: usize = 16 << 10;
 
 /// Low, so that two runs on the same folder rarely differ.
 const TEMPERATURE: f32 = 0.2;
 
-/// Sends a request without tools and returns the text. Blocks.
+/// Sends a request without tools and returns the text. A text that is cut off by a limit is an error. Blocks.
 pub(crate) fn complete(
     model: &dyn LanguageModel,
     instructions: &str,
@@ -51,9 +51,13 @@ pub(crate) fn complete_within(
         }
     });
     match answered {
-        Err(ModelError::Cancelled) if text.len() > BYTES && !cancel.is_cancelled() => {}
-        other => drop(other?),
+        Ok(StopReason::EndTurn | StopReason::ToolCalls) => Ok(text),
+        Ok(StopReason::MaxTokens) => {
+            Err(ModelError::Failed(format!("the answer was cut off at its limit of {tokens} tokens")))
+        }
+        Err(ModelError::Cancelled) if text.len() > BYTES && !cancel.is_cancelled() => {
+            Err(ModelError::Failed(format!("the answer was cut off at {BYTES} bytes")))
+        }
+        Err(error) => Err(error),
     }
-    text.truncate(text.floor_char_boundary(BYTES));
-    Ok(text)
 }

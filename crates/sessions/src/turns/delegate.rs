@@ -218,6 +218,7 @@ impl Delegated<'_> {
         let hard = soft.map(|budget| budget.saturating_mul(2));
         let since = self.child.head().seq;
         let ended = self.turn(&self.order.text, self.order.description.as_deref(), Budget { soft, hard });
+        let is_cut = matches!(&ended, Ended::By(TurnEnd { cut_off: true, .. }));
         let state = match ended {
             Ended::Refused(fault) => return (RunState::Failed, fault.to_string()),
             Ended::Cancelled => return (RunState::Cancelled, "cancelled".to_owned()),
@@ -228,12 +229,17 @@ impl Delegated<'_> {
             Ended::By(TurnEnd { failure: Some(failure), .. }) => return (RunState::Failed, failure),
             Ended::By(end) => end.state,
         };
-        let said = if self.order.summarize && state != RunState::Failed {
-            // Without a summary, use the answer to the task itself.
-            let answer = if state == RunState::Complete { self.last_answer(since) } else { None };
-            self.summary().or(answer)
-        } else {
-            self.last_answer(since)
+        let [last, before] = self.last_messages(since);
+        let asks = self.order.summarize && state != RunState::Failed;
+        let summary = if asks { self.summary() } else { None };
+        // The last message of an answer that was cut off says so.
+        let said = match (summary, last) {
+            (Some(summary), Some(note)) if is_cut => Some(format!("{note}\n\nIts summary: {summary}")),
+            (Some(summary), _) => Some(summary),
+            (None, _) if asks && state != RunState::Complete => None,
+            (None, Some(note)) if is_cut => Some(format!("{note}\n\n{}", before.unwrap_or_default())),
+            // Without a summary, the answer to the task itself.
+            (None, last) => last,
         };
         let out_of_time = state == RunState::Cancelled;
         let notes = match (out_of_time, said) {
@@ -252,7 +258,10 @@ impl Delegated<'_> {
         let since = self.child.head().seq;
         let budget = Budget { soft: None, hard: Some(SUMMARY) };
         match self.turn(SUMMARIZE, None, budget) {
-            Ended::By(TurnEnd { state: RunState::Complete, .. }) => self.last_answer(since),
+            Ended::By(TurnEnd { state: RunState::Complete, cut_off: false, .. }) => {
+                let [last, _] = self.last_messages(since);
+                last
+            }
             _ => None,
         }
     }
@@ -314,16 +323,16 @@ impl Delegated<'_> {
         run_blocking(move || session.append(vec![update])).await;
     }
 
-    /// Returns the text of the last message in the delegate's log after update `since`.
-    fn last_answer(&self, since: u64) -> Option<String> {
+    /// Returns the texts of the last message in the delegate's log after update `since`, and of the one before it.
+    fn last_messages(&self, since: u64) -> [Option<String>; 2] {
         let store = self.delegator.turns.store();
-        let (mut last, mut id, mut since) = (String::new(), None, since);
+        let (mut last, mut before, mut id, mut since) = (String::new(), String::new(), None, since);
         loop {
             let page = match store.updates_after(self.child.id(), since, 256) {
                 Ok(page) => page,
                 Err(error) => {
                     tracing::warn!(%error, "could not read a delegate's answer");
-                    return None;
+                    return [None, None];
                 }
             };
             let Some(end) = page.last() else { break };
@@ -334,12 +343,12 @@ impl Delegated<'_> {
                     continue;
                 }
                 if message.message_id.is_none() || message.message_id != id {
-                    last.clear();
+                    before = std::mem::take(&mut last);
                     id.clone_from(&message.message_id);
                 }
                 last.push_str(&message.text);
             }
         }
-        Some(last.trim().to_owned()).filter(|last| !last.is_empty())
+        [last, before].map(|text| Some(text.trim().to_owned()).filter(|text| !text.is_empty()))
     }
 }

@@ -32,6 +32,8 @@ pub struct ScriptedAgent {
     pub turn: Box<Turn>,
     /// Set for an agent that runs in our agent loop.
     pub model: Option<Arc<dyn LanguageModel>>,
+    /// The next turn reaches a limit.
+    pub cut_off: AtomicBool,
     pub requests: Mutex<Vec<AgentRequest>>,
     pub closed: Mutex<Vec<String>>,
 }
@@ -53,6 +55,7 @@ impl ScriptedAgent {
             availability: Mutex::new(Availability::Ready),
             turn: Box::new(turn),
             model: None,
+            cut_off: AtomicBool::new(false),
             requests: Mutex::default(),
             closed: Mutex::default(),
         })
@@ -132,7 +135,8 @@ impl AgentProvider for ScriptedAgent {
     ) -> PromptOutcome {
         self.requests.lock().unwrap().push(request.clone());
         let state = (self.turn)(request, &host, cancel);
-        PromptOutcome { state, text: String::new(), usage: None, cut_off: false }
+        let cut_off = self.cut_off.swap(false, Ordering::SeqCst);
+        PromptOutcome { state, text: String::new(), usage: None, cut_off }
     }
     fn close(&self, session_id: &str) {
         self.closed.lock().unwrap().push(session_id.to_owned());
