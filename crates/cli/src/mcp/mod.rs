@@ -3,13 +3,14 @@
 //! Read-only, and a hosted agent in the sense of `openagents_core::reading`, whichever program the client is. Standard output carries only the protocol; logs go to standard error.
 
 mod answer;
+mod lines;
 mod server;
 mod tools;
 
 use crate::{args, output, runtime, signals::Interrupts, surroundings};
 use anyhow::Context;
 use openagents_core::workspace::Workspace;
-use rmcp::{ServiceExt, service::ServerInitializeError, transport::stdio};
+use rmcp::{ServiceExt, service::ServerInitializeError};
 use server::Server;
 use std::{process::ExitCode, sync::Arc};
 
@@ -29,12 +30,15 @@ pub(crate) fn run(arguments: &args::Mcp) -> anyhow::Result<ExitCode> {
 /// Serves until the client closes standard input, or a signal.
 async fn serve(server: Server) -> anyhow::Result<()> {
     let mut signals = Interrupts::listen()?;
+    let library = lines::connect(tokio::io::stdin(), tokio::io::stdout());
     let session = async {
-        match server.serve(stdio()).await {
+        let ended = match server.serve((library.input, library.output)).await {
             Ok(service) => service.waiting().await.map(|_| ()).context("the server has stopped"),
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
             Err(error) => Err(error).context("the client sent no valid `initialize` request"),
-        }
+        };
+        library.writer.await.context("the server has stopped")??;
+        ended
     };
     tokio::select! {
         ended = session => ended,
