@@ -130,3 +130,33 @@ fn what_was_typed_wrong_says_what_would_be_right() -> Result<()> {
     }
     Ok(())
 }
+
+/// Started as from the dock: without a terminal, with the system's PATH alone.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_login_shell_that_does_not_answer_is_named_and_stopped() -> Result<()> {
+    let desk = desk()?;
+    let (shell, children) = (desk.folder("slow-shell"), desk.folder("children"));
+    let script = format!("#!/bin/sh\nsleep 600 & echo $! >> {}\nwait\n", children.display());
+    std::fs::write(&shell, script)?;
+    let mode = Command::new("chmod").arg("755").arg(&shell).status()?;
+    ensure!(mode.success(), "chmod");
+    let openagents = program("openagents")?;
+    let mut command = Command::new("setsid");
+    command.arg("--wait").arg(openagents).arg("doctor");
+    desk.surround(&mut command);
+    command.env("SHELL", &shell).env("PATH", "/usr/bin:/bin").env_remove("OPENAGENTS_AGENT_PATH");
+    let table = printed(&command.output()?)?;
+    let problem =
+        format!("! The login shell {} did not answer within 5 s. Its start-up files wait", shell.display());
+    assert!(table.contains(&problem), "{table}");
+    assert!(table.contains("start OpenAgents from a terminal"), "{table}");
+    let children = std::fs::read_to_string(children)?;
+    // Asked once, whoever waits for the answer.
+    assert_eq!(children.lines().count(), 1);
+    let there = std::path::Path::new("/proc").join(children.trim());
+    // A killed process may still have to be reaped by its new parent.
+    let state = std::fs::read_to_string(there.join("stat")).unwrap_or_default();
+    assert!(state.is_empty() || state.contains(") Z "), "{state}");
+    Ok(())
+}

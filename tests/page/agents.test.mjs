@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { AgentsStage } from './agents-stage.mjs';
-import { launch } from './browser.mjs';
+import { launch, Tab } from './browser.mjs';
+import { Played } from './played.mjs';
 
 let stage, browser;
 before(async () => {
@@ -176,5 +177,22 @@ test('work is not sent to an agent before one is chosen', async () => {
   await tab.shoot('work-card-always');
   await folders.getByRole('button', { name: 'Remove' }).click();
   await folders.waitFor({ state: 'detached' });
+  await tab.close();
+});
+
+test('a login shell that does not answer is named in the settings, with what to do', async () => {
+  const tab = await Tab.open(browser);
+  const { page } = tab;
+  const played = await Played.on(page);
+  const list = played.answers['_openagents/agents/list'];
+  const shell = { problem: 'The login shell /bin/zsh did not answer within 5 s.', remedy: 'Run `zsh -i -c true` to see why.' };
+  played.answers['_openagents/agents/list'] = () => ({ ...list(), shell });
+  await page.goto(stage.server.address);
+  await tab.live();
+  await stage.settings(tab);
+  const agents = page.getByRole('region', { name: 'Agents on this computer' });
+  await agents.getByText('The login shell /bin/zsh did not answer within 5 s.', { exact: false }).waitFor();
+  await agents.locator('code', { hasText: 'zsh -i -c true' }).waitFor();
+  await tab.shootAll('agents-shell');
   await tab.close();
 });

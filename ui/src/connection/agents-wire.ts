@@ -103,6 +103,8 @@ export interface AgentsSnapshot {
   settings: AgentSettings;
   /** The PATH of the login shell, where agents are looked up. */
   path: string;
+  /** Why the login shell's PATH is unknown, in one sentence each. */
+  shell?: { problem: string; remedy: string } | null;
   checking: boolean;
   checkedAt: number | null;
 }

@@ -4,7 +4,7 @@ use super::{state::Inner, table::Depth};
 use crate::{
     doctor::{Doctor, Subject},
     limits::CHECKS_AT_ONCE,
-    shell::Environment,
+    shell::{Environment, Found},
 };
 use parking_lot::Mutex;
 use std::{sync::Arc, thread};
@@ -88,7 +88,14 @@ impl Inner {
             table.environment.clone().filter(|_| !afresh)
         };
         known.unwrap_or_else(|| {
-            let environment = Arc::new((self.environment)(&self.closing));
+            let Found { environment, problem } = (self.environment)(&self.closing);
+            {
+                let mut table = self.table.lock();
+                table.shell = problem;
+                // A check that was requested while the shell was asked uses this answer: a slow shell takes seconds.
+                table.look_afresh = false;
+            }
+            let environment = Arc::new(environment);
             self.look_at_once(&environment);
             environment
         })

@@ -15,7 +15,7 @@ mod tests;
 pub use state::AgentsConfig;
 
 use crate::openai::{Endpoint, OpenAi};
-use crate::shell::{self, Environment};
+use crate::shell::{self, Found};
 use listed::Listed;
 use openagents_core::{
     CancellationToken,
@@ -44,7 +44,7 @@ impl LocalAgents {
         Arc::new(agents)
     }
 
-    fn new(config: AgentsConfig, environment: fn(&CancellationToken) -> Environment) -> Self {
+    fn new(config: AgentsConfig, environment: fn(&CancellationToken) -> Found) -> Self {
         let inner = Inner {
             config,
             environment,

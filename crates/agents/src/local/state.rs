@@ -1,7 +1,7 @@
 //! The state that all clones of [`LocalAgents`](super::LocalAgents) share.
 
 use super::table::Table;
-use crate::{limits::SHUTDOWN, shell::Environment};
+use crate::{limits::SHUTDOWN, shell::Found};
 use openagents_core::{CancellationToken, history::History, model::SettingsStore};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct AgentsConfig {
 
 pub(super) struct Inner {
     pub(super) config: AgentsConfig,
-    pub(super) environment: fn(&CancellationToken) -> Environment,
+    pub(super) environment: fn(&CancellationToken) -> Found,
     pub(super) table: Mutex<Table>,
     /// Notified when the table has changed.
     pub(super) changed: Condvar,

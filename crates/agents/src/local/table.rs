@@ -8,7 +8,7 @@ use crate::{
     shell::Environment,
 };
 use openagents_core::{
-    agent::{AgentProvider, AgentSettings, AgentsSnapshot},
+    agent::{AgentProvider, AgentSettings, AgentsSnapshot, ShellProblem},
     model::Availability,
 };
 use parking_lot::Mutex;
@@ -29,6 +29,8 @@ pub(super) struct Table {
     pub(super) settings: AgentSettings,
     /// The environment to look for agents in; absent until the shell has answered.
     pub(super) environment: Option<Arc<Environment>>,
+    /// Why it lacks the variables of the login shell.
+    pub(super) shell: Option<ShellProblem>,
     pub(super) wanted: BTreeMap<String, Depth>,
     /// Replaced or removed providers that may still run turns.
     replaced: Vec<Arc<dyn AgentProvider>>,
@@ -132,6 +134,7 @@ impl Table {
             agents: self.entries.iter().map(card).collect(),
             settings: AgentSettings { custom, ..self.settings.clone() },
             path: path.unwrap_or_default().into_owned(),
+            shell: self.shell.clone(),
             checking: self.checking,
             checked_at: self.checked_at,
         }

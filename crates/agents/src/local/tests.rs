@@ -1,5 +1,8 @@
 use super::*;
-use crate::testing::{Settings, program};
+use crate::{
+    shell::Environment,
+    testing::{Settings, program},
+};
 use openagents_core::{
     agent::{AgentSettingsChange, AgentsSnapshot, CustomAgent},
     history::{History, HistoryRoots, MemoryIndex},
@@ -17,7 +20,7 @@ read request; echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agent
 fn agents_with(settings: Arc<Settings>) -> LocalAgents {
     let history = Arc::new(History::new(HistoryRoots::default(), Arc::new(MemoryIndex::default())));
     LocalAgents::new(AgentsConfig { settings, history }, |_| {
-        Environment::default().with_path("/usr/bin:/bin")
+        Found::from(Environment::default().with_path("/usr/bin:/bin"))
     })
 }
 

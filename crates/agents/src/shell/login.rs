@@ -2,32 +2,96 @@
 
 use super::{environment::Environment, printed};
 use crate::{capture::capture, limits::ASK_SHELL};
-use openagents_core::CancellationToken;
-use std::path::PathBuf;
+use openagents_core::{CancellationToken, agent::ShellProblem, text::sentence};
+use std::{
+    os::unix::process::CommandExt as _,
+    path::{Path, PathBuf},
+    process::Command,
+};
 use uuid::Uuid;
 
-/// Returns the variables exported by the login shell, or the reason they are unknown.
-pub(super) fn ask(own: &Environment, cancel: &CancellationToken) -> Result<Environment, String> {
+/// Why the environment of the login shell is unknown.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ShellTrouble {
+    #[error("SHELL is not set, so the PATH of the login shell is unknown")]
+    NotSet,
+    #[error("SHELL is {0}, which is not an absolute path")]
+    Relative(PathBuf),
+    #[error("the login shell {0} does not start: {1}")]
+    NoStart(PathBuf, std::io::Error),
+    #[error("the login shell {0} did not answer within {time} s", time = ASK_SHELL.time.as_secs())]
+    Silent(PathBuf),
+    #[error("the login shell {0} did not print its environment")]
+    NoAnswer(PathBuf),
+}
+
+impl ShellTrouble {
+    /// Returns two sentences: the problem and its remedy.
+    pub(super) fn problem(&self) -> ShellProblem {
+        let other = "start OpenAgents from a terminal, which passes its own PATH on";
+        let remedy = match self {
+            Self::NotSet | Self::Relative(_) => format!("set SHELL to your shell, or {other}"),
+            Self::NoStart(..) => format!("choose an installed shell with `chsh`, or {other}"),
+            Self::Silent(shell) => format!(
+                "its start-up files wait for input or run a program that does not end: make them skip that without a \
+                 terminal (`{}` shows it), or {other}",
+                shown(shell)
+            ),
+            Self::NoAnswer(shell) => {
+                format!("run `{}` to see what its start-up files do, or {other}", shown(shell))
+            }
+        };
+        ShellProblem { problem: sentence(&self.to_string()), remedy: sentence(&remedy) }
+    }
+}
+
+/// Returns a command for a person who looks for the mistake.
+fn shown(shell: &Path) -> String {
+    format!("{} -i -c true </dev/null", shell.display())
+}
+
+/// Returns the variables exported by the login shell.
+pub(super) fn ask(own: &Environment, cancel: &CancellationToken) -> Result<Environment, ShellTrouble> {
     let shell = own.get("SHELL").filter(|shell| !shell.is_empty());
-    let shell = PathBuf::from(shell.ok_or("SHELL is not set")?);
+    let shell = PathBuf::from(shell.ok_or(ShellTrouble::NotSet)?);
     if !shell.is_absolute() {
-        return Err(format!("SHELL is {}, which is not an absolute path", shell.display()));
+        return Err(ShellTrouble::Relative(shell));
     }
     let marker = Uuid::new_v4().simple().to_string();
-    // Start-up files print greetings. The older `env` of macOS lacks `-0`.
-    let script = format!("echo; echo {marker}; /usr/bin/env -0 || /usr/bin/env; echo; echo {marker}");
-    let mut command = own.command(&shell);
-    command.args(["-l", "-i", "-c", &script]).current_dir("/").env("TERM", "dumb");
-    let name = shell.display();
-    let captured = capture(&mut command, ASK_SHELL, cancel)
-        .map_err(|error| format!("{name} does not start: {error}"))?;
+    let mut command = command(own.command(&shell), &shell, &marker);
+    command.current_dir("/").env("TERM", "dumb");
+    let captured = match capture(&mut command, ASK_SHELL, cancel) {
+        Ok(captured) => captured,
+        Err(error) => return Err(ShellTrouble::NoStart(shell, error)),
+    };
     match printed::variables(&captured.stdout, &marker) {
         Some(variables) => Ok(variables.into_iter().collect()),
-        None if captured.status.is_none() => {
-            Err(format!("{name} did not end within {} s", ASK_SHELL.time.as_secs()))
-        }
-        None => Err(format!("{name} -l -i -c does not print its environment")),
+        None if captured.status.is_none() => Err(ShellTrouble::Silent(shell)),
+        None => Err(ShellTrouble::NoAnswer(shell)),
     }
+}
+
+/// Adds the arguments to run one command after the start-up files of a login shell and of an interactive one.
+///
+/// The command is a program, an option and a text in single quotes, which means the same to all shells: POSIX shells, csh,
+/// fish, elvish, xonsh, Nushell and PowerShell. Start-up files print greetings, so `sh` prints `marker` around the
+/// variables. The older `env` of macOS lacks `-0`.
+fn command(mut command: Command, shell: &Path, marker: &str) -> Command {
+    let print =
+        format!("/bin/sh -c 'echo; echo {marker}; /usr/bin/env -0 || /usr/bin/env; echo; echo {marker}'");
+    let name = shell.file_name().unwrap_or_default().to_string_lossy();
+    match &*name {
+        // Takes `-l` alone; a name that begins with a dash means the same.
+        "csh" | "tcsh" | "bsd-csh" => command.arg0(format!("-{name}")).args(["-i", "-c", &print]),
+        // Reads its start-up file only for a prompt, and knows neither option
+        // (<https://elv.sh/ref/command.html>).
+        "elvish" => {
+            let read = "use runtime; try { eval (slurp < $runtime:rc-path) } catch e { }";
+            command.args(["-c", &format!("{read}; {print}")])
+        }
+        _ => command.args(["-l", "-i", "-c", &print]),
+    };
+    command
 }
 
 #[cfg(test)]
@@ -54,25 +118,76 @@ mod tests {
         assert_eq!(asked.get("NOTE"), Some(OsStr::new("two\nlines")));
     }
 
+    /// What a start-up file of each shell contains to extend the PATH, with text before and after.
+    const START_UP_FILES: [(&str, &str, &str); 11] = [
+        ("/bin/bash", ".bash_profile", "printf 'Hi'; export PATH=/opt/tools/bin:$PATH; echo bye"),
+        ("/bin/dash", ".profile", "printf 'Hi'; export PATH=/opt/tools/bin:$PATH"),
+        ("/bin/zsh", ".zshrc", "printf 'Hi'; export PATH=/opt/tools/bin:$PATH"),
+        ("/bin/ksh", ".profile", "printf 'Hi'; export PATH=/opt/tools/bin:$PATH"),
+        ("/bin/tcsh", ".login", "echo Hi\nset path = (/opt/tools/bin $path)"),
+        ("/bin/tcsh", ".tcshrc", "echo Hi\nset path = (/opt/tools/bin $path)"),
+        ("/bin/fish", ".config/fish/config.fish", "printf 'Hi'; set -gx PATH /opt/tools/bin $PATH; echo bye"),
+        ("/usr/bin/elvish", ".config/elvish/rc.elv", "print Hi; set paths = [/opt/tools/bin $@paths]"),
+        ("nu", ".config/nushell/env.nu", "print Hi; $env.PATH = ($env.PATH | prepend /opt/tools/bin)"),
+        ("xonsh", ".xonshrc", "print('Hi', end='')\n$PATH.insert(0, '/opt/tools/bin')"),
+        ("pwsh", ".config/powershell/profile.ps1", "'Hi'; $env:PATH = '/opt/tools/bin:' + $env:PATH"),
+    ];
+
+    /// Shells that are not installed are skipped: bash is there everywhere.
+    #[test]
+    fn every_shell_gives_the_path_of_its_start_up_files() {
+        let own = Environment::of_this_process();
+        let mut asked = 0;
+        for (shell, file, text) in START_UP_FILES {
+            let Some(program) = own.find(shell) else { continue };
+            let home = tempfile::tempdir().unwrap();
+            let file = home.path().join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+            let found = ask(&with_shell(program.to_str().unwrap(), home.path()), &CancellationToken::new());
+            let path = found.unwrap_or_else(|why| panic!("{shell}: {why}")).path().to_owned();
+            assert!(path.to_string_lossy().starts_with("/opt/tools/bin:"), "{shell}: {path:?}");
+            asked += 1;
+        }
+        assert!(asked > 0);
+    }
+
+    #[test]
+    fn shells_that_take_other_options_get_them() {
+        let arguments = |shell: &str| {
+            let command = command(Command::new(shell), Path::new(shell), "M");
+            command.get_args().map(|argument| argument.to_string_lossy().into_owned()).collect::<Vec<_>>()
+        };
+        let print = "/bin/sh -c 'echo; echo M; /usr/bin/env -0 || /usr/bin/env; echo; echo M'";
+        for shell in ["/bin/zsh", "/opt/homebrew/bin/nu", "/usr/local/bin/pwsh", "/usr/bin/fish"] {
+            assert_eq!(arguments(shell), ["-l", "-i", "-c", print]);
+        }
+        assert_eq!(arguments("/bin/tcsh"), ["-i", "-c", print]);
+        assert!(arguments("/usr/bin/elvish")[1].ends_with(&format!("; {print}")));
+    }
+
     #[test]
     fn a_shell_that_does_not_answer_says_why() {
         let home = tempfile::tempdir().unwrap();
         let script =
             |name: &str, text: &str| program(home.path(), name, text).into_os_string().into_string().unwrap();
         let rows = [
-            (String::new(), "SHELL is not set"),
-            ("zsh".to_owned(), "not an absolute path"),
-            ("/no/such/shell".to_owned(), "does not start"),
-            (script("silent", "exit 0"), "does not print"),
-            (script("other", "echo PATH=/x"), "does not print"),
+            (String::new(), "SHELL is not set", "Set SHELL"),
+            ("zsh".to_owned(), "SHELL is zsh, which is not an absolute path", "Set SHELL"),
+            ("/no/such/shell".to_owned(), "The login shell /no/such/shell does not start", "`chsh`"),
+            (script("silent", "exit 0"), "did not print its environment", "start-up files"),
+            (script("other", "echo PATH=/x"), "did not print its environment", "start-up files"),
         ];
-        for (shell, expected) in rows {
-            let why = ask(&with_shell(&shell, home.path()), &CancellationToken::new()).unwrap_err();
-            assert!(why.contains(expected), "{shell}: {why}");
+        for (shell, problem, remedy) in rows {
+            let why = ask(&with_shell(&shell, home.path()), &CancellationToken::new()).unwrap_err().problem();
+            assert!(why.problem.contains(problem) && why.problem.contains(&shell), "{shell}: {why:?}");
+            assert!(why.remedy.contains(remedy) && why.remedy.ends_with("own PATH on."), "{shell}: {why:?}");
         }
         let cancelled = CancellationToken::new();
         cancelled.cancel();
         let hangs = script("hangs", "sleep 1000");
-        assert!(ask(&with_shell(&hangs, home.path()), &cancelled).unwrap_err().contains("did not end"));
+        let why = ask(&with_shell(&hangs, home.path()), &cancelled).unwrap_err().problem();
+        assert_eq!(why.problem, format!("The login shell {hangs} did not answer within 5 s."));
+        assert!(why.remedy.contains(&format!("`{hangs} -i -c true </dev/null`")), "{why:?}");
     }
 }

@@ -6,7 +6,7 @@ mod printed;
 
 pub(crate) use environment::Environment;
 
-use openagents_core::CancellationToken;
+use openagents_core::{CancellationToken, agent::ShellProblem};
 use std::{ffi::OsString, fs::File};
 
 /// Overrides the PATH to look for agents in. For tests and experts.
@@ -22,24 +22,36 @@ pub(crate) fn known_environment() -> Option<Environment> {
     File::open("/dev/tty").is_ok().then_some(own)
 }
 
+/// The environment to look for agents in.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) environment: Environment,
+    /// Why the variables of the login shell are missing.
+    pub(crate) problem: Option<ShellProblem>,
+}
+
+impl From<Environment> for Found {
+    fn from(environment: Environment) -> Self {
+        Self { environment, problem: None }
+    }
+}
+
 /// Returns our variables completed by those of the login shell. Blocks for 6 s at most, if the shell has to run.
 pub fn login_variables() -> Vec<(OsString, OsString)> {
-    environment(&CancellationToken::new()).into_variables()
+    environment(&CancellationToken::new()).environment.into_variables()
 }
 
 /// Returns the person's environment: ours, completed by the login shell's if needed. Blocks for 6 s at most.
-pub(crate) fn environment(cancel: &CancellationToken) -> Environment {
+pub(crate) fn environment(cancel: &CancellationToken) -> Found {
     if let Some(known) = known_environment() {
-        return known;
+        return known.into();
     }
     let own = Environment::of_this_process();
     match login::ask(&own, cancel) {
-        Ok(login) => own.completed_by(login),
-        Err(why) => {
-            tracing::warn!(
-                "Agents are searched in the PATH of this program, because the login shell failed: {why}."
-            );
-            own
+        Ok(login) => own.completed_by(login).into(),
+        Err(trouble) => {
+            tracing::warn!("agents are searched in the PATH of this program alone: {trouble}");
+            Found { environment: own, problem: Some(trouble.problem()) }
         }
     }
 }

@@ -28,6 +28,10 @@ fn lines(snapshot: &Value, only: Option<&str>) -> Vec<String> {
     if only.is_none() && !path.is_empty() {
         lines.push(format!("\nSearched {path}"));
     }
+    let shell = &snapshot["shell"];
+    if only.is_none() && shell.is_object() {
+        lines.push(format!("\n! {} {}", said(shell, "problem"), said(shell, "remedy")));
+    }
     lines
 }
 
@@ -66,7 +70,8 @@ mod tests {
 
     #[test]
     fn every_agent_has_a_line_and_what_to_do_below_it() {
-        let snapshot = json!({"path": "/usr/bin:/bin", "agents": [
+        let shell = json!({"problem": "The login shell /bin/bash did not answer within 5 s.", "remedy": "Start it\u{1b}."});
+        let snapshot = json!({"path": "/usr/bin:/bin", "shell": shell, "agents": [
             {"id": "codex", "name": "Codex", "usable": true, "transport": "acp", "version": "0.169.0",
              "adapter": "@agentclientprotocol/codex-acp 2.6.0", "supports": ["session/load", "image"], "problem": null},
             {"id": "claude-code", "name": "Claude Code", "usable": true, "transport": "cli", "version": "2.1.330",
@@ -87,6 +92,8 @@ mod tests {
         ✓ a            –        a model on this computer
 
         Searched /usr/bin:/bin
+
+        ! The login shell /bin/bash did not answer within 5 s. Start it\\u{1b}.
         ");
         assert_eq!(lines(&snapshot, Some("custom:a")), ["✓ a  –  a model on this computer"]);
     }

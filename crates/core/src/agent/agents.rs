@@ -152,12 +152,23 @@ pub struct AgentsSnapshot {
     pub agents: Vec<AgentCard>,
     /// The settings. Values of variables and headers are replaced by `…`; sent back that way, they stay unchanged.
     pub settings: AgentSettings,
-    /// The PATH of the person's login shell, which is searched for agents.
+    /// The PATH of the user's login shell, which is searched for agents.
     pub path: String,
+    /// Why the login shell's PATH is unknown; `path` is then that of this program alone.
+    pub shell: Option<ShellProblem>,
     /// A check is running.
     pub checking: bool,
     /// When the last check ended, in milliseconds since the epoch.
     pub checked_at: Option<i64>,
+}
+
+/// A login shell that does not give its environment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ShellProblem {
+    /// The problem, one sentence that names the shell.
+    pub problem: String,
+    /// The remedy, one sentence.
+    pub remedy: String,
 }
 
 /// State of one agent.

@@ -31,7 +31,7 @@ mod tools;
 pub use agent_loop::{AgentLoop, PromptRequest};
 pub use agents::{
     AGENT_SETTINGS, AgentCard, AgentCommand, AgentSettings, AgentSettingsChange, Agents, AgentsError,
-    AgentsSnapshot, CustomAgent, CustomKind, WorkspaceAgent,
+    AgentsSnapshot, CustomAgent, CustomKind, ShellProblem, WorkspaceAgent,
 };
 pub use coalescer::{Coalescer, Piece};
 pub use conversation::Conversation;
