@@ -204,10 +204,14 @@ pub(crate) mod trust {
     pub(crate) const ENTRIES: usize = 2_000;
     /// Nesting of directories.
     pub(crate) const DEPTH: usize = 8;
-    /// Folders above, within the repository.
-    pub(crate) const LEVELS: usize = 32;
-    /// Words of settings that are looked up as files of the folder.
-    pub(crate) const WORDS: usize = 5_000;
+    /// Folders above, up to the home folder or the root of the disk.
+    pub(crate) const LEVELS: usize = 64;
+    /// Paths in commands of settings that are looked up: a few for each word, one for each folder that it may mean.
+    pub(crate) const PATHS: usize = 40_000;
+    /// Bytes of a `.git` file, and of those that it leads to.
+    pub(crate) const GIT_LINK: u64 = 4 << 10;
+    /// Git hooks.
+    pub(crate) const HOOKS: usize = 100;
     /// Lines that a person is shown, and their bytes: they travel with the question. With more, the folder cannot be
     /// trusted.
     pub(crate) const LINES: usize = 1_000;

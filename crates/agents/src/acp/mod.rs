@@ -13,9 +13,11 @@ mod frame;
 mod from_wire;
 mod frozen;
 mod live;
+mod named;
 mod opening;
 #[cfg(test)]
 mod output_tests;
+mod pending;
 mod repeatable;
 mod reported;
 mod requests;
@@ -211,6 +213,10 @@ impl AgentProvider for AcpAgent {
 
     fn program(&self, _cancel: &CancellationToken) -> Option<PathBuf> {
         Some((self.config.command)().program)
+    }
+
+    fn folder(&self, _cancel: &CancellationToken) -> Option<PathBuf> {
+        (self.config.command)().cwd
     }
 
     /// Availability was checked before this was created.

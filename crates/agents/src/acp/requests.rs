@@ -6,6 +6,7 @@ use super::{
     from_wire,
     frozen::{self, Frozen},
     live::Live,
+    pending::Void,
     reported::reported,
     stage::Stage,
 };
@@ -58,7 +59,14 @@ impl Live {
                 }
             }
             "fs/read_text_file" => return self.touch(id, move |access| access.read(params)),
-            "fs/write_text_file" => return self.touch(id, move |access| access.write(params)),
+            "fs/write_text_file" => {
+                let live = self.clone();
+                return self.touch(id, move |access| {
+                    let written = access.write(params)?;
+                    live.pending.void(access.workspace.root(), &written);
+                    Ok(json!({}))
+                });
+            }
             "terminal/output" => self.terminals.get(&params).map(|terminal| terminal.output()),
             "terminal/kill" => self.terminals.get(&params).map(|terminal| terminal.kill()),
             "terminal/release" => self.terminals.release(&params),
@@ -126,17 +134,19 @@ impl Live {
     }
 
     /// Asks for approval. Returns the chosen option and the person's words for the agent; `None` if there was no answer.
+    /// It is withdrawn once `until` is cancelled.
     fn ask(
         &self,
         context: &ApprovalContext,
+        until: &CancellationToken,
         request: ApprovalRequest,
     ) -> Option<(ApprovalOption, Option<String>)> {
-        if context.until.is_cancelled() {
+        if until.is_cancelled() {
             return None;
         }
         let options = request.options.clone();
-        match context.host.ask(request, &context.until) {
-            ApprovalOutcome::Selected { option_id, message } if !context.until.is_cancelled() => {
+        match context.host.ask(request, until) {
+            ApprovalOutcome::Selected { option_id, message } if !until.is_cancelled() => {
                 let chosen = options.into_iter().find(|option| option.id == option_id)?;
                 if matches!(chosen.kind, OptionKind::RejectOnce | OptionKind::RejectAlways) {
                     self.stage(|stage, _| {
@@ -177,7 +187,7 @@ impl Live {
         });
         match asked {
             Ok(Some((context, approval))) => self.run_blocking(id, move |live| {
-                let chosen = approval.and_then(|approval| live.ask(&context, approval));
+                let chosen = approval.and_then(|approval| live.ask(&context, &context.until, approval));
                 let Some((option, message)) = chosen else { return cancelled() };
                 live.stage(|stage, _| {
                     if let (Some(turn), Some(message)) = (&mut stage.turn, message) {
@@ -246,7 +256,11 @@ impl Live {
         let call_id =
             self.stage(|stage, now| stage.timeline.terminal_row(now, &terminal, &frozen.shown, row));
         let call_id = call_id.ok_or_else(|| RpcError::refused("too many calls in one turn"))?;
-        let started = self.allow(context, &frozen, call_id, raw_input).and_then(|()| {
+        let frozen = Arc::new(frozen);
+        let void = self.pending.add(&terminal, frozen.clone(), &context.until);
+        let allowed = self.allow(context, &frozen, &void, call_id, raw_input);
+        self.pending.remove(&terminal);
+        let started = allowed.and_then(|()| {
             if context.until.is_cancelled() {
                 return Err(RpcError::refused(ENDED));
             }
@@ -287,6 +301,7 @@ impl Live {
         &self,
         context: &ApprovalContext,
         frozen: &Frozen,
+        void: &Void,
         call_id: String,
         raw_input: Value,
     ) -> Result<(), RpcError> {
@@ -307,7 +322,13 @@ impl Live {
             cut: false,
             options,
         };
-        match self.ask(context, request) {
+        let answer = self.ask(context, &void.until, request);
+        if let Some(written) = void.written_file() {
+            let shown = &frozen.shown;
+            let why = format!("{shown}: {written} changed while the approval was pending");
+            return Err(RpcError::refused(why));
+        }
+        match answer {
             Some((ApprovalOption { kind: OptionKind::AllowOnce | OptionKind::AllowAlways, .. }, _)) => Ok(()),
             Some((_, Some(message))) => {
                 Err(RpcError::refused(format!("{} was not allowed: {message}", frozen.shown)))

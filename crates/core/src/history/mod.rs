@@ -63,6 +63,7 @@ pub use workspaces::RecentWorkspace;
 
 pub(crate) use digest::Digest;
 pub(crate) use facts::Fact;
+pub(crate) use file::read as read_bounded;
 pub(crate) use git_index::may_track;
 pub(crate) use intent::{choose, sentence};
 pub(crate) use worktree::{WorktreeScope, last_commit_or_checkout, real, top_of};

@@ -302,7 +302,15 @@ mod tests {
             let (program, cwd) = ("/bin/echo".into(), "/".into());
             let (environment, digests) = (Vec::new(), Vec::new());
             let args = vec![argument];
-            ApprovalCommand::exact(FrozenCommand { program, called: None, args, cwd, environment, digests })
+            ApprovalCommand::exact(FrozenCommand {
+                program,
+                called: None,
+                args,
+                cwd,
+                environment,
+                digests,
+                unpinned: Vec::new(),
+            })
         };
         use OptionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
         let all = vec![AllowOnce, AllowAlways, RejectOnce, RejectAlways];
