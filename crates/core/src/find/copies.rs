@@ -1,10 +1,13 @@
 //! Copies inside the workspace: vendored files, linked worktrees, backups. The file itself comes first.
 
-use super::{scan::ScannedFile, score::RankedFile, weights};
+use super::{
+    scan::{self, ScannedFile},
+    score::RankedFile,
+    weights,
+};
 use crate::{text::is_listed, workspace::Workspace};
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
-    hash::{DefaultHasher, Hash, Hasher},
     path::Path,
 };
 
@@ -144,20 +147,13 @@ fn covers(all: &[u16], others: &[u16]) -> bool {
 /// Returns the distinct lines of a text, without indentation and blank ones, as hashes.
 fn lines(text: &[u8]) -> HashSet<u64> {
     let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| line.len() > 1);
-    lines.map(hash).collect()
+    lines.map(scan::hash).collect()
 }
 
 /// Returns the share of the shorter text's lines that both have.
 fn similarity(a: &HashSet<u64>, b: &HashSet<u64>) -> f32 {
     let shorter = a.len().min(b.len());
     if shorter == 0 { 0.0 } else { a.intersection(b).count() as f32 / shorter as f32 }
-}
-
-/// Returns a hash that is the same within this process.
-pub(super) fn hash(text: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    hasher.finish()
 }
 
 #[cfg(test)]

@@ -125,13 +125,14 @@ pub fn find(sources: &Sources<'_>, question: &str, budget: &Budget) -> Findings 
         if let (Some(matcher), Some(mut scanned)) = (&matcher, scanned) {
             truncated |= scanned.truncated;
             missing = score::missing(&scanned, &query);
-            let copies = Copies::fold(&mut scanned.files, sources.workspace);
+            let folded = Copies::fold(&mut scanned.files, sources.workspace);
             let boosts = Boosts::new(&scanned, &recalled);
-            let files = score::rank(&mut scanned, &query, matcher, sources.workspace, &boosts, budget);
+            let mut files = score::rank(&mut scanned, &query, matcher, sources.workspace, &boosts, budget);
+            copies::demote(&mut files, sources.workspace);
             code = select::select(&files, &query);
             for finding in &mut code {
                 boosts.explain(finding);
-                let note = finding.path().and_then(|path| copies.note(path));
+                let note = finding.path().and_then(|path| folded.note(path));
                 finding.why.extend(note);
             }
         }

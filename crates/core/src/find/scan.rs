@@ -1,7 +1,6 @@
 //! The first pass: reads every file of the workspace once, on all cores, and counts the query words.
 
 use super::{
-    copies,
     matcher::{Hit, Matcher, Stems},
     query::{FindQuery, Origin},
     role::{self, Role},
@@ -14,7 +13,12 @@ use crate::{
     workspace::{self, Workspace, WorkspaceError},
 };
 use parking_lot::Mutex;
-use std::{io::Read, path::Path, time::SystemTime};
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    io::Read,
+    path::Path,
+    time::SystemTime,
+};
 
 /// Maximum number of bytes read per file.
 pub(super) const FILE_BYTES: u64 = 1 << 20;
@@ -143,9 +147,16 @@ fn scan_file(
         counts,
         fits,
         in_path,
-        text_hash: copies::hash(text),
+        text_hash: hash(text),
         path,
     })
+}
+
+/// Returns a hash that is the same within this process.
+pub(super) fn hash(text: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
 }
 
 type Tally = Vec<(u16, f32)>;

@@ -6,7 +6,6 @@
 use super::{
     boosts::Boosts,
     chunk::{self, Chunk},
-    copies,
     matcher::{Fit, Hit, Matcher, Stems},
     query::FindQuery,
     role,
@@ -128,7 +127,7 @@ pub(super) fn rank(
             (ranked.score > 0.0 && !ranked.chunks.is_empty()).then_some(ranked)
         })
         .collect();
-    copies::demote(&mut ranked, workspace);
+    ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.path.cmp(&b.path)));
     ranked
 }
 
