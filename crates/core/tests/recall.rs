@@ -277,7 +277,10 @@ fn every_session_of_a_day_answers() {
     }
     let found = shop.ask("What did Claude change in web/ yesterday?").findings;
     let whys = found.iter().map(|finding| finding.why.as_str()).filter(|why| why.contains("page"));
-    assert_eq!(whys.collect::<Vec<_>>(), ["edited `web/page1.ts` yesterday", "edited `web/page2.ts` yesterday"]);
+    assert_eq!(
+        whys.collect::<Vec<_>>(),
+        ["edited `web/page1.ts` yesterday", "edited `web/page2.ts` yesterday"]
+    );
 }
 
 #[test]
