@@ -19,6 +19,8 @@ mod terms;
 #[cfg(test)]
 mod tests;
 mod texts;
+#[cfg(test)]
+mod typed_tests;
 mod watch;
 mod word_lines;
 
