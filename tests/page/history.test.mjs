@@ -183,6 +183,15 @@ test('what was said in a session is found by its words, with the keyboard alone'
   await page.keyboard.press('Control+K');
   await field.fill('zzzz nothing');
   await page.getByText('Nothing found.').waitFor();
+
+  // Tool output is not in the index, and one key away.
+  await fixture.subagent(PARENT, 'ab12');
+  await field.fill('listed the folder');
+  await page.getByText('Nothing found.').waitFor();
+  await page.getByRole('option').filter({ hasText: 'Search whole logs for listed the folder' }).filter({ hasText: 'Tool output' }).waitFor();
+  await page.keyboard.press('Control+Enter');
+  await page.getByRole('option').filter({ hasText: 'It listed the folder.' }).waitFor();
+  assert.equal(await page.getByText('Search whole logs for', { exact: false }).count(), 0);
   await page.keyboard.press('Escape');
   await field.waitFor({ state: 'detached' });
   await tab.close();
