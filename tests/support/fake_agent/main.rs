@@ -194,7 +194,11 @@ fn request(peer: &Arc<Peer>, method: &str, id: Value, params: &Value) {
                 .filter_map(|block| block["text"].as_str())
                 .collect();
             let (peer, turn) = (peer.clone(), peer.begin());
-            std::thread::spawn(move || script::run(&peer, &turn, &id, &text));
+            // What was said in an earlier session is told before the prompt, and is not done again.
+            let said = text
+                .rsplit_once("</earlier_session>\n\nThe prompt:\n\n")
+                .map(|(_, prompt)| prompt.to_owned());
+            std::thread::spawn(move || script::run(&peer, &turn, &id, &said.unwrap_or(text)));
         }
         _ => peer.fail(&id, -32601, &format!("Method not found: {method}")),
     }
