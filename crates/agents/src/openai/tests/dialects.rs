@@ -135,7 +135,7 @@ fn errors() -> Vec<Dialect> {
             "a sign-in page",
             200,
             "<!doctype html><html><head><title>Sign in</title></head></html>".to_owned(),
-            fails("", "is an OpenAI-compatible address?"),
+            fails("", "an OpenAI-compatible address?"),
         ),
         (
             "the context is too small",
