@@ -12,7 +12,7 @@ use source::File;
 use std::path::Path;
 
 /// Longest file, without its tests.
-const LINES: usize = 400;
+const LINES: usize = 600;
 
 /// Checks the layers of a crate, and looks for circles of files, for names that two types share and for long files. `manifest` is the folder of its `Cargo.toml`.
 ///
@@ -50,6 +50,6 @@ mod tests {
         let files = [("a.rs", tested), ("b.rs", format!("{product}{product}"))]
             .map(|(path, text)| File::parse(Path::new(path), &text).unwrap());
         assert_eq!(long(&files[..1]), Vec::<String>::new());
-        assert_eq!(long(&files), ["b: 800 lines; 400 at most without tests"]);
+        assert_eq!(long(&files), ["b: 800 lines; 600 at most without tests"]);
     }
 }

@@ -4,11 +4,11 @@ use super::{
     decoder::Decoder,
     environment::Environment,
     lines::{self, OpenLog},
-    log_file::{Locate, LogFile, SessionFiles, Summarised},
+    log_file::{Locate, LogFile, Summarised},
     summary,
     taken_back::TakenBack,
     tokens::UsageOf,
-    transcript::Provider,
+    transcript::{Provider, SessionFiles},
 };
 use crate::{budget::Budget, limits::history as limits};
 use std::{

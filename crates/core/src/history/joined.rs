@@ -1,20 +1,22 @@
 //! Several files read as one log: a session that its agent went on with in another file.
 
-use super::lines::{self, OpenLog};
-use std::{
-    io::{self, Read, Seek, SeekFrom},
-    path::Path,
-};
+use std::io::{self, Read, Seek, SeekFrom};
+
+/// A log that can be read from any position.
+pub(crate) trait Positioned: Read {
+    /// Continues at a byte offset.
+    fn go_to(&mut self, offset: u64) -> io::Result<()>;
+}
 
 /// The files of a session, oldest first, one after the other. A file whose last line has no end gets one, so that no line
 /// continues in the next file.
-pub(crate) struct Joined {
-    pieces: Vec<Piece>,
+pub(crate) struct Joined<L> {
+    pieces: Vec<Piece<L>>,
     position: u64,
 }
 
-struct Piece {
-    log: OpenLog,
+struct Piece<L> {
+    log: L,
     /// Where it begins in the joined log, in bytes.
     start: u64,
     /// Bytes of the file.
@@ -25,35 +27,26 @@ struct Piece {
     gap: bool,
 }
 
-impl Piece {
+impl<L> Piece<L> {
     fn end(&self) -> u64 {
         self.start + self.length + u64::from(self.gap)
     }
 }
 
-impl Joined {
-    /// Opens files, oldest first. A file that is gone is left out: agents move and delete logs at any time.
-    pub(crate) fn open<'a>(paths: impl Iterator<Item = &'a Path>) -> io::Result<Self> {
+impl<L: Positioned> Joined<L> {
+    /// Joins logs with their sizes in bytes, oldest first.
+    pub(crate) fn new(logs: Vec<(L, u64)>) -> io::Result<Self> {
         let mut joined = Self { pieces: Vec::new(), position: 0 };
-        let mut failed = None;
-        for path in paths {
-            match lines::open(path).and_then(OpenLog::sized) {
-                Ok((mut log, length)) => {
-                    let gap = length > 0 && !ends_a_line(&mut log, length)?;
-                    let start = joined.size();
-                    joined.pieces.push(Piece { log, start, length, read: u64::MAX, gap });
-                }
-                Err(error) => failed = Some(error),
-            }
+        for (mut log, length) in logs {
+            let gap = length > 0 && !ends_a_line(&mut log, length)?;
+            let start = joined.size();
+            joined.pieces.push(Piece { log, start, length, read: u64::MAX, gap });
         }
         // The end of the newest file may still be written.
         if let Some(last) = joined.pieces.last_mut() {
             last.gap = false;
         }
-        match failed {
-            Some(error) if joined.pieces.is_empty() => Err(error),
-            _ => Ok(joined),
-        }
+        Ok(joined)
     }
 
     fn size(&self) -> u64 {
@@ -66,7 +59,7 @@ impl Joined {
     }
 }
 
-impl Read for Joined {
+impl<L: Positioned> Read for Joined<L> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while let Some(piece) = self.pieces.iter_mut().find(|piece| self.position < piece.end()) {
             let at = self.position - piece.start;
@@ -81,7 +74,7 @@ impl Read for Joined {
                 return Ok(1);
             }
             if piece.read != at {
-                piece.log.seek(SeekFrom::Start(at))?;
+                piece.log.go_to(at)?;
                 piece.read = at;
             }
             let read = piece.log.read(&mut buffer[..wanted])?;
@@ -98,7 +91,7 @@ impl Read for Joined {
     }
 }
 
-impl Seek for Joined {
+impl<L: Positioned> Seek for Joined<L> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let position = match to {
             SeekFrom::Start(offset) => Some(offset),
@@ -111,9 +104,9 @@ impl Seek for Joined {
     }
 }
 
-fn ends_a_line(log: &mut OpenLog, length: u64) -> io::Result<bool> {
+fn ends_a_line(log: &mut impl Positioned, length: u64) -> io::Result<bool> {
     let mut last = [0];
-    log.seek(SeekFrom::Start(length - 1))?;
+    log.go_to(length - 1)?;
     log.read_exact(&mut last)?;
     Ok(last == *b"\n")
 }
@@ -121,6 +114,7 @@ fn ends_a_line(log: &mut OpenLog, length: u64) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::lines::open_joined;
     use std::path::PathBuf;
 
     fn joined(files: &[&str]) -> (tempfile::TempDir, Vec<PathBuf>) {
@@ -140,7 +134,7 @@ mod tests {
         let gone = folder.path().join("gone");
         paths.insert(1, gone);
         let whole = "a\nbc\ncut\nlast";
-        let mut log = Joined::open(paths.iter().map(PathBuf::as_path)).unwrap();
+        let mut log = open_joined(paths.iter().map(PathBuf::as_path)).unwrap();
         assert_eq!(log.starts(), [0, 5, 9, 9]);
         for at in 0..whole.len() {
             log.seek(SeekFrom::Start(at as u64)).unwrap();
@@ -161,6 +155,6 @@ mod tests {
     fn a_log_without_files_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let gone = folder.path().join("gone");
-        assert_eq!(Joined::open([gone.as_path()].into_iter()).err().unwrap().kind(), io::ErrorKind::NotFound);
+        assert_eq!(open_joined([gone.as_path()].into_iter()).err().unwrap().kind(), io::ErrorKind::NotFound);
     }
 }

@@ -1,6 +1,11 @@
 //! Reads a log line by line in bounded memory, plain or zstd; stops when the budget is spent.
 
-use super::{file, joined::Joined, log_file::SessionFiles, taken_back::TakenBack};
+use super::{
+    file,
+    joined::{Joined, Positioned},
+    taken_back::TakenBack,
+    transcript::SessionFiles,
+};
 use crate::{budget::Budget, limits::history as limits};
 use std::{
     borrow::Cow,
@@ -165,13 +170,13 @@ pub(crate) enum OpenLog {
     /// Can only be read from the start.
     Zstd(zstd::stream::read::Decoder<'static, BufReader<Compressed>>),
     /// Several files, one after the other.
-    Joined(Joined),
+    Joined(Joined<OpenLog>),
     /// The records of a format that is not lines, a line each.
-    Records(Records),
+    Records(RecordLog),
 }
 
 /// The records of a session that is not lines.
-pub(crate) struct Records {
+pub(crate) struct RecordLog {
     lines: io::Cursor<Vec<u8>>,
     taken_back: TakenBack,
 }
@@ -189,7 +194,7 @@ impl OpenLog {
 
     /// Returns records, a line each, and which of them were taken back.
     pub(crate) fn of_records(lines: Vec<u8>, taken_back: TakenBack) -> Self {
-        Self::Records(Records { lines: io::Cursor::new(lines), taken_back })
+        Self::Records(RecordLog { lines: io::Cursor::new(lines), taken_back })
     }
 
     /// Returns the records that were taken back; none for files of lines, whose formats find them.
@@ -240,7 +245,28 @@ pub(crate) fn open_all(files: SessionFiles<'_>) -> io::Result<OpenLog> {
     if files.earlier.is_empty() {
         return open(files.newest);
     }
-    Joined::open(files.oldest_first()).map(OpenLog::Joined)
+    open_joined(files.oldest_first()).map(OpenLog::Joined)
+}
+
+/// Opens files, oldest first, as one log. A file that is gone is left out: agents move and delete logs at any time.
+pub(crate) fn open_joined<'a>(paths: impl Iterator<Item = &'a Path>) -> io::Result<Joined<OpenLog>> {
+    let (mut logs, mut failed) = (Vec::new(), None);
+    for path in paths {
+        match open(path).and_then(OpenLog::sized) {
+            Ok(log) => logs.push(log),
+            Err(error) => failed = Some(error),
+        }
+    }
+    match failed {
+        Some(error) if logs.is_empty() => Err(error),
+        _ => Joined::new(logs),
+    }
+}
+
+impl Positioned for OpenLog {
+    fn go_to(&mut self, offset: u64) -> io::Result<()> {
+        self.seek(SeekFrom::Start(offset)).map(drop)
+    }
 }
 
 /// The bytes of a compressed log. The decoder does not return before it has content, and skippable and empty frames

@@ -3,7 +3,7 @@
 use super::{
     index::FileStamp,
     json::Node,
-    transcript::{Provider, Transcript},
+    transcript::{Provider, SessionFiles, Transcript},
 };
 use std::{
     io,
@@ -121,24 +121,6 @@ impl LogFile {
             first_line: None,
             bad_lines: 0,
         }
-    }
-}
-
-/// The files of one session.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SessionFiles<'a> {
-    pub(crate) newest: &'a Path,
-    /// Oldest first; empty for nearly all sessions.
-    pub(crate) earlier: &'a [PathBuf],
-}
-
-impl<'a> SessionFiles<'a> {
-    pub(crate) fn oldest_first(self) -> impl Iterator<Item = &'a Path> {
-        self.earlier.iter().map(PathBuf::as_path).chain([self.newest])
-    }
-
-    pub(crate) fn oldest(self) -> &'a Path {
-        self.earlier.first().map_or(self.newest, PathBuf::as_path)
     }
 }
 

@@ -82,7 +82,7 @@ pub(crate) fn beside_the_path(links: &[Link], is_prompt: &mut dyn FnMut(&Link) -
         Parent::Previous | Parent::Missing | Parent::None => at.checked_sub(1),
     };
     let mut on_path = vec![false; links.len()];
-    let mut at = links.len().checked_sub(1);
+    let mut at = links.last().and_then(|last| places.get(&last.id).copied());
     while let Some(place) = at {
         on_path[place] = true;
         at = parent_of(place);

@@ -1,6 +1,5 @@
 //! A past session of any agent.
 
-use super::log_file::SessionFiles;
 use serde::{Deserialize, Serialize, Serializer};
 use std::{
     path::{Path, PathBuf},
@@ -211,6 +210,24 @@ fn all_shown<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S
 
 fn shown_if_any<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
     path.as_deref().map(Path::to_string_lossy).serialize(serializer)
+}
+
+/// The files of one session.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SessionFiles<'a> {
+    pub(crate) newest: &'a Path,
+    /// Oldest first; empty for nearly all sessions.
+    pub(crate) earlier: &'a [PathBuf],
+}
+
+impl<'a> SessionFiles<'a> {
+    pub(crate) fn oldest_first(self) -> impl Iterator<Item = &'a Path> {
+        self.earlier.iter().map(PathBuf::as_path).chain([self.newest])
+    }
+
+    pub(crate) fn oldest(self) -> &'a Path {
+        self.earlier.first().map_or(self.newest, PathBuf::as_path)
+    }
 }
 
 /// Filter for transcripts.

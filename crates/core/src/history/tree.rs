@@ -3,8 +3,9 @@
 use super::{
     json::Node,
     lines::{self, Lines},
-    log_file::{SessionFiles, origin},
+    log_file::origin,
     taken_back::{Link, Parent, TakenBack, beside_the_path},
+    transcript::SessionFiles,
 };
 use crate::{budget::Budget, limits::history as limits};
 use memchr::memmem;
@@ -20,14 +21,14 @@ pub(super) struct Tree {
     pub(super) id: &'static str,
     pub(super) parent: &'static str,
     /// Returns the place of a record; `None` for one outside of the tree.
-    pub(super) place: fn(&Node<'_>) -> Option<Place>,
+    pub(super) place: fn(&Node<'_>) -> Option<TreePlace>,
     /// Returns whether the user typed a record.
     pub(super) is_prompt: fn(&Node<'_>) -> bool,
 }
 
 /// The place of a record in the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct TreePlace {
     /// Hash of its id.
     pub(super) id: u64,
     pub(super) parent: Parent,
@@ -81,7 +82,7 @@ impl Tree {
     }
 
     /// Reads the place of a record. Of most lines the two ids are enough, which are found without parsing the rest.
-    fn place(&self, [id, parent]: &[memmem::Finder<'_>; 2], line: &[u8], text: &str) -> Option<Place> {
+    fn place(&self, [id, parent]: &[memmem::Finder<'_>; 2], line: &[u8], text: &str) -> Option<TreePlace> {
         let head = &line[..line.len().min(limits::TREE_HEAD)];
         parent.find(line)?;
         let plain = || {
@@ -92,7 +93,7 @@ impl Tree {
                 || memmem::find(head, b"\"logicalParentUuid\"").is_some();
             let id = value(line, first + self.id.len())?;
             let parent = value(line, parent + self.parent.len())?;
-            (!is_special).then(|| Place { id: origin(id), parent: Parent::Id(origin(parent)) })
+            (!is_special).then(|| TreePlace { id: origin(id), parent: Parent::Id(origin(parent)) })
         };
         plain().or_else(|| (self.place)(&Node::parse_object(text)?))
     }

@@ -14,8 +14,8 @@ use crate::{
         environment::Environment,
         format::Format,
         lines::OpenLog,
-        log_file::{Locate, LogFile, SessionFiles},
-        transcript::Provider,
+        log_file::{Locate, LogFile},
+        transcript::{Provider, SessionFiles},
     },
 };
 use std::{

@@ -2,7 +2,7 @@
 
 use super::super::records::Records;
 use crate::{
-    history::{decoder::records, file, json::Node, lines::OpenLog, log_file::SessionFiles},
+    history::{decoder::records, file, json::Node, lines::OpenLog, transcript::SessionFiles},
     limits::history as limits,
 };
 use serde::Deserialize;
@@ -133,7 +133,11 @@ impl Folded {
                 if is_known(self, id) {
                     continue;
                 }
-                if let Some(place) = same.get_mut(&content(text)).and_then(VecDeque::pop_front) {
+                let content = content(text);
+                if content.1.is_empty() {
+                    continue;
+                }
+                if let Some(place) = same.get_mut(&content).and_then(VecDeque::pop_front) {
                     self.places.insert(id.clone(), place);
                 }
             }

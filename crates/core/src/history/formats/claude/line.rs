@@ -5,13 +5,13 @@ use crate::history::{
     log_file::{is_uuid, origin},
     taken_back::Parent,
     title::{self, TypedText},
-    tree::{self, Place, Tree},
+    tree::{self, Tree, TreePlace},
 };
 
 /// The tree of a transcript.
 pub(super) const TREE: Tree = Tree { id: "\"uuid\"", parent: "\"parentUuid\"", place, is_prompt };
 
-fn place(line: &Node<'_>) -> Option<Place> {
+fn place(line: &Node<'_>) -> Option<TreePlace> {
     // Sub-agents of 1.0 have trees of their own in the same log.
     let id = line.text("uuid").filter(|_| !line.flag("isSidechain"))?;
     let is_boundary = line.text("subtype") == Some("compact_boundary") || line.flag("isCompactSummary");
@@ -28,7 +28,7 @@ fn place(line: &Node<'_>) -> Option<Place> {
         parent => parent,
     };
     let parent = if is_boundary && parent == Parent::None { Parent::Previous } else { parent };
-    Some(Place { id: origin(id), parent })
+    Some(TreePlace { id: origin(id), parent })
 }
 
 fn is_prompt(line: &Node<'_>) -> bool {

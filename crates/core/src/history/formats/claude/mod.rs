@@ -15,10 +15,10 @@ use crate::{
         decoder::Decoder,
         environment::Environment,
         format::Format,
-        log_file::{Locate, LogFile, SessionFiles, Summarised},
+        log_file::{Locate, LogFile, Summarised},
         taken_back::TakenBack,
         tokens::UsageOf,
-        transcript::Provider,
+        transcript::{Provider, SessionFiles},
     },
 };
 use std::{

@@ -5,11 +5,11 @@ use super::{
         action::Action,
         decoder::Decoder,
         event::{Event, EventKind, TitleRank, TouchedFile},
-        joined::Joined,
         json::Node,
         lines,
-        log_file::{Locate, SessionFiles},
+        log_file::Locate,
         title,
+        transcript::SessionFiles,
     },
     fork,
     record::{self, Item, Stream},
@@ -48,7 +48,7 @@ impl CodexDecoder {
         let mut segments = vec![(0, streams)];
         if !files.earlier.is_empty() {
             // The version that wrote a segment may be newer than that of the one before it.
-            let starts = Joined::open(files.oldest_first()).map(|log| log.starts()).unwrap_or_default();
+            let starts = lines::open_joined(files.oldest_first()).map(|log| log.starts()).unwrap_or_default();
             let later = starts.into_iter().zip(files.oldest_first()).skip(1);
             segments.extend(later.map(|(start, path)| (start, survey(path, budget).streams)));
         }

@@ -18,9 +18,9 @@ use crate::{
         decoder::Decoder,
         environment::Environment,
         format::{Format, OutsideName},
-        log_file::{Locate, LogFile, SessionFiles, Summarised},
+        log_file::{Locate, LogFile, Summarised},
         taken_back::TakenBack,
-        transcript::Provider,
+        transcript::{Provider, SessionFiles},
     },
 };
 use std::{

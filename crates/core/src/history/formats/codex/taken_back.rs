@@ -10,12 +10,11 @@ use super::{
 use crate::{
     budget::Budget,
     history::{
-        joined::Joined,
         json::Node,
         lines::{self, Lines},
-        log_file::SessionFiles,
         taken_back::TakenBack,
         title,
+        transcript::SessionFiles,
     },
     limits::history as limits,
 };
@@ -41,7 +40,7 @@ pub(super) fn taken_back(files: SessionFiles<'_>, range: Range<u64>, budget: &Bu
 /// Adds what the newest segment does not build on.
 fn reverted(files: SessionFiles<'_>, budget: &Budget, taken_back: &mut TakenBack) -> io::Result<()> {
     let paths: Vec<&Path> = files.oldest_first().collect();
-    let starts = Joined::open(paths.iter().copied())?.starts();
+    let starts = lines::open_joined(paths.iter().copied())?.starts();
     // Files that are gone shift the others: nothing is known then.
     if starts.len() != paths.len() {
         return Ok(());

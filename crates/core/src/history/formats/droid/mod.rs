@@ -12,8 +12,8 @@ use crate::{
         decoder::Decoder,
         environment::Environment,
         format::Format,
-        log_file::{Locate, LogFile, SessionFiles},
-        transcript::Provider,
+        log_file::{Locate, LogFile},
+        transcript::{Provider, SessionFiles},
     },
 };
 use std::path::{Path, PathBuf};

@@ -16,7 +16,7 @@ use crate::{
         log_file::{dated_origin, millis, origin},
         taken_back::Parent,
         title,
-        tree::{self, Place, Tree},
+        tree::{self, Tree, TreePlace},
     },
     text::joined,
 };
@@ -36,17 +36,17 @@ pub(super) const TREE: Tree = Tree { id: "\"id\"", parent: "\"parentId\"", place
 /// The tree of OpenClaw's log, which may begin several times without a rewind.
 pub(super) const TREE_OF_OPENCLAW: Tree = Tree { place: place_after_previous, ..TREE };
 
-fn place(entry: &Node<'_>) -> Option<Place> {
+fn place(entry: &Node<'_>) -> Option<TreePlace> {
     let parent = match tree::parent(entry, "parentId") {
         Parent::None if !is_prompt(entry) => Parent::Previous,
         parent => parent,
     };
-    Some(Place { id: origin(entry.text("id")?), parent })
+    Some(TreePlace { id: origin(entry.text("id")?), parent })
 }
 
-fn place_after_previous(entry: &Node<'_>) -> Option<Place> {
+fn place_after_previous(entry: &Node<'_>) -> Option<TreePlace> {
     let place = place(entry)?;
-    Some(Place {
+    Some(TreePlace {
         parent: if place.parent == Parent::None { Parent::Previous } else { place.parent },
         ..place
     })

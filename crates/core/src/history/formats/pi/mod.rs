@@ -13,9 +13,9 @@ use crate::{
         decoder::Decoder,
         environment::Environment,
         format::Format,
-        log_file::{Locate, LogFile, SessionFiles},
+        log_file::{Locate, LogFile},
         taken_back::TakenBack,
-        transcript::Provider,
+        transcript::{Provider, SessionFiles},
     },
 };
 use std::{

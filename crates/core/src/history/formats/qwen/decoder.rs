@@ -11,20 +11,20 @@ use crate::history::{
     log_file::{dated_origin, millis, origin},
     taken_back::Parent,
     title,
-    tree::{self, Place, Tree},
+    tree::{self, Tree, TreePlace},
 };
 use std::path::PathBuf;
 
 /// The tree of a log.
 pub(super) const TREE: Tree = Tree { id: "\"uuid\"", parent: "\"parentUuid\"", place, is_prompt };
 
-fn place(node: &Node<'_>) -> Option<Place> {
+fn place(node: &Node<'_>) -> Option<TreePlace> {
     let id = node.text("uuid").filter(|_| !node.flag("isSidechain"))?;
     let parent = match tree::parent(node, "parentUuid") {
         Parent::None if !is_prompt(node) => Parent::Previous,
         parent => parent,
     };
-    Some(Place { id: origin(id), parent })
+    Some(TreePlace { id: origin(id), parent })
 }
 
 fn is_prompt(node: &Node<'_>) -> bool {

@@ -14,9 +14,9 @@ use crate::{
         environment::Environment,
         format::Format,
         lines::{self, OpenLog},
-        log_file::{Locate, LogFile, SessionFiles},
+        log_file::{Locate, LogFile},
         taken_back::TakenBack,
-        transcript::Provider,
+        transcript::{Provider, SessionFiles},
     },
 };
 use std::{
