@@ -125,8 +125,7 @@ async fn only_who_may_approve_sends_a_command_that_changes_what_is_asked() {
         }
     }
     let notes: Vec<Value> = prompter.notes.drain(..).map(|frame| frame["params"].clone()).collect();
-    let expected =
-        "❌ /mode changes what Codex asks. Send it from a device that may approve, or from this computer.";
+    let expected = "agent_message_chunk: ❌ /mode changes what Codex asks. Send it from a device that may approve, or from this computer.";
     assert_eq!(shown(&notes).pop().unwrap(), expected);
     // Who may approve may.
     for (client, text) in [(&mut approver, "/allow-all on"), (&mut desk, "/yolo")] {
