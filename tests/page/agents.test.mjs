@@ -40,6 +40,8 @@ test('an agent is added, checked, used and removed; its problem is shown', async
   await tab.shootAll('agents-added');
 
   await page.keyboard.press('Escape');
+  // The folder was trusted before this agent was there.
+  await stage.trust();
   await stage.ask(tab, 'Say hello');
   await page.getByText('You said: Say hello', { exact: false }).waitFor();
   await tab.atRest();

@@ -87,6 +87,10 @@ pub(crate) fn beside_the_path(links: &[Link], is_prompt: &mut dyn FnMut(&Link) -
         on_path[place] = true;
         at = parent_of(place);
     }
+    // The same record again.
+    for (at, link) in links.iter().enumerate() {
+        on_path[at] |= places.get(&link.id).is_some_and(|first| on_path[*first]);
+    }
     if on_path.iter().all(|on_path| *on_path) {
         return TakenBack::default();
     }
@@ -94,12 +98,6 @@ pub(crate) fn beside_the_path(links: &[Link], is_prompt: &mut dyn FnMut(&Link) -
     let mut branches = vec![0; links.len()];
     let mut has_prompt = vec![false; links.len()];
     for (at, link) in links.iter().enumerate().filter(|(at, _)| !on_path[*at]) {
-        let first = places.get(&link.id).copied().unwrap_or(at);
-        if on_path[first] {
-            // The same record again.
-            branches[at] = first;
-            continue;
-        }
         branches[at] = match parent_of(at) {
             Some(parent) if !on_path[parent] => branches[parent],
             _ => at,
@@ -181,6 +179,7 @@ mod tests {
             ("A<- A<- b<A b<A C<b d<C", ""),
             ("A<- A<- b<A b<A C<b C<b E<b E<b", "CC"),
             ("A<A", ""),
+            ("A<- b<A D<^ b<A c<^ E<A b<A", "DE"),
             // Not a tree.
             ("A<- b<? C<- d<?", ""),
         ] {
