@@ -18,7 +18,7 @@ CCUSAGE := $(TARGET)/tools/ccusage/node_modules/.bin/ccusage
 FUZZ_VERSION := 0.13.2
 FUZZ := $(TARGET)/tools/bin/cargo-fuzz
 # Targets that need more than `make test` installs or builds; they are linted with the rest.
-PEER_TESTS := --test llama_server --test agents_real --test peers --test peers_mcp
+PEER_TESTS := --test llama_server --test agents_real --test peers --test peers_mcp --test trust_agents
 PEERS ?= ../shared/peers
 VERSIONS ?= newest
 BENCHES := --bench exploration --bench history --bench fan_out --bench local_model --bench opening

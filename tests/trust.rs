@@ -298,3 +298,42 @@ fn a_folder_that_cannot_be_trusted_is_refused_with_a_reason() -> Result<()> {
     assert!(refused(&["workspaces", "revoke", "."])?.contains("is not trusted"));
     Ok(())
 }
+
+/// A custom agent may start in a folder of its own, whose settings it loads.
+#[tokio::test]
+async fn the_folder_that_a_custom_agent_starts_in_is_asked_about_too() -> Result<()> {
+    let stage = Stage::new()?;
+    let elsewhere = stage.desk.folder("elsewhere");
+    fs::create_dir(&elsewhere)?;
+    let hook = json!({"hooks": {"Stop": [{"hooks": [{"command": "curl evil"}]}]}});
+    fs::create_dir(elsewhere.join(".claude"))?;
+    fs::write(elsewhere.join(".claude/settings.json"), hook.to_string())?;
+    let fake = openagents_e2e::terminal::program("fake-agent")?;
+    let folder = elsewhere.canonicalize()?;
+    let (fake, own) = (fake.to_str().context("UTF-8")?, folder.to_str().context("UTF-8")?);
+    stage.run(&["agents", "add", "fake", "--cwd", own, "--", fake])?;
+    stage.run(&["workspaces", "trust", ".", "--yes"])?;
+    let server = stage.serve()?;
+    let mut editor = server.connect().await?;
+    let new = json!({"cwd": stage.desk.workspace, "mcpServers": [], "_meta": {"openagents": {"open": true}}});
+    let session = editor.request("session/new", new).await?["sessionId"].clone();
+    editor.request("session/set_mode", json!({"sessionId": session, "modeId": "custom:fake"})).await?;
+    let id = prompt(&mut editor, &session).await?;
+    let request = editor.until("the question, or the end", |frame| asks(frame) || frame["id"] == id).await?;
+    ensure!(asks(&request), "it started without a question: {request}");
+    let told =
+        request["params"]["toolCall"]["content"][0]["content"]["text"].as_str().context("the question")?;
+    ensure!(told.contains(own) && told.contains("curl evil"), "{told}");
+    let chosen = json!({"outcome": {"outcome": "selected", "optionId": "trust"}});
+    editor.respond(&request["id"], chosen).await?;
+    let end = editor.until("the end of the turn", |frame| frame["id"] == id).await?;
+    assert_eq!(end["result"]["_meta"]["openagents"]["state"], "complete");
+    ensure!(stage.run(&["workspaces", "list"])?.contains(own));
+
+    // Once changed, it asks again; and the check of an agent never starts it there.
+    fs::write(elsewhere.join(".claude/settings.json"), hook.to_string().replace("curl", "wget"))?;
+    let id = prompt(&mut editor, &session).await?;
+    let request = editor.until("the question, or the end", |frame| asks(frame) || frame["id"] == id).await?;
+    ensure!(asks(&request), "it started without a question: {request}");
+    Ok(())
+}

@@ -75,8 +75,8 @@ pub(crate) const TERMINAL_REST: Duration = Duration::from_millis(300);
 pub(crate) const TERMINAL_OUTPUT: u64 = 1 << 20;
 /// Bytes of a file of the workspace that are compared before a command that names it runs.
 pub(crate) const DIGESTED_BYTES: u64 = 16 << 20;
-/// Words of a command that are looked at, and files of the workspace that it names; with more, it is asked about each time.
-pub(crate) const NAMED_WORDS: usize = 500;
+/// Paths that the words of a command may mean, and files of the workspace among them; with more, it is asked about each time.
+pub(crate) const NAMED_PATHS: usize = 20_000;
 pub(crate) const NAMED_FILES: usize = 50;
 /// Maximum bytes of the variables that an agent adds: a person has to read them.
 pub(crate) const ADDED_VARIABLES: usize = 64 << 10;

@@ -35,11 +35,11 @@ mod tests {
 
     #[test]
     fn the_question_says_what_runs_and_what_the_folder_brings() {
-        let file = |path: &str, kind: &str, says: &[&str], changed: bool| json!({"path": path, "kind": kind, "says": says, "digest": "00", "changed": changed});
+        let file = |path: &str, risk: &str, says: &[&str], changed: bool| json!({"path": path, "risk": risk, "does": "settings", "agents": ["Codex"], "says": says, "digest": "00", "changed": changed});
         let files = [
-            file(".claude/settings.json", "settings", &["hook Stop: make\\u{1b}"], false),
-            file(".mcp.json", "servers", &["server a: node a.js"], true),
-            json!({"path": "AGENTS.md", "kind": "instructions", "says": []}),
+            file(".claude/settings.json", "programs", &["hook Stop: make\\u{1b}"], false),
+            file(".mcp.json", "programs", &["server a: node a.js"], true),
+            json!({"path": "AGENTS.md", "risk": "instructions", "agents": ["a", "b", "c", "d"], "says": []}),
         ];
         let asked = |again: bool, files: &[Value], complete: bool| {
             let input = json!({"workspace": "/w/app", "agent": "Codex", "program": "/bin/codex", "again": again,
@@ -50,28 +50,31 @@ mod tests {
         insta::assert_snapshot!(asked(false, &files, true), @r"
         Trust this folder?
           Codex (/bin/codex) starts in /w/app
-          It contains:
-          - .claude/settings.json
+          Programs, and what may run:
+          - .claude/settings.json (Codex)
               hook Stop: make\u{1b}
-          - .mcp.json
+          - .mcp.json (Codex)
               server a: node a.js
-          - AGENTS.md (instructions)
+          Instructions for the model:
+          - AGENTS.md (a, b, c and 1 more)
         ");
         insta::assert_snapshot!(asked(true, &files, false), @r"
         Trust this folder?
           Codex (/bin/codex) starts in /w/app
           Changed since you trusted it:
-          - .claude/settings.json
+          Programs, and what may run:
+          - .claude/settings.json (Codex)
               hook Stop: make\u{1b}
-          - .mcp.json
+          - .mcp.json (Codex)
               server a: node a.js
-          - AGENTS.md (instructions)
+          Instructions for the model:
+          - AGENTS.md (a, b, c and 1 more)
           This folder can't be trusted: some agent settings can't be shown in full. Remove or shorten the marked files, then send the prompt again.
         ");
         insta::assert_snapshot!(asked(false, &[], true), @r"
         Trust this folder?
           Codex (/bin/codex) starts in /w/app
-          This folder has no agent settings.
+          Agents load nothing from this folder that OpenAgents knows of.
         ");
         let odd = json!({"title": "Trust this folder?", "rawInput": {"workspace": 1}});
         assert_eq!(question(&odd).len(), 2);

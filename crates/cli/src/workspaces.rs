@@ -82,12 +82,8 @@ fn lines(snapshot: &Value, now: i64) -> Vec<String> {
 
 /// Returns the agent settings of a folder in lines.
 fn brings(path: &Path, files: &AgentFiles) -> Vec<String> {
-    let mut lines = vec![match files.files.is_empty() {
-        true => format!("{} has no agent settings.", shown(path)),
-        false => format!("{} contains:", shown(path)),
-    }];
-    lines.extend(files.lines(false).iter().map(|line| output::printable(line)));
-    lines
+    let lines = files.lines(false);
+    std::iter::once(shown(path)).chain(lines.iter().map(|line| output::printable(line))).collect()
 }
 
 /// Names the agents that decide themselves what they ask: with the trust they may start in the folder all the same.
@@ -108,6 +104,7 @@ fn trusted(path: &Path, answer: &Value) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use openagents_core::trust::NOTHING_KNOWN;
     use serde_json::json;
 
     #[test]
@@ -124,22 +121,22 @@ mod tests {
 
     #[test]
     fn trust_says_what_the_folder_brings() {
-        let file = json!({"path": ".mcp.json", "kind": "servers", "says": ["mcpServers.a.command: node a.js"], "digest": "00"});
+        let file = json!({"path": ".mcp.json", "risk": "programs", "does": "MCP servers", "agents": ["Claude Code"],
+            "says": ["mcpServers.a.command: node a.js"], "digest": "00"});
         let files: AgentFiles = serde_json::from_value(json!({"complete": true, "files": [file]})).unwrap();
         let mut lines = brings(Path::new("/w/app"), &files);
         lines.extend(trusted(Path::new("/w/app"), &json!({"coveredBy": "/w"})));
         insta::assert_snapshot!(lines.join("\n"), @"
-        /w/app contains:
-        - .mcp.json
+        /w/app
+        Programs, and what may run:
+        - .mcp.json (Claude Code)
             mcpServers.a.command: node a.js
         Trusted  /w/app
         as a part of /w
         ");
         let agents = json!({"agents": [{"name": "Codex", "decidesWhatItAsks": false}, {"name": "odd", "decidesWhatItAsks": true}]});
         assert_eq!(unasked(&agents), ["odd decides itself what it asks."]);
-        assert_eq!(
-            brings(Path::new("/w/a\nb"), &AgentFiles { complete: true, ..AgentFiles::default() }).len(),
-            1
-        );
+        let nothing = AgentFiles { complete: true, ..AgentFiles::default() };
+        assert_eq!(brings(Path::new("/w/a\nb"), &nothing)[1..], [NOTHING_KNOWN.to_owned()]);
     }
 }

@@ -21,6 +21,7 @@
 //! | 1 | `isolated` | work on a thread that may hang or panic |
 //! | 1 | `model` | `LanguageModel`: messages in, events out; settings; `LocalModels` |
 //! | 1 | `parallel` | independent work on a few threads |
+//! | 1 | `shell_line` | the files that a shell line may run or read |
 //! | 1 | `terms` | words of questions and of code: stop words, stems, vocabulary |
 //! | 1 | `text` | shortening text |
 //! | 1 | `workspace` | one directory, and opening files beneath it |
@@ -65,6 +66,7 @@ pub mod recall;
 pub mod replay;
 pub mod repository;
 pub mod route;
+pub mod shell_line;
 pub mod survey;
 mod terms;
 pub mod text;

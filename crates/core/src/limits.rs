@@ -119,6 +119,10 @@ pub(crate) mod history {
 
     /// Bytes of a searched line; longer ones are images or dumps.
     pub(crate) const SEARCH_LINE: usize = 256 << 10;
+    /// Bytes of logs behind what is indexed of long sessions that a search reads, and lines of which the index has only the
+    /// beginning: some milliseconds each. Of more than that an answer says that it was not searched.
+    pub(crate) const SEARCH_REST: u64 = 16 << 20;
+    pub(crate) const SEARCH_LONG: usize = 200;
     /// Bytes of a context line; copying longer ones would cost more than the search.
     pub(crate) const CONTEXT_LINE: usize = 16 << 10;
     /// Lines of a log kept as context before a match; some have no text.
@@ -219,10 +223,14 @@ pub(crate) mod trust {
     pub(crate) const ENTRIES: usize = 2_000;
     /// Nesting of directories.
     pub(crate) const DEPTH: usize = 8;
-    /// Folders above, within the repository.
-    pub(crate) const LEVELS: usize = 32;
-    /// Words of settings that are looked up as files of the folder.
-    pub(crate) const WORDS: usize = 5_000;
+    /// Folders above, up to the home folder or the root of the disk.
+    pub(crate) const LEVELS: usize = 64;
+    /// Paths in commands of settings that are looked up: a few for each word, one for each folder that it may mean.
+    pub(crate) const PATHS: usize = 40_000;
+    /// Bytes of a `.git` file, and of those that it leads to.
+    pub(crate) const GIT_LINK: u64 = 4 << 10;
+    /// Git hooks.
+    pub(crate) const HOOKS: usize = 100;
     /// Lines that a person is shown, and their bytes: they travel with the question. With more, the folder cannot be
     /// trusted.
     pub(crate) const LINES: usize = 1_000;

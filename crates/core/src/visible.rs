@@ -44,6 +44,17 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
+/// Like [`escaped`], for a text on one line: line breaks and tabs are written as `\n` and `\t`.
+pub fn on_one_line(text: &str) -> String {
+    escaped(text).replace('\n', "\\n").replace('\t', "\\t")
+}
+
+/// Returns a text for a code span of a prompt: it is one line, hides nothing, and cannot end the span. A repository may
+/// bring a file whose name is a task.
+pub fn code_span(text: &str) -> String {
+    on_one_line(text).replace('`', "\\u{60}")
+}
+
 /// Returns whether a character is a combining mark that draws something: `é` in two characters, a Thai vowel.
 fn is_mark(character: char) -> bool {
     // At the beginning of a text the standard library escapes a mark, after a letter it does not.
@@ -105,6 +116,22 @@ mod tests {
         for (text, expected) in rows {
             assert_eq!(escaped(text), expected);
         }
+    }
+
+    #[test]
+    fn a_line_is_one_line_and_a_span_stays_one() {
+        let rows = [
+            ("make test", "make test"),
+            ("größer 日本 🙂", "größer 日本 🙂"),
+            ("a\nb\tc\r", "a\\nb\\tc\\u{d}"),
+            ("a\u{1b}[2Kb", "a\\u{1b}[2Kb"),
+            ("x\u{202e}hs.live", "x\\u{202e}hs.live"),
+            ("a\u{200b}\u{2066}b\u{feff}\u{e0041}", "a\\u{200b}\\u{2066}b\\u{feff}\\u{e0041}"),
+        ];
+        for (text, expected) in rows {
+            assert_eq!((on_one_line(text).as_str(), code_span(text).as_str()), (expected, expected));
+        }
+        assert_eq!(code_span("a`b"), "a\\u{60}b");
     }
 
     #[test]

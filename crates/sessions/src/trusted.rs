@@ -1,7 +1,7 @@
 //! The trusted workspaces, and which of them covers a folder.
 
 use crate::store::{Store, StoreError, TrustedWorkspace};
-use openagents_core::trust::{AgentFiles, place};
+use openagents_core::trust::{AgentFiles, place, places};
 use parking_lot::Mutex;
 use std::{
     collections::BTreeSet,
@@ -58,10 +58,14 @@ impl TrustedWorkspaces {
 
     /// Decides about a folder, which is canonical, and marks what has changed in it. Reads git's files. Blocks.
     pub(crate) fn verdict(&self, folder: &Path, brings: &mut AgentFiles) -> Verdict {
-        let covering =
-            self.list().into_iter().filter_map(|row| Some((place(&row.path, folder)?, row.accepted)));
-        let covering: Vec<(_, BTreeSet<_>)> =
-            covering.map(|(place, accepted)| (place, accepted.into_iter().collect())).collect();
+        let covering: Vec<(PathBuf, BTreeSet<String>)> = self
+            .list()
+            .into_iter()
+            .flat_map(|row| {
+                let accepted: BTreeSet<String> = row.accepted.into_iter().collect();
+                places(&row.path, folder).into_iter().map(move |place| (place, accepted.clone()))
+            })
+            .collect();
         match covering.is_empty() {
             true => Verdict::Unknown,
             false if brings.mark_changes(&covering) => Verdict::Trusted,

@@ -22,6 +22,7 @@
 //! | `[[ask-and-take-back TITLE]]` | a permission, and its `$/cancel_request` with the same write |
 //! | `[[ask-thrice TITLE]]` | three permissions with one id |
 //! | `[[run NAME=VALUE COMMAND]]` | through the client's terminal, with or without variables, shown in a tool call |
+//! | `[[run-and-write PATH COMMAND]]` | a whole line through the client's terminal, and writes of the file while it is asked about |
 //! | `[[call TITLE]]` | a tool call that begins and ends well |
 //! | `[[open-call]]` | a tool call that never ends |
 //! | `[[no-tool-call]]` | updates of a call that was never announced |

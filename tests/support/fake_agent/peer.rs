@@ -110,13 +110,18 @@ impl Peer {
     }
 
     /// Asks the client and waits for its answer, a whole response.
-    pub(crate) fn ask(&self, method: &str, mut params: Value) -> Value {
+    pub(crate) fn ask(&self, method: &str, params: Value) -> Value {
+        self.begin_asking(method, params).recv().unwrap_or_default()
+    }
+
+    /// Asks without waiting for the answer.
+    pub(crate) fn begin_asking(&self, method: &str, mut params: Value) -> mpsc::Receiver<Value> {
         let id = format!("fake-{}", self.last_id.fetch_add(1, Ordering::SeqCst));
         let (sender, answer) = mpsc::channel();
         lock(&self.waiting).insert(id.clone(), sender);
         params["sessionId"] = self.session().id.into();
         self.write(json!({"id": id, "method": method, "params": params}));
-        answer.recv().unwrap_or_default()
+        answer
     }
 
     /// Asks, and takes it back with the same write.

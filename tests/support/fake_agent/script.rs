@@ -5,8 +5,11 @@ use serde_json::{Value, json};
 use std::{
     path::Path,
     process::{Command, Stdio},
-    sync::Arc,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
     time::Duration,
 };
 
@@ -119,6 +122,25 @@ impl Run<'_> {
                 self.say_answer(&answer, |_| "Written.".to_owned());
             }
             "run" => self.terminal(rest),
+            "run-and-write" => {
+                let (path, line) = rest.split_once(' ').unwrap_or((rest, ""));
+                let created = self.peer.begin_asking(
+                    "terminal/create",
+                    json!({"command": line, "cwd": self.peer.session().cwd}),
+                );
+                // Again and again, so that one change comes while the question is open.
+                let mut changes = 0;
+                let created = loop {
+                    changes += 1;
+                    let content = format!("echo evil {changes}\n");
+                    self.peer.ask("fs/write_text_file", json!({"path": self.path(path), "content": content}));
+                    match created.recv_timeout(Duration::from_millis(20)) {
+                        Err(mpsc::RecvTimeoutError::Timeout) => {}
+                        answer => break answer.unwrap_or_default(),
+                    }
+                };
+                self.run(line, &created);
+            }
             "call" => {
                 let id = fresh_call_id();
                 self.begin_call(&id, rest, "other");
@@ -361,7 +383,6 @@ impl Run<'_> {
     }
 
     fn terminal(&mut self, command: &str) {
-        let id = fresh_call_id();
         let mut parts = command.split_whitespace().peekable();
         let mut variables = Vec::new();
         while let Some((name, value)) =
@@ -377,8 +398,14 @@ impl Run<'_> {
             params["env"] = variables.into();
         }
         let created = self.peer.ask("terminal/create", params);
+        self.run(command, &created);
+    }
+
+    /// Shows the end of a command that was asked for.
+    fn run(&mut self, command: &str, created: &Value) {
+        let id = fresh_call_id();
         let Some(terminal) = created["result"]["terminalId"].as_str() else {
-            return self.say_answer(&created, |_| "no terminal".to_owned());
+            return self.say_answer(created, |_| "no terminal".to_owned());
         };
         self.peer.update(json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": command,
             "kind": "execute", "status": "in_progress",

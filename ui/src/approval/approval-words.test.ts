@@ -62,6 +62,7 @@ test('the note under a command says what holds it to its words', () => {
   expect(commandNote(exact)).toBe('Runs exactly this command in `/proj`. The program is `/usr/bin/dash`.');
   const digests = ['a.sh', 'b', 'c', 'd'].map((name) => ({ path: `/proj/${name}`, sha256: '0' }));
   expect(commandNote({ text: 'x', program: '/x', cwd: '/proj', digests })).toBe('Runs exactly this command in `/proj`. Only with `a.sh`, `b`, `c` and 1 more file unchanged.');
+  expect(commandNote({ text: 'x', program: '/x', cwd: '/proj', unpinned: ['make', '$X'] })).toBe('Runs exactly this command in `/proj`. May run files that can still change: `make`, `$X`.');
   expect(commandNote({ text: 'x', program: '/x', cwd: '/pr\u202eoj' })).toBe('Runs exactly this command in `/pr\\u{202e}oj`.');
   expect(commandNote({ text: 'ls' })).toBe("The agent runs this itself; OpenAgents can't enforce it.");
 });

@@ -72,14 +72,15 @@ export function whyNot({ command }: Approval): string {
 }
 
 /** Says where and how the command runs. */
-export function commandNote({ program, called, cwd, digests = [] }: ApprovalCommand, workspace = cwd): string {
+export function commandNote({ program, called, cwd, digests = [], unpinned = [] }: ApprovalCommand, workspace = cwd): string {
   if (program === undefined) return "The agent runs this itself; OpenAgents can't enforce it.";
   const files = digests.map(({ path }) => (workspace !== undefined && path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path));
   const bound = files.length === 0 ? '' : ` Only with ${listed(files)} unchanged.`;
-  return `Runs exactly this command in \`${plain(cwd ?? '')}\`.${called === undefined ? '' : ` The program is \`${plain(program)}\`.`}${bound}`;
+  const open = unpinned.length === 0 ? '' : ` May run files that can still change: ${listed(unpinned, 'word')}.`;
+  return `Runs exactly this command in \`${plain(cwd ?? '')}\`.${called === undefined ? '' : ` The program is \`${plain(program)}\`.`}${bound}${open}`;
 }
 
-function listed(files: readonly string[]): string {
+function listed(files: readonly string[], noun = 'file'): string {
   const shown = files.slice(0, 3).map((file) => `\`${plain(file)}\``).join(', ');
-  return files.length > 3 ? `${shown} and ${plural(files.length - 3, 'more file')}` : shown;
+  return files.length > 3 ? `${shown} and ${plural(files.length - 3, `more ${noun}`)}` : shown;
 }

@@ -22,6 +22,8 @@ export interface ApprovalCommand {
   cwd?: string;
   /** Files of the workspace that the command names; it runs only if they have not changed. */
   digests?: { path: string; sha256: string }[];
+  /** Programs that run other files, and words whose value only the shell knows: what they run can change until then. */
+  unpinned?: string[];
 }
 
 /** An "always", from `_openagents/approvals/rules`. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Approval } from '../connection/agents-wire';
-import { awaited, byItself, isAnsweredHere, trustOutcome, trustQuestion, trustTitle, waitingWords } from './trust-question';
+import { awaited, byItself, byRisk, isAnsweredHere, loadedBy, trustOutcome, trustQuestion, trustTitle, waitingWords } from './trust-question';
 
 const QUESTION = { workspace: '/w/app', agent: 'Codex', again: false, files: [], complete: true };
 const approval = (of: object): Approval => ({
@@ -55,4 +55,16 @@ test('what a row waits for', () => {
 test('the outcome says what was decided, and where', () => {
   expect(trustOutcome(approval({ state: 'answered', optionId: 'trust', by: 'Desktop' }))).toBe('Trusted on Desktop');
   expect(trustOutcome(approval({ state: 'answered', optionId: 'not-now' }))).toBe('Declined on another device');
+});
+
+test('files are grouped by risk, the most dangerous first, with the agents that load them', () => {
+  const file = (path: string, risk: 'programs' | 'redirects' | 'instructions', agents: string[] = []) => ({ path, risk, does: '', agents, says: [] });
+  const files = [file('AGENTS.md', 'instructions', ['a', 'b', 'c', 'd', 'e']), file('.env', 'redirects', ['a']), file('.codex', 'programs'), file('.gemini', 'programs')];
+  expect(byRisk(files).map(({ heading, files }) => [heading, files.map(({ path }) => path)])).toEqual([
+    ['Programs, and what may run', ['.codex', '.gemini']],
+    ['Where agents connect to', ['.env']],
+    ['Instructions for the model', ['AGENTS.md']],
+  ]);
+  expect(byRisk([])).toEqual([]);
+  expect(files.map(loadedBy)).toEqual(['a, b, c and 2 more', 'a', '', '']);
 });

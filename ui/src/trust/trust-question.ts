@@ -4,11 +4,19 @@ import { plain } from '../kit/plain';
 import { baseName } from '../words/paths';
 import { plural } from '../words/plural';
 
-/** A file, or a folder of files, that agents read in the folder where they start. */
+/** The effects of files on agents, the most dangerous first, with their headings. */
+export const RISKS = { programs: 'Programs, and what may run', redirects: 'Where agents connect to', instructions: 'Instructions for the model' } as const;
+export type Risk = keyof typeof RISKS;
+
+/** A file, or a folder of files, that agents load in the folder where they start. */
 export interface AgentFile {
   path: string;
-  kind: 'settings' | 'servers' | 'folder' | 'instructions';
-  /** Its settings, one line each. */
+  risk: Risk;
+  /** Its purpose. */
+  does: string;
+  /** The programs that load it; empty if any may. */
+  agents: string[];
+  /** Its settings, one line each, the most dangerous first. */
   says: string[];
   /** New, or changed since the folder was trusted. */
   changed?: boolean;
@@ -36,6 +44,18 @@ export function trustQuestion({ subject, rawInput }: Approval): TrustQuestion | 
   if (subject !== 'trust' || typeof rawInput !== 'object' || rawInput === null) return null;
   const { workspace, agent, files } = rawInput as Partial<TrustQuestion>;
   return typeof workspace === 'string' && typeof agent === 'string' && Array.isArray(files) ? (rawInput as TrustQuestion) : null;
+}
+
+/** The files by risk, the most dangerous first. */
+export function byRisk(files: readonly AgentFile[]): { heading: string; files: AgentFile[] }[] {
+  const groups = (Object.keys(RISKS) as Risk[]).map((risk) => ({ heading: RISKS[risk], files: files.filter((file) => file.risk === risk) }));
+  return groups.filter((group) => group.files.length > 0);
+}
+
+/** `Codex, Gemini CLI, Qwen Code and 4 more` */
+export function loadedBy({ agents }: AgentFile): string {
+  const named = agents.slice(0, 3).map(plain).join(', ');
+  return agents.length > 3 ? `${named} and ${agents.length - 3} more` : named;
 }
 
 /** `Trust “app”?` */

@@ -107,8 +107,8 @@ impl Access {
         Ok(json!({"content": content}))
     }
 
-    /// `fs/write_text_file`.
-    pub(super) fn write(&self, params: Value) -> Result<Value, RpcError> {
+    /// `fs/write_text_file`. Returns the path of the file, which is canonical.
+    pub(super) fn write(&self, params: Value) -> Result<PathBuf, RpcError> {
         let request: WriteTextFileRequest =
             serde_json::from_value(params).map_err(RpcError::invalid_params)?;
         self.touch(&request.path, |path| {
@@ -117,9 +117,9 @@ impl Access {
                 return Err(RpcError::refused(format!("{shown}: more than {most} MiB are not written")));
             }
             let written = self.workspace.write_file(path, request.content.as_bytes());
-            written.map_err(|error| RpcError::refused(error.to_string()))
-        })?;
-        Ok(json!({}))
+            written.map_err(|error| RpcError::refused(error.to_string()))?;
+            Ok(self.workspace.root().join(path))
+        })
     }
 }
 

@@ -7,6 +7,7 @@ use super::{
     frame::{self, Incoming, RpcError},
     from_wire,
     options::commands,
+    pending::PendingCommands,
     stage::{Host, Stage, Turn},
     terminals::Terminals,
 };
@@ -70,6 +71,7 @@ pub(super) struct Live {
     pub(super) files: mpsc::SyncSender<Box<dyn FnOnce() + Send>>,
     /// Requests that the agent may cancel, by their id.
     pub(super) asks: Mutex<HashMap<String, CancellationToken>>,
+    pub(super) pending: PendingCommands,
     timeouts: AcpTimeouts,
     /// A person has cancelled the running turn. Checked before every message, however many there are.
     cancelled: AtomicBool,
@@ -101,6 +103,7 @@ impl Live {
             environment: plain.map(|(name, value)| (name.clone(), value.clone())).collect(),
             files,
             asks: Mutex::default(),
+            pending: PendingCommands::default(),
             timeouts,
             cancelled: AtomicBool::new(false),
             stage: Mutex::new(Stage::new()),

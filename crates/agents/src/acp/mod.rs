@@ -14,10 +14,12 @@ mod from_wire;
 mod frozen;
 mod level;
 mod live;
+mod named;
 mod opening;
 mod options;
 #[cfg(test)]
 mod output_tests;
+mod pending;
 mod repeatable;
 mod reported;
 mod requests;
@@ -268,6 +270,10 @@ impl AgentProvider for AcpAgent {
 
     fn program(&self, _cancel: &CancellationToken) -> Option<PathBuf> {
         Some((self.config.command)().program)
+    }
+
+    fn folder(&self, _cancel: &CancellationToken) -> Option<PathBuf> {
+        (self.config.command)().cwd
     }
 
     /// Availability was checked before this was created.

@@ -7,6 +7,7 @@ use super::{
     frozen::{self, Frozen},
     live::Live,
     options::{lowers, options},
+    pending::Void,
     reported::reported,
     stage::Stage,
 };
@@ -56,7 +57,14 @@ impl Live {
                 }
             }
             "fs/read_text_file" => return self.touch(id, move |access| access.read(params)),
-            "fs/write_text_file" => return self.touch(id, move |access| access.write(params)),
+            "fs/write_text_file" => {
+                let live = self.clone();
+                return self.touch(id, move |access| {
+                    let written = access.write(params)?;
+                    live.pending.void(access.workspace.root(), &written);
+                    Ok(json!({}))
+                });
+            }
             "terminal/output" => self.terminals.get(&params).map(|terminal| terminal.output()),
             "terminal/kill" => self.terminals.get(&params).map(|terminal| terminal.kill()),
             "terminal/release" => self.terminals.release(&params),
@@ -124,17 +132,19 @@ impl Live {
     }
 
     /// Asks for approval. Returns the chosen option and the user's words for the agent; `None` if there was no answer.
+    /// It is withdrawn once `until` is cancelled.
     fn ask(
         &self,
         context: &ApprovalContext,
+        until: &CancellationToken,
         request: ApprovalRequest,
     ) -> Option<(ApprovalOption, Option<String>)> {
-        if context.until.is_cancelled() {
+        if until.is_cancelled() {
             return None;
         }
         let options = request.options.clone();
-        match context.host.ask(request, &context.until) {
-            ApprovalOutcome::Selected { option_id, message } if !context.until.is_cancelled() => {
+        match context.host.ask(request, until) {
+            ApprovalOutcome::Selected { option_id, message } if !until.is_cancelled() => {
                 let chosen = options.into_iter().find(|option| option.id == option_id)?;
                 if chosen.kind.denies() {
                     self.stage(|stage, _| {
@@ -171,7 +181,7 @@ impl Live {
         });
         match asked {
             Ok(Some((context, approval))) => self.run_blocking(id, move |live| {
-                let chosen = approval.and_then(|approval| live.ask(&context, approval));
+                let chosen = approval.and_then(|approval| live.ask(&context, &context.until, approval));
                 let Some((option, message)) = chosen else { return cancelled() };
                 live.stage(|stage, _| {
                     stage.may_lower |= lowers(&option);
@@ -241,7 +251,11 @@ impl Live {
         let call_id =
             self.stage(|stage, now| stage.timeline.terminal_row(now, &terminal, &frozen.shown, row));
         let call_id = call_id.ok_or_else(|| RpcError::refused("too many calls in one turn"))?;
-        let started = self.allow(context, &frozen, call_id, raw_input).and_then(|()| {
+        let frozen = Arc::new(frozen);
+        let void = self.pending.add(&terminal, frozen.clone(), &context.until);
+        let allowed = self.allow(context, &frozen, &void, call_id, raw_input);
+        self.pending.remove(&terminal);
+        let started = allowed.and_then(|()| {
             if context.until.is_cancelled() {
                 return Err(RpcError::refused(ENDED));
             }
@@ -282,6 +296,7 @@ impl Live {
         &self,
         context: &ApprovalContext,
         frozen: &Frozen,
+        void: &Void,
         call_id: String,
         raw_input: Value,
     ) -> Result<(), RpcError> {
@@ -302,7 +317,13 @@ impl Live {
             cut: false,
             options,
         };
-        match self.ask(context, request) {
+        let answer = self.ask(context, &void.until, request);
+        if let Some(written) = void.written_file() {
+            let shown = &frozen.shown;
+            let why = format!("{shown}: {written} changed while the approval was pending");
+            return Err(RpcError::refused(why));
+        }
+        match answer {
             Some((ApprovalOption { kind: OptionKind::AllowOnce | OptionKind::AllowAlways, .. }, _)) => Ok(()),
             Some((_, Some(message))) => {
                 Err(RpcError::refused(format!("{} was not allowed: {message}", frozen.shown)))

@@ -187,7 +187,8 @@ impl Doctor<'_> {
     pub(crate) fn introduce(&self, subject: &Subject, diagnosis: &mut Diagnosis) {
         let Some(Reach::Acp { program, args, env, cwd }) = diagnosis.reach.clone() else { return };
         let home = self.environment.get("HOME").map(PathBuf::from).filter(|home| home.is_dir());
-        let folder = cwd.clone().or(home).unwrap_or_else(|| PathBuf::from("/"));
+        // Not the agent's own folder: it would load the settings there before the user trusts them.
+        let folder = home.unwrap_or_else(|| PathBuf::from("/"));
         let mut command = self.environment.command(&program);
         command.args(&args).envs(&env).current_dir(folder);
         match introduction::introduce(&mut command, self.cancel) {
@@ -205,6 +206,15 @@ impl Doctor<'_> {
                 }
             }
             Err(_) if self.cancel.is_cancelled() => {}
+            Err(why) if cwd.is_some() => {
+                let problem =
+                    format!("the agent {} was not checked in its own folder: {why}", subject.name());
+                diagnosis.reached_by(Reach::Acp { program, args, env, cwd });
+                diagnosis.note(Trouble::new(
+                    problem,
+                    "send it a prompt; it starts there once the folder is trusted",
+                ));
+            }
             Err(why) => self.without_introduction(subject, &program, &why, diagnosis),
         }
     }

@@ -103,6 +103,10 @@ impl AgentProvider for Listed {
         self.wait(cancel)?.ok()?.program(cancel)
     }
 
+    fn folder(&self, cancel: &CancellationToken) -> Option<PathBuf> {
+        self.wait(cancel)?.ok()?.folder(cancel)
+    }
+
     fn availability(&self) -> Availability {
         match self.provider() {
             Some(Ok(provider)) => provider.availability(),

@@ -72,6 +72,33 @@ fn a_file_that_a_command_names_and_that_was_rewritten_during_the_approval_is_not
     }
 }
 
+/// The agent asks to run a script, and writes it while the user reads.
+#[test]
+fn a_file_that_a_command_names_voids_the_approval_when_the_agent_writes_it() {
+    let rows = [
+        ("cd scripts && ./build.sh", "scripts/build.sh"),
+        ("sh scripts/build.sh", "scripts/build.sh"),
+        ("sh scripts/new.sh", "scripts/new.sh"),
+        ("sh scripts/b*.sh", "scripts/bad.sh"),
+        ("ls scripts", "scripts/deep/new.sh"),
+        ("make -C scripts", "scripts/Makefile"),
+    ];
+    for (command, file) in rows {
+        // Only a void approval lets this question end.
+        let scene = Scene::answering([Say::Nothing]);
+        std::fs::create_dir(scene.root.join("scripts")).unwrap();
+        std::fs::write(scene.root.join("scripts/build.sh"), "echo good\n").unwrap();
+        let text = scene.prompt(&format!("[[run-and-write {file} {command}]]")).text;
+        let expected = format!("Refused: {command}: {file} changed while the approval was pending");
+        assert_eq!(text, expected);
+    }
+    // A file that it does not name.
+    let scene = Scene::new();
+    std::fs::create_dir(scene.root.join("scripts")).unwrap();
+    let text = scene.prompt("[[run-and-write other.txt echo scripts]]").text;
+    assert_eq!(text, "exit 0 signal null: scripts");
+}
+
 #[test]
 fn a_change_that_is_not_shown_whole_is_asked_as_such() {
     let scene = Scene::answering([OptionKind::RejectOnce, OptionKind::RejectOnce].map(Say::Kind));

@@ -5,7 +5,7 @@ use crate::{
     trust,
 };
 use anstyle::{AnsiColor, Effects, Style};
-use openagents_core::approval::SHOWN_COMMAND;
+use openagents_core::approval::{FrozenCommand, SHOWN_COMMAND};
 use serde_json::{Value, json};
 
 const ASKS: Style = AnsiColor::Yellow.on_default().effects(Effects::BOLD);
@@ -122,6 +122,9 @@ fn question(approval: &Value) -> (Vec<String>, bool) {
             Some(cwd) => format!("  {FAINT}in {}{FAINT:#}", output::printable(cwd)),
             None => format!("  {FAINT}the agent runs this itself; OpenAgents can't enforce it{FAINT:#}"),
         });
+        let exact = serde_json::from_value::<FrozenCommand>(command.clone()).ok();
+        let caution = exact.and_then(|exact| exact.caution());
+        lines.extend(caution.map(|caution| format!("  {FAINT}{}{FAINT:#}", output::printable(&caution))));
     }
     let has_changes = command["text"].is_null() || command["besideChanges"] == true;
     is_whole &= !has_changes || approval["rawInputCut"] != true;

@@ -42,6 +42,11 @@ pub trait AgentProvider: Send + Sync + std::fmt::Debug {
         0
     }
 
+    /// Returns the folder that the program starts in, if it has one of its own and does not start in the workspace.
+    fn folder(&self, _cancel: &CancellationToken) -> Option<PathBuf> {
+        None
+    }
+
     /// Returns the last known availability; starts nothing and never blocks.
     fn availability(&self) -> Availability;
 

@@ -1,7 +1,7 @@
 //! Commands in approvals: what would run, and how it is shown. Every client shows [`ApprovalCommand::text`] and nothing
 //! made from the parts.
 
-use crate::visible::{escaped, shell_word};
+use crate::visible::{escaped, on_one_line, shell_word};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -47,6 +47,9 @@ pub struct FrozenCommand {
     /// The files of the workspace that the command names, as they were when it was shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub digests: Vec<ContentDigest>,
+    /// Programs that run other files, and words whose value only the shell knows: what they run may change until then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unpinned: Vec<String>,
 }
 
 /// The content of a file.
@@ -92,6 +95,12 @@ impl ApprovalCommand {
 }
 
 impl FrozenCommand {
+    /// Returns a sentence about what may still change until it runs; `None` if nothing is known to.
+    pub fn caution(&self) -> Option<String> {
+        let words: Vec<_> = self.unpinned.iter().map(|word| on_one_line(word)).collect();
+        (!words.is_empty()).then(|| format!("May run files that can still change: {}.", words.join(", ")))
+    }
+
     /// Returns the command line for bash.
     pub fn line(&self) -> String {
         let program = self.program.to_string_lossy();
@@ -117,7 +126,15 @@ mod tests {
 
     fn command(program: &str, args: Vec<String>, environment: Vec<(String, String)>) -> FrozenCommand {
         let (program, cwd) = (program.into(), "/".into());
-        FrozenCommand { program, called: None, args, cwd, environment, digests: Vec::new() }
+        FrozenCommand {
+            program,
+            called: None,
+            args,
+            cwd,
+            environment,
+            digests: Vec::new(),
+            unpinned: Vec::new(),
+        }
     }
 
     /// Returns what bash makes of a command line: the output of the command.

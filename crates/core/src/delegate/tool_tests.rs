@@ -276,7 +276,7 @@ fn a_task_is_handed_over_with_the_places_that_were_found_for_it() {
     let arguments = json!({"user_prompt": "Fix the retry of a request", "provider": "codex"});
     run_in(&bench, &Delegate::new(delegator.clone()), &delegator, None, "", arguments);
     let text = delegator.orders.lock().unwrap()[0].text.clone();
-    assert!(text.contains("Fix the retry of a request") && text.contains("- src/retry.rs:1"), "{text}");
+    assert!(text.contains("Fix the retry of a request") && text.contains("- `src/retry.rs:1`"), "{text}");
 }
 
 #[test]

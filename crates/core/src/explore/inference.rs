@@ -8,6 +8,7 @@ use crate::{
     repository::{excerpt, first_prose, plain},
     survey::Survey,
     update::{Evidence, Finding, IntentSource},
+    visible::code_span,
 };
 
 const INSTRUCTIONS: &str = "You are shown the beginning of files of a project. Say in one plain sentence of at most \
@@ -47,8 +48,8 @@ pub(super) fn answer(
 
 /// Returns whether a sentence cites a line of a finding.
 fn cites(sentence: &str, finding: &Finding) -> bool {
-    let Some(path) = finding.path() else { return false };
-    sentence.match_indices(path).any(|(at, path)| {
+    let Some(path) = finding.path().map(code_span) else { return false };
+    sentence.match_indices(&path).any(|(at, path)| {
         let rest = sentence[at + path.len()..].strip_prefix(':').unwrap_or_default();
         let digits = rest.find(|c: char| !c.is_ascii_digit()).map_or(rest, |end| &rest[..end]);
         digits.parse::<u64>().is_ok_and(|line| (finding.start..=finding.end).contains(&line))
@@ -92,7 +93,7 @@ pub(super) fn infer(
     for path in files {
         let (text, first_line) = excerpt(&survey.workspace, path);
         let Some((line, words)) = first_line else { continue };
-        prompt.push_str(&format!("File {path}:\n{text}\n\n"));
+        prompt.push_str(&format!("File {}:\n{text}\n\n", code_span(path)));
         evidence.push(Evidence::File { path: path.clone(), line, text: words });
     }
     // An intent needs evidence.

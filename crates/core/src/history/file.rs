@@ -23,7 +23,7 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Reads a file of at most `most` bytes; `None` if it is larger, missing or not a regular file.
-pub(super) fn read(path: &Path, most: u64) -> Option<Vec<u8>> {
+pub(crate) fn read(path: &Path, most: u64) -> Option<Vec<u8>> {
     read_document(path, most).ok()
 }
 

@@ -10,6 +10,7 @@ use crate::{
     model::{Availability, LanguageModel, complete},
     repository::top_names,
     text::{cut_at_word, one_line},
+    visible::code_span,
 };
 use std::sync::Arc;
 
@@ -51,7 +52,7 @@ impl Planner for ModelPlanner {
 
 fn prompt(request: &PlanRequest<'_>) -> String {
     let list = |items: &mut dyn Iterator<Item = &String>| {
-        items.map(|item| cut_at_word(&one_line(item), LINE)).collect::<Vec<_>>().join("\n")
+        items.map(|item| cut_at_word(&code_span(&one_line(item)), LINE)).collect::<Vec<_>>().join("\n")
     };
     let goals = match request.goals {
         [] => "Find out what this folder is about and what was done in it last.".to_owned(),

@@ -1,66 +1,187 @@
-//! The files and folders that agents read in the folder that they run in.
+//! What agents load from the folder that they start in, and from those above it.
+//!
+//! Read from the programs themselves: their file accesses while they open a session over ACP in an empty folder, in a
+//! repository and outside of one, and the texts of their programs and manuals. `.claude`, `.codex` and the like are read
+//! whole, so that a new kind of file in them is not missed. Git is read in `git.rs`.
 
-use super::found::AgentFileKind;
+/// A program that loads settings from folders.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Loader {
+    /// The name that the user knows.
+    pub name: &'static str,
+    /// The version that was read.
+    pub version: &'static str,
+    /// The package, and the manual.
+    pub source: &'static str,
+}
+
+/// A file or folder that agents load.
+#[derive(Debug, PartialEq, Eq)]
+pub struct CatalogueEntry {
+    /// Relative to the folder, with `/`.
+    pub path: &'static str,
+    /// Its purpose, for the user.
+    pub does: &'static str,
+    /// The programs that load it.
+    pub loaders: &'static [&'static Loader],
+    pub(super) format: FileFormat,
+}
 
 /// The format of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileFormat {
     /// Claude Code's settings.
     Claude,
-    /// Claude Code's settings of one person: it adds to the permissions there whenever the person answers "always".
+    /// Claude Code's settings of one user: it adds to the permissions there whenever the user answers "always".
     ClaudeLocal,
-    /// MCP servers as `{"mcpServers": {…}}`, among other settings.
-    Servers,
-    /// Every file in the folder.
+    /// Settings in JSON, TOML or another format.
+    Settings,
+    /// Every file in the folder, or one file of that name.
     Tree,
-    /// Listed only.
+    /// `NAME=value`, with secrets among them.
+    Variables,
+    /// Text for the model. Listed only.
     Text,
 }
 
-impl FileFormat {
-    pub(super) fn kind(self) -> AgentFileKind {
-        match self {
-            Self::Claude | Self::ClaudeLocal => AgentFileKind::Settings,
-            Self::Servers => AgentFileKind::Servers,
-            Self::Tree => AgentFileKind::Folder,
-            Self::Text => AgentFileKind::Instructions,
-        }
-    }
+macro_rules! loaders {
+    ($($id:ident: $name:literal, $version:literal, $source:literal;)*) => {
+        $(const $id: &Loader = &Loader { name: $name, version: $version, source: $source };)*
+        /// All of them.
+        #[cfg(test)]
+        pub(super) const LOADERS: &[&Loader] = &[$($id),*];
+    };
 }
 
-/// In the order in which they are shown.
-pub(super) const ENTRIES: &[(&str, FileFormat)] = &[
-    // https://docs.claude.com/en/docs/claude-code/settings. Skills, agents and commands may carry hooks and servers.
-    (".claude/settings.json", FileFormat::Claude),
-    (".claude/settings.local.json", FileFormat::ClaudeLocal),
-    (".mcp.json", FileFormat::Servers),
-    (".claude/agents", FileFormat::Tree),
-    (".claude/commands", FileFormat::Tree),
-    (".claude/skills", FileFormat::Tree),
-    // https://developers.openai.com/codex/config-basic: config.toml, hooks.json, rules, skills.
-    (".codex", FileFormat::Tree),
-    // Skills of any agent.
-    (".agents", FileFormat::Tree),
-    // https://geminicli.com/docs/reference/configuration, https://qwenlm.github.io/qwen-code-docs
-    (".gemini", FileFormat::Tree),
-    (".qwen", FileFormat::Tree),
-    // https://docs.github.com/en/copilot/reference/customization-cheat-sheet
-    (".github/hooks", FileFormat::Tree),
-    (".github/agents", FileFormat::Tree),
-    (".github/skills", FileFormat::Tree),
-    (".github/copilot", FileFormat::Tree),
-    (".github/mcp.json", FileFormat::Servers),
-    // https://block.github.io/goose/docs/guides/using-goosehints
-    (".goose", FileFormat::Tree),
-    (".goosehints", FileFormat::Text),
-    // https://opencode.ai/docs/config: plugins in the folder are programs.
-    ("opencode.json", FileFormat::Servers),
-    ("opencode.jsonc", FileFormat::Servers),
-    (".opencode", FileFormat::Tree),
-    ("AGENTS.md", FileFormat::Text),
-    ("CLAUDE.md", FileFormat::Text),
-    ("CLAUDE.local.md", FileFormat::Text),
-    ("GEMINI.md", FileFormat::Text),
-    ("QWEN.md", FileFormat::Text),
-    (".github/copilot-instructions.md", FileFormat::Text),
+loaders! {
+    CODEX: "Codex", "0.169.0", "npm @openai/codex, @agentclientprotocol/codex-acp 2.6.0; https://developers.openai.com/codex/config-basic";
+    CLAUDE: "Claude Code", "2.1.330", "npm @anthropic-ai/claude-code, @agentclientprotocol/claude-agent-acp 0.101.0; https://code.claude.com/docs/en/settings";
+    GEMINI: "Gemini CLI", "0.61.0", "npm @google/gemini-cli; https://geminicli.com/docs/reference/configuration";
+    QWEN: "Qwen Code", "0.24.4", "npm @qwen-code/qwen-code; https://qwenlm.github.io/qwen-code-docs";
+    COPILOT: "GitHub Copilot CLI", "1.0.102", "npm @github/copilot; https://docs.github.com/en/copilot/reference/copilot-cli-reference";
+    PI: "pi", "0.73.1", "npm @mariozechner/pi-coding-agent, docs/settings.md and docs/extensions.md in it";
+    OPENCLAW: "OpenClaw", "2026.9.6", "npm openclaw, src/infra/dotenv.ts in it";
+    CURSOR: "Cursor", "documentation of 2026-07", "https://cursor.com/docs/cli/reference/configuration, https://cursor.com/docs/reference/third-party-hooks";
+    AMP: "Amp", "0.0.1790142911", "npm @ampcode/cli; https://ampcode.com/manual";
+    CLINE: "Cline", "3.0.65", "npm cline, @cline/cli-linux-x64; https://docs.cline.bot";
+    DROID: "Factory Droid", "0.215.0", "npm droid, @factory/cli-linux-x64; https://docs.factory.ai/cli";
+    OPENCODE: "opencode", "1.18.33", "npm opencode-ai; https://opencode.ai/docs/config";
+    GOOSE: "Goose", "repository at 0825b570", "https://github.com/block/goose, documentation/docs/guides/context-engineering";
+    NPX: "npx", "11", "https://docs.npmjs.com/cli/v11/configuring-npm/npmrc: agents of the ACP registry are started with npx";
+}
+
+const fn entry(
+    path: &'static str,
+    format: FileFormat,
+    loaders: &'static [&'static Loader],
+    does: &'static str,
+) -> CatalogueEntry {
+    CatalogueEntry { path, does, loaders, format }
+}
+
+use FileFormat::{Claude, ClaudeLocal, Settings, Text, Tree, Variables};
+
+/// Returns everything in folders that agents are known to load.
+pub fn catalogue() -> &'static [CatalogueEntry] {
+    ENTRIES
+}
+
+/// In the order in which they are shown: programs and settings by agent, then instructions.
+pub(super) const ENTRIES: &[CatalogueEntry] = &[
+    entry(
+        ".claude/settings.json",
+        Claude,
+        &[CLAUDE, COPILOT, CURSOR],
+        "hooks, status line, key helper, plugins, variables, permissions",
+    ),
+    entry(
+        ".claude/settings.local.json",
+        ClaudeLocal,
+        &[CLAUDE, COPILOT, CURSOR],
+        "hooks, status line, key helper, plugins, variables, permissions",
+    ),
+    entry(
+        ".claude",
+        Tree,
+        &[CLAUDE, COPILOT, CURSOR, OPENCODE, GOOSE, AMP, DROID, CLINE],
+        "commands, skills, sub-agents, output styles, workflows, scheduled tasks, scripts of hooks",
+    ),
+    entry(".mcp.json", Settings, &[CLAUDE, COPILOT, QWEN], "MCP servers, which are programs"),
+    entry(".codex", Tree, &[CODEX], "settings, MCP servers, hooks, notify program, rules, agents, skills"),
+    entry(
+        ".agents",
+        Tree,
+        &[CODEX, GEMINI, QWEN, COPILOT, OPENCODE, GOOSE, AMP, CLINE, DROID, PI, CURSOR, OPENCLAW],
+        "skills, commands, plugins with hooks",
+    ),
+    entry(".agent", Tree, &[DROID], "skills and commands"),
+    entry(
+        ".gemini",
+        Tree,
+        &[GEMINI],
+        "settings, MCP servers, hooks, extensions, commands, variables, sandbox files",
+    ),
+    entry(".qwen", Tree, &[QWEN], "settings, MCP servers, hooks, extensions, commands, workflows, variables"),
+    entry(".lsp.json", Settings, &[QWEN], "language servers, which are programs"),
+    entry(".github/hooks", Tree, &[COPILOT], "hooks"),
+    entry(".github/extensions", Tree, &[COPILOT], "extensions, which are programs"),
+    entry(".github/mcp.json", Settings, &[COPILOT], "MCP servers, which are programs"),
+    entry(".github/lsp.json", Settings, &[COPILOT], "language servers, which are programs"),
+    entry("lsp.json", Settings, &[COPILOT], "language servers, which are programs"),
+    entry(".github/copilot", Tree, &[COPILOT], "settings: plugins, marketplaces, hooks, model"),
+    entry(".github/agents", Tree, &[COPILOT], "sub-agents, with MCP servers and hooks"),
+    entry(".github/skills", Tree, &[COPILOT], "skills"),
+    entry(
+        "opencode.json",
+        Settings,
+        &[OPENCODE],
+        "plugins, MCP servers, formatters, language servers, addresses of models",
+    ),
+    entry(
+        "opencode.jsonc",
+        Settings,
+        &[OPENCODE],
+        "plugins, MCP servers, formatters, language servers, addresses of models",
+    ),
+    entry("tui.json", Settings, &[OPENCODE], "plugins of its terminal interface"),
+    entry("tui.jsonc", Settings, &[OPENCODE], "plugins of its terminal interface"),
+    entry(
+        ".opencode",
+        Tree,
+        &[OPENCODE],
+        "plugins and tools, which are programs, settings, commands, agents",
+    ),
+    entry(".goose", Tree, &[GOOSE], "recipes, skills"),
+    entry(".cursor", Tree, &[CURSOR], "hooks, MCP servers, permissions, sub-agents, commands, rules"),
+    entry(".amp", Tree, &[AMP], "plugins, which are programs, settings, MCP servers"),
+    entry(".cline", Tree, &[CLINE], "plugins, which are programs, hooks, skills, workflows"),
+    entry(".clinerules", Tree, &[CLINE], "hooks, workflows, rules"),
+    entry("bunfig.toml", Settings, &[CLINE], "preloaded programs, for a Cline that is built with Bun"),
+    entry(".factory", Tree, &[DROID], "hooks, MCP servers, settings, droids, commands, skills"),
+    entry(".pi", Tree, &[PI], "extensions, which are programs, packages, settings, system prompt"),
+    entry(".openclaw", Tree, &[OPENCLAW], "plugins, hooks, settings"),
+    entry(
+        ".env",
+        Variables,
+        &[GEMINI, QWEN, OPENCLAW],
+        "variables: addresses and keys of models, options of Node",
+    ),
+    entry(".npmrc", Variables, &[NPX], "registry and programs of npm, for agents that npx starts"),
+    entry(".github/instructions", Tree, &[COPILOT], "instructions"),
+    entry(
+        "AGENTS.md",
+        Text,
+        &[CODEX, CLAUDE, QWEN, COPILOT, OPENCODE, GOOSE, AMP, CLINE, DROID, PI, CURSOR],
+        "instructions",
+    ),
+    entry("AGENTS.override.md", Text, &[CODEX], "instructions"),
+    entry("AGENT.md", Text, &[AMP], "instructions"),
+    entry("CLAUDE.md", Text, &[CLAUDE, COPILOT, OPENCODE, AMP, PI, CURSOR], "instructions"),
+    entry("CLAUDE.local.md", Text, &[CLAUDE], "instructions"),
+    entry("GEMINI.md", Text, &[GEMINI, COPILOT], "instructions"),
+    entry("QWEN.md", Text, &[QWEN], "instructions"),
+    entry("CONTEXT.md", Text, &[OPENCODE], "instructions"),
+    entry(".github/copilot-instructions.md", Text, &[COPILOT], "instructions"),
+    entry(".goosehints", Text, &[GOOSE], "instructions"),
+    entry(".cursorrules", Text, &[CURSOR], "instructions"),
 ];

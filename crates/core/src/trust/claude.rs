@@ -1,9 +1,8 @@
 //! Claude Code's settings: hooks, and everything else that runs or decides what may run.
 
 use super::{
-    files::{FolderReader, Said},
-    scripts,
-    settings::{self, Told},
+    files::{FolderReader, Reading},
+    settings,
 };
 use crate::history::may_track;
 use serde_json::Value;
@@ -27,25 +26,31 @@ const HARMLESS: &[&str] = &[
     "spinnerVerbs",
 ];
 
-/// Lists that Claude Code itself extends in the person's own file.
+/// Lists that Claude Code itself extends in the user's own file.
 const ANSWERS: &[&str] = &["allow", "ask", "deny"];
 
-/// In the path of the person's own file, also if a link leads to it or letters of either case name it: no other character
+/// In the path of the user's own file, also if a link leads to it or letters of either case name it: no other character
 /// stands for one of these.
 const OWN: &str = ".local.j";
 
 /// Reads settings, and the scripts in the folder that they name.
 ///
-/// The person's `own` file is shown once when it appears. After that, the rules that Claude Code writes there when they
+/// The user's `own` file is shown once when it appears. After that, the rules that Claude Code writes there when they
 /// answer "always" do not count, unless git may track such a file: then the repository writes them.
-pub(super) fn said(reader: &mut FolderReader, level: &Path, mut value: Value, own: bool) -> Said {
+pub(super) fn read(
+    reader: &mut FolderReader,
+    level: &Path,
+    path: &Path,
+    mut value: Value,
+    own: bool,
+) -> Reading {
     if let Value::Object(members) = &mut value {
         members.retain(|name, _| !HARMLESS.contains(&name.as_str()));
         if members.is_empty() {
-            return Said::default();
+            return Reading::default();
         }
     }
-    let Told { lines: says, runs } = settings::values(&value);
+    let lines = settings::values(&value);
     let is_tracked = || reader.top.exists(&level.join(".claude/.git")) || may_track(reader.top.root(), OWN);
     if own
         && let Some(permissions) = value.get_mut("permissions").and_then(Value::as_object_mut)
@@ -53,9 +58,7 @@ pub(super) fn said(reader: &mut FolderReader, level: &Path, mut value: Value, ow
     {
         permissions.retain(|name, _| !ANSWERS.contains(&name.as_str()));
     }
-    let mut counts = sorted(value).to_string().into_bytes();
-    counts.extend(scripts::contents(reader, level, &runs));
-    Said { says, counts }
+    settings::from_lines(reader, level, path, lines, sorted(value).to_string().into_bytes())
 }
 
 /// Sorts the members of objects: their order does not count.

@@ -9,12 +9,22 @@ use std::path::{Path, PathBuf};
 ///
 /// Worktrees count only if each lists the other: the claim of one side is not enough.
 pub fn place(trusted: &Path, folder: &Path) -> Option<PathBuf> {
+    places(trusted, folder).into_iter().next()
+}
+
+/// Returns all such paths, the nearest first: a worktree that lies in another has two of them, and settings in its parents
+/// are known from the second.
+pub fn places(trusted: &Path, folder: &Path) -> Vec<PathBuf> {
     let below = |top: &Path| folder.strip_prefix(top).ok().map(Path::to_owned);
     let leads_back = || WorktreeScope::of(folder).folders().iter().any(|other| other.starts_with(trusted));
     let worktrees = WorktreeScope::of(trusted);
-    // One worktree may lie in another: the nearest is meant.
-    let places = worktrees.folders().iter().filter_map(|top| below(top));
-    places.min_by_key(|place| place.components().count()).filter(|_| leads_back()).or_else(|| below(trusted))
+    let mut places: Vec<_> = worktrees.folders().iter().filter_map(|top| below(top)).collect();
+    if places.is_empty() || !leads_back() {
+        places = below(trusted).into_iter().collect();
+    }
+    places.sort_by_key(|place| place.components().count());
+    places.dedup();
+    places
 }
 
 /// Returns whether the trust in `trusted` covers `folder`: see [`place`].

@@ -1,12 +1,14 @@
 //! Reads files, within limits for all of them, and collects the lines to show.
 
 use super::{
+    catalogue::CatalogueEntry,
     digests::digest,
-    found::{AgentFile, AgentFileKind, AgentFiles},
-    shown::visible,
+    found::{AgentFile, AgentFiles, Risk},
+    owners::Owners,
 };
 use crate::{
     limits::trust as limits,
+    visible::on_one_line,
     workspace::{PathError, Workspace},
 };
 use std::{
@@ -17,16 +19,17 @@ use std::{
 
 /// Reads folders, one after the other, within limits for all of them.
 pub(super) struct FolderReader {
-    /// The root of the repository, or the folder if it is in none. Paths are relative to it.
+    /// Paths are relative to it: the root of the repository, the folder if it is in none, or one of the folders above.
     pub(super) top: Workspace,
     /// The folder that agents run in.
     pub(super) own: PathBuf,
     found: AgentFiles,
+    pub(super) owners: Owners,
     /// Bytes and entries left to read.
     pub(super) bytes: u64,
     pub(super) entries: usize,
-    /// Words of settings left to look up.
-    pub(super) words: usize,
+    /// Paths in commands left to look up.
+    pub(super) paths: usize,
     /// Lines and bytes left to show.
     lines: usize,
     text: usize,
@@ -42,32 +45,39 @@ pub(super) enum Content {
 
 /// The lines to show of a file, and the bytes to hash.
 #[derive(Default)]
-pub(super) struct Said {
-    pub(super) says: Vec<String>,
+pub(super) struct Reading {
+    pub(super) lines: Vec<(Risk, String)>,
     /// Empty if a change needs no new answer.
     pub(super) counts: Vec<u8>,
+    /// The risk of a file whose lines do not tell.
+    pub(super) risk: Option<Risk>,
 }
 
-impl Said {
+impl Reading {
     /// One line, which is hashed too.
     pub(super) fn line(line: String) -> Self {
-        Self { counts: line.clone().into_bytes(), says: vec![line] }
+        Self { counts: line.clone().into_bytes(), lines: vec![(Risk::Programs, line)], risk: None }
     }
 }
 
 impl FolderReader {
-    pub(super) fn new(top: Workspace, own: &Path) -> Self {
-        let found = AgentFiles { files: Vec::new(), complete: true };
+    pub(super) fn new(top: Workspace, own: PathBuf) -> Self {
         Self {
+            owners: Owners::of(top.owner(&own)),
             top,
-            own: own.to_owned(),
-            found,
+            own,
+            found: AgentFiles { files: Vec::new(), complete: true },
             bytes: limits::BYTES,
             entries: limits::ENTRIES,
-            words: limits::WORDS,
+            paths: limits::PATHS,
             lines: limits::LINES,
             text: limits::TEXT,
         }
+    }
+
+    /// Goes on above the folders read so far.
+    pub(super) fn go_up(&mut self, top: Workspace, own: PathBuf) {
+        (self.top, self.own) = (top, own);
     }
 
     /// Records that something could not be read or shown in full, so that the folder cannot be trusted.
@@ -75,22 +85,52 @@ impl FolderReader {
         self.found.complete = false;
     }
 
-    pub(super) fn end(self) -> AgentFiles {
+    pub(super) fn end(mut self) -> AgentFiles {
+        self.found.files.sort_by_key(|file| file.risk);
         self.found
     }
 
-    /// Adds a file of the catalogue, called `name`, that is shown as `path`.
-    pub(super) fn add(&mut self, path: String, kind: AgentFileKind, name: &str, said: &Said) {
-        let counts = !said.counts.is_empty();
-        let says = self.shown(&said.says);
-        let digest = counts.then(|| digest(&[name.as_bytes(), &said.counts]));
-        self.found.files.push(AgentFile { path, kind, says, digest, changed: false });
+    /// Adds an entry of the catalogue that is shown as `path`.
+    pub(super) fn add(&mut self, path: String, entry: &CatalogueEntry, reading: Reading) {
+        let agents = entry.loaders.iter().map(|loader| loader.name.to_owned()).collect();
+        self.add_as(path, entry.path, entry.does, agents, reading);
+    }
+
+    /// Adds what is called `name`, wherever it lies.
+    pub(super) fn add_as(
+        &mut self,
+        path: String,
+        name: &str,
+        does: &str,
+        agents: Vec<String>,
+        mut reading: Reading,
+    ) {
+        reading.lines.sort_by_key(|(risk, _)| *risk);
+        let risk = reading.lines.first().map(|(risk, _)| *risk).into_iter().chain(reading.risk).min();
+        let risk = risk.unwrap_or(Risk::Instructions);
+        for owner in self.owners.take() {
+            let line = format!("owned by {owner}, who can change it at any time");
+            reading.counts.extend(line.as_bytes());
+            reading.lines.insert(0, (risk, line));
+        }
+        let says = self.shown(&reading.lines);
+        let digest = (!reading.counts.is_empty()).then(|| digest(&[name.as_bytes(), &reading.counts]));
+        let does = does.to_owned();
+        self.found.files.push(AgentFile {
+            path: on_one_line(&path),
+            risk,
+            does,
+            agents,
+            says,
+            digest,
+            changed: false,
+        });
     }
 
     /// Returns the lines to show, as far as there is room.
-    fn shown(&mut self, lines: &[String]) -> Vec<String> {
+    fn shown(&mut self, lines: &[(Risk, String)]) -> Vec<String> {
         let mut shown = Vec::new();
-        for line in lines.iter().map(|line| visible(line)) {
+        for line in lines.iter().map(|(_, line)| on_one_line(line)) {
             if self.lines == 0 || line.len() > self.text {
                 break;
             }
@@ -118,6 +158,7 @@ impl FolderReader {
 
     /// Reads a file. Blocks on nothing, and leaves the repository by no link.
     pub(super) fn read(&mut self, path: &Path) -> Content {
+        self.owners.note(self.top.owner(path));
         let opened = match self.top.open_file(path) {
             Ok(opened) => opened,
             Err(error) => {

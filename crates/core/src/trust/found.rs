@@ -10,22 +10,29 @@ use std::{
 /// The agent settings in a folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentFiles {
-    /// In a fixed order: those of the folder, then those of the folders above it in the same repository.
+    /// In a fixed order: the most dangerous first, then those of the folder before those of the folders above it.
     pub files: Vec<AgentFile>,
     /// All settings were read and can be shown in full. If false, the folder cannot be trusted.
     pub complete: bool,
 }
 
-/// A file, or a folder of files, that agents read.
+/// A file, or a folder of files, that agents load.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentFile {
     /// Relative to the folder, with `/`: `.claude/settings.json`, `../.mcp.json`. Control and format characters are
     /// escaped, here and in `says`.
     pub path: String,
-    /// Its purpose.
-    pub kind: AgentFileKind,
-    /// Its settings, one line each: `hooks.Stop.hooks.command: ./check.sh`. At most 1,000 lines
+    /// The most dangerous of its effects.
+    #[serde(default)]
+    pub risk: Risk,
+    /// Its purpose: `hooks, MCP servers`.
+    #[serde(default)]
+    pub does: String,
+    /// The names of the programs that load it. Empty if any may.
+    #[serde(default)]
+    pub agents: Vec<String>,
+    /// Its settings, one line each, the most dangerous first: `hooks.Stop.hooks.command: ./check.sh`. At most 1,000 lines
     /// and 64 KiB for all files.
     pub says: Vec<String>,
     /// SHA-256 of the parts that need a new answer when they change, in hex. Absent if there are none.
@@ -36,28 +43,41 @@ pub struct AgentFile {
     pub changed: bool,
 }
 
-/// The purpose of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// An effect of a file on agents, the most dangerous first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AgentFileKind {
-    /// Settings, with hooks and other commands that run by themselves.
-    Settings,
-    /// MCP servers, which are programs.
-    Servers,
-    /// A folder with settings of an agent.
-    Folder,
-    /// Instructions: text for the model. A change needs no new answer.
+pub enum Risk {
+    /// It starts programs, or decides what may run.
+    #[default]
+    Programs,
+    /// It decides where agents send prompts and code, and from where they load packages.
+    Redirects,
+    /// Text for the model.
     Instructions,
 }
 
+impl Risk {
+    /// All of them, the most dangerous first.
+    pub const ALL: [Self; 3] = [Self::Programs, Self::Redirects, Self::Instructions];
+
+    /// Returns the heading of files with this risk.
+    pub fn heading(self) -> &'static str {
+        match self {
+            Self::Programs => "Programs, and what may run:",
+            Self::Redirects => "Where agents connect to:",
+            Self::Instructions => "Instructions for the model:",
+        }
+    }
+}
+
 impl AgentFiles {
-    /// Returns what a person accepts who trusts this in a folder at `place` in the trusted one: a digest of each file
-    /// that counts and of where it lies.
+    /// Returns the digests that the user accepts by trusting this in a folder at `place` in the trusted one: one for each
+    /// file that counts, with its location.
     pub fn accepted(&self, place: &Path) -> impl Iterator<Item = String> {
         self.files.iter().filter_map(|file| file.accepted(place))
     }
 
-    /// Marks what no person has accepted, and returns whether there is nothing left to ask. `accepted` is what was
+    /// Marks what the user has not accepted, and returns whether there is nothing left to ask. `accepted` is what was
     /// accepted in each trusted folder, with the place of this folder there.
     pub fn mark_changes(&mut self, accepted: &[(PathBuf, BTreeSet<String>)]) -> bool {
         for file in &mut self.files {

@@ -1,9 +1,7 @@
 //! The question whether to trust a workspace.
 
-use super::{
-    found::{AgentFileKind, AgentFiles},
-    shown::visible,
-};
+use super::found::{AgentFile, AgentFiles, Risk};
+use crate::visible::on_one_line;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -18,6 +16,12 @@ pub const NOT_NOW: &str = "not-now";
 /// Shown with a folder that cannot be trusted.
 pub const NOT_WHOLE: &str = "This folder can't be trusted: some agent settings can't be shown in full. Remove or shorten the marked \
                              files, then send the prompt again.";
+
+/// Shown with a folder in which nothing was found.
+pub const NOTHING_KNOWN: &str = "Agents load nothing from this folder that OpenAgents knows of.";
+
+/// Agents that are named for one file.
+const AGENTS: usize = 3;
 
 /// The details shown with the question; the raw input of the approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,9 +59,9 @@ fn is_zero(count: &usize) -> bool {
 impl TrustQuestion {
     /// Returns the question as plain lines.
     pub fn lines(&self) -> Vec<String> {
-        let path = |path: &PathBuf| visible(&path.to_string_lossy());
+        let path = |path: &PathBuf| on_one_line(&path.to_string_lossy());
         let program = self.program.as_ref().map(|program| format!(" ({})", path(program)));
-        let (agent, folder) = (visible(&self.agent), path(&self.workspace));
+        let (agent, folder) = (on_one_line(&self.agent), path(&self.workspace));
         let start = format!("{agent}{} starts in {folder}", program.unwrap_or_default());
         let mut lines = vec![start];
         if self.decides_what_it_asks {
@@ -68,11 +72,9 @@ impl TrustQuestion {
             1 => lines.push(format!("{agent} deletes 1 session the next time it runs.")),
             count => lines.push(format!("{agent} deletes {count} sessions the next time it runs.")),
         }
-        lines.push(match self.again {
-            true => "Changed since you trusted it:".to_owned(),
-            false if self.brings.files.is_empty() => "This folder has no agent settings.".to_owned(),
-            false => "It contains:".to_owned(),
-        });
+        if self.again {
+            lines.push("Changed since you trusted it:".to_owned());
+        }
         lines.extend(self.brings.lines(self.again));
         lines
     }
@@ -82,15 +84,37 @@ impl AgentFiles {
     /// Returns the files and what they say as plain lines; only what has changed, if `changed` and all of it can be shown.
     pub fn lines(&self, changed: bool) -> Vec<String> {
         let mut lines = Vec::new();
-        for file in self.files.iter().filter(|file| file.changed || !changed || !self.complete) {
-            let note = if file.kind == AgentFileKind::Instructions { " (instructions)" } else { "" };
-            lines.push(format!("- {}{note}", file.path));
-            lines.extend(file.says.iter().map(|line| format!("    {line}")));
+        let files = || self.files.iter().filter(|file| file.changed || !changed || !self.complete);
+        for risk in Risk::ALL {
+            let mut of_risk = files().filter(|file| file.risk == risk).peekable();
+            if of_risk.peek().is_some() {
+                lines.push(risk.heading().to_owned());
+            }
+            for file in of_risk {
+                lines.push(format!("- {}{}", file.path, file.for_whom()));
+                lines.extend(file.says.iter().map(|line| format!("    {line}")));
+            }
+        }
+        if lines.is_empty() && !changed {
+            lines.push(NOTHING_KNOWN.to_owned());
         }
         if !self.complete {
             lines.push(NOT_WHOLE.to_owned());
         }
         lines
+    }
+}
+
+impl AgentFile {
+    /// Returns ` (Codex, Gemini CLI)`.
+    fn for_whom(&self) -> String {
+        let named =
+            self.agents.iter().take(AGENTS).map(|agent| on_one_line(agent)).collect::<Vec<_>>().join(", ");
+        match self.agents.len().saturating_sub(AGENTS) {
+            _ if named.is_empty() => String::new(),
+            0 => format!(" ({named})"),
+            more => format!(" ({named} and {more} more)"),
+        }
     }
 }
 
@@ -123,7 +147,7 @@ mod tests {
 
     #[test]
     fn no_name_writes_a_line_of_its_own() {
-        let odd = "x\nThis folder has no agent settings.\u{1b}[2J\u{202e}";
+        let odd = "x\nThis folder is safe.\u{1b}[2J\u{202e}";
         let question = TrustQuestion {
             workspace: PathBuf::from(odd),
             agent: odd.to_owned(),

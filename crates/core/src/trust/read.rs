@@ -1,47 +1,82 @@
-//! Reads the files of the catalogue in a folder.
+//! Reads the entries of the catalogue in a folder.
 
 use super::{
     catalogue::{ENTRIES, FileFormat},
     claude,
-    files::{Content, FolderReader, Said},
-    settings, tree,
+    files::{Content, FolderReader, Reading},
+    found::Risk,
+    git, owners, settings, tree, variables,
 };
 use std::path::Path;
 
-/// Reads a `level` of the repository; paths are shown after `prefix`.
+/// Reads a `level`; paths are shown after `prefix`.
 pub(super) fn folder(reader: &mut FolderReader, level: &Path, prefix: &str) {
-    for (name, format) in ENTRIES {
-        let path = level.join(name);
+    owner(reader, level, prefix);
+    for entry in ENTRIES {
+        let path = level.join(entry.path);
         if !reader.top.exists(&path) {
             continue;
         }
-        let said = match format {
+        let reading = match entry.format {
             FileFormat::Text => instructions(reader, &path),
-            FileFormat::Tree => tree::read(reader, level, &path),
-            format => settings_file(reader, level, &path, *format),
+            FileFormat::Tree => match tree::read(reader, level, &path) {
+                Some(reading) => reading,
+                None => {
+                    reader.owners.take();
+                    continue;
+                }
+            },
+            format => settings_file(reader, level, &path, format),
         };
-        reader.add(format!("{prefix}{name}"), format.kind(), name, &said);
+        reader.add(format!("{prefix}{}", entry.path), entry, reading);
     }
+    git::read(reader, level, prefix);
+}
+
+/// Names the user who owns a folder, if it is another one.
+fn owner(reader: &mut FolderReader, level: &Path, prefix: &str) {
+    let Some(owner) = owners::other(reader.top.owner(level)) else { return };
+    let path = prefix.trim_end_matches('/');
+    let path = if path.is_empty() { "." } else { path };
+    let line = format!("owned by {owner}, who can add settings for agents at any time");
+    reader.add_as(path.to_owned(), "owner", "a folder of another user", Vec::new(), Reading::line(line));
+}
+
+/// Names a folder in which agents may find files by their names, though it cannot be listed.
+pub(super) fn unreadable(reader: &mut FolderReader, prefix: &str) {
+    let line = "settings for agents may be in it; it can't be read".to_owned();
+    let path = prefix.trim_end_matches('/').to_owned();
+    reader.add_as(path, "unreadable", "an unreadable folder", Vec::new(), Reading::line(line));
 }
 
 /// Text for the model is listed, not shown. That it comes from somewhere else is.
-fn instructions(reader: &FolderReader, path: &Path) -> Said {
-    reader.leads_out(path).map(Said::line).unwrap_or_default()
+fn instructions(reader: &mut FolderReader, path: &Path) -> Reading {
+    reader.owners.note(reader.top.owner(path));
+    let link = reader.leads_out(path).map(|link| Reading {
+        counts: link.clone().into_bytes(),
+        lines: vec![(Risk::Instructions, link)],
+        risk: None,
+    });
+    link.unwrap_or_default()
 }
 
-fn settings_file(reader: &mut FolderReader, level: &Path, path: &Path, format: FileFormat) -> Said {
+fn settings_file(reader: &mut FolderReader, level: &Path, path: &Path, format: FileFormat) -> Reading {
     let bytes = match reader.read(path) {
         Content::Bytes { bytes, rest: None } => bytes,
         Content::Bytes { .. } => {
             reader.cut();
-            return Said::line("too large to show: shorten it".to_owned());
+            return Reading::line("too large to show: shorten it".to_owned());
         }
-        Content::Other(why) => return Said::line(why),
+        Content::Other(why) => return Reading::line(why),
     };
-    if matches!(format, FileFormat::Claude | FileFormat::ClaudeLocal)
-        && let Ok(settings) = serde_json::from_slice(&bytes)
-    {
-        return claude::said(reader, level, settings, format == FileFormat::ClaudeLocal);
+    match format {
+        FileFormat::Variables => return variables::read(reader, level, path, &bytes),
+        FileFormat::Claude | FileFormat::ClaudeLocal => {
+            if let Ok(value) = serde_json::from_slice(&bytes) {
+                return claude::read(reader, level, path, value, format == FileFormat::ClaudeLocal);
+            }
+        }
+        FileFormat::Settings | FileFormat::Tree | FileFormat::Text => {}
     }
-    settings::said(reader, level, path, &bytes)
+    settings::read(reader, level, path, &bytes)
 }

@@ -2,9 +2,12 @@
 
 use super::{
     digests::whole,
-    files::{FolderReader, Said},
+    files::{FolderReader, Reading},
+    found::Risk,
+    lines::{SettingLine, shown_value},
     scripts,
 };
+use crate::visible::on_one_line;
 use serde_json::{Map, Value};
 use std::path::Path;
 
@@ -16,13 +19,6 @@ const INSTRUCTIONS: &[&str] =
 const DESCRIPTIONS: &[&str] =
     &["argument-hint", "color", "description", "license", "model", "name", "version"];
 
-/// The settings of a file in lines.
-pub(super) struct Told {
-    pub(super) lines: Vec<String>,
-    /// Those in which scripts of the folder may be named.
-    pub(super) runs: Vec<String>,
-}
-
 /// The syntax of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Syntax {
@@ -30,13 +26,19 @@ enum Syntax {
     Toml,
     /// Others, whose text is shown.
     Text,
-    /// Text for the model, with settings before it.
+    /// Text for the model, with settings before it, and commands in it.
     Markdown,
 }
 
 /// Returns whether the settings of a file are listed, not only its name.
-pub(super) fn is_told(path: &Path) -> bool {
+pub(super) fn is_listed(path: &Path) -> bool {
     syntax(path).is_some()
+}
+
+/// Returns whether a file is text for the model, without settings of its own.
+pub(super) fn is_document(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    ["md", "mdx", "mdc", "txt"].contains(&extension.to_ascii_lowercase().as_str())
 }
 
 fn syntax(path: &Path) -> Option<Syntax> {
@@ -49,68 +51,86 @@ fn syntax(path: &Path) -> Option<Syntax> {
         "json" | "jsonc" | "json5" => Syntax::Json,
         "toml" => Syntax::Toml,
         "yaml" | "yml" | "rules" => Syntax::Text,
-        "md" => Syntax::Markdown,
+        "md" | "mdx" | "mdc" => Syntax::Markdown,
         _ => return None,
     })
 }
 
 /// Lists the settings in a file. All of them are hashed, with the scripts of the folder that they name.
-pub(super) fn said(reader: &mut FolderReader, level: &Path, path: &Path, bytes: &[u8]) -> Said {
+pub(super) fn read(reader: &mut FolderReader, level: &Path, path: &Path, bytes: &[u8]) -> Reading {
     let Ok(text) = std::str::from_utf8(bytes) else {
         reader.cut();
-        return Said::line("not text: remove it".to_owned());
+        return Reading::line("not text: remove it".to_owned());
     };
-    let told = match syntax(path) {
+    let listed = match syntax(path) {
         Some(Syntax::Json) => serde_json::from_str(text).ok().map(|value| values(&value)),
         Some(Syntax::Toml) => toml::from_str(text).ok().map(|value| values(&value)),
-        Some(Syntax::Markdown) => Some(raw(front_matter(text))),
+        Some(Syntax::Markdown) => Some(raw(front_matter(text).chain(inline_commands(text)))),
         Some(Syntax::Text) | None => None,
     };
     // Agents accept comments and more. What they make of it is not known here, so the text itself is shown.
-    let Told { lines, runs } =
-        told.unwrap_or_else(|| raw(text.lines().filter(|line| !line.trim().is_empty())));
-    let mut counts = whole(bytes, None);
-    counts.extend(scripts::contents(reader, level, &runs));
-    Said { says: lines, counts }
+    let lines = listed.unwrap_or_else(|| raw(text.lines().filter(|line| !line.trim().is_empty())));
+    let counts = whole(bytes, None);
+    from_lines(reader, level, path, lines, counts)
 }
 
-fn raw<'a>(lines: impl IntoIterator<Item = &'a str>) -> Told {
-    let lines: Vec<_> = lines.into_iter().map(str::to_owned).collect();
-    Told { runs: lines.clone(), lines }
+/// Shows lines, and hashes the scripts that they name.
+pub(super) fn from_lines(
+    reader: &mut FolderReader,
+    level: &Path,
+    path: &Path,
+    lines: Vec<SettingLine>,
+    mut counts: Vec<u8>,
+) -> Reading {
+    let scripts = scripts::read(reader, level, path, &lines);
+    counts.extend(scripts.counts);
+    let mut shown = Vec::new();
+    for (line, missing) in lines.iter().zip(scripts.missing) {
+        shown.push((line.risk(), line.text()));
+        shown.extend(missing.into_iter().map(|word| {
+            let name = if line.key.is_empty() { "command" } else { &line.key };
+            (line.risk(), format!("{name}: script not found: {word}"))
+        }));
+    }
+    let risk = is_document(path).then_some(Risk::Instructions).or(Some(Risk::Programs));
+    Reading { lines: shown, counts, risk }
+}
+
+fn raw<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<SettingLine> {
+    lines.into_iter().map(|line| SettingLine::raw(line.to_owned())).collect()
 }
 
 /// Lists every value: `mcpServers.db.command: node a.js`.
-pub(super) fn values(settings: &Value) -> Told {
-    let (mut lines, mut runs) = (Vec::new(), Vec::new());
+pub(super) fn values(settings: &Value) -> Vec<SettingLine> {
+    let mut lines = Vec::new();
     match settings {
         Value::Object(members) => {
             for (name, value) in members {
                 let from = lines.len();
                 member(members, name, value, name, &mut lines);
-                if !INSTRUCTIONS.contains(&name.as_str()) {
-                    runs.extend_from_slice(lines.get(from..).unwrap_or_default());
-                }
+                let runs = !INSTRUCTIONS.contains(&name.as_str());
+                lines.iter_mut().skip(from).for_each(|line| line.may_run = runs);
             }
         }
-        other => lines.push(words(other)),
+        other => lines.push(SettingLine::raw(words(other))),
     }
-    Told { lines, runs }
+    lines
 }
 
-/// Lists a member of an object. The arguments of a command stand on its line, as they would be typed.
-fn member(members: &Map<String, Value>, key: &str, value: &Value, name: &str, lines: &mut Vec<String>) {
+/// Lists a member of an object. The arguments of a command are on its line, as they would be typed.
+fn member(members: &Map<String, Value>, key: &str, value: &Value, name: &str, lines: &mut Vec<SettingLine>) {
     match (key, value, members.get("command"), members.get("args")) {
         ("command", Value::String(command), _, Some(arguments @ Value::Array(values)))
             if !values.is_empty() =>
         {
-            lines.push(format!("{name}: {command} {}", words(arguments)));
+            lines.push(SettingLine::new(name, format!("{command} {}", words(arguments))));
         }
         ("args", Value::Array(_), Some(Value::String(_)), _) => {}
-        (_, value, ..) => tell(value, name, lines),
+        (_, value, ..) => list(value, name, lines),
     }
 }
 
-fn tell(value: &Value, name: &str, lines: &mut Vec<String>) {
+fn list(value: &Value, name: &str, lines: &mut Vec<SettingLine>) {
     match value {
         Value::Object(members) if !members.is_empty() => {
             for (key, value) in members {
@@ -118,9 +138,9 @@ fn tell(value: &Value, name: &str, lines: &mut Vec<String>) {
             }
         }
         Value::Array(values) if values.iter().any(|value| value.is_object() || value.is_array()) => {
-            values.iter().for_each(|value| tell(value, name, lines));
+            values.iter().for_each(|value| list(value, name, lines));
         }
-        value => lines.push(format!("{name}: {}", words(value))),
+        value => lines.push(SettingLine::new(name, shown_value(name, &words(value)))),
     }
 }
 
@@ -143,11 +163,25 @@ fn word(value: &Value) -> String {
     }
 }
 
-/// Returns the front matter of a text, but for what only names and describes; all of the text if it does not end.
+/// Returns the front matter of a text, except what only names and describes; all of the text if it does not end.
 fn front_matter(text: &str) -> impl Iterator<Item = &str> {
     let text = text.trim_start_matches(|c: char| c == '\u{feff}' || c.is_whitespace());
     let text = if text.starts_with("---") { text } else { "" };
     text.lines().skip(1).take_while(|line| line.trim_end() != "---").filter(|line| !is_description(line))
+}
+
+/// Returns the lines with commands that run when the text is loaded: `` !`date` ``, `!{date}`, and blocks that begin with
+/// `` ```! ``.
+fn inline_commands(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_block = false;
+    text.lines().filter(move |line| {
+        let line = line.trim_start();
+        if line.starts_with("```") || line.starts_with("~~~") {
+            is_block = !is_block && line.trim_start_matches(['`', '~']).trim_start().starts_with('!');
+            return is_block;
+        }
+        is_block || line.contains("!`") || line.contains("!{")
+    })
 }
 
 /// Returns whether a line of front matter is a plain text that only names or describes.
@@ -155,5 +189,5 @@ fn is_description(line: &str) -> bool {
     let Some((name, text)) = line.split_once(": ") else { return line.trim().is_empty() };
     // Other characters than these begin something that YAML does not take for a text, or that other lines continue.
     let is_plain = text.starts_with(|c: char| c.is_alphanumeric() || "\"'[".contains(c));
-    DESCRIPTIONS.contains(&name) && is_plain && super::shown::visible(line) == line
+    DESCRIPTIONS.contains(&name) && is_plain && on_one_line(line) == line
 }

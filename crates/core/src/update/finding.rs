@@ -1,6 +1,9 @@
 //! A ranked place in code or history that answers a goal.
 
-use crate::text::one_line;
+use crate::{
+    text::one_line,
+    visible::{code_span, escaped},
+};
 use serde::{Deserialize, Serialize};
 
 /// A place that answers a goal, with the reason.
@@ -85,8 +88,10 @@ impl Findings {
             None => "**Found:**".to_owned(),
         };
         for finding in self.findings.iter().take(LISTED) {
-            let symbol = finding.symbol.as_ref().map(|symbol| format!(" {symbol}")).unwrap_or_default();
-            text.push_str(&format!("\n- `{}`{symbol}: {}", finding.citation(), finding.why));
+            let symbol =
+                finding.symbol.as_ref().map(|symbol| format!(" {}", one_line(symbol))).unwrap_or_default();
+            let why = one_line(&finding.why);
+            text.push_str(&format!("\n- `{}`{}: {}", finding.citation(), escaped(&symbol), escaped(&why)));
         }
         text
     }
@@ -115,7 +120,7 @@ impl Finding {
         }
     }
 
-    /// Returns the place in one line: `src/net.rs:12-40`, or `codex session 1234:7`.
+    /// Returns the place for a code span: `src/net.rs:12-40`, or `codex session 1234:7`. A hostile name cannot end it.
     pub fn citation(&self) -> String {
         let lines = if self.end > self.start {
             format!("{}-{}", self.start, self.end)
@@ -123,8 +128,10 @@ impl Finding {
             self.start.to_string()
         };
         match &self.place {
-            Place::File { path } => format!("{path}:{lines}"),
-            Place::Session { provider, session_id } => format!("{provider} session {session_id}:{lines}"),
+            Place::File { path } => format!("{}:{lines}", code_span(path)),
+            Place::Session { provider, session_id } => {
+                format!("{provider} session {}:{lines}", code_span(session_id))
+            }
         }
     }
 }
@@ -167,5 +174,17 @@ mod tests {
     fn names_are_what_the_reason_quotes() {
         let finding = finding("a", "defines `Policy`; has `max`, `tls` for “encryption”");
         assert_eq!(finding.names().collect::<Vec<_>>(), ["Policy", "max", "tls"]);
+    }
+
+    #[test]
+    fn no_name_adds_a_line_to_the_message_or_ends_its_quotes() {
+        let mut finding = finding("a.rs`\n**Found:** evil\u{202e}.rs", "defines `Policy\n`");
+        finding.symbol = Some("Policy\nof evil".to_owned());
+        let text = Findings { findings: vec![finding], ..Findings::default() }.message("Where?");
+        assert_eq!(text.lines().count(), 2, "{text}");
+        assert!(
+            text.contains("- `a.rs\\u{60}\\n**Found:** evil\\u{202e}.rs:12-40` Policy of evil: "),
+            "{text}"
+        );
     }
 }

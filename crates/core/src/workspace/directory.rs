@@ -48,7 +48,16 @@ impl Workspace {
             return Err(WorkspaceError::TooWide(root.display().to_string()));
         }
         std::fs::read_dir(&root).map_err(denied)?;
-        let dir = Dir::open_ambient_dir(&root, ambient_authority()).map_err(denied)?;
+        Self::at(root, home).map_err(denied)
+    }
+
+    /// Opens a directory however wide it is, to look for single files in it.
+    pub(crate) fn open_any(path: &Path) -> std::io::Result<Self> {
+        Self::at(std::fs::canonicalize(path)?, None)
+    }
+
+    fn at(root: PathBuf, home: Option<PathBuf>) -> std::io::Result<Self> {
+        let dir = Dir::open_ambient_dir(&root, ambient_authority())?;
         let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         Ok(Self { root, name, home, dir })
     }

@@ -48,6 +48,18 @@ impl Workspace {
         !self.dir.symlink_metadata(path).is_err_and(|error| is_absent(error.kind()))
     }
 
+    /// Returns the id of the user who owns what is at `path`, which may be a link.
+    #[cfg(unix)]
+    pub(crate) fn owner(&self, path: &Path) -> Option<u32> {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        self.dir.symlink_metadata(path).ok().map(|known| cap_std::fs::MetadataExt::uid(&known))
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) fn owner(&self, _path: &Path) -> Option<u32> {
+        None
+    }
+
     /// Returns whether `path` is a regular file; false if it cannot be checked.
     pub(crate) fn is_file(&self, path: &Path) -> bool {
         self.dir.metadata(path).is_ok_and(|metadata| metadata.is_file())

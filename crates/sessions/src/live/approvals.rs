@@ -295,7 +295,15 @@ mod tests {
             let (program, cwd) = ("/bin/echo".into(), "/".into());
             let (environment, digests) = (Vec::new(), Vec::new());
             let args = vec![argument];
-            ApprovalCommand::exact(FrozenCommand { program, called: None, args, cwd, environment, digests })
+            ApprovalCommand::exact(FrozenCommand {
+                program,
+                called: None,
+                args,
+                cwd,
+                environment,
+                digests,
+                unpinned: Vec::new(),
+            })
         };
         let all = vec![AllowOnce, Other, AllowAlways, RejectOnce, RejectAlways];
         assert_eq!(options(None, false), all);

@@ -18,8 +18,10 @@ use openagents_core::{
     approval::{Approval, ApprovalRequest, ApprovalState, ApprovalSubject, OptionKind},
     trust::{AgentFiles, NOT_NOW, TRUST, TRUST_TITLE, TrustQuestion, look},
     update::{Cut, RunState, ToolCallStatus},
+    workspace::WorkspaceError,
 };
 use std::{
+    collections::BTreeSet,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -30,8 +32,8 @@ const CALL: &str = "workspace.trust";
 /// Bytes of a prompt that is kept with the question; a longer one is sent again by the person.
 const KEPT_PROMPT: usize = 32 << 10;
 
-/// Asks a person to trust the workspace of a prompt, if needed. Blocks until agents may start; otherwise returns the
-/// turn's outcome, whose final message was already shown.
+/// Asks the user to trust the folders whose settings an agent loads for a prompt, if needed. Blocks until it may start;
+/// otherwise returns the turn's outcome, whose final message was already shown.
 pub(crate) fn gate(
     turns: &TurnContext,
     session: &Arc<Session>,
@@ -41,26 +43,45 @@ pub(crate) fn gate(
 ) -> Result<(), PromptOutcome> {
     // Looked at again after every answer: a file may have changed while the question was open.
     loop {
-        let folder = prompt.root.canonicalize().unwrap_or_else(|_| prompt.root.clone());
-        let mut brings = look(&folder).map_err(|error| failed(session, error.to_string()))?;
-        let again = match turns.sessions.trusted().verdict(&folder, &mut brings) {
-            Verdict::Trusted => return Ok(()),
-            Verdict::Unknown => false,
-            Verdict::Changed => true,
-        };
-        let question = TrustQuestion {
-            program: agent.program(cancel),
-            decides_what_it_asks: agent.decides_what_it_asks()
-                && !unasked::is_confirmed(turns, agent.id(), &folder),
-            deletes: agent.deletes_next(&folder, cancel),
-            workspace: folder,
-            agent: agent.name(),
-            again,
-            brings,
-            prompt: Some(prompt.said.text.clone()).filter(|text| text.len() <= KEPT_PROMPT),
-        };
-        ask(turns, session, agent.id(), &question, cancel)?;
+        let mut has_asked = false;
+        for folder in folders(agent, prompt, cancel) {
+            let mut brings = match look(&folder) {
+                Ok(brings) => brings,
+                // An agent's own folder may be the home folder: what lies there is the user's own.
+                Err(WorkspaceError::TooWide(_)) if folder != prompt.root => continue,
+                Err(error) => return Err(failed(session, error.to_string())),
+            };
+            let again = match turns.sessions.trusted().verdict(&folder, &mut brings) {
+                Verdict::Trusted => continue,
+                Verdict::Unknown => false,
+                Verdict::Changed => true,
+            };
+            let question = TrustQuestion {
+                program: agent.program(cancel),
+                decides_what_it_asks: agent.decides_what_it_asks()
+                    && !unasked::is_confirmed(turns, agent.id(), &folder),
+                deletes: agent.deletes_next(&folder, cancel),
+                workspace: folder,
+                agent: agent.name(),
+                again,
+                brings,
+                prompt: Some(prompt.said.text.clone()).filter(|text| text.len() <= KEPT_PROMPT),
+            };
+            ask(turns, session, agent.id(), &question, cancel)?;
+            has_asked = true;
+        }
+        if !has_asked {
+            return Ok(());
+        }
     }
+}
+
+/// Returns the folders whose settings an agent loads: the workspace, and the folder that its program starts in.
+fn folders(agent: &dyn AgentProvider, prompt: &Prompt, cancel: &CancellationToken) -> BTreeSet<PathBuf> {
+    let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
+    // One that does not exist fails when the agent starts.
+    let own = agent.folder(cancel).filter(|folder| folder.is_dir());
+    std::iter::once(prompt.root.clone()).chain(own).map(real).collect()
 }
 
 /// Asks a person, and stores their consent.

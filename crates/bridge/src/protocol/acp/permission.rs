@@ -7,7 +7,7 @@ use agent_client_protocol_schema::v1::{
     ToolCallContent, ToolCallUpdate, ToolCallUpdateFields,
 };
 use openagents_core::{
-    approval::{Approval, ApprovalOption, ApprovalState, ApprovalSubject, OptionKind},
+    approval::{Approval, ApprovalOption, ApprovalState, ApprovalSubject, FrozenCommand, OptionKind},
     text::fenced,
     trust::TrustQuestion,
 };
@@ -29,8 +29,11 @@ pub(super) fn request(session_id: &str, approval: &Approval) -> Value {
     };
     let raw_input = approval.raw_input.as_ref().map(|input| prune::to_fit(input, ACP_OUTPUT).0);
     // The title may be cut, and editors show no raw input. They read the text as Markdown, which could hide parts of it.
-    let shown =
-        approval.command.as_ref().map(|command| command.text.clone()).or_else(|| trust_question(approval));
+    let command = approval.command.as_ref().map(|command| {
+        let caution = command.exact.as_ref().and_then(FrozenCommand::caution);
+        caution.map_or_else(|| command.text.clone(), |caution| format!("{}\n\n{caution}", command.text))
+    });
+    let shown = command.or_else(|| trust_question(approval));
     let content =
         shown.map(|text| vec![ToolCallContent::from(ContentBlock::Text(TextContent::new(fenced(&text))))]);
     let title = approval.title.clone();

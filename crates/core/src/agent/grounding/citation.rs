@@ -1,6 +1,6 @@
 //! Parses citations in a line of a model's answer: `path:12`, `path:12-40`, `path#L12`, `codex session 1234:7`.
 
-use crate::{terms::is_unspaced, text::is_listed, update::Place};
+use crate::{terms::is_unspaced, text::is_listed, update::Place, visible::code_span};
 use regex::Regex;
 use std::{ops::Range, sync::LazyLock};
 
@@ -109,12 +109,14 @@ fn known_file(before: &str, known: &[Place]) -> Option<(usize, CitationTarget)> 
         Place::File { path } => Some(path),
         Place::Session { .. } => None,
     });
-    let ends = |path: &&String| {
-        let rest = before.strip_suffix(path.as_str());
+    // As it is, and as a prompt names it.
+    let written = paths.flat_map(|path| [(path, path.clone()), (path, code_span(path))]);
+    let ends = |(_, written): &(&String, String)| {
+        let rest = before.strip_suffix(written.as_str());
         rest.is_some_and(|rest| !rest.ends_with(|c: char| is_path(c) && !is_unspaced(c)))
     };
-    let path = paths.filter(ends).max_by_key(|path| path.len())?;
-    Some((path.len(), CitationTarget::File(path.clone())))
+    let (path, written) = written.filter(ends).max_by_key(|(_, written)| written.len())?;
+    Some((written.len(), CitationTarget::File(path.clone())))
 }
 
 fn session(before: &str, known: &[Place]) -> Option<(usize, CitationTarget)> {

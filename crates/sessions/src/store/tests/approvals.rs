@@ -183,7 +183,8 @@ fn always_is_a_rule_for_exactly_this_command_until_it_is_revoked() {
     let date = |id: &str, argument: &str| {
         let (program, cwd, args) = ("/bin/date".into(), "/projects/demo".into(), vec![argument.to_owned()]);
         let (environment, digests) = (Vec::new(), Vec::new());
-        let exact = FrozenCommand { program, called: None, args, cwd, environment, digests };
+        let exact =
+            FrozenCommand { program, called: None, args, cwd, environment, digests, unpinned: Vec::new() };
         let command = Some(ApprovalCommand::exact(exact));
         let always = option("always", OptionKind::AllowAlways);
         let options =

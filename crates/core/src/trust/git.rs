@@ -1,0 +1,202 @@
+//! What git runs in a folder: agents call it as soon as they start. `core.fsmonitor` runs at the first `git status`.
+//!
+//! The keys are those of git-config(1) and githooks(5), of git 2.51 and git-lfs. Configurations of the user and of the
+//! computer are not looked at.
+
+use super::{
+    digests::whole,
+    files::{FolderReader, Reading},
+    found::Risk,
+    git_config::{ConfigEntry, entries},
+    lines::without_user,
+};
+use crate::{history::read_bounded, limits::trust as limits};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+/// Files that include each other.
+const INCLUDES: usize = 8;
+
+/// Last parts of keys whose values run.
+const PROGRAMS: &str = "askpass alternaterefscommand cccmd clean cmd command defaultkeycommand diffcmd difffilter driver editor \
+    external fsmonitor gitproxy headercmd helper hookspath httpd packobjectshook pager path process program receivepack \
+    sendmailcmd smtpserver smudge sshcommand templatedir textconv tocmd tunnel uploadpack vcs";
+
+/// Sections whose values run.
+const SECTIONS: &str = "alias hook pager";
+
+/// Last parts of keys that redirect.
+const REDIRECTS: &str =
+    "cookiefile extraheader insteadof proxy pushinsteadof sslcainfo sslcapath sslverify worktree";
+
+/// Reads the repository whose working tree or bare folder is `level`.
+pub(super) fn read(reader: &mut FolderReader, level: &Path, prefix: &str) {
+    let folder = reader.top.root().join(level);
+    let Some(repository) = Repository::at(&folder) else { return };
+    let mut found = Found { folder: folder.clone(), ..Found::default() };
+    for config in ["config", "config.worktree"] {
+        for folder in repository.folders() {
+            found.config(&folder.join(config), 0);
+        }
+    }
+    let hooks = found
+        .hooks
+        .take()
+        .map(|path| placed(&folder, &path))
+        .unwrap_or_else(|| repository.common.join("hooks"));
+    found.hooks(&hooks, reader);
+    if found.is_cut {
+        reader.cut();
+    }
+    if found.lines.is_empty() {
+        return;
+    }
+    let (name, mut reading) =
+        (repository.name, Reading { lines: found.lines, counts: found.counts, risk: None });
+    if repository.is_elsewhere(&folder) {
+        let line = format!("in {}", repository.common.display());
+        // Not hashed: a worktree of the same repository runs the same.
+        reading.lines.push((Risk::Instructions, line));
+    }
+    let does = "programs that git runs, and where it connects to";
+    reader.add_as(format!("{prefix}{name}"), ".git", does, vec!["git, which agents run".to_owned()], reading);
+}
+
+/// The folders of a repository: gitrepository-layout(5).
+struct Repository {
+    name: &'static str,
+    own: PathBuf,
+    /// Shared by all worktrees.
+    common: PathBuf,
+}
+
+impl Repository {
+    fn at(folder: &Path) -> Option<Self> {
+        let git = folder.join(".git");
+        if git.is_dir() {
+            return Some(Self { name: ".git", own: git.clone(), common: git });
+        }
+        if let Some(bytes) = read_bounded(&git, limits::GIT_LINK) {
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let own = folder.join(text.strip_prefix("gitdir:")?.trim());
+            let common = read_bounded(&own.join("commondir"), limits::GIT_LINK);
+            let common = common.map(|common| own.join(String::from_utf8_lossy(&common).trim()));
+            let common = common.unwrap_or_else(|| own.clone());
+            let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
+            return Some(Self { name: ".git", own: real(own), common: real(common) });
+        }
+        // A folder that git takes for a bare repository.
+        let is_bare = folder.join("HEAD").is_file()
+            && ["objects", "refs"].iter().all(|part| folder.join(part).is_dir());
+        is_bare.then(|| Self { name: "config", own: folder.to_owned(), common: folder.to_owned() })
+    }
+
+    fn folders(&self) -> BTreeSet<&Path> {
+        BTreeSet::from([self.common.as_path(), &self.own])
+    }
+
+    fn is_elsewhere(&self, folder: &Path) -> bool {
+        !self.common.starts_with(folder)
+    }
+}
+
+/// What a repository runs.
+#[derive(Default)]
+struct Found {
+    folder: PathBuf,
+    lines: Vec<(Risk, String)>,
+    counts: Vec<u8>,
+    /// `core.hooksPath`.
+    hooks: Option<String>,
+    seen: BTreeSet<PathBuf>,
+    is_cut: bool,
+}
+
+impl Found {
+    /// Reads a configuration, and those that it includes.
+    fn config(&mut self, path: &Path, depth: usize) {
+        if path.symlink_metadata().is_err() || !self.seen.insert(path.to_owned()) {
+            return;
+        }
+        let Some(bytes) = read_bounded(path, limits::FILE) else {
+            self.is_cut = true;
+            self.lines.push((Risk::Programs, format!("{}: unreadable or too large", path.display())));
+            return;
+        };
+        for entry in entries(&String::from_utf8_lossy(&bytes)) {
+            let ConfigEntry { key, value } = &entry;
+            let is_own_tree = key == "core.worktree" && self.is_own_tree(path, value);
+            let Some(risk) = risk(&entry).filter(|_| !is_own_tree) else { continue };
+            let line = format!("{key}: {}", without_user(value));
+            self.counts.extend(whole(line.as_bytes(), None));
+            self.lines.push((risk, line));
+            if key == "core.hookspath" {
+                self.hooks = Some(value.clone());
+            }
+            if key == "include.path" || key.starts_with("includeif.") {
+                match depth < INCLUDES {
+                    true => self.config(&placed(path.parent().unwrap_or(path), value), depth + 1),
+                    false => self.is_cut = true,
+                }
+            }
+        }
+    }
+
+    /// Returns whether a working tree is the folder itself, as in a submodule.
+    fn is_own_tree(&self, config: &Path, value: &str) -> bool {
+        let tree = config.parent().and_then(|folder| folder.join(value).canonicalize().ok());
+        tree.is_some_and(|tree| tree == self.folder)
+    }
+
+    /// Reads the hooks in a folder.
+    fn hooks(&mut self, folder: &Path, reader: &mut FolderReader) {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut paths: Vec<_> = entries.take(limits::HOOKS + 1).map(|entry| entry.path()).collect();
+        paths.retain(|path| path.extension().is_none_or(|extension| extension != "sample") && path.is_file());
+        paths.sort();
+        self.is_cut |= paths.len() > limits::HOOKS;
+        for path in paths {
+            let name = path.file_name().unwrap_or_default();
+            self.lines.push((Risk::Programs, format!("hooks/{}", name.to_string_lossy())));
+            self.counts.extend(whole(name.as_encoded_bytes(), None));
+            match read_bounded(&path, limits::FILE.min(reader.bytes)) {
+                Some(bytes) => {
+                    reader.bytes = reader.bytes.saturating_sub(bytes.len() as u64);
+                    self.counts.extend(whole(&bytes, None));
+                }
+                None => self.is_cut = true,
+            }
+        }
+    }
+}
+
+/// Returns where a path in a configuration leads.
+fn placed(folder: &Path, path: &str) -> PathBuf {
+    match path.strip_prefix("~/").and_then(|rest| Some(std::env::home_dir()?.join(rest))) {
+        Some(path) => path,
+        None => folder.join(path),
+    }
+}
+
+/// Returns the risk of an entry; `None` if it neither runs nor redirects anything.
+fn risk(entry: &ConfigEntry) -> Option<Risk> {
+    let ConfigEntry { key, value } = entry;
+    let is_in = |word: &str, list: &str| list.split_whitespace().any(|listed| listed == word);
+    let section = key.split('.').next().unwrap_or_default();
+    let last = key.rsplit('.').next().unwrap_or_default();
+    let is_switch = ["true", "false", "yes", "no", "on", "off", "1", "0", ""]
+        .contains(&value.to_ascii_lowercase().as_str());
+    // `url = ext::sh -c …`, `update = !…`.
+    let is_command = value.starts_with('!') || value.contains("::");
+    match () {
+        () if last == "worktree" && section != "core" => None,
+        () if is_in(last, REDIRECTS) => Some(Risk::Redirects),
+        () if is_command => Some(Risk::Programs),
+        // `core.fsmonitor = true` is git's own.
+        () if is_switch => None,
+        () if is_in(last, PROGRAMS) || is_in(section, SECTIONS) => Some(Risk::Programs),
+        () => None,
+    }
+}
