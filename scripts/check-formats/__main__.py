@@ -25,13 +25,13 @@ from copilot import Copilot
 from gemini import Gemini
 from opencode import Opencode
 from qwen import Qwen
-from records import learn, unknown
+from records import learn
 from stage import Stage
 
 AGENTS = [Codex, Claude, Gemini, Qwen, Copilot, Opencode]
 
 # Agents that are driven at a time: each waits more than it computes.
-AT_ONCE = 3
+AT_ONCE = 4
 
 
 class Check:
@@ -42,6 +42,7 @@ class Check:
         self.lines, self.wrong = [], []
 
     def run(self):
+        self.lines, self.wrong = [], []
         folder = self.options.folder / self.kind.provider
         shutil.rmtree(folder, ignore_errors=True)
         stage = Stage(folder, self.options.programs, self.options.peers)
@@ -55,8 +56,8 @@ class Check:
             stage.rest()
             product = Product(self.options.product, stage, self.kind.provider)
             if self.options.learn:
-                learn(agent)
-            found = compare(book, product) + unknown(agent)
+                learn(self.kind.provider, product.stats())
+            found = compare(book, product)
             self.wrong += found
             self.plant(agent, product, found)
         except Exception as error:
@@ -89,7 +90,7 @@ class Check:
         for name, change in changes.items():
             with restored(agent.log(id)):
                 change(id)
-                found = compare(agent.book, product, search=False) + unknown(agent)
+                found = compare(agent.book, product, search=False)
                 noticed = [sentence for sentence in found if sentence not in known]
             if noticed:
                 self.lines.append(f"  {name + ' planted':24} noticed: {noticed[0]}")
@@ -111,19 +112,30 @@ def restored(log):
             file.write_bytes(content)
 
 
+def report(check):
+    wrong = [f"  WRONG  {sentence}" for sentence in check.wrong]
+    print("\n".join([*check.lines, *wrong, ""]), flush=True)
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("programs", "peers", "product", "folder"):
         arguments.add_argument(f"--{name}", type=lambda text: Path(text).absolute(), required=True)
     arguments.add_argument("--only", action="append", choices=[agent.provider for agent in AGENTS])
-    arguments.add_argument("--learn", action="store_true", help="add new records and fields to known/")
+    arguments.add_argument("--learn", action="store_true", help="add new records and fields to those that the readers know")
     options = arguments.parse_args()
+    driven_alone = []
     checks = [Check(agent, options) for agent in AGENTS if not options.only or agent.provider in options.only]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for ended in as_completed([pool.submit(check.run) for check in checks]):
             check = ended.result()
-            wrong = [f"  WRONG  {sentence}" for sentence in check.wrong]
-            print("\n".join([*check.lines, *wrong, ""]), flush=True)
+            if any("could not be driven" in sentence for sentence in check.wrong):
+                # Beside others an agent may be too slow for its terminal.
+                driven_alone.append(check)
+                continue
+            report(check)
+    for check in driven_alone:
+        report(check.run())
     failed = [check.kind.name for check in checks if check.wrong]
     print(f"Not as it should be: {', '.join(failed)}." if failed else "Every session is shown as it was made.")
     sys.exit(1 if failed else 0)

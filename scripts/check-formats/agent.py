@@ -29,15 +29,6 @@ class Agent:
     def log(self, id):
         """Returns the log of a session."""
 
-    def records(self):
-        """Returns the records of all logs, those of `logs` as JSON lines."""
-        for log in self.logs():
-            for line in log.read_text().splitlines():
-                yield json.loads(line)
-
-    def shape(self, record):
-        """Returns the kind of a record, and the objects in it whose keys are its fields, by a name."""
-
     def plant_record(self, id):
         """Adds a record of a kind that no reader knows to the log of a session."""
         log = self.log(id)

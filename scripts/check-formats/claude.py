@@ -157,14 +157,6 @@ class Claude(TerminalAgent):
     def log(self, id):
         return next(self.folder.glob(f"projects/*/{id}.jsonl"))
 
-    def logs(self):
-        return self.folder.glob("projects/**/*.jsonl")
-
-    def shape(self, record):
-        attachment = record.get("attachment") or {}
-        kind = "/".join(str(part) for part in (record["type"], record.get("subtype"), attachment.get("type")) if part)
-        return kind, {"": record, "message": record.get("message"), "attachment": attachment}
-
     scenarios = {
         "new": new, "resume": resume, "fork": fork, "branch": branch, "rewind": rewind, "compaction": compaction,
         "rename": rename, "sub-agent": sub_agent, "archive": "it has no archive", "unarchive": "it has no archive",

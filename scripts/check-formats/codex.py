@@ -242,15 +242,6 @@ class Codex(Agent):
     def log(self, id):
         return next(self.folder.glob(f"sessions/*/*/*/rollout-*-{id}.jsonl"))
 
-    def logs(self):
-        return [*self.folder.glob("sessions/*/*/*/*.jsonl"), *self.folder.glob("archived_sessions/*.jsonl")]
-
-    def shape(self, record):
-        payload = record.get("payload", {})
-        item = payload.get("item") or {}
-        kind = "/".join(str(part) for part in (record["type"], payload.get("type"), item.get("type")) if part)
-        return kind, {"": record, "payload": payload, "item": item}
-
     scenarios = {
         "new": new, "resume": resume, "fork": fork, "branch": branch, "rewind": rewind, "compaction": compaction,
         "rename": rename, "sub-agent": sub_agent, "archive": archive, "unarchive": unarchive,

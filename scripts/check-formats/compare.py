@@ -6,6 +6,8 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from records import unknown
+
 # Bytes of a log that the product reads whole for its list (`limits::history::SUMMARY_WHOLE`).
 LONG = 256 << 10
 
@@ -145,3 +147,4 @@ class Findings:
     def stats(self, stats):
         if stats["badLines"]:
             self.add("stats", f"{stats['badLines']} lines are not understood")
+        self.sentences += unknown(stats)

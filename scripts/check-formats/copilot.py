@@ -109,12 +109,6 @@ class Copilot(TerminalAgent):
     def log(self, id):
         return self.folder / "session-state" / id / "events.jsonl"
 
-    def logs(self):
-        return self.folder.glob("session-state/*/events.jsonl")
-
-    def shape(self, record):
-        return record["type"], {"": record, "data": record["data"]}
-
     scenarios = {
         "new": new, "resume": resume, "fork": fork, "branch": "a fork is the same", "rewind": rewind,
         "compaction": compaction, "rename": rename, "sub-agent": sub_agent, "archive": "it has no archive",

@@ -116,16 +116,6 @@ class Gemini(TerminalAgent):
     def unheard_of(self, last):
         return {"id": "unheard-of", "timestamp": "2030-01-01T00:00:00.000Z", "type": "unheard_of", "content": "Unheard of."}
 
-    def logs(self):
-        return self.folder.glob("tmp/*/chats/**/*.jsonl")
-
-    def shape(self, record):
-        if "sessionId" in record:
-            return "head", {"": record}
-        if "type" in record:
-            return record["type"], {"": record, **{"call": call for call in record.get("toolCalls", [])}}
-        return "/".join(sorted(record)), {"": record, "set": record.get("$set")}
-
     scenarios = {
         "new": new, "resume": resume, "fork": "it has no forks", "branch": "it has no branches", "rewind": rewind,
         "compaction": compaction, "rename": "it has no names; a model writes the title, which every session has",

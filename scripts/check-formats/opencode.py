@@ -140,20 +140,6 @@ class Opencode(Agent):
     def rename_field(self, id):
         self.change("UPDATE part SET data = replace(data, '\"text\":', '\"text_v2\":') WHERE session_id = ?", (id,))
 
-    def records(self):
-        if not self.log("").exists():
-            return
-        with contextlib.closing(sqlite3.connect(self.log(""))) as database:
-            database.row_factory = sqlite3.Row
-            for table in ("session", "message", "part"):
-                for row in database.execute(f"SELECT * FROM {table}"):
-                    yield {**dict(row), "table": table}
-
-    def shape(self, record):
-        data = json.loads(record.get("data", "{}"))
-        kind = "/".join(str(part) for part in (record["table"], data.get("role"), data.get("type")) if part)
-        return kind, {"": record, "data": data}
-
     scenarios = {
         "new": new, "resume": resume, "fork": fork, "branch": branch, "rewind": rewind, "compaction": compaction,
         "rename": rename, "sub-agent": sub_agent, "archive": archive,

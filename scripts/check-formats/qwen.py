@@ -124,13 +124,6 @@ class Qwen(TerminalAgent):
     def log(self, id):
         return next(self.folder.glob(f"projects/*/chats/{id}.jsonl"))
 
-    def logs(self):
-        return [*self.folder.glob("projects/*/chats/**/*.jsonl"), *self.folder.glob("projects/*/subagents/**/*.jsonl")]
-
-    def shape(self, record):
-        kind = "/".join(part for part in (record["type"], record.get("subtype")) if part)
-        return kind, {"": record, "message": record.get("message"), "payload": record.get("systemPayload")}
-
     scenarios = {
         "new": new, "resume": resume, "fork": fork,
         "branch": "/branch says that a response is in progress, also when nothing runs; a fork is the same",

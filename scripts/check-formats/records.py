@@ -1,4 +1,4 @@
-"""The kinds of records that the readers are known to meet, and their fields: `known/AGENT.json`.
+"""The kinds of records and fields that the readers know: `crates/core/src/history/known/AGENT.json`.
 
 What is new there is looked at first: does a reader need it? Then `--learn` adds it.
 """
@@ -6,41 +6,35 @@ What is new there is looked at first: does a reader need it? Then `--learn` adds
 import json
 from pathlib import Path
 
-FOLDER = Path(__file__).parent / "known"
+# Stands for what is not named, in a session with many unknown names.
+REST = "…"
+
+FOLDER = Path(__file__).parents[2] / "crates/core/src/history/known"
 
 
-def found(agent):
-    """Returns the fields of each kind of record in the logs of an agent."""
-    kinds = {}
-    for record in agent.records():
-        kind, objects = agent.shape(record)
-        fields = kinds.setdefault(kind, set())
-        for name, value in objects.items():
-            if isinstance(value, dict):
-                fields.update(f"{name}.{key}" if name else key for key in value)
-    return kinds
-
-
-def known(agent):
-    file = FOLDER / f"{agent.provider}.json"
-    return {kind: set(fields) for kind, fields in json.loads(file.read_text()).items()} if file.exists() else {}
-
-
-def unknown(agent):
-    """Returns what is in the logs and not known, as sentences."""
-    before, sentences = known(agent), []
-    for kind, fields in sorted(found(agent).items()):
-        if kind not in before:
-            sentences.append(f"records: {kind!r} is not known to the readers")
-        elif fields - before[kind]:
-            sentences.append(f"records: of {kind!r} these fields are not known to the readers: {sorted(fields - before[kind])}")
+def unknown(stats):
+    """Returns what an agent's reader does not know, as sentences."""
+    sentences = [f"files of the kind {kind} are not known ({count})" for kind, count in stats["unknownFiles"].items()]
+    for of_version in stats["unknown"]:
+        sentences += [f"records: {kind!r} is not known to the reader" for kind in of_version["records"]]
+        sentences += [f"records: the field {field!r} is not known to the reader" for field in of_version["fields"]]
     return sentences
 
 
-def learn(agent):
-    """Adds what is in the logs to what is known."""
-    kinds = known(agent)
-    for kind, fields in found(agent).items():
-        kinds[kind] = kinds.get(kind, set()) | fields
+def learn(provider, stats):
+    """Adds what the reader does not know to its table."""
+    file = FOLDER / f"{provider}.json"
+    known = json.loads(file.read_text())
+    kinds = {kind: set(fields) for kind, fields in known["records"].items()}
+    for of_version in stats["unknown"]:
+        for kind in of_version["records"]:
+            if kind != REST:
+                kinds.setdefault(kind, set())
+        for name in of_version["fields"]:
+            # Kinds and fields may have points in their names; of a session with many, the rest has none.
+            of = max((kind for kind in kinds if name.startswith(f"{kind}.")), key=len, default=None)
+            if of is not None:
+                kinds[of].add(name[len(of) + 1:])
     lines = [f"{json.dumps(kind)}: {json.dumps(sorted(fields))}" for kind, fields in sorted(kinds.items())]
-    (FOLDER / f"{agent.provider}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    records = "{\n" + ",\n".join(lines) + "\n}"
+    file.write_text(f'{{\n"records": {records},\n"files": {json.dumps(known["files"])}\n}}\n')

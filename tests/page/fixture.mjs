@@ -73,6 +73,17 @@ export class Fixture {
     await write(join(projects, `${branch}.jsonl`), text([...copies, said(branch, 'v3', 'w2', 6, 'Try a header instead')]));
   }
 
+  /** Adds a session of a Claude Code that writes records of its own time. */
+  async unheardOf(id) {
+    const projects = join(this.claude, 'projects', this.workspace.replaceAll(/[^A-Za-z0-9]/g, '-'));
+    const common = { sessionId: id, cwd: this.workspace, version: '9.9.0', timestamp: new Date(Date.now() - 1_800_000).toISOString() };
+    const lines = [
+      { ...common, type: 'user', uuid: 'r1', parentUuid: null, message: { role: 'user', content: 'What did we decide about retries?' } },
+      { ...common, type: 'recap', uuid: 'r2', parentUuid: 'r1', text: 'Retries wait one second more each time.' },
+    ];
+    await write(join(projects, `${id}.jsonl`), `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`);
+  }
+
   /** Adds a session of Claude Code that started a sub-agent, with the log of that. */
   async subagent(id, agent) {
     const projects = join(this.claude, 'projects', this.workspace.replaceAll(/[^A-Za-z0-9]/g, '-'));

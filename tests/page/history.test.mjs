@@ -59,6 +59,19 @@ test('turns that were taken back are folded, and a branch leads to its original'
   await tab.close();
 });
 
+test('a session with records that its reader does not know may be incomplete', async () => {
+  const id = '6f1b1f2e-4444-4000-8000-0000000000cc';
+  await fixture.unheardOf(id);
+  const tab = await open(`#transcript=claude-code:${id}`);
+  const { page } = tab;
+  await page.getByText('It may be incomplete: Claude Code 9.9.0 wrote what OpenAgents does not know: recap', { exact: false }).waitFor();
+  await tab.shootAll('incomplete');
+  await page.getByRole('navigation', { name: 'Sessions' }).getByRole('button', { name: '1 session may be incomplete' }).click();
+  await page.locator('[data-history-agent=claude-code]').getByText('1 session may be incomplete: Claude Code 9.9.0', { exact: false }).waitFor();
+  await tab.shootAll('incomplete-settings');
+  await tab.close();
+});
+
 test('the list shows the sessions of one agent', async () => {
   const tab = await open();
   const { page } = tab;
@@ -202,6 +215,15 @@ test('what was said in a session is found by its words, with the keyboard alone'
   await page.keyboard.press('Control+K');
   await field.fill('zzzz nothing');
   await page.getByText('Nothing found.').waitFor();
+
+  // Tool output is not in the index, and one key away.
+  await fixture.subagent(PARENT, 'ab12');
+  await field.fill('listed the folder');
+  await page.getByText('Nothing found.').waitFor();
+  await page.getByRole('option').filter({ hasText: 'Search whole logs for listed the folder' }).filter({ hasText: 'Tool output' }).waitFor();
+  await page.keyboard.press('Control+Enter');
+  await page.getByRole('option').filter({ hasText: 'It listed the folder.' }).waitFor();
+  assert.equal(await page.getByText('Search whole logs for', { exact: false }).count(), 0);
   await page.keyboard.press('Escape');
   await field.waitFor({ state: 'detached' });
   await tab.close();

@@ -4,10 +4,10 @@ use crate::{output, surroundings};
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    history::{Listing, Provider, Query, Transcript, UsageTotal},
+    history::{Listing, Provider, Query, Transcript, Unknown, UsageTotal},
 };
 use serde_json::json;
-use std::{process::ExitCode, time::Duration};
+use std::{collections::BTreeMap, process::ExitCode, time::Duration};
 
 /// Time for a first list over many gigabytes, and for reading all of them.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -21,7 +21,11 @@ pub(crate) fn stats(only: Option<Provider>, tokens: bool, as_json: bool) -> anyh
     for provider in Provider::ALL.into_iter().filter(|provider| only.is_none_or(|only| only == *provider)) {
         let own: Vec<_> = rows.iter().filter(|row| row.provider == provider).collect();
         let usage = (tokens && !own.is_empty()).then(|| history.token_usage(provider, &within(READING)));
-        agents.push(Agent::new(provider, &own, usage.flatten()));
+        let files = match own.is_empty() {
+            true => BTreeMap::new(),
+            false => history.unknown_files(provider, &within(PATIENCE)),
+        };
+        agents.push(Agent { unknown_files: files, ..Agent::new(provider, &own, usage.flatten()) });
     }
     if as_json {
         output::json_pretty(&agents.iter().map(Agent::json).collect::<Vec<_>>())?;
@@ -47,11 +51,33 @@ struct Agent {
     bad_lines: u64,
     newest: Option<i64>,
     usage: Option<UsageTotal>,
+    /// Sessions of which something may be missing.
+    incomplete: usize,
+    /// What its reader does not know, by the agent's version.
+    versions: BTreeMap<String, OfVersion>,
+    /// The number of unknown files of each kind among its sessions.
+    unknown_files: BTreeMap<String, u64>,
+}
+
+/// What the reader does not know in the sessions of one version of an agent.
+#[derive(Default)]
+struct OfVersion {
+    sessions: usize,
+    unknown: Unknown,
 }
 
 impl Agent {
     fn new(provider: Provider, own: &[&Transcript], usage: Option<UsageTotal>) -> Self {
+        let mut versions: BTreeMap<String, OfVersion> = BTreeMap::new();
+        for row in own.iter().filter(|row| !row.unknown.is_empty()) {
+            let of_version = versions.entry(row.version.clone().unwrap_or_default()).or_default();
+            of_version.sessions += 1;
+            of_version.unknown.add(&row.unknown);
+        }
         Self {
+            incomplete: own.iter().filter(|row| row.why_incomplete().is_some()).count(),
+            versions,
+            unknown_files: BTreeMap::new(),
             provider,
             sessions: own.len(),
             hidden: own.iter().filter(|row| row.hidden || row.subagent).count(),
@@ -63,7 +89,12 @@ impl Agent {
 
     fn json(&self) -> serde_json::Value {
         let mut row = json!({"provider": self.provider, "sessions": self.sessions, "hidden": self.hidden,
-            "badLines": self.bad_lines, "newest": self.newest});
+            "badLines": self.bad_lines, "newest": self.newest, "incomplete": self.incomplete});
+        let unknown = self.versions.iter().map(|(version, OfVersion { sessions, unknown })| {
+            json!({"version": version, "sessions": sessions, "records": unknown.records, "fields": unknown.fields})
+        });
+        row["unknown"] = unknown.collect();
+        row["unknownFiles"] = json!(self.unknown_files);
         if let Some(usage) = &self.usage {
             row["tokens"] = json!(usage.tokens);
             row["unread"] = usage.unread.into();
@@ -81,15 +112,43 @@ impl Agent {
             None if with_tokens => ", tokens are not counted by request".to_owned(),
             None => String::new(),
         };
-        Ok(output::line(format_args!(
+        output::line(format_args!(
             "{:<19} {:>6} sessions, {} hidden, {} lines not understood, newest {}{tokens}",
             self.provider.display_name(),
             self.sessions,
             self.hidden,
             self.bad_lines,
             output::age(newest, output::now_ms())
-        ))?)
+        ))?;
+        for line in self.notes() {
+            output::line(format_args!("    {}", output::printable(&line)))?;
+        }
+        Ok(())
     }
+
+    /// Says what the reader does not know.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.incomplete > 0 {
+            notes.push(format!("{} may be incomplete", sessions(self.incomplete)));
+        }
+        for (version, OfVersion { sessions: count, unknown }) in &self.versions {
+            let version = if version.is_empty() { "of an unknown version" } else { version };
+            notes.push(format!("not known to OpenAgents, in {} {version}:", sessions(*count)));
+            let records = unknown.records.iter().map(|(kind, count)| format!("  record {kind}, {count}×"));
+            let fields = unknown.fields.iter().map(|(field, count)| format!("  field {field}, {count}×"));
+            notes.extend(records.chain(fields));
+        }
+        if !self.unknown_files.is_empty() {
+            let kinds = self.unknown_files.iter().map(|(kind, count)| format!("{kind} ({count})"));
+            notes.push(format!("unknown files: {}", kinds.collect::<Vec<_>>().join(", ")));
+        }
+        notes
+    }
+}
+
+fn sessions(count: usize) -> String {
+    if count == 1 { "1 session".to_owned() } else { format!("{count} sessions") }
 }
 
 fn within(time: Duration) -> Budget {

@@ -8,7 +8,10 @@ use anyhow::Context;
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    history::{Event, EventKind, Outcome, Query, SearchMatch, SearchQuery, Span, Transcript},
+    history::{
+        Event, EventKind, Outcome, PatternKind, Query, SearchMatch, SearchQuery, SearchResult, Span,
+        Transcript, Unsearched,
+    },
     tool::Limits,
 };
 use serde_json::{Value, json};
@@ -29,7 +32,10 @@ pub(crate) fn run(command: &Sessions) -> anyhow::Result<ExitCode> {
     match command {
         Sessions::List(filter) => list(filter),
         Sessions::Show { id, limit, json } => show(id, *limit, *json),
-        Sessions::Search { pattern, logs, filter } => search(pattern, *logs, filter),
+        Sessions::Search { text, logs, regex, filter } => {
+            let kind = if *regex { PatternKind::Expression } else { PatternKind::Typed };
+            search(&text.join(" "), kind, *logs || *regex, filter)
+        }
         Sessions::Index(command) => session_index::index(command),
         Sessions::Stats { provider, tokens, json } => session_stats::stats(*provider, *tokens, *json),
     }
@@ -56,6 +62,13 @@ fn list(filter: &Filter) -> anyhow::Result<ExitCode> {
             "{id}  {:>3}  {agent:<width$}  {title}  {place}",
             output::age(row.updated_at, now)
         ))?;
+    }
+    match rows.iter().filter(|row| row.why_incomplete().is_some()).count() {
+        0 => {}
+        1 => output::warn("1 session may be incomplete; `openagents sessions stats` says why"),
+        many => {
+            output::warn(&format!("{many} sessions may be incomplete; `openagents sessions stats` says why"))
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -114,6 +127,10 @@ fn show(id: &str, limit: usize, json: bool) -> anyhow::Result<ExitCode> {
         let lines = if end.bad_lines == 1 { "line" } else { "lines" };
         output::warn(&format!("{} {lines} of this session could not be read", end.bad_lines));
     }
+    let of_its_kind = Transcript { bad_lines: 0, ..row.clone() };
+    if let Some(why) = of_its_kind.why_incomplete() {
+        output::warn(&format!("this session may be incomplete: {}", output::printable(&why)));
+    }
     if events.len() == limit {
         output::warn(&format!("the first {limit} events; --limit shows more"));
     }
@@ -142,11 +159,12 @@ fn event_json(event: &Event) -> Value {
         "takenBack": event.taken_back})
 }
 
-fn search(pattern: &str, whole_logs: bool, filter: &Filter) -> anyhow::Result<ExitCode> {
+fn search(pattern: &str, kind: PatternKind, whole_logs: bool, filter: &Filter) -> anyhow::Result<ExitCode> {
     let limits = Limits::default();
     let workspace = workspace(filter)?;
     let query = SearchQuery {
         pattern: pattern.to_owned(),
+        kind,
         whole_logs,
         provider: filter.provider,
         workspace_only: workspace.is_some(),
@@ -158,12 +176,18 @@ fn search(pattern: &str, whole_logs: bool, filter: &Filter) -> anyhow::Result<Ex
         total_bytes: u64::MAX,
         ..SearchQuery::default()
     };
-    let found = surroundings::history()
-        .search(&query, &patience(), &patience(), &())
-        .map_err(|reason| output::Usage(format!("{pattern} is not a regular expression: {reason}")))?;
+    let found = surroundings::history().search(&query, &patience(), &patience(), &()).map_err(|reason| {
+        output::Usage(match kind {
+            PatternKind::Expression => format!("{pattern} is not a regular expression: {reason}"),
+            PatternKind::Typed => "enter the text to search for".to_owned(),
+        })
+    })?;
     if filter.json {
         let rows: Vec<_> = found.matches.iter().map(match_json).collect();
-        output::json_pretty(&json!({"pattern": pattern, "matches": rows, "totalMatches": found.total}))?;
+        let Unsearched { ends, long, results } = found.unsearched;
+        output::json_pretty(&json!({"pattern": pattern, "matches": rows, "totalMatches": found.total,
+            "truncated": found.truncated, "timedOut": found.timed_out, "omitted": found.omitted,
+            "notSearched": {"sessionEnds": ends, "longMessages": long, "toolOutput": results}}))?;
         return Ok(ExitCode::SUCCESS);
     }
     for hit in &found.matches {
@@ -172,14 +196,42 @@ fn search(pattern: &str, whole_logs: bool, filter: &Filter) -> anyhow::Result<Ex
         output::line(format_args!("{} {id}:{}  {line}", hit.provider.as_str(), hit.line_number))?;
     }
     if found.matches.is_empty() {
-        output::line(format_args!("No match for {pattern}"))?;
-        if !whole_logs {
-            output::warn("tool results are searched with --logs");
-        }
+        output::line(format_args!("No match for {}", output::printable(pattern)))?;
     } else if found.total > found.matches.len() {
         output::warn(&format!("{} of {} matches; --limit shows more", found.matches.len(), found.total));
     }
+    limits_of(&found, kind).iter().for_each(|limit| output::warn(limit));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns what an answer does not cover, a line each.
+fn limits_of(found: &SearchResult, kind: PatternKind) -> Vec<String> {
+    let mut lines = Vec::new();
+    if found.timed_out {
+        lines.push(format!("stopped after {} s: some sessions were not searched", PATIENCE.as_secs()));
+    }
+    if found.omitted > 0 {
+        lines.push(format!("skipped {}", counted(found.omitted, "unreadable or very long line")));
+    }
+    let Unsearched { ends, long, results } = found.unsearched;
+    let mut left: Vec<String> = Vec::new();
+    if ends > 0 {
+        left.push(format!("the end of {}", counted(ends as u64, "long session")));
+    }
+    if long > 0 {
+        left.push(format!("the end of {}", counted(long as u64, "long message")));
+    }
+    if results && kind == PatternKind::Typed {
+        left.push("tool output".to_owned());
+    }
+    if !left.is_empty() {
+        lines.push(format!("not searched: {}; --logs searches everything", left.join(", ")));
+    }
+    lines
+}
+
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn match_json(hit: &SearchMatch) -> Value {

@@ -10,7 +10,7 @@ use openagents_core::{
     budget::Budget,
     history::{
         Event, EventKind, History, HistoryRoots, MemoryIndex, Provider, Query, ReadEnd, SearchQuery, Span,
-        Transcript,
+        Transcript, Unknown,
     },
 };
 use std::{
@@ -213,6 +213,20 @@ fn check_databases(provider: Provider) {
         let before = state(&agent.folder);
         assert_eq!(agent.rendered(), expected, "with {suffixes:?}");
         assert_eq!(state(&agent.folder), before, "a reader wrote into the folder");
+    }
+}
+
+#[test]
+fn readers_know_what_is_in_their_fixtures() {
+    for provider in Provider::ALL {
+        let agent = Agent::new(provider);
+        let history = agent.history();
+        let mut unknown = Unknown::default();
+        for row in history.list(&Query { all: true, ..Query::default() }, &budget()).rows {
+            unknown.add(&row.unknown);
+        }
+        let files = history.unknown_files(provider, &budget());
+        assert_eq!((unknown, files), Default::default(), "{provider:?}");
     }
 }
 

@@ -58,6 +58,7 @@ pub use changes::{ListNews, ListWatch, Listed, Wanted};
 pub use error::SessionError;
 pub use history_index::{
     Followed, HistoryIndex, HistoryIndexer, HistoryNews, IndexProgress, IndexStatus, IndexedMatches, Passage,
+    SessionCounts,
 };
 pub use labels::TranscriptLabels;
 pub use live::{

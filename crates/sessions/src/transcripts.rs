@@ -241,7 +241,7 @@ fn mark(connection: &mut Connection, marks: &[u128]) -> rusqlite::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use openagents_core::history::Provider;
+    use openagents_core::history::{Provider, Unknown};
 
     fn transcript(path: &str) -> Transcript {
         Transcript {
@@ -266,6 +266,8 @@ mod tests {
             continues: None,
             first_line: None,
             bad_lines: 0,
+            version: None,
+            unknown: Unknown::default(),
         }
     }
 

@@ -20,8 +20,8 @@ export interface PastSession {
   archived?: true;
   /** The session that it is a fork, a branch or a copy of. */
   continues?: string;
-  /** Lines that could not be read. */
-  unreadLines?: number;
+  /** Why something may be missing from what is shown of it. */
+  incomplete?: string;
   /** The path of its log; local clients only. */
   file?: string;
 }
@@ -48,6 +48,15 @@ export interface PastChanges {
   all?: boolean;
 }
 
+export interface HistoryAgent {
+  provider: string;
+  agent: string;
+  sessions: number;
+  /** The number of sessions of which something may be missing, and why: the most frequent reasons. */
+  incomplete: number;
+  why: string[];
+}
+
 /** The state and the settings of other agents' sessions. */
 export interface HistorySnapshot {
   /** They are indexed for search. */
@@ -55,7 +64,7 @@ export interface HistorySnapshot {
   /** Paired devices see them. */
   devices: boolean;
   excluded: { agents: string[]; workspaces: string[] };
-  agents: { provider: string; agent: string; sessions: number }[];
+  agents: HistoryAgent[];
   /** The number of sessions in the index, and of those that are too long to be indexed whole. */
   sessions: number;
   cut: number;
@@ -71,6 +80,8 @@ export interface PastSessions {
   more: boolean;
   /** Sessions that were found and not read yet. */
   unread: number;
+  /** The number of sessions of the list of which something may be missing. */
+  incomplete: number;
 }
 
 /** A part of a past session. */

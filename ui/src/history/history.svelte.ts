@@ -23,6 +23,8 @@ export class History {
   /** The bridge shows them to this client. */
   allowed = $state(false);
   problem = $state<string | null>(null);
+  /** The number of sessions of which something may be missing. */
+  incomplete = $state(0);
   /** The session that is shown. */
   open = $state.raw<Transcript | null>(null);
 
@@ -119,6 +121,7 @@ export class History {
       const page = await this.#link.request<PastSessions>(`${METHODS.history}/list`, { ...after, ...(filter === null || Object.keys(filter).length === 0 ? {} : { filter }) });
       this.allowed = true;
       this.problem = null;
+      if (filter === null) this.incomplete = page.incomplete;
       const whole = anew || this.#leavesGap(filter, page) ? UNREAD : this.#whole;
       this.items = whole !== this.#whole ? page.sessions : withChanges(this.items, pastKey, page.sessions);
       for (const changes of this.#told) this.#apply(changes);

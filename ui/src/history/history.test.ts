@@ -23,8 +23,8 @@ const shown = ({ items }: History): string => items.map(({ id }) => id).join('')
 
 test('pages are read on behind the last session, and the list says how far it is complete', async () => {
   const { history, asked } = opened([
-    { sessions: [past('a', 9), past('b', 7)], more: true, unread: 0 },
-    { sessions: [past('c', 3)], more: false, unread: 0 },
+    { sessions: [past('a', 9), past('b', 7)], more: true, unread: 0, incomplete: 0 },
+    { sessions: [past('c', 3)], more: false, unread: 0, incomplete: 0 },
   ]);
   expect([history.more, history.reached]).toEqual([false, -Infinity]);
   await history.connected();
@@ -38,9 +38,9 @@ test('pages are read on behind the last session, and the list says how far it is
 
 test('a filter is read from where the whole list was left', async () => {
   const { history, asked } = opened([
-    { sessions: [past('a', 9), past('b', 7, { provider: 'gemini' }), past('c', 6)], more: true, unread: 0 },
-    { sessions: [past('d', 2, { provider: 'gemini' })], more: false, unread: 0 },
-    { sessions: [past('e', 5)], more: false, unread: 0 },
+    { sessions: [past('a', 9), past('b', 7, { provider: 'gemini' }), past('c', 6)], more: true, unread: 0, incomplete: 0 },
+    { sessions: [past('d', 2, { provider: 'gemini' })], more: false, unread: 0, incomplete: 0 },
+    { sessions: [past('e', 5)], more: false, unread: 0, incomplete: 0 },
   ]);
   await history.connected();
   history.narrow({ provider: 'gemini' });
@@ -59,8 +59,8 @@ test('a filter is read from where the whole list was left', async () => {
 
 test('changes apply at once, and too many of them read the list again', async () => {
   const { history } = opened([
-    { sessions: [past('a', 9), past('b', 7)], more: false, unread: 0 },
-    { sessions: [past('z', 12)], more: false, unread: 0 },
+    { sessions: [past('a', 9), past('b', 7)], more: false, unread: 0, incomplete: 0 },
+    { sessions: [past('z', 12)], more: false, unread: 0, incomplete: 0 },
   ]);
   await history.connected();
   history.changed({ sessions: [past('c', 8), past('b', 11)], removed: [{ provider: 'codex', id: 'a' }] });
@@ -72,8 +72,8 @@ test('changes apply at once, and too many of them read the list again', async ()
 
 test('changes that were not told are found by their number', async () => {
   const { history, asked } = opened([
-    { sessions: [past('a', 9)], more: false, unread: 0 },
-    { sessions: [past('z', 12)], more: false, unread: 0 },
+    { sessions: [past('a', 9)], more: false, unread: 0, incomplete: 0 },
+    { sessions: [past('z', 12)], more: false, unread: 0, incomplete: 0 },
   ]);
   await history.connected();
   history.changed({ number: 40, sessions: [past('a', 10)], removed: [] });
@@ -86,8 +86,8 @@ test('changes that were not told are found by their number', async () => {
 
 test('pinned sessions of any time follow those of the first page', async () => {
   const { history, asked } = opened([
-    { sessions: [past('a', 9), past('b', 7), past('p', 1, { pinned: true })], more: true, unread: 0 },
-    { sessions: [past('c', 3), past('p', 1, { pinned: true })], more: false, unread: 0 },
+    { sessions: [past('a', 9), past('b', 7), past('p', 1, { pinned: true })], more: true, unread: 0, incomplete: 0 },
+    { sessions: [past('c', 3), past('p', 1, { pinned: true })], more: false, unread: 0, incomplete: 0 },
   ]);
   await history.connected();
   expect([shown(history), history.reached]).toEqual(['abp', 7]);
@@ -97,7 +97,7 @@ test('pinned sessions of any time follow those of the first page', async () => {
 });
 
 test('a change that overtakes a page counts', async () => {
-  const { history } = opened([{ sessions: [past('a', 9), past('b', 7)], more: false, unread: 0 }]);
+  const { history } = opened([{ sessions: [past('a', 9), past('b', 7)], more: false, unread: 0, incomplete: 0 }]);
   const reading = history.connected();
   history.changed({ sessions: [past('b', 8, { title: 'new' })], removed: [{ provider: 'codex', id: 'a' }] });
   await reading;
@@ -106,9 +106,9 @@ test('a change that overtakes a page counts', async () => {
 
 test('what lies between the newest page after a lost connection and the rest is read again', async () => {
   const { history } = opened([
-    { sessions: [past('a', 9)], more: false, unread: 0 },
-    { sessions: [past('z', 30), past('y', 20)], more: true, unread: 0 },
-    { sessions: [past('x', 15), past('a', 9)], more: false, unread: 0 },
+    { sessions: [past('a', 9)], more: false, unread: 0, incomplete: 0 },
+    { sessions: [past('z', 30), past('y', 20)], more: true, unread: 0, incomplete: 0 },
+    { sessions: [past('x', 15), past('a', 9)], more: false, unread: 0, incomplete: 0 },
   ]);
   await history.connected();
   await history.connected();
@@ -124,7 +124,7 @@ test('a device that may not see them has none, without an error', async () => {
 });
 
 test('a device that may not see them any more forgets them', async () => {
-  const { history } = opened([{ sessions: [past('a', 9)], more: false, unread: 0 }, new Error('no longer')], { id: 'phone' });
+  const { history } = opened([{ sessions: [past('a', 9)], more: false, unread: 0, incomplete: 0 }, new Error('no longer')], { id: 'phone' });
   await history.connected();
   expect(shown(history)).toBe('a');
   history.changed(null);

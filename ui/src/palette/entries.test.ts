@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ownEntry, type Entry } from '../session/entry';
-import { foundNote, matching, sessionsWith, wordsOf, type PaletteEntry } from './entries';
+import { foundNote, leftNote, matching, sessionsWith, wordsOf, type PaletteEntry } from './entries';
 
 test('each group has a few entries, and what was found by its text stays', () => {
   const entry = (group: PaletteEntry['group'], title: string): PaletteEntry => ({ key: title, group, icon: 'chat', title, note: '', run: () => undefined });
@@ -24,7 +24,13 @@ test.each([
   [undefined, undefined, 'Codex'],
 ] as const)('%s with %s', (kind, snippet, expected) => expect(foundNote(kind, snippet, 'Codex')).toBe(expected));
 
-test('words are in lower case, and none is empty', () => {
+test.each([
+  [{ sessionEnds: 0, longMessages: 0, toolOutput: true }, 'Tool output'],
+  [{ sessionEnds: 1, longMessages: 2, toolOutput: true }, 'Tool output, the rest of 1 long session and 2 long messages'],
+])('%j is left', (left, expected) => expect(leftNote(left)).toBe(expected));
+
+test('words are folded, may be quoted, and none is empty', () => {
+  expect(wordsOf('ＡＢ "Two  Words" C:\\Users "" "a" \u201cb c\u201d')).toEqual(['ab', 'two words', 'c:\\users', '""', 'a', 'b c']);
   expect(wordsOf(' Fix  the\tParser ')).toEqual(['fix', 'the', 'parser']);
   expect(wordsOf(' ')).toEqual([]);
 });

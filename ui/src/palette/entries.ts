@@ -1,17 +1,21 @@
+import { fold } from '../kit/folded';
 import type { Entry } from '../session/entry';
 import type { IconName } from '../kit/icons';
-import type { FoundKind } from './palette.svelte';
+import { plural } from '../words/plural';
+import type { FoundKind, NotSearched } from './palette.svelte';
 
 /** Something that can be opened or done. */
 export interface PaletteEntry {
   key: string;
-  group: 'Sessions' | 'Found in sessions' | 'Workspaces' | 'Agents' | 'Commands';
+  group: 'Sessions' | 'Found in sessions' | 'Workspaces' | 'Agents' | 'Commands' | 'Not searched';
   icon: IconName;
   title: string;
   /** One line of details. */
   note: string;
   /** Keys that do the same. */
   keys?: string;
+  /** The palette stays open. */
+  stays?: true;
   run: () => void;
 }
 
@@ -20,18 +24,19 @@ const MOST = 8;
 /** Sessions that a keystroke looks at, newest first. */
 const SCANNED = 50_000;
 
-/** The texts of entries in lower case, made once. */
+/** The folded texts of entries, made once. */
 const TEXTS = new WeakMap<object, string>();
 
 function textOf(entry: object, text: () => string): string {
   let known = TEXTS.get(entry);
-  if (known === undefined) TEXTS.set(entry, (known = text().toLowerCase()));
+  if (known === undefined) TEXTS.set(entry, (known = fold(text())));
   return known;
 }
 
-/** The words of a query, in lower case. */
+/** The words of a query with their punctuation, folded; several words if they are in double quotes. */
 export function wordsOf(query: string): string[] {
-  return query.toLowerCase().split(/\s+/).filter((word) => word !== '');
+  const words = fold(query).matchAll(/"([^"]*[^"\s][^"]*)"(?=\s|$)|\S+/gu);
+  return [...words].map(({ 0: word, 1: quoted }) => (quoted ?? word).trim());
 }
 
 /** The first sessions with the query's words, newest first. */
@@ -64,6 +69,13 @@ export function sessionNote({ agent, cwd }: { agent: string; cwd: string | null 
 }
 
 const KINDS: Readonly<Record<FoundKind, string>> = { title: 'Title', prompt: 'Prompt', answer: 'Answer', call: 'Tool call', file: 'File' };
+
+/** `The ends of 3 long sessions, tool output` */
+export function leftNote({ sessionEnds, longMessages, toolOutput }: NotSearched): string {
+  const ends = [sessionEnds > 0 ? plural(sessionEnds, 'long session') : null, longMessages > 0 ? plural(longMessages, 'long message') : null].filter((part) => part !== null);
+  const left = [toolOutput ? 'tool output' : null, ends.length > 0 ? `the rest of ${ends.join(' and ')}` : null].filter((part) => part !== null).join(', ');
+  return left.charAt(0).toUpperCase() + left.slice(1);
+}
 
 /** `Prompt: …as in src/pair.rs` */
 export function foundNote(kind: FoundKind | undefined, snippet: string | undefined, about: string): string {

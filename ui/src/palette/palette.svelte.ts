@@ -15,10 +15,22 @@ export interface FoundSession extends PastSession {
 
 export type FoundKind = 'title' | 'prompt' | 'answer' | 'call' | 'file';
 
+/** What a search has left out. */
+export interface NotSearched {
+  /** Sessions of which only the beginning was searched. */
+  sessionEnds: number;
+  /** Prompts, answers and calls of which only the beginning was searched. */
+  longMessages: number;
+  toolOutput: boolean;
+}
+
 interface SearchAnswer {
   sessions: FoundSession[];
   more: boolean;
   indexing: { done: number; total: number };
+  notSearched: NotSearched;
+  /** The time was over before all logs were read. */
+  timedOut?: boolean;
 }
 
 /** Milliseconds without a key before the index is asked. */
@@ -31,6 +43,12 @@ export class Search {
   answered = $state('');
   indexing = $state.raw({ done: 0, total: 0 });
   problem = $state<string | null>(null);
+  /** What the answer leaves out; null without an answer. */
+  left = $state.raw<NotSearched | null>(null);
+  /** Whole logs are being searched. */
+  reading = $state(false);
+  /** Not all logs were read in time. */
+  timedOut = $state(false);
 
   readonly #link: Link;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -46,18 +64,30 @@ export class Search {
     this.#asked = query;
     if (query.trim() === '') {
       this.found = [];
+      this.left = null;
       this.answered = query;
       return;
     }
-    this.#timer = setTimeout(() => void this.#search(query, cwd), PAUSE);
+    this.#timer = setTimeout(() => void this.#search(query, cwd, false), PAUSE);
   }
 
-  async #search(query: string, cwd: string | null): Promise<void> {
+  /** Searches whole logs for the query that was asked. */
+  async readLogs(cwd: string | null): Promise<void> {
+    if (this.reading || this.#asked.trim() === '') return;
+    clearTimeout(this.#timer);
+    this.reading = true;
+    await this.#search(this.#asked, cwd, true);
+    this.reading = false;
+  }
+
+  async #search(query: string, cwd: string | null, logs: boolean): Promise<void> {
     try {
-      const answer = await this.#link.request<SearchAnswer>(`${METHODS.sessions}/search`, { query, limit: 20, ...(cwd === null ? {} : { cwd }) });
+      const answer = await this.#link.request<SearchAnswer>(`${METHODS.sessions}/search`, { query, limit: 20, ...(logs ? { logs } : {}), ...(cwd === null ? {} : { cwd }) });
       if (query !== this.#asked) return;
       this.found = answer.sessions;
       this.indexing = answer.indexing;
+      this.left = answer.notSearched;
+      this.timedOut = answer.timedOut ?? false;
       this.answered = query;
       this.problem = null;
     } catch (error) {

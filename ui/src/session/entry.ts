@@ -24,6 +24,8 @@ export interface Entry {
   resume: string | null;
   /** The path of its log; null for our own, and on other devices. */
   file: string | null;
+  /** Why something may be missing from what is shown of it; null for our own. */
+  incomplete: string | null;
 }
 
 export function pastKey({ provider, id }: Pick<PastSession, 'provider' | 'id'>): string {
@@ -49,6 +51,7 @@ export function ownEntry(item: SessionItem): Entry {
     waiting: item.waiting,
     resume: null,
     file: null,
+    incomplete: null,
   }));
 }
 
@@ -68,6 +71,7 @@ export function pastEntry(past: PastSession): Entry {
     waiting: 0,
     resume: past.resume ?? null,
     file: past.file ?? null,
+    incomplete: past.incomplete ?? null,
   }));
 }
 

@@ -19,13 +19,24 @@ pub(crate) enum Sessions {
         #[arg(long)]
         json: bool,
     },
-    /// Search past sessions for words or a regular expression
+    /// Search past sessions for text
+    ///
+    /// Finds prompts, answers, tool calls and titles that have every word, in any order; those with the whole text come
+    /// first. Nothing is syntax except double quotes around several words. Case, width and accents' encoding don't matter.
+    /// Put text that begins with a hyphen behind `--`.
+    #[command(after_help = "Examples:\n  openagents sessions search docker compose\n  \
+                            openagents sessions search '\"docker compose\" up'\n  \
+                            openagents sessions search --regex 'fix(es|ed)? #\\d+'")]
     Search {
-        /// Words, all in one prompt, answer or tool call; or a regular expression. Case-insensitive
-        pattern: String,
-        /// Read the logs instead of the index: also finds tool results, and takes the pattern as a regular expression
+        /// Text
+        #[arg(required = true)]
+        text: Vec<String>,
+        /// Search whole logs instead of the index: also finds tool output and parts of words
         #[arg(long)]
         logs: bool,
+        /// Take the text as a regular expression, and search whole logs
+        #[arg(long)]
+        regex: bool,
         #[command(flatten)]
         filter: Filter,
     },

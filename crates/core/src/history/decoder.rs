@@ -1,6 +1,6 @@
 //! Turns the lines of a session into events.
 
-use super::{event::Event, lines::LogLine, taken_back::TakenBack};
+use super::{event::Event, json::Node, known::LogSurvey, lines::LogLine, taken_back::TakenBack};
 use crate::limits::history as limits;
 use serde::de::IgnoredAny;
 use serde_json::Deserializer;
@@ -14,8 +14,8 @@ pub(crate) trait Decoder {
     /// Called before each line with the byte offset at which it begins in the log.
     fn line_begins(&mut self, _offset: u64) {}
 
-    /// Returns the events of a line; `None` if it is not a line of this format.
-    fn line(&mut self, line: &str, number: u64) -> Option<Vec<Event>>;
+    /// Returns the events of the record in a line; `None` if it is not of this format.
+    fn record(&mut self, record: &Node<'_>, number: u64) -> Option<Vec<Event>>;
 
     /// Returns facts about the session from the lines so far; none for formats with a summary of their own.
     fn facts(&self) -> SessionFacts {
@@ -55,6 +55,8 @@ pub(crate) struct SessionFacts {
 /// Decodes the lines of one log: repairs those that a crash has damaged, and marks the events that were taken back.
 pub(super) struct LogDecoder {
     pub(super) decoder: Box<dyn Decoder>,
+    /// Looks at each record.
+    survey: Option<LogSurvey>,
     taken_back: TakenBack,
     /// Origins of the lines of the session that this one is a copy of; `None` if that one is gone, so that no other session
     /// has its lines.
@@ -81,12 +83,22 @@ impl DecodedLine {
 
 impl LogDecoder {
     pub(super) fn new(decoder: Box<dyn Decoder>, taken_back: TakenBack) -> Self {
-        Self { decoder, taken_back, copied: Some(HashSet::new()), seen: HashMap::new() }
+        Self { decoder, survey: None, taken_back, copied: Some(HashSet::new()), seen: HashMap::new() }
     }
 
     /// Marks events as copied whose origins are in the original, too; none if the original is gone.
     pub(super) fn with_copies_of(self, copied: Option<HashSet<u64>>) -> Self {
         Self { copied, ..self }
+    }
+
+    /// Looks at each record, for what the reader does not know.
+    pub(super) fn surveying(self, survey: LogSurvey) -> Self {
+        Self { survey: Some(survey), ..self }
+    }
+
+    /// Returns what was met, if each record was looked at.
+    pub(super) fn survey(&self) -> Option<&LogSurvey> {
+        self.survey.as_ref()
     }
 
     pub(super) fn line(&mut self, line: &LogLine<'_>) -> DecodedLine {
@@ -106,19 +118,27 @@ impl LogDecoder {
     fn undamaged(&mut self, line: &LogLine<'_>) -> DecodedLine {
         self.decoder.line_begins(line.offset);
         let text = line.text();
-        if let Some(events) = self.decoder.line(&text, line.number) {
+        if let Some(events) = self.record(&text, line.number) {
             return DecodedLine { events, is_broken: false };
         }
         let mut decoded = DecodedLine::default();
         let (records, is_broken) = records(&text);
         decoded.is_broken = is_broken;
         for record in records {
-            match self.decoder.line(record, line.number) {
+            match self.record(record, line.number) {
                 Some(events) => decoded.events.extend(events),
                 None => decoded.is_broken = true,
             }
         }
         decoded
+    }
+
+    fn record(&mut self, text: &str, number: u64) -> Option<Vec<Event>> {
+        let record = Node::parse_object(text)?;
+        if let Some(survey) = &mut self.survey {
+            survey.look("", &record);
+        }
+        self.decoder.record(&record, number)
     }
 }
 

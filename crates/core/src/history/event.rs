@@ -1,6 +1,7 @@
 //! Events of a transcript.
 
-use super::action::Action;
+use super::{action::Action, json::unescaped};
+use std::borrow::Cow;
 
 /// An event on a line of a transcript.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,7 +30,7 @@ pub struct Event {
 
 impl Event {
     /// Returns an event without files and action, of the session itself.
-    pub(crate) fn new(line: u64, timestamp: Option<i64>, kind: EventKind, text: impl Into<String>) -> Self {
+    pub fn new(line: u64, timestamp: Option<i64>, kind: EventKind, text: impl Into<String>) -> Self {
         Self {
             line,
             timestamp,
@@ -80,7 +81,22 @@ pub enum EventKind {
     Title(TitleRank),
 }
 
+impl Event {
+    /// Returns its text as a person reads it: the arguments of a call without the escapes of JSON.
+    pub fn said(&self) -> Cow<'_, str> {
+        match self.kind {
+            EventKind::ToolCall { .. } => unescaped(&self.text),
+            _ => Cow::Borrowed(&self.text),
+        }
+    }
+}
+
 impl EventKind {
+    /// Returns whether an index of the words in sessions has it: prompts, answers and the arguments of calls.
+    pub fn is_indexed(&self) -> bool {
+        matches!(self, Self::Prompt | Self::Assistant | Self::ToolCall { .. })
+    }
+
     /// Returns whether it is part of the conversation, unlike titles, compactions and ends of commands.
     pub fn is_conversation(&self) -> bool {
         !matches!(self, Self::Title(_) | Self::CommandEnd | Self::Compaction)

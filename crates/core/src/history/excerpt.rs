@@ -18,6 +18,12 @@ pub(super) struct Position {
 }
 
 impl Position {
+    /// Returns the position of a byte offset in an event's text.
+    pub(super) fn at(event: usize, text: &str, at: usize) -> Self {
+        let start = text[..at].rfind('\n').map_or(0, |before| before + 1);
+        Self { event, start, at: Some(at - start) }
+    }
+
     /// Returns the beginning of the first event with a text.
     pub(super) fn begin(events: &[Event]) -> Option<Self> {
         let event = events.iter().position(|event| !event.text.trim().is_empty())?;

@@ -5,16 +5,16 @@ use super::{
     event::{Event, EventKind},
     lines::Lines,
     logs::History,
-    pattern::Pattern,
+    raw_filter::RawFilter,
     taken_back::TakenBack,
     transcript::Transcript,
 };
-use crate::{budget::Budget, limits::history as limits};
+use crate::{budget::Budget, limits::history as limits, terms::FoldedText};
 use std::io;
 
 impl History {
-    /// Returns the lines, from 1, that have `text` in a prompt, an answer, a thought, or a call and its result, whatever
-    /// the case; `limit` at most, and whether there are more or the budget was spent.
+    /// Returns the lines, from 1, that have `text` in a prompt, an answer, a thought, or a call and its result, in any case,
+    /// width and normal form of Unicode; `limit` at most, and whether there are more or the budget was spent.
     pub fn find_lines(
         &self,
         transcript: &Transcript,
@@ -23,17 +23,18 @@ impl History {
         budget: &Budget,
     ) -> io::Result<(Vec<u64>, bool)> {
         self.check(transcript)?;
-        let pattern = Pattern::new(&regex::escape(text))
-            .map_err(|reason| io::Error::new(io::ErrorKind::InvalidInput, reason))?;
+        let folded = FoldedText::new(text);
+        let wanted = folded.text();
+        let filter = RawFilter::new([wanted].into_iter());
         let mut decoder = LogDecoder::new(self.decoder(transcript, budget)?, TakenBack::default());
         let mut lines = Lines::new(self.open(transcript)?, limits::LINE, u64::MAX);
         let mut found = Vec::new();
         while let Some(line) = lines.next(budget)? {
-            if !pattern.may_match(line.bytes) {
+            if !filter.may_match(line.bytes) {
                 continue;
             }
             let events = decoder.line(&line).events;
-            if events.iter().any(|event| is_shown(event) && has(event, &pattern)) {
+            if events.iter().any(|event| is_shown(event) && has(event, wanted)) {
                 if found.len() == limit {
                     return Ok((found, true));
                 }
@@ -49,7 +50,7 @@ fn is_shown(event: &Event) -> bool {
         && !matches!(event.kind, EventKind::Title(_) | EventKind::FileChange | EventKind::CommandEnd)
 }
 
-fn has(event: &Event, pattern: &Pattern) -> bool {
-    let named = matches!(&event.kind, EventKind::ToolCall { name } if pattern.find(name).is_some());
-    named || pattern.find(&event.text).is_some()
+fn has(event: &Event, wanted: &str) -> bool {
+    let has = |text: &str| FoldedText::new(text).text().contains(wanted);
+    matches!(&event.kind, EventKind::ToolCall { name } if has(name)) || has(&event.said())
 }

@@ -177,6 +177,48 @@ pub(crate) fn is_blob(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_'))
 }
 
+/// Returns JSON as a person reads it: with line breaks and quotes instead of their escapes. Other texts stay as they are.
+pub(crate) fn unescaped(text: &str) -> Cow<'_, str> {
+    if !text.starts_with(['{', '[']) || !text.contains('\\') {
+        return Cow::Borrowed(text);
+    }
+    let mut read = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        read.push_str(&rest[..at]);
+        let escape = &rest[at + 1..];
+        let (letter, length) = match escape.as_bytes().first() {
+            Some(b'n') => (Some('\n'), 1),
+            Some(b't') => (Some('\t'), 1),
+            Some(b'r' | b'b' | b'f') => (None, 1),
+            Some(b'"') => (Some('"'), 1),
+            Some(b'\\') => (Some('\\'), 1),
+            Some(b'/') => (Some('/'), 1),
+            Some(b'u') => escaped_char(escape),
+            _ => (Some('\\'), 0),
+        };
+        read.extend(letter);
+        rest = &escape[length..];
+    }
+    read.push_str(rest);
+    Cow::Owned(read)
+}
+
+/// Reads `u0041`, or `ud83d\ude00`, and returns the character and its length there.
+fn escaped_char(escape: &str) -> (Option<char>, usize) {
+    let unit = |at: usize| escape.get(at..at + 4).and_then(|digits| u16::from_str_radix(digits, 16).ok());
+    let Some(first) = unit(1) else { return (Some('\\'), 0) };
+    let second = if escape.get(5..7) == Some("\\u") { unit(7) } else { None };
+    match (char::decode_utf16([first]).next(), second) {
+        (Some(Ok(letter)), _) => (Some(letter), 5),
+        (_, Some(second)) => match char::decode_utf16([first, second]).next() {
+            Some(Ok(letter)) => (Some(letter), 11),
+            _ => (Some(char::REPLACEMENT_CHARACTER), 5),
+        },
+        _ => (Some(char::REPLACEMENT_CHARACTER), 5),
+    }
+}
+
 impl<'de: 'a, 'a> Deserialize<'de> for Node<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(NodeVisitor).map(|node: Node<'de>| node)
@@ -284,6 +326,37 @@ mod tests {
         ] {
             let node = Node::parse_object(json);
             assert_eq!(node.as_ref().and_then(|node| node.text("a")), expected, "{json:?}");
+        }
+    }
+
+    #[test]
+    fn json_is_read_without_its_escapes() {
+        for (text, expected) in [
+            (
+                r#"{"cmd":"cd C:\\Users\n\"a\" \u00e9\ud83c\udf89\ud83c"}"#,
+                "{\"cmd\":\"cd C:\\Users\n\"a\" é🎉\u{fffd}\"}",
+            ),
+            (r#"plain \n text"#, r#"plain \n text"#),
+            (r#"{"cut":"\"#, r#"{"cut":"\"#),
+            (r#"{"cut":"\u00"#, r#"{"cut":"\u00"#),
+            (r#"{"odd":"\q"}"#, r#"{"odd":"\q"}"#),
+        ] {
+            assert_eq!(unescaped(text), expected, "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_json_text_comes_back(text in proptest::prelude::any::<String>()) {
+            let text = text.replace(['\r', '\u{8}', '\u{c}'], "");
+            // Controls are escaped as well.
+            let json = serde_json::to_string(&[&text]).unwrap();
+            proptest::prop_assert_eq!(unescaped(&json).into_owned(), format!("[\"{text}\"]"));
+        }
+
+        #[test]
+        fn no_text_makes_unescaping_panic(text in "[\\[{][\\\\ud0-9n\"é🎉]{0,20}") {
+            unescaped(&text);
         }
     }
 

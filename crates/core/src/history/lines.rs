@@ -3,6 +3,7 @@
 use super::{
     file,
     joined::{Joined, Positioned},
+    known::LogSurvey,
     taken_back::TakenBack,
     transcript::SessionFiles,
 };
@@ -179,6 +180,7 @@ pub(crate) enum OpenLog {
 pub(crate) struct RecordLog {
     lines: io::Cursor<Vec<u8>>,
     taken_back: TakenBack,
+    survey: Option<LogSurvey>,
 }
 
 impl OpenLog {
@@ -194,7 +196,23 @@ impl OpenLog {
 
     /// Returns records, a line each, and which of them were taken back.
     pub(crate) fn of_records(lines: Vec<u8>, taken_back: TakenBack) -> Self {
-        Self::Records(RecordLog { lines: io::Cursor::new(lines), taken_back })
+        Self::Records(RecordLog { lines: io::Cursor::new(lines), taken_back, survey: None })
+    }
+
+    /// Adds what was met in the session, if its records do not show it.
+    pub(crate) fn surveyed(mut self, met: LogSurvey) -> Self {
+        if let Self::Records(RecordLog { survey, .. }) = &mut self {
+            *survey = Some(met);
+        }
+        self
+    }
+
+    /// Returns what was met in the session; `None` if its records show it.
+    pub(crate) fn survey(&self) -> Option<&LogSurvey> {
+        match self {
+            Self::Records(records) => records.survey.as_ref(),
+            _ => None,
+        }
     }
 
     /// Returns the records that were taken back; none for files of lines, whose formats find them.

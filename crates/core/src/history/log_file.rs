@@ -3,7 +3,7 @@
 use super::{
     index::FileStamp,
     json::Node,
-    transcript::{Provider, SessionFiles, Transcript},
+    transcript::{Provider, SessionFiles, Transcript, Unknown},
 };
 use std::{
     io,
@@ -120,6 +120,8 @@ impl LogFile {
             continues: None,
             first_line: None,
             bad_lines: 0,
+            version: None,
+            unknown: Unknown::default(),
         }
     }
 }

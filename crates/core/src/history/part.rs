@@ -59,6 +59,17 @@ impl History {
         self.read_part(transcript, part, (bytes, limits::LINE), budget, &mut |_, _| {})
     }
 
+    /// Like [`History::part`] from an offset on, for an index: with lines that are long because of images.
+    pub fn indexed_part(
+        &self,
+        transcript: &Transcript,
+        from: u64,
+        bytes: u64,
+        budget: &Budget,
+    ) -> io::Result<TranscriptPart> {
+        self.read_part(transcript, Part::From(from), (bytes, limits::SHOWN_LINE), budget, &mut |_, _| {})
+    }
+
     /// Like [`History::part`], for a person: with the images by line, and with lines that are long because of them.
     pub fn shown_part(
         &self,
@@ -184,7 +195,7 @@ impl History {
             }
         }
         let mut bytes = Vec::new();
-        log.take(limits::LINE as u64).read_until(b'\n', &mut bytes)?;
+        log.take(limits::SHOWN_LINE as u64).read_until(b'\n', &mut bytes)?;
         let decoder = self.line_decoder(transcript, budget)?;
         let line = LogLine { number: line, offset, bytes: bytes.trim_ascii(), complete: true };
         Ok(LogDecoder::new(decoder, TakenBack::default()).line(&line).events)

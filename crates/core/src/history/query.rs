@@ -4,13 +4,27 @@ use super::transcript::Provider;
 use serde::Serialize;
 use std::path::PathBuf;
 
+/// What a pattern is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PatternKind {
+    /// A regular expression, case-insensitive. Where it is plain words, an index answers it: a line with all of them
+    /// matches.
+    #[default]
+    Expression,
+    /// Text as it was typed: every word with its punctuation has to be in one prompt, answer or call, or several words
+    /// in double quotes; in any case, width and normal form of Unicode. If no line has all of them, sessions that do
+    /// are found.
+    Typed,
+}
+
 /// Parameters of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchQuery {
-    /// Words, which all have to be in one line of a log; or a regular expression, case-insensitive. An index answers
-    /// words for the sessions that it knows, from prompts, answers and the arguments of tools.
+    /// What is searched for.
     pub pattern: String,
-    /// Reads every log whole, tool results included, and takes the pattern as a regular expression.
+    /// What the pattern is.
+    pub kind: PatternKind,
+    /// Reads every log whole instead of an index, tool results included.
     pub whole_logs: bool,
     /// Only sessions of this agent.
     pub provider: Option<Provider>,
@@ -54,10 +68,22 @@ pub struct SearchMatch {
     pub after: Vec<String>,
 }
 
+/// What a search for typed text has left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Unsearched {
+    /// Sessions of which only the beginning was searched.
+    pub ends: usize,
+    /// Prompts, answers and calls of which only the beginning was searched.
+    pub long: usize,
+    /// Tool results.
+    pub results: bool,
+}
+
 /// The result of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchResult {
-    /// Matches of the workspace's sessions first, then newest first; within a session by line.
+    /// Matches of the workspace's sessions first, then newest first; within a session by line. Lines that have a typed
+    /// text as a whole come before those that have its words.
     pub matches: Vec<SearchMatch>,
     /// Number of all matches seen.
     pub total: usize,
@@ -67,4 +93,6 @@ pub struct SearchResult {
     pub timed_out: bool,
     /// Skipped lines and logs.
     pub omitted: u64,
+    /// Parts of sessions that were left out.
+    pub unsearched: Unsearched,
 }

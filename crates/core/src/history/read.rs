@@ -3,6 +3,7 @@
 use super::{
     decoder::{Decoder, LogDecoder},
     event::Event,
+    json::Node,
     lines::{Extent, Lines, LogLine, OpenLog},
     log_file::LogFile,
     logs::History,
@@ -171,8 +172,9 @@ impl History {
         let mut decoder = format.line_decoder(file.files(), budget);
         let mut lines = Lines::new(format.open(file.files()).ok()?, limits::LINE, limits::COPIED);
         while let Ok(Some(line)) = lines.next(budget) {
-            let events = decoder.line(&line.text(), line.number).unwrap_or_default();
-            origins.extend(events.iter().filter_map(|event| event.origin));
+            let text = line.text();
+            let events = Node::parse_object(&text).and_then(|node| decoder.record(&node, line.number));
+            origins.extend(events.iter().flatten().filter_map(|event| event.origin));
         }
         Some(origins)
     }

@@ -2,13 +2,17 @@
 
 use super::{
     decoder::LogDecoder,
-    excerpt::{excerpt, fill_after, fill_before, place, said},
-    lines::{self, Lines, LogLine},
+    excerpt::{excerpt, fill_after, fill_before, said},
+    found::{Board, Found, SearchPass},
+    lines::{self, Lines, LogLine, OpenLog},
     list::is_of,
     logs::History,
     query::{SearchMatch, SearchQuery, SearchResult},
-    search_index::{self, Candidates, Patterns},
+    read::line_ends,
+    search_index::{self, Candidates, ChosenRows},
     transcript::{Listing, Query, Transcript},
+    wanted::Wanted,
+    word_index::SessionKey,
     worktree::WorktreeScope,
 };
 use crate::{
@@ -18,9 +22,9 @@ use crate::{
 };
 use parking_lot::Mutex;
 use std::{
-    collections::VecDeque,
-    io,
-    sync::atomic::{AtomicBool, Ordering},
+    collections::{HashMap, VecDeque},
+    io::{self, SeekFrom},
+    sync::atomic::Ordering,
 };
 
 impl History {
@@ -33,25 +37,98 @@ impl History {
         budget: &Budget,
         progress: &dyn Progress,
     ) -> Result<SearchResult, String> {
-        let patterns = Patterns::new(query)?;
-        let Listing { rows, timed_out: list_cut, unread, .. } = self.to_search(query, list_budget);
-        let (mut rows, index_cut) = search_index::choose(self.words.as_deref(), query, rows);
+        let wanted = &Wanted::new(query)?;
+        let Listing { rows, timed_out, unread, .. } = self.to_search(query, list_budget);
+        let most = query.max_matches;
+        let search =
+            SearchPass { wanted, query, budget, of_session: most, enough: most, is_full: false.into() };
+        let parts: Vec<String> =
+            wanted.typed().map(|text| text.parts().map(str::to_owned).collect()).unwrap_or_default();
+        let again = if parts.is_empty() { Vec::new() } else { rows.clone() };
+        let mut result = self.search_rows(rows, &search, progress);
+        if result.matches.is_empty() && !parts.is_empty() && !budget.spent() {
+            result = self.search_parts(again, &parts, query, budget)?;
+        }
+        result.timed_out |= timed_out;
+        result.omitted += unread as u64;
+        Ok(result)
+    }
+
+    /// Searches sessions; the matches of the first ones come first.
+    fn search_rows(
+        &self,
+        rows: Vec<Transcript>,
+        search: &SearchPass<'_>,
+        progress: &dyn Progress,
+    ) -> SearchResult {
+        let SearchPass { query, budget, .. } = search;
+        let ChosenRows { mut rows, unsearched, is_cut } =
+            search_index::choose(self.words.as_deref(), query, search.wanted, rows);
         let bytes_cut = keep_within(&mut rows, query.file_bytes, query.total_bytes);
-        let found = self.search_all(&rows, &patterns, query, budget, progress);
+        let all = self.search_all(&rows, search, progress);
         let mut result = SearchResult {
-            truncated: bytes_cut || index_cut,
-            timed_out: list_cut || (budget.timed_out() && found.iter().any(|found| !found.finished)),
-            omitted: unread as u64,
+            truncated: bytes_cut || is_cut,
+            timed_out: budget.timed_out() && all.iter().any(|found| !found.finished),
+            unsearched,
             ..SearchResult::default()
         };
-        for mut found in found {
+        let mut matches = Vec::new();
+        for mut found in all {
             result.total += found.total;
             result.omitted += found.omitted;
-            let room = query.max_matches - result.matches.len();
-            result.truncated |= found.capped || found.total > room;
-            found.matches.truncate(room);
-            result.matches.append(&mut found.matches);
+            result.truncated |= found.capped;
+            matches.append(&mut found.matches);
         }
+        // What has all of a typed text in one piece comes first; otherwise the order of the sessions stays.
+        matches.sort_by_key(|(fit, _)| *fit);
+        result.truncated |= result.total > search.enough;
+        result.matches = matches.into_iter().take(search.enough).map(|(_, hit)| hit).collect();
+        result
+    }
+
+    /// Finds the sessions that have every part of a typed text that no line has as a whole: a line for each part.
+    fn search_parts(
+        &self,
+        mut rows: Vec<Transcript>,
+        parts: &[String],
+        query: &SearchQuery,
+        budget: &Budget,
+    ) -> Result<SearchResult, String> {
+        let mut result = SearchResult::default();
+        let mut lines: HashMap<SessionKey, Vec<SearchMatch>> = HashMap::new();
+        for part in parts {
+            let query = &SearchQuery { pattern: part.clone(), ..query.clone() };
+            let wanted = &Wanted::new(query)?;
+            let search = SearchPass {
+                wanted,
+                query,
+                budget,
+                of_session: 1,
+                enough: usize::MAX,
+                is_full: false.into(),
+            };
+            let found = self.search_rows(rows.clone(), &search, &());
+            result.timed_out |= found.timed_out;
+            result.truncated |= found.truncated;
+            result.omitted = result.omitted.max(found.omitted);
+            result.unsearched = found.unsearched;
+            let mut of_part: HashMap<SessionKey, SearchMatch> =
+                found.matches.into_iter().map(|hit| ((hit.provider, hit.session_id.clone()), hit)).collect();
+            rows.retain(|row| {
+                let key = (row.provider, row.id.clone());
+                let hit = of_part.remove(&key);
+                hit.map(|hit| lines.entry(key).or_default().push(hit)).is_some()
+            });
+        }
+        for row in rows {
+            let mut hits = lines.remove(&(row.provider, row.id)).unwrap_or_default();
+            hits.sort_by_key(|hit| hit.line_number);
+            hits.dedup_by(|a, b| a.line_number == b.line_number && a.line == b.line);
+            result.total += hits.len();
+            result.matches.append(&mut hits);
+        }
+        result.truncated |= result.total > query.max_matches;
+        result.matches.truncate(query.max_matches);
         Ok(result)
     }
 
@@ -77,28 +154,27 @@ impl History {
     fn search_all(
         &self,
         rows: &[(Transcript, Candidates)],
-        patterns: &Patterns,
-        query: &SearchQuery,
-        budget: &Budget,
+        search: &SearchPass<'_>,
         progress: &dyn Progress,
     ) -> Vec<Found> {
-        let board = Mutex::new(Board { found: vec![Found::default(); rows.len()], ..Board::default() });
-        let full = AtomicBool::new(false);
+        let board = Mutex::new(Board::new(rows.len()));
         parallel::map(
             rows.len(),
             limits::THREADS,
-            || !budget.spent(),
+            || !search.budget.spent(),
             || (),
             |(), at| {
-                let mut found = Found::default();
-                match self.search_one(&rows[at], patterns, query, &full, budget, &mut found) {
-                    Ok(()) => found.finished = !budget.spent(),
+                let (row, candidates) = &rows[at];
+                let mut found = Found::new(row, candidates.has_title(), search);
+                match self.search_one(row, candidates, search, &mut found) {
+                    Ok(()) => found.finished = !search.budget.spent(),
                     // Missing or unreadable: no matches.
                     Err(_) => (found.omitted, found.finished) = (found.omitted + 1, true),
                 }
+                found.finish(row, search);
                 let mut board = board.lock();
                 board.put(at, found);
-                full.store(board.first_matches >= query.max_matches, Ordering::Relaxed);
+                search.is_full.store(board.first_matches >= search.enough, Ordering::Relaxed);
                 // Under the lock, so that progress is reported in order.
                 progress.report(board.done, rows.len() as u64);
                 Some(())
@@ -107,43 +183,56 @@ impl History {
         board.into_inner().found
     }
 
-    /// Searches one transcript; only counts matches once earlier ones are enough (`full`).
+    /// Searches one transcript; only counts matches once earlier ones are enough.
     fn search_one(
         &self,
-        (transcript, candidates): &(Transcript, Candidates),
-        patterns: &Patterns,
-        query: &SearchQuery,
-        full: &AtomicBool,
-        budget: &Budget,
+        row: &Transcript,
+        candidates: &Candidates,
+        search: &SearchPass<'_>,
         found: &mut Found,
     ) -> io::Result<()> {
         // The index has lines that were taken back since.
-        let is_outdated = matches!(candidates, Candidates::Lines { appended: Some(offset), .. }
-            if self.takes_back_before(transcript, *offset, budget));
+        let is_outdated = matches!(candidates, Candidates::Lines { rest: Some(offset), .. }
+            if self.takes_back_before(row, *offset, search.budget));
         let candidates = if is_outdated { &Candidates::All } else { candidates };
-        // A line that the index names is read wherever it is, however long.
-        let (mut line_bytes, mut bytes) = (limits::SEARCH_LINE, query.file_bytes);
-        if let Candidates::Lines { lines, appended } = candidates {
-            found.total = lines.len();
-            if query.context == 0 {
-                if !full.load(Ordering::Relaxed) {
-                    found.matches = self.search_lines(transcript, lines, patterns, query, budget)?;
-                }
-                if let Some(offset) = appended {
-                    let mut matches = self.search_appended(transcript, *offset, patterns, query, budget)?;
-                    found.total += matches.len();
-                    found.matches.append(&mut matches);
-                }
-                found.matches.truncate(query.max_matches);
-                return Ok(());
-            }
-            if full.load(Ordering::Relaxed) {
-                return Ok(());
-            }
-            found.matches.extend(search_index::title(transcript, lines, query));
-            (line_bytes, bytes) = (limits::LINE, u64::MAX);
+        let Candidates::Lines { lines, unsure, rest } = candidates else {
+            return self.scan(row, candidates, 0, search, found);
+        };
+        let is_full = search.is_full.load(Ordering::Relaxed);
+        let named = lines.iter().filter(|line| **line > 0).count();
+        if search.query.context > 0 {
+            found.total = named;
+            return if is_full { Ok(()) } else { self.scan(row, candidates, 0, search, found) };
         }
-        let log = self.open(transcript)?;
+        if !is_full {
+            self.search_lines(row, (lines, true), search, found)?;
+            self.search_lines(row, (unsure, false), search, found)?;
+        }
+        if search.wanted.is_answered_by_index() {
+            found.total = found.total.max(named);
+        }
+        rest.map_or(Ok(()), |offset| self.scan(row, &Candidates::All, offset, search, found))
+    }
+
+    /// Reads the lines of a log from an offset on.
+    fn scan(
+        &self,
+        row: &Transcript,
+        candidates: &Candidates,
+        from: u64,
+        search: &SearchPass<'_>,
+        found: &mut Found,
+    ) -> io::Result<()> {
+        let SearchPass { wanted, query, budget, .. } = search;
+        // A line that the index names is read wherever it is, however long.
+        let (line_bytes, bytes) = match candidates {
+            // What follows the indexed part is short.
+            Candidates::All if from > 0 => (limits::SHOWN_LINE, u64::MAX),
+            Candidates::All if wanted.typed().is_some() => (limits::SHOWN_LINE, query.file_bytes),
+            Candidates::All => (limits::SEARCH_LINE, query.file_bytes),
+            Candidates::Lines { .. } => (limits::LINE, u64::MAX),
+        };
+        let (log, from, lines_before) = self.open_at(row, from, budget)?;
         let taken_back = log.taken_back();
         let mut lines = Lines::new(log, line_bytes, bytes);
         let mut decoder: Option<LogDecoder> = None;
@@ -153,35 +242,37 @@ impl History {
         // The last match still needs context lines after it.
         let mut wants_after = false;
         while let Some(line) = lines.next(budget)? {
+            let number = lines_before + line.number;
+            let line = LogLine { number, offset: from + line.offset, ..line };
             let candidate = match candidates {
-                Candidates::All => patterns.whole.may_match(line.bytes),
-                Candidates::Lines { lines: wanted, .. } => {
-                    if !wants_after && wanted.last().is_none_or(|last| *last < line.number) {
+                Candidates::All => wanted.may_match(line.bytes),
+                Candidates::Lines { lines: named, .. } => {
+                    if !wants_after && named.last().is_none_or(|last| *last < number) {
                         break;
                     }
-                    wanted.contains(&line.number)
+                    named.contains(&number)
                 }
             };
             if candidate || wants_after {
                 let decoder = match &mut decoder {
                     Some(decoder) => decoder,
-                    none => none.insert(self.log_decoder(transcript, taken_back.clone(), 0, budget)?),
+                    none => none.insert(self.log_decoder(row, taken_back.clone(), from, budget)?),
                 };
-                let events = decoder.line(&line).counted(with_copies);
-                if wants_after && let Some(last) = found.matches.last_mut() {
+                let events = wanted.searched(decoder.line(&line).counted(with_copies), row);
+                if wants_after && let Some((_, last)) = found.matches.last_mut() {
                     fill_after(last, events.iter().flat_map(said), query);
                     wants_after = last.after.len() < query.context;
                 }
                 let place = match candidates {
                     _ if !candidate => None,
-                    Candidates::All => place(&events, &patterns.whole),
-                    Candidates::Lines { .. } => patterns.place(&events),
+                    Candidates::All => wanted.place(&events),
+                    Candidates::Lines { .. } => wanted.place_of_indexed(&events),
                 };
-                if let Some(place) = place {
+                if let Some((place, fit)) = place {
                     found.total += usize::from(matches!(candidates, Candidates::All));
                     wants_after = false;
-                    if found.matches.len() < query.max_matches && !full.load(Ordering::Relaxed) {
-                        let mut hit = excerpt(&events, place, query, transcript, line.number);
+                    if found.has_room(fit) && !search.is_full.load(Ordering::Relaxed) {
+                        let mut hit = excerpt(&events, place, query, row, number);
                         for (number, offset, bytes) in before.iter().rev() {
                             if hit.before.len() >= query.context {
                                 break;
@@ -191,7 +282,7 @@ impl History {
                             fill_before(&mut hit, events.iter().flat_map(said), query);
                         }
                         wants_after = hit.after.len() < query.context;
-                        found.matches.push(hit);
+                        found.add(hit, fit, &events);
                     }
                 }
             }
@@ -199,44 +290,27 @@ impl History {
                 if before.len() == limits::CONTEXT_WINDOW {
                     before.pop_front();
                 }
-                before.push_back((line.number, line.offset, line.bytes.to_vec()));
+                before.push_back((number, line.offset, line.bytes.to_vec()));
             }
         }
         let extent = lines.extent();
         found.omitted += extent.long_lines;
-        found.capped = extent.capped;
+        found.capped |= extent.capped;
         Ok(())
     }
-}
 
-/// Matches in one transcript.
-#[derive(Debug, Clone, Default)]
-struct Found {
-    matches: Vec<SearchMatch>,
-    total: usize,
-    omitted: u64,
-    capped: bool,
-    finished: bool,
-}
-
-/// Results in the order of the transcripts.
-#[derive(Default)]
-struct Board {
-    found: Vec<Found>,
-    done: u64,
-    /// Number of finished transcripts at the start, and their matches: later ones cannot displace these.
-    first: usize,
-    first_matches: usize,
-}
-
-impl Board {
-    fn put(&mut self, at: usize, found: Found) {
-        self.done += 1;
-        self.found[at] = found;
-        while let Some(next) = self.found.get(self.first).filter(|found| found.finished) {
-            self.first_matches += next.matches.len();
-            self.first += 1;
+    /// Opens a log at an offset at which a line begins, or at its start if that is too far behind. Returns that offset and
+    /// the number of lines before it.
+    fn open_at(&self, row: &Transcript, from: u64, budget: &Budget) -> io::Result<(OpenLog, u64, u64)> {
+        let log = self.open(row)?;
+        if from == 0 {
+            return Ok((log, 0, 0));
         }
+        let (mut log, _) = log.sized()?;
+        let before = line_ends(&mut log, 0..from, budget)?;
+        let from = if before.is_some() { from } else { 0 };
+        log.seek(SeekFrom::Start(from))?;
+        Ok((log, from, before.unwrap_or(0)))
     }
 }
 

@@ -1,17 +1,15 @@
 //! Chooses what a search reads: of indexed sessions the lines that have the words, of others everything. Reads such lines.
 
 use super::{
-    event::{Event, EventKind},
-    excerpt::{Position, excerpt, place, shortened},
-    indexed::query_words,
+    excerpt::excerpt,
+    found::{Found, SearchPass},
     logs::History,
-    part::Part,
-    pattern::Pattern,
-    query::{SearchMatch, SearchQuery},
+    query::{SearchQuery, Unsearched},
     transcript::Transcript,
-    word_index::{IndexedText, WordIndex, is_words},
+    wanted::Wanted,
+    word_index::{IndexedText, SessionKey, WordIndex},
 };
-use crate::{budget::Budget, limits::history as limits};
+use crate::limits::history as limits;
 use std::{collections::BTreeSet, io};
 
 /// The lines of a transcript to read.
@@ -20,131 +18,126 @@ pub(super) enum Candidates {
     /// Every line.
     All,
     Lines {
-        /// These lines; 0 stands for the title.
+        /// Lines with the words; 0 stands for the title.
         lines: BTreeSet<u64>,
-        /// And those from this offset on, which were appended since the log was indexed.
-        appended: Option<u64>,
+        /// Lines that may have them.
+        unsure: BTreeSet<u64>,
+        /// And all lines from this offset on, which are not indexed.
+        rest: Option<u64>,
     },
 }
 
-/// The patterns of a search.
-pub(super) struct Patterns {
-    /// The pattern itself.
-    pub(super) whole: Pattern,
-    /// Any of its words. A line that the index names has them in any order: the whole pattern need not be there.
-    word: Option<Pattern>,
-}
-
-impl Patterns {
-    /// Compiles the pattern of a query; the error is one sentence.
-    pub(super) fn new(query: &SearchQuery) -> Result<Self, String> {
-        let words: Vec<String> = query_words(&query.pattern).iter().map(|word| regex::escape(word)).collect();
-        let word = if words.is_empty() { None } else { Pattern::new(&words.join("|")).ok() };
-        Ok(Self { whole: Pattern::new(&query.pattern)?, word })
-    }
-
-    /// Returns where in a line that the index names the match is.
-    pub(super) fn place(&self, events: &[Event]) -> Option<Position> {
-        place(events, &self.whole)
-            .or_else(|| place(events, self.word.as_ref()?))
-            // The index ignores accents, too.
-            .or_else(|| Position::begin(events))
+impl Candidates {
+    /// Returns whether the index names the title.
+    pub(super) fn has_title(&self) -> bool {
+        matches!(self, Self::Lines { lines, .. } if lines.contains(&0))
     }
 }
 
-/// Returns the transcripts that may have a match, in the same order, and whether the index has left out older lines.
+/// What a search reads.
+pub(super) struct ChosenRows {
+    pub(super) rows: Vec<(Transcript, Candidates)>,
+    pub(super) unsearched: Unsearched,
+    /// The index has left out older lines.
+    pub(super) is_cut: bool,
+}
+
+/// Returns the transcripts that may have a match, in the same order.
 pub(super) fn choose(
     index: Option<&dyn WordIndex>,
     query: &SearchQuery,
+    wanted: &Wanted,
     rows: Vec<Transcript>,
-) -> (Vec<(Transcript, Candidates)>, bool) {
-    let answer = index.filter(|_| !query.whole_logs && is_words(&query.pattern));
-    let answer = answer.and_then(|index| index.lines(&query.pattern));
+) -> ChosenRows {
+    let answer = index.filter(|_| !wanted.words().is_empty()).and_then(|index| index.lines(wanted.words()));
+    let unsearched = Unsearched { results: !query.whole_logs, ..Unsearched::default() };
     let Some(mut answer) = answer else {
-        return (rows.into_iter().map(|row| (row, Candidates::All)).collect(), false);
+        let rows = rows.into_iter().map(|row| (row, Candidates::All)).collect();
+        return ChosenRows { rows, unsearched, is_cut: false };
     };
-    let mut is_cut = answer.truncated;
-    let chosen = rows.into_iter().filter_map(|row| {
-        let key = (row.provider, row.id.clone());
-        let Some(known) = answer.sessions.get(&key) else { return Some((row, Candidates::All)) };
+    let is_typed = wanted.typed().is_some();
+    let mut chosen = ChosenRows { rows: Vec::new(), unsearched, is_cut: answer.truncated };
+    let (mut rest_left, mut long_left) = (limits::SEARCH_REST, limits::SEARCH_LONG);
+    for row in rows {
+        let key: SessionKey = (row.provider, row.id.clone());
+        let Some(known) = answer.sessions.get(&key) else {
+            chosen.rows.push((row, Candidates::All));
+            continue;
+        };
         let is_same = known.size == row.size && known.updated_at == row.updated_at;
-        let appended = if is_same { None } else { known.appended_from(row.size) };
+        let mut rest = if is_same { None } else { known.appended_from(row.size) };
         // Lines of context are those of the whole log.
-        if !is_same && (appended.is_none() || query.context > 0) {
-            return Some((row, Candidates::All));
+        if !is_same && (rest.is_none() || query.context > 0) {
+            chosen.rows.push((row, Candidates::All));
+            continue;
         }
-        is_cut |= known.cut;
-        // What follows the first part of a long session is never indexed.
-        let appended = appended.filter(|_| !known.cut);
-        let lines = answer.lines.remove(&key).unwrap_or_default();
-        let has_some = !lines.is_empty() || appended.is_some();
-        has_some.then_some((row, Candidates::Lines { lines, appended }))
-    });
-    let chosen = chosen.collect();
-    (chosen, is_cut)
+        let mut unsure = answer.long.remove(&key).unwrap_or_default();
+        if !is_typed {
+            chosen.is_cut |= known.cut;
+            unsure.clear();
+        }
+        if known.cut {
+            let bytes = known.rest(&row.file_path, row.size);
+            let is_read = is_typed && bytes <= rest_left;
+            if is_read && known.upto.is_none() {
+                rest_left -= bytes;
+                chosen.rows.push((row, Candidates::All));
+                continue;
+            }
+            rest = known.upto.filter(|_| is_read);
+            if is_read {
+                rest_left -= bytes;
+            } else {
+                chosen.unsearched.ends += 1;
+            }
+        }
+        if unsure.len() > long_left {
+            chosen.unsearched.long += unsure.len();
+            unsure.clear();
+        }
+        long_left -= unsure.len();
+        let mut lines = answer.lines.remove(&key).unwrap_or_default();
+        if wanted.is_answered_by_index() {
+            unsure.retain(|line| !lines.contains(line));
+        } else {
+            lines.retain(|line| !unsure.contains(line));
+        }
+        if !lines.is_empty() || !unsure.is_empty() || rest.is_some() || wanted.fit_of_title(&row).is_some() {
+            chosen.rows.push((row, Candidates::Lines { lines, unsure, rest }));
+        }
+    }
+    chosen
 }
 
 impl History {
-    /// Returns the matches in lines that the index names. Each is read by itself: a log may be large, and its last line
-    /// wanted.
+    /// Adds the matches in lines that the index names. Each is read by itself: a log may be large, and its last line wanted.
+    /// The index has the text of a line only if that is `is_whole`.
     pub(super) fn search_lines(
         &self,
         transcript: &Transcript,
-        lines: &BTreeSet<u64>,
-        patterns: &Patterns,
-        query: &SearchQuery,
-        budget: &Budget,
-    ) -> io::Result<Vec<SearchMatch>> {
-        let mut matches = Vec::from_iter(title(transcript, lines, query));
+        (lines, is_whole): (&BTreeSet<u64>, bool),
+        search: &SearchPass<'_>,
+        found: &mut Found,
+    ) -> io::Result<()> {
         let session = (transcript.provider, transcript.id.clone());
         for &line in lines.iter().filter(|line| **line > 0) {
-            if matches.len() >= query.max_matches || budget.spent() {
+            if found.is_full() || search.budget.spent() {
                 break;
             }
-            let events = match self.words.as_ref().and_then(|index| index.text(&session, line)) {
-                Some(IndexedText::Kept(said)) => {
-                    said.into_iter().map(|text| Event::new(line, None, EventKind::Assistant, text)).collect()
-                }
+            let text = self.words.as_ref().and_then(|index| index.text(&session, line));
+            let events = match text {
+                Some(IndexedText::Kept(said)) if is_whole => said,
                 Some(IndexedText::Logged { first, offset }) => {
-                    self.line_events(transcript, (first, offset), line, budget)?
+                    self.line_events(transcript, (first, offset), line, search.budget)?
                 }
-                None => self.line_events(transcript, (1, 0), line, budget)?,
+                _ => self.line_events(transcript, (1, 0), line, search.budget)?,
             };
-            if let Some(place) = patterns.place(&events) {
-                matches.push(excerpt(&events, place, query, transcript, line));
+            let events = search.wanted.searched(events, transcript);
+            if let Some((place, fit)) = search.wanted.place_of_indexed(&events) {
+                found.total += 1;
+                found.add(excerpt(&events, place, search.query, transcript, line), fit, &events);
             }
         }
-        Ok(matches)
+        Ok(())
     }
-
-    /// Returns the matches in what was appended to a log from an offset on.
-    pub(super) fn search_appended(
-        &self,
-        transcript: &Transcript,
-        offset: u64,
-        patterns: &Patterns,
-        query: &SearchQuery,
-        budget: &Budget,
-    ) -> io::Result<Vec<SearchMatch>> {
-        let part = self.part(transcript, Part::From(offset), limits::APPENDED, budget)?;
-        let lines = part.events.chunk_by(|a, b| a.line == b.line);
-        let matches = lines.filter_map(|events| {
-            let place = place(events, &patterns.whole)?;
-            Some(excerpt(events, place, query, transcript, events[0].line))
-        });
-        Ok(matches.collect())
-    }
-}
-
-/// Returns the match in a title.
-pub(super) fn title(row: &Transcript, lines: &BTreeSet<u64>, query: &SearchQuery) -> Option<SearchMatch> {
-    let title = row.title.as_ref().filter(|_| lines.contains(&0))?;
-    Some(SearchMatch {
-        session_id: row.id.clone(),
-        provider: row.provider,
-        line_number: 1,
-        line: shortened(title, 0, query.line_chars),
-        before: Vec::new(),
-        after: Vec::new(),
-    })
 }

@@ -3,6 +3,7 @@
 use super::{
     decoder::{Decoder, LogDecoder, SessionFacts},
     event::{Event, EventKind, TitleRank},
+    known::LogSurvey,
     lines::{Lines, LogLine, OpenLog},
     log_file::{LogFile, Summarised},
     taken_back::TakenBack,
@@ -23,8 +24,10 @@ pub(crate) fn summarise(
         Ok((log, taken_back)) => (Ok(log), taken_back),
         Err(error) => (Err(error), TakenBack::default()),
     };
+    let met = log.as_ref().ok().and_then(OpenLog::survey).cloned();
+    let decoder = LogDecoder::new(decoder, taken_back);
     let mut summary = Summary {
-        decoder: LogDecoder::new(decoder, taken_back),
+        decoder: if met.is_some() { decoder } else { decoder.surveying(LogSurvey::new(provider)) },
         title: None,
         first_prompt: None,
         first_at: None,
@@ -37,7 +40,12 @@ pub(crate) fn summarise(
         tracing::debug!(%error, path = %file.path.display(), "a session could not be read");
         false
     });
-    summary.finish(provider, file, whole)
+    let met = met.or_else(|| summary.decoder.survey().cloned());
+    let mut summarised = summary.finish(provider, file, whole);
+    if let Some(LogSurvey { version, unknown, .. }) = met {
+        (summarised.row.version, summarised.row.unknown) = (version, unknown);
+    }
+    summarised
 }
 
 struct Summary {

@@ -2,9 +2,13 @@
 
 use serde::{Deserialize, Serialize, Serializer};
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     time::Duration,
 };
+
+/// Names of unknown records and fields that are listed for one session.
+const NAMED: usize = 3;
 
 /// The agent that wrote a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -191,9 +195,65 @@ pub struct Transcript {
     pub first_line: Option<u64>,
     /// Number of unreadable lines.
     pub bad_lines: u64,
+    /// Version of the agent that wrote it, if logged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// What its reader does not know, of the part that the list reads.
+    #[serde(default, skip_serializing_if = "Unknown::is_empty")]
+    pub unknown: Unknown,
+}
+
+/// What a reader does not know in a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unknown {
+    /// The number of records of each unknown kind, such as `event_msg/turn_summary`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub records: BTreeMap<String, u64>,
+    /// The number of records with each unknown field, such as `assistant/message.summary`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fields: BTreeMap<String, u64>,
+    /// How many of both have words: these may be missing from what is shown.
+    #[serde(default)]
+    pub with_words: u64,
+}
+
+impl Unknown {
+    /// Returns whether everything is known.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.fields.is_empty()
+    }
+
+    /// Adds what another session has.
+    pub fn add(&mut self, other: &Self) {
+        for (all, more) in [(&mut self.records, &other.records), (&mut self.fields, &other.fields)] {
+            for (name, count) in more {
+                *all.entry(name.clone()).or_default() += count;
+            }
+        }
+        self.with_words += other.with_words;
+    }
 }
 
 impl Transcript {
+    /// Returns why something may be missing from what is shown of it, as a sentence without its end.
+    pub fn why_incomplete(&self) -> Option<String> {
+        let lines = match self.bad_lines {
+            0 => None,
+            1 => Some("1 line could not be read".to_owned()),
+            lines => Some(format!("{lines} lines could not be read")),
+        };
+        let unknown = (self.unknown.with_words > 0).then(|| {
+            // The fields of an unknown record are unknown too.
+            let records = &self.unknown.records;
+            let of_known = |field: &&String| !records.keys().any(|kind| field.starts_with(kind.as_str()));
+            let names = records.keys().chain(self.unknown.fields.keys().filter(of_known));
+            let names = names.take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+            let version = self.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+            format!("{}{version} wrote what OpenAgents does not know: {names}", self.provider.display_name())
+        });
+        lines.into_iter().chain(unknown).reduce(|lines, unknown| format!("{lines}; {unknown}"))
+    }
+
     pub(crate) fn files(&self) -> SessionFiles<'_> {
         SessionFiles { newest: &self.file_path, earlier: &self.earlier }
     }

@@ -1,10 +1,11 @@
 //! An index of the words in transcripts, which the program keeps.
 
-use super::transcript::Provider;
+use super::{event::Event, indexed::QueryWord, lines::is_zstd, transcript::Provider};
 use crate::limits::history as limits;
 use std::{
     collections::{BTreeSet, HashMap},
     fmt,
+    path::Path,
 };
 
 /// A session by its agent and id.
@@ -13,16 +14,15 @@ pub type SessionKey = (Provider, String);
 /// Knows which lines of transcripts have which words. It need not know all transcripts, nor be up to date: the state in
 /// which it knows each is part of the answer.
 pub trait WordIndex: fmt::Debug + Send + Sync {
-    /// Returns the lines that have all words of `query`, the last word as a beginning; `None` if the index cannot be
-    /// read. Blocks.
-    fn lines(&self, query: &str) -> Option<IndexedLines>;
+    /// Returns the lines that have all of these words; `None` if the index cannot be read. Blocks.
+    fn lines(&self, words: &[QueryWord]) -> Option<IndexedLines>;
 
     /// Returns where the text of an indexed line is, so that nothing else of its log is read; `None` if that is not known.
     fn text(&self, session: &SessionKey, line: u64) -> Option<IndexedText>;
 }
 
 /// Where the text of an indexed line is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum IndexedText {
     /// In the log.
     Logged {
@@ -32,7 +32,7 @@ pub enum IndexedText {
         offset: u64,
     },
     /// In the index: what was said in the line.
-    Kept(Vec<String>),
+    Kept(Vec<Event>),
 }
 
 /// The result of a query on an index.
@@ -42,6 +42,8 @@ pub struct IndexedLines {
     pub sessions: HashMap<SessionKey, IndexedState>,
     /// Lines with the words by session, from 1; 0 stands for the title.
     pub lines: HashMap<SessionKey, BTreeSet<u64>>,
+    /// Lines of which only the beginning is indexed: the rest of them may have the words.
+    pub long: HashMap<SessionKey, BTreeSet<u64>>,
     /// Older lines were left out.
     pub truncated: bool,
 }
@@ -60,6 +62,12 @@ pub struct IndexedState {
 }
 
 impl IndexedState {
+    /// Returns how much of a log of `size` bytes is not indexed.
+    pub(super) fn rest(&self, path: &Path, size: u64) -> u64 {
+        let ratio = if is_zstd(path) { limits::ZSTD_RATIO } else { 1 };
+        size.saturating_mul(ratio).saturating_sub(self.upto.unwrap_or(0))
+    }
+
     /// Returns where the part begins that was appended to a log since it was indexed, if it is now `size` bytes long;
     /// `None` if the log was replaced, or so much was appended that it is better read as a whole.
     pub(super) fn appended_from(&self, size: u64) -> Option<u64> {

@@ -52,12 +52,13 @@ fn sessions_of_every_agent_are_listed_opened_and_found_at_their_line() {
         let mut found = 0;
         for row in &listed {
             let opened = history.part(row, Part::End, 1 << 20, &budget()).unwrap();
-            let prompts =
-                opened.events.iter().filter(|event| event.kind == EventKind::Prompt && !event.copied);
+            let prompts = opened
+                .events
+                .iter()
+                .filter(|event| event.kind == EventKind::Prompt && !event.copied && !event.taken_back);
             for prompt in prompts {
-                let Some(word) = query_words(&prompt.text).into_iter().max_by_key(String::len) else {
-                    continue;
-                };
+                let words = query_words(&prompt.text).into_iter().flat_map(|word| word.forms.concat());
+                let Some(word) = words.max_by_key(String::len) else { continue };
                 let matches = index.search(&format!("{word} "), 50, NOW, None, &history).unwrap();
                 let is_it = |session: &str| session == row.id;
                 let passage = matches.passages.iter().find(|passage| is_it(&passage.session.id));

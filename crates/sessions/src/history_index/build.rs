@@ -2,6 +2,7 @@
 
 use super::{
     index::HistoryIndex,
+    kind::Kind,
     passages::{Indexed, Passages, Stale, read_passages},
     place,
     terms::Terms,
@@ -10,7 +11,7 @@ use super::{
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    history::{History, Listing, Query},
+    history::{History, Listing, Query, Transcript, index_words},
 };
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, TransactionBehavior, params};
 use std::{
@@ -79,14 +80,18 @@ impl HistoryIndex {
         let total = listing.rows.len();
         self.forget_vanished(&listing, cancel)?;
         let mut known = indexed(&self.writer.lock())?;
-        let mut stale = Vec::new();
+        let (mut stale, mut renamed) = (Vec::new(), Vec::new());
         for row in listing.rows {
             let known = known.remove(&(row.provider.as_str().to_owned(), row.id.clone()));
-            let is_same = |known: &Indexed| known.size == row.size && known.updated_at == row.updated_at;
-            if !known.as_ref().is_some_and(is_same) {
-                stale.push(Stale { row, known, key: 0 });
+            let is_same = |known: &&Indexed| known.size == row.size && known.updated_at == row.updated_at;
+            match known.as_ref().filter(is_same) {
+                Some(known) if known.title == row.title => {}
+                // A name may be stored outside of the log.
+                Some(known) => renamed.push((known.key, row)),
+                None => stale.push(Stale { row, known, key: 0 }),
             }
         }
+        self.rename(&renamed)?;
         self.number(&mut stale)?;
         let known = total - stale.len();
         let mut step = |done| progress(IndexProgress { done: known + done, total });
@@ -156,6 +161,31 @@ impl HistoryIndex {
         all
     }
 
+    /// Stores new titles of sessions whose logs are as they were, by their keys.
+    fn rename(&self, renamed: &[(i64, Transcript)]) -> rusqlite::Result<()> {
+        if renamed.is_empty() {
+            return Ok(());
+        }
+        let mut writer = self.writer.lock();
+        let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut terms = Terms::default();
+        for (key, row) in renamed {
+            let json = serde_json::to_string(row).unwrap_or_default();
+            // Another process may have indexed it anew.
+            let changed = transaction.execute(
+                "UPDATE sessions SET title = ?3, row_json = ?4
+                 WHERE key = ?1 AND id = ?2 AND size = ?5 AND updated_at = ?6",
+                params![key, row.id, row.title, json, row.size, row.updated_at],
+            )?;
+            if changed > 0 {
+                let title = (*key, own_title(row));
+                store_title(&transaction, title, &mut terms, self.forgotten.load(Ordering::Relaxed))?;
+            }
+        }
+        transaction.commit()?;
+        terms.store(&mut writer)
+    }
+
     /// Stores what was read of a session, unless the user has excluded it meanwhile, or another process has indexed or
     /// forgotten it.
     fn store(
@@ -185,10 +215,10 @@ impl HistoryIndex {
             }
         };
         transaction.execute(
-            "INSERT INTO sessions (key, provider, id, row_json, size, updated_at, upto, bytes, cut, cwd)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
-             ON CONFLICT (provider, id) DO UPDATE SET
-                 key = ?1, row_json = ?4, size = ?5, updated_at = ?6, upto = ?7, bytes = ?8, cut = ?9, cwd = ?10",
+            "INSERT INTO sessions (key, provider, id, row_json, size, updated_at, upto, bytes, cut, cwd, title)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+             ON CONFLICT (provider, id) DO UPDATE SET key = ?1, row_json = ?4, size = ?5, updated_at = ?6, upto = ?7,
+                 bytes = ?8, cut = ?9, cwd = ?10, title = ?11",
             params![
                 key,
                 row.provider.as_str(),
@@ -199,9 +229,12 @@ impl HistoryIndex {
                 read.upto,
                 read.bytes,
                 read.cut,
-                row.cwd.as_deref().map(Path::to_string_lossy)
+                row.cwd.as_deref().map(Path::to_string_lossy),
+                row.title
             ],
         )?;
+        let forgotten = self.forgotten.load(Ordering::Relaxed);
+        store_title(&transaction, (key, own_title(row)), terms, forgotten)?;
         let mut insert = transaction.prepare_cached("INSERT INTO words (rowid, text) VALUES (?1, ?2)")?;
         for (line, kind, text) in &read.passages {
             let Some(place) = place::of(key, *line, *kind).filter(|_| !text.is_empty()) else { continue };
@@ -210,16 +243,16 @@ impl HistoryIndex {
         drop(insert);
         texts::store(&transaction, key, read)?;
         let words = read.passages.iter().map(|(.., text)| text.as_str());
-        terms.add(&transaction, words, self.forgotten.load(Ordering::Relaxed))?;
+        terms.add(&transaction, words, forgotten)?;
         transaction.commit()
     }
 }
 
 /// Returns what is indexed, by provider and id.
 pub(super) fn indexed(connection: &Connection) -> rusqlite::Result<HashMap<(String, String), Indexed>> {
-    let mut statement =
-        connection.prepare_cached("SELECT key, size, updated_at, upto, bytes, provider, id FROM sessions")?;
-    let read = |row: &Row<'_>| Ok(((row.get(5)?, row.get(6)?), state(row)?));
+    let mut statement = connection
+        .prepare_cached("SELECT key, size, updated_at, upto, bytes, title, provider, id FROM sessions")?;
+    let read = |row: &Row<'_>| Ok(((row.get(6)?, row.get(7)?), state(row)?));
     statement.query_map([], read)?.collect()
 }
 
@@ -229,7 +262,7 @@ pub(super) fn indexed_as(
     (provider, id): &(String, String),
 ) -> rusqlite::Result<Option<Indexed>> {
     let mut statement = transaction.prepare_cached(
-        "SELECT key, size, updated_at, upto, bytes FROM sessions WHERE provider = ?1 AND id = ?2",
+        "SELECT key, size, updated_at, upto, bytes, title FROM sessions WHERE provider = ?1 AND id = ?2",
     )?;
     statement.query_row([provider, id], state).optional()
 }
@@ -241,7 +274,30 @@ fn state(row: &Row<'_>) -> rusqlite::Result<Indexed> {
         updated_at: row.get(2)?,
         upto: row.get(3)?,
         bytes: row.get(4)?,
+        title: row.get(5)?,
     })
+}
+
+/// Returns a session's title, unless it may be a prompt of the one that it is a copy of.
+fn own_title(row: &Transcript) -> Option<&str> {
+    row.title.as_deref().filter(|_| row.named || row.continues.is_none())
+}
+
+/// Stores the words of a session's title in place of those of its last one.
+fn store_title(
+    transaction: &Transaction<'_>,
+    (session, title): (i64, Option<&str>),
+    terms: &mut Terms,
+    forgotten: u64,
+) -> rusqlite::Result<()> {
+    let Some(place) = place::of(session, 0, Kind::Title) else { return Ok(()) };
+    transaction.execute("DELETE FROM words WHERE rowid = ?1", [place])?;
+    let words = title.map(index_words).unwrap_or_default();
+    if !words.is_empty() {
+        transaction.execute("INSERT INTO words (rowid, text) VALUES (?1, ?2)", params![place, words])?;
+        terms.add(transaction, [words.as_str()].into_iter(), forgotten)?;
+    }
+    Ok(())
 }
 
 /// Returns `key`, or the next free one if another process has given it to a session.

@@ -27,6 +27,31 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// Reasons that are kept of each agent.
+const REASONS: usize = 3;
+
+/// The numbers of an agent's sessions.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionCounts {
+    /// All that are listed.
+    pub sessions: usize,
+    /// Those of which something may be missing.
+    pub incomplete: usize,
+    /// Why: the first reasons that were met, at most three.
+    pub why: Vec<String>,
+}
+
+impl SessionCounts {
+    fn add(&mut self, row: &Transcript) {
+        self.sessions += 1;
+        let Some(why) = row.why_incomplete() else { return };
+        self.incomplete += 1;
+        if self.why.len() < REASONS && !self.why.contains(&why) {
+            self.why.push(why);
+        }
+    }
+}
+
 /// Time before the first look: a window that opens asks for its list, and would wait for a look that reads the same logs.
 const LOOK_FIRST: Duration = Duration::from_millis(300);
 /// Time between two looks at the logs while changes are told, for folders that are new.
@@ -81,7 +106,7 @@ struct Shared {
     progress: Mutex<IndexProgress>,
     news: Mutex<HistoryNews>,
     /// The number of sessions of each agent, as last listed.
-    counts: Mutex<HashMap<Provider, usize>>,
+    counts: Mutex<HashMap<Provider, SessionCounts>>,
     watchers: Mutex<Vec<OnChange>>,
 }
 
@@ -176,8 +201,8 @@ impl HistoryIndexer {
         self.shared.told();
     }
 
-    /// Returns the number of sessions of each agent, as last listed.
-    pub fn counts(&self) -> HashMap<Provider, usize> {
+    /// Returns the numbers of sessions of each agent, as last listed.
+    pub fn counts(&self) -> HashMap<Provider, SessionCounts> {
         self.shared.counts.lock().clone()
     }
 
@@ -329,8 +354,8 @@ impl Shared {
         let began = Instant::now();
         let listing = self.history.list(&Query::default(), &Budget::within(TIME, cancel));
         let took = began.elapsed();
-        let mut counts = HashMap::new();
-        listing.rows.iter().for_each(|row| *counts.entry(row.provider).or_default() += 1);
+        let mut counts: HashMap<Provider, SessionCounts> = HashMap::new();
+        listing.rows.iter().for_each(|row| counts.entry(row.provider).or_default().add(row));
         *self.counts.lock() = counts;
         let is_new = reader.take(&listing, &mut self.news.lock());
         if is_new {

@@ -1,6 +1,6 @@
 //! Kinds of passages.
 
-use openagents_core::history::EventKind;
+use openagents_core::history::{EventKind, TitleRank};
 use serde::{Deserialize, Serialize};
 
 /// The kind of a passage.
@@ -37,6 +37,16 @@ impl Kind {
             Self::Prompt => "prompt",
             Self::Answer => "answer",
             Self::Call => "call",
+        }
+    }
+
+    /// Returns the kind of events that it stands for.
+    pub(super) fn event(self) -> EventKind {
+        match self {
+            Self::Title => EventKind::Title(TitleRank::Person),
+            Self::Prompt => EventKind::Prompt,
+            Self::Answer => EventKind::Assistant,
+            Self::Call => EventKind::ToolCall { name: String::new() },
         }
     }
 

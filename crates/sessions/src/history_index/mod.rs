@@ -20,11 +20,13 @@ mod terms;
 #[cfg(test)]
 mod tests;
 mod texts;
+#[cfg(test)]
+mod typed_tests;
 mod watch;
 mod word_lines;
 
 pub use build::IndexProgress;
 pub use index::{HistoryIndex, IndexStatus};
-pub use indexer::{Followed, HistoryIndexer};
+pub use indexer::{Followed, HistoryIndexer, SessionCounts};
 pub use news::HistoryNews;
 pub use search::{IndexedMatches, Passage};

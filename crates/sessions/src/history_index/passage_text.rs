@@ -1,7 +1,7 @@
 //! What a passage says.
 
 use super::kind::Kind;
-use openagents_core::history::TouchedFile;
+use openagents_core::history::{Event, TouchedFile};
 use serde::{Deserialize, Serialize};
 
 /// What was said in a line, or done.
@@ -19,5 +19,10 @@ impl PassageText {
     pub(super) fn new(line: u64, kind: Kind, text: &str, files: &[TouchedFile]) -> Self {
         let files = files.iter().map(|file| (file.path.clone(), file.edited)).collect();
         Self { line, kind, text: text.to_owned(), files }
+    }
+
+    /// Returns the event that it stands for.
+    pub(super) fn event(self) -> Event {
+        Event::new(self.line, None, self.kind.event(), self.text)
     }
 }

@@ -4,7 +4,7 @@ use super::{kind::Kind, passage_text::PassageText};
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    history::{History, Part, Provider, Transcript, index_words},
+    history::{Event, History, Provider, Transcript, index_words},
 };
 use std::{io, time::Duration};
 
@@ -12,6 +12,8 @@ use std::{io, time::Duration};
 pub(super) const TEXT: u64 = 256 << 10;
 /// Bytes of one passage; longer ones are dumps.
 const PASSAGE: usize = 16 << 10;
+/// The word of passages that go on behind these bytes: a character that belongs to no word of a text.
+pub(super) const GOES_ON: &str = "\u{f8ff}";
 /// Bytes of a log that are read at once. Most logs are one part: each part begins by telling which lines count.
 const PART: u64 = 4 << 20;
 /// Sessions by which one may be older than its newest lines: more, and a search finds those too late.
@@ -27,6 +29,7 @@ pub(super) struct Indexed {
     pub(super) updated_at: i64,
     pub(super) upto: u64,
     pub(super) bytes: u64,
+    pub(super) title: Option<String>,
 }
 
 /// A session that is not indexed as it is now.
@@ -75,24 +78,43 @@ pub(super) fn read_passages(
         bytes,
         cut: false,
     };
-    if !read.goes_on {
-        read.passages.extend(row.title.as_deref().map(|title| (0, Kind::Title, index_words(title))));
-    }
+    let budget = Budget::within(TIME, cancel);
     while read.bytes < TEXT {
-        let part = history.part(row, Part::From(read.upto), PART, &budget)?;
+        let part = history.indexed_part(row, read.upto, PART, &budget)?;
         // Lines that far behind are not numbered.
         if part.events.iter().any(|event| event.line == 0) {
             read.cut = true;
             break;
         }
-        for event in part.events.iter().filter(|event| !event.copied && !event.sidechain && !event.taken_back)
-        {
-            let Some(kind) = Kind::of(&event.kind).filter(|_| read.bytes < TEXT) else { continue };
-            let text = &event.text[..event.text.floor_char_boundary(PASSAGE)];
+        let mut last = None;
+        let mut stopped = None;
+        let counted = |event: &&Event| !event.copied && !event.sidechain && !event.taken_back;
+        for event in part.events.iter().filter(counted) {
+            let Some(kind) = Kind::of(&event.kind) else { continue };
+            // A line is indexed as a whole.
+            if read.bytes >= TEXT && last != Some(event.line) {
+                stopped = Some(event.line);
+                break;
+            }
+            last = Some(event.line);
+            let said = event.said();
+            let text = &said[..said.floor_char_boundary(PASSAGE)];
             read.bytes += text.len() as u64;
-            let words = index_words(text);
+            let mut words = index_words(text);
+            if text.len() < said.len() {
+                words.push_str(GOES_ON);
+                words.push(' ');
+            }
             add(&mut read.passages, event.line, kind, words);
             read.texts.push(PassageText::new(event.line, kind, text, &event.files));
+        }
+        if let Some(line) = stopped {
+            // What is searched in the log begins there, or with this part.
+            let offset = part.offsets.iter().find(|(other, _)| *other == line).map(|(_, offset)| *offset);
+            read.upto = offset.unwrap_or(part.from);
+            read.offsets.extend(part.offsets.into_iter().filter(|(other, _)| *other < line));
+            read.cut = true;
+            break;
         }
         read.offsets.extend(part.offsets);
         let ended = part.to <= read.upto || part.to >= part.size;

@@ -10,7 +10,8 @@ pub(super) const INDEX: CacheFile = CacheFile {
     tables: TABLES,
 };
 
-/// A passage has no row of its own: its number in `words` says which it is (see `place.rs`). `terms` are the words that
+/// A passage has no row of its own: its number in `words` says which it is (see `place.rs`). Its words are folded, and all
+/// characters but spaces belong to them. `terms` are the words that
 /// beginnings of words stand for, and the number of sessions that have them: FTS5 would read all passages of each. `texts`
 /// tells where their texts are: `offset` is where the line begins in a file of lines, `lines` are some lines of another file.
 const TABLES: &str = "
@@ -19,6 +20,7 @@ const TABLES: &str = "
         provider TEXT NOT NULL,
         id TEXT NOT NULL,
         row_json TEXT NOT NULL,
+        title TEXT,
         cwd TEXT,
         size INTEGER NOT NULL,
         updated_at INTEGER NOT NULL,
@@ -38,5 +40,5 @@ const TABLES: &str = "
     ) STRICT;
     CREATE VIRTUAL TABLE words USING fts5(
         text, content = '', contentless_delete = 1, detail = none,
-        tokenize = \"unicode61 remove_diacritics 2 categories 'L* M* N* P* S* C*'\"
+        tokenize = \"unicode61 remove_diacritics 0 categories 'L* M* N* P* S* C*'\"
     );";

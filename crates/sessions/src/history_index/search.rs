@@ -1,39 +1,52 @@
-//! Finds passages by their words.
+//! Finds sessions by text as it was typed.
 
 use super::{
     index::HistoryIndex,
     kind::Kind,
+    passages::GOES_ON,
     place, terms,
-    texts::{self, Text},
+    texts::{self, Snippet},
 };
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    history::{History, Transcript, query_words},
+    history::{History, QueryWord, SearchText, TextFit, Transcript},
 };
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use std::{collections::HashMap, path::Path, time::Duration};
 
 /// The newest passages with all words that are looked at.
 const PASSAGES: usize = 2_000;
+/// The same for each part of a text that no passage has as a whole.
+const OF_PART: usize = 20_000;
 /// Time for reading lines of logs; later results have no snippet.
 const SNIPPETS: Duration = Duration::from_millis(30);
+/// The same if a line with the words need not have the text.
+const CHECKS: Duration = Duration::from_millis(150);
+/// Sessions of which a line is read, for each that is wanted: some have the text in one piece, and come first.
+const READ: usize = 2;
+/// Lines of a session that are read.
+const LINES: usize = 8;
 /// Milliseconds after which a session counts half.
 const HALF: f64 = 30.0 * 24.0 * 3_600_000.0;
 
 /// The passages that have what is looked for, those of the newest sessions first.
 pub(super) const FOUND: &str = "SELECT rowid FROM words WHERE words MATCH ?1 ORDER BY rowid DESC LIMIT ?2";
 
-/// The sessions with all words of a query, best first.
+/// The sessions with a typed text, best first.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct IndexedMatches {
     /// Each session once, with its best passage.
     pub passages: Vec<Passage>,
     /// There may be more.
     pub truncated: bool,
+    /// Sessions of which only the beginning is indexed.
+    pub cut_sessions: u64,
+    /// Passages of which only the beginning is indexed.
+    pub cut_passages: u64,
 }
 
-/// A line of a session that has the words of a query.
+/// A line of a session that has the text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Passage {
     /// The session, as it was when it was indexed.
@@ -42,15 +55,33 @@ pub struct Passage {
     pub line: u64,
     /// The kind of the line: `title`, `prompt`, `answer`, `call`, or `file` if it is a file that a call touched.
     pub kind: &'static str,
-    /// The text around the first word, or the file and whether it was edited or read; `None` for a title.
+    /// The text around the match, or the file and whether it was edited or read; `None` for a title.
     pub snippet: Option<String>,
-    /// Number of matching passages of the session.
+    /// Number of passages of the session that have the words.
     pub matches: u64,
 }
 
+/// What a search is for.
+struct Wanted<'a> {
+    text: SearchText,
+    limit: usize,
+    /// Milliseconds since the epoch.
+    now: i64,
+    near: Option<&'a Path>,
+}
+
+/// The words that the beginning of a word stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Beginnings {
+    /// The most frequent ones: a keystroke does not wait for the others.
+    Frequent,
+    All,
+}
+
 impl HistoryIndex {
-    /// Returns the sessions with a passage that has all words of `query`, the last word as a beginning. Those of
-    /// the workspace `near` count more, and those that `history` does not hold are left out. Blocks.
+    /// Returns the sessions with a passage that has a typed text: all of its words in any order, with their punctuation;
+    /// those that have it in one piece come first. If no passage has it, those sessions that have all of its words are
+    /// returned. Those of the workspace `near` count more, and those that `history` does not hold are left out. Blocks.
     pub fn search(
         &self,
         query: &str,
@@ -59,45 +90,112 @@ impl HistoryIndex {
         near: Option<&Path>,
         history: &History,
     ) -> rusqlite::Result<IndexedMatches> {
-        let found = self.passages(query, (limit, now, near), history);
-        let (mut found, texts) = found.inspect_err(|error| _ = self.renew_if_damaged(error))?;
-        let budget = Budget::within(SNIPPETS, &CancellationToken::new());
-        let words = query_words(query);
-        for (passage, text) in found.passages.iter_mut().zip(texts) {
-            let said = text
-                .map(|text| text.read(history, &passage.session, passage.line, &budget))
-                .unwrap_or_default();
-            let cwd = passage.session.cwd.as_deref();
-            if let Some((kind, snippet)) = texts::snippet(&said, &words, cwd) {
-                (passage.kind, passage.snippet) = (kind, Some(snippet));
+        let Some(text) = SearchText::new(query) else { return Ok(IndexedMatches::default()) };
+        let wanted = Wanted { text, limit, now, near };
+        let found = (|| {
+            let before = self.version()?;
+            let found = self.search_text(&wanted, history)?;
+            // What was stored between its queries may fit one of them and not the one before.
+            if self.version()? == before { Ok(found) } else { self.search_text(&wanted, history) }
+        })();
+        found.inspect_err(|error| _ = self.renew_if_damaged(error))
+    }
+
+    /// Returns a number that changes with what is stored.
+    fn version(&self) -> rusqlite::Result<i64> {
+        self.reader.lock().pragma_query_value(None, "data_version", |row| row.get(0))
+    }
+
+    fn search_text(&self, wanted: &Wanted<'_>, history: &History) -> rusqlite::Result<IndexedMatches> {
+        let mut found =
+            self.check(self.candidates(wanted.text.words(), PASSAGES)?, &wanted.text, wanted, history)?;
+        let parts: Vec<SearchText> = wanted.text.parts().filter_map(SearchText::new).collect();
+        if let Some((first, rest)) = parts.split_first().filter(|_| found.passages.is_empty()) {
+            let mut candidates = self.candidates(first.words(), OF_PART)?;
+            for part in rest {
+                let others = self.candidates(part.words(), OF_PART)?;
+                candidates.sessions.retain(|key, _| others.sessions.contains_key(key));
+                candidates.is_cut |= others.is_cut;
             }
+            found = self.check(candidates, first, wanted, history)?;
         }
+        let reader = self.reader.lock();
+        let count = |sql: &str| reader.prepare_cached(sql)?.query_row([], |row| row.get(0));
+        found.cut_sessions = count("SELECT coalesce(sum(cut), 0) FROM sessions")?;
+        let goes_on = format!("\"{GOES_ON}\"");
+        let mut cut = reader.prepare_cached("SELECT count(*) FROM words WHERE words MATCH ?1")?;
+        found.cut_passages = cut.query_row([goes_on], |row| row.get(0))?;
         Ok(found)
     }
 
-    /// Returns passages without their snippets, and where their texts are.
-    fn passages(
-        &self,
-        query: &str,
-        (limit, now, near): (usize, i64, Option<&Path>),
-        history: &History,
-    ) -> rusqlite::Result<(IndexedMatches, Vec<Option<Text>>)> {
+    /// Returns the sessions with a passage that has all of these words.
+    fn candidates(&self, words: &[QueryWord], limit: usize) -> rusqlite::Result<Candidates> {
         let reader = self.reader.lock();
-        let Some(wanted) = expression(&reader, query)? else { return Ok(Default::default()) };
+        let mut found = Candidates::default();
+        let Some(expression) = expression(&reader, words, Beginnings::Frequent)? else { return Ok(found) };
         let mut statement = reader.prepare_cached(FOUND)?;
-        let mut sessions: HashMap<i64, Best> = HashMap::new();
+        let mut rows = statement.query((expression, limit))?;
         let mut count = 0;
-        let mut rows = statement.query((wanted, PASSAGES))?;
         while let Some(row) = rows.next()? {
             count += 1;
             let (session, line, kind) = place::parts(row.get(0)?);
-            let best = sessions.entry(session).or_insert(Best { kind, line, matches: 0 });
-            best.add(line, kind);
+            found.sessions.entry(session).or_default().0.push((line, kind));
         }
-        let near = near.map(Path::to_string_lossy);
+        found.is_cut = count == limit;
+        Ok(found)
+    }
+
+    /// Ranks sessions, and reads the lines that are shown. Those whose lines have the words and not the text are left out.
+    fn check(
+        &self,
+        candidates: Candidates,
+        text: &SearchText,
+        wanted: &Wanted<'_>,
+        history: &History,
+    ) -> rusqlite::Result<IndexedMatches> {
+        let (has_parts, is_sure) = (text.parts().next().is_some(), text.is_sure());
+        let mut found = IndexedMatches { truncated: candidates.is_cut, ..IndexedMatches::default() };
+        let time = if is_sure { SNIPPETS } else { CHECKS };
+        let budget = Budget::within(time, &CancellationToken::new());
+        let most = if has_parts { wanted.limit.saturating_mul(READ) } else { wanted.limit };
+        let mut passages: Vec<(TextFit, Passage)> = Vec::new();
+        for (key, lines) in self.rank(candidates, wanted)? {
+            if passages.len() == most || !is_sure && budget.spent() {
+                found.truncated = true;
+                break;
+            }
+            let Some(session) = self.session(key)?.filter(|session| history.holds(session)) else { continue };
+            let mut best: Option<(TextFit, Passage)> = None;
+            for (line, kind) in lines.best_first().take(LINES) {
+                let read = self.snippet((key, line), &session, text, history, &budget)?;
+                let (fit, kind, snippet) = match read {
+                    Some(Snippet { fit, kind, text }) => (fit, kind, text),
+                    None if is_sure => (TextFit::Terms, kind.name(), None),
+                    None => continue,
+                };
+                if best.as_ref().is_none_or(|(other, _)| fit < *other) {
+                    let matches = lines.0.len() as u64;
+                    best = Some((fit, Passage { session: session.clone(), line, kind, snippet, matches }));
+                }
+                if fit == TextFit::Whole || is_sure || budget.spent() {
+                    break;
+                }
+            }
+            passages.extend(best);
+        }
+        passages.sort_by_key(|(fit, _)| *fit);
+        found.truncated |= passages.len() > wanted.limit;
+        found.passages = passages.into_iter().take(wanted.limit).map(|(_, passage)| passage).collect();
+        Ok(found)
+    }
+
+    /// Returns the sessions by their keys, best first.
+    fn rank(&self, candidates: Candidates, wanted: &Wanted<'_>) -> rusqlite::Result<Vec<(i64, Lines)>> {
+        let near = wanted.near.map(Path::to_string_lossy);
+        let reader = self.reader.lock();
         let mut described = reader.prepare_cached("SELECT updated_at, cwd FROM sessions WHERE key = ?1")?;
         let mut ranked = Vec::new();
-        for (key, best) in sessions {
+        for (key, lines) in candidates.sessions {
             let describe = |row: &Row<'_>| {
                 let is_near = near
                     .as_deref()
@@ -108,68 +206,103 @@ impl HistoryIndex {
             let Some((updated_at, is_near)) = described.query_row([key], describe).optional()? else {
                 continue;
             };
-            let age = (now - updated_at).max(0) as f64;
+            let age = (wanted.now - updated_at).max(0) as f64;
             let near = if is_near { 2.0 } else { 1.0 };
-            let score = best.weight() * near * (0.25 + 0.75 * (-age / HALF * std::f64::consts::LN_2).exp());
-            ranked.push((score, updated_at, key, best));
+            let score = lines.weight() * near * (0.25 + 0.75 * (-age / HALF * std::f64::consts::LN_2).exp());
+            ranked.push((score, updated_at, key, lines));
         }
         ranked.sort_by(|(a, older, ..), (b, newer, ..)| b.total_cmp(a).then_with(|| newer.cmp(older)));
-        let truncated = count == PASSAGES || ranked.len() > limit;
-        let mut rows = reader.prepare_cached("SELECT row_json FROM sessions WHERE key = ?1")?;
-        let (mut passages, mut texts) = (Vec::new(), Vec::new());
-        for (.., key, best) in ranked {
-            if passages.len() == limit {
-                break;
-            }
-            let json: String = rows.query_row([key], |row| row.get(0))?;
-            let session = serde_json::from_str::<Transcript>(&json).ok();
-            // The index may not have been told yet what a person has excluded.
-            let Some(session) = session.filter(|session| history.holds(session)) else { continue };
-            let Best { line, kind, matches } = best;
-            texts.push(if line == 0 { None } else { texts::find(&reader, key, line)? });
-            passages.push(Passage { session, line, kind: kind.name(), snippet: None, matches });
+        Ok(ranked.into_iter().map(|(.., key, lines)| (key, lines)).collect())
+    }
+
+    fn session(&self, key: i64) -> rusqlite::Result<Option<Transcript>> {
+        let reader = self.reader.lock();
+        let mut row = reader.prepare_cached("SELECT row_json FROM sessions WHERE key = ?1")?;
+        let json: Option<String> = row.query_row([key], |row| row.get(0)).optional()?;
+        Ok(json.and_then(|json| serde_json::from_str(&json).ok()))
+    }
+
+    /// Returns what a line says around a text; `None` if it does not have the text, or was not read in time.
+    fn snippet(
+        &self,
+        (key, line): (i64, u64),
+        session: &Transcript,
+        text: &SearchText,
+        history: &History,
+        budget: &Budget,
+    ) -> rusqlite::Result<Option<Snippet>> {
+        if line == 0 {
+            let fit = session.title.as_deref().and_then(|title| text.fit(title));
+            return Ok(fit.map(|fit| Snippet { fit, kind: Kind::Title.name(), text: None }));
         }
-        Ok((IndexedMatches { passages, truncated }, texts))
+        if budget.spent() {
+            return Ok(None);
+        }
+        let found = texts::find(&self.reader.lock(), key, line)?;
+        let said = found.map(|found| found.read(history, session, line, budget)).unwrap_or_default();
+        Ok(texts::snippet(&said, text, session.cwd.as_deref()))
     }
 }
 
-/// The best passage of a session so far.
-struct Best {
-    kind: Kind,
-    line: u64,
-    matches: u64,
+/// Sessions by their keys, each with the lines that have the words.
+#[derive(Default)]
+struct Candidates {
+    sessions: HashMap<i64, Lines>,
+    is_cut: bool,
 }
 
-impl Best {
-    fn add(&mut self, line: u64, kind: Kind) {
-        if kind.weight() > self.kind.weight() {
-            (self.kind, self.line) = (kind, line);
-        }
-        self.matches += 1;
+/// Lines with their kinds, the last one of the log first.
+#[derive(Default)]
+struct Lines(Vec<(u64, Kind)>);
+
+impl Lines {
+    /// Returns the lines of the best kind first.
+    fn best_first(&self) -> impl Iterator<Item = (u64, Kind)> {
+        let mut lines = self.0.clone();
+        lines.sort_by(|(_, a), (_, b)| b.weight().total_cmp(&a.weight()));
+        lines.into_iter()
     }
 
     fn weight(&self) -> f64 {
+        let best = self.0.iter().map(|(_, kind)| kind.weight()).fold(0.0, f64::max);
         // More matches count a little more.
-        self.kind.weight() * (1.0 + (self.matches as f64).ln() / 4.0)
+        best * (1.0 + (self.0.len() as f64).ln() / 4.0)
     }
 }
 
-/// Returns the query as FTS5 reads it: every word quoted, the last one as a beginning; `None` without words.
-pub(super) fn expression(reader: &Connection, query: &str) -> rusqlite::Result<Option<String>> {
-    let words = query_words(query);
-    let Some((last, before)) = words.split_last() else { return Ok(None) };
-    let quoted = |word: &str| format!("\"{}\"", word.replace('"', ""));
-    let mut all: Vec<String> = before.iter().map(|word| quoted(word)).collect();
-    let goes_on = query.ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
-    all.push(match goes_on {
-        false => quoted(last),
-        // Few words begin with as much of an id as one types.
-        true if !terms::has(last) => format!("{}*", quoted(last)),
-        true => {
-            let mut meant = vec![quoted(last)];
-            meant.extend(terms::beginning_with(reader, last)?.iter().map(|word| quoted(word)));
-            format!("({})", meant.join(" OR "))
+/// Returns words as FTS5 reads them: every one quoted, and with the words that a beginning stands for; `None` without
+/// words.
+pub(super) fn expression(
+    reader: &Connection,
+    words: &[QueryWord],
+    beginnings: Beginnings,
+) -> rusqlite::Result<Option<String>> {
+    let quoted = |word: &String| format!("\"{}\"", word.replace('"', ""));
+    let mut all = Vec::new();
+    for word in words {
+        let mut forms = Vec::new();
+        for form in &word.forms {
+            let Some((last, before)) = form.split_last() else { continue };
+            let mut parts: Vec<String> = before.iter().map(quoted).collect();
+            parts.push(if word.is_beginning { begun(reader, last, beginnings)? } else { quoted(last) });
+            forms.push(parts.join(" AND "));
         }
-    });
-    Ok(Some(all.join(" AND ")))
+        all.push(format!("({})", forms.join(") OR (")));
+    }
+    Ok((!all.is_empty()).then(|| format!("({})", all.join(") AND ("))))
+}
+
+/// Returns the words that begin with this one.
+fn begun(reader: &Connection, word: &str, beginnings: Beginnings) -> rusqlite::Result<String> {
+    let quoted = format!("\"{word}\"");
+    // Few words begin with as much of an id as one types.
+    if !terms::has(word) {
+        return Ok(format!("{quoted}*"));
+    }
+    let words = terms::beginning_with(reader, word)?;
+    if beginnings == Beginnings::All && words.is_cut {
+        return Ok(format!("{quoted}*"));
+    }
+    let words = words.words.iter().map(|word| format!(" OR \"{word}\""));
+    Ok(format!("({quoted}{})", words.collect::<String>()))
 }

@@ -65,13 +65,23 @@ pub(super) fn forget_unused(transaction: &Transaction<'_>) -> rusqlite::Result<(
     )
 }
 
+/// Words with one beginning.
+pub(super) struct Begun {
+    /// The most frequent ones.
+    pub(super) words: Vec<String>,
+    /// There may be more.
+    pub(super) is_cut: bool,
+}
+
 /// Returns the most frequent words that begin with `beginning`.
-pub(super) fn beginning_with(reader: &Connection, beginning: &str) -> rusqlite::Result<Vec<String>> {
+pub(super) fn beginning_with(reader: &Connection, beginning: &str) -> rusqlite::Result<Begun> {
     let mut statement = reader.prepare_cached(
         "SELECT term FROM terms WHERE term >= ?1 AND term < ?2 ORDER BY sessions DESC LIMIT ?3",
     )?;
     let behind = format!("{beginning}\u{10ffff}");
-    statement.query_map(params![beginning, behind, MOST], |row| row.get(0))?.collect()
+    let words = statement.query_map(params![beginning, behind, MOST], |row| row.get(0))?;
+    let words = words.collect::<rusqlite::Result<Vec<String>>>()?;
+    Ok(Begun { is_cut: words.len() == MOST, words })
 }
 
 /// Returns whether `beginning` is to be looked up here, and is not that of a hash or an id.

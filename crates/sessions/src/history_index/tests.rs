@@ -10,18 +10,19 @@ use openagents_core::{
 use serde_json::json;
 use std::{fs, io::Write, path::PathBuf, sync::Arc};
 
-fn budget() -> Budget {
+pub(super) fn budget() -> Budget {
     Budget::within(std::time::Duration::from_secs(60), &CancellationToken::new())
 }
 
-struct Bench {
-    folder: tempfile::TempDir,
-    history: History,
-    index: HistoryIndex,
+/// A folder of Claude Code's sessions, and an index.
+pub(super) struct Bench {
+    pub(super) folder: tempfile::TempDir,
+    pub(super) history: History,
+    pub(super) index: HistoryIndex,
 }
 
 impl Bench {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let roots = HistoryRoots::default().with(Provider::ClaudeCode, folder.path().join("claude"));
         let history = History::new(roots, Arc::new(MemoryIndex::default()));
@@ -29,13 +30,13 @@ impl Bench {
         Self { folder, history, index }
     }
 
-    fn path(&self, number: u32) -> PathBuf {
+    pub(super) fn path(&self, number: u32) -> PathBuf {
         let id = format!("c1a0de00-0000-4000-8000-{number:012}");
         self.folder.path().join(format!("claude/projects/-w/{id}.jsonl"))
     }
 
     /// Appends prompts to a session whose last change is `minute`.
-    fn say(&self, number: u32, minute: u64, prompts: &[&str]) {
+    pub(super) fn say(&self, number: u32, minute: u64, prompts: &[&str]) {
         let path = self.path(number);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let mut log = fs::File::options().create(true).append(true).open(&path).unwrap();
@@ -47,7 +48,7 @@ impl Bench {
         log.set_modified(time).unwrap();
     }
 
-    fn update(&self) -> IndexProgress {
+    pub(super) fn update(&self) -> IndexProgress {
         let mut last = IndexProgress::default();
         self.index
             .update(&self.history, &CancellationToken::new(), &mut |now| {
@@ -59,7 +60,7 @@ impl Bench {
     }
 
     /// Returns the sessions with a query's words: number, line and matches.
-    fn find(&self, query: &str) -> Vec<(u32, u64, u64)> {
+    pub(super) fn find(&self, query: &str) -> Vec<(u32, u64, u64)> {
         let found = self.index.search(query, 10, 1_793_500_000_000, None, &self.history).unwrap();
         let number = |id: &str| id[id.len() - 4..].parse().unwrap();
         found.passages.iter().map(|it| (number(&it.session.id), it.line, it.matches)).collect()
@@ -73,6 +74,7 @@ fn words_beginnings_identifiers_and_pairs_are_found() {
     bench.say(2, 1, &["Start", "認証のテストを直す"]);
     assert_eq!(bench.update(), IndexProgress { done: 2, total: 2 });
     for query in ["redirects", "follow redir", "followRed", "fail WHY", "grosse", "größe"] {
+        // Diacritics count.
         let expected: &[(u32, u64, u64)] = if query == "grosse" { &[] } else { &[(1, 2, 1)] };
         assert_eq!(bench.find(query), expected, "{query}");
     }
@@ -250,7 +252,8 @@ proptest::proptest! {
         bench.say(1, 1, &["Start", &text]);
         bench.say(2, 2, &["Start"]);
         bench.update();
-        if !openagents_core::history::query_words(&text).is_empty() {
+        // A quote is syntax.
+        if !openagents_core::history::query_words(&text).is_empty() && !text.contains('"') {
             let found = bench.find(&format!("{text} "));
             proptest::prop_assert!(found.contains(&(1, 2, 1)), "{:?}", found);
         }

@@ -4,7 +4,7 @@
 use super::{kind::Kind, passage_text::PassageText, passages::Passages, place};
 use openagents_core::{
     budget::Budget,
-    history::{History, Transcript},
+    history::{Event, History, SearchText, TextFit, Transcript},
     text,
 };
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
@@ -43,7 +43,7 @@ impl Text {
         };
         let events = history.line_events(session, (first, offset), line, budget);
         let said = events.unwrap_or_default().into_iter().filter_map(|event| {
-            Some(PassageText::new(event.line, Kind::of(&event.kind)?, &event.text, &event.files))
+            Some(PassageText::new(event.line, Kind::of(&event.kind)?, &event.said(), &event.files))
         });
         said.collect()
     }
@@ -104,30 +104,34 @@ fn unpacked(block: &[u8]) -> Vec<PassageText> {
     json.ok().and_then(|json| serde_json::from_slice(&json).ok()).unwrap_or_default()
 }
 
-/// Returns the kind of a result and the text around its first word, or the file that its call touched and whose path has
-/// the words, as seen from `cwd`; `None` if the line has none of them as they were typed.
-pub(super) fn snippet(
-    said: &[PassageText],
-    words: &[String],
-    cwd: Option<&Path>,
-) -> Option<(&'static str, String)> {
-    let touched = |(path, _): &&(String, bool)| {
-        let path = path.to_lowercase();
-        words.iter().all(|word| path.contains(word.as_str()))
-    };
-    if let Some((path, edited)) = said.iter().flat_map(|said| &said.files).find(touched) {
-        let near = cwd.and_then(|cwd| Path::new(path).strip_prefix(cwd).ok()).unwrap_or(Path::new(path));
-        return Some(("file", format!("{}, {}", near.display(), if *edited { "edited" } else { "read" })));
+/// What a line says around a match.
+#[derive(Debug, PartialEq)]
+pub(super) struct Snippet {
+    pub(super) fit: TextFit,
+    /// The name of its kind.
+    pub(super) kind: &'static str,
+    pub(super) text: Option<String>,
+}
+
+/// Returns the text of a line around the first match, or the file that its call touched and whose path matches, as seen
+/// from `cwd`; `None` if nothing in the line does.
+pub(super) fn snippet(said: &[PassageText], wanted: &SearchText, cwd: Option<&Path>) -> Option<Snippet> {
+    let touched = |(path, edited): &(String, bool)| Some((wanted.fit(path)?, path.clone(), *edited));
+    if let Some((fit, path, edited)) = said.iter().flat_map(|said| &said.files).find_map(touched) {
+        let near = cwd.and_then(|cwd| Path::new(&path).strip_prefix(cwd).ok()).unwrap_or(Path::new(&path));
+        let done = if edited { "edited" } else { "read" };
+        return Some(Snippet { fit, kind: "file", text: Some(format!("{}, {done}", near.display())) });
     }
-    let place = |said: &PassageText| {
-        let text = said.text.to_lowercase();
-        words.iter().filter_map(|word| text.find(word.as_str())).min()
-    };
-    let (said, at) = said.iter().find_map(|said| Some((said, place(said)?)))?;
-    // Lower case may have another length.
-    let from = said.text.floor_char_boundary(at.saturating_sub(SNIPPET / 3));
+    let events: Vec<Event> = said.iter().cloned().map(PassageText::event).collect();
+    let (at, offset, fit) = wanted.find(&events)?;
+    let (kind, text) = (said[at].kind, &said[at].text);
+    let from = text.floor_char_boundary(offset.saturating_sub(SNIPPET / 3));
     let before = if from > 0 { "…" } else { "" };
-    Some((said.kind.name(), format!("{before}{}", text::line(&said.text[from..], SNIPPET))))
+    Some(Snippet {
+        fit,
+        kind: kind.name(),
+        text: Some(format!("{before}{}", text::line(&text[from..], SNIPPET))),
+    })
 }
 
 #[cfg(test)]
@@ -154,14 +158,18 @@ mod tests {
             (vec![edit.clone()], "readme", Some(("file", "README.md, read"))),
             (vec![edit], "new", Some(("call", r#"{"path": "/w/src/parser.rs", "new": "x"}"#))),
             (vec![said(1, Kind::Prompt, "größe")], "grosse", None),
+            (vec![said(1, Kind::Prompt, "Gro\u{308}ße")], "GRÖSSE", Some(("prompt", "Gro\u{308}ße"))),
+            (vec![said(1, Kind::Prompt, "a [x] and x")], "[x]", Some(("prompt", "a [x] and x"))),
+            (vec![said(1, Kind::Prompt, "an x")], "[x]", None),
             (vec![], "parser", None),
         ];
         for (said, query, expected) in rows {
-            let words: Vec<String> = query.split(' ').map(str::to_owned).collect();
-            let found = snippet(&said, &words, Some(Path::new("/w")));
+            let found = snippet(&said, &SearchText::new(query).unwrap(), Some(Path::new("/w")));
+            let found = found.map(|found| (found.kind, found.text.unwrap()));
             assert_eq!(found, expected.map(|(kind, text)| (kind, text.to_owned())), "{query}");
         }
-        let (_, text) = snippet(&[said(1, Kind::Prompt, &long)], &["parser".to_owned()], None).unwrap();
+        let parser = SearchText::new("parser").unwrap();
+        let text = snippet(&[said(1, Kind::Prompt, &long)], &parser, None).unwrap().text.unwrap();
         assert!(text.starts_with('…') && text.contains("The Parser fails") && text.ends_with('…'), "{text}");
         assert!(text.chars().count() <= SNIPPET + 2, "{text}");
     }

@@ -2,27 +2,30 @@
 
 use super::{
     index::HistoryIndex,
-    passages::appends,
+    passage_text::PassageText,
+    passages::{GOES_ON, appends},
     place,
-    search::{FOUND, expression},
+    search::{Beginnings, FOUND, expression},
     texts::{self, Text},
 };
-use openagents_core::history::{IndexedLines, IndexedState, IndexedText, Provider, SessionKey, WordIndex};
+use openagents_core::history::{
+    IndexedLines, IndexedState, IndexedText, Provider, QueryWord, SessionKey, WordIndex,
+};
 use rusqlite::OptionalExtension as _;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// The newest lines with all words that a search in the logs gets.
 const LINES: usize = 20_000;
 
 impl WordIndex for HistoryIndex {
-    fn lines(&self, query: &str) -> Option<IndexedLines> {
-        self.read_lines(query).inspect_err(|error| self.failed(error)).ok()
+    fn lines(&self, words: &[QueryWord]) -> Option<IndexedLines> {
+        self.read_lines(words).inspect_err(|error| self.failed(error)).ok()
     }
 
     fn text(&self, session: &SessionKey, line: u64) -> Option<IndexedText> {
         let text = self.read_text(session, line).inspect_err(|error| self.failed(error)).ok()??;
         Some(match text {
-            Text::Kept(said) => IndexedText::Kept(said.into_iter().map(|said| said.text).collect()),
+            Text::Kept(said) => IndexedText::Kept(said.into_iter().map(PassageText::event).collect()),
             Text::Logged(first, offset) => IndexedText::Logged { first, offset },
         })
     }
@@ -42,9 +45,11 @@ impl HistoryIndex {
         key.map_or(Ok(None), |key| texts::find(&reader, key, line))
     }
 
-    fn read_lines(&self, query: &str) -> rusqlite::Result<IndexedLines> {
+    fn read_lines(&self, words: &[QueryWord]) -> rusqlite::Result<IndexedLines> {
         let reader = self.reader.lock();
-        let Some(wanted) = expression(&reader, query)? else { return Ok(IndexedLines::default()) };
+        let Some(wanted) = expression(&reader, words, Beginnings::All)? else {
+            return Ok(IndexedLines::default());
+        };
         let mut answer = IndexedLines::default();
         let mut by_key: HashMap<i64, SessionKey> = HashMap::new();
         let mut sessions =
@@ -58,17 +63,22 @@ impl HistoryIndex {
             by_key.insert(row.get(0)?, key.clone());
             answer.sessions.insert(key, state);
         }
-        let mut found = reader.prepare_cached(FOUND)?;
-        let mut count = 0;
-        let mut rows = found.query((wanted, LINES))?;
-        while let Some(row) = rows.next()? {
-            count += 1;
-            let (session, line, _) = place::parts(row.get(0)?);
-            if let Some(key) = by_key.get(&session) {
-                answer.lines.entry(key.clone()).or_default().insert(line);
-            }
-        }
-        answer.truncated = count == LINES;
+        let mut statement = reader.prepare_cached(FOUND)?;
+        let mut found =
+            |wanted: &str, lines: &mut HashMap<SessionKey, BTreeSet<u64>>| -> rusqlite::Result<bool> {
+                let mut count = 0;
+                let mut rows = statement.query((wanted, LINES))?;
+                while let Some(row) = rows.next()? {
+                    count += 1;
+                    let (session, line, _) = place::parts(row.get(0)?);
+                    if let Some(key) = by_key.get(&session) {
+                        lines.entry(key.clone()).or_default().insert(line);
+                    }
+                }
+                Ok(count == LINES)
+            };
+        answer.truncated = found(&wanted, &mut answer.lines)?;
+        found(&format!("\"{GOES_ON}\""), &mut answer.long)?;
         Ok(answer)
     }
 }

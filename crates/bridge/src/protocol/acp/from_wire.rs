@@ -3,7 +3,8 @@
 use crate::protocol::{
     acp::{
         approvals,
-        history::{HistoryFind, HistoryLine, HistoryPage, HistoryPart, SessionSearch},
+        history::{HistoryFind, HistoryLine, HistoryPage, HistoryPart},
+        history_search::SessionSearch,
         past_sessions::{HistoryChange, SessionLabel},
     },
     privacy::PrivacyChange,
@@ -21,7 +22,7 @@ use openagents_core::{
     text::fenced,
     trust::AgentFiles,
 };
-use openagents_sessions::{Policy, Said};
+use openagents_sessions::Said;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -89,19 +90,7 @@ pub(crate) struct Explore {
     pub(crate) planner: PlannerChoice,
     /// Accepted without effect: an exploration uses neither the network nor external models.
     #[serde(default, rename = "policy")]
-    _policy: PolicyParams,
-}
-
-/// What a client allows in a session.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct PolicyParams {
-    /// `false` keeps prompts on this machine whatever the settings allow; absent leaves it to them.
-    #[serde(alias = "allowNetwork")]
-    allow_network: Option<bool>,
-    /// Prompts may be routed to external agents and models that were not named.
-    #[serde(alias = "allowExternalLlms")]
-    allow_external_llms: bool,
+    _policy: super::policy::PolicyParams,
 }
 
 /// Params of `_openagents/attach`.
@@ -356,14 +345,6 @@ fn with(mut params: Value, key: &str, default: Value) -> Value {
         members.entry(key).or_insert(default);
     }
     params
-}
-
-/// Returns the policy for a session that an admin creates. Other clients' sessions have the default.
-pub(super) fn policy(ours: Option<&Value>) -> Policy {
-    let policy = ours.and_then(|ours| ours.get("policy")).cloned();
-    let PolicyParams { allow_network, allow_external_llms } =
-        policy.and_then(|policy| serde_json::from_value(policy).ok()).unwrap_or_default();
-    Policy { stays_here: allow_network == Some(false), allow_external_llms, answers: None }
 }
 
 /// Returns the client's own id for its prompt.

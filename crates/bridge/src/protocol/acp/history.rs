@@ -8,17 +8,13 @@ use openagents_core::{
     history::{Event, EventKind, History, Part, Provider, Query, SessionKey, Transcript},
     replay::Replay,
 };
-use openagents_sessions::{IndexProgress, IndexedMatches, store::TranscriptLabel};
+use openagents_sessions::store::TranscriptLabel;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::{
-    collections::HashMap,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{collections::HashMap, path::PathBuf, time::Duration};
 
 /// Time for finding the sessions.
-const LIST_TIME: Duration = Duration::from_secs(5);
+pub(super) const LIST_TIME: Duration = Duration::from_secs(5);
 /// Time for reading those that are not cached. Those of many gigabytes take longer; the next request finds more of them.
 const LIST_READ_TIME: Duration = Duration::from_millis(80);
 /// The same, if nothing was read in that time.
@@ -27,10 +23,8 @@ const FIRST_READ_TIME: Duration = Duration::from_millis(1_000);
 const READ_TIME: Duration = Duration::from_secs(5);
 /// Rows of a page, unless the client wants fewer.
 const ROWS: usize = 200;
-/// Sessions that a search returns.
-const FOUND: usize = 50;
 /// Bytes of a query.
-const QUERY: usize = 1_000;
+pub(super) const QUERY: usize = 1_000;
 /// Lines that a search in one session returns.
 const LINES: usize = 5_000;
 /// Bytes of a part: some hundred rows of a timeline.
@@ -112,49 +106,6 @@ pub(crate) struct Row {
     pub(super) is_here: bool,
 }
 
-/// Params of `_openagents/sessions/search`.
-#[derive(Debug, Deserialize)]
-pub(crate) struct SessionSearch {
-    query: String,
-    #[serde(default)]
-    limit: Option<usize>,
-    /// Sessions of this workspace count more.
-    #[serde(default)]
-    cwd: Option<PathBuf>,
-}
-
-/// Returns the sessions with all words of a query, best first, each with a line that has them. `find` asks the index. Blocks.
-pub(super) fn search(
-    rows: &Row,
-    search: &SessionSearch,
-    progress: IndexProgress,
-    find: impl FnOnce(&str, usize, i64, Option<&Path>) -> Result<IndexedMatches, Fault>,
-) -> Result<Value, Fault> {
-    let limit = search.limit.unwrap_or(FOUND).min(FOUND);
-    let now = jiff::Timestamp::now().as_millisecond();
-    let query = openagents_sessions::prune::head(&search.query, QUERY);
-    let found = find(query, limit, now, search.cwd.as_deref())?;
-    let sessions: Vec<Value> = found
-        .passages
-        .iter()
-        .map(|passage| {
-            let mut shown = rows.json(&passage.session);
-            shown["line"] = passage.line.into();
-            shown["kind"] = passage.kind.into();
-            shown["matches"] = passage.matches.into();
-            if let Some(snippet) = &passage.snippet {
-                shown["snippet"] = snippet.as_str().into();
-            }
-            shown
-        })
-        .collect();
-    Ok(json!({
-        "sessions": sessions,
-        "more": found.truncated,
-        "indexing": {"done": progress.done, "total": progress.total},
-    }))
-}
-
 /// Returns a page of the list, newest first; the first one has all pinned sessions too. Blocks.
 pub(super) fn list(history: &History, shown: &Row, page: &HistoryPage) -> Value {
     let HistoryFilter { provider, cwd, branch, since, archived } = &page.filter;
@@ -176,6 +127,7 @@ pub(super) fn list(history: &History, shown: &Row, page: &HistoryPage) -> Value 
             && archived.is_none_or(|archived| shown.label(row).marks.archived == archived)
     });
     let total = listing.rows.len();
+    let incomplete = listing.rows.iter().filter(|row| row.why_incomplete().is_some()).count();
     let mut rows = listing.rows.iter().peekable();
     let is_first = page.after.is_none();
     if let Some(after) = &page.after {
@@ -191,7 +143,7 @@ pub(super) fn list(history: &History, shown: &Row, page: &HistoryPage) -> Value 
     if is_first {
         sessions.extend(rows.filter(|row| shown.label(row).marks.pinned).map(|row| shown.json(row)));
     }
-    json!({"sessions": sessions, "more": more, "total": total, "unread": listing.unread})
+    json!({"sessions": sessions, "more": more, "total": total, "unread": listing.unread, "incomplete": incomplete})
 }
 
 impl Row {
@@ -216,8 +168,8 @@ impl Row {
         if self.is_here {
             shown["file"] = row.file_path.to_string_lossy().into();
         }
-        if row.bad_lines > 0 {
-            shown["unreadLines"] = row.bad_lines.into();
+        if let Some(why) = row.why_incomplete() {
+            shown["incomplete"] = why.into();
         }
         if let Some(original) = &row.continues {
             shown["continues"] = original.as_str().into();
@@ -320,7 +272,7 @@ fn update(id: &str, at: i64, event: Event, replay: &mut Replay) -> Option<Value>
     replay.updates(event).map(|update| to_wire::session_update(id, line, at, &update))
 }
 
-fn within(time: Duration) -> Budget {
+pub(super) fn within(time: Duration) -> Budget {
     Budget::within(time, &CancellationToken::new())
 }
 

@@ -3,7 +3,8 @@
 use super::{
     answer::Answer,
     calls::{Methods, list_answer},
-    history::{self, HistoryFind, HistoryLine, HistoryPage, HistoryPart, SessionSearch},
+    history::{self, HistoryFind, HistoryLine, HistoryPage, HistoryPart},
+    history_search::{self, SessionSearch},
     past_sessions::{HistoryChange, PastSessions, SessionLabel},
 };
 use crate::base::error::Fault;
@@ -38,10 +39,13 @@ impl Methods {
         let past = self.past().clone();
         let rows = past.rows_for(&self.lease.pass.who);
         past.look();
-        self.with_history(move |history| {
-            history::search(&rows, &search, past.progress(), |query, limit, now, near| {
-                past.search(query, limit, now, near, history)
-            })
+        self.with_history(move |history| match search.logs {
+            true => history_search::search_logs(history, &rows, &search),
+            false => {
+                history_search::search(history, &rows, &search, past.progress(), |query, limit, now, near| {
+                    past.search(query, limit, now, near, history)
+                })
+            }
         })
         .await
     }

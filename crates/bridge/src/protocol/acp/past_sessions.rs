@@ -9,8 +9,8 @@ use openagents_core::{
     model::SettingsStore,
 };
 use openagents_sessions::{
-    Followed, HistoryIndex, HistoryIndexer, IndexProgress, IndexStatus, IndexedMatches, TranscriptLabels,
-    store::TranscriptLabel,
+    Followed, HistoryIndex, HistoryIndexer, IndexProgress, IndexStatus, IndexedMatches, SessionCounts,
+    TranscriptLabels, store::TranscriptLabel,
 };
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -274,10 +274,12 @@ impl Parts {
             if is_shown { self.indexer.progress() } else { IndexProgress::default() };
         let counts = if is_shown { self.indexer.counts() } else { HashMap::new() };
         let agent = |provider: &Provider| {
-            let sessions = counts.get(provider).copied().unwrap_or_default();
+            let SessionCounts { sessions, incomplete, why } =
+                counts.get(provider).cloned().unwrap_or_default();
             let is_shown = sessions > 0 || current.excluded.agents.contains(provider);
             is_shown.then(|| {
-                json!({"provider": provider.as_str(), "agent": provider.display_name(), "sessions": sessions})
+                json!({"provider": provider.as_str(), "agent": provider.display_name(), "sessions": sessions,
+                    "incomplete": incomplete, "why": why})
             })
         };
         json!({

@@ -3,7 +3,7 @@
 use super::{
     answer::{Answer, Following, LONG, wire},
     calls::Methods,
-    from_wire,
+    from_wire, policy,
 };
 use crate::{
     base::{error::Fault, pass::Who, scope::Scope},
@@ -28,7 +28,7 @@ impl Methods {
         };
         // Only an admin decides what may leave this machine.
         let ours = ours.filter(|_| self.lease.pass.scope() == Scope::Admin);
-        let session = self.services.sessions.create_with(&cwd, from_wire::policy(ours)).await?;
+        let session = self.services.sessions.create_with(&cwd, policy::policy(ours)).await?;
         let result = wire(&NewSessionResponse::new(session.id().clone()).modes(self.modes(&session).await));
         Ok(Answer::AndFollow(result, Following::from_the_beginning(session)))
     }

@@ -55,9 +55,8 @@ impl AmpDecoder {
 }
 
 impl Decoder for AmpDecoder {
-    fn line(&mut self, line: &str, number: u64) -> Option<Vec<Event>> {
-        let node = Node::parse_object(line)?;
-        let Some(role) = node.text("role") else { return Some(self.thread(&node, number)) };
+    fn record(&mut self, node: &Node<'_>, number: u64) -> Option<Vec<Event>> {
+        let Some(role) = node.text("role") else { return Some(self.thread(node, number)) };
         let (usage, content) = (node.get("usage"), node.get("content"));
         let sent = node.get("meta").and_then(|meta| meta.get("sentAt"));
         let at = millis(sent.or_else(|| usage?.get("timestamp")));

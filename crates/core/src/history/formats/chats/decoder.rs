@@ -89,19 +89,18 @@ impl ChatDecoder {
 }
 
 impl Decoder for ChatDecoder {
-    fn line(&mut self, line: &str, number: u64) -> Option<Vec<Event>> {
-        let node = Node::parse_object(line)?;
+    fn record(&mut self, node: &Node<'_>, number: u64) -> Option<Vec<Event>> {
         if let Some(change) = node.get("$set") {
             return Some(self.session(change, number));
         }
-        let Some(kind) = node.text("type") else { return Some(self.session(&node, number)) };
+        let Some(kind) = node.text("type") else { return Some(self.session(node, number)) };
         let at = millis(node.get("timestamp"));
         self.facts.updated_at = self.facts.updated_at.max(at);
         Some(match kind {
-            "user" => user(&node, number, at).into_iter().collect(),
+            "user" => user(node, number, at).into_iter().collect(),
             // Follows a compressed conversation.
-            "gemini" if content(&node) == [ACKNOWLEDGED] => vec![],
-            "gemini" | "qwen" => self.answer(&node, number, at),
+            "gemini" if content(node) == [ACKNOWLEDGED] => vec![],
+            "gemini" | "qwen" => self.answer(node, number, at),
             _ => vec![],
         })
     }

@@ -50,8 +50,7 @@ fn first_marked(path: &Path, budget: &Budget) -> Option<u64> {
 }
 
 impl Decoder for ClaudeDecoder {
-    fn line(&mut self, line: &str, number: u64) -> Option<Vec<Event>> {
-        let node = Node::parse_object(line)?;
+    fn record(&mut self, node: &Node<'_>, number: u64) -> Option<Vec<Event>> {
         let make = |kind: EventKind, text: String| Event {
             line: number,
             timestamp: millis(node.get("timestamp")),
@@ -70,27 +69,27 @@ impl Decoder for ClaudeDecoder {
         };
         let titled =
             |key, rank| title::given(node.text(key)).map(|title| make(EventKind::Title(rank), title));
-        let prompt = line::prompt(&node, number > self.marked_from).and_then(title::prompt);
+        let prompt = line::prompt(node, number > self.marked_from).and_then(title::prompt);
         let mut events: Vec<Event> = prompt.map(|text| make(EventKind::Prompt, text)).into_iter().collect();
         match node.text("type").unwrap_or_default() {
             "user" if node.flag("isCompactSummary") => {
-                events.push(make(EventKind::Compaction, text::joined(line::texts(&node))));
+                events.push(make(EventKind::Compaction, text::joined(line::texts(node))));
             }
             "user" => {
-                for block in line::blocks(&node).iter().filter(|b| b.text("type") == Some("tool_result")) {
+                for block in line::blocks(node).iter().filter(|b| b.text("type") == Some("tool_result")) {
                     let text = block.get("content").map(joined).unwrap_or_default();
-                    let action = Action { child_session: child_session(&node), ..ended(block, &text) };
+                    let action = Action { child_session: child_session(node), ..ended(block, &text) };
                     events.push(Event {
-                        files: result_file(&node),
+                        files: result_file(node),
                         action,
                         ..make(EventKind::ToolResult, text)
                     });
                 }
             }
             "assistant" => {
-                let texts = line::texts(&node).into_iter();
+                let texts = line::texts(node).into_iter();
                 events.extend(texts.filter_map(|text| said(EventKind::Assistant, Some(text))));
-                for block in line::blocks(&node) {
+                for block in line::blocks(node) {
                     match block.text("type").unwrap_or_default() {
                         "thinking" => events.extend(said(EventKind::Thinking, block.text("thinking"))),
                         "tool_use" => {

@@ -71,13 +71,14 @@ pub(super) fn prompt<'a>(line: &'a Node<'a>, marked: bool) -> Option<Vec<&'a str
     }
 }
 
-/// Returns the session that a line of session `own` was copied from: a branch names it, a copy in the background or of
-/// `--fork-session` keeps its id in another field, and a resumed session of 1.x in the same one.
+/// Returns the session that a line of session `own` was copied from: a branch names it, a copy of `--fork-session` keeps its
+/// id in another field, and a resumed session of 1.x in the same one. The field `session_id` does not tell: new lines after
+/// `/clear` have the id of the session before.
 pub(super) fn original(line: &Node<'_>, own: &str) -> Option<String> {
     // A name that `/clear` takes over is not a copy of anything said.
     line.text("uuid")?;
     let branch = line.get("forkedFrom").and_then(|it| it.text("sessionId"));
-    let others = ["session_id", "requestSessionId", "sessionId"].into_iter().filter_map(|key| line.text(key));
+    let others = ["requestSessionId", "sessionId"].into_iter().filter_map(|key| line.text(key));
     branch.into_iter().chain(others).find(|id| *id != own && is_uuid(id)).map(str::to_owned)
 }
 

@@ -5,6 +5,7 @@ use super::{
         decoder::records,
         file,
         json::Node,
+        known::LogSurvey,
         lines::{self, Lines, LogLine},
         log_file::{LogFile, Summarised, dated_origin, millis, origin},
         taken_back::TakenBack,
@@ -23,6 +24,7 @@ use std::{
 pub(crate) fn summarise(file: &LogFile, budget: &Budget) -> Summarised {
     let mut summary = Summary {
         row: file.unread(Provider::ClaudeCode),
+        survey: LogSurvey::new(Provider::ClaudeCode),
         taken_back: line::TREE.taken_back(file.files(), 0..limits::SUMMARY_WHOLE, budget),
         last_at: None,
         original: None,
@@ -51,6 +53,7 @@ pub(crate) fn summarise(file: &LogFile, budget: &Budget) -> Summarised {
 
 struct Summary {
     row: Transcript,
+    survey: LogSurvey,
     taken_back: TakenBack,
     /// Milliseconds since the epoch: the newest time of a line.
     last_at: Option<i64>,
@@ -127,6 +130,7 @@ impl Summary {
     }
 
     fn record(&mut self, line: &LogLine<'_>, node: &Node<'_>) {
+        self.survey.look("", node);
         let (in_head, in_tail) = (line.offset < limits::SUMMARY_END, line.offset >= self.tail_from);
         self.starts_in_sidechain.get_or_insert_with(|| node.flag("isSidechain"));
         let at = millis(node.get("timestamp"));
@@ -232,6 +236,7 @@ impl Summary {
         // A title may stand alone; of a log that was not read whole, it is unknown.
         let silent = self.row.user_turns.is_some() && !self.spoken;
         self.row.hidden = self.row.subagent || self.row.title.is_none() || silent;
+        (self.row.version, self.row.unknown) = (self.survey.version, self.survey.unknown);
         Summarised { row: self.row, given_title }
     }
 }

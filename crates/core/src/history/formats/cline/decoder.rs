@@ -98,8 +98,7 @@ impl ClineDecoder {
 }
 
 impl Decoder for ClineDecoder {
-    fn line(&mut self, line: &str, number: u64) -> Option<Vec<Event>> {
-        let node = Node::parse_object(line)?;
+    fn record(&mut self, node: &Node<'_>, number: u64) -> Option<Vec<Event>> {
         if let Some(session) = node.get("session") {
             return Some(self.session(session, number));
         }
@@ -107,7 +106,7 @@ impl Decoder for ClineDecoder {
         let at = millis(node.get("ts"));
         self.facts.updated_at = self.facts.updated_at.max(at);
         if role == "user" {
-            return Some(self.user(&node, number, at));
+            return Some(self.user(node, number, at));
         }
         if let Some(model) =
             node.get("modelInfo").and_then(|model| model.text("modelId").or(model.text("id")))

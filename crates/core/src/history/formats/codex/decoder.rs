@@ -139,14 +139,13 @@ impl Decoder for CodexDecoder {
         self.streams = current.map(|(_, streams)| *streams);
     }
 
-    fn line(&mut self, line: &str, number: u64) -> Option<Vec<Event>> {
-        let node = Node::parse_object(line)?;
+    fn record(&mut self, node: &Node<'_>, number: u64) -> Option<Vec<Event>> {
         let is_of = |stream: Stream, chosen: fn(Streams) -> Stream| {
             self.streams.is_none_or(|streams| chosen(streams) == stream)
         };
         let (mut files, mut action) = (Vec::new(), Action::default());
-        self.logs_searches |= record::is_search_call(&node);
-        let (kind, text) = match record::item(&node) {
+        self.logs_searches |= record::is_search_call(node);
+        let (kind, text) = match record::item(node) {
             Item::User { stream, blocks, images } if is_of(stream, |streams| streams.user) => {
                 let image = || if images { title::IMAGE_ONLY.to_owned() } else { String::new() };
                 (EventKind::Prompt, title::prompt(blocks).unwrap_or_else(image))
@@ -194,14 +193,14 @@ impl Decoder for CodexDecoder {
         }
         Some(vec![Event {
             line: number,
-            timestamp: record::timestamp(&node),
+            timestamp: record::timestamp(node),
             kind,
             text,
             files: files.into_iter().map(|path| TouchedFile { path, edited: true }).collect(),
             action,
             sidechain: false,
             taken_back: false,
-            copied: number < self.own_from || record::is_before(&node, self.own_ordinal),
+            copied: number < self.own_from || record::is_before(node, self.own_ordinal),
             origin: None,
         }])
     }

@@ -128,8 +128,7 @@ pub(super) fn is_before(line: &Node<'_>, own: u64) -> bool {
 
 /// Returns whether another session started this one.
 pub(super) fn is_subagent(head: &Node<'_>) -> bool {
-    head.flag("attached_thread")
-        || head.get("source").is_some_and(|source| source.get("subagent").is_some())
+    head.get("source").is_some_and(|source| source.get("subagent").is_some())
         || matches!(head.text("thread_source"), Some("subagent" | "guardian_review"))
 }
 

@@ -4,6 +4,7 @@ use super::{
     super::super::{
         decoder::records,
         json::Node,
+        known::LogSurvey,
         lines::{self, Lines, LogLine},
         log_file::{Locate, LogFile, Summarised, is_uuid, millis},
         taken_back::TakenBack,
@@ -20,11 +21,13 @@ use std::{io, path::PathBuf};
 pub(crate) fn summarise(file: &LogFile, locate: Locate<'_>, budget: &Budget) -> Summarised {
     let mut summary = Summary {
         row: file.unread(Provider::Codex),
+        survey: LogSurvey::new(Provider::Codex),
         taken_back: taken_back::taken_back(file.files(), 0..limits::SUMMARY_WHOLE, budget),
         last_at: None,
         head_seen: false,
         bare: false,
         interactive: true,
+        attached: false,
         parent: None,
         prompts: [None, None, None],
         turns: [0; 3],
@@ -44,6 +47,7 @@ pub(crate) fn summarise(file: &LogFile, locate: Locate<'_>, budget: &Budget) -> 
 
 struct Summary {
     row: Transcript,
+    survey: LogSurvey,
     taken_back: TakenBack,
     /// Milliseconds since the epoch: the newest time of a record.
     last_at: Option<i64>,
@@ -51,6 +55,7 @@ struct Summary {
     head_seen: bool,
     bare: bool,
     interactive: bool,
+    attached: bool,
     parent: Option<String>,
     /// First prompt of each stream, in the order of [`Stream`].
     prompts: [Option<String>; 3],
@@ -123,6 +128,7 @@ impl Summary {
     }
 
     fn record(&mut self, line: &LogLine<'_>, node: &Node<'_>) {
+        self.survey.look("", node);
         if record::is_before(node, self.own_ordinal) {
             return;
         }
@@ -169,6 +175,8 @@ impl Summary {
         self.row.branch = branch;
         self.interactive = is_interactive(head.get("source"));
         self.row.subagent = record::is_subagent(head);
+        // A fork beside its session, which Codex does not list.
+        self.attached = head.flag("attached_thread");
         self.parent = record::parent(head).map(str::to_owned);
         self.own_ordinal = record::first_own_ordinal(head);
     }
@@ -201,13 +209,18 @@ impl Summary {
         let first = self.prompts[stream as usize].take();
         // Codex never takes a preview from a `response_item`, except in its oldest logs, which have nothing else.
         let previewed = (first.is_some() && (stream != Stream::Response || self.bare)) || self.goal.is_some();
-        self.row.hidden =
-            file.archived || !self.head_seen || !self.interactive || self.row.subagent || !previewed;
+        self.row.hidden = file.archived
+            || !self.head_seen
+            || !self.interactive
+            || self.attached
+            || self.row.subagent
+            || !previewed;
         self.row.updated_at = self.last_at.unwrap_or(self.row.updated_at);
         self.row.continues = self.parent.filter(|_| !self.row.subagent);
         self.row.named = self.name.is_some();
         self.row.title = self.name.clone().or(first).or(self.goal);
         self.row.cwd = self.context_cwd.or(self.row.cwd);
+        (self.row.version, self.row.unknown) = (self.survey.version, self.survey.unknown);
         Summarised { row: self.row, given_title: self.name }
     }
 }

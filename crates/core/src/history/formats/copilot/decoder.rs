@@ -118,8 +118,7 @@ impl CopilotDecoder {
 }
 
 impl Decoder for CopilotDecoder {
-    fn line(&mut self, line: &str, number: u64) -> Option<Vec<Event>> {
-        let node = Node::parse_object(line)?;
+    fn record(&mut self, node: &Node<'_>, number: u64) -> Option<Vec<Event>> {
         let at = millis(node.get("timestamp"));
         self.facts.updated_at = self.facts.updated_at.max(at);
         let nothing = Node::Null;

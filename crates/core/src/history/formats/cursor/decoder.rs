@@ -31,8 +31,7 @@ impl CursorDecoder {
 }
 
 impl Decoder for CursorDecoder {
-    fn line(&mut self, line: &str, number: u64) -> Option<Vec<Event>> {
-        let node = Node::parse_object(line)?;
+    fn record(&mut self, node: &Node<'_>, number: u64) -> Option<Vec<Event>> {
         let content = node.get("message").and_then(|message| message.get("content"));
         let mut events = match node.text("role") {
             Some("user") => prompt(content)

@@ -51,16 +51,15 @@ impl DroidDecoder {
 }
 
 impl Decoder for DroidDecoder {
-    fn line(&mut self, line: &str, number: u64) -> Option<Vec<Event>> {
-        let node = Node::parse_object(line)?;
+    fn record(&mut self, node: &Node<'_>, number: u64) -> Option<Vec<Event>> {
         let at = millis(node.get("timestamp"));
         match node.text("type")? {
-            "session_start" => return Some(self.start(&node, number, at)),
+            "session_start" => return Some(self.start(node, number, at)),
             "message" => {}
             _ => return Some(vec![]),
         }
         self.facts.updated_at = self.facts.updated_at.max(at);
-        let message = node.get("message").unwrap_or(&node);
+        let message = node.get("message").unwrap_or(node);
         let content = message.get("content");
         if message.text("role") == Some("assistant") {
             return Some(blocks::answer(&TOOLS, number, at, content));

@@ -50,8 +50,7 @@ impl GooseDecoder {
 }
 
 impl Decoder for GooseDecoder {
-    fn line(&mut self, line: &str, number: u64) -> Option<Vec<Event>> {
-        let node = Node::parse_object(line)?;
+    fn record(&mut self, node: &Node<'_>, number: u64) -> Option<Vec<Event>> {
         if let Some(about) = node.get("about") {
             return Some(self.about(about, number));
         }

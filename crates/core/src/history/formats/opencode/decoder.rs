@@ -68,8 +68,7 @@ impl OpencodeDecoder {
 }
 
 impl Decoder for OpencodeDecoder {
-    fn line(&mut self, line: &str, number: u64) -> Option<Vec<Event>> {
-        let node = Node::parse_object(line)?;
+    fn record(&mut self, node: &Node<'_>, number: u64) -> Option<Vec<Event>> {
         if let Some(about) = node.get("about") {
             return Some(self.about(about, number));
         }
@@ -87,7 +86,7 @@ impl Decoder for OpencodeDecoder {
             let texts = node.get("texts").map_or(&[][..], Node::items).iter();
             return Some(prompt(texts.filter_map(Node::as_str), number, at));
         }
-        self.answer(&node);
+        self.answer(node);
         Some(vec![])
     }
 

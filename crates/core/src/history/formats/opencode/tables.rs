@@ -76,6 +76,7 @@ fn about(connection: &Connection, table: &str, id: &str) -> rusqlite::Result<Opt
         "time_archived",
         "fork_session_id",
         "revert",
+        "version",
     ]);
     let about = |row: &rusqlite::Row<'_>| {
         let about = About {
@@ -87,6 +88,7 @@ fn about(connection: &Connection, table: &str, id: &str) -> rusqlite::Result<Opt
             archived: number(row, 5)?.is_some(),
             fork_of: text(row, 6)?,
             updated: None,
+            version: text(row, 8)?,
         };
         Ok((about, Revert::parse(text(row, 7)?.as_deref())))
     };

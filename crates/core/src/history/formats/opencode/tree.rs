@@ -70,6 +70,7 @@ fn about(session: &Node<'_>) -> About {
     let text = |key| session.text(key).map(str::to_owned);
     About {
         title: text("title"),
+        version: text("version"),
         directory: text("directory"),
         parent: text("parentID"),
         created: session.get("time").and_then(|time| millis(time.get("created"))),

@@ -1,7 +1,7 @@
 //! Unfolds a session into records.
 
 use super::super::records::Records;
-use crate::history::{json::Node, lines::OpenLog, log_file::millis};
+use crate::history::{json::Node, known::LogSurvey, lines::OpenLog, log_file::millis, transcript::Provider};
 use serde::Serialize;
 use serde_json::{json, value::RawValue};
 
@@ -22,6 +22,9 @@ pub(super) struct About {
     pub(super) archived: bool,
     /// The session that this one is a fork of (2.x).
     pub(super) fork_of: Option<String>,
+    /// Of opencode.
+    #[serde(skip)]
+    pub(super) version: Option<String>,
 }
 
 /// Where the user went back to: that message, or that part of it, and what follows no longer count. The next prompt removes
@@ -81,9 +84,10 @@ enum Message {
     Unknown,
 }
 
-#[derive(Default)]
 pub(super) struct Unfolded {
     records: Records,
+    /// Records say less than messages and parts.
+    survey: LogSurvey,
     message: Message,
     revert: Revert,
     /// Id of the last message.
@@ -92,14 +96,25 @@ pub(super) struct Unfolded {
 
 impl Unfolded {
     pub(super) fn new(about: &About, revert: Revert) -> Self {
-        let mut unfolded = Self { revert, ..Self::default() };
+        let mut unfolded = Self::empty(revert);
+        unfolded.survey.version.clone_from(&about.version);
         unfolded.records.add(&json!({"about": about}));
         unfolded
     }
 
+    fn empty(revert: Revert) -> Self {
+        Self {
+            records: Records::default(),
+            survey: LogSurvey::new(Provider::Opencode),
+            message: Message::default(),
+            revert,
+            current: String::new(),
+        }
+    }
+
     /// Begins with a description that is not JSON.
     pub(super) fn bad(about: &str) -> Self {
-        let mut unfolded = Self::default();
+        let mut unfolded = Self::empty(Revert::default());
         unfolded.records.bad(about);
         unfolded
     }
@@ -112,6 +127,7 @@ impl Unfolded {
         let Some(node) = data.and_then(Node::parse_object) else {
             return self.records.bad(data.unwrap_or_default());
         };
+        self.survey.look("message", &node);
         let at = node.get("time").and_then(|time| millis(time.get("created"))).or(at);
         self.message = match node.text("role") {
             Some("user") => Message::Person { at, texts: vec![] },
@@ -133,6 +149,9 @@ impl Unfolded {
             self.records.set_taken_back(true);
         }
         let text = data.unwrap_or_default();
+        if let Some(part) = Node::parse_object(text) {
+            self.survey.look("part", &part);
+        }
         match &mut self.message {
             Message::Person { texts, .. } => match Node::parse_object(text) {
                 Some(part) => texts.extend(typed(&part)),
@@ -164,6 +183,9 @@ impl Unfolded {
     /// Adds a message of 2.x, which has its parts inside.
     pub(super) fn entry(&mut self, id: &str, kind: &str, at: Option<i64>, data: Option<&str>) {
         self.records.set_taken_back(self.revert.takes_message(id));
+        if let Some(entry) = data.and_then(Node::parse_object) {
+            self.survey.look(&format!("entry/{kind}"), &entry);
+        }
         match serde_json::from_str(data.unwrap_or_default()) {
             Ok(data) => self.records.add(&Entry { at, entry: kind, data }),
             Err(_) => self.records.bad(data.unwrap_or_default()),
@@ -179,7 +201,7 @@ impl Unfolded {
 
     pub(super) fn into_log(mut self) -> OpenLog {
         self.end_message();
-        self.records.into_log()
+        self.records.into_log().surveyed(self.survey)
     }
 
     fn end_message(&mut self) {

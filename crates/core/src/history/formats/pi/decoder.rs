@@ -125,14 +125,13 @@ impl PiDecoder {
 }
 
 impl Decoder for PiDecoder {
-    fn line(&mut self, line: &str, number: u64) -> Option<Vec<Event>> {
-        let node = Node::parse_object(line)?;
+    fn record(&mut self, node: &Node<'_>, number: u64) -> Option<Vec<Event>> {
         let kind = node.text("type")?;
         let at = millis(node.get("timestamp"));
         self.facts.created_at = [self.facts.created_at, at].into_iter().flatten().min();
         let mut events = match (kind, node.get("message")) {
             ("session", _) => {
-                self.header(&node);
+                self.header(node);
                 vec![]
             }
             ("model_change", _) => {
@@ -145,7 +144,7 @@ impl Decoder for PiDecoder {
                 .collect(),
             ("message", Some(message)) => {
                 let at = at.or_else(|| millis(message.get("timestamp")));
-                self.message(&node, message, number, at)
+                self.message(node, message, number, at)
             }
             _ => vec![],
         };

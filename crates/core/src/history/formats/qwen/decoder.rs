@@ -102,8 +102,7 @@ impl QwenDecoder {
 }
 
 impl Decoder for QwenDecoder {
-    fn line(&mut self, line: &str, number: u64) -> Option<Vec<Event>> {
-        let node = Node::parse_object(line)?;
+    fn record(&mut self, node: &Node<'_>, number: u64) -> Option<Vec<Event>> {
         let at = millis(node.get("timestamp"));
         let facts = &mut self.facts;
         facts.updated_at = facts.updated_at.max(at);
@@ -114,10 +113,10 @@ impl Decoder for QwenDecoder {
             facts.branch = Some(branch.to_owned());
         }
         let mut events = match node.text("type").unwrap_or_default() {
-            "user" => self.prompt(&node, number, at).into_iter().collect(),
-            "assistant" => self.answer(&node, number, at),
-            "tool_result" => results(&node, number, at),
-            "system" => self.system(&node, number, at).into_iter().collect(),
+            "user" => self.prompt(node, number, at).into_iter().collect(),
+            "assistant" => self.answer(node, number, at),
+            "tool_result" => results(node, number, at),
+            "system" => self.system(node, number, at).into_iter().collect(),
             _ => vec![],
         };
         if let Some(original) = node.get("forkedFrom").and_then(|it| it.text("sessionId")) {
@@ -125,7 +124,7 @@ impl Decoder for QwenDecoder {
         }
         for event in &mut events {
             event.sidechain = !self.subagent && node.flag("isSidechain");
-            event.copied = is_copied(&node);
+            event.copied = is_copied(node);
             event.origin = dated_origin(node.text("uuid"), at);
         }
         Some(events)

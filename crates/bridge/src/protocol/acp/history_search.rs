@@ -1,0 +1,135 @@
+//! Searching other agents' sessions: their index, or whole logs.
+
+use super::history::{LIST_TIME, QUERY, Row, within};
+use crate::base::error::Fault;
+use openagents_core::history::{
+    History, PatternKind, Query, SearchQuery, SearchText, SessionKey, Transcript,
+};
+use openagents_sessions::{IndexProgress, IndexedMatches};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// Sessions that a search returns.
+const FOUND: usize = 50;
+/// Time for searching whole logs.
+const LOGS_TIME: Duration = Duration::from_secs(10);
+/// Lines that such a search finds, in all sessions.
+const LOG_LINES: usize = 500;
+/// Characters of the text around a match.
+const SNIPPET: usize = 160;
+
+/// Params of `_openagents/sessions/search`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct SessionSearch {
+    query: String,
+    #[serde(default)]
+    limit: Option<usize>,
+    /// Sessions of this workspace count more.
+    #[serde(default)]
+    cwd: Option<PathBuf>,
+    /// Whole logs are read instead of the index: tool output, parts of words, and what is not indexed.
+    #[serde(default)]
+    pub(super) logs: bool,
+}
+
+/// Returns the sessions with a typed text, best first, each with a line that has it. `find` asks the index. Blocks.
+pub(super) fn search(
+    history: &History,
+    rows: &Row,
+    search: &SessionSearch,
+    progress: IndexProgress,
+    find: impl FnOnce(&str, usize, i64, Option<&Path>) -> Result<IndexedMatches, Fault>,
+) -> Result<Value, Fault> {
+    let limit = search.limit.unwrap_or(FOUND).min(FOUND);
+    let now = jiff::Timestamp::now().as_millisecond();
+    let query = openagents_sessions::prune::head(&search.query, QUERY);
+    let found = find(query, limit, now, search.cwd.as_deref())?;
+    let named = labelled(history, rows, query, &found);
+    let named = named.iter().map(|session| {
+        let mut shown = rows.json(session);
+        (shown["line"], shown["kind"], shown["matches"]) = (0.into(), "title".into(), 1.into());
+        shown
+    });
+    let by_words = found.passages.iter().map(|passage| {
+        let mut shown = rows.json(&passage.session);
+        shown["line"] = passage.line.into();
+        shown["kind"] = passage.kind.into();
+        shown["matches"] = passage.matches.into();
+        if let Some(snippet) = &passage.snippet {
+            shown["snippet"] = snippet.as_str().into();
+        }
+        shown
+    });
+    let sessions: Vec<Value> = named.chain(by_words).take(limit).collect();
+    let is_text = !query.trim().is_empty();
+    Ok(json!({
+        "sessions": sessions,
+        "more": found.truncated,
+        "indexing": {"done": progress.done, "total": progress.total},
+        "notSearched": {"sessionEnds": found.cut_sessions, "longMessages": found.cut_passages, "toolOutput": is_text},
+    }))
+}
+
+/// Returns the sessions whose label has a typed text, and that were not found otherwise: the index knows the agents' titles.
+fn labelled(history: &History, rows: &Row, query: &str, found: &IndexedMatches) -> Vec<Transcript> {
+    let Some(text) = SearchText::new(query) else { return Vec::new() };
+    let budget = within(LIST_TIME);
+    let is_found = |(provider, id): &SessionKey| {
+        found.passages.iter().any(|it| it.session.provider == *provider && it.session.id == *id)
+    };
+    let labels = rows.labels.iter().filter(|(key, label)| {
+        label.title.as_deref().is_some_and(|title| text.fit(title).is_some()) && !is_found(key)
+    });
+    let sessions =
+        labels.take(FOUND).filter_map(|((provider, id), _)| history.find(id, Some(*provider), &budget));
+    let mut sessions: Vec<Transcript> = sessions.collect();
+    sessions.sort_by_key(|session| std::cmp::Reverse(session.updated_at));
+    sessions
+}
+
+/// Returns the sessions whose logs have a typed text, those of the workspace first, then the newest. Blocks.
+pub(super) fn search_logs(history: &History, rows: &Row, search: &SessionSearch) -> Result<Value, Fault> {
+    let limit = search.limit.unwrap_or(FOUND).min(FOUND);
+    // The rows of the sessions that are found are those that were searched.
+    let history = history.snapshot();
+    let query = SearchQuery {
+        pattern: openagents_sessions::prune::head(&search.query, QUERY).to_owned(),
+        kind: PatternKind::Typed,
+        whole_logs: true,
+        workspace: search.cwd.clone(),
+        max_matches: LOG_LINES,
+        line_chars: SNIPPET,
+        file_bytes: u64::MAX,
+        total_bytes: u64::MAX,
+        ..SearchQuery::default()
+    };
+    let found = history
+        .search(&query, &within(LIST_TIME), &within(LOGS_TIME), &())
+        .map_err(|reason| Fault::invalid_params(format!("The query cannot be searched for: {reason}.")))?;
+    let listed = history.list(&Query::default(), &within(LIST_TIME)).rows;
+    let mut sessions: Vec<(SessionKey, Value)> = Vec::new();
+    for hit in &found.matches {
+        let key: SessionKey = (hit.provider, hit.session_id.clone());
+        if let Some((_, shown)) = sessions.iter_mut().find(|(known, _)| *known == key) {
+            shown["matches"] = (shown["matches"].as_u64().unwrap_or_default() + 1).into();
+        } else if let Some(row) = listed.iter().find(|row| row.provider == key.0 && row.id == key.1) {
+            let mut shown = rows.json(row);
+            shown["line"] = hit.line_number.into();
+            shown["matches"] = 1.into();
+            shown["snippet"] = hit.line.as_str().into();
+            sessions.push((key, shown));
+        }
+    }
+    let more = found.truncated || sessions.len() > limit;
+    Ok(json!({
+        "sessions": sessions.into_iter().take(limit).map(|(_, shown)| shown).collect::<Vec<_>>(),
+        "more": more,
+        "indexing": {"done": 0, "total": 0},
+        "notSearched": {"sessionEnds": 0, "longMessages": 0, "toolOutput": false},
+        "timedOut": found.timed_out,
+    }))
+}
