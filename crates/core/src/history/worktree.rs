@@ -21,6 +21,8 @@ pub(crate) struct WorktreeScope {
     /// The workspace relative to the root of its worktree.
     inside: PathBuf,
     home: Option<PathBuf>,
+    /// Folders beside the repository whose names say that they hold its worktrees.
+    of_worktrees: Vec<PathBuf>,
     known: HashMap<PathBuf, bool>,
 }
 
@@ -50,6 +52,7 @@ impl WorktreeScope {
             common: None,
             inside: PathBuf::new(),
             home,
+            of_worktrees: Vec::new(),
             known: HashMap::new(),
         };
         if let Some(tree) = Worktree::around(&root).filter(Worktree::is_listed) {
@@ -57,6 +60,9 @@ impl WorktreeScope {
             let folders = tree.siblings().into_iter().map(|top| top.join(&scope.inside));
             let folders: Vec<_> = folders.filter(|folder| !scope.is_too_large(folder)).collect();
             scope.folders.extend(folders);
+            if scope.inside.as_os_str().is_empty() {
+                scope.of_worktrees = beside_repository(&tree.common);
+            }
             scope.common = Some(tree.common);
         }
         scope.folders.sort();
@@ -84,6 +90,10 @@ impl WorktreeScope {
         if self.folders.iter().any(|folder| lies_in(&path, folder)) {
             return true;
         }
+        // Git forgets a worktree that was removed: nothing but its path tells.
+        if self.of_worktrees.iter().any(|folder| path.starts_with(folder)) && !path.exists() {
+            return true;
+        }
         // A worktree moved by hand: the repository does not list it, but it still refers to the repository.
         let Some(common) = &self.common else { return false };
         Worktree::around(&path).is_some_and(|tree| {
@@ -96,6 +106,19 @@ impl WorktreeScope {
     pub(crate) fn folders(&self) -> &[PathBuf] {
         &self.folders
     }
+}
+
+/// Returns the folders beside a repository that tools name after it to hold its worktrees: `shop.worktrees` (GitLens) and
+/// `shop-worktrees` beside `shop`.
+fn beside_repository(common: &Path) -> Vec<PathBuf> {
+    let Some(top) = common.parent().filter(|_| common.ends_with(".git")) else { return Vec::new() };
+    let Some((name, parent)) = top.file_name().zip(top.parent()) else { return Vec::new() };
+    let beside = |end: &str| {
+        let mut name = name.to_owned();
+        name.push(end);
+        parent.join(name)
+    };
+    vec![beside(".worktrees"), beside("-worktrees")]
 }
 
 struct Worktree {
@@ -301,6 +324,10 @@ mod tests {
             ("main", "main/gone/deeper", true),
             ("main", "main/src/../../main2", false),
             ("main", "main2", false),
+            ("main", "main.worktrees/feat/gone", true),
+            ("side", "main-worktrees/gone", true),
+            ("main/src", "main.worktrees/gone", false),
+            ("other", "main.worktrees/gone", false),
             ("main", "side", true),
             ("main", "side/src", true),
             ("main", "moved", true),
