@@ -414,14 +414,21 @@ async fn a_model_elsewhere_gets_a_brief_without_past_sessions() -> Result<()> {
     person.request("_openagents/agents/add", json!({"agent": agent})).await?;
     for on in [false, true] {
         switch(&mut person, "elsewhere-history", on).await?;
-        let id = session(&mut person, &desk, "default_mode").await?;
-        let text = json!([{"type": "text", "text": "Write a script that rotates the deploy token of the billing server"}]);
-        let asked = person.send("session/prompt", json!({"sessionId": id, "prompt": text})).await?;
-        let approval = asked_for(&mut person).await?;
-        assert!(
-            approval["rawInput"]["brief"].as_str().is_some_and(|brief| brief.contains(OWN)),
-            "{approval}"
-        );
+        let mut tries = 0;
+        let (id, asked, approval) = loop {
+            let id = session(&mut person, &desk, "default_mode").await?;
+            let text = json!([{"type": "text", "text": "Write a script that rotates the deploy token of the billing server"}]);
+            let asked = person.send("session/prompt", json!({"sessionId": id, "prompt": text})).await?;
+            let approval = asked_for(&mut person).await?;
+            if approval["rawInput"]["brief"].as_str().is_some_and(|brief| brief.contains(OWN)) {
+                break (id, asked, approval);
+            }
+            // A brief is made in a bounded time, which a busy machine may exceed.
+            tries += 1;
+            assert!(tries < 5, "{approval}");
+            choose(&mut person, &id, &approval, "not-now").await?;
+            person.until("the end", |frame| frame["id"] == json!(asked)).await?;
+        };
         choose(&mut person, &id, &approval, "custom:far").await?;
         person.until("the end", |frame| frame["id"] == json!(asked)).await?;
         let told = sent(&far);
