@@ -80,7 +80,7 @@ run)
         cargo test --locked --workspace --test agents_real --test peers --test peers_mcp --test trust_agents
     ;;
 formats)
-    cargo build --locked --quiet -p openagents-cli
+    cargo build --locked --quiet --workspace
     python3 scripts/check-formats --programs "$folder" --peers "$peers" --product "$target/debug/openagents" \
         --folder "$target/check-formats" ${LEARN:+--learn}
     ;;
