@@ -190,25 +190,15 @@ impl Year {
                 &json!({}),
                 without(&[&a, &c], &b),
             )?,
-            8 => {
+            // Copied lines name their session in one of two fields.
+            8 | 9 => {
                 self.claude(&first, &[(&a, None), (&b, Some(&a))], &json!({}), keep(&[&a, &b]))?;
-                let copied = json!({"forkedFrom": {"sessionId": first}});
-                self.claude(
-                    &second,
-                    &[(&a, None), (&b, Some(&a)), (&c, Some(&b))],
-                    &copied,
-                    fork(&[&c], &first, 2),
-                )?;
-            }
-            9 => {
-                self.claude(&first, &[(&a, None), (&b, Some(&a))], &json!({}), keep(&[&a, &b]))?;
-                let copied = json!({"requestSessionId": first});
-                self.claude(
-                    &second,
-                    &[(&a, None), (&b, Some(&a)), (&c, Some(&b))],
-                    &copied,
-                    fork(&[&c], &first, 2),
-                )?;
+                let copied = match number % 20 {
+                    8 => json!({"forkedFrom": {"sessionId": first}}),
+                    _ => json!({"requestSessionId": first}),
+                };
+                let turns = [(&a, None), (&b, Some(&a)), (&c, Some(&b))];
+                self.claude(&second, &turns, &copied, fork(&[&c], &first, 2))?;
             }
             10 => {
                 self.claude(&first, &[(&a, None), (&b, Some(&a))], &json!({}), keep(&[&a, &b]))?;

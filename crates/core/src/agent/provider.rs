@@ -42,7 +42,7 @@ pub trait AgentProvider: Send + Sync + std::fmt::Debug {
         0
     }
 
-    /// Returns the folder that the program starts in, if it has one of its own and does not start in the workspace.
+    /// Returns the folder that the program starts in, if that is not the workspace.
     fn folder(&self, _cancel: &CancellationToken) -> Option<PathBuf> {
         None
     }

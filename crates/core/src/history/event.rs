@@ -82,7 +82,7 @@ pub enum EventKind {
 }
 
 impl Event {
-    /// Returns its text as a person reads it: the arguments of a call without the escapes of JSON.
+    /// Returns the text without JSON escapes in the arguments of a call.
     pub fn said(&self) -> Cow<'_, str> {
         match self.kind {
             EventKind::ToolCall { .. } => unescaped(&self.text),

@@ -91,7 +91,7 @@ pub(super) fn has_words(text: &str, wanted: &[QueryWord]) -> bool {
     })
 }
 
-/// Calls `each` for every run of letters and digits, and tells whether its script has spaces between words.
+/// Calls `each` for every run of letters and digits, and passes whether its script separates words with spaces.
 fn each_run(text: &str, each: &mut dyn FnMut(&str, bool)) {
     for token in text.split(|letter| !is_part_of_word(letter)) {
         let mut rest = token;

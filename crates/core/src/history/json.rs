@@ -177,7 +177,7 @@ pub(crate) fn is_blob(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_'))
 }
 
-/// Returns JSON as a person reads it: with line breaks and quotes instead of their escapes. Other texts stay as they are.
+/// Replaces escapes in JSON with the line breaks and quotes that they encode. Returns other texts unchanged.
 pub(crate) fn unescaped(text: &str) -> Cow<'_, str> {
     if !text.starts_with(['{', '[']) || !text.contains('\\') {
         return Cow::Borrowed(text);

@@ -1,8 +1,9 @@
-//! The records and fields that readers know, and what a session has beyond them: agents change their logs without notice.
+//! The records and fields that readers know, and those in a session that they do not know: agents change their logs without
+//! notice.
 //!
-//! A table per agent is in the folder `known`: what its fixtures and its versions in `scripts/check-formats` wrote, and what the
-//! sources that its format names list. Those of Copilot CLI are from the schema in its package (1.0.102). What is new there is looked at first: does the reader need it?
-//! `make check-formats LEARN=yes` adds it then.
+//! The folder `known` has a table for each agent. Its names come from the fixtures, from the versions that
+//! `scripts/check-formats` drives, and from the sources that each format cites; the events of Copilot CLI come from the schema in
+//! its package (1.0.102). Before a new name is added with `make check-formats LEARN=yes`, check whether the reader needs it.
 
 use super::{
     json::Node,
@@ -37,10 +38,10 @@ const VERSIONS: [&str; 3] = ["version", "cli_version", "copilotVersion"];
 const NAMES: usize = 100;
 const NAME: usize = 80;
 
-/// Stands for every field, with what is in it.
+/// Matches every field and everything below it.
 const ANY: &str = "*";
 
-/// Stands for the names that are not kept.
+/// Counts the names beyond [`NAMES`].
 const OTHERS: &str = "…";
 
 /// What is known of an agent's logs.

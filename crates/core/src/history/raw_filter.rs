@@ -4,7 +4,7 @@ use crate::limits::history as limits;
 use memchr::memmem;
 use regex::bytes::{Regex, RegexBuilder};
 
-/// Tells which lines of a log may have some folded texts.
+/// Passes over lines of a log that cannot contain any of the folded texts.
 #[derive(Debug)]
 pub(super) enum RawFilter {
     /// Every line: the texts are punctuation, which JSON may escape.

@@ -18,7 +18,7 @@ pub(super) enum Candidates {
     /// Every line.
     All,
     Lines {
-        /// Lines with the words; 0 stands for the title.
+        /// Lines with the words; 0 is the title.
         lines: BTreeSet<u64>,
         /// Lines that may have them.
         unsure: BTreeSet<u64>,

@@ -142,7 +142,7 @@ impl SearchText {
     }
 }
 
-/// Splits what was typed into words with their punctuation, and what is in quotes; tells which are quoted.
+/// Splits typed text into words with their punctuation and quoted phrases. Returns whether each was quoted.
 fn terms(typed: &str) -> Vec<(&str, bool)> {
     let mut found = Vec::new();
     let mut rest = typed.trim_start();

@@ -90,7 +90,7 @@ impl WorktreeScope {
         if self.folders.iter().any(|folder| lies_in(&path, folder)) {
             return true;
         }
-        // Git forgets a worktree that was removed: nothing but its path tells.
+        // Git forgets a removed worktree; only the path still shows where it belonged.
         if self.of_worktrees.iter().any(|folder| path.starts_with(folder)) && !path.exists() {
             return true;
         }
