@@ -36,7 +36,7 @@ test('an agent is added, checked, used and removed; its problem is shown', async
   // What a screen reader hears has no clock in it, or it would speak every minute.
   const checks = page.getByRole('region', { name: 'Agents on this computer' });
   await checks.getByText('Checked just now').waitFor();
-  assert.equal(await checks.getByRole('status').first().textContent(), 'Checked');
+  await checks.getByRole('status').filter({ hasText: /^Checked$/ }).waitFor();
   await tab.shootAll('agents-added');
 
   await page.keyboard.press('Escape');

@@ -57,8 +57,8 @@ pub use blocking::run_blocking;
 pub use changes::{ListNews, ListWatch, Listed, Wanted};
 pub use error::SessionError;
 pub use history_index::{
-    Followed, HistoryIndex, HistoryIndexer, HistoryNews, IndexProgress, IndexStatus, IndexedMatches, Passage,
-    SessionCounts,
+    Followed, HistoryIndex, HistoryIndexer, HistoryNews, IndexProgress, IndexStatus, IndexedMatches,
+    NotIndexed, Passage, SessionCounts,
 };
 pub use labels::TranscriptLabels;
 pub use live::{

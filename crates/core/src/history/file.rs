@@ -2,6 +2,7 @@
 //! file must not block or exhaust anything.
 
 use std::{
+    borrow::Cow,
     fs::File,
     io::{self, Read},
     path::Path,
@@ -20,6 +21,12 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
     } else {
         Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
     }
+}
+
+/// Returns bytes as text, with invalid UTF-8 replaced.
+pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
+    // The check of `from_utf8_lossy` goes byte by byte.
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 /// Reads a file of at most `most` bytes; `None` if it is larger, missing or not a regular file.

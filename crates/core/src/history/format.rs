@@ -9,6 +9,7 @@ use super::{
     taken_back::TakenBack,
     tokens::UsageOf,
     transcript::{Provider, SessionFiles},
+    tree::Tree,
 };
 use crate::{budget::Budget, limits::history as limits};
 use std::{
@@ -68,10 +69,25 @@ pub(crate) trait Format: Debug + Sync {
         lines::open_all(files)
     }
 
+    /// Returns how the records of a log form a tree, if they do.
+    fn tree(&self, _files: SessionFiles<'_>) -> Option<Tree> {
+        None
+    }
+
     /// Returns the lines that the user took back, of those that begin in a range of byte offsets; none for formats that are
     /// not lines, whose open log knows.
-    fn taken_back(&self, _files: SessionFiles<'_>, _range: Range<u64>, _budget: &Budget) -> TakenBack {
-        TakenBack::default()
+    fn taken_back(&self, files: SessionFiles<'_>, range: Range<u64>, budget: &Budget) -> TakenBack {
+        self.tree(files).map(|tree| tree.taken_back(files, range, budget)).unwrap_or_default()
+    }
+
+    /// Returns whether lines that begin before `offset` were taken back by those behind it, as far as the lines from `from` on
+    /// tell.
+    fn takes_back_before(&self, files: SessionFiles<'_>, from: u64, offset: u64, budget: &Budget) -> bool {
+        if let Some(tree) = self.tree(files) {
+            return tree.takes_back_before(files, from, offset, budget);
+        }
+        let before = self.taken_back(files, from..offset, budget).before(offset);
+        self.taken_back(files, from..u64::MAX, budget).before(offset) != before
     }
 
     /// Summarises a session from its head and tail.

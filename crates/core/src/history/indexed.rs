@@ -26,10 +26,16 @@ impl QueryWord {
 /// Returns the words of a text for an index that splits at spaces.
 pub fn index_words(text: &str) -> String {
     let mut words = String::with_capacity(text.len() * 5 / 4);
-    let mut add = |word: &str| {
-        words.push_str(&fold_case(word));
+    each_word(text, &mut |word| {
+        words.push_str(word);
         words.push(' ');
-    };
+    });
+    words
+}
+
+/// Calls `each` for every word of a text, folded.
+fn each_word(text: &str, each: &mut dyn FnMut(&str)) {
+    let mut add = |word: &str| each(&fold_case(word));
     each_run(&composed(text), &mut |run, is_spaced| {
         if !is_spaced {
             return characters(run).for_each(&mut add);
@@ -40,7 +46,6 @@ pub fn index_words(text: &str) -> String {
         }
         parts.iter().for_each(|part| add(part));
     });
-    words
 }
 
 /// Returns the words that a passage must have to answer a query. The last one may go on, unless the query ends behind it.
@@ -73,22 +78,30 @@ pub fn query_words(query: &str) -> Vec<QueryWord> {
 
 /// Returns whether a text has all of these words.
 pub(super) fn has_words(text: &str, wanted: &[QueryWord]) -> bool {
-    let indexed = index_words(text);
-    let mut words: Vec<&str> = indexed.split_ascii_whitespace().collect();
-    words.sort_unstable();
-    let has = |word: &String| words.binary_search(&word.as_str()).is_ok();
-    let begins = |word: &String| {
-        let at = words.partition_point(|other| *other < word.as_str());
-        words.get(at).is_some_and(|other| other.starts_with(word.as_str()))
-    };
-    wanted.iter().all(|word| {
-        word.forms.iter().any(|form| match form.split_last() {
-            Some((last, before)) => {
-                before.iter().all(has) && if word.is_beginning { begins(last) } else { has(last) }
+    // The parts of all forms one after the other: which may go on, and which were met.
+    let mut parts: Vec<(&str, bool, bool)> = Vec::new();
+    for word in wanted {
+        for form in &word.forms {
+            parts.extend(form.iter().map(|part| (part.as_str(), false, false)));
+            if let Some((_, may_go_on, _)) = parts.last_mut() {
+                *may_go_on = word.is_beginning;
             }
-            None => false,
-        })
-    })
+        }
+    }
+    each_word(text, &mut |word| {
+        for (part, may_go_on, is_met) in &mut parts {
+            *is_met |= if *may_go_on { word.starts_with(*part) } else { word == *part };
+        }
+    });
+    let mut met = parts.into_iter().map(|(.., is_met)| is_met);
+    let mut has_form =
+        |form: &Vec<String>| met.by_ref().take(form.len()).filter(|is_met| *is_met).count() == form.len();
+    let mut has_all = true;
+    for word in wanted {
+        // Every form is looked at, to take its own parts.
+        has_all &= word.forms.iter().filter(|form| has_form(form)).count() > 0;
+    }
+    has_all
 }
 
 /// Calls `each` for every run of letters and digits, and passes whether its script separates words with spaces.

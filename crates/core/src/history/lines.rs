@@ -30,8 +30,7 @@ pub(crate) struct LogLine<'a> {
 impl<'a> LogLine<'a> {
     /// Returns the line with invalid UTF-8 replaced.
     pub(crate) fn text(&self) -> Cow<'a, str> {
-        // The check of `from_utf8_lossy` goes byte by byte.
-        std::str::from_utf8(self.bytes).map_or_else(|_| String::from_utf8_lossy(self.bytes), Cow::Borrowed)
+        file::text(self.bytes)
     }
 }
 

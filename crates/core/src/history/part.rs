@@ -3,6 +3,7 @@
 use super::{
     decoder::LogDecoder,
     event::Event,
+    file,
     images::{TranscriptImage, images},
     lines::{Lines, LogLine, OpenLog},
     logs::History,
@@ -169,7 +170,7 @@ impl History {
         log.seek(SeekFrom::Start(at))?;
         let mut bytes = Vec::new();
         BufReader::new(log.take(limits::SHOWN_LINE as u64)).read_until(b'\n', &mut bytes)?;
-        Ok(Some(String::from_utf8_lossy(bytes.trim_ascii_end()).into_owned()))
+        Ok(Some(file::text(bytes.trim_ascii_end()).into_owned()))
     }
 }
 

@@ -153,10 +153,8 @@ impl History {
     /// Returns whether lines before byte `offset` of a log were taken back by what follows them.
     pub fn takes_back_before(&self, transcript: &Transcript, offset: u64, budget: &Budget) -> bool {
         let Ok(Source { format, .. }) = self.source(transcript) else { return true };
-        let (files, from) = (transcript.files(), offset.saturating_sub(limits::RECENTLY_TAKEN_BACK));
-        let before = format.taken_back(files, from..offset, budget);
-        let now = format.taken_back(files, from..u64::MAX, budget);
-        now.before(offset) != before.before(offset)
+        let from = offset.saturating_sub(limits::RECENTLY_TAKEN_BACK);
+        format.takes_back_before(transcript.files(), from, offset, budget)
     }
 
     /// Returns the origins of the lines of the session that `transcript` is a copy of: empty if it is not a copy, `None` if

@@ -62,10 +62,14 @@ pub struct IndexedState {
 }
 
 impl IndexedState {
-    /// Returns how much of a log of `size` bytes is not indexed.
+    /// Returns how many bytes of a log of `size` bytes a search has to read, as its end is not indexed. That is unknown of a
+    /// session in a database, of which it has to read everything.
     pub(super) fn rest(&self, path: &Path, size: u64) -> u64 {
         let ratio = if is_zstd(path) { limits::ZSTD_RATIO } else { 1 };
-        size.saturating_mul(ratio).saturating_sub(self.upto.unwrap_or(0))
+        match self.upto {
+            Some(upto) => size.saturating_mul(ratio).saturating_sub(upto),
+            None => std::fs::metadata(path).map_or(u64::MAX, |log| log.len().saturating_mul(ratio)),
+        }
     }
 
     /// Returns where the part begins that was appended to a log since it was indexed, if it is now `size` bytes long;

@@ -1,6 +1,6 @@
 //! The file of the index: opening, its state, forgetting everything.
 
-use super::schema::INDEX;
+use super::{schema::INDEX, search::NotIndexed};
 use crate::{cache_file::CacheFile, store::create_folder};
 use parking_lot::Mutex;
 use rusqlite::{Connection, ErrorCode};
@@ -23,6 +23,8 @@ pub struct HistoryIndex {
     pub(super) forgotten: AtomicU64,
     /// The log beside the file could not be emptied: a search was reading it.
     pub(super) log_is_kept: AtomicBool,
+    /// What is not indexed, with the version of the file in which it was counted.
+    pub(super) not_indexed: Mutex<Option<(i64, NotIndexed)>>,
 }
 
 /// The size of the index.
@@ -44,7 +46,8 @@ impl HistoryIndex {
         let _ = create_folder(home);
         let (writer, reader) = (INDEX.open(&path)?, INDEX.open(&path)?);
         let (forgotten, log_is_kept) = (AtomicU64::new(0), AtomicBool::new(false));
-        Ok(Self { path, writer: Mutex::new(writer), reader: Mutex::new(reader), forgotten, log_is_kept })
+        let (writer, reader) = (Mutex::new(writer), Mutex::new(reader));
+        Ok(Self { path, writer, reader, forgotten, log_is_kept, not_indexed: Mutex::default() })
     }
 
     /// Opens the index if there is one. Blocks.
@@ -74,7 +77,10 @@ impl HistoryIndex {
         let (mut writer, mut reader) = (self.writer.lock(), self.reader.lock());
         let renewed = INDEX.renew(&self.path, error).and_then(|new| Ok((new, INDEX.open(&self.path)?)));
         match renewed {
-            Ok(new) => (*writer, *reader) = new,
+            Ok(new) => {
+                (*writer, *reader) = new;
+                *self.not_indexed.lock() = None;
+            }
             Err(error) => tracing::warn!(%error, path = %self.path.display(), "the index stays damaged"),
         }
         true

@@ -29,4 +29,4 @@ pub use build::IndexProgress;
 pub use index::{HistoryIndex, IndexStatus};
 pub use indexer::{Followed, HistoryIndexer, SessionCounts};
 pub use news::HistoryNews;
-pub use search::{IndexedMatches, Passage};
+pub use search::{IndexedMatches, NotIndexed, Passage};

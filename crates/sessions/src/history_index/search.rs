@@ -23,9 +23,10 @@ const OF_PART: usize = 20_000;
 const SNIPPETS: Duration = Duration::from_millis(30);
 /// The same if a line with the words need not have the text.
 const CHECKS: Duration = Duration::from_millis(150);
-/// Sessions of which a line is read, for each that is wanted: some have the text in one piece, and come first.
+/// Time for finding sessions that have the text in one piece, which come first.
+const WHOLE: Duration = Duration::from_millis(10);
+/// Sessions of which lines are read in that time, for each that is wanted, and lines of a session.
 const READ: usize = 2;
-/// Lines of a session that are read.
 const LINES: usize = 8;
 /// Milliseconds after which a session counts half.
 const HALF: f64 = 30.0 * 24.0 * 3_600_000.0;
@@ -40,10 +41,17 @@ pub struct IndexedMatches {
     pub passages: Vec<Passage>,
     /// There may be more.
     pub truncated: bool,
+    /// What was not searched.
+    pub not_indexed: NotIndexed,
+}
+
+/// What an index does not hold, and a search does not find.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NotIndexed {
     /// Sessions of which only the beginning is indexed.
-    pub cut_sessions: u64,
+    pub session_ends: u64,
     /// Passages of which only the beginning is indexed.
-    pub cut_passages: u64,
+    pub passage_ends: u64,
 }
 
 /// A line of a session that has the text.
@@ -94,9 +102,14 @@ impl HistoryIndex {
         let wanted = Wanted { text, limit, now, near };
         let found = (|| {
             let before = self.version()?;
-            let found = self.search_text(&wanted, history)?;
+            let mut found = self.search_text(&wanted, history)?;
+            let after = self.version()?;
             // What was stored between its queries may fit one of them and not the one before.
-            if self.version()? == before { Ok(found) } else { self.search_text(&wanted, history) }
+            if after != before {
+                found = self.search_text(&wanted, history)?;
+            }
+            found.not_indexed = self.not_indexed(after)?;
+            Ok(found)
         })();
         found.inspect_err(|error| _ = self.renew_if_damaged(error))
     }
@@ -119,13 +132,24 @@ impl HistoryIndex {
             }
             found = self.check(candidates, first, wanted, history)?;
         }
-        let reader = self.reader.lock();
-        let count = |sql: &str| reader.prepare_cached(sql)?.query_row([], |row| row.get(0));
-        found.cut_sessions = count("SELECT coalesce(sum(cut), 0) FROM sessions")?;
-        let goes_on = format!("\"{GOES_ON}\"");
-        let mut cut = reader.prepare_cached("SELECT count(*) FROM words WHERE words MATCH ?1")?;
-        found.cut_passages = cut.query_row([goes_on], |row| row.get(0))?;
         Ok(found)
+    }
+
+    /// Returns what this version of the index does not hold: to count it takes longer than most searches.
+    fn not_indexed(&self, version: i64) -> rusqlite::Result<NotIndexed> {
+        let reader = self.reader.lock();
+        let mut known = self.not_indexed.lock();
+        if let Some((_, counted)) = known.filter(|(counted_in, _)| *counted_in == version) {
+            return Ok(counted);
+        }
+        let ends = "SELECT coalesce(sum(cut), 0) FROM sessions";
+        let passages = "SELECT count(*) FROM words WHERE words MATCH ?1";
+        let counted = NotIndexed {
+            session_ends: reader.query_row(ends, [], |row| row.get(0))?,
+            passage_ends: reader.query_row(passages, [format!("\"{GOES_ON}\"")], |row| row.get(0))?,
+        };
+        *known = Some((version, counted));
+        Ok(counted)
     }
 
     /// Returns the sessions with a passage that has all of these words.
@@ -156,11 +180,13 @@ impl HistoryIndex {
         let (has_parts, is_sure) = (text.parts().next().is_some(), text.is_sure());
         let mut found = IndexedMatches { truncated: candidates.is_cut, ..IndexedMatches::default() };
         let time = if is_sure { SNIPPETS } else { CHECKS };
-        let budget = Budget::within(time, &CancellationToken::new());
+        let within = |time| Budget::within(time, &CancellationToken::new());
+        let (budget, for_whole) = (within(time), within(WHOLE));
         let most = if has_parts { wanted.limit.saturating_mul(READ) } else { wanted.limit };
         let mut passages: Vec<(TextFit, Passage)> = Vec::new();
         for (key, lines) in self.rank(candidates, wanted)? {
-            if passages.len() == most || !is_sure && budget.spent() {
+            let is_enough = passages.len() == most || passages.len() >= wanted.limit && for_whole.spent();
+            if is_enough || !is_sure && budget.spent() {
                 found.truncated = true;
                 break;
             }
@@ -177,7 +203,7 @@ impl HistoryIndex {
                     let matches = lines.0.len() as u64;
                     best = Some((fit, Passage { session: session.clone(), line, kind, snippet, matches }));
                 }
-                if fit == TextFit::Whole || is_sure || budget.spent() {
+                if fit == TextFit::Whole || is_sure || for_whole.spent() {
                     break;
                 }
             }

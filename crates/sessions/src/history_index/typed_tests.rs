@@ -215,7 +215,7 @@ fn the_end_of_a_long_session_is_found_in_its_log_or_named() {
     let found = search_with(&bench.indexed(), "another-needle", true);
     assert_eq!((hits(&found)[0].1, found.unsearched), (170, Default::default()));
     let index = bench.index.search("another-needle", 10, 0, None, &bench.history).unwrap();
-    assert_eq!((index.passages.len(), index.cut_sessions), (0, 1));
+    assert_eq!((index.passages.len(), index.not_indexed.session_ends), (0, 1));
 }
 
 #[test]
@@ -226,7 +226,11 @@ fn the_end_of_a_long_message_is_found() {
     bench.say(2, 2, &["Start", "some words"]);
     bench.check(&[("needle-in-a-dump", &[(1, 2)]), ("words needle", &[(1, 2)]), ("after", &[(1, 3)])]);
     let index = bench.index.search("needle-in-a-dump", 10, 0, None, &bench.history).unwrap();
-    assert_eq!((index.passages.len(), index.cut_passages), (0, 1), "the page tells that there is more");
+    assert_eq!(
+        (index.passages.len(), index.not_indexed.passage_ends),
+        (0, 1),
+        "the page tells that there is more"
+    );
 }
 
 #[test]

@@ -70,7 +70,7 @@ pub(super) fn search(
         "sessions": sessions,
         "more": found.truncated,
         "indexing": {"done": progress.done, "total": progress.total},
-        "notSearched": {"sessionEnds": found.cut_sessions, "longMessages": found.cut_passages, "toolOutput": is_text},
+        "notSearched": {"sessionEnds": found.not_indexed.session_ends, "longMessages": found.not_indexed.passage_ends, "toolOutput": is_text},
     }))
 }
 

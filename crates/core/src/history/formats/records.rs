@@ -20,7 +20,13 @@ impl Records {
     pub(super) fn push(&mut self, json: &str) {
         let start = self.text.len() as u64;
         // Line breaks inside of JSON are white space: those of texts are escaped.
-        self.text.extend(json.chars().map(|c| if matches!(c, '\n' | '\r') { ' ' } else { c }));
+        let mut rest = json;
+        while let Some(at) = memchr::memchr2(b'\n', b'\r', rest.as_bytes()) {
+            self.text.push_str(&rest[..at]);
+            self.text.push(' ');
+            rest = &rest[at + 1..];
+        }
+        self.text.push_str(rest);
         self.text.push('\n');
         self.lines += 1;
         if self.takes_back {

@@ -1,5 +1,6 @@
 //! The columns of a table, which differ between versions, and values of any type.
 
+use crate::history::file;
 use rusqlite::{Connection, Row, types::ValueRef};
 
 /// The columns of a table that exists.
@@ -46,7 +47,7 @@ impl Columns {
 /// Returns a text; `None` for any other type. Invalid UTF-8 is replaced.
 pub(crate) fn text(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {
     Ok(match row.get_ref(at)? {
-        ValueRef::Text(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        ValueRef::Text(bytes) => Some(file::text(bytes).into_owned()),
         _ => None,
     })
 }

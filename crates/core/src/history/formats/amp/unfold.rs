@@ -33,7 +33,7 @@ struct Numbered {
 
 pub(super) fn open(path: &Path) -> io::Result<OpenLog> {
     let bytes = file::read_document(path, limits::DOCUMENT)?;
-    Ok(unfolded(&String::from_utf8_lossy(&bytes)).into_log())
+    Ok(unfolded(&file::text(&bytes)).into_log())
 }
 
 fn unfolded(text: &str) -> Records {

@@ -59,7 +59,7 @@ fn is_same_session(file: &LogFile, other: &LogFile) -> bool {
 fn session_id(log: &Path) -> Option<String> {
     let mut head = Vec::new();
     file::open(log).ok()?.take(limits::CHAT_HEAD).read_to_end(&mut head).ok()?;
-    let text = String::from_utf8_lossy(&head);
+    let text = file::text(&head);
     let (_, rest) = text.split_once("\"sessionId\"")?;
     let id = rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
     Some(id.split_once('"')?.0.to_owned())
@@ -91,11 +91,11 @@ pub(crate) fn workspace(log: &Path) -> Option<PathBuf> {
     let chats = log.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "chats"))?;
     let project = chats.parent()?;
     if let Some(bytes) = file::read(&project.join(WORKSPACE), limits::GIT_FILE) {
-        let path = String::from_utf8_lossy(&bytes).trim().to_owned();
+        let path = file::text(&bytes).trim().to_owned();
         return (!path.is_empty()).then(|| PathBuf::from(path));
     }
     let bytes = file::read(&project.parent()?.parent()?.join("projects.json"), limits::CODEX_NAMES)?;
-    let text = String::from_utf8_lossy(&bytes);
+    let text = file::text(&bytes);
     let table = Node::parse_object(&text)?;
     let slug = project.file_name()?.to_str()?;
     let row = table.get("projects")?.fields().iter().find(|(_, name)| name.as_str() == Some(slug))?;

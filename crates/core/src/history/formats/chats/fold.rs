@@ -52,7 +52,7 @@ pub(crate) fn open(files: SessionFiles<'_>) -> io::Result<OpenLog> {
     let mut failed = None;
     for path in files.oldest_first() {
         match file::read_document(path, limits::DOCUMENT) {
-            Ok(bytes) => session.join(Folded::of(&String::from_utf8_lossy(&bytes))),
+            Ok(bytes) => session.join(Folded::of(&file::text(&bytes))),
             Err(error) => failed = Some(error),
         }
     }

@@ -16,15 +16,12 @@ use crate::{
         environment::Environment,
         format::Format,
         log_file::{Locate, LogFile, Summarised},
-        taken_back::TakenBack,
         tokens::UsageOf,
         transcript::{Provider, SessionFiles},
+        tree::Tree,
     },
 };
-use std::{
-    ops::Range,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 #[derive(Debug)]
 pub(crate) struct Claude;
@@ -50,8 +47,8 @@ impl Format for Claude {
         summary::summarise(file, budget)
     }
 
-    fn taken_back(&self, files: SessionFiles<'_>, range: Range<u64>, budget: &Budget) -> TakenBack {
-        line::TREE.taken_back(files, range, budget)
+    fn tree(&self, _files: SessionFiles<'_>) -> Option<Tree> {
+        Some(line::TREE)
     }
 
     fn request_usage(&self) -> Option<UsageOf> {

@@ -8,9 +8,9 @@ use super::{
         known::LogSurvey,
         lines::{self, Lines, LogLine},
         log_file::{LogFile, Summarised, dated_origin, millis, origin},
-        taken_back::TakenBack,
         title::{self, TypedText},
         transcript::{Provider, Transcript},
+        tree::Branches,
     },
     line,
 };
@@ -25,7 +25,8 @@ pub(crate) fn summarise(file: &LogFile, budget: &Budget) -> Summarised {
     let mut summary = Summary {
         row: file.unread(Provider::ClaudeCode),
         survey: LogSurvey::new(Provider::ClaudeCode),
-        taken_back: line::TREE.taken_back(file.files(), 0..limits::SUMMARY_WHOLE, budget),
+        branches: Branches::new(line::TREE),
+        prompts: Vec::new(),
         last_at: None,
         original: None,
         worktree: None,
@@ -33,16 +34,12 @@ pub(crate) fn summarise(file: &LogFile, budget: &Budget) -> Summarised {
         starts_in_sidechain: None,
         marked: false,
         spoken: false,
+        read_whole: false,
         custom_title: None,
         ai_title: None,
         summaries: vec![],
         own_lines: HashSet::new(),
-        first_prompt: None,
-        copied_prompt: None,
-        first_command: None,
         last_prompt: None,
-        own_turns: 0,
-        copied_turns: 0,
         usage: HashMap::new(),
     };
     if summary.read(file, budget).is_err() {
@@ -54,7 +51,9 @@ pub(crate) fn summarise(file: &LogFile, budget: &Budget) -> Summarised {
 struct Summary {
     row: Transcript,
     survey: LogSurvey,
-    taken_back: TakenBack,
+    branches: Branches,
+    /// Those of lines that were taken back do not count, and only the end of the log tells.
+    prompts: Vec<Prompt>,
     /// Milliseconds since the epoch: the newest time of a line.
     last_at: Option<i64>,
     /// The session that lines were copied from.
@@ -68,39 +67,61 @@ struct Summary {
     marked: bool,
     /// There is a line of the conversation.
     spoken: bool,
+    read_whole: bool,
     custom_title: Option<String>,
     ai_title: Option<String>,
     /// Summaries with the id of their line, in order.
     summaries: Vec<(Option<u64>, String)>,
     /// Hashed ids of the lines that were read.
     own_lines: HashSet<u64>,
-    first_prompt: Option<String>,
-    /// The first one of the session that this one is a copy of.
-    copied_prompt: Option<String>,
-    first_command: Option<String>,
     last_prompt: Option<String>,
-    own_turns: u64,
-    copied_turns: u64,
     /// Tokens by message: each block of a message repeats its usage, and the last one is correct.
     usage: HashMap<String, u64>,
 }
 
+/// A line that the user typed.
+struct Prompt {
+    /// Byte offset of the line.
+    offset: u64,
+    /// It was copied from another session.
+    is_copy: bool,
+    turn: Turn,
+    /// The first text and the first command in it, if it is in the head.
+    text: Option<String>,
+    command: Option<String>,
+}
+
+/// How a prompt counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Own,
+    /// Of another session.
+    Copied,
+    /// A command, or a task of a sub-agent.
+    None,
+}
+
 impl Summary {
     fn read(&mut self, file: &LogFile, budget: &Budget) -> io::Result<()> {
-        let whole = file.stamp.size <= limits::SUMMARY_WHOLE;
+        let is_short = file.stamp.size <= limits::SUMMARY_WHOLE;
         let mut lines = Lines::new(lines::open(&file.path)?, limits::SUMMARY_LINE, limits::SUMMARY_HEAD);
-        while whole || lines.position() < limits::SUMMARY_END {
+        let mut has_gap = false;
+        while is_short || lines.position() < limits::SUMMARY_WHOLE {
             let Some(line) = lines.next(budget)? else {
                 let extent = lines.extent();
                 if extent.capped {
                     break;
                 }
-                if !extent.stopped {
-                    self.count();
-                }
+                self.read_whole = !extent.stopped && !has_gap;
                 return Ok(());
             };
-            self.line(line);
+            self.branches.add(line.offset, line.bytes);
+            // Between head and tail of a long log, only the tree is read.
+            if is_short || line.offset < limits::SUMMARY_END || line.offset >= self.tail_from {
+                self.line(line);
+            } else {
+                has_gap = true;
+            }
         }
         if let Some(mut tail) = lines.tail(limits::SUMMARY_END)? {
             while let Some(line) = tail.next(budget)? {
@@ -108,13 +129,6 @@ impl Summary {
             }
         }
         Ok(())
-    }
-
-    fn count(&mut self) {
-        // In a renamed log all lines are copies; then every turn counts.
-        let turns = if self.own_turns > 0 { self.own_turns } else { self.copied_turns };
-        self.row.user_turns = Some(turns);
-        self.row.tokens = (!self.usage.is_empty()).then(|| self.usage.values().sum());
     }
 
     fn line(&mut self, line: LogLine<'_>) {
@@ -172,36 +186,39 @@ impl Summary {
         }
         self.spoken |= matches!(node.text("type"), Some("user" | "assistant"));
         self.marked |= line::is_marked(node);
-        if let Some(blocks) = line::prompt(node, self.marked)
-            && !self.taken_back.contains(line.offset)
-        {
-            self.prompt(node, &blocks, in_head);
+        if let Some(blocks) = line::prompt(node, self.marked) {
+            self.prompt(line.offset, node, &blocks);
         }
     }
 
-    fn prompt(&mut self, node: &Node<'_>, blocks: &[&str], in_head: bool) {
-        let is_copy = line::original(node, &self.row.id).is_some();
-        let mut prompted = false;
+    fn prompt(&mut self, offset: u64, node: &Node<'_>, blocks: &[&str]) {
+        let (mut text, mut command) = (None, None);
         for block in blocks {
             match title::said(block) {
-                TypedText::Prompt(text) => {
-                    prompted = true;
-                    if in_head {
-                        // A copy is better known by what is new in it.
-                        let first = if is_copy { &mut self.copied_prompt } else { &mut self.first_prompt };
-                        first.get_or_insert_with(|| title::one_line(text));
-                    }
-                }
-                TypedText::Command(name) if in_head => {
-                    self.first_command.get_or_insert_with(|| title::one_line(name));
-                }
-                TypedText::Command(_) | TypedText::Nothing => {}
+                TypedText::Prompt(prompt) => text = text.or(Some(prompt)),
+                TypedText::Command(name) => command = command.or(Some(name)),
+                TypedText::Nothing => {}
             }
         }
-        if prompted && !node.flag("isSidechain") {
-            let own = node.text("sessionId").is_none_or(|id| id == self.row.id);
-            *(if own { &mut self.own_turns } else { &mut self.copied_turns }) += 1;
-        }
+        let is_own = node.text("sessionId").is_none_or(|id| id == self.row.id);
+        let turn = match text {
+            Some(_) if !node.flag("isSidechain") => {
+                if is_own {
+                    Turn::Own
+                } else {
+                    Turn::Copied
+                }
+            }
+            _ => Turn::None,
+        };
+        let in_head = |text: Option<&str>| text.filter(|_| offset < limits::SUMMARY_END).map(title::one_line);
+        self.prompts.push(Prompt {
+            offset,
+            is_copy: line::original(node, &self.row.id).is_some(),
+            turn,
+            text: in_head(text),
+            command: in_head(command),
+        });
     }
 
     fn assistant(&mut self, node: &Node<'_>) {
@@ -219,6 +236,19 @@ impl Summary {
     }
 
     fn finish(mut self, file: &LogFile) -> Summarised {
+        let taken_back = self.branches.taken_back(file.files());
+        self.prompts.retain(|prompt| !taken_back.contains(prompt.offset));
+        let turns = |turn: Turn| self.prompts.iter().filter(|prompt| prompt.turn == turn).count() as u64;
+        let (own_turns, copied_turns) = (turns(Turn::Own), turns(Turn::Copied));
+        if self.read_whole {
+            // In a renamed log all lines are copies; then every turn counts.
+            self.row.user_turns = Some(if own_turns > 0 { own_turns } else { copied_turns });
+            self.row.tokens = (!self.usage.is_empty()).then(|| self.usage.values().sum());
+        }
+        let first = |is_copy: bool| {
+            self.prompts.iter().filter(|it| it.is_copy == is_copy).find_map(|it| it.text.clone())
+        };
+        let first_command = || self.prompts.iter().find_map(|it| it.command.clone());
         let described = || if file.subagent { description(&file.path) } else { None };
         // Claude Code names a session after its worktree.
         let named = self.custom_title.filter(|name| self.worktree.as_ref() != Some(name));
@@ -226,12 +256,13 @@ impl Summary {
         // Old logs start with summaries of other sessions, which refer to lines of other logs.
         let own = |(leaf, _): &(Option<u64>, String)| leaf.is_none_or(|leaf| self.own_lines.contains(&leaf));
         let given_title = given_title.or_else(|| Some(self.summaries.into_iter().rfind(own)?.1));
-        // Claude Code's picker prefers the last prompt, but a title in our list should not change with every turn.
-        let prompted = self.first_prompt.or(self.copied_prompt).or(self.first_command).or(self.last_prompt);
+        // Claude Code's picker prefers the last prompt, but a title in our list should not change with every turn. A copy is
+        // better known by what is new in it.
+        let prompted = first(false).or_else(|| first(true)).or_else(first_command).or(self.last_prompt);
         self.row.named = given_title.is_some();
         self.row.title = given_title.clone().or(prompted);
         self.row.updated_at = self.last_at.unwrap_or(self.row.updated_at);
-        self.row.continues = self.original.filter(|_| !file.subagent && self.own_turns > 0);
+        self.row.continues = self.original.filter(|_| !file.subagent && own_turns > 0);
         self.row.subagent = file.subagent || self.starts_in_sidechain == Some(true);
         // A title may stand alone; of a log that was not read whole, it is unknown.
         let silent = self.row.user_turns.is_some() && !self.spoken;
@@ -244,5 +275,5 @@ impl Summary {
 /// Returns the task of a sub-agent, from the file next to its log (2.1 and later).
 fn description(log: &Path) -> Option<String> {
     let bytes = file::read(&log.with_extension("meta.json"), limits::SUMMARY_END)?;
-    title::given(Node::parse_object(&String::from_utf8_lossy(&bytes))?.text("description"))
+    title::given(Node::parse_object(&file::text(&bytes))?.text("description"))
 }

@@ -22,9 +22,9 @@ struct Session<'a> {
 
 pub(super) fn open(path: &Path) -> io::Result<OpenLog> {
     let bytes = file::read_document(path, limits::DOCUMENT)?;
-    let mut records = unfolded(&String::from_utf8_lossy(&bytes));
+    let mut records = unfolded(&file::text(&bytes));
     let manifest = discover::manifest(path).and_then(|manifest| file::read(&manifest, limits::MANIFEST));
-    if let Some(session) = manifest.and_then(|manifest| session(path, &String::from_utf8_lossy(&manifest))) {
+    if let Some(session) = manifest.and_then(|manifest| session(path, &file::text(&manifest))) {
         records.push(&json!({"session": session}).to_string());
     }
     Ok(records.into_log())

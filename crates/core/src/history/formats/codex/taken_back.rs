@@ -19,7 +19,11 @@ use crate::{
     limits::history as limits,
 };
 use memchr::memmem;
-use std::{io, ops::Range, path::Path};
+use std::{
+    io::{self, Read},
+    ops::Range,
+    path::Path,
+};
 
 /// The part of a segment that still counts: up to this ordinal, which begins at this byte.
 #[derive(Debug, Clone, Copy)]
@@ -98,6 +102,28 @@ fn end_of(path: &Path, base: Base, budget: &Budget) -> Option<u64> {
     None
 }
 
+/// Returns whether a log has a record that drops turns: most logs have none.
+fn has_rolled_back(mut log: impl Read, budget: &Budget) -> io::Result<bool> {
+    const MARKER: &[u8] = b"\"thread_rolled_back\"";
+    let marker = memmem::Finder::new(MARKER);
+    let mut chunk = vec![0; limits::COUNT_CHUNK];
+    let mut kept = 0;
+    while !budget.spent() {
+        let read = log.read(&mut chunk[kept..])?;
+        if read == 0 {
+            break;
+        }
+        let end = kept + read;
+        if marker.find(&chunk[..end]).is_some() {
+            return Ok(true);
+        }
+        // The marker may continue in the next chunk.
+        kept = end.min(MARKER.len() - 1);
+        chunk.copy_within(end - kept..end, 0);
+    }
+    Ok(false)
+}
+
 /// Adds the turns that `thread_rolled_back` drops.
 fn rolled_back(
     files: SessionFiles<'_>,
@@ -105,13 +131,7 @@ fn rolled_back(
     budget: &Budget,
     taken_back: &mut TakenBack,
 ) -> io::Result<()> {
-    let marker = memmem::Finder::new(b"\"thread_rolled_back\"");
-    let mut lines = Lines::new(lines::open_all(files)?, limits::LINE, range.end);
-    let mut has_marker = false;
-    while !has_marker && let Some(line) = lines.next(budget)? {
-        has_marker = marker.find(line.bytes).is_some();
-    }
-    if !has_marker {
+    if !has_rolled_back(lines::open_all(files)?.take(range.end), budget)? {
         return Ok(());
     }
     let mut lines = Lines::new(lines::open_all(files)?, limits::LINE, range.end);

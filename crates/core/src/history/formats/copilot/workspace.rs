@@ -17,7 +17,7 @@ pub(super) fn of(log: &Path) -> PathBuf {
 /// Returns what the description of a session says. Its times are minutes behind those of the events.
 pub(super) fn facts(log: &Path) -> SessionFacts {
     let bytes = file::read(&of(log), limits::SUMMARY_END).unwrap_or_default();
-    let text = String::from_utf8_lossy(&bytes);
+    let text = file::text(&bytes);
     let values = values(&text);
     let value = |key| {
         let raw = values.iter().find(|(name, _)| *name == key)?.1.as_str();

@@ -43,7 +43,7 @@ fn logs(folder: &Path, subagents: bool, budget: &Budget, files: &mut Vec<LogFile
 /// Returns the workspace of a session, if it is written down.
 pub(super) fn workspace(log: &Path) -> Option<PathBuf> {
     let bytes = file::read(&project(log)?.join(TRUSTED), limits::GIT_FILE)?;
-    let text = String::from_utf8_lossy(&bytes);
+    let text = file::text(&bytes);
     let path = Node::parse_object(&text)?.text("workspacePath").map(PathBuf::from)?;
     path.is_absolute().then_some(path)
 }

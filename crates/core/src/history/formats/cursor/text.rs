@@ -17,7 +17,7 @@ pub(super) fn open(path: &Path) -> io::Result<OpenLog> {
         return lines::open(path);
     }
     let bytes = file::read_document(path, limits::DOCUMENT)?;
-    Ok(unfolded(&String::from_utf8_lossy(&bytes)).into_log())
+    Ok(unfolded(&file::text(&bytes)).into_log())
 }
 
 fn unfolded(text: &str) -> Records {

@@ -28,7 +28,7 @@ impl DroidDecoder {
     /// Decodes the log at `path`; reads its settings.
     pub(super) fn new(path: &Path) -> Self {
         let bytes = file::read(&path.with_extension("settings.json"), limits::MANIFEST).unwrap_or_default();
-        let text = String::from_utf8_lossy(&bytes);
+        let text = file::text(&bytes);
         let settings = Node::parse_object(&text);
         let usage = settings.as_ref().and_then(|settings| settings.get("tokenUsage"));
         let kinds =

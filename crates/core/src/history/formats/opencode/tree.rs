@@ -48,7 +48,7 @@ pub(super) fn open(path: &Path) -> io::Result<OpenLog> {
     let (storage, id) =
         storage_and_id(path).ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "not a session"))?;
     let bytes = file::read_document(path, limits::SUMMARY_LINE as u64)?;
-    let text = String::from_utf8_lossy(&bytes);
+    let text = file::text(&bytes);
     let session = Node::parse_object(&text);
     let mut unfolded = match &session {
         Some(session) => Unfolded::new(&about(session), revert(session)),
@@ -87,7 +87,7 @@ fn revert(session: &Node<'_>) -> Revert {
 /// Reads a file and moves `updated` to the last time in it.
 fn read(path: &Path, updated: &mut Option<i64>) -> Option<String> {
     let bytes = file::read(path, limits::SUMMARY_LINE as u64)?;
-    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let text = file::text(&bytes).into_owned();
     *updated = Node::parse_object(&text).as_ref().and_then(latest).max(*updated);
     Some(text)
 }

@@ -14,14 +14,11 @@ use crate::{
         environment::Environment,
         format::Format,
         log_file::{Locate, LogFile},
-        taken_back::TakenBack,
         transcript::{Provider, SessionFiles},
+        tree::Tree,
     },
 };
-use std::{
-    ops::Range,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 #[derive(Debug)]
 pub(crate) struct Pi;
@@ -43,8 +40,8 @@ impl Format for Pi {
         discover::of_pi(root, budget)
     }
 
-    fn taken_back(&self, files: SessionFiles<'_>, range: Range<u64>, budget: &Budget) -> TakenBack {
-        decoder::TREE.taken_back(files, range, budget)
+    fn tree(&self, _files: SessionFiles<'_>) -> Option<Tree> {
+        Some(decoder::TREE)
     }
 
     fn decoder(&self, _files: SessionFiles<'_>, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
@@ -77,8 +74,8 @@ impl Format for OpenClaw {
         discover::of_openclaw(root, budget)
     }
 
-    fn taken_back(&self, files: SessionFiles<'_>, range: Range<u64>, budget: &Budget) -> TakenBack {
-        decoder::TREE_OF_OPENCLAW.taken_back(files, range, budget)
+    fn tree(&self, _files: SessionFiles<'_>) -> Option<Tree> {
+        Some(decoder::TREE_OF_OPENCLAW)
     }
 
     fn decoder(&self, _files: SessionFiles<'_>, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {

@@ -15,13 +15,12 @@ use crate::{
         format::Format,
         lines::{self, OpenLog},
         log_file::{Locate, LogFile},
-        taken_back::TakenBack,
         transcript::{Provider, SessionFiles},
+        tree::Tree,
     },
 };
 use std::{
     io,
-    ops::Range,
     path::{Path, PathBuf},
 };
 
@@ -52,11 +51,8 @@ impl Format for Qwen {
         if discover::is_of_2025(files.newest) { chats::open(files) } else { lines::open_all(files) }
     }
 
-    fn taken_back(&self, files: SessionFiles<'_>, range: Range<u64>, budget: &Budget) -> TakenBack {
-        if discover::is_of_2025(files.newest) {
-            return TakenBack::default();
-        }
-        decoder::TREE.taken_back(files, range, budget)
+    fn tree(&self, files: SessionFiles<'_>) -> Option<Tree> {
+        (!discover::is_of_2025(files.newest)).then_some(decoder::TREE)
     }
 
     fn decoder(&self, files: SessionFiles<'_>, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
