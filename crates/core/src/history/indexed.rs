@@ -50,12 +50,24 @@ fn each_word(text: &str, each: &mut dyn FnMut(&str)) {
 
 /// Returns the words that a passage must have to answer a query. The last one may go on, unless the query ends behind it.
 pub fn query_words(query: &str) -> Vec<QueryWord> {
+    words_of_query(query, true)
+}
+
+/// Like [`query_words`], but identifiers have no parts: `topic7x` is not `topic`, `7` and `x`. Fewer passages have them, and
+/// most of those have the text as it was typed.
+pub(super) fn query_identifiers(query: &str) -> Vec<QueryWord> {
+    words_of_query(query, false)
+}
+
+fn words_of_query(query: &str, with_parts: bool) -> Vec<QueryWord> {
     let query = composed(query);
     let folded = |word: &str| fold_case(word).into_owned();
     let mut words: Vec<QueryWord> = Vec::new();
     each_run(&query, &mut |run, is_spaced| {
         let is_one = run.chars().nth(1).is_none();
-        let forms: Vec<Vec<String>> = if is_spaced {
+        let forms: Vec<Vec<String>> = if is_spaced && !with_parts {
+            vec![vec![folded(run)]]
+        } else if is_spaced {
             let parts: Vec<String> = subwords(run).iter().map(|part| folded(part)).collect();
             let has_case = parts.len() > 1 && run.contains(char::is_uppercase);
             has_case.then(|| vec![folded(run)]).into_iter().chain([parts]).collect()

@@ -3,7 +3,7 @@
 
 use super::{
     event::Event,
-    indexed::{QueryWord, has_words, query_words},
+    indexed::{QueryWord, has_words, query_identifiers, query_words},
     json::is_blob,
     raw_filter::RawFilter,
 };
@@ -20,6 +20,7 @@ pub struct SearchText {
     phrase: String,
     terms: Vec<Term>,
     words: Vec<QueryWord>,
+    identifiers: Vec<QueryWord>,
     raw: RawFilter,
     /// Words match from anywhere.
     within_words: bool,
@@ -58,24 +59,31 @@ impl SearchText {
         let typed = composed(typed);
         let found = terms(&typed);
         let last = found.len().checked_sub(1)?;
-        let mut words: Vec<QueryWord> = Vec::new();
+        let (mut words, mut identifiers) = (Vec::new(), Vec::new());
         let term = |(at, (text, is_quoted)): (usize, &(&str, bool))| {
             // A later term or a quote ends a word; otherwise one may go on typing.
             let goes_on = at == last && !is_quoted && typed.ends_with(text);
             let end = if goes_on { "" } else { " " };
-            words.extend(query_words(&format!("{text}{end}")));
-            let typed = if *is_quoted { format!("\"{text}\"") } else { format!("{text}{end}") };
+            let ended = format!("{text}{end}");
+            words.extend(query_words(&ended));
+            identifiers.extend(query_identifiers(&ended));
+            let typed = if *is_quoted { format!("\"{text}\"") } else { ended };
             Term { typed, folded: folded(text) }
         };
         let terms: Vec<Term> = found.iter().enumerate().map(term).collect();
         let phrase = if last == 0 { terms[0].folded.clone() } else { folded(typed.trim()) };
         let raw = RawFilter::new(terms.iter().map(|term| term.folded.as_str()));
-        Some(Self { phrase, terms, words, raw, within_words })
+        Some(Self { phrase, terms, words, identifiers, raw, within_words })
     }
 
     /// Returns the words that a text must have; none if nothing that was typed is a letter or a digit.
     pub fn words(&self) -> &[QueryWord] {
         &self.words
+    }
+
+    /// Returns its words without the parts of identifiers, if that makes a difference: most texts that match have these.
+    pub fn identifiers(&self) -> Option<&[QueryWord]> {
+        (self.identifiers != self.words).then_some(&self.identifiers)
     }
 
     /// Returns whether every text that has its words matches: it is a single word.

@@ -23,7 +23,8 @@ const OF_PART: usize = 20_000;
 const SNIPPETS: Duration = Duration::from_millis(30);
 /// The same if a line with the words need not have the text.
 const CHECKS: Duration = Duration::from_millis(150);
-/// Time for finding sessions that have the text in one piece, which come first.
+/// Time for finding sessions that have the text in one piece, which come first, and those that have it only as a part of an
+/// identifier.
 const WHOLE: Duration = Duration::from_millis(10);
 /// Sessions of which lines are read in that time, for each that is wanted, and lines of a session.
 const READ: usize = 2;
@@ -120,9 +121,16 @@ impl HistoryIndex {
     }
 
     fn search_text(&self, wanted: &Wanted<'_>, history: &History) -> rusqlite::Result<IndexedMatches> {
-        let mut found =
-            self.check(self.candidates(wanted.text.words(), PASSAGES)?, &wanted.text, wanted, history)?;
-        let parts: Vec<SearchText> = wanted.text.parts().filter_map(SearchText::new).collect();
+        let text = &wanted.text;
+        let mut found = Checked::default();
+        if let Some(identifiers) = text.identifiers() {
+            self.check(self.candidates(identifiers, PASSAGES)?, (text, CHECKS), wanted, history, &mut found)?;
+        }
+        if found.passages.len() < wanted.limit {
+            let time = if found.passages.is_empty() { CHECKS } else { WHOLE };
+            self.check(self.candidates(text.words(), PASSAGES)?, (text, time), wanted, history, &mut found)?;
+        }
+        let parts: Vec<SearchText> = text.parts().filter_map(SearchText::new).collect();
         if let Some((first, rest)) = parts.split_first().filter(|_| found.passages.is_empty()) {
             let mut candidates = self.candidates(first.words(), OF_PART)?;
             for part in rest {
@@ -130,9 +138,14 @@ impl HistoryIndex {
                 candidates.sessions.retain(|key, _| others.sessions.contains_key(key));
                 candidates.is_cut |= others.is_cut;
             }
-            found = self.check(candidates, first, wanted, history)?;
+            self.check(candidates, (first, CHECKS), wanted, history, &mut found)?;
         }
-        Ok(found)
+        let Checked { mut passages, is_cut } = found;
+        passages.sort_by_key(|(fit, ..)| *fit);
+        let truncated = is_cut || passages.len() > wanted.limit;
+        passages.truncate(wanted.limit);
+        let passages = passages.into_iter().map(|(.., passage)| passage).collect();
+        Ok(IndexedMatches { passages, truncated, ..IndexedMatches::default() })
     }
 
     /// Returns what this version of the index does not hold: to count it takes longer than most searches.
@@ -169,29 +182,33 @@ impl HistoryIndex {
         Ok(found)
     }
 
-    /// Ranks sessions, and reads the lines that are shown. Those whose lines have the words and not the text are left out.
+    /// Ranks sessions, reads the lines that are shown, and adds those that were not found before. Those whose lines have the
+    /// words and not the text are left out.
     fn check(
         &self,
         candidates: Candidates,
-        text: &SearchText,
+        (text, time): (&SearchText, Duration),
         wanted: &Wanted<'_>,
         history: &History,
-    ) -> rusqlite::Result<IndexedMatches> {
+        found: &mut Checked,
+    ) -> rusqlite::Result<()> {
         let (has_parts, is_sure) = (text.parts().next().is_some(), text.is_sure());
-        let mut found = IndexedMatches { truncated: candidates.is_cut, ..IndexedMatches::default() };
-        let time = if is_sure { SNIPPETS } else { CHECKS };
+        found.is_cut = candidates.is_cut;
         let within = |time| Budget::within(time, &CancellationToken::new());
-        let (budget, for_whole) = (within(time), within(WHOLE));
+        let (budget, for_whole) = (within(if is_sure { SNIPPETS } else { time }), within(WHOLE));
         let most = if has_parts { wanted.limit.saturating_mul(READ) } else { wanted.limit };
-        let mut passages: Vec<(TextFit, Passage)> = Vec::new();
         for (key, lines) in self.rank(candidates, wanted)? {
-            let is_enough = passages.len() == most || passages.len() >= wanted.limit && for_whole.spent();
+            let count = found.passages.len();
+            let is_enough = count >= most || count >= wanted.limit && for_whole.spent();
             if is_enough || !is_sure && budget.spent() {
-                found.truncated = true;
+                found.is_cut = true;
                 break;
             }
+            if found.passages.iter().any(|(_, other, _)| *other == key) {
+                continue;
+            }
             let Some(session) = self.session(key)?.filter(|session| history.holds(session)) else { continue };
-            let mut best: Option<(TextFit, Passage)> = None;
+            let mut best: Option<(TextFit, i64, Passage)> = None;
             for (line, kind) in lines.best_first().take(LINES) {
                 let read = self.snippet((key, line), &session, text, history, &budget)?;
                 let (fit, kind, snippet) = match read {
@@ -199,20 +216,18 @@ impl HistoryIndex {
                     None if is_sure => (TextFit::Terms, kind.name(), None),
                     None => continue,
                 };
-                if best.as_ref().is_none_or(|(other, _)| fit < *other) {
+                if best.as_ref().is_none_or(|(other, ..)| fit < *other) {
                     let matches = lines.0.len() as u64;
-                    best = Some((fit, Passage { session: session.clone(), line, kind, snippet, matches }));
+                    best =
+                        Some((fit, key, Passage { session: session.clone(), line, kind, snippet, matches }));
                 }
                 if fit == TextFit::Whole || is_sure || for_whole.spent() {
                     break;
                 }
             }
-            passages.extend(best);
+            found.passages.extend(best);
         }
-        passages.sort_by_key(|(fit, _)| *fit);
-        found.truncated |= passages.len() > wanted.limit;
-        found.passages = passages.into_iter().take(wanted.limit).map(|(_, passage)| passage).collect();
-        Ok(found)
+        Ok(())
     }
 
     /// Returns the sessions by their keys, best first.
@@ -268,6 +283,15 @@ impl HistoryIndex {
         let said = found.map(|found| found.read(history, session, line, budget)).unwrap_or_default();
         Ok(texts::snippet(&said, text, session.cwd.as_deref()))
     }
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Checked {
+    /// With the keys of their sessions.
+    passages: Vec<(TextFit, i64, Passage)>,
+    /// There may be more.
+    is_cut: bool,
 }
 
 /// Sessions by their keys, each with the lines that have the words.
