@@ -121,7 +121,7 @@ pub(crate) mod history {
     pub(crate) const SEARCH_LINE: usize = 256 << 10;
     /// Bytes of logs behind what is indexed of long sessions that a search reads, and lines of which the index has only the
     /// beginning: some milliseconds each. Of more than that an answer says that it was not searched.
-    pub(crate) const SEARCH_REST: u64 = 2 << 20;
+    pub(crate) const SEARCH_REST: u64 = 1 << 20;
     pub(crate) const SEARCH_LONG: usize = 200;
     /// Bytes of a context line; copying longer ones would cost more than the search.
     pub(crate) const CONTEXT_LINE: usize = 16 << 10;

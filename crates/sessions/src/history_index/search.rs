@@ -25,7 +25,7 @@ const SNIPPETS: Duration = Duration::from_millis(30);
 const CHECKS: Duration = Duration::from_millis(150);
 /// Time for finding sessions that have the text in one piece, which come first, and those that have it only as a part of an
 /// identifier.
-const WHOLE: Duration = Duration::from_millis(10);
+const WHOLE: Duration = Duration::from_millis(5);
 /// Sessions of which lines are read in that time, for each that is wanted, and lines of a session.
 const READ: usize = 2;
 const LINES: usize = 8;
