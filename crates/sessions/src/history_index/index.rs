@@ -1,6 +1,6 @@
 //! The file of the index: opening, its state, forgetting everything.
 
-use super::{schema::INDEX, search::NotIndexed};
+use super::schema::INDEX;
 use crate::{cache_file::CacheFile, store::create_folder};
 use parking_lot::Mutex;
 use rusqlite::{Connection, ErrorCode};
@@ -36,6 +36,15 @@ pub struct IndexStatus {
     pub cut: u64,
     /// Bytes of the file.
     pub bytes: u64,
+}
+
+/// What an index does not hold, and a search does not find.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NotIndexed {
+    /// Sessions of which only the beginning is indexed.
+    pub session_ends: u64,
+    /// Passages of which only the beginning is indexed.
+    pub passage_ends: u64,
 }
 
 impl HistoryIndex {

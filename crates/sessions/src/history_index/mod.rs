@@ -26,7 +26,7 @@ mod watch;
 mod word_lines;
 
 pub use build::IndexProgress;
-pub use index::{HistoryIndex, IndexStatus};
+pub use index::{HistoryIndex, IndexStatus, NotIndexed};
 pub use indexer::{Followed, HistoryIndexer, SessionCounts};
 pub use news::HistoryNews;
-pub use search::{IndexedMatches, NotIndexed, Passage};
+pub use search::{IndexedMatches, Passage};

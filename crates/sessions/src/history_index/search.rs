@@ -1,7 +1,7 @@
 //! Finds sessions by text as it was typed.
 
 use super::{
-    index::HistoryIndex,
+    index::{HistoryIndex, NotIndexed},
     kind::Kind,
     passages::GOES_ON,
     place, terms,
@@ -44,15 +44,6 @@ pub struct IndexedMatches {
     pub truncated: bool,
     /// What was not searched.
     pub not_indexed: NotIndexed,
-}
-
-/// What an index does not hold, and a search does not find.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct NotIndexed {
-    /// Sessions of which only the beginning is indexed.
-    pub session_ends: u64,
-    /// Passages of which only the beginning is indexed.
-    pub passage_ends: u64,
 }
 
 /// A line of a session that has the text.
