@@ -19,12 +19,12 @@ use std::{collections::HashMap, path::Path, time::Duration};
 const PASSAGES: usize = 2_000;
 /// The same for each part of a text that no passage has as a whole.
 const OF_PART: usize = 20_000;
-/// Time for reading lines of logs; later results have no snippet.
+/// Time for reading lines of logs; later results have no snippet. Once some sessions are found, also the time for those that
+/// have the text only as a part of an identifier.
 const SNIPPETS: Duration = Duration::from_millis(30);
 /// The same if a line with the words need not have the text.
 const CHECKS: Duration = Duration::from_millis(150);
-/// Time for finding sessions that have the text in one piece, which come first, and those that have it only as a part of an
-/// identifier.
+/// Time for finding sessions that have the text in one piece, which come first.
 const WHOLE: Duration = Duration::from_millis(5);
 /// Sessions of which lines are read in that time, for each that is wanted, and lines of a session.
 const READ: usize = 2;
@@ -118,7 +118,7 @@ impl HistoryIndex {
             self.check(self.candidates(identifiers, PASSAGES)?, (text, CHECKS), wanted, history, &mut found)?;
         }
         if found.passages.len() < wanted.limit {
-            let time = if found.passages.is_empty() { CHECKS } else { WHOLE };
+            let time = if found.passages.is_empty() { CHECKS } else { SNIPPETS };
             self.check(self.candidates(text.words(), PASSAGES)?, (text, time), wanted, history, &mut found)?;
         }
         let parts: Vec<SearchText> = text.parts().filter_map(SearchText::new).collect();

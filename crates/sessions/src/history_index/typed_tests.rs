@@ -229,7 +229,7 @@ fn the_end_of_a_long_message_is_found() {
     assert_eq!(
         (index.passages.len(), index.not_indexed.passage_ends),
         (0, 1),
-        "the page tells that there is more"
+        "the page says that there is more"
     );
 }
 

@@ -250,8 +250,8 @@ mod tests {
     fn a_session_in_several_files_is_joined_by_the_ids_of_its_messages() {
         let message = |id: &str, text: &str| format!(r#"{{"id":"{id}","type":"user","content":"{text}"}}"#);
         let (a, b, c) = (message("1", "a"), message("2", "b"), message("3", "c"));
-        let stub = r#"{"sessionId":"s"}"#;
-        let whole = format!("{stub}\n{{\"$set\":{{\"messages\":[{a},{b}]}}}}\n{c}\n");
+        let head = r#"{"sessionId":"s"}"#;
+        let whole = format!("{head}\n{{\"$set\":{{\"messages\":[{a},{b}]}}}}\n{c}\n");
         let ids = |files: &[&str]| {
             let lines = folded(files);
             lines
@@ -262,7 +262,7 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let older = format!("{a}\n{b}\n");
-        assert_eq!(ids(&[&older, stub]), [a.clone(), b.clone()]);
+        assert_eq!(ids(&[&older, head]), [a.clone(), b.clone()]);
         assert_eq!(ids(&[&older, &whole]), [a.clone(), b.clone(), c.clone()]);
         let rewound = format!("{whole}{{\"$rewindTo\":\"2\"}}\n");
         assert_eq!(ids(&[&older, &rewound]), [a.clone(), format!("-{b}"), format!("-{c}")]);

@@ -52,7 +52,7 @@ struct Summary {
     row: Transcript,
     survey: LogSurvey,
     branches: Branches,
-    /// Those of lines that were taken back do not count, and only the end of the log tells.
+    /// Prompts that the user took back don't count. Which ones is known only at the end of the log.
     prompts: Vec<Prompt>,
     /// Milliseconds since the epoch: the newest time of a line.
     last_at: Option<i64>,
@@ -201,15 +201,10 @@ impl Summary {
             }
         }
         let is_own = node.text("sessionId").is_none_or(|id| id == self.row.id);
-        let turn = match text {
-            Some(_) if !node.flag("isSidechain") => {
-                if is_own {
-                    Turn::Own
-                } else {
-                    Turn::Copied
-                }
-            }
-            _ => Turn::None,
+        let turn = match text.is_some() && !node.flag("isSidechain") {
+            true if is_own => Turn::Own,
+            true => Turn::Copied,
+            false => Turn::None,
         };
         let in_head = |text: Option<&str>| text.filter(|_| offset < limits::SUMMARY_END).map(title::one_line);
         self.prompts.push(Prompt {

@@ -109,7 +109,10 @@ fn has_rolled_back(mut log: impl Read, budget: &Budget) -> io::Result<bool> {
     let mut chunk = vec![0; limits::COUNT_CHUNK];
     let mut kept = 0;
     while !budget.spent() {
-        let read = log.read(&mut chunk[kept..])?;
+        let read = match log.read(&mut chunk[kept..]) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => read?,
+        };
         if read == 0 {
             break;
         }
