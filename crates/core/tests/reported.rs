@@ -648,6 +648,23 @@ mod others {
     }
 
     #[test]
+    fn a_compaction_of_pi_is_shown_with_its_summary() {
+        let home = Home::new();
+        let compaction = json!({"type": "compaction", "id": "a3", "parentId": "a2", "timestamp": at("09:00:02"),
+            "summary": "So far.", "firstKeptEntryId": "a1", "tokensBefore": 9000});
+        let rows = [
+            json!({"type": "session", "version": 3, "id": "e2", "timestamp": at("09:00:00"), "cwd": "/w"}),
+            pi("a1", None, "user", "RUFF"),
+            pi("a2", Some("a1"), "assistant", "RUFF answer"),
+            compaction,
+        ];
+        home.write("openclaw/agents/main/sessions/0c000000-aaaa-4000-8000-0000000000e2.jsonl", lines(&rows));
+        let (events, _) = home.events(&home.row("0c000000-aaaa-4000-8000-0000000000e2"));
+        let last = events.last().map(|event| (event.kind.as_str(), event.text.as_str()));
+        assert_eq!(last, Some(("compaction", "So far.")));
+    }
+
+    #[test]
     fn logs_that_openclaw_put_away_are_archived_and_copies_are_left_out() {
         let home = Home::new();
         let sessions = "openclaw/agents/main/sessions";

@@ -9,7 +9,7 @@ use std::{
 };
 
 /// Version of the summary format. A persistent index stores it and drops its rows when it changes.
-pub const READER_VERSION: u32 = 6;
+pub const READER_VERSION: u32 = 7;
 
 /// State of a file when it was parsed. A row is valid as long as its stamp matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

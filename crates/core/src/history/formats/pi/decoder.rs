@@ -119,9 +119,16 @@ impl PiDecoder {
                     calls::ended(line, at, id, output, outcome),
                 ]
             }
+            // Written by versions before the entry `compaction`.
+            "compactionSummary" => summary(message, line, at).into_iter().collect(),
             _ => vec![],
         }
     }
+}
+
+/// Returns what a compaction kept of the conversation before it.
+fn summary(node: &Node<'_>, line: u64, at: Option<i64>) -> Option<Event> {
+    Some(Event::new(line, at, EventKind::Compaction, node.text("summary")?))
 }
 
 impl Decoder for PiDecoder {
@@ -142,6 +149,7 @@ impl Decoder for PiDecoder {
                 .map(|name| Event::new(number, at, EventKind::Title(TitleRank::Person), name))
                 .into_iter()
                 .collect(),
+            ("compaction", _) => summary(node, number, at).into_iter().collect(),
             ("message", Some(message)) => {
                 let at = at.or_else(|| millis(message.get("timestamp")));
                 self.message(node, message, number, at)
