@@ -198,7 +198,11 @@ fn search(pattern: &str, kind: PatternKind, whole_logs: bool, filter: &Filter) -
     if found.matches.is_empty() {
         output::line(format_args!("No match for {}", output::printable(pattern)))?;
     } else if found.total > found.matches.len() {
-        output::warn(&format!("{} of {} matches; --limit shows more", found.matches.len(), found.total));
+        output::warn(&format!(
+            "the first {} of at least {} matches; --limit shows more",
+            found.matches.len(),
+            found.total
+        ));
     }
     limits_of(&found, kind).iter().for_each(|limit| output::warn(limit));
     Ok(ExitCode::SUCCESS)

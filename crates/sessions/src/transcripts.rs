@@ -124,7 +124,7 @@ impl TranscriptIndex for TranscriptCache {
         // Without a lock: several folders are loaded at the same time.
         let parsed = |(size, mtime_ns, json): (u64, i64, String)| {
             let row: Transcript = serde_json::from_str(&json).ok()?;
-            Some((row.file_path.clone(), (FileStamp { size, mtime_ns }, row)))
+            Some((row.file_path.clone().into(), (FileStamp { size, mtime_ns }, row)))
         };
         let rows: Arc<CachedTranscripts> = Arc::new(rows.into_iter().filter_map(parsed).collect());
         let mut read = self.read.lock();
@@ -143,7 +143,7 @@ impl TranscriptIndex for TranscriptCache {
         let mut read = self.read.lock();
         for (stamp, row) in rows {
             for (_, known) in read.folders.iter_mut().filter(|(root, _)| row.file_path.starts_with(root)) {
-                Arc::make_mut(known).insert(row.file_path.clone(), (stamp, row.clone()));
+                Arc::make_mut(known).insert(row.file_path.clone().into(), (stamp, row.clone()));
             }
         }
     }

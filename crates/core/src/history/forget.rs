@@ -10,6 +10,7 @@ use super::{
 use crate::budget::Budget;
 use std::{
     collections::{BTreeMap, HashSet},
+    ffi::OsStr,
     io,
     path::Path,
 };
@@ -36,12 +37,12 @@ impl History {
 
     /// Drops the logs from the cache that are not among all logs that were found.
     pub(super) fn forget_vanished(&self, folders: &[Folder]) {
-        let here: HashSet<&Path> =
-            folders.iter().flat_map(|folder| &folder.files).map(|file| file.path.as_path()).collect();
+        let here: HashSet<&OsStr> =
+            folders.iter().flat_map(|folder| &folder.files).map(|file| file.path.as_os_str()).collect();
         let mut gone = HashSet::new();
         for folder in folders {
             let cached = self.index.load(&folder.source.root);
-            let missing = cached.values().filter(|(_, row)| !here.contains(row.file_path.as_path()));
+            let missing = cached.values().filter(|(_, row)| !here.contains(row.file_path.as_os_str()));
             gone.extend(missing.filter(|(_, row)| is_gone(row)).map(|(_, row)| row.file_path.clone()));
         }
         if !gone.is_empty() {

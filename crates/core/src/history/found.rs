@@ -3,6 +3,7 @@
 use super::{
     event::{Event, EventKind},
     excerpt::shortened,
+    indexed::QueryWord,
     query::{SearchMatch, SearchQuery},
     transcript::Transcript,
     typed::TextFit,
@@ -14,6 +15,10 @@ use std::sync::atomic::AtomicBool;
 /// One pass over sessions.
 pub(super) struct SearchPass<'a> {
     pub(super) wanted: &'a Wanted,
+    /// The words that an index is asked for.
+    pub(super) words: &'a [QueryWord],
+    /// Matches that fit so well are shown before all that are found later.
+    pub(super) best: TextFit,
     pub(super) query: &'a SearchQuery,
     pub(super) budget: &'a Budget,
     /// Maximum number of matches of one session.
@@ -22,6 +27,22 @@ pub(super) struct SearchPass<'a> {
     pub(super) enough: usize,
     /// The first sessions have enough.
     pub(super) is_full: AtomicBool,
+}
+
+impl<'a> SearchPass<'a> {
+    /// Returns a pass that finds as many matches as a query wants.
+    pub(super) fn new(wanted: &'a Wanted, query: &'a SearchQuery, budget: &'a Budget) -> Self {
+        Self {
+            wanted,
+            words: wanted.words(),
+            best: TextFit::Exact,
+            query,
+            budget,
+            of_session: query.max_matches,
+            enough: query.max_matches,
+            is_full: false.into(),
+        }
+    }
 }
 
 /// Matches in one transcript.
@@ -35,8 +56,8 @@ pub(super) struct Found {
     pub(super) finished: bool,
     /// Maximum number of matches.
     most: usize,
-    /// Number of matches of all that was typed.
-    whole: usize,
+    /// Number of matches by how well they match.
+    fits: [usize; 3],
     /// The title, folded, if a typed text matches it.
     title: Option<(TextFit, String)>,
     /// A prompt that matches is where the title comes from.
@@ -48,7 +69,7 @@ impl Found {
     pub(super) fn new(row: &Transcript, is_named: bool, search: &SearchPass<'_>) -> Self {
         let fit = match search.wanted.typed() {
             Some(_) => search.wanted.fit_of_title(row),
-            None => is_named.then_some(TextFit::Whole),
+            None => is_named.then_some(TextFit::Exact),
         };
         // That of a copy may be a prompt of its original, which is found there.
         let has_own = row.named || row.continues.is_none();
@@ -61,14 +82,18 @@ impl Found {
     }
 
     /// Returns whether nothing that is found later is shown.
-    pub(super) fn is_full(&self) -> bool {
-        self.whole >= self.most
+    pub(super) fn is_full(&self, search: &SearchPass<'_>) -> bool {
+        self.up_to(search.best) >= self.most
+    }
+
+    /// Returns how many matches fit so well, or better.
+    fn up_to(&self, fit: TextFit) -> usize {
+        self.fits[..=fit as usize].iter().sum()
     }
 
     /// Returns whether a match is shown.
     pub(super) fn has_room(&self, fit: TextFit) -> bool {
-        let before = if fit == TextFit::Whole { self.whole } else { self.matches.len() };
-        before < self.most
+        self.up_to(fit) < self.most
     }
 
     /// Adds a match in a line with these events.
@@ -79,7 +104,7 @@ impl Found {
                 prompts.any(|event| FoldedText::new(&event.text).text().contains(title.as_str()));
         }
         if self.has_room(fit) {
-            self.whole += usize::from(fit == TextFit::Whole);
+            self.fits[fit as usize] += 1;
             self.matches.push((fit, hit));
         }
     }
@@ -94,7 +119,7 @@ impl Found {
         let named = self.title.take().filter(|_| !self.title_is_said);
         if let Some((fit, title)) = named.and_then(|(fit, _)| Some((fit, row.title.as_ref()?))) {
             self.total += 1;
-            self.whole += usize::from(fit == TextFit::Whole);
+            self.fits[fit as usize] += 1;
             let hit = SearchMatch {
                 session_id: row.id.clone(),
                 provider: row.provider,
@@ -123,11 +148,11 @@ impl Board {
         Self { found: vec![Found::default(); transcripts], ..Self::default() }
     }
 
-    pub(super) fn put(&mut self, at: usize, found: Found) {
+    pub(super) fn put(&mut self, at: usize, found: Found, best: TextFit) {
         self.done += 1;
         self.found[at] = found;
         while let Some(next) = self.found.get(self.first).filter(|found| found.finished) {
-            self.first_matches += next.whole;
+            self.first_matches += next.up_to(best);
             self.first += 1;
         }
     }

@@ -4,7 +4,8 @@ use super::transcript::Transcript;
 use parking_lot::Mutex;
 use std::{
     collections::{HashMap, HashSet},
-    path::{Path, PathBuf},
+    ffi::OsString,
+    path::Path,
     sync::Arc,
 };
 
@@ -20,8 +21,9 @@ pub struct FileStamp {
     pub mtime_ns: i64,
 }
 
-/// Parsed transcripts, and the states of their files.
-pub type CachedTranscripts = HashMap<PathBuf, (FileStamp, Transcript)>;
+/// Parsed transcripts by the paths of their newest files, and the states of their files. A path is compared byte by byte,
+/// as it was found: to compare thousands by their components takes longer than to look at their files.
+pub type CachedTranscripts = HashMap<OsString, (FileStamp, Transcript)>;
 
 /// A cache of parsed transcripts keyed by (path, size, mtime).
 pub trait TranscriptIndex: Send + Sync + std::fmt::Debug {
@@ -56,13 +58,13 @@ pub struct MemoryIndex {
 impl TranscriptIndex for MemoryIndex {
     fn load(&self, root: &Path) -> Arc<CachedTranscripts> {
         let rows = self.rows.lock();
-        let below = rows.iter().filter(|(path, _)| path.starts_with(root));
+        let below = rows.iter().filter(|(_, (_, row))| row.file_path.starts_with(root));
         Arc::new(below.map(|(path, row)| (path.clone(), row.clone())).collect())
     }
 
     fn save(&self, new: Vec<(FileStamp, Transcript)>) {
         let mut rows = self.rows.lock();
-        rows.extend(new.into_iter().map(|(stamp, row)| (row.file_path.clone(), (stamp, row))));
+        rows.extend(new.into_iter().map(|(stamp, row)| (row.file_path.clone().into(), (stamp, row))));
     }
 
     fn forget(&self, is_gone: &dyn Fn(&Transcript) -> bool) {

@@ -65,10 +65,12 @@ fn words_of_query(query: &str, with_parts: bool) -> Vec<QueryWord> {
     let mut words: Vec<QueryWord> = Vec::new();
     each_run(&query, &mut |run, is_spaced| {
         let is_one = run.chars().nth(1).is_none();
-        let forms: Vec<Vec<String>> = if is_spaced && !with_parts {
-            vec![vec![folded(run)]]
-        } else if is_spaced {
+        let forms: Vec<Vec<String>> = if is_spaced {
             let parts: Vec<String> = subwords(run).iter().map(|part| folded(part)).collect();
+            // A word without parts is indexed without its underscores.
+            if parts.len() > 1 && !with_parts {
+                return words.push(QueryWord { forms: vec![vec![folded(run)]], is_beginning: false });
+            }
             let has_case = parts.len() > 1 && run.contains(char::is_uppercase);
             has_case.then(|| vec![folded(run)]).into_iter().chain([parts]).collect()
         } else if is_one {
@@ -129,7 +131,7 @@ fn each_run(text: &str, each: &mut dyn FnMut(&str, bool)) {
     }
 }
 
-fn is_part_of_word(letter: char) -> bool {
+pub(super) fn is_part_of_word(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_' || is_without_spaces(letter) && is_combining_mark(letter)
 }
 
@@ -147,7 +149,7 @@ fn pairs(run: &str) -> impl Iterator<Item = &str> {
 
 /// Returns whether a character is of a script that does not put spaces between words, or only between phrases: Thai, Lao,
 /// Burmese, Khmer and their neighbours (class SA of Unicode Standard Annex 14), kana, ideographs, Yi, Hangul.
-fn is_without_spaces(letter: char) -> bool {
+pub(super) fn is_without_spaces(letter: char) -> bool {
     matches!(
         letter,
         '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{1950}'..='\u{19ff}'

@@ -155,7 +155,7 @@ impl History {
         for (logs, remembered) in folders.iter().zip(remembered) {
             let remembered = remembered.unwrap_or_default();
             for found in *logs {
-                match remembered.get(&found.file.path) {
+                match remembered.get(found.file.path.as_os_str()) {
                     Some((stamp, row)) if *stamp == found.file.stamp => {
                         let changed_at = found.file.changed_at();
                         listing.rows.push(Transcript { size: stamp.size, changed_at, ..row.clone() });

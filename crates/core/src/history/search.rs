@@ -11,6 +11,7 @@ use super::{
     read::line_ends,
     search_index::{self, Candidates, ChosenRows},
     transcript::{Listing, Query, Transcript},
+    typed::TextFit,
     wanted::Wanted,
     word_index::SessionKey,
     worktree::WorktreeScope,
@@ -39,13 +40,23 @@ impl History {
     ) -> Result<SearchResult, String> {
         let wanted = &Wanted::new(query)?;
         let Listing { rows, timed_out, unread, .. } = self.to_search(query, list_budget);
-        let most = query.max_matches;
-        let search =
-            SearchPass { wanted, query, budget, of_session: most, enough: most, is_full: false.into() };
+        let search = SearchPass::new(wanted, query, budget);
         let parts: Vec<String> =
             wanted.typed().map(|text| text.parts().map(str::to_owned).collect()).unwrap_or_default();
         let again = if parts.is_empty() { Vec::new() } else { rows.clone() };
-        let mut result = self.search_rows(rows, &search, progress);
+        let exact = self.search_exact(&rows, &search);
+        let mut result = match exact {
+            Some(exact) if exact.matches.len() >= search.enough => exact,
+            Some(exact) => {
+                let (mut result, matches) =
+                    self.search_rows(rows, &SearchPass { best: TextFit::Whole, ..search }, progress);
+                let others = matches.into_iter().filter(|(fit, _)| *fit > TextFit::Exact).map(|(_, hit)| hit);
+                result.total = result.total.max(exact.total);
+                result.matches = exact.matches.into_iter().chain(others).take(search.enough).collect();
+                result
+            }
+            None => self.search_all_rows(rows, &search, progress),
+        };
         if result.matches.is_empty() && !parts.is_empty() && !budget.spent() {
             result = self.search_parts(again, &parts, query, budget)?;
         }
@@ -54,16 +65,54 @@ impl History {
         Ok(result)
     }
 
-    /// Searches sessions; the matches of the first ones come first.
-    fn search_rows(
+    /// Finds the exact matches, which come first, by their words in the index: these are looked up faster than words of
+    /// which only the beginning was typed, and fewer lines have them. `None` if that saves nothing.
+    fn search_exact(&self, rows: &[Transcript], search: &SearchPass<'_>) -> Option<SearchResult> {
+        let words = search.wanted.exact_words().filter(|_| search.enough < usize::MAX)?;
+        let search = &SearchPass { words, is_full: false.into(), ..*search };
+        let chosen = search_index::choose(self.words.as_deref(), search, rows.to_vec());
+        let whole = chosen.rows.iter().filter(|(_, candidates)| *candidates == Candidates::All);
+        if whole.map(|(row, _)| row.size).sum::<u64>() > limits::APPENDED {
+            return None;
+        }
+        let (mut result, mut matches) = self.search_chosen(chosen, search, &());
+        matches.retain(|(fit, _)| *fit == TextFit::Exact);
+        // There may be others.
+        result.truncated = true;
+        result.matches = matches.into_iter().take(search.enough).map(|(_, hit)| hit).collect();
+        Some(result).filter(|result| !result.timed_out)
+    }
+
+    /// Searches sessions, the best matches first.
+    fn search_all_rows(
         &self,
         rows: Vec<Transcript>,
         search: &SearchPass<'_>,
         progress: &dyn Progress,
     ) -> SearchResult {
+        let (mut result, matches) = self.search_rows(rows, search, progress);
+        result.matches = matches.into_iter().take(search.enough).map(|(_, hit)| hit).collect();
+        result
+    }
+
+    fn search_rows(
+        &self,
+        rows: Vec<Transcript>,
+        search: &SearchPass<'_>,
+        progress: &dyn Progress,
+    ) -> (SearchResult, Vec<(TextFit, SearchMatch)>) {
+        self.search_chosen(search_index::choose(self.words.as_deref(), search, rows), search, progress)
+    }
+
+    /// Searches sessions. Returns the matches beside the result: the best come first, then those of the first sessions.
+    fn search_chosen(
+        &self,
+        chosen: ChosenRows,
+        search: &SearchPass<'_>,
+        progress: &dyn Progress,
+    ) -> (SearchResult, Vec<(TextFit, SearchMatch)>) {
         let SearchPass { query, budget, .. } = search;
-        let ChosenRows { mut rows, unsearched, is_cut } =
-            search_index::choose(self.words.as_deref(), query, search.wanted, rows);
+        let ChosenRows { mut rows, unsearched, is_cut } = chosen;
         let bytes_cut = keep_within(&mut rows, query.file_bytes, query.total_bytes);
         let all = self.search_all(&rows, search, progress);
         let mut result = SearchResult {
@@ -79,11 +128,9 @@ impl History {
             result.truncated |= found.capped;
             matches.append(&mut found.matches);
         }
-        // What has all of a typed text in one piece comes first; otherwise the order of the sessions stays.
         matches.sort_by_key(|(fit, _)| *fit);
         result.truncated |= result.total > search.enough;
-        result.matches = matches.into_iter().take(search.enough).map(|(_, hit)| hit).collect();
-        result
+        (result, matches)
     }
 
     /// Finds the sessions that have every part of a typed text that no line has as a whole: a line for each part.
@@ -100,14 +147,12 @@ impl History {
             let query = &SearchQuery { pattern: part.clone(), ..query.clone() };
             let wanted = &Wanted::new(query)?;
             let search = SearchPass {
-                wanted,
-                query,
-                budget,
                 of_session: 1,
                 enough: usize::MAX,
-                is_full: false.into(),
+                best: TextFit::Whole,
+                ..SearchPass::new(wanted, query, budget)
             };
-            let found = self.search_rows(rows.clone(), &search, &());
+            let found = self.search_all_rows(rows.clone(), &search, &());
             result.timed_out |= found.timed_out;
             result.truncated |= found.truncated;
             result.omitted = result.omitted.max(found.omitted);
@@ -146,7 +191,7 @@ impl History {
         }
         if let Some(workspace) = &query.workspace {
             let mut scope = WorktreeScope::of(workspace);
-            listing.rows.sort_by_key(|row| !is_of(&mut scope, row));
+            listing.rows.sort_by_cached_key(|row| !is_of(&mut scope, row));
         }
         listing
     }
@@ -173,7 +218,7 @@ impl History {
                 }
                 found.finish(row, search);
                 let mut board = board.lock();
-                board.put(at, found);
+                board.put(at, found, search.best);
                 search.is_full.store(board.first_matches >= search.enough, Ordering::Relaxed);
                 // Under the lock, so that progress is reported in order.
                 progress.report(board.done, rows.len() as u64);
@@ -211,6 +256,8 @@ impl History {
         if search.wanted.is_answered_by_index() {
             found.total = found.total.max(named);
         }
+        // Lines that are not read may have matches.
+        found.capped |= is_full && named + unsure.len() > 0;
         rest.map_or(Ok(()), |offset| self.scan(row, &Candidates::All, offset, search, found))
     }
 

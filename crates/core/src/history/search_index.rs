@@ -4,9 +4,8 @@ use super::{
     excerpt::excerpt,
     found::{Found, SearchPass},
     logs::History,
-    query::{SearchQuery, Unsearched},
+    query::Unsearched,
     transcript::Transcript,
-    wanted::Wanted,
     word_index::{IndexedText, SessionKey, WordIndex},
 };
 use crate::limits::history as limits;
@@ -45,11 +44,11 @@ pub(super) struct ChosenRows {
 /// Returns the transcripts that may have a match, in the same order.
 pub(super) fn choose(
     index: Option<&dyn WordIndex>,
-    query: &SearchQuery,
-    wanted: &Wanted,
+    search: &SearchPass<'_>,
     rows: Vec<Transcript>,
 ) -> ChosenRows {
-    let answer = index.filter(|_| !wanted.words().is_empty()).and_then(|index| index.lines(wanted.words()));
+    let SearchPass { query, wanted, words, .. } = *search;
+    let answer = index.filter(|_| !words.is_empty()).and_then(|index| index.lines(words));
     let unsearched = Unsearched { results: !query.whole_logs, ..Unsearched::default() };
     let Some(mut answer) = answer else {
         let rows = rows.into_iter().map(|row| (row, Candidates::All)).collect();
@@ -121,7 +120,8 @@ impl History {
     ) -> io::Result<()> {
         let session = (transcript.provider, transcript.id.clone());
         for &line in lines.iter().filter(|line| **line > 0) {
-            if found.is_full() || search.budget.spent() {
+            if found.is_full(search) || search.budget.spent() {
+                found.capped = true;
                 break;
             }
             let text = self.words.as_ref().and_then(|index| index.text(&session, line));

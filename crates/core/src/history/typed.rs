@@ -3,7 +3,9 @@
 
 use super::{
     event::Event,
-    indexed::{QueryWord, has_words, query_identifiers, query_words},
+    indexed::{
+        QueryWord, has_words, is_part_of_word, is_without_spaces, query_identifiers, query_words,
+    },
     json::is_blob,
     raw_filter::RawFilter,
 };
@@ -21,6 +23,7 @@ pub struct SearchText {
     terms: Vec<Term>,
     words: Vec<QueryWord>,
     identifiers: Vec<QueryWord>,
+    exact: Vec<QueryWord>,
     raw: RawFilter,
     /// Words match from anywhere.
     within_words: bool,
@@ -37,8 +40,10 @@ struct Term {
 /// How well a text matches, best first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TextFit {
-    /// It has all that was typed, in one piece.
+    /// It has all that was typed, in one piece, and not as a part of longer words.
     #[default]
+    Exact,
+    /// It has all that was typed, in one piece.
     Whole,
     /// It has every term.
     Terms,
@@ -59,7 +64,7 @@ impl SearchText {
         let typed = composed(typed);
         let found = terms(&typed);
         let last = found.len().checked_sub(1)?;
-        let (mut words, mut identifiers) = (Vec::new(), Vec::new());
+        let (mut words, mut identifiers, mut exact) = (Vec::new(), Vec::new(), Vec::new());
         let term = |(at, (text, is_quoted)): (usize, &(&str, bool))| {
             // A later term or a quote ends a word; otherwise one may go on typing.
             let goes_on = at == last && !is_quoted && typed.ends_with(text);
@@ -67,13 +72,14 @@ impl SearchText {
             let ended = format!("{text}{end}");
             words.extend(query_words(&ended));
             identifiers.extend(query_identifiers(&ended));
+            exact.extend(query_identifiers(&format!("{text} ")));
             let typed = if *is_quoted { format!("\"{text}\"") } else { ended };
             Term { typed, folded: folded(text) }
         };
         let terms: Vec<Term> = found.iter().enumerate().map(term).collect();
         let phrase = if last == 0 { terms[0].folded.clone() } else { folded(typed.trim()) };
         let raw = RawFilter::new(terms.iter().map(|term| term.folded.as_str()));
-        Some(Self { phrase, terms, words, identifiers, raw, within_words })
+        Some(Self { phrase, terms, words, identifiers, exact, raw, within_words })
     }
 
     /// Returns the words that a text must have; none if nothing that was typed is a letter or a digit.
@@ -84,6 +90,12 @@ impl SearchText {
     /// Returns its words without the parts of identifiers, if that makes a difference: most texts that match have these.
     pub fn identifiers(&self) -> Option<&[QueryWord]> {
         (self.identifiers != self.words).then_some(&self.identifiers)
+    }
+
+    /// Returns the words that every text has that matches as [`TextFit::Exact`], if they are others: each as it was typed,
+    /// from its beginning to its end.
+    pub(super) fn exact_words(&self) -> Option<&[QueryWord]> {
+        (self.exact != self.words).then_some(&self.exact)
     }
 
     /// Returns whether every text that has its words matches: it is a single word.
@@ -107,6 +119,9 @@ impl SearchText {
 
     /// Returns how well a text matches.
     pub fn fit(&self, text: &str) -> Option<TextFit> {
+        if !self.raw.may_match(text.as_bytes()) {
+            return None;
+        }
         self.fit_of(&[(FoldedText::new(text), text)])
     }
 
@@ -122,14 +137,12 @@ impl SearchText {
             let texts: Vec<_> = own.iter().map(|at| (FoldedText::new(text(at)), text(at))).collect();
             let is_better = |fit: &TextFit| best.is_none_or(|(.., other)| *fit < other);
             let Some(fit) = self.fit_of(&texts).filter(is_better) else { continue };
-            let wanted: Vec<&str> = match fit {
-                TextFit::Whole => vec![&self.phrase],
-                TextFit::Terms => self.terms.iter().map(|term| term.folded.as_str()).collect(),
+            let first = |text: &(FoldedText, &str)| match fit {
+                TextFit::Exact => places(text, &self.phrase).find(|place| place.is_exact).map(|place| place.at),
+                TextFit::Whole => find(text, &self.phrase),
+                TextFit::Terms => self.terms.iter().filter_map(|term| find(text, &term.folded)).min(),
             };
-            best = own.iter().zip(&texts).find_map(|(event, text)| {
-                let at = wanted.iter().filter_map(|wanted| find(text, wanted)).min()?;
-                Some((*event, at, fit))
-            });
+            best = own.iter().zip(&texts).find_map(|(event, text)| Some((*event, first(text)?, fit)));
         }
         best
     }
@@ -146,7 +159,9 @@ impl SearchText {
                 return None;
             }
         }
-        Some(if has(&self.phrase) { TextFit::Whole } else { TextFit::Terms })
+        let whole = texts.iter().flat_map(|text| places(text, &self.phrase));
+        let fit = whole.map(|place| if place.is_exact { TextFit::Exact } else { TextFit::Whole }).min();
+        Some(fit.unwrap_or(TextFit::Terms))
     }
 }
 
@@ -181,16 +196,34 @@ fn folded(text: &str) -> String {
     FoldedText::new(text).text().to_owned()
 }
 
+/// Where a folded text was found in another one.
+struct Place {
+    /// In bytes of the source.
+    at: usize,
+    /// No word goes on before or behind it.
+    is_exact: bool,
+}
+
 /// Returns where a folded text is found in the source of another one: not before a mark of its last letter, and not in
 /// data.
-fn find((text, source): &(FoldedText, &str), wanted: &str) -> Option<usize> {
-    text.text().match_indices(wanted).find_map(|(at, found)| {
+fn places<'a>((text, source): &'a (FoldedText, &str), wanted: &'a str) -> impl Iterator<Item = Place> {
+    let goes_on = |inside: Option<char>, outside: Option<char>| {
+        let is_letter = |letter: char| is_part_of_word(letter) && !is_without_spaces(letter);
+        inside.is_some_and(is_letter) && outside.is_some_and(is_letter)
+    };
+    text.text().match_indices(wanted).filter_map(move |(at, found)| {
         let end = at + found.len();
-        let is_cut =
-            text.text()[end..].chars().next().is_some_and(|next| canonical_combining_class(next) != 0);
+        let (before, behind) = (text.text()[..at].chars().next_back(), text.text()[end..].chars().next());
+        let is_cut = behind.is_some_and(|next| canonical_combining_class(next) != 0);
         let start = text.source(at..end).start;
-        (!is_cut && !is_blob(line_at(source, start))).then_some(start)
+        let is_exact = !goes_on(found.chars().next(), before) && !goes_on(found.chars().next_back(), behind);
+        (!is_cut && !is_blob(line_at(source, start))).then_some(Place { at: start, is_exact })
     })
+}
+
+/// Returns the first of these places.
+fn find(text: &(FoldedText, &str), wanted: &str) -> Option<usize> {
+    places(text, wanted).next().map(|place| place.at)
 }
 
 fn line_at(text: &str, at: usize) -> &str {
@@ -232,10 +265,12 @@ mod tests {
             "(100%)",
             "late-needle-77",
             "needle-77",
-            "late-needle-7",
             "\"",
             "LATE",
         ] {
+            assert_eq!(fit(typed, all), Some(TextFit::Exact), "{typed}");
+        }
+        for typed in ["late-needle-7", "two wor", "$HO", "gramm"] {
             assert_eq!(fit(typed, all), Some(TextFit::Whole), "{typed}");
         }
         for typed in ["fa grammar", "demo needle", "\"two words\" don't", "don't two"] {
@@ -266,20 +301,50 @@ mod tests {
             event(EventKind::Assistant, "so compose fails, docker compose too"),
         ];
         let found = |typed: &str| SearchText::new(typed).unwrap().find(&events);
-        assert_eq!(found("docker compose"), Some((2, 18, TextFit::Whole)));
+        assert_eq!(found("docker compose"), Some((2, 18, TextFit::Exact)));
         assert_eq!(found("because fails"), Some((1, 0, TextFit::Terms)));
         assert_eq!(found("why fails"), None);
-        assert_eq!(found("docker"), Some((1, 8, TextFit::Whole)));
+        assert_eq!(found("compo"), Some((0, 9, TextFit::Whole)));
+        assert_eq!(found("docker"), Some((1, 8, TextFit::Exact)));
     }
 
     #[test]
     fn a_mark_belongs_to_its_letter() {
         assert_eq!(fit("x", "x\u{302} y"), None);
         assert_eq!(fit("cafe", "café"), None);
-        assert_eq!(fit("CAFE\u{301}", "café"), Some(TextFit::Whole));
+        assert_eq!(fit("CAFE\u{301}", "café"), Some(TextFit::Exact));
+    }
+
+    #[test]
+    fn an_exact_match_is_no_part_of_a_word() {
+        for (typed, text, expected) in [
+            ("re_lo", "a re_lo b", TextFit::Exact),
+            ("re_lo", "re_load, re_lo", TextFit::Exact),
+            ("re_lo", "more re_load", TextFit::Whole),
+            ("re_lo", "a.re_lo()", TextFit::Exact),
+            ("lo", "re_lo", TextFit::Whole),
+            ("hub", "GitHub", TextFit::Whole),
+            ("認証", "の認証を", TextFit::Exact),
+            ("v2", "v2認証", TextFit::Exact),
+            ("(bar", "foo(bar)", TextFit::Exact),
+            ("a b", "b a", TextFit::Terms),
+        ] {
+            assert_eq!(fit(typed, text), Some(expected), "{typed} in {text}");
+        }
     }
 
     proptest! {
+        /// The index is asked for the words of exact matches alone.
+        #[test]
+        fn exact_matches_have_the_exact_words(before in any::<String>(), typed in any::<String>(), after in any::<String>()) {
+            let text = format!("{before}{typed}{after}");
+            if let Some(search) = SearchText::new(&typed)
+                && search.fit(&text) == Some(TextFit::Exact)
+            {
+                prop_assert!(has_words(&text, &search.exact), "{:?} in {:?}", typed, text);
+            }
+        }
+
         #[test]
         fn any_text_is_found_in_every_normal_form(text in any::<String>(), before in "[ a-z]{0,3} ", quote in any::<bool>()) {
             // A quote at either end is syntax.

@@ -54,6 +54,14 @@ impl Wanted {
         }
     }
 
+    /// Returns the words of the best matches, if an index finds these sooner than all.
+    pub(super) fn exact_words(&self) -> Option<&[QueryWord]> {
+        match self {
+            Self::Typed { text, whole_logs: false } => text.exact_words(),
+            _ => None,
+        }
+    }
+
     /// Returns whether every line that an index names matches.
     pub(super) fn is_answered_by_index(&self) -> bool {
         match self {
@@ -103,7 +111,7 @@ impl Wanted {
     /// Returns the best match in the events of a line that was found by reading its log.
     pub(super) fn place(&self, events: &[Event]) -> Option<(Position, TextFit)> {
         match self {
-            Self::Expression { whole, .. } => place(events, whole).map(|place| (place, TextFit::Whole)),
+            Self::Expression { whole, .. } => place(events, whole).map(|place| (place, TextFit::Exact)),
             Self::Typed { text, .. } => {
                 let (event, at, fit) = text.find(events)?;
                 Some((Position::at(event, &events[event].text, at), fit))
@@ -118,7 +126,7 @@ impl Wanted {
             .or_else(|| place(events, word.as_ref()?))
             // The words of an index are folded.
             .or_else(|| Position::begin(events));
-        Some((found?, TextFit::Whole))
+        Some((found?, TextFit::Exact))
     }
 
     /// Returns how well a title matches. Titles are those that the list shows, not those that an index has.

@@ -6,14 +6,15 @@ use openagents_core::history::READER_VERSION;
 pub(super) const INDEX: CacheFile = CacheFile {
     what: "the index of other agents' sessions",
     // That of the tables, and that of the readers.
-    version: READER_VERSION * 100 + 7,
+    version: READER_VERSION * 100 + 8,
     tables: TABLES,
 };
 
 /// A passage has no row of its own: its number in `words` says which it is (see `place.rs`). Its words are folded, and all
-/// characters but spaces belong to them. `terms` are the words that
+/// characters but spaces belong to them. `states` is what a search reads of every session, without its long `row_json`.
+/// `terms` are the words that
 /// beginnings of words stand for, and the number of sessions that have them: FTS5 would read all passages of each. `texts`
-/// tells where their texts are: `offset` is where the line begins in a file of lines, `lines` are some lines of another file.
+/// says where their texts are: `offset` is where the line begins in a file of lines, `lines` are some lines of another file.
 const TABLES: &str = "
     CREATE TABLE sessions (
         key INTEGER PRIMARY KEY,
@@ -29,6 +30,7 @@ const TABLES: &str = "
         cut INTEGER NOT NULL,
         UNIQUE (provider, id)
     ) STRICT;
+    CREATE INDEX states ON sessions (key, updated_at, cwd, provider, id, size, cut, upto);
     CREATE TABLE terms (
         term TEXT PRIMARY KEY,
         sessions INTEGER NOT NULL

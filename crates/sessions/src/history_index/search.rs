@@ -19,9 +19,10 @@ use std::{collections::HashMap, path::Path, time::Duration};
 const PASSAGES: usize = 2_000;
 /// The same for each part of a text that no passage has as a whole.
 const OF_PART: usize = 20_000;
-/// Time for reading lines of logs; later results have no snippet. Once some sessions are found, also the time for those that
-/// have the text only as a part of an identifier.
+/// Time for reading lines of logs; later results have no snippet.
 const SNIPPETS: Duration = Duration::from_millis(30);
+/// Once some sessions are found, time for those that have the text only as a part of an identifier.
+const PARTS: Duration = Duration::from_millis(10);
 /// The same if a line with the words need not have the text.
 const CHECKS: Duration = Duration::from_millis(150);
 /// Time for finding sessions that have the text in one piece, which come first.
@@ -118,7 +119,7 @@ impl HistoryIndex {
             self.check(self.candidates(identifiers, PASSAGES)?, (text, CHECKS), wanted, history, &mut found)?;
         }
         if found.passages.len() < wanted.limit {
-            let time = if found.passages.is_empty() { CHECKS } else { SNIPPETS };
+            let time = if found.passages.is_empty() { CHECKS } else { PARTS };
             self.check(self.candidates(text.words(), PASSAGES)?, (text, time), wanted, history, &mut found)?;
         }
         let parts: Vec<SearchText> = text.parts().filter_map(SearchText::new).collect();
@@ -212,7 +213,7 @@ impl HistoryIndex {
                     best =
                         Some((fit, key, Passage { session: session.clone(), line, kind, snippet, matches }));
                 }
-                if fit == TextFit::Whole || is_sure || for_whole.spent() {
+                if fit <= TextFit::Whole || is_sure || for_whole.spent() {
                     break;
                 }
             }
@@ -225,7 +226,8 @@ impl HistoryIndex {
     fn rank(&self, candidates: Candidates, wanted: &Wanted<'_>) -> rusqlite::Result<Vec<(i64, Lines)>> {
         let near = wanted.near.map(Path::to_string_lossy);
         let reader = self.reader.lock();
-        let mut described = reader.prepare_cached("SELECT updated_at, cwd FROM sessions WHERE key = ?1")?;
+        let state = "SELECT updated_at, cwd FROM sessions INDEXED BY states WHERE key = ?1";
+        let mut described = reader.prepare_cached(state)?;
         let mut ranked = Vec::new();
         for (key, lines) in candidates.sessions {
             let describe = |row: &Row<'_>| {

@@ -10,8 +10,10 @@ use openagents_core::{
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use std::path::Path;
 
-/// Bytes of text that stand together: to find a line takes longer in more, and less compresses worse.
+/// Bytes of text in a block that is kept: to find a line takes longer in more, and less compresses worse.
 const BLOCK: usize = 8 << 10;
+/// The same for a block in the log, where tool output between the lines is read too: eight times as much is usual.
+const LOGGED: usize = 1 << 10;
 /// Of zstd: the default.
 const LEVEL: i32 = 3;
 /// Bytes of a block that is decompressed: the file may be damaged.
@@ -56,18 +58,18 @@ pub(super) fn store(transaction: &Transaction<'_>, session: i64, read: &Passages
         .prepare_cached("INSERT OR REPLACE INTO texts (place, offset, lines) VALUES (?1, ?2, ?3)")?;
     let mut rest = read.texts.as_slice();
     while let Some(first) = rest.first() {
-        let mut size = 0;
+        let begins = read.offsets.binary_search_by_key(&first.line, |(line, _)| *line);
+        let offset = begins.ok().and_then(|at| read.offsets.get(at)).map(|(_, offset)| *offset);
+        let (mut size, most) = (0, if offset.is_some() { LOGGED } else { BLOCK });
         // Whole lines.
         let lines = rest.chunk_by(|a, b| a.line == b.line).take_while(|line| {
-            let fits = size < BLOCK;
+            let fits = size < most;
             size += line.iter().map(|said| said.text.len()).sum::<usize>();
             fits
         });
         let (block, after) = rest.split_at(lines.map(<[PassageText]>::len).sum());
         rest = after;
         let Some(place) = place::of(session, first.line, Kind::Title) else { break };
-        let begins = read.offsets.binary_search_by_key(&first.line, |(line, _)| *line);
-        let offset = begins.ok().and_then(|at| read.offsets.get(at)).map(|(_, offset)| *offset);
         let lines = if offset.is_some() { None } else { packed(block) };
         insert.execute(params![place, offset, lines])?;
     }

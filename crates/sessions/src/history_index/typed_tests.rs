@@ -10,17 +10,20 @@ use openagents_core::history::{
 use serde_json::json;
 use std::{fs, io::Write, path::Path, sync::Arc};
 
-fn search_with(history: &History, typed: &str, whole_logs: bool) -> SearchResult {
-    let query = SearchQuery {
+fn query(typed: &str) -> SearchQuery {
+    SearchQuery {
         pattern: typed.to_owned(),
         kind: PatternKind::Typed,
-        whole_logs,
         max_matches: 20,
         line_chars: 80,
         file_bytes: u64::MAX,
         total_bytes: u64::MAX,
         ..SearchQuery::default()
-    };
+    }
+}
+
+fn search_with(history: &History, typed: &str, whole_logs: bool) -> SearchResult {
+    let query = SearchQuery { whole_logs, ..query(typed) };
     history.search(&query, &budget(), &budget(), &()).unwrap()
 }
 
@@ -111,6 +114,30 @@ fn what_is_typed_is_found_once_before_and_after_indexing() {
         1,
         "whole logs know parts of words"
     );
+}
+
+/// The index is asked for exact matches first, and for others only if these are too few.
+#[test]
+fn exact_matches_come_first_before_and_after_indexing() {
+    let bench = Bench::new();
+    bench.say(1, 1, &["Start", "call re_lo"]);
+    bench.say(2, 2, &["Start", "call re_load", "re_lo again"]);
+    bench.say(3, 3, &["Start", "call more_re_lo", "and lo"]);
+    let first = |history: &History, typed: &str, most: usize| {
+        let found = history.search(&SearchQuery { max_matches: most, ..query(typed) }, &budget(), &budget(), &());
+        let found = found.unwrap();
+        assert_eq!(found.truncated, most < 4 || found.total > most, "{typed}: {found:?}");
+        hits(&found).into_iter().map(|(at, line, _)| (at, line)).collect::<Vec<_>>()
+    };
+    let all = [(2, 3), (1, 2), (3, 2), (2, 2)];
+    let before: Vec<_> = (1..=5).map(|most| first(&bench.history, "re_lo", most)).collect();
+    bench.update();
+    let indexed = bench.indexed();
+    for (at, before) in before.into_iter().enumerate() {
+        let most = at + 1;
+        assert_eq!(before, all[..most.min(4)], "{most}");
+        assert_eq!(first(&indexed, "re_lo", most), before, "{most}");
+    }
 }
 
 #[test]
