@@ -5,7 +5,7 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
-    agent::{AgentEvent, AgentLoop, Conversation, PromptRequest},
+    agent::{AgentEvent, Conversation},
     builtin,
     history::History,
     model::ModelOptions,
@@ -13,6 +13,7 @@ use openagents_core::{
     update::{RunState, SessionUpdate, ToolCallStatus},
     workspace::Workspace,
 };
+use openagents_orchestration::agent::{AgentLoop, PromptRequest};
 use std::path::Path;
 
 /// Counts the words of a file, as a tool for the framework.

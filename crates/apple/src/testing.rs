@@ -1,14 +1,15 @@
 //! The tools of this product, as offered to a model.
 
 use openagents_core::{
-    CancellationToken,
-    agent::{Generate, SessionTool},
-    builtin,
-    delegate::{Delegate, DelegateOrder, DelegateReport, Delegator},
+    CancellationToken, builtin,
     model::{
         Availability, CallRequest, Capabilities, LanguageModel, Message, ModelError, ModelEvent,
         ModelOptions, ModelRequest, StopReason, ToolSpec,
     },
+};
+use openagents_orchestration::{
+    agent::{Generate, SessionTool},
+    delegate::{Delegate, DelegateOrder, DelegateReport, Delegator},
     route::{Candidate, Situation},
 };
 use serde_json::Value;

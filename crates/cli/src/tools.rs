@@ -8,13 +8,15 @@ use crate::{
 use anyhow::Context;
 use openagents_core::{
     CancellationToken,
-    agent::{AgentEvent, GENERATE, Generate, HistoryRead, SessionContext, SessionTool},
+    agent::AgentEvent,
+    agent_ids::GENERATE,
     builtin, json_text,
     model::LocalModels,
     tool::ToolError,
     update::{SessionUpdate, ToolCallStatus},
     workspace::Workspace,
 };
+use openagents_orchestration::agent::{Generate, HistoryRead, SessionContext, SessionTool};
 use serde_json::{Value, json};
 use std::{
     process::ExitCode,

@@ -1,4 +1,5 @@
-//! Ids of agents and models, used as providers and session modes in logs, settings and on every wire.
+//! Ids of agents and models, used as providers and session modes in logs, settings and on every wire, and the names of
+//! the tools that ask another of them.
 
 /// Codex.
 pub const CODEX: &str = "codex";
@@ -10,3 +11,10 @@ pub const LOCAL_MODEL: &str = "gptoss_20b";
 pub const LOCAL_FM: &str = "local_fm";
 /// Prefix of added agents: `custom:<id>`.
 pub const CUSTOM_PREFIX: &str = "custom:";
+
+/// The tool that has the local model do a task.
+pub const GENERATE: &str = "gptoss.generate";
+/// The tool that hands a task to another agent.
+pub const DELEGATE: &str = "delegate.run";
+/// An older name of it, with `provider: "codex"`.
+pub const CODEX_RUN: &str = "codex.run";

@@ -1,34 +1,46 @@
 //! Runs a stage on a separate thread, so that a hanging file system or a panic affects neither the turn nor a cancel.
 
-use crate::{CancellationToken, limits::isolated::POLL};
+use crate::CancellationToken;
 use std::{
     sync::mpsc,
     time::{Duration, Instant},
 };
 
-pub(crate) use crate::limits::isolated::{FILES, MODEL};
+/// Time between two checks for cancellation.
+const POLL: Duration = Duration::from_millis(10);
+/// Time limit of a stage that reads files; such a stage has its own shorter deadlines.
+pub const FILES: Duration = Duration::from_secs(10);
+/// Time limit of a stage that asks a model, including loading it on a slow machine.
+pub const MODEL: Duration = Duration::from_secs(120);
 
 /// Why a stage failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Lost {
+pub enum Lost {
+    /// The user cancelled.
     #[error("Cancelled")]
     Cancelled,
+    /// The stage with this name panicked.
     #[error("{0} stopped unexpectedly")]
     Panicked(String),
+    /// The stage with this name did not end within its time limit.
     #[error("{0} gave no answer within {seconds} s", seconds = .1.as_secs())]
     NoAnswer(String, Duration),
+    /// The operating system refused a thread for the stage with this name, for this reason.
     #[error("{0}: {1}")]
     NoThread(String, String),
 }
 
 /// A message of a stage: progress, and finally the result.
-pub(crate) enum StageMessage<N, T> {
+#[derive(Debug)]
+pub enum StageMessage<N, T> {
+    /// Progress.
     News(N),
+    /// The result.
     Done(T),
 }
 
 /// Runs `work`, which may send progress to `on_news` on this thread, never after the end.
-pub(crate) fn run<N, T>(
+pub fn run<N, T>(
     name: &str,
     limit: Duration,
     cancel: &CancellationToken,

@@ -29,46 +29,36 @@
 //! | 2 | `history` | logs that other agents left on this machine |
 //! | 2 | `update` | entries of a session's log |
 //! | 2 | `walk` | files of a workspace, without ignored ones |
+//! | 3 | `agent` | agents as the user chooses them: their trait, events, conversation and settings |
 //! | 3 | `recall` | past sessions that answer a question |
 //! | 3 | `replay` | a past session as updates of a session |
 //! | 3 | `repository` | what a repository says about itself |
-//! | 3 | `route` | who answers a prompt |
 //! | 3 | `tool` | the `Tool` trait, limits, registry, running a call |
 //! | 3 | `trust` | the agent settings in a folder, and the folders that trust covers |
 //! | 4 | `builtin` | the seven tools over workspace and history |
 //! | 4 | `find` | places in code and history that answer a question |
 //! | 4 | `reading` | read access of models and agents |
-//! | 5 | `agent` | the agent loop, and agents as providers |
-//! | 5 | `survey` | workspace, history, findings and repository as one run sees them |
-//! | 6 | `delegate` | `delegate.run`: handing a task to another agent |
-//! | 6 | `plan` | planned steps, and who plans them |
-//! | 7 | `explore` | the exploration pipeline |
 
 pub mod agent;
 pub mod agent_ids;
 pub mod approval;
 pub mod budget;
 pub mod builtin;
-pub mod delegate;
-pub mod explore;
 pub mod find;
 pub mod folders;
 pub mod helper;
 pub mod history;
-mod isolated;
+pub mod isolated;
 pub mod json_text;
 mod limits;
 pub mod model;
-mod parallel;
-pub mod plan;
+pub mod parallel;
 pub mod reading;
 pub mod recall;
 pub mod replay;
 pub mod repository;
-pub mod route;
 pub mod shell_line;
-pub mod survey;
-mod terms;
+pub mod terms;
 pub mod text;
 pub mod tool;
 pub mod trust;

@@ -185,8 +185,6 @@ pub(crate) mod recall {
 
 /// The repository's own description: README and manifests.
 pub(crate) mod repository {
-    /// Lines of a README or manifest that a plan reads: the introduction.
-    pub(crate) const SPAN_LINES: u64 = 50;
     /// Bytes read of a manifest or README.
     pub(crate) const FILE: u64 = 64 << 10;
     /// Bytes of a file in a model's prompt, which has room for several in a small context.
@@ -235,16 +233,4 @@ pub(crate) mod trust {
     /// trusted.
     pub(crate) const LINES: usize = 1_000;
     pub(crate) const TEXT: usize = 64 << 10;
-}
-
-/// Stages on threads of their own.
-pub(crate) mod isolated {
-    use std::time::Duration;
-
-    /// Time between two checks for cancellation.
-    pub(crate) const POLL: Duration = Duration::from_millis(10);
-    /// Time limit of a stage that reads files; such a stage has its own shorter deadlines.
-    pub(crate) const FILES: Duration = Duration::from_secs(10);
-    /// Time limit of a stage that asks a model, including loading it on a slow machine.
-    pub(crate) const MODEL: Duration = Duration::from_secs(120);
 }

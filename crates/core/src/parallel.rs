@@ -8,7 +8,7 @@ use std::{
 
 /// Calls `work` with every number below `count`, in order, on at most `threads` threads with a `state` each, as long as
 /// `goes_on`. Returns the results by number; `None` for those without one.
-pub(crate) fn map<S, T: Send>(
+pub fn map<S, T: Send>(
     count: usize,
     threads: usize,
     goes_on: impl Fn() -> bool + Sync,

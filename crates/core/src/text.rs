@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 /// Returns whether a word is one of a list separated by `|`.
-pub(crate) fn is_listed(word: &str, list: &str) -> bool {
+pub fn is_listed(word: &str, list: &str) -> bool {
     list.split('|').any(|listed| listed == word)
 }
 
 /// Truncates at a word to at most `characters`, including the ellipsis.
-pub(crate) fn cut_at_word(text: &str, characters: usize) -> String {
+pub fn cut_at_word(text: &str, characters: usize) -> String {
     if text.chars().count() <= characters {
         return text.to_owned();
     }
@@ -77,7 +77,7 @@ pub fn fenced(text: &str) -> String {
 }
 
 /// Truncates to a number of characters and appends a note for a model.
-pub(crate) fn cut_with_note(text: &str, room: usize) -> String {
+pub fn cut_with_note(text: &str, room: usize) -> String {
     match text.char_indices().nth(room) {
         None => text.to_owned(),
         Some((end, _)) => {
@@ -100,7 +100,7 @@ pub(crate) fn joined<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
 }
 
 /// Returns a JSON value as text: a string without quotes.
-pub(crate) fn plain(value: &Value) -> String {
+pub fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 

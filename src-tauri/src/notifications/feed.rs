@@ -132,10 +132,10 @@ mod tests {
     use openagents_bridge::{Bridge, BridgeConfig, Explore, NetworkConfig, Providers};
     use openagents_core::{
         CancellationToken,
-        explore::{ExploreOutcome, ExploreRequest},
         history::HistoryRoots,
         update::{RunState, SessionUpdate, Summary},
     };
+    use openagents_orchestration::explore::{ExploreOutcome, ExploreRequest};
     use std::sync::{
         Arc,
         atomic::{AtomicBool, Ordering},

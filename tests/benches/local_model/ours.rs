@@ -34,7 +34,7 @@ impl Ours {
             .env("OPENAGENTS_LLAMA_CONTEXT", CONTEXT.to_string());
         let server = Server::start(command)?;
         let client = server.connect().await?;
-        let instructions = openagents_core::agent::instructions("shelves", None);
+        let instructions = openagents_orchestration::agent::instructions("shelves", None);
         Ok(Self {
             _home: home,
             _server: server,

@@ -5,12 +5,13 @@ use crate::{
     shell::Environment,
 };
 use openagents_core::{
-    agent::{CustomAgent, ModelAgent},
+    agent::CustomAgent,
     agent_ids::CUSTOM_PREFIX,
     builtin,
     history::History,
     model::{LanguageModel, ModelOptions},
 };
+use openagents_orchestration::agent::ModelAgent;
 use std::sync::Arc;
 
 /// Creates a client; connects to nothing. Fails with a clause.

@@ -6,8 +6,7 @@ use crate::{
     schema::OfferedTool,
 };
 use openagents_core::{
-    agent::GENERATE,
-    delegate::{CODEX_RUN, DELEGATE},
+    agent_ids::{CODEX_RUN, DELEGATE, GENERATE},
     model::{Message, ModelRequest},
 };
 

@@ -8,7 +8,7 @@ use tokio_tungstenite::tungstenite::Message;
 /// More updates than are sent one by one to a late client.
 const MANY: usize = 2_500;
 
-fn much(_: &openagents_core::explore::ExploreRequest, emit: support::Emit<'_>) -> RunState {
+fn much(_: &openagents_orchestration::explore::ExploreRequest, emit: support::Emit<'_>) -> RunState {
     support::begun().into_iter().for_each(emit);
     (0..MANY).for_each(|n| emit(text(&format!("{n} "))));
     emit(last("the end"));
@@ -250,7 +250,7 @@ async fn a_deleted_and_recreated_session_is_followed_again() {
 }
 
 /// Emits 12 MiB, more than any socket buffers.
-fn speech(_: &openagents_core::explore::ExploreRequest, emit: support::Emit<'_>) -> RunState {
+fn speech(_: &openagents_orchestration::explore::ExploreRequest, emit: support::Emit<'_>) -> RunState {
     (0..192).for_each(|_| emit(text(&"x".repeat(64 << 10))));
     emit(last("the end"));
     RunState::Complete

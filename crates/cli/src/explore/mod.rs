@@ -9,7 +9,7 @@ pub(crate) use run::Run;
 pub(crate) use screen::RunScreen;
 
 use crate::{args, bridge::Refused, output, runtime, signals::Interrupts, surroundings};
-use openagents_core::explore::{CANCELLED, PlannerChoice};
+use openagents_orchestration::explore::{CANCELLED, PlannerChoice};
 use serde_json::json;
 use std::process::ExitCode;
 

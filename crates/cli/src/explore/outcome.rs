@@ -60,7 +60,7 @@ impl Outcome {
         match self.plan_state.as_deref() {
             Some(state @ ("cancelled" | "failed")) => state,
             Some("complete") if self.summary.is_object() => "complete",
-            _ if self.message.as_deref() == Some(openagents_core::explore::CANCELLED) => "cancelled",
+            _ if self.message.as_deref() == Some(openagents_orchestration::explore::CANCELLED) => "cancelled",
             _ => "failed",
         }
     }

@@ -6,7 +6,7 @@ use crate::{
     output,
     signals::Interrupts,
 };
-use openagents_core::explore::PlannerChoice;
+use openagents_orchestration::explore::PlannerChoice;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 

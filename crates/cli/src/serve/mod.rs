@@ -13,7 +13,8 @@ use crate::{
 };
 use anyhow::Context;
 use openagents_bridge::{BridgeConfig, IosAccess, NetworkConfig};
-use openagents_core::{explore::PlannerChoice, history::HistoryRoots, workspace::Workspace};
+use openagents_core::{history::HistoryRoots, workspace::Workspace};
+use openagents_orchestration::explore::PlannerChoice;
 use serde_json::{Value, json};
 use start::start;
 use std::process::ExitCode;

@@ -1,11 +1,13 @@
 //! Joins the deltas of a stream: the first is emitted at once, those within 25 ms are joined.
 
-use super::limits::DELTAS_JOINED;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// Deltas within this time of the last emitted one are joined.
+const DELTAS_JOINED: Duration = Duration::from_millis(25);
 
 /// TextRole of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TextRole {
+pub enum TextRole {
     /// The answer.
     Answer,
     /// Text before a tool call.

@@ -1,17 +1,18 @@
 //! Converts the log of a session to model messages, so that a session can continue in another mode.
 
-use super::{
-    generate::GENERATE,
-    limits::{EARLIER_RESULT_CHARS, KEPT_CHARS},
-};
 use crate::{
-    agent_ids::{CLAUDE_CODE, CODEX},
+    agent_ids::{CLAUDE_CODE, CODEX, GENERATE},
     model::{AssistantMessage, CallRequest, Message},
     text::{cut_with_note, plain},
     update::{AgentMessage, PlanSnapshot, SessionUpdate, ToolCall, ToolCallStatus, UserMessage},
 };
 use serde_json::Value;
 use std::collections::VecDeque;
+
+/// Maximum length of an earlier turn's result in characters; a model can repeat the call.
+pub const EARLIER_RESULT_CHARS: usize = 2_000;
+/// Maximum length of the kept turns in characters; the oldest are dropped first.
+const KEPT_CHARS: usize = 2_000_000;
 
 /// The history of a session. Reads the log in order; an incomplete log is fine.
 ///
@@ -242,7 +243,7 @@ fn reads_history(tool: &str) -> bool {
 }
 
 /// Returns whether a result is the report of a delegate that runs with our tools, and may contain what past sessions say.
-pub(super) fn is_from_model(result: &Value) -> bool {
+pub fn is_from_model(result: &Value) -> bool {
     let provider = result["provider"].as_str();
     result["dispatched"] == true && provider.is_none_or(|provider| ![CODEX, CLAUDE_CODE].contains(&provider))
 }

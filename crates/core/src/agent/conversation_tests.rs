@@ -1,8 +1,17 @@
 use super::*;
 use crate::{
-    agent::testing::{answer, prompt},
+    model::Usage,
     update::{PlanSnapshot, RunState, ToolCallUpdate},
 };
+
+fn prompt(text: &str) -> SessionUpdate {
+    SessionUpdate::UserMessage(UserMessage { text: text.to_owned(), ..UserMessage::default() })
+}
+
+fn answer(text: &str) -> SessionUpdate {
+    let usage = Some(Usage::default());
+    SessionUpdate::AgentMessage(AgentMessage { text: text.to_owned(), usage, ..AgentMessage::default() })
+}
 
 fn chunk(id: &str, text: &str) -> SessionUpdate {
     let message_id = Some(id.to_owned());

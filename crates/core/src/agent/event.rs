@@ -39,15 +39,10 @@ impl PromptOutcome {
 pub const CANCELLED: &str = "Cancelled.";
 
 /// Beginning of the note below a truncated answer.
-pub(super) const CUT_OFF: &str = "The answer was cut off";
+pub const CUT_OFF: &str = "The answer was cut off";
 
 /// Emits the final message of a turn. It needs its own id, or clients would append it to the previous message.
-pub(super) fn say_last(
-    emit: &(dyn Fn(AgentEvent) + Sync),
-    state: RunState,
-    text: &str,
-    usage: Option<Usage>,
-) {
+pub fn say_last(emit: &(dyn Fn(AgentEvent) + Sync), state: RunState, text: &str, usage: Option<Usage>) {
     let message = AgentMessage {
         text: text.to_owned(),
         message_id: Some(new_id()),
@@ -65,6 +60,7 @@ pub fn end_turn(emit: &(dyn Fn(AgentEvent) + Sync), state: RunState, text: Strin
     PromptOutcome::new(state, text)
 }
 
-pub(crate) fn end_call(emit: &(dyn Fn(AgentEvent) + Sync), call_id: &str, status: ToolCallStatus) {
+/// Emits how a call ended.
+pub fn end_call(emit: &(dyn Fn(AgentEvent) + Sync), call_id: &str, status: ToolCallStatus) {
     emit(AgentEvent::Update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call_id, status))));
 }

@@ -1,51 +1,19 @@
-//! The agent loop: sends a prompt to a model with tools, runs the requested calls and returns their results, until the
-//! model answers. Every step is emitted as it happens.
-//!
-//! The order of the updates is part of the product: preambles as thoughts, each call with its arguments and its end,
-//! the answer in chunks that share a message id, the last of them with the figures. A turn that ends without an answer
-//! has exactly one final message that says so. **Architecture invariant:** [`Reasoning`](crate::model::Reasoning) goes
-//! into the next request of the same turn and nowhere else.
+//! Agents as the user chooses them: the trait [`AgentProvider`], what an agent is asked and what it reports, the
+//! conversation so far, and the settings of all agents.
 
-mod agent_loop;
 mod agents;
-mod answer;
 mod brief;
-mod calls;
 mod coalescer;
 mod conversation;
 mod event;
-mod generate;
-mod grounding;
-pub mod inline;
-mod instructions;
-mod limits;
-mod model_agent;
 mod provider;
-mod run;
-mod session_tool;
-mod shown;
-#[cfg(test)]
-pub(crate) mod testing;
-mod title;
-mod tools;
 
-pub use agent_loop::{AgentLoop, PromptRequest};
 pub use agents::{
     AGENT_SETTINGS, AgentCard, AgentCommand, AgentSettings, AgentSettingsChange, Agents, AgentsError,
     AgentsSnapshot, CustomAgent, CustomKind, ShellProblem, UnaskedAgent, WorkspaceAgent,
 };
 pub use brief::brief;
-pub use coalescer::{Coalescer, Piece};
-pub use conversation::Conversation;
-pub(crate) use event::end_call;
-pub use event::{AgentEvent, CANCELLED, PromptOutcome, end_turn};
-pub use generate::{GENERATE, Generate};
-pub use instructions::instructions;
-pub use model_agent::ModelAgent;
+pub use coalescer::{Coalescer, Piece, TextRole};
+pub use conversation::{Conversation, EARLIER_RESULT_CHARS, is_from_model};
+pub use event::{AgentEvent, CANCELLED, CUT_OFF, PromptOutcome, end_call, end_turn, say_last};
 pub use provider::{AccessLimits, AgentHost, AgentProvider, AgentRequest, OfferedCommand, lowering_command};
-pub use session_tool::{HistoryRead, SessionContext, SessionTool};
-pub use title::title;
-
-#[cfg(test)]
-#[path = "agent_tests.rs"]
-mod tests;

@@ -7,12 +7,12 @@ mod session_analyze;
 mod session_list;
 mod session_read;
 mod session_search;
-#[cfg(test)]
-pub(crate) mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod typed;
 
-pub(crate) use grep::GrepOutput;
-pub(crate) use session_analyze::SessionAnalyzeOutput;
+pub use grep::GrepOutput;
+pub use session_analyze::SessionAnalyzeOutput;
 pub use session_read::session_read;
 pub use session_search::session_search;
 

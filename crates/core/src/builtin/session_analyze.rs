@@ -30,30 +30,30 @@ const EVIDENCE: usize = 3;
 /// Summary of past sessions. Metrics that were not requested are absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct SessionAnalyzeOutput {
+pub struct SessionAnalyzeOutput {
     /// Sessions that edited a file, by path relative to the workspace or as logged.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) file_frequency: Option<Frequencies>,
+    pub file_frequency: Option<Frequencies>,
     /// Calls by tool name.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) tool_frequency: Option<Frequencies>,
+    pub tool_frequency: Option<Frequencies>,
     /// Distinct prompts, newest first.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) goal_patterns: Option<Vec<String>>,
+    pub goal_patterns: Option<Vec<String>>,
     /// Mean number of events per session; absent without sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) avg_conversation_length: Option<f64>,
+    pub avg_conversation_length: Option<f64>,
     /// The person's intent in one sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) user_intent: Option<String>,
+    pub user_intent: Option<String>,
     /// Evidence for the sentence; never empty if there is one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) evidence: Vec<Evidence>,
+    pub evidence: Vec<Evidence>,
 }
 
 /// Names with their counts in descending order; serialized as an object in this order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Frequencies(pub(crate) Vec<(String, u64)>);
+pub struct Frequencies(pub Vec<(String, u64)>);
 
 impl Serialize for Frequencies {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,4 +1,6 @@
-//! A workspace on disk with tools, for the tests of this crate.
+//! A workspace on disk with tools, for tests.
+
+#![allow(clippy::unwrap_used, missing_docs, reason = "only tests use it")]
 
 use crate::{
     CancellationToken,
@@ -9,16 +11,17 @@ use crate::{
 use serde_json::Value;
 use std::path::Path;
 
-pub(crate) struct Bench {
+#[derive(Debug)]
+pub struct Bench {
     _keep: tempfile::TempDir,
-    pub(crate) workspace: Workspace,
-    pub(crate) history: History,
-    pub(crate) limits: Limits,
-    pub(crate) cancel: CancellationToken,
+    pub workspace: Workspace,
+    pub history: History,
+    pub limits: Limits,
+    pub cancel: CancellationToken,
 }
 
 impl Bench {
-    pub(crate) fn with(files: &[(&str, &str)]) -> Self {
+    pub fn with(files: &[(&str, &str)]) -> Self {
         let keep = tempfile::tempdir().unwrap();
         let root = keep.path().join("proj");
         std::fs::create_dir(&root).unwrap();
@@ -36,11 +39,11 @@ impl Bench {
         }
     }
 
-    pub(crate) fn root(&self) -> &Path {
+    pub fn root(&self) -> &Path {
         self.workspace.root()
     }
 
-    pub(crate) fn context(&self) -> ToolContext<'_> {
+    pub fn context(&self) -> ToolContext<'_> {
         ToolContext {
             workspace: &self.workspace,
             history: &self.history,
@@ -51,6 +54,6 @@ impl Bench {
     }
 }
 
-pub(crate) fn call(bench: &Bench, name: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
+pub fn call(bench: &Bench, name: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
     super::registry().call(name, &bench.context(), arguments)
 }

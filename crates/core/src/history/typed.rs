@@ -3,9 +3,7 @@
 
 use super::{
     event::Event,
-    indexed::{
-        QueryWord, has_words, is_part_of_word, is_without_spaces, query_identifiers, query_words,
-    },
+    indexed::{QueryWord, has_words, is_part_of_word, is_without_spaces, query_identifiers, query_words},
     json::is_blob,
     raw_filter::RawFilter,
 };
@@ -138,7 +136,9 @@ impl SearchText {
             let is_better = |fit: &TextFit| best.is_none_or(|(.., other)| *fit < other);
             let Some(fit) = self.fit_of(&texts).filter(is_better) else { continue };
             let first = |text: &(FoldedText, &str)| match fit {
-                TextFit::Exact => places(text, &self.phrase).find(|place| place.is_exact).map(|place| place.at),
+                TextFit::Exact => {
+                    places(text, &self.phrase).find(|place| place.is_exact).map(|place| place.at)
+                }
                 TextFit::Whole => find(text, &self.phrase),
                 TextFit::Terms => self.terms.iter().filter_map(|term| find(text, &term.folded)).min(),
             };

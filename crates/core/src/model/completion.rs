@@ -17,7 +17,7 @@ const BYTES: usize = 16 << 10;
 const TEMPERATURE: f32 = 0.2;
 
 /// Sends a request without tools and returns the text. A text that is cut off by a limit is an error. Blocks.
-pub(crate) fn complete(
+pub fn complete(
     model: &dyn LanguageModel,
     instructions: &str,
     prompt: String,
@@ -27,7 +27,7 @@ pub(crate) fn complete(
 }
 
 /// Like [`complete`] with another temperature and token limit.
-pub(crate) fn complete_within(
+pub fn complete_within(
     model: &dyn LanguageModel,
     instructions: &str,
     prompt: String,

@@ -14,7 +14,7 @@ mod request;
 mod settings;
 mod wire_names;
 
-pub(crate) use completion::{complete, complete_within};
+pub use completion::{complete, complete_within};
 pub use event::{Activity, ModelEvent, StopReason, Usage};
 pub use harmony_header::{HarmonyAddress, HarmonyChannel, HarmonyHeader};
 pub use language_model::{Availability, Capabilities, LanguageModel, ModelError};

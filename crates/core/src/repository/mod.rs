@@ -4,7 +4,6 @@ mod description;
 mod manifest;
 mod readme;
 
-pub(crate) use crate::limits::repository::SPAN_LINES;
 pub use description::Description;
 
 use crate::{
@@ -59,7 +58,8 @@ impl Repository {
     }
 }
 
-pub(crate) fn top_names(workspace: &Workspace) -> Vec<String> {
+/// Returns the names of the entries at the root of a workspace, sorted.
+pub fn top_names(workspace: &Workspace) -> Vec<String> {
     let entries = workspace.open_dir(Path::new(".")).ok().and_then(|dir| dir.entries().ok());
     let entries = entries.into_iter().flatten().flatten();
     let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -86,7 +86,7 @@ pub(crate) fn section(workspace: &Workspace, path: &str, first: u64, most: u64) 
 }
 
 /// Returns the beginning of a file for a model, and its first line with text as evidence.
-pub(crate) fn excerpt(workspace: &Workspace, path: &str) -> (String, Option<(u64, String)>) {
+pub fn excerpt(workspace: &Workspace, path: &str) -> (String, Option<(u64, String)>) {
     let mut text = text_of(workspace, path);
     text.truncate(text.floor_char_boundary(limits::EXCERPT));
     let has_words = |line: &&str| line.chars().any(char::is_alphanumeric);
@@ -96,13 +96,13 @@ pub(crate) fn excerpt(workspace: &Workspace, path: &str) -> (String, Option<(u64
 }
 
 /// Returns the first sentence of prose in a Markdown text, without markup and terminal control characters.
-pub(crate) fn first_prose(markdown: &str) -> Option<String> {
+pub fn first_prose(markdown: &str) -> Option<String> {
     let said = readme::read(markdown, "").sentence?.text;
     Some(without_controls(&said)).filter(|clean| !clean.is_empty())
 }
 
 /// Returns foreign text as one line without markup and terminal control characters.
-pub(crate) fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     without_controls(text).chars().filter(|c| !"`*[]<>".contains(*c)).collect()
 }
 

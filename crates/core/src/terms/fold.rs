@@ -12,7 +12,7 @@ use unicode_normalization::{
 
 /// A text as it is compared, and the way back to its source.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct FoldedText {
+pub struct FoldedText {
     text: String,
     /// In order. What lies before the first one is the same in the source, apart from case.
     steps: Vec<Step>,
@@ -28,7 +28,8 @@ struct Step {
 }
 
 impl FoldedText {
-    pub(crate) fn new(source: &str) -> Self {
+    /// Folds a text: case, width and normal form of Unicode, runs of white space.
+    pub fn new(source: &str) -> Self {
         let mut folded = Self { text: String::with_capacity(source.len()), steps: Vec::new() };
         let (mut at, mut after_space) = (0, false);
         while at < source.len() {
@@ -61,12 +62,13 @@ impl FoldedText {
         }
     }
 
-    pub(crate) fn text(&self) -> &str {
+    /// Returns the folded text.
+    pub fn text(&self) -> &str {
         &self.text
     }
 
     /// Returns the range of the source that a range of the text comes from: whole characters with their marks.
-    pub(crate) fn source(&self, range: Range<usize>) -> Range<usize> {
+    pub fn source(&self, range: Range<usize>) -> Range<usize> {
         let begin = Step { text: 0, source: 0, is_alike: true };
         let before = |next: usize| next.checked_sub(1).map_or(begin, |last| self.steps[last]);
         let of_start = before(self.steps.partition_point(|step| step.text <= range.start));
@@ -83,7 +85,7 @@ impl FoldedText {
 }
 
 /// Returns a text in the form in which its words are read, with its case.
-pub(crate) fn composed(text: &str) -> Cow<'_, str> {
+pub fn composed(text: &str) -> Cow<'_, str> {
     let changes = |letter: char| is_without_glyph(letter) || straight(letter) != letter;
     let is_plain =
         text.is_ascii() || is_nfkc_quick(text.chars()) == IsNormalized::Yes && !text.contains(changes);
@@ -94,7 +96,7 @@ pub(crate) fn composed(text: &str) -> Cow<'_, str> {
 }
 
 /// Folds the case of a word.
-pub(crate) fn fold_case(word: &str) -> Cow<'_, str> {
+pub fn fold_case(word: &str) -> Cow<'_, str> {
     if word.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
         return Cow::Borrowed(word);
     }

@@ -7,7 +7,8 @@ use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
 /// A language of questions. Code is assumed to be English. The order is that of the tables of words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Language {
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Language {
     English,
     German,
     Spanish,
@@ -38,7 +39,7 @@ fn listed(language: LANGUAGE) -> impl Iterator<Item = &'static str> {
 impl Language {
     /// Returns the language of a question; English if unsure. Uses function words, because letter statistics fail on
     /// few words that are partly identifiers.
-    pub(crate) fn of(text: &str) -> Self {
+    pub fn of(text: &str) -> Self {
         if text.chars().any(is_kana) {
             return Self::Japanese;
         }
@@ -54,12 +55,12 @@ impl Language {
     }
 
     /// `word` is in lower case.
-    pub(crate) fn is_stop_word(self, word: &str) -> bool {
+    pub fn is_stop_word(self, word: &str) -> bool {
         STOP_WORDS.get(self as usize).is_some_and(|words| words.contains(word))
     }
 
     /// Returns the stem of a lower-case word without accents; the word itself in languages without inflection.
-    pub(crate) fn stem(self, word: &str) -> String {
+    pub fn stem(self, word: &str) -> String {
         let algorithm = match self {
             // Fast path: no accents.
             Self::English if word.is_ascii() => {
@@ -73,13 +74,14 @@ impl Language {
         without_accents(&Stemmer::create(algorithm).stem(word))
     }
 
-    pub(crate) fn is_unspaced(self) -> bool {
+    /// Returns whether the language is written without spaces between words.
+    pub fn is_unspaced(self) -> bool {
         matches!(self, Self::Japanese | Self::Chinese)
     }
 }
 
 /// Returns a text without accents, as in identifiers: `Größe` becomes `Grosse`.
-pub(crate) fn without_accents(text: &str) -> String {
+pub fn without_accents(text: &str) -> String {
     if text.is_ascii() {
         return text.to_owned();
     }
@@ -87,15 +89,17 @@ pub(crate) fn without_accents(text: &str) -> String {
 }
 
 /// Returns whether a character belongs to a script without spaces.
-pub(crate) fn is_unspaced(letter: char) -> bool {
+pub fn is_unspaced(letter: char) -> bool {
     is_han(letter) || is_kana(letter)
 }
 
-pub(crate) fn is_kana(letter: char) -> bool {
+/// Returns whether a character is hiragana or katakana.
+pub fn is_kana(letter: char) -> bool {
     matches!(letter, '\u{3040}'..='\u{30ff}')
 }
 
-pub(crate) fn is_han(letter: char) -> bool {
+/// Returns whether a character is a CJK ideograph.
+pub fn is_han(letter: char) -> bool {
     matches!(letter, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
 }
 

@@ -1,7 +1,7 @@
 //! Splits text into words, and identifiers into their parts.
 
 /// Returns the words of a text in lower case: `parseHTTPHeader_v2` gives `parse`, `http`, `header`, `v`, `2`.
-pub(crate) fn subwords(text: &str) -> Vec<String> {
+pub fn subwords(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
     let mut before = None;
@@ -32,7 +32,7 @@ fn begins_word(before: char, letter: char, after: Option<char>) -> bool {
 }
 
 /// Returns whether a word looks like a name from code: `snake_case`, `camelCase`, `a::b`, `x.y`.
-pub(crate) fn is_identifier(word: &str) -> bool {
+pub fn is_identifier(word: &str) -> bool {
     let has_hump = word.chars().skip(1).any(char::is_uppercase) && word.chars().any(char::is_lowercase);
     word.contains('_') || word.contains("::") || has_hump
 }

@@ -77,13 +77,13 @@ fn dictionary(language: Language) -> Option<&'static Dictionary> {
 }
 
 /// Returns the synonyms of an English stem in code, most common first.
-pub(crate) fn synonyms(stem: &str) -> &'static [&'static str] {
+pub fn synonyms(stem: &str) -> &'static [&'static str] {
     ENGLISH.get(stem).map_or(&[], Vec::as_slice)
 }
 
 /// Returns the English translations of a lower-case word; for a compound those of its parts. Each comes with the
 /// matched part.
-pub(crate) fn translations(word: &str, language: Language) -> Vec<(String, &'static [&'static str])> {
+pub fn translations(word: &str, language: Language) -> Vec<(String, &'static [&'static str])> {
     let Some(dictionary) = dictionary(language) else { return Vec::new() };
     let stem = language.stem(word);
     if let Some(english) = dictionary.words.get(&stem) {
@@ -110,7 +110,7 @@ pub(crate) fn translations(word: &str, language: Language) -> Vec<(String, &'sta
 }
 
 /// Returns the listed words of a text without spaces, the longest at each position, with their English translations.
-pub(crate) fn translations_within(text: &str, language: Language) -> Vec<(String, &'static [&'static str])> {
+pub fn translations_within(text: &str, language: Language) -> Vec<(String, &'static [&'static str])> {
     let Some(dictionary) = dictionary(language) else { return Vec::new() };
     let letters: Vec<char> = text.chars().collect();
     let longest = dictionary.longest_first.first().map_or(0, |word| word.chars().count());

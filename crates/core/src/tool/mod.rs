@@ -13,6 +13,6 @@ pub use context::ToolContext;
 pub use error::ToolError;
 pub use limits::Limits;
 pub use output::{ToolOutput, ToolResult};
-pub(crate) use registry::shown_name;
+pub use registry::shown_name;
 pub use registry::{Registry, Tool};
 pub use toolbox::Toolbox;

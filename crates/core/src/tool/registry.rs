@@ -33,7 +33,7 @@ pub trait Tool: Send + Sync + std::fmt::Debug {
 const NAME: usize = 100;
 
 /// Returns the shown part of a name: models may invent names of any length.
-pub(crate) fn shown_name(name: &str) -> &str {
+pub fn shown_name(name: &str) -> &str {
     &name[..name.floor_char_boundary(NAME)]
 }
 
@@ -51,7 +51,7 @@ impl Registry {
     }
 
     /// Returns the tools without those that `is_dropped`.
-    pub(crate) fn without(mut self, is_dropped: impl Fn(&dyn Tool) -> bool) -> Self {
+    pub fn without(mut self, is_dropped: impl Fn(&dyn Tool) -> bool) -> Self {
         self.tools.retain(|_, tool| !is_dropped(tool.as_ref()));
         self
     }

@@ -27,7 +27,7 @@ pub struct Toolbox {
 impl Toolbox {
     /// Runs a tool; `on_progress` receives (done, total) on this thread, never after the end. A tool that panics or
     /// hangs only fails this call, and a cancel returns without waiting for it.
-    pub(crate) fn call(
+    pub fn call(
         &self,
         name: &str,
         arguments: Value,

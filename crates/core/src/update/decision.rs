@@ -21,12 +21,12 @@ pub struct Decision {
 
 impl Decision {
     /// Returns the decision for a target that answers immediately, without a reason.
-    pub(crate) fn to(target: Target) -> Self {
+    pub fn to(target: Target) -> Self {
         Self { target, inline: None, reason: String::new(), instead_of: None }
     }
 
     /// Returns the decision for an action of OpenAgents itself.
-    pub(crate) fn inline(inline: Inline, reason: String) -> Self {
+    pub fn inline(inline: Inline, reason: String) -> Self {
         Self { inline: Some(inline), reason, ..Self::to(Target::Inline) }
     }
 }

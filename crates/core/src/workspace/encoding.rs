@@ -45,7 +45,7 @@ pub(crate) fn is_binary(head: &[u8]) -> bool {
 }
 
 /// Returns a reader of a text file that decodes it and skips the mark.
-pub(crate) fn decoding<R: Read>(file: R) -> DecodeReaderBytes<R, Vec<u8>> {
+pub fn decoding<R: Read>(file: R) -> DecodeReaderBytes<R, Vec<u8>> {
     DecodeReaderBytesBuilder::new().bom_override(true).strip_bom(true).utf8_passthru(true).build(file)
 }
 

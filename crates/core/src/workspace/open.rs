@@ -43,7 +43,7 @@ impl Workspace {
 
     /// Returns whether something is at `path`: also a broken link, and what cannot be looked at, as behind a link that
     /// leads out.
-    pub(crate) fn exists(&self, path: &Path) -> bool {
+    pub fn exists(&self, path: &Path) -> bool {
         let is_absent = |kind| matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory);
         !self.dir.symlink_metadata(path).is_err_and(|error| is_absent(error.kind()))
     }
@@ -61,7 +61,7 @@ impl Workspace {
     }
 
     /// Returns whether `path` is a regular file; false if it cannot be checked.
-    pub(crate) fn is_file(&self, path: &Path) -> bool {
+    pub fn is_file(&self, path: &Path) -> bool {
         self.dir.metadata(path).is_ok_and(|metadata| metadata.is_file())
     }
 }

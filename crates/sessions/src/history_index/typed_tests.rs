@@ -124,7 +124,8 @@ fn exact_matches_come_first_before_and_after_indexing() {
     bench.say(2, 2, &["Start", "call re_load", "re_lo again"]);
     bench.say(3, 3, &["Start", "call more_re_lo", "and lo"]);
     let first = |history: &History, typed: &str, most: usize| {
-        let found = history.search(&SearchQuery { max_matches: most, ..query(typed) }, &budget(), &budget(), &());
+        let found =
+            history.search(&SearchQuery { max_matches: most, ..query(typed) }, &budget(), &budget(), &());
         let found = found.unwrap();
         assert_eq!(found.truncated, most < 4 || found.total > most, "{typed}: {found:?}");
         hits(&found).into_iter().map(|(at, line, _)| (at, line)).collect::<Vec<_>>()

@@ -3,10 +3,10 @@
 use super::work::{Choice, Delegation, Prompt, Said, Work};
 use crate::error::SessionError;
 use openagents_core::{
-    explore::{ExploreRequest, PlannerChoice},
     model::PromptOptions,
     update::{RunState, SessionUpdate, Title, UserMessage},
 };
+use openagents_orchestration::explore::{ExploreRequest, PlannerChoice};
 use serde::Serialize;
 use std::{
     path::{Path, PathBuf},

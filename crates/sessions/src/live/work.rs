@@ -1,6 +1,7 @@
 //! The kinds of work that a turn can be.
 
-use openagents_core::{explore::ExploreRequest, model::PromptOptions, route::Topic, update::Decision};
+use openagents_core::{model::PromptOptions, update::Decision};
+use openagents_orchestration::{explore::ExploreRequest, route::Topic};
 use serde_json::Value;
 use std::path::PathBuf;
 

@@ -10,8 +10,8 @@ use openagents_core::{
     CancellationToken,
     agent::{AgentCommand, AgentSettingsChange, WorkspaceAgent},
     approval::{ApprovalOption, ApprovalOutcome, ApprovalRequest, OptionKind},
-    route::Candidate,
 };
+use openagents_orchestration::route::Candidate;
 use serde_json::Value;
 use std::sync::Arc;
 

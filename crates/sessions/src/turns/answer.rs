@@ -10,11 +10,12 @@ use super::{
 use crate::live::{Prompt, Said, Session, word};
 use openagents_core::{
     CancellationToken,
-    agent::{AgentLoop, AgentRequest, Conversation, Generate, PromptOutcome, PromptRequest, SessionTool},
+    agent::{AgentRequest, Conversation, PromptOutcome},
     model::LanguageModel,
     reading::Reader,
     update::RunState,
 };
+use openagents_orchestration::agent::{AgentLoop, Generate, PromptRequest, SessionTool};
 use std::{path::Path, sync::Arc};
 
 /// Runs a turn to its end on this thread.

@@ -11,11 +11,15 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
-    agent::{AgentEvent, CANCELLED, PromptOutcome, inline},
-    delegate::{DELEGATE, DelegateReport, with_findings},
+    agent::{AgentEvent, CANCELLED, PromptOutcome},
+    agent_ids::DELEGATE,
     find,
     model::PromptOptions,
     update::{Cut, RunState, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate},
+};
+use openagents_orchestration::{
+    agent::inline,
+    delegate::{DelegateReport, with_findings},
 };
 use serde_json::{Map, json};
 use std::sync::Arc;

@@ -14,10 +14,10 @@ use openagents_core::{
     history::History,
     model::{LanguageModel, SettingsStore},
     reading::{Readable, Reader, ReadingRules},
-    route::Situation,
     tool::Toolbox,
     update::{RunState, SessionUpdate, Target},
 };
+use openagents_orchestration::route::Situation;
 use std::{fmt, future::Future, path::Path, pin::Pin, sync::Arc};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 

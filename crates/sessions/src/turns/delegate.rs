@@ -13,13 +13,16 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
-    agent::{CANCELLED, HistoryRead, SessionContext, SessionTool},
-    delegate::{Delegate, DelegateOrder, DelegateReport, Delegator},
+    agent::CANCELLED,
     model::PromptOptions,
     reading::Reader,
-    route::{Candidate, Situation},
     update::{RunState, SessionUpdate, ToolCallDetails, ToolCallStatus, ToolCallUpdate},
     workspace::Workspace,
+};
+use openagents_orchestration::{
+    agent::{HistoryRead, SessionContext, SessionTool},
+    delegate::{Delegate, DelegateOrder, DelegateReport, Delegator},
+    route::{Candidate, Situation},
 };
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};

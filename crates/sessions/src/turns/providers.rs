@@ -3,11 +3,11 @@
 use openagents_core::{
     CancellationToken,
     agent::Agents,
-    explore::{ExploreOutcome, ExploreRequest, Explorer},
     history::History,
     model::{LanguageModel, LocalModels},
     update::SessionUpdate,
 };
+use openagents_orchestration::explore::{ExploreOutcome, ExploreRequest, Explorer};
 use std::sync::Arc;
 
 /// Runs explorations. Implemented by [`Explorer`], and replaced in tests.

@@ -7,10 +7,11 @@ use super::{
 use crate::live::{Reply, Session, word};
 use openagents_core::{
     CancellationToken,
-    agent::{AgentLoop, PromptOutcome, PromptRequest, inline},
+    agent::PromptOutcome,
     find,
     update::{Inline, RunState},
 };
+use openagents_orchestration::agent::{AgentLoop, PromptRequest, inline};
 use std::sync::Arc;
 
 /// Runs a turn to its end on this thread.

@@ -13,9 +13,9 @@ use openagents_core::{
     CancellationToken,
     agent::{CANCELLED, PromptOutcome},
     approval::ApprovalState,
-    explore::{CANCELLED as CANCELLED_EXPLORATION, ExploreRequest},
     update::{RunState, SessionUpdate},
 };
+use openagents_orchestration::explore::{CANCELLED as CANCELLED_EXPLORATION, ExploreRequest};
 use std::sync::Arc;
 
 /// The final message of each prompt that was cancelled while queued.

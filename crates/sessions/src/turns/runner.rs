@@ -7,9 +7,9 @@ use openagents_core::{
     builtin,
     history::History,
     model::{Availability, LanguageModel, LocalModels, ModelOptions, NamedModel},
-    route::Candidate,
     tool::Toolbox,
 };
+use openagents_orchestration::route::Candidate;
 use std::sync::Arc;
 
 /// The provider of an answer.

@@ -2,10 +2,8 @@
 
 use super::context::TurnContext;
 use crate::live::{Card, Choice, Prompt, Reply, Said, Session, Work};
-use openagents_core::{
-    route::{Route, question, route},
-    update::{Inline, SessionUpdate},
-};
+use openagents_core::update::{Inline, SessionUpdate};
+use openagents_orchestration::route::{Route, question, route};
 use std::sync::Arc;
 
 /// Routes a prompt, and records the decision in the session. Blocks.

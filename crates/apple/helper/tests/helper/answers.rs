@@ -4,12 +4,13 @@ use crate::support::{ask, call, never, request, scripted, tool, wait_until, with
 use openagents_apple::{FoundationModels, budget, schema::PROXY_NOTE};
 use openagents_core::{
     CancellationToken,
-    agent::{AgentEvent, AgentLoop, Conversation, PromptRequest},
+    agent::{AgentEvent, Conversation},
     builtin,
     history::History,
     model::{LanguageModel, Message, ModelError, ModelEvent, ModelOptions, StopReason},
     update::{RunState, SessionUpdate, ToolCallStatus},
 };
+use openagents_orchestration::agent::{AgentLoop, PromptRequest};
 use serde_json::json;
 use std::sync::{
     Arc, Mutex,

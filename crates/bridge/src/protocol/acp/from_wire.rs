@@ -17,11 +17,11 @@ use agent_client_protocol_schema::v1::{
 };
 use openagents_core::{
     agent::AgentCommand,
-    explore::PlannerChoice,
     model::{ModelCommand, PromptOptions},
     text::fenced,
     trust::AgentFiles,
 };
+use openagents_orchestration::explore::PlannerChoice;
 use openagents_sessions::Said;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;

@@ -8,19 +8,19 @@ use std::{collections::VecDeque, path::Path};
 
 /// One matching line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub(crate) struct GrepMatch {
+pub struct GrepMatch {
     /// Relative to the workspace.
-    pub(crate) path: String,
+    pub path: String,
     /// From 1.
-    pub(crate) line_number: u64,
+    pub line_number: u64,
     /// Truncated.
-    pub(crate) line: String,
+    pub line: String,
     /// Lines before it, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) context_before: Vec<String>,
+    pub context_before: Vec<String>,
     /// Lines after it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) context_after: Vec<String>,
+    pub context_after: Vec<String>,
 }
 
 /// Parameters of one search.

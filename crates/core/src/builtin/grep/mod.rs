@@ -33,13 +33,15 @@ struct Arguments {
 
 /// The matching lines, by path and line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct GrepOutput {
-    pub(crate) pattern: String,
+pub struct GrepOutput {
+    /// The regular expression.
+    pub pattern: String,
     /// The first matches, up to the cap.
-    pub(crate) matches: Vec<GrepMatch>,
-    pub(crate) truncated: bool,
+    pub matches: Vec<GrepMatch>,
+    /// A cap left matches out.
+    pub truncated: bool,
     /// Number of all matches seen.
-    pub(crate) total_matches: u64,
+    pub total_matches: u64,
 }
 
 pub(super) fn grep() -> impl Tool {

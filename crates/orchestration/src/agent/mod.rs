@@ -1,0 +1,35 @@
+//! The agent loop: sends a prompt to a model with tools, runs the requested calls and returns their results, until the
+//! model answers. Every step is emitted as it happens.
+//!
+//! The order of the updates is part of the product: preambles as thoughts, each call with its arguments and its end,
+//! the answer in chunks that share a message id, the last of them with the figures. A turn that ends without an answer
+//! has exactly one final message that says so. **Architecture invariant:**
+//! [`Reasoning`](openagents_core::model::Reasoning) goes into the next request of the same turn and nowhere else.
+
+mod agent_loop;
+mod answer;
+mod calls;
+mod generate;
+mod grounding;
+pub mod inline;
+mod instructions;
+mod limits;
+mod model_agent;
+mod run;
+mod session_tool;
+mod shown;
+#[cfg(test)]
+pub(crate) mod testing;
+mod title;
+mod tools;
+
+pub use agent_loop::{AgentLoop, PromptRequest};
+pub use generate::Generate;
+pub use instructions::instructions;
+pub use model_agent::ModelAgent;
+pub use session_tool::{HistoryRead, SessionContext, SessionTool};
+pub use title::title;
+
+#[cfg(test)]
+#[path = "agent_tests.rs"]
+mod tests;

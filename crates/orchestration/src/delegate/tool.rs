@@ -1,0 +1,174 @@
+//! `delegate.run` and `codex.run` as session tools.
+
+use super::{
+    arguments::{Arguments, DelegateTask},
+    brief::with_findings,
+    delegator::{DelegateOrder, DelegateReport, Delegator},
+    provider::{self, Chosen},
+};
+use crate::agent::{SessionContext, SessionTool};
+use openagents_core::{
+    agent::{AgentEvent, end_call},
+    agent_ids::{CODEX, CODEX_RUN, DELEGATE},
+    find,
+    model::LanguageModel,
+    text::{cut_at_word, one_line},
+    tool::ToolError,
+    update::{Cut, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus},
+};
+use schemars::{Schema, schema_for};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// Maximum length of a row's title in characters.
+const TITLE: usize = 100;
+
+/// Hands tasks to other agents.
+#[derive(Debug, Clone)]
+pub struct Delegate {
+    delegator: Arc<dyn Delegator>,
+    is_codex: bool,
+}
+
+impl Delegate {
+    /// Returns `delegate.run`.
+    pub fn new(delegator: Arc<dyn Delegator>) -> Self {
+        Self { delegator, is_codex: false }
+    }
+
+    /// Returns `codex.run`.
+    pub fn to_codex(delegator: Arc<dyn Delegator>) -> Self {
+        Self { delegator, is_codex: true }
+    }
+}
+
+impl SessionTool for Delegate {
+    fn name(&self) -> &'static str {
+        if self.is_codex { CODEX_RUN } else { DELEGATE }
+    }
+
+    fn description(&self) -> &'static str {
+        if self.is_codex {
+            "Hands a coding task to Codex, which works on it in the workspace. Only when the person wants Codex to do it; \
+             not for questions about Codex or about what can be done."
+        } else {
+            "Hands a concrete task to another agent, which works on it in the workspace: changes of files, commands, long \
+             work. Not for questions about what can be done or who there is: answer those yourself."
+        }
+    }
+
+    fn schema(&self) -> Schema {
+        let mut schema = schema_for!(Arguments);
+        if self.is_codex
+            && let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut)
+        {
+            properties.remove("provider");
+        }
+        schema
+    }
+
+    fn is_offered_to(&self, model: &dyn LanguageModel) -> bool {
+        model.capabilities().tools
+    }
+
+    /// The result is the report as JSON, also for a failed delegation.
+    fn call(&self, context: &SessionContext<'_>, arguments: Value) -> Result<String, ToolError> {
+        let mut arguments = arguments;
+        if let Some(members) = arguments.as_object_mut().filter(|_| self.is_codex) {
+            members.insert("provider".to_owned(), CODEX.into());
+        }
+        (context.emit)(AgentEvent::Update(SessionUpdate::ToolCall(ToolCall {
+            call_id: context.call_id.to_owned(),
+            name: self.name().to_owned(),
+            arguments: arguments.as_object().cloned().unwrap_or_else(Map::new),
+            details: ToolCallDetails { title: title(&arguments), ..ToolCallDetails::default() },
+            ..ToolCall::default()
+        })));
+        let ended = self.delegate(context, arguments);
+        let (status, result) = match ended {
+            _ if context.cancel.is_cancelled() => {
+                (ToolCallStatus::Error { message: "Cancelled".to_owned() }, Err(ToolError::Cancelled))
+            }
+            Ok(report) => {
+                let output = serde_json::to_value(&report).unwrap_or_default();
+                let text = output.to_string();
+                let status = match report.ok {
+                    true => ToolCallStatus::Completed { output, cut: Cut::default() },
+                    false => ToolCallStatus::Error { message: report.notes },
+                };
+                (status, Ok(text))
+            }
+            Err(error) => (ToolCallStatus::Error { message: error.to_string() }, Err(error)),
+        };
+        end_call(context.emit, context.call_id, status);
+        result
+    }
+}
+
+impl Delegate {
+    fn delegate(&self, context: &SessionContext<'_>, arguments: Value) -> Result<DelegateReport, ToolError> {
+        if context.cancel.is_cancelled() {
+            return Err(ToolError::Cancelled);
+        }
+        let task = DelegateTask::read(arguments, context.workspace)?;
+        let report = |ok: bool, provider: &str, notes: String| DelegateReport {
+            ok,
+            provider: provider.to_owned(),
+            dispatched: false,
+            session_id: None,
+            tool_call_id: context.call_id.to_owned(),
+            notes,
+        };
+        let DelegateTask { prompt, dry_run, mut order } = task;
+        let chosen = match provider::choose(&order.provider, self.delegator.as_ref(), context) {
+            Ok(chosen) => chosen,
+            Err(reason) => return Ok(report(false, &order.provider, format!("{reason}."))),
+        };
+        if dry_run {
+            return Ok(match chosen {
+                Chosen::Starts(agent) => {
+                    report(true, &agent.id, format!("Dry run: {} would start.", agent.name))
+                }
+                Chosen::Asks(offered) => {
+                    let names: Vec<_> = offered.iter().map(|agent| agent.name.as_str()).collect();
+                    let names = names.join(", ");
+                    let notes = format!("Dry run: the person would be asked to choose among {names}.");
+                    report(true, &order.provider, notes)
+                }
+            });
+        }
+        order.text = brief(context, &prompt, &order);
+        order.provider = match chosen {
+            Chosen::Starts(agent) => agent.id,
+            Chosen::Asks(offered) => {
+                match self.delegator.ask(&order.text, &offered, context.call_id, context.cancel) {
+                    Some(id) => id,
+                    None => {
+                        let notes = "The person did not allow it; do it yourself, or say what is missing.";
+                        return Ok(report(false, &order.provider, notes.to_owned()));
+                    }
+                }
+            }
+        };
+        Ok(self.delegator.run(&order, context.call_id, context.cancel))
+    }
+}
+
+/// Returns the task with the code locations found for `prompt`. Past sessions are left out, because the person has not
+/// seen the text.
+fn brief(context: &SessionContext<'_>, prompt: &str, order: &DelegateOrder) -> String {
+    let found = find::find_in(&order.root, None, prompt, context.cancel);
+    let found = found.map_err(|error| tracing::warn!(%error, "a task is handed over without findings"));
+    with_findings(&order.text, &found.unwrap_or_default().findings, false)
+}
+
+/// Returns the title of the row: the description, or the beginning of the prompt.
+fn title(arguments: &Value) -> Option<String> {
+    let text =
+        |key: &str| arguments.get(key).and_then(Value::as_str).map(one_line).filter(|line| !line.is_empty());
+    text("description").or_else(|| text("user_prompt")).map(|line| cut_at_word(&line, TITLE))
+}
+
+#[cfg(test)]
+#[path = "tool_tests.rs"]
+mod tests;

@@ -1,0 +1,86 @@
+//! The person's intent in one sentence: from their sessions, otherwise from the repository.
+
+use crate::{plan::OpKind, survey::Survey};
+use openagents_core::{
+    builtin::SessionAnalyzeOutput,
+    tool::{ToolError, ToolOutput},
+    update::{Evidence, IntentSource},
+};
+
+/// A completed step.
+#[derive(Debug, Clone)]
+pub(super) struct Done {
+    pub(super) kind: OpKind,
+    pub(super) result: Result<ToolOutput, ToolError>,
+}
+
+/// A sentence and its evidence.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Intent {
+    pub(super) sentence: Option<String>,
+    pub(super) source: IntentSource,
+    /// Name of the model, if the source is [`IntentSource::Model`].
+    pub(super) model: Option<String>,
+    pub(super) evidence: Vec<Evidence>,
+}
+
+/// `inferred` is a model's answer to the goals, if any; it takes precedence.
+pub(super) fn find(survey: &Survey, done: &[Done], inferred: Option<Intent>) -> Intent {
+    inferred.or_else(|| from_sessions(done)).or_else(|| from_repository(survey)).unwrap_or_default()
+}
+
+pub(super) fn from_sessions(done: &[Done]) -> Option<Intent> {
+    let results = done.iter().filter_map(|step| step.result.as_ref().ok());
+    let analysis = results.filter_map(|output| output.result::<SessionAnalyzeOutput>()).next_back()?;
+    let sentence = analysis.user_intent.as_deref().map(str::trim).filter(|sentence| !sentence.is_empty())?;
+    Some(Intent {
+        sentence: Some(sentence.to_owned()),
+        source: IntentSource::SessionAnalyze,
+        model: None,
+        evidence: analysis.evidence.clone(),
+    })
+}
+
+fn from_repository(survey: &Survey) -> Option<Intent> {
+    let repository = survey.repository();
+    let said = repository.description.as_ref()?;
+    let name = repository.name.as_deref().unwrap_or(survey.workspace.name());
+    Some(Intent {
+        sentence: Some(as_sentence(name, &said.text)),
+        source: IntentSource::Readme,
+        model: None,
+        evidence: vec![said.evidence()],
+    })
+}
+
+/// Turns a description into a sentence: `ripgrep is a search tool` is one already; `A fast find` gets a subject.
+fn as_sentence(name: &str, said: &str) -> String {
+    let full_stop = if said.ends_with(['.', '!', '?', '…']) { "" } else { "." };
+    let first = |text: &str| {
+        let word = text.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
+        word.unwrap_or_default().to_lowercase()
+    };
+    let has_subject = first(said) == first(name)
+        || first(said) == "this"
+        || said.split(' ').take(8).any(|word| word == "is" || word == "are");
+    if has_subject { format!("{said}{full_stop}") } else { format!("Work on {name}: {said}{full_stop}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_description_becomes_a_sentence() {
+        let rows = [
+            ("ripgrep (rg)", "ripgrep is a search tool.", "ripgrep is a search tool."),
+            ("fd", "A simple, fast alternative to find", "Work on fd: A simple, fast alternative to find."),
+            ("x", "This is a thing", "This is a thing."),
+            ("Tide tables", "Predicts the tide.", "Work on Tide tables: Predicts the tide."),
+            ("Serde JSON", "Serde is a framework.", "Serde is a framework."),
+        ];
+        for (name, said, expected) in rows {
+            assert_eq!(as_sentence(name, said), expected);
+        }
+    }
+}

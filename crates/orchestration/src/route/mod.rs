@@ -1,0 +1,74 @@
+//! Routes a prompt when a person leaves the choice to OpenAgents.
+//!
+//! Small talk gets a fixed answer, a question gets findings, and work goes to a model on this machine. **Architecture
+//! invariant:** text alone never starts an agent off this machine. Only `@agent`, the workspace's agent and
+//! [`Situation::allows_external`] do; everything else is [`Inline::Card`], where a person decides.
+
+#[cfg(test)]
+mod corpus_tests;
+mod named;
+mod phrases;
+mod prompt;
+mod situation;
+mod talk;
+mod work;
+mod worker;
+
+pub use situation::{Candidate, Situation};
+pub use talk::Topic;
+pub(crate) use worker::{Worker, worker};
+
+use named::Names;
+use openagents_core::update::{Decision, Inline, Target};
+use prompt::Prompt;
+
+/// A routed prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route<'p> {
+    /// The target and the reason.
+    pub decision: Decision,
+    /// Topic of a fixed answer: set with [`Inline::Answer`].
+    pub topic: Option<Topic>,
+    /// The prompt without a leading `@agent`.
+    pub prompt: &'p str,
+}
+
+/// Routes a prompt by its words alone; fast.
+pub fn route<'p>(prompt: &'p str, situation: &Situation) -> Route<'p> {
+    let names = Names::of(situation);
+    if let Some((target, rest)) = names.mention(prompt) {
+        return Route { decision: mentioned(target, situation), topic: None, prompt: rest };
+    }
+    let read = Prompt::read(prompt);
+    let topic = talk::topic(&read, &names);
+    let decision = match &topic {
+        Some(topic) => Decision::inline(Inline::Answer, topic.reason().to_owned()),
+        None => match work::work(&read, &names) {
+            Some(proposed) => worker::decide(proposed.as_ref(), situation),
+            None => question(),
+        },
+    };
+    Route { decision, topic, prompt }
+}
+
+/// Returns the route of a question.
+pub fn question() -> Decision {
+    let reason = "Questions are answered by what is found in this folder and its past sessions.";
+    Decision::inline(Inline::Find, reason.to_owned())
+}
+
+/// Returns whether a prompt is small talk or about OpenAgents and its agents.
+pub(crate) fn is_talk(prompt: &str, situation: &Situation) -> bool {
+    talk::topic(&Prompt::read(prompt), &Names::of(situation)).is_some()
+}
+
+fn mentioned(target: Target, situation: &Situation) -> Decision {
+    let name = situation.name(&target);
+    match situation.obstacle(&target) {
+        None => Decision { reason: format!("You chose {name}."), ..Decision::to(target) },
+        Some(obstacle) => {
+            let reason = format!("{name} is not available: {obstacle}.");
+            Decision { instead_of: Some(target), ..Decision::inline(Inline::Guidance, reason) }
+        }
+    }
+}
