@@ -9,10 +9,10 @@ use anyhow::Context;
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    find,
     update::{Finding, Findings},
     workspace::Workspace,
 };
+use openagents_search::find;
 use std::process::ExitCode;
 
 /// Shown lines of each excerpt.

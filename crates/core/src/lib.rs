@@ -1,5 +1,5 @@
-//! The domain of OpenAgents Desktop: a workspace, bounded tools, the history that coding agents left behind,
-//! plans, and the exploration that ties them together.
+//! The domain of OpenAgents Desktop: a workspace, bounded tools, the history that coding agents left behind, and the
+//! traits of models and agents.
 //!
 //! **Architecture invariant:** nothing here knows a wire format, a socket, a window or a terminal. The serde form
 //! of the types in [`update`] is the event store's; each dialect converts by hand in `openagents-bridge`.
@@ -30,13 +30,10 @@
 //! | 2 | `update` | entries of a session's log |
 //! | 2 | `walk` | files of a workspace, without ignored ones |
 //! | 3 | `agent` | agents as the user chooses them: their trait, events, conversation and settings |
-//! | 3 | `recall` | past sessions that answer a question |
 //! | 3 | `replay` | a past session as updates of a session |
-//! | 3 | `repository` | what a repository says about itself |
 //! | 3 | `tool` | the `Tool` trait, limits, registry, running a call |
 //! | 3 | `trust` | the agent settings in a folder, and the folders that trust covers |
 //! | 4 | `builtin` | the seven tools over workspace and history |
-//! | 4 | `find` | places in code and history that answer a question |
 //! | 4 | `reading` | read access of models and agents |
 
 pub mod agent;
@@ -44,7 +41,6 @@ pub mod agent_ids;
 pub mod approval;
 pub mod budget;
 pub mod builtin;
-pub mod find;
 pub mod folders;
 pub mod helper;
 pub mod history;
@@ -54,9 +50,7 @@ mod limits;
 pub mod model;
 pub mod parallel;
 pub mod reading;
-pub mod recall;
 pub mod replay;
-pub mod repository;
 pub mod shell_line;
 pub mod terms;
 pub mod text;
@@ -64,7 +58,7 @@ pub mod tool;
 pub mod trust;
 pub mod update;
 pub mod visible;
-mod walk;
+pub mod walk;
 pub mod workspace;
 
 pub use tokio_util::sync::CancellationToken;

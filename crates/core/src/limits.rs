@@ -140,61 +140,6 @@ pub(crate) mod history {
     pub(crate) const THEME_WORDS: usize = 2;
 }
 
-/// Past sessions that answer a question.
-pub(crate) mod recall {
-    /// Sessions in an answer, and files of those sessions.
-    pub(crate) const FINDINGS: usize = 10;
-    pub(crate) const FILES: usize = 200;
-    /// Sessions read per question, newest first.
-    pub(crate) const SESSIONS: usize = 400;
-    /// Sessions if only their time distinguishes them: the newest suffice.
-    pub(crate) const ALIKE: usize = 40;
-    /// Bytes of all their logs, so that a few huge ones do not use up the time.
-    pub(crate) const BYTES: u64 = 512 << 20;
-    /// Characters of a prompt, an answer or a command: two lines of a terminal.
-    pub(crate) const TEXT: usize = 200;
-    /// Facts in an excerpt, and their minimum score relative to the best.
-    pub(crate) const FACTS: usize = 8;
-    pub(crate) const NEARLY: f32 = 0.5;
-    /// Characters of a command or a path in the reason, and words there: the reason is one line.
-    pub(crate) const NAME: usize = 60;
-    pub(crate) const NAMED: usize = 4;
-
-    /// Weight of a word that no session contains: it may be a verb of another language.
-    pub(crate) const ABSENT: f32 = 0.4;
-    /// Weight of a translation, which may be wrong.
-    pub(crate) const TRANSLATED: f32 = 0.5;
-    /// Minimum share of the topic that a session must contain, for questions about history and about code.
-    pub(crate) const TOPIC: f32 = 0.25;
-    pub(crate) const TOPIC_OF_CODE: f32 = 0.5;
-    /// Maximum score of a session if the question may be about code, and if it is likely about history.
-    pub(crate) const CODE: f32 = 0.6;
-    pub(crate) const LIKELY: f32 = 0.85;
-    /// Factor per newer session, if the newest is requested and otherwise.
-    pub(crate) const NEWEST: f32 = 0.85;
-    pub(crate) const NEWER: f32 = 0.97;
-    /// Minimum score; weaker sessions match by chance.
-    pub(crate) const LEAST: f32 = 0.1;
-
-    /// Minimum characters of a stem; shorter words have no other forms.
-    pub(crate) const STEM: usize = 4;
-    /// Stems of this many characters match inside identifiers, and before a few arbitrary letters.
-    pub(crate) const LONG: usize = 6;
-    pub(crate) const BEHIND: usize = 5;
-}
-
-/// The repository's own description: README and manifests.
-pub(crate) mod repository {
-    /// Bytes read of a manifest or README.
-    pub(crate) const FILE: u64 = 64 << 10;
-    /// Bytes of a file in a model's prompt, which has room for several in a small context.
-    pub(crate) const EXCERPT: usize = 3_000;
-    /// Characters of a sentence: two lines of a terminal.
-    pub(crate) const SENTENCE: usize = 200;
-    /// Characters of a heading; longer ones are slogans.
-    pub(crate) const HEADING: usize = 60;
-}
-
 /// Words of questions.
 pub(crate) mod terms {
     /// Minimum characters of a word matched inside a compound or as a prefix.

@@ -1,8 +1,7 @@
 //! Shared input of a run: the workspace, its history and findings, read once before planning.
 
-use openagents_core::{
-    budget::Budget, find, history::History, repository::Repository, update::Findings, workspace::Workspace,
-};
+use openagents_core::{budget::Budget, history::History, update::Findings, workspace::Workspace};
+use openagents_search::{find, repository::Repository};
 use std::sync::{Arc, OnceLock};
 
 /// A workspace with its history and description.

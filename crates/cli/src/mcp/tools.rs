@@ -6,11 +6,11 @@ use openagents_core::{
     CancellationToken,
     budget::Budget,
     builtin::{session_read, session_search},
-    find,
     history::History,
     tool::{Limits, Tool as _, ToolContext, ToolError, parse_arguments},
     workspace::Workspace,
 };
+use openagents_search::find;
 use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -19,33 +19,35 @@ use std::{
 
 /// The data of one transcript for an analysis.
 #[derive(Debug, Default)]
-pub(crate) struct Digest {
+pub struct Digest {
     /// Title given by the agent or a person.
-    pub(crate) title: Option<String>,
+    pub title: Option<String>,
     /// Prompts of the person in order: the first one, and the latest ones.
-    pub(crate) prompts: Vec<Fact<String>>,
+    pub prompts: Vec<Fact<String>>,
     /// Tool calls: origin hash of the line, and tool name.
-    pub(crate) calls: Vec<(Option<u64>, String)>,
+    pub calls: Vec<(Option<u64>, String)>,
     /// Touched files by logged path, and whether they were changed.
-    pub(crate) files: BTreeMap<String, bool>,
-    pub(crate) facts: Facts,
-    pub(crate) events: u64,
+    pub files: BTreeMap<String, bool>,
+    /// What the session did, by kind.
+    pub facts: Facts,
+    /// Number of events read.
+    pub events: u64,
     /// Number of unreadable lines.
-    pub(crate) omitted: u64,
+    pub omitted: u64,
     /// The log was not read completely.
-    pub(crate) partial: bool,
+    pub partial: bool,
 }
 
 impl History {
     /// Reduces a transcript, including its title, which needs a second pass over the log.
-    pub(crate) fn digest(&self, transcript: &Transcript, budget: &Budget) -> io::Result<Digest> {
+    pub fn digest(&self, transcript: &Transcript, budget: &Budget) -> io::Result<Digest> {
         let mut digest = self.digest_untitled(transcript, budget)?;
         digest.title = self.given_title(transcript, budget);
         Ok(digest)
     }
 
     /// Reduces a transcript without its title.
-    pub(crate) fn digest_untitled(&self, transcript: &Transcript, budget: &Budget) -> io::Result<Digest> {
+    pub fn digest_untitled(&self, transcript: &Transcript, budget: &Budget) -> io::Result<Digest> {
         let mut digest = Digest::default();
         let span = Span { bytes: limits::DIGEST_HEAD, tail_bytes: limits::DIGEST_TAIL, ..Span::default() };
         let end = self.read(transcript, span, budget, &mut |event| {
@@ -58,7 +60,7 @@ impl History {
     }
 
     /// Returns false only if no raw line in the digested parts can match. Takes a tenth of the time of a digest.
-    pub(crate) fn may_hold(&self, transcript: &Transcript, pattern: &Regex) -> bool {
+    pub fn may_hold(&self, transcript: &Transcript, pattern: &Regex) -> bool {
         if self.check(transcript).is_err() {
             return false;
         }

@@ -8,36 +8,39 @@ use crate::limits::history as limits;
 
 /// Facts of one transcript, each list in line order.
 #[derive(Debug, Default)]
-pub(crate) struct Facts {
+pub struct Facts {
     /// Files read or changed by tools.
-    pub(crate) touched: Vec<Fact<TouchedFile>>,
-    pub(crate) commands: Vec<Fact<Ran>>,
-    pub(crate) messages: Vec<Fact<String>>,
+    pub touched: Vec<Fact<TouchedFile>>,
+    /// Commands that were run.
+    pub commands: Vec<Fact<Ran>>,
+    /// What the agent said.
+    pub messages: Vec<Fact<String>>,
     /// The last task list of the agent.
-    pub(crate) tasks: Option<Fact<Vec<Task>>>,
+    pub tasks: Option<Fact<Vec<Task>>>,
 }
 
 /// A fact with its line.
 #[derive(Debug, Clone)]
-pub(crate) struct Fact<T> {
+pub struct Fact<T> {
     /// From 1; 0 if unknown.
-    pub(crate) line: u64,
+    pub line: u64,
     /// Milliseconds since the epoch.
-    pub(crate) at: Option<i64>,
+    pub at: Option<i64>,
     /// See [`Event::origin`].
-    pub(crate) origin: Option<u64>,
+    pub origin: Option<u64>,
     /// Id of the tool call.
     call: Option<String>,
-    pub(crate) what: T,
+    /// What happened.
+    pub what: T,
 }
 
 /// A command that ran.
 #[derive(Debug, Clone)]
-pub(crate) struct Ran {
+pub struct Ran {
     /// Without the wrapping shell.
-    pub(crate) command: String,
+    pub command: String,
     /// Absent if the log does not contain it.
-    pub(crate) exit_code: Option<i32>,
+    pub exit_code: Option<i32>,
 }
 
 impl<T> Fact<T> {

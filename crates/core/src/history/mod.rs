@@ -56,7 +56,9 @@ mod workspaces;
 mod worktree;
 
 pub use action::{Action, Outcome, Task, TaskChange};
+pub use digest::Digest;
 pub use event::{Event, EventKind, TitleRank, TouchedFile};
+pub use facts::{Fact, Facts, Ran};
 pub use images::TranscriptImage;
 pub use index::{CachedTranscripts, FileStamp, MemoryIndex, READER_VERSION, TranscriptIndex};
 pub use indexed::{QueryWord, index_words, query_words};
@@ -72,10 +74,9 @@ pub use typed::{SearchText, TextFit};
 pub use usage::UsageTotal;
 pub use word_index::{IndexedLines, IndexedState, IndexedText, SessionKey, WordIndex};
 pub use workspaces::RecentWorkspace;
+pub use worktree::{WorktreeScope, last_commit_or_checkout, real};
 
-pub(crate) use digest::Digest;
-pub(crate) use facts::Fact;
 pub(crate) use file::read as read_bounded;
 pub(crate) use git_index::may_track;
 pub(crate) use intent::{choose, sentence};
-pub(crate) use worktree::{WorktreeScope, last_commit_or_checkout, real, top_of};
+pub(crate) use worktree::top_of;

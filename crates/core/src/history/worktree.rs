@@ -13,7 +13,7 @@ use unicode_normalization::UnicodeNormalization as _;
 
 /// The directories of one workspace, with cached lookups.
 #[derive(Debug)]
-pub(crate) struct WorktreeScope {
+pub struct WorktreeScope {
     /// As given and canonical, for this and every other worktree.
     folders: Vec<PathBuf>,
     /// The git folder shared by all worktrees.
@@ -27,7 +27,8 @@ pub(crate) struct WorktreeScope {
 }
 
 impl WorktreeScope {
-    pub(crate) fn of(workspace: &Path) -> Self {
+    /// Returns the scope of a workspace.
+    pub fn of(workspace: &Path) -> Self {
         Self::beside(workspace, std::env::home_dir().map(|home| real(&home)))
     }
 
@@ -76,7 +77,7 @@ impl WorktreeScope {
     }
 
     /// Returns whether a session that ran in `cwd` belongs to the workspace.
-    pub(crate) fn holds(&mut self, cwd: &Path) -> bool {
+    pub fn holds(&mut self, cwd: &Path) -> bool {
         if let Some(known) = self.known.get(cwd) {
             return *known;
         }
@@ -103,7 +104,7 @@ impl WorktreeScope {
     }
 
     /// Returns the directories, including the workspace itself.
-    pub(crate) fn folders(&self) -> &[PathBuf] {
+    pub fn folders(&self) -> &[PathBuf] {
         &self.folders
     }
 }
@@ -239,7 +240,7 @@ fn identity(_: &fs::Metadata) {}
 /// Returns the time of the last commit, checkout or merge in the repository of a directory.
 ///
 /// `None` if there is only one entry: after a clone every file is newer than it.
-pub(crate) fn last_commit_or_checkout(path: &Path) -> Option<SystemTime> {
+pub fn last_commit_or_checkout(path: &Path) -> Option<SystemTime> {
     let log = Worktree::around(&real(path))?.own.join("logs/HEAD");
     let metadata = fs::metadata(&log).ok().filter(fs::Metadata::is_file)?;
     let several = |log: Vec<u8>| memchr::memchr_iter(b'\n', &log).nth(1).is_some();
@@ -263,7 +264,7 @@ pub(crate) fn top_of(path: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the canonical form of the existing part of a path, followed by the rest without `.` and `..`.
-pub(crate) fn real(path: &Path) -> PathBuf {
+pub fn real(path: &Path) -> PathBuf {
     for ancestor in path.ancestors() {
         if let Ok(mut found) = ancestor.canonicalize() {
             let rest = path.strip_prefix(ancestor).unwrap_or(Path::new(""));

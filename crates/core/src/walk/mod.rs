@@ -16,11 +16,11 @@ use std::{
 
 /// Result of a walk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Walked {
+pub struct Walked {
     /// The budget was spent before the last file.
-    pub(crate) unfinished: bool,
+    pub unfinished: bool,
     /// Number of unreadable files, directories and rule files.
-    pub(crate) omitted: u64,
+    pub omitted: u64,
 }
 
 /// Calls a visitor for every regular file below `start`, a directory relative to the workspace, in no particular order.
@@ -29,7 +29,7 @@ pub(crate) struct Walked {
 ///
 /// Rule files above `start` apply as well, so a partial walk never visits files that a full walk skips. The exception
 /// is a hidden or [`ignored`] `start` that no rule file names.
-pub(crate) fn files<V, E>(
+pub fn files<V, E>(
     workspace: &Workspace,
     start: &Path,
     budget: &Budget,

@@ -38,7 +38,7 @@ impl MarkedEncoding {
 }
 
 /// Returns whether a file is binary: it has a NUL near its beginning, and is not marked as UTF-16.
-pub(crate) fn is_binary(head: &[u8]) -> bool {
+pub fn is_binary(head: &[u8]) -> bool {
     let is_utf16 =
         matches!(MarkedEncoding::of(head), Some(MarkedEncoding::Utf16Le | MarkedEncoding::Utf16Be));
     !is_utf16 && memchr::memchr(0, &head[..head.len().min(BINARY_PROBE)]).is_some()
@@ -50,7 +50,7 @@ pub fn decoding<R: Read>(file: R) -> DecodeReaderBytes<R, Vec<u8>> {
 }
 
 /// Decodes the beginning of a text file that is in memory.
-pub(crate) fn decoded(bytes: Vec<u8>) -> Vec<u8> {
+pub fn decoded(bytes: Vec<u8>) -> Vec<u8> {
     if MarkedEncoding::of(&bytes).is_none() {
         return bytes;
     }

@@ -11,8 +11,8 @@ mod resolve;
 mod write;
 
 pub use directory::{Workspace, WorkspaceError};
-pub use encoding::decoding;
-pub(crate) use encoding::{BINARY_PROBE, MarkedEncoding, decoded, is_binary};
+pub(crate) use encoding::{BINARY_PROBE, MarkedEncoding};
+pub use encoding::{decoded, decoding, is_binary};
 pub use error::PathError;
 pub use open::BeneathFile;
 

@@ -36,7 +36,8 @@ impl Workspace {
         Ok(BeneathFile { file, size: metadata.len(), modified: metadata.modified().ok() })
     }
 
-    pub(crate) fn open_dir(&self, path: &Path) -> Result<Dir, PathError> {
+    /// Opens a folder of the workspace.
+    pub fn open_dir(&self, path: &Path) -> Result<Dir, PathError> {
         let shown = Self::shown(path);
         self.dir.open_dir(path).map_err(|error| PathError::beneath(&shown, &error))
     }

@@ -10,7 +10,6 @@ use super::{
 use openagents_core::{
     agent::{AgentEvent, end_call},
     agent_ids::GENERATE,
-    find,
     model::{
         Availability, LanguageModel, Message, ModelError, ModelOptions, ModelRequest, StopReason, Usage,
     },
@@ -18,6 +17,7 @@ use openagents_core::{
     update::{Cut, SessionUpdate, ToolCall, ToolCallStatus},
     workspace::Workspace,
 };
+use openagents_search::find;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

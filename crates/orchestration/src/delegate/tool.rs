@@ -10,12 +10,12 @@ use crate::agent::{SessionContext, SessionTool};
 use openagents_core::{
     agent::{AgentEvent, end_call},
     agent_ids::{CODEX, CODEX_RUN, DELEGATE},
-    find,
     model::LanguageModel,
     text::{cut_at_word, one_line},
     tool::ToolError,
     update::{Cut, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus},
 };
+use openagents_search::find;
 use schemars::{Schema, schema_for};
 use serde_json::{Map, Value};
 use std::sync::Arc;

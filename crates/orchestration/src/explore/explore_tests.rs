@@ -4,7 +4,6 @@ use openagents_core::{
     CancellationToken,
     budget::Budget,
     builtin::testing::Bench,
-    find,
     history::{
         CachedTranscripts, FileStamp, History, HistoryRoots, MemoryIndex, Provider, Transcript,
         TranscriptIndex,
@@ -16,6 +15,7 @@ use openagents_core::{
     tool::{Tool, ToolContext, ToolError, ToolOutput},
     update::{EntryStatus, Evidence, IntentSource, RunState, SessionUpdate, ToolCallStatus},
 };
+use openagents_search::find;
 use std::{
     collections::HashMap,
     sync::{

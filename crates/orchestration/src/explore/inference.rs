@@ -6,10 +6,10 @@ use openagents_core::{
     CancellationToken,
     agent_ids::LOCAL_FM,
     model::{LanguageModel, complete},
-    repository::{excerpt, first_prose, plain},
     update::{Evidence, Finding, IntentSource},
     visible::code_span,
 };
+use openagents_search::repository::{excerpt, first_prose, plain};
 
 const INSTRUCTIONS: &str = "You are shown the beginning of files of a project. Say in one plain sentence of at most \
     thirty words what the project is for and what a person who works on it is trying to do. No list, no heading, no \

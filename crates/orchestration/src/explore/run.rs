@@ -12,7 +12,6 @@ use crate::{
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    find,
     isolated::{self, Lost},
     tool::{ToolError, ToolOutput, Toolbox},
     update::{
@@ -21,6 +20,7 @@ use openagents_core::{
     },
     workspace::Workspace,
 };
+use openagents_search::find;
 use serde_json::json;
 use std::{
     sync::Arc,

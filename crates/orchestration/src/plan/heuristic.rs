@@ -109,7 +109,7 @@ mod tests {
     fn plan(bench: &Bench, goals: &[&str]) -> Vec<String> {
         let goals: Vec<_> = goals.iter().map(|goal| (*goal).to_owned()).collect();
         let mut survey = Survey::new(Workspace::open(bench.root()).unwrap().into(), &bench.history);
-        survey.find(&goals, &Budget::within(openagents_core::find::TIME, &bench.cancel));
+        survey.find(&goals, &Budget::within(openagents_search::find::TIME, &bench.cancel));
         let request = PlanRequest { goals: &goals, survey: &survey, cancel: &bench.cancel };
         let ops = HeuristicPlanner.plan(&request).unwrap();
         normalise(ops, &bench.workspace).iter().map(|op| op.kind.entry_text()).collect()

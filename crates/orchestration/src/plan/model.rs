@@ -8,10 +8,10 @@ use super::{
 };
 use openagents_core::{
     model::{Availability, LanguageModel, complete},
-    repository::top_names,
     text::{cut_at_word, one_line},
     visible::code_span,
 };
+use openagents_search::repository::top_names;
 use std::sync::Arc;
 
 /// Plans by asking a model for a JSON array of steps.

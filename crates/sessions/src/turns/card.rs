@@ -13,7 +13,6 @@ use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, CANCELLED, PromptOutcome},
     agent_ids::DELEGATE,
-    find,
     model::PromptOptions,
     update::{Cut, RunState, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate},
 };
@@ -21,6 +20,7 @@ use openagents_orchestration::{
     agent::inline,
     delegate::{DelegateReport, with_findings},
 };
+use openagents_search::find;
 use serde_json::{Map, json};
 use std::sync::Arc;
 

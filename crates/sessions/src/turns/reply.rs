@@ -8,10 +8,10 @@ use crate::live::{Reply, Session, word};
 use openagents_core::{
     CancellationToken,
     agent::PromptOutcome,
-    find,
     update::{Inline, RunState},
 };
 use openagents_orchestration::agent::{AgentLoop, PromptRequest, inline};
+use openagents_search::find;
 use std::sync::Arc;
 
 /// Runs a turn to its end on this thread.

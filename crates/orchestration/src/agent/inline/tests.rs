@@ -7,10 +7,10 @@ use openagents_core::{
     agent::Conversation,
     budget::Budget,
     builtin::testing::Bench,
-    find,
     model::{Availability, ModelError, StopReason},
     update::{SessionUpdate, Target},
 };
+use openagents_search::find;
 use std::sync::Mutex;
 
 fn situation(ready: &[&str]) -> Situation {

@@ -1,0 +1,190 @@
+//! Finds all words of a query in a text in one pass.
+
+use super::query::{FindQuery, Origin};
+use aho_corasick::AhoCorasick;
+use openagents_core::terms::Language;
+use std::collections::HashMap;
+
+/// Maximum number of hits per file; a file with more is a table or a log, and its beginning is representative.
+const HITS: usize = 20_000;
+
+/// Longest word of code in bytes; longer runs are data.
+const WORD: usize = 40;
+
+/// Shortest pattern in bytes that may match at the start of or inside a longer word.
+const PART: usize = 4;
+
+/// Maximum number of words whose stems are cached per pass.
+const STEMS: usize = 50_000;
+
+/// An occurrence of a query word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Hit {
+    /// Byte offset.
+    pub(super) at: usize,
+    /// Index of the alternative.
+    pub(super) alternative: u16,
+    pub(super) fit: Fit,
+}
+
+/// Quality of a match, best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fit {
+    /// The same word, apart from inflection.
+    Word,
+    /// A prefix of a longer word: `mail` in `mailer`.
+    Beginning,
+    /// A part of a longer word: `mail` in `sendmail`.
+    Inside,
+}
+
+/// A compiled query.
+#[derive(Debug)]
+pub(super) struct Matcher {
+    automaton: AhoCorasick,
+    /// Index of the alternative, by pattern.
+    owners: Vec<u16>,
+    stems: Vec<String>,
+    are_phrases: Vec<bool>,
+}
+
+/// Cached stems of one thread.
+pub(super) type Stems = HashMap<Box<[u8]>, Box<str>>;
+
+impl Matcher {
+    /// Returns `None` for a query without words.
+    pub(super) fn new(query: &FindQuery) -> Option<Self> {
+        let patterns = || {
+            let alternatives = query.alternatives.iter().enumerate();
+            alternatives
+                .flat_map(|(at, other)| other.patterns.iter().map(move |pattern| (at as u16, pattern)))
+        };
+        let automaton =
+            AhoCorasick::builder().ascii_case_insensitive(true).build(patterns().map(|(_, pattern)| pattern));
+        Some(Self {
+            automaton: automaton.ok().filter(|automaton| automaton.patterns_len() > 0)?,
+            owners: patterns().map(|(at, _)| at).collect(),
+            stems: query.alternatives.iter().map(|other| other.stem.clone()).collect(),
+            are_phrases: query.alternatives.iter().map(|other| other.origin == Origin::Phrase).collect(),
+        })
+    }
+
+    /// Returns the hits in a text, ordered by their ends.
+    pub(super) fn hits(&self, text: &[u8], stems: &mut Stems) -> Vec<Hit> {
+        let mut hits = Vec::new();
+        for found in self.automaton.find_overlapping_iter(text) {
+            let alternative = self.owners[found.pattern().as_usize()];
+            if let Some(fit) = self.fit(text, found.range(), alternative as usize, stems) {
+                hits.push(Hit { at: found.start(), alternative, fit });
+                if hits.len() == HITS {
+                    break;
+                }
+            }
+        }
+        hits
+    }
+
+    fn fit(
+        &self,
+        text: &[u8],
+        found: std::ops::Range<usize>,
+        alternative: usize,
+        stems: &mut Stems,
+    ) -> Option<Fit> {
+        let begins = begins_word(text, found.start);
+        if self.are_phrases[alternative] {
+            return begins.then_some(Fit::Word);
+        }
+        let is_long = found.len() >= PART;
+        if !begins {
+            return is_long.then_some(Fit::Inside);
+        }
+        let end = word_end(text, &found);
+        let word = text[found.start..end].to_ascii_lowercase();
+        if word.len() > WORD {
+            return None;
+        }
+        let stem = &self.stems[alternative];
+        if word == stem.as_bytes() || stem_of(&word, stems) == stem {
+            return Some(Fit::Word);
+        }
+        is_long.then_some(Fit::Beginning)
+    }
+}
+
+fn stem_of<'a>(word: &[u8], stems: &'a mut Stems) -> &'a str {
+    if stems.len() >= STEMS {
+        stems.clear();
+    }
+    stems.entry(word.into()).or_insert_with(|| Language::English.stem(&String::from_utf8_lossy(word)).into())
+}
+
+/// Returns whether a word or a word of an identifier starts at `at`.
+fn begins_word(text: &[u8], at: usize) -> bool {
+    let Some(before) = at.checked_sub(1).map(|before| text[before]) else { return true };
+    let (here, after) = (text[at], text.get(at + 1));
+    // Letters beyond ASCII are treated as caseless; in scripts without spaces a word may start anywhere.
+    !here.is_ascii()
+        || !(before.is_ascii_alphanumeric() || before >= 0x80)
+        || before.is_ascii_lowercase() && here.is_ascii_uppercase()
+        || before.is_ascii_digit() && !here.is_ascii_digit()
+        || before.is_ascii_uppercase()
+            && here.is_ascii_uppercase()
+            && after.is_some_and(u8::is_ascii_lowercase)
+}
+
+/// Returns the end of the word that starts with `found`.
+fn word_end(text: &[u8], found: &std::ops::Range<usize>) -> usize {
+    let is_upper = |at: usize| text.get(at).is_some_and(u8::is_ascii_uppercase);
+    // `HTTPServer`: an all-caps word ends before the capital of the next word; other words end at the next capital.
+    let in_capitals = is_upper(found.start) && is_upper(found.start + 1);
+    let mut end = found.end;
+    while let Some(letter) = text.get(end).filter(|letter| letter.is_ascii_alphabetic()) {
+        let ends = if in_capitals { letter.is_ascii_lowercase() } else { letter.is_ascii_uppercase() };
+        if ends {
+            break;
+        }
+        end += 1;
+    }
+    end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_found_in_identifiers_and_in_every_inflection() {
+        let matcher = Matcher::new(&FindQuery::read("redirect")).unwrap();
+        let rows = [
+            ("follow_redirects(x)", Some(Fit::Word)),
+            ("maxRedirects", Some(Fit::Word)),
+            ("REDIRECTED", Some(Fit::Word)),
+            ("redirectory", Some(Fit::Beginning)),
+            ("noredirect", Some(Fit::Inside)),
+            ("direct", None),
+        ];
+        for (text, expected) in rows {
+            let hits = matcher.hits(text.as_bytes(), &mut Stems::new());
+            let own = hits.iter().filter(|hit| hit.alternative == 0);
+            assert_eq!(own.map(|hit| hit.fit).min(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn two_words_are_found_as_one_name() {
+        let query = FindQuery::read("Where does the event loop start?");
+        let phrase = query.alternatives.iter().position(|other| other.stem == "eventloop").unwrap();
+        let matcher = Matcher::new(&query).unwrap();
+        for text in ["EventLoop", "event_loop", "event-loop", "the event loop", "EVENTLOOP_X"] {
+            let hits = matcher.hits(text.as_bytes(), &mut Stems::new());
+            assert!(hits.iter().any(|hit| hit.alternative as usize == phrase), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_question_without_words_has_no_matcher() {
+        assert!(Matcher::new(&FindQuery::read("¿?")).is_none());
+        assert!(Matcher::new(&FindQuery::read("where is it?")).is_none());
+    }
+}

@@ -1,0 +1,128 @@
+//! A repository's description of itself: its manifest's description and the first sentence of its README.
+
+mod description;
+mod manifest;
+mod readme;
+
+pub use description::Description;
+use description::SENTENCE;
+
+use openagents_core::{
+    text::{cut_at_word, one_line},
+    workspace::{self, Workspace},
+};
+use std::{io::Read, path::Path};
+
+/// Bytes read of a manifest or README.
+const FILE: u64 = 64 << 10;
+/// Bytes of a file in a model's prompt, which has room for several in a small context.
+const EXCERPT: usize = 3_000;
+
+/// README names in order of preference; compared case-insensitively.
+const README_NAMES: [&str; 7] =
+    ["readme.md", "readme.markdown", "readme", "readme.rst", "readme.txt", "readme.adoc", "readme.org"];
+
+/// A repository's description of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Repository {
+    /// Name from the README's heading or the manifest.
+    pub name: Option<String>,
+    /// One sentence with its location.
+    pub description: Option<Description>,
+    /// Path of the README.
+    pub readme: Option<String>,
+    /// Path of the manifest.
+    pub manifest: Option<String>,
+}
+
+impl Repository {
+    /// Reads the top folder of a workspace. Unreadable files count as absent.
+    pub fn read(workspace: &Workspace) -> Self {
+        let names = top_names(workspace);
+        let find = |wanted: &str| names.iter().find(|name| name.eq_ignore_ascii_case(wanted)).cloned();
+        let readme = README_NAMES.iter().find_map(|name| find(name));
+        let manifest =
+            manifest::NAMES.iter().find_map(|name| names.iter().find(|found| found == name).cloned());
+        let said =
+            readme.as_deref().map(|path| readme::read(&text_of(workspace, path), path)).unwrap_or_default();
+        let declared = manifest
+            .as_deref()
+            .map(|path| manifest::read(&text_of(workspace, path), path))
+            .unwrap_or_default();
+        Self {
+            name: said.heading.or(declared.name),
+            // A README's introduction is written for people; a manifest's description is better than a slogan.
+            description: if said.introduces {
+                said.sentence.or(declared.description)
+            } else {
+                declared.description.or(said.sentence)
+            },
+            readme,
+            manifest,
+        }
+    }
+}
+
+/// Returns the names of the entries at the root of a workspace, sorted.
+pub fn top_names(workspace: &Workspace) -> Vec<String> {
+    let entries = workspace.open_dir(Path::new(".")).ok().and_then(|dir| dir.entries().ok());
+    let entries = entries.into_iter().flatten().flatten();
+    let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Returns the line of a README's first sentence, from 1.
+pub(crate) fn introduction(workspace: &Workspace, path: &str) -> u64 {
+    readme::read(&text_of(workspace, path), path).sentence.map_or(1, |said| said.line)
+}
+
+/// Returns at most `most` lines of a file, from line `first` (from 1) to the next heading.
+pub(crate) fn section(workspace: &Workspace, path: &str, first: u64, most: u64) -> String {
+    let text = text_of(workspace, path);
+    let lines: Vec<&str> = text.lines().skip(first.saturating_sub(1) as usize).take(most as usize).collect();
+    let mut in_code = false;
+    let is_heading = |line: &&str| {
+        in_code ^= line.trim_start().starts_with("```");
+        !in_code && line.starts_with('#')
+    };
+    let end = lines.iter().skip(1).position(is_heading).map_or(lines.len(), |at| at + 1);
+    lines[..end].join("\n").trim_end().to_owned()
+}
+
+/// Returns the beginning of a file for a model, and its first line with text as evidence.
+pub fn excerpt(workspace: &Workspace, path: &str) -> (String, Option<(u64, String)>) {
+    let mut text = text_of(workspace, path);
+    text.truncate(text.floor_char_boundary(EXCERPT));
+    let has_words = |line: &&str| line.chars().any(char::is_alphanumeric);
+    let first = (1..).zip(text.lines()).find(|(_, line)| has_words(line));
+    let first = first.map(|(number, line)| (number, cut_at_word(line.trim(), SENTENCE)));
+    (text, first)
+}
+
+/// Returns the first sentence of prose in a Markdown text, without markup and terminal control characters.
+pub fn first_prose(markdown: &str) -> Option<String> {
+    let said = readme::read(markdown, "").sentence?.text;
+    Some(without_controls(&said)).filter(|clean| !clean.is_empty())
+}
+
+/// Returns foreign text as one line without markup and terminal control characters.
+pub fn plain(text: &str) -> String {
+    without_controls(text).chars().filter(|c| !"`*[]<>".contains(*c)).collect()
+}
+
+fn without_controls(text: &str) -> String {
+    // Direction marks are removed as well.
+    let turns =
+        |c: char| matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    one_line(&text.replace(turns, ""))
+}
+
+fn text_of(workspace: &Workspace, path: &str) -> String {
+    let mut bytes = Vec::new();
+    if let Ok(opened) = workspace.open_file(Path::new(path)) {
+        // A truncated file still has a usable beginning.
+        let _ = opened.file.take(FILE).read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&workspace::decoded(bytes)).into_owned()
+}

@@ -1,0 +1,190 @@
+//! Finds the heading and the first sentence of a README between badges, logos and tables of contents.
+
+use super::description::{Description, SENTENCE};
+use openagents_core::text::{cut_at_word, one_line};
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+
+/// Characters of a heading; longer ones are slogans.
+const HEADING: usize = 60;
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Readme {
+    pub(super) heading: Option<String>,
+    pub(super) sentence: Option<Description>,
+    /// The sentence is complete and precedes any code, so it introduces the project.
+    pub(super) introduces: bool,
+}
+
+/// Reads Markdown; good enough for headings and paragraphs of reStructuredText and plain text.
+pub(super) fn read(text: &str, path: &str) -> Readme {
+    let mut readme = Readme::default();
+    let (mut block, mut code_seen) = (Block::default(), false);
+    for (event, range) in
+        Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS)
+            .into_offset_iter()
+    {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => code_seen = true,
+            Event::Start(Tag::Heading { .. } | Tag::Paragraph | Tag::HtmlBlock) => {
+                block = Block::at(range.start, &block)
+            }
+            Event::Start(Tag::List(_) | Tag::Table(_) | Tag::MetadataBlock(_)) => block.nested += 1,
+            Event::End(TagEnd::List(_) | TagEnd::Table | TagEnd::MetadataBlock(_)) => {
+                block.nested = block.nested.saturating_sub(1);
+            }
+            Event::Start(Tag::Image { .. }) => block.images += 1,
+            Event::End(TagEnd::Image) => block.images = block.images.saturating_sub(1),
+            Event::Start(Tag::Link { .. }) => block.links += 1,
+            Event::End(TagEnd::Link) => block.links = block.links.saturating_sub(1),
+            Event::Text(words) | Event::Code(words) => block.add(&words),
+            Event::SoftBreak | Event::HardBreak | Event::InlineHtml(_) => block.add(" "),
+            Event::Html(html) => block.html.push_str(&html),
+            Event::End(TagEnd::Heading(_)) => {
+                let heading = block.text();
+                let is_name = !heading.ends_with('?') && (1..=HEADING).contains(&heading.chars().count());
+                if readme.heading.is_none() && is_name {
+                    readme.heading = Some(heading);
+                }
+            }
+            Event::End(TagEnd::Paragraph | TagEnd::HtmlBlock) if block.is_prose() => {
+                let line = text[..block.start].matches('\n').count() as u64 + 1;
+                let sentence = first_sentence(&block.text());
+                readme.introduces =
+                    !code_seen && (sentence.ends_with(['.', '!']) || sentence.contains(" is "));
+                readme.sentence = Some(Description { text: sentence, path: path.to_owned(), line });
+                return readme;
+            }
+            _ => {}
+        }
+    }
+    readme
+}
+
+/// A heading or a paragraph being collected.
+#[derive(Debug, Default)]
+struct Block {
+    start: usize,
+    words: String,
+    linked: usize,
+    /// Depth of enclosing lists, tables and front matter.
+    nested: usize,
+    images: usize,
+    links: usize,
+    html: String,
+}
+
+impl Block {
+    fn at(start: usize, around: &Self) -> Self {
+        Self { start, nested: around.nested, ..Self::default() }
+    }
+
+    fn add(&mut self, words: &str) {
+        if self.images == 0 {
+            self.words.push_str(words);
+            if self.links > 0 {
+                self.linked += words.len();
+            }
+        }
+    }
+
+    fn text(&self) -> String {
+        let html = without_tags(&self.html);
+        self.words.split_whitespace().chain(html.split_whitespace()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Returns whether it is prose: not a row of links, a list, or a directive of reStructuredText.
+    fn is_prose(&self) -> bool {
+        let text = self.text();
+        let directive = text.starts_with("..") || text.starts_with(':') || text.contains("]:");
+        let words = text.split(' ').filter(|word| word.chars().filter(|c| c.is_alphabetic()).count() > 1);
+        self.nested == 0 && !directive && words.count() >= 3 && self.linked * 2 < text.len()
+    }
+}
+
+fn without_tags(html: &str) -> String {
+    let mut parts = html.split('<');
+    let first = parts.next();
+    let others = parts.filter_map(|part| Some(part.split_once('>')?.1));
+    first.into_iter().chain(others).collect::<Vec<_>>().join(" ")
+}
+
+/// Cuts after the first full stop that ends a sentence.
+pub(super) fn first_sentence(text: &str) -> String {
+    let text = one_line(text);
+    let abbreviation = |head: &str| {
+        let last = head.rsplit(' ').next().unwrap_or_default().trim_start_matches('(').to_ascii_lowercase();
+        matches!(last.as_str(), "e.g" | "i.e" | "etc" | "vs" | "approx" | "cf" | "mr" | "dr" | "st" | "no")
+    };
+    let ends = text.match_indices(['.', '!', '?']).map(|(at, _)| at);
+    let end = ends.into_iter().find(|at| {
+        let behind = &text[at + 1..];
+        (behind.is_empty() || behind.starts_with(' ')) && !abbreviation(&text[..*at])
+    });
+    let sentence = end.map_or(text.as_str(), |end| &text[..=end]);
+    cut_at_word(sentence, SENTENCE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_heading_and_the_first_sentence() {
+        let rows = [
+            (
+                "# ripgrep (rg)\n------------\nripgrep is a line-oriented search tool that recursively searches the\n\
+                 current directory for a regex pattern. By default, it respects gitignore.\n",
+                Some("ripgrep (rg)"),
+                Some((
+                    "ripgrep is a line-oriented search tool that recursively searches the current directory for a regex pattern.",
+                    3,
+                )),
+            ),
+            (
+                "<p align=\"center\">\n  <img src=\"x.svg\">\n</p>\n\n[![CI](a)](b) [![npm](c)](d)\n\n# Vite ⚡\n\n\
+                 > Next Generation *Frontend* Tooling\n\n- fast\n",
+                Some("Vite ⚡"),
+                Some(("Next Generation Frontend Tooling", 9)),
+            ),
+            (
+                "requests\n========\n\n.. image:: x\n\n**Requests** is a simple, yet elegant, HTTP library (e.g. for APIs).\nMore.\n",
+                Some("requests"),
+                Some(("Requests is a simple, yet elegant, HTTP library (e.g. for APIs).", 6)),
+            ),
+            (
+                "<!-- generated\nby a tool -->\n## App\n\n| a | b |\n\n1. one\n\nUse `cargo run` with [the docs](x) now, it is v1.2 ready.\n",
+                Some("App"),
+                Some(("Use cargo run with the docs now, it is v1.2 ready.", 9)),
+            ),
+            ("---\ntitle: x\n---\n# T\n\nBody has words here\n", Some("T"), Some(("Body has words here", 6))),
+            (
+                "# Serde JSON &emsp; [![Build Status]][actions]\n\n[Build Status]: https://x/y.svg\n[actions]: https://x\n\n\
+                 **Serde is a framework for *ser*ializing data.**\n\n---\n",
+                Some("Serde JSON"),
+                Some(("Serde is a framework for serializing data.", 6)),
+            ),
+            (
+                "<div align=\"center\">\n<h1>Thing</h1>\n<p>A thing that does things.</p>\n</div>\n",
+                None,
+                Some(("Thing A thing that does things.", 1)),
+            ),
+            ("", None, None),
+            ("# Only\n", Some("Only"), None),
+            ("## What is it?\n\nThing is a tool.\n", None, Some(("Thing is a tool.", 3))),
+        ];
+        for (text, heading, sentence) in rows {
+            let readme = read(text, "README.md");
+            assert_eq!(readme.heading.as_deref(), heading, "{text}");
+            let found = readme.sentence.map(|said| (said.text, said.line));
+            assert_eq!(found, sentence.map(|(text, line)| (text.to_owned(), line)), "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in "\\PC*", lines in "([#>*`<\\[\\]()! .é\n-]|word){0,60}") {
+            read(&text, "README");
+            read(&lines, "README");
+        }
+    }
+}
