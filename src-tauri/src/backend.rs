@@ -6,10 +6,10 @@ use openagents_apple::FoundationModels;
 use openagents_bridge::{Bridge, BridgeConfig, BridgeError, Claim, NetworkConfig, Providers, Surroundings};
 use openagents_core::{
     folders::{HOME_VARIABLE, data_folder, models_folder},
-    history::HistoryRoots,
     model::LocalModels,
 };
 use openagents_llama::{Local, LocalConfig, client::Helper};
+use openagents_transcripts::history::HistoryRoots;
 use serde::Serialize;
 use std::{
     path::{Path, PathBuf},

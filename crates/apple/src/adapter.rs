@@ -1,10 +1,8 @@
 //! Adapts a tool that was defined for Foundation Models.
 
 use crate::schema::{DynamicSchema, OfferedTool, from_framework};
-use openagents_core::{
-    model::ToolSpec,
-    tool::{Tool, ToolContext, ToolError, ToolOutput},
-};
+use openagents_core::model::ToolSpec;
+use openagents_tools::tool::{Tool, ToolContext, ToolError, ToolOutput};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::{collections::HashSet, sync::Arc};

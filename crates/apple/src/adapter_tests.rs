@@ -6,14 +6,16 @@ use crate::{
 use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, Conversation},
-    builtin,
-    history::History,
     model::ModelOptions,
-    tool::{Limits, Registry, Toolbox},
     update::{RunState, SessionUpdate, ToolCallStatus},
     workspace::Workspace,
 };
 use openagents_orchestration::agent::{AgentLoop, PromptRequest};
+use openagents_tools::{
+    builtin,
+    tool::{Limits, Registry, Toolbox},
+};
+use openagents_transcripts::history::History;
 use std::path::Path;
 
 /// Counts the words of a file, as a tool for the framework.

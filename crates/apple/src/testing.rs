@@ -1,7 +1,7 @@
 //! The tools of this product, as offered to a model.
 
 use openagents_core::{
-    CancellationToken, builtin,
+    CancellationToken,
     model::{
         Availability, CallRequest, Capabilities, LanguageModel, Message, ModelError, ModelEvent,
         ModelOptions, ModelRequest, StopReason, ToolSpec,
@@ -12,6 +12,7 @@ use openagents_orchestration::{
     delegate::{Delegate, DelegateOrder, DelegateReport, Delegator},
     route::{Candidate, Situation},
 };
+use openagents_tools::builtin;
 use serde_json::Value;
 use std::sync::Arc;
 

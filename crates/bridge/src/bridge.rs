@@ -14,19 +14,23 @@ use crate::{
             past_sessions::{PastSessions, StoredHistory},
             trust,
         },
-        ios::pending,
-        ios::resume::Resumes,
+        ios::{pending, resume::Resumes},
         managed::Managed,
         services::Services,
     },
     server::{
-        accept, accept::Gate, back_off::BackOff, listeners::Listeners, remotes::Remotes, state::Server,
+        accept::{self, Gate},
+        back_off::BackOff,
+        listeners::Listeners,
+        remotes::Remotes,
+        state::Server,
     },
 };
-use openagents_core::{history::History, model::SettingsStore};
+use openagents_core::model::SettingsStore;
 use openagents_sessions::{
     HistoryIndex, Providers, SessionRegistry, TranscriptCache, TurnExecutor, run_blocking, store::Store,
 };
+use openagents_transcripts::history::History;
 use std::{
     fmt, io,
     net::{Ipv4Addr, SocketAddr},

@@ -2,12 +2,9 @@
 
 use crate::{args::IndexCommand, output, surroundings};
 use anyhow::Context;
-use openagents_core::{
-    CancellationToken,
-    budget::Budget,
-    history::{History, Query},
-};
+use openagents_core::{CancellationToken, budget::Budget};
 use openagents_sessions::{HistoryIndex, IndexProgress, IndexStatus};
+use openagents_transcripts::history::{History, Query};
 use serde_json::json;
 use std::{process::ExitCode, time::Duration};
 

@@ -1,11 +1,8 @@
 //! `openagents sessions stats`: other agents' sessions that were found and read.
 
 use crate::{output, surroundings};
-use openagents_core::{
-    CancellationToken,
-    budget::Budget,
-    history::{Listing, Provider, Query, Transcript, Unknown, UsageTotal},
-};
+use openagents_core::{CancellationToken, budget::Budget};
+use openagents_transcripts::history::{Listing, Provider, Query, Transcript, Unknown, UsageTotal};
 use serde_json::json;
 use std::{collections::BTreeMap, process::ExitCode, time::Duration};
 

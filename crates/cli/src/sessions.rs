@@ -5,14 +5,11 @@ use crate::{
     output, session_index, session_stats, surroundings,
 };
 use anyhow::Context;
-use openagents_core::{
-    CancellationToken,
-    budget::Budget,
-    history::{
-        Event, EventKind, Outcome, PatternKind, Query, SearchMatch, SearchQuery, SearchResult, Span,
-        Transcript, Unsearched,
-    },
-    tool::Limits,
+use openagents_core::{CancellationToken, budget::Budget};
+use openagents_tools::tool::Limits;
+use openagents_transcripts::history::{
+    Event, EventKind, Outcome, PatternKind, Query, SearchMatch, SearchQuery, SearchResult, Span, Transcript,
+    Unsearched,
 };
 use serde_json::{Value, json};
 use std::{

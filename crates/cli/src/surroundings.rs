@@ -6,14 +6,19 @@ use openagents_agents::{AgentsConfig, LocalAgents};
 use openagents_apple::FoundationModels;
 use openagents_bridge::{Providers, StoredSettings, Surroundings};
 use openagents_core::{
-    CancellationToken, builtin,
-    history::{ExcludedSessions, History, HistoryRoots, HistorySettings, MemoryIndex},
+    CancellationToken,
     model::{LocalModels, SettingsError},
-    reading::{Readable, Reader, ReadingRules},
-    tool::{Limits, ToolContext, ToolError, ToolOutput},
     workspace::Workspace,
 };
 use openagents_sessions::{HistoryIndex, TranscriptCache};
+use openagents_tools::{
+    builtin,
+    reading::{Readable, Reader, ReadingRules},
+    tool::{Limits, ToolContext, ToolError, ToolOutput},
+};
+use openagents_transcripts::history::{
+    ExcludedSessions, History, HistoryRoots, HistorySettings, MemoryIndex,
+};
 use serde_json::Value;
 use std::{
     path::{Path, PathBuf},

@@ -10,13 +10,13 @@ use openagents_core::{
     CancellationToken,
     agent::AgentEvent,
     agent_ids::GENERATE,
-    builtin, json_text,
+    json_text,
     model::LocalModels,
-    tool::ToolError,
     update::{SessionUpdate, ToolCallStatus},
     workspace::Workspace,
 };
 use openagents_orchestration::agent::{Generate, HistoryRead, SessionContext, SessionTool};
+use openagents_tools::{builtin, tool::ToolError};
 use serde_json::{Value, json};
 use std::{
     process::ExitCode,

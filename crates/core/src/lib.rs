@@ -1,5 +1,4 @@
-//! The domain of OpenAgents Desktop: a workspace, bounded tools, the history that coding agents left behind, and the
-//! traits of models and agents.
+//! The domain of OpenAgents Desktop: a workspace, the updates of a session, trust, and the traits of models and agents.
 //!
 //! **Architecture invariant:** nothing here knows a wire format, a socket, a window or a terminal. The serde form
 //! of the types in [`update`] is the event store's; each dialect converts by hand in `openagents-bridge`.
@@ -17,6 +16,7 @@
 //! | 1 | `agent_ids` | ids of agents and models |
 //! | 1 | `approval` | permissions that agents ask for |
 //! | 1 | `budget` | deadline, cancellation and progress of bounded work |
+//! | 1 | `file` | opening files of other programs, which may be anything |
 //! | 1 | `folders` | folders that this program keeps on disk |
 //! | 1 | `isolated` | work on a thread that may hang or panic |
 //! | 1 | `model` | `LanguageModel`: messages in, events out; settings; `LocalModels` |
@@ -25,36 +25,29 @@
 //! | 1 | `terms` | words of questions and of code: stop words, stems, vocabulary |
 //! | 1 | `text` | shortening text |
 //! | 1 | `workspace` | one directory, and opening files beneath it |
+//! | 2 | `git` | git's files: worktrees, the index, the last commit |
 //! | 2 | `helper` | helper programs: finding them, their client, lines of JSON |
-//! | 2 | `history` | logs that other agents left on this machine |
 //! | 2 | `update` | entries of a session's log |
 //! | 2 | `walk` | files of a workspace, without ignored ones |
 //! | 3 | `agent` | agents as the user chooses them: their trait, events, conversation and settings |
-//! | 3 | `replay` | a past session as updates of a session |
-//! | 3 | `tool` | the `Tool` trait, limits, registry, running a call |
 //! | 3 | `trust` | the agent settings in a folder, and the folders that trust covers |
-//! | 4 | `builtin` | the seven tools over workspace and history |
-//! | 4 | `reading` | read access of models and agents |
 
 pub mod agent;
 pub mod agent_ids;
 pub mod approval;
 pub mod budget;
-pub mod builtin;
+pub mod file;
 pub mod folders;
+pub mod git;
 pub mod helper;
-pub mod history;
 pub mod isolated;
 pub mod json_text;
 mod limits;
 pub mod model;
 pub mod parallel;
-pub mod reading;
-pub mod replay;
 pub mod shell_line;
 pub mod terms;
 pub mod text;
-pub mod tool;
 pub mod trust;
 pub mod update;
 pub mod visible;

@@ -88,7 +88,7 @@ pub fn cut_with_note(text: &str, room: usize) -> String {
 }
 
 /// Joins texts by line breaks.
-pub(crate) fn joined<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+pub fn joined<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let mut joined = String::new();
     for text in texts {
         if !joined.is_empty() {

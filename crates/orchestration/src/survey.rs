@@ -1,7 +1,8 @@
 //! Shared input of a run: the workspace, its history and findings, read once before planning.
 
-use openagents_core::{budget::Budget, history::History, update::Findings, workspace::Workspace};
+use openagents_core::{budget::Budget, update::Findings, workspace::Workspace};
 use openagents_search::{find, repository::Repository};
+use openagents_transcripts::history::History;
 use std::sync::{Arc, OnceLock};
 
 /// A workspace with its history and description.

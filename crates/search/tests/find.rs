@@ -2,10 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
-use openagents_core::{
-    CancellationToken, budget::Budget, history::History, update::Findings, workspace::Workspace,
-};
+use openagents_core::{CancellationToken, budget::Budget, update::Findings, workspace::Workspace};
 use openagents_search::find::{Sources, TIME, find};
+use openagents_transcripts::history::History;
 use std::path::Path;
 
 /// Paths and texts.

@@ -3,13 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
 use jiff::Zoned;
-use openagents_core::{
-    CancellationToken,
-    budget::Budget,
-    history::{History, HistoryRoots, MemoryIndex, Provider},
-    update::Place,
-};
+use openagents_core::{CancellationToken, budget::Budget, update::Place};
 use openagents_search::recall::{Recall, recall};
+use openagents_transcripts::history::{History, HistoryRoots, MemoryIndex, Provider};
 use serde_json::{Value, json};
 use std::{
     fs,

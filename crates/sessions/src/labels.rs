@@ -1,7 +1,7 @@
 //! The person's labels of other agents' sessions: title, pinned, archived. Their logs are not changed.
 
 use crate::store::{Store, StoreError, TranscriptLabel};
-use openagents_core::history::{Provider, SessionKey};
+use openagents_transcripts::history::{Provider, SessionKey};
 use parking_lot::Mutex;
 use std::{collections::HashMap, fmt};
 

@@ -1,6 +1,6 @@
 //! The permissions of one session.
 
-use openagents_core::reading::Reader;
+use openagents_tools::reading::Reader;
 use serde::{Deserialize, Serialize};
 
 /// Permissions of a session; none by default. Naming or picking an agent permits it for that prompt.

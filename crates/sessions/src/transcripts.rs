@@ -4,7 +4,7 @@
 //! error. A damaged file, or one of another version, is replaced by an empty one.
 
 use crate::{cache_file::CacheFile, store::create_folder};
-use openagents_core::history::{
+use openagents_transcripts::history::{
     CachedTranscripts, FileStamp, MemoryIndex, READER_VERSION, Transcript, TranscriptIndex,
 };
 use parking_lot::Mutex;
@@ -241,7 +241,7 @@ fn mark(connection: &mut Connection, marks: &[u128]) -> rusqlite::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use openagents_core::history::{Provider, Unknown};
+    use openagents_transcripts::history::{Provider, Unknown};
 
     fn transcript(path: &str) -> Transcript {
         Transcript {

@@ -132,10 +132,10 @@ mod tests {
     use openagents_bridge::{Bridge, BridgeConfig, Explore, NetworkConfig, Providers};
     use openagents_core::{
         CancellationToken,
-        history::HistoryRoots,
         update::{RunState, SessionUpdate, Summary},
     };
     use openagents_orchestration::explore::{ExploreOutcome, ExploreRequest};
+    use openagents_transcripts::history::HistoryRoots;
     use std::sync::{
         Arc,
         atomic::{AtomicBool, Ordering},

@@ -5,14 +5,12 @@
 #![expect(clippy::print_stdout, reason = "a bench prints its table")]
 
 use anyhow::{Context, Result, ensure};
-use openagents_core::{
-    history::History,
-    update::{AgentMessage, SessionUpdate, UserMessage},
-};
+use openagents_core::update::{AgentMessage, SessionUpdate, UserMessage};
 use openagents_sessions::{
     SessionRegistry,
     store::{NewSession, Store},
 };
+use openagents_transcripts::history::History;
 use std::{path::Path, sync::Arc, time::Instant};
 
 /// Updates of the sessions.

@@ -9,9 +9,9 @@ mod turn;
 use agent::{Busy, BusyAgents};
 use anyhow::{Context as _, Result};
 use openagents_bridge::{Bridge, BridgeConfig, IosAccess, NetworkConfig, Providers};
-use openagents_core::history::HistoryRoots;
 use openagents_e2e::chaos::ledger::Writer;
 use openagents_orchestration::explore::Explorer;
+use openagents_transcripts::history::HistoryRoots;
 use std::{
     io::Write as _,
     path::{Path, PathBuf},

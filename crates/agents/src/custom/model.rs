@@ -7,11 +7,11 @@ use crate::{
 use openagents_core::{
     agent::CustomAgent,
     agent_ids::CUSTOM_PREFIX,
-    builtin,
-    history::History,
     model::{LanguageModel, ModelOptions},
 };
 use openagents_orchestration::agent::ModelAgent;
+use openagents_tools::builtin;
+use openagents_transcripts::history::History;
 use std::sync::Arc;
 
 /// Creates a client; connects to nothing. Fails with a clause.

@@ -2,7 +2,8 @@
 
 use super::table::Table;
 use crate::{limits::SHUTDOWN, shell::Found};
-use openagents_core::{CancellationToken, history::History, model::SettingsStore};
+use openagents_core::{CancellationToken, model::SettingsStore};
+use openagents_transcripts::history::History;
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 

@@ -5,9 +5,9 @@ use crate::{
 };
 use openagents_core::{
     agent::{AgentSettingsChange, AgentsSnapshot, CustomAgent},
-    history::{History, HistoryRoots, MemoryIndex},
     model::{Availability, SettingsStore as _},
 };
+use openagents_transcripts::history::{History, HistoryRoots, MemoryIndex};
 use std::{
     path::Path,
     sync::mpsc,

@@ -1,6 +1,6 @@
 //! How a bridge is configured.
 
-use openagents_core::history::HistoryRoots;
+use openagents_transcripts::history::HistoryRoots;
 use serde::{Deserialize, Serialize};
 use std::{net::IpAddr, path::PathBuf};
 

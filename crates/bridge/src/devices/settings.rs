@@ -4,11 +4,9 @@
 //! or of a newer version, must not take along what the user has excluded.
 
 use crate::base::private_file;
-use openagents_core::{
-    history::{ExcludedSessions, HISTORY_SETTINGS, HistorySettings},
-    model::{SettingsError, SettingsStore},
-};
+use openagents_core::model::{SettingsError, SettingsStore};
 use openagents_sessions::store::{DATABASE_FILE, Store, StoreError};
+use openagents_transcripts::history::{ExcludedSessions, HISTORY_SETTINGS, HistorySettings};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, params};
 use serde_json::Value;
 use std::{

@@ -1,8 +1,8 @@
-//! Read access of models and agents, as clients see it: the table of [`openagents_core::reading`], with its switches.
+//! Read access of models and agents, as clients see it: the table of [`openagents_tools::reading`], with its switches.
 
-use openagents_core::{
-    model::{SettingsError, SettingsStore},
-    reading::{READING_SETTINGS, Readable, Reader, ReadingRule, ReadingRules, ReadingSwitch, reading_rule},
+use openagents_core::model::{SettingsError, SettingsStore};
+use openagents_tools::reading::{
+    READING_SETTINGS, Readable, Reader, ReadingRule, ReadingRules, ReadingSwitch, reading_rule,
 };
 use serde::{Deserialize, Serialize};
 

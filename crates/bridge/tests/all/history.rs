@@ -2,7 +2,7 @@
 
 use crate::support::{self, Client, echo, pairing::pair_at};
 use openagents_bridge::Bridge;
-use openagents_core::history::{HistoryRoots, Provider};
+use openagents_transcripts::history::{HistoryRoots, Provider};
 use serde_json::{Value, json};
 use std::{fmt::Write, fs, path::Path};
 

@@ -3,7 +3,7 @@
 
 use crate::support::{self, Client, echo};
 use openagents_bridge::{Bridge, BridgeConfig};
-use openagents_core::history::{HistoryRoots, Provider};
+use openagents_transcripts::history::{HistoryRoots, Provider};
 use serde_json::{Value, json};
 use std::{
     fs,

@@ -1,7 +1,7 @@
 //! The arguments of `openagents privacy`.
 
 use clap::Args;
-use openagents_core::reading::ReadingSwitch;
+use openagents_tools::reading::ReadingSwitch;
 
 #[derive(Debug, Args)]
 pub(crate) struct Privacy {

@@ -1,7 +1,7 @@
 //! The arguments of `openagents sessions`.
 
 use clap::{Args, Subcommand};
-use openagents_core::history::Provider;
+use openagents_transcripts::history::Provider;
 use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]

@@ -1,6 +1,7 @@
 //! Responses to the client: results as data and text, and errors.
 
-use openagents_core::{tool::ToolError, update::Findings};
+use openagents_core::update::Findings;
+use openagents_tools::tool::ToolError;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! `openagents mcp`: code findings and past sessions of one workspace, for other agents, over standard input and output.
 //!
-//! Read-only, and a hosted agent in the sense of `openagents_core::reading`, whichever program the client is. Standard output carries only the protocol; logs go to standard error.
+//! Read-only, and a hosted agent in the sense of `openagents_tools::reading`, whichever program the client is. Standard output carries only the protocol; logs go to standard error.
 
 mod answer;
 mod lines;

@@ -1,7 +1,8 @@
 //! The MCP server: its tools and their calls.
 
 use super::{answer, tools::McpTool};
-use openagents_core::{CancellationToken, tool::ToolError, workspace::Workspace};
+use openagents_core::{CancellationToken, workspace::Workspace};
+use openagents_tools::tool::ToolError;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{

@@ -2,15 +2,13 @@
 
 use super::answer;
 use crate::surroundings;
-use openagents_core::{
-    CancellationToken,
-    budget::Budget,
-    builtin::{session_read, session_search},
-    history::History,
-    tool::{Limits, Tool as _, ToolContext, ToolError, parse_arguments},
-    workspace::Workspace,
-};
+use openagents_core::{CancellationToken, budget::Budget, workspace::Workspace};
 use openagents_search::find;
+use openagents_tools::{
+    builtin::{session_read, session_search},
+    tool::{Limits, Tool as _, ToolContext, ToolError, parse_arguments},
+};
+use openagents_transcripts::history::History;
 use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -13,8 +13,9 @@ use crate::{
 };
 use anyhow::Context;
 use openagents_bridge::{BridgeConfig, IosAccess, NetworkConfig};
-use openagents_core::{history::HistoryRoots, workspace::Workspace};
+use openagents_core::workspace::Workspace;
 use openagents_orchestration::explore::PlannerChoice;
+use openagents_transcripts::history::HistoryRoots;
 use serde_json::{Value, json};
 use start::start;
 use std::process::ExitCode;

@@ -3,7 +3,7 @@
 use super::start::start;
 use crate::{bridge::FirstLine, output, signals::Interrupts, surroundings};
 use openagents_bridge::{BridgeConfig, IosAccess, NetworkConfig};
-use openagents_core::history::HistoryRoots;
+use openagents_transcripts::history::HistoryRoots;
 use std::process::ExitCode;
 
 /// Serves until no client needs this bridge, or another one wants the data folder.

@@ -4,7 +4,7 @@ use super::{
     files::{FolderReader, Reading},
     settings,
 };
-use crate::history::may_track;
+use crate::git::may_track;
 use serde_json::Value;
 use std::path::Path;
 

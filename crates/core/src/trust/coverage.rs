@@ -1,6 +1,6 @@
 //! The folders that the trust in a folder covers.
 
-use crate::history::WorktreeScope;
+use crate::git::WorktreeScope;
 use std::path::{Path, PathBuf};
 
 /// Returns the path of `folder` relative to the folder covered by the trust in `trusted` that contains it; `None` if it

@@ -10,7 +10,7 @@ use super::{
     git_config::{ConfigEntry, entries},
     lines::without_user,
 };
-use crate::{history::read_bounded, limits::trust as limits};
+use crate::{file::read_bounded, limits::trust as limits};
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},

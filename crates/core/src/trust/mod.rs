@@ -35,7 +35,7 @@ pub use found::{AgentFile, AgentFiles, Risk};
 pub use question::{NOT_NOW, NOT_WHOLE, NOTHING_KNOWN, TRUST, TRUST_TITLE, TrustQuestion};
 
 use crate::{
-    history::top_of,
+    git::top_of,
     limits::trust as limits,
     workspace::{Workspace, WorkspaceError},
 };

@@ -8,6 +8,7 @@ const DIRECTORIES: &str = "\
     node_modules|target|build|dist|DerivedData|venv|.venv|__pycache__|.pytest_cache|.tox|.git|.svn|.hg|\
     .build|Pods|bower_components";
 
-pub(crate) fn is_ignored_directory(path: &Path) -> bool {
+/// Returns whether a folder is skipped by its name.
+pub fn is_ignored_directory(path: &Path) -> bool {
     path.file_name().and_then(|name| name.to_str()).is_some_and(|name| is_listed(name, DIRECTORIES))
 }

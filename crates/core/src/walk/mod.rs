@@ -4,7 +4,7 @@
 mod ignored;
 mod rules;
 
-pub(crate) use ignored::is_ignored_directory;
+pub use ignored::is_ignored_directory;
 
 use crate::{budget::Budget, limits::walk as limits, workspace::Workspace};
 use ignore::{WalkBuilder, WalkState};

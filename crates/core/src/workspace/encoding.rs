@@ -6,11 +6,12 @@ use encoding_rs_io::{DecodeReaderBytes, DecodeReaderBytesBuilder};
 use std::io::Read;
 
 /// Bytes of a file that are checked for a NUL.
-pub(crate) const BINARY_PROBE: usize = 8 << 10;
+pub const BINARY_PROBE: usize = 8 << 10;
 
 /// The encoding that a byte order mark names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MarkedEncoding {
+#[expect(missing_docs, reason = "the names say it")]
+pub enum MarkedEncoding {
     Utf8,
     Utf16Le,
     Utf16Be,
@@ -18,7 +19,7 @@ pub(crate) enum MarkedEncoding {
 
 impl MarkedEncoding {
     /// Returns the encoding of a file by its first bytes; `None` without a mark.
-    pub(crate) fn of(head: &[u8]) -> Option<Self> {
+    pub fn of(head: &[u8]) -> Option<Self> {
         match head {
             [0xef, 0xbb, 0xbf, ..] => Some(Self::Utf8),
             [0xff, 0xfe, ..] => Some(Self::Utf16Le),
@@ -28,7 +29,7 @@ impl MarkedEncoding {
     }
 
     /// Returns its name in the registry of IANA, in lower case.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Utf8 => "utf-8",
             Self::Utf16Le => "utf-16le",

@@ -11,7 +11,7 @@ mod resolve;
 mod write;
 
 pub use directory::{Workspace, WorkspaceError};
-pub(crate) use encoding::{BINARY_PROBE, MarkedEncoding};
+pub use encoding::{BINARY_PROBE, MarkedEncoding};
 pub use encoding::{decoded, decoding, is_binary};
 pub use error::PathError;
 pub use open::BeneathFile;

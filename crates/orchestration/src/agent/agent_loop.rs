@@ -7,9 +7,9 @@ use super::{
 use openagents_core::{
     agent::Conversation,
     model::{LanguageModel, ModelOptions},
-    tool::Toolbox,
     update::Findings,
 };
+use openagents_tools::tool::Toolbox;
 use std::{path::PathBuf, sync::Arc};
 
 /// A model with tools that answers prompts.

@@ -2,10 +2,12 @@ use super::{testing::*, *};
 use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, Conversation},
-    builtin::testing::Bench,
     model::{Activity, Message, ModelError, ModelEvent, Reasoning, StopReason},
-    tool::{Tool, ToolContext, ToolError, ToolOutput},
     update::{RunState, SessionUpdate},
+};
+use openagents_tools::{
+    builtin::testing::Bench,
+    tool::{Tool, ToolContext, ToolError, ToolOutput},
 };
 use serde_json::{Value, json};
 use std::sync::{

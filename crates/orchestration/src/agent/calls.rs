@@ -13,10 +13,10 @@ use openagents_core::{
     budget::Cancelled,
     model::{CallRequest, Message},
     parallel,
-    tool::{ToolError, ToolOutput},
     update::{ToolCallStatus, new_id},
     workspace::Workspace,
 };
+use openagents_tools::tool::{ToolError, ToolOutput};
 use serde_json::Value;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},

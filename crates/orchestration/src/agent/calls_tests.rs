@@ -1,10 +1,12 @@
 use super::*;
 use crate::agent::testing::*;
 use openagents_core::{
-    builtin::testing::Bench,
     model::{LanguageModel, StopReason},
-    tool::{Tool, ToolContext},
     update::SessionUpdate,
+};
+use openagents_tools::{
+    builtin::testing::Bench,
+    tool::{Tool, ToolContext},
 };
 use serde_json::json;
 

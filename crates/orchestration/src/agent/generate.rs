@@ -13,11 +13,11 @@ use openagents_core::{
     model::{
         Availability, LanguageModel, Message, ModelError, ModelOptions, ModelRequest, StopReason, Usage,
     },
-    tool::{ToolError, parse_arguments},
     update::{Cut, SessionUpdate, ToolCall, ToolCallStatus},
     workspace::Workspace,
 };
 use openagents_search::find;
+use openagents_tools::tool::{ToolError, parse_arguments};
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

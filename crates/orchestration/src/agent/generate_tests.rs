@@ -3,10 +3,8 @@ use crate::agent::{
     AgentLoop, HistoryRead,
     testing::{Answer, Scripted, agent, figures, request, run, speak, story},
 };
-use openagents_core::{
-    builtin::testing::Bench,
-    model::{ModelEvent, Reasoning},
-};
+use openagents_core::model::{ModelEvent, Reasoning};
+use openagents_tools::builtin::testing::Bench;
 use std::sync::Mutex;
 
 fn generate(model: Scripted) -> Generate {

@@ -1,10 +1,8 @@
 //! The system instructions of a model.
 
 use super::limits::FOLDER_NAME_CHARS;
-use openagents_core::{
-    text::{cut_at_word, one_line},
-    tool::Toolbox,
-};
+use openagents_core::text::{cut_at_word, one_line};
+use openagents_tools::tool::Toolbox;
 
 /// Returns the instructions for a turn in the workspace `name` with `tools`, if there are any; short, because small
 /// models read slowly.
@@ -43,7 +41,8 @@ pub(super) fn quotable(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use openagents_core::{builtin, history::History};
+    use openagents_tools::builtin;
+    use openagents_transcripts::history::History;
     use std::{path::Path, sync::Arc};
 
     fn tools() -> Toolbox {
@@ -61,7 +60,7 @@ mod tests {
     #[test]
     fn the_instructions_name_no_tool() {
         let text = instructions("app", Some(&tools()));
-        for tool in openagents_core::builtin::registry().iter() {
+        for tool in openagents_tools::builtin::registry().iter() {
             assert!(!text.contains(tool.name()), "{}", tool.name());
         }
         assert!(!text.contains("session."));

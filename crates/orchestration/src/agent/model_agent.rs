@@ -5,8 +5,8 @@ use openagents_core::{
     CancellationToken,
     agent::{AgentHost, AgentProvider, AgentRequest, PromptOutcome},
     model::{Availability, LanguageModel, ModelOptions},
-    tool::Toolbox,
 };
+use openagents_tools::tool::Toolbox;
 use std::sync::Arc;
 
 /// A model with the tools of a workspace.
@@ -81,12 +81,14 @@ mod tests {
     use openagents_core::{
         agent::{AccessLimits, AgentEvent, Conversation},
         approval::{ApprovalOutcome, ApprovalRequest, Approvals},
-        builtin::{self, testing::Bench},
-        history::History,
         model::StopReason,
-        tool::{Tool, ToolContext, ToolError, ToolOutput},
         update::SessionUpdate,
     };
+    use openagents_tools::{
+        builtin::{self, testing::Bench},
+        tool::{Tool, ToolContext, ToolError, ToolOutput},
+    };
+    use openagents_transcripts::history::History;
     use serde_json::{Value, json};
     use std::sync::Mutex;
 

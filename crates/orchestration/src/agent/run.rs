@@ -17,10 +17,10 @@ use openagents_core::{
         AssistantMessage, LanguageModel, Message, ModelError, ModelRequest, StopReason, ToolSpec, Usage,
     },
     text::cut_with_note,
-    tool::Toolbox,
     update::{Findings, RunState},
     workspace::Workspace,
 };
+use openagents_tools::tool::Toolbox;
 use parking_lot::Mutex;
 use std::{sync::Arc, time::Instant};
 

@@ -1,8 +1,7 @@
 //! Tools that write to the session.
 
-use openagents_core::{
-    CancellationToken, agent::AgentEvent, model::LanguageModel, tool::ToolError, workspace::Workspace,
-};
+use openagents_core::{CancellationToken, agent::AgentEvent, model::LanguageModel, workspace::Workspace};
+use openagents_tools::tool::ToolError;
 use serde_json::Value;
 
 /// A tool that opens its own row in the session and emits updates while it runs.

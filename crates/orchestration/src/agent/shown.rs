@@ -3,10 +3,10 @@
 use openagents_core::{
     agent::{AgentEvent, end_call},
     model::CallRequest,
-    tool::shown_name,
     update::{Location, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolKind, new_id},
     workspace::Workspace,
 };
+use openagents_tools::tool::shown_name;
 use serde_json::{Map, Value};
 
 /// A row opened by us.
@@ -76,7 +76,7 @@ fn location(call: &CallRequest, workspace: &Workspace) -> Option<Location> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use openagents_core::builtin::testing::Bench;
+    use openagents_tools::builtin::testing::Bench;
     use serde_json::json;
 
     #[test]

@@ -4,14 +4,14 @@ use super::*;
 use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, Conversation, PromptOutcome},
-    builtin::{self, testing::Bench},
-    history::History,
     model::{
         Activity, Availability, CallRequest, Capabilities, LanguageModel, ModelError, ModelEvent,
         ModelOptions, ModelRequest, StopReason, Usage,
     },
     update::{AgentMessage, SessionUpdate, ToolCallStatus, UserMessage},
 };
+use openagents_tools::builtin::{self, testing::Bench};
+use openagents_transcripts::history::History;
 use serde_json::Value;
 use std::sync::{Arc, Mutex};
 

@@ -4,8 +4,8 @@ use super::{agent_loop::AgentLoop, session_tool::SessionTool};
 use openagents_core::{
     model::ToolSpec,
     text::{cut_with_note, plain},
-    tool::{Registry, ToolError, ToolOutput},
 };
+use openagents_tools::tool::{Registry, ToolError, ToolOutput};
 use std::sync::Arc;
 
 /// Returns the session tools that the model may call.
@@ -50,7 +50,8 @@ pub(super) fn result_text(result: &Result<ToolOutput, ToolError>, room: usize) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use openagents_core::{builtin, update::Cut};
+    use openagents_core::update::Cut;
+    use openagents_tools::builtin;
     use serde_json::{Value, json};
 
     #[test]

@@ -2,12 +2,8 @@
 
 use super::delegator::DelegateOrder;
 use globset::Glob;
-use openagents_core::{
-    agent::AccessLimits,
-    text::one_line,
-    tool::{ToolError, parse_arguments},
-    workspace::Workspace,
-};
+use openagents_core::{agent::AccessLimits, text::one_line, workspace::Workspace};
+use openagents_tools::tool::{ToolError, parse_arguments};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -170,7 +166,7 @@ fn duration(milliseconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use openagents_core::builtin::testing::Bench;
+    use openagents_tools::builtin::testing::Bench;
     use serde_json::json;
 
     #[test]

@@ -12,10 +12,10 @@ use openagents_core::{
     agent_ids::{CODEX, CODEX_RUN, DELEGATE},
     model::LanguageModel,
     text::{cut_at_word, one_line},
-    tool::ToolError,
     update::{Cut, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus},
 };
 use openagents_search::find;
+use openagents_tools::tool::ToolError;
 use schemars::{Schema, schema_for};
 use serde_json::{Map, Value};
 use std::sync::Arc;

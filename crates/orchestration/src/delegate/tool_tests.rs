@@ -6,7 +6,8 @@ use crate::{
     },
     route::{Candidate, Situation},
 };
-use openagents_core::{CancellationToken, builtin::testing::Bench, model::Availability};
+use openagents_core::{CancellationToken, model::Availability};
+use openagents_tools::builtin::testing::Bench;
 use serde_json::json;
 use std::sync::Mutex;
 

@@ -3,19 +3,20 @@ use crate::plan::{OpKind, PlanError, PlanRequest, Planner};
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    builtin::testing::Bench,
-    history::{
-        CachedTranscripts, FileStamp, History, HistoryRoots, MemoryIndex, Provider, Transcript,
-        TranscriptIndex,
-    },
     model::{
         Availability, Capabilities, LanguageModel, ModelError, ModelEvent, ModelRequest, Reasoning,
         StopReason,
     },
-    tool::{Tool, ToolContext, ToolError, ToolOutput},
     update::{EntryStatus, Evidence, IntentSource, RunState, SessionUpdate, ToolCallStatus},
 };
 use openagents_search::find;
+use openagents_tools::{
+    builtin::testing::Bench,
+    tool::{Tool, ToolContext, ToolError, ToolOutput},
+};
+use openagents_transcripts::history::{
+    CachedTranscripts, FileStamp, History, HistoryRoots, MemoryIndex, Provider, Transcript, TranscriptIndex,
+};
 use std::{
     collections::HashMap,
     sync::{

@@ -2,12 +2,11 @@
 
 use crate::plan::Planner;
 use openagents_core::{
-    builtin,
-    history::History,
     model::{Availability, LanguageModel},
-    tool::Toolbox,
     update::{RunState, Summary},
 };
+use openagents_tools::{builtin, tool::Toolbox};
+use openagents_transcripts::history::History;
 use serde::{Deserialize, Serialize};
 use std::{path::PathBuf, sync::Arc};
 

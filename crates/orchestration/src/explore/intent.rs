@@ -1,10 +1,10 @@
 //! The person's intent in one sentence: from their sessions, otherwise from the repository.
 
 use crate::{plan::OpKind, survey::Survey};
-use openagents_core::{
+use openagents_core::update::{Evidence, IntentSource};
+use openagents_tools::{
     builtin::SessionAnalyzeOutput,
     tool::{ToolError, ToolOutput},
-    update::{Evidence, IntentSource},
 };
 
 /// A completed step.

@@ -13,7 +13,6 @@ use openagents_core::{
     CancellationToken,
     budget::Budget,
     isolated::{self, Lost},
-    tool::{ToolError, ToolOutput, Toolbox},
     update::{
         AgentMessage, EntryStatus, Findings, PlanSnapshot, RunState, SessionUpdate, Summary, ToolCall,
         ToolCallStatus, ToolCallUpdate, new_id,
@@ -21,6 +20,7 @@ use openagents_core::{
     workspace::Workspace,
 };
 use openagents_search::find;
+use openagents_tools::tool::{ToolError, ToolOutput, Toolbox};
 use serde_json::json;
 use std::{
     sync::Arc,

@@ -8,11 +8,11 @@ use crate::{
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    builtin::{GrepOutput, SessionAnalyzeOutput},
-    history::{Query, Transcript},
     update::{FindingKind, RecentWork, Summary},
     workspace::Workspace,
 };
+use openagents_tools::builtin::{GrepOutput, SessionAnalyzeOutput};
+use openagents_transcripts::history::{Query, Transcript};
 use std::{collections::BTreeMap, time::Duration};
 
 const RECENT_WORK: usize = 5;

@@ -4,7 +4,8 @@ use super::{
     op::OpKind,
     planner::{PlanError, PlanRequest, Planner},
 };
-use openagents_core::{budget::Budget, history::Query, update::Finding};
+use openagents_core::{budget::Budget, update::Finding};
+use openagents_transcripts::history::Query;
 use std::time::Duration;
 
 /// Plans by rules.
@@ -104,7 +105,8 @@ pub(super) fn recent_titles(request: &PlanRequest<'_>) -> Option<Vec<String>> {
 mod tests {
     use super::*;
     use crate::{plan::normalise, survey::Survey};
-    use openagents_core::{builtin::testing::Bench, workspace::Workspace};
+    use openagents_core::workspace::Workspace;
+    use openagents_tools::builtin::testing::Bench;
 
     fn plan(bench: &Bench, goals: &[&str]) -> Vec<String> {
         let goals: Vec<_> = goals.iter().map(|goal| (*goal).to_owned()).collect();

@@ -54,7 +54,7 @@ fn make_path_relative(kind: &mut OpKind, workspace: &Workspace) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use openagents_core::builtin::testing::Bench;
+    use openagents_tools::builtin::testing::Bench;
 
     fn texts(kinds: Vec<OpKind>) -> Vec<String> {
         let bench = Bench::with(&[("src/a", "")]);
@@ -83,7 +83,7 @@ mod tests {
     fn steps_that_read_the_same_but_do_different_things_both_stay() {
         let read = |session_id: &str| OpKind::SessionRead {
             session_id: session_id.into(),
-            provider: openagents_core::history::Provider::Codex,
+            provider: openagents_transcripts::history::Provider::Codex,
         };
         let expected =
             ["Read session 0199… (codex)", "Read session 0199… (codex) (2)", "Analyze recent sessions"];

@@ -1,6 +1,7 @@
 //! One planned step.
 
-use openagents_core::{history::Provider, update::new_id};
+use openagents_core::update::new_id;
+use openagents_transcripts::history::Provider;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use xxhash_rust::xxh32::xxh32;

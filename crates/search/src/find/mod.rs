@@ -27,11 +27,12 @@ use matcher::Matcher;
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    history::{History, last_commit_or_checkout},
+    git::last_commit_or_checkout,
     isolated,
     update::{Finding, Findings},
     workspace::{Workspace, WorkspaceError},
 };
+use openagents_transcripts::history::History;
 use query::FindQuery;
 use std::{
     path::{Path, PathBuf},

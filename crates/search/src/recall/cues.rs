@@ -93,10 +93,13 @@ pub(super) const CUES: &[(Cue, u8, &str)] = &[
     (Cue::Test, OPEN, "test|tests|test suite|prueba|pruebas|テスト|测试"),
 ];
 
-/// Names of agents in questions, in addition to those of [`openagents_core::history::Provider::parse`].
-pub(super) const AGENTS: &[(openagents_core::history::Provider, &[&str])] = &[
-    (openagents_core::history::Provider::ClaudeCode, &["claude code", "claude-code", "claude", "クロード"]),
-    (openagents_core::history::Provider::Codex, &["codex", "コーデックス"]),
+/// Names of agents in questions, in addition to those of [`openagents_transcripts::history::Provider::parse`].
+pub(super) const AGENTS: &[(openagents_transcripts::history::Provider, &[&str])] = &[
+    (
+        openagents_transcripts::history::Provider::ClaudeCode,
+        &["claude code", "claude-code", "claude", "クロード"],
+    ),
+    (openagents_transcripts::history::Provider::Codex, &["codex", "コーデックス"]),
 ];
 
 /// Prefixes of build commands, separated by `|`.

@@ -7,12 +7,8 @@ use super::{
     question::Question,
     scope::Places,
 };
-use openagents_core::{
-    budget::Budget,
-    history::{Digest, Fact, History, Query, Transcript, WorktreeScope},
-    parallel,
-    text::cut_at_word,
-};
+use openagents_core::{budget::Budget, git::WorktreeScope, parallel, text::cut_at_word};
+use openagents_transcripts::history::{Digest, Fact, History, Query, Transcript};
 use std::path::Path;
 
 /// The sessions of a workspace that were examined.

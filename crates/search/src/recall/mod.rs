@@ -15,7 +15,8 @@ mod words;
 
 use gather::Kind;
 use jiff::Zoned;
-use openagents_core::{budget::Budget, history::History, update::Finding};
+use openagents_core::{budget::Budget, update::Finding};
+use openagents_transcripts::history::History;
 use std::path::Path;
 
 /// Result of a question about the history.

@@ -7,7 +7,8 @@ use super::{
     words::{self, Word},
 };
 use jiff::Zoned;
-use openagents_core::{history::Provider, terms::Language};
+use openagents_core::terms::Language;
+use openagents_transcripts::history::Provider;
 use regex::{Regex, bytes};
 use std::{collections::BTreeSet, ops::Range, sync::LazyLock};
 

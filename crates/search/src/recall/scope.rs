@@ -1,7 +1,7 @@
 //! Files named by a question, and paths of logs relative to the workspace.
 
 use globset::{GlobBuilder, GlobMatcher};
-use openagents_core::history::{WorktreeScope, real};
+use openagents_core::git::{WorktreeScope, real};
 use std::{
     collections::HashMap,
     path::{Component, Path, PathBuf},

@@ -1,12 +1,9 @@
 //! Each agent's fixtures through the index: listed, opened, found by a word, and the line that was found is read.
 
 use super::index::HistoryIndex;
-use openagents_core::{
-    CancellationToken,
-    budget::Budget,
-    history::{
-        EventKind, History, HistoryRoots, MemoryIndex, Part, Provider, Query, SearchQuery, query_words,
-    },
+use openagents_core::{CancellationToken, budget::Budget};
+use openagents_transcripts::history::{
+    EventKind, History, HistoryRoots, MemoryIndex, Part, Provider, Query, SearchQuery, query_words,
 };
 use std::{fs, path::Path, sync::Arc, time::Duration};
 
@@ -35,7 +32,7 @@ fn copy(from: &Path, to: &Path) {
 
 #[test]
 fn sessions_of_every_agent_are_listed_opened_and_found_at_their_line() {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/tests/fixtures/agents");
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../transcripts/tests/fixtures/agents");
     for provider in Provider::ALL {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("agent");

@@ -6,10 +6,8 @@ use super::{
     terms,
 };
 use crate::cache_file::CacheFile;
-use openagents_core::{
-    CancellationToken,
-    history::{History, Listing, Transcript},
-};
+use openagents_core::CancellationToken;
+use openagents_transcripts::history::{History, Listing, Transcript};
 use rusqlite::TransactionBehavior;
 use std::{collections::HashSet, sync::atomic::Ordering};
 

@@ -8,11 +8,8 @@ use super::{
     watch::LogWatch,
 };
 use crate::{error::SessionError, labels::TranscriptLabels, store::StoreError};
-use openagents_core::{
-    CancellationToken,
-    budget::Budget,
-    history::{History, Listing, Provider, Query, Transcript},
-};
+use openagents_core::{CancellationToken, budget::Budget};
+use openagents_transcripts::history::{History, Listing, Provider, Query, Transcript};
 use parking_lot::Mutex;
 use std::{
     collections::{HashMap, HashSet},

@@ -1,6 +1,6 @@
 //! Kinds of passages.
 
-use openagents_core::history::{EventKind, TitleRank};
+use openagents_transcripts::history::{EventKind, TitleRank};
 use serde::{Deserialize, Serialize};
 
 /// The kind of a passage.

@@ -1,7 +1,7 @@
 //! What a passage says.
 
 use super::kind::Kind;
-use openagents_core::history::{Event, TouchedFile};
+use openagents_transcripts::history::{Event, TouchedFile};
 use serde::{Deserialize, Serialize};
 
 /// What was said in a line, or done.

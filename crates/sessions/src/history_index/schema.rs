@@ -1,7 +1,7 @@
 //! The tables of the index.
 
 use crate::cache_file::CacheFile;
-use openagents_core::history::READER_VERSION;
+use openagents_transcripts::history::READER_VERSION;
 
 pub(super) const INDEX: CacheFile = CacheFile {
     what: "the index of other agents' sessions",

@@ -4,7 +4,7 @@ use super::{
     index::HistoryIndex,
     tests::{Bench, budget},
 };
-use openagents_core::history::{
+use openagents_transcripts::history::{
     History, HistoryRoots, MemoryIndex, PatternKind, Provider, SearchQuery, SearchResult,
 };
 use serde_json::json;

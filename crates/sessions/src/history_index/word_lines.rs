@@ -8,7 +8,7 @@ use super::{
     search::{Beginnings, FOUND, expression},
     texts::{self, Text},
 };
-use openagents_core::history::{
+use openagents_transcripts::history::{
     IndexedLines, IndexedState, IndexedText, Provider, QueryWord, SessionKey, WordIndex,
 };
 use rusqlite::OptionalExtension as _;

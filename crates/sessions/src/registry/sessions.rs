@@ -12,12 +12,8 @@ use crate::{
     store::{NewSession, Parent, SessionRow, Store, StoreError},
     trusted::TrustedWorkspaces,
 };
-use openagents_core::{
-    CancellationToken,
-    agent::AccessLimits,
-    approval::ApprovalState,
-    history::{History, RecentWorkspace},
-};
+use openagents_core::{CancellationToken, agent::AccessLimits, approval::ApprovalState};
+use openagents_transcripts::history::{History, RecentWorkspace};
 use parking_lot::Mutex;
 use std::{
     collections::HashMap,

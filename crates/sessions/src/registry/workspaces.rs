@@ -1,11 +1,8 @@
 //! The directories that a client may use: the default workspace, and those where an agent has worked before.
 
 use crate::error::SessionError;
-use openagents_core::{
-    CancellationToken,
-    budget::Budget,
-    history::{History, RecentWorkspace},
-};
+use openagents_core::{CancellationToken, budget::Budget};
+use openagents_transcripts::history::{History, RecentWorkspace};
 use parking_lot::{Mutex, MutexGuard};
 use std::{
     path::{Path, PathBuf},

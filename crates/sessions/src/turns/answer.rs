@@ -12,10 +12,10 @@ use openagents_core::{
     CancellationToken,
     agent::{AgentRequest, Conversation, PromptOutcome},
     model::LanguageModel,
-    reading::Reader,
     update::RunState,
 };
 use openagents_orchestration::agent::{AgentLoop, Generate, PromptRequest, SessionTool};
+use openagents_tools::reading::Reader;
 use std::{path::Path, sync::Arc};
 
 /// Runs a turn to its end on this thread.

@@ -11,13 +11,15 @@ use openagents_core::{
     CancellationToken,
     agent::{AGENT_SETTINGS, AgentEvent, AgentSettings, Conversation},
     approval::ApprovalState,
-    history::History,
     model::{LanguageModel, SettingsStore},
-    reading::{Readable, Reader, ReadingRules},
-    tool::Toolbox,
     update::{RunState, SessionUpdate, Target},
 };
 use openagents_orchestration::route::Situation;
+use openagents_tools::{
+    reading::{Readable, Reader, ReadingRules},
+    tool::Toolbox,
+};
+use openagents_transcripts::history::History;
 use std::{fmt, future::Future, path::Path, pin::Pin, sync::Arc};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 

@@ -15,7 +15,6 @@ use openagents_core::{
     CancellationToken,
     agent::CANCELLED,
     model::PromptOptions,
-    reading::Reader,
     update::{RunState, SessionUpdate, ToolCallDetails, ToolCallStatus, ToolCallUpdate},
     workspace::Workspace,
 };
@@ -24,6 +23,7 @@ use openagents_orchestration::{
     delegate::{Delegate, DelegateOrder, DelegateReport, Delegator},
     route::{Candidate, Situation},
 };
+use openagents_tools::reading::Reader;
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use tokio::{runtime::Handle, time::Instant};

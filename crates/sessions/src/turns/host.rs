@@ -10,9 +10,9 @@ use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, AgentHost, CANCELLED, OfferedCommand, PromptOutcome, brief},
     approval::{ApprovalOutcome, ApprovalRequest, Approvals},
-    reading::Reader,
     update::{RunState, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate},
 };
+use openagents_tools::reading::Reader;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Map, Value};
 use std::{collections::HashSet, sync::Arc};

@@ -3,11 +3,11 @@
 use openagents_core::{
     CancellationToken,
     agent::Agents,
-    history::History,
     model::{LanguageModel, LocalModels},
     update::SessionUpdate,
 };
 use openagents_orchestration::explore::{ExploreOutcome, ExploreRequest, Explorer};
+use openagents_transcripts::history::History;
 use std::sync::Arc;
 
 /// Runs explorations. Implemented by [`Explorer`], and replaced in tests.

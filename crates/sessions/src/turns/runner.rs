@@ -4,12 +4,11 @@ use super::providers::{Explore, Providers};
 use openagents_core::{
     agent::{AgentProvider, Agents},
     agent_ids::{CLAUDE_CODE, CODEX, CUSTOM_PREFIX, LOCAL_FM, LOCAL_MODEL},
-    builtin,
-    history::History,
     model::{Availability, LanguageModel, LocalModels, ModelOptions, NamedModel},
-    tool::Toolbox,
 };
 use openagents_orchestration::route::Candidate;
+use openagents_tools::{builtin, tool::Toolbox};
+use openagents_transcripts::history::History;
 use std::sync::Arc;
 
 /// The provider of an answer.

@@ -3,7 +3,7 @@
 use super::schema;
 use foundation_models::{FMError, GeneratedContent, Segment as Theirs, ToolOutput, ToolSpec};
 use openagents_apple::adapter::{FoundationTool, Parameters, Segment};
-use openagents_core::tool::{ToolContext, ToolError};
+use openagents_tools::tool::{ToolContext, ToolError};
 use serde_json::Value;
 use std::fmt;
 

@@ -5,12 +5,12 @@ use openagents_apple::{FoundationModels, budget, schema::PROXY_NOTE};
 use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, Conversation},
-    builtin,
-    history::History,
     model::{LanguageModel, Message, ModelError, ModelEvent, ModelOptions, StopReason},
     update::{RunState, SessionUpdate, ToolCallStatus},
 };
 use openagents_orchestration::agent::{AgentLoop, PromptRequest};
+use openagents_tools::builtin;
+use openagents_transcripts::history::History;
 use serde_json::json;
 use std::sync::{
     Arc, Mutex,

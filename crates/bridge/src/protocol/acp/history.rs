@@ -2,13 +2,12 @@
 
 use super::to_wire;
 use crate::base::error::Fault;
-use openagents_core::{
-    CancellationToken,
-    budget::Budget,
+use openagents_core::{CancellationToken, budget::Budget};
+use openagents_sessions::store::TranscriptLabel;
+use openagents_transcripts::{
     history::{Event, EventKind, History, Part, Provider, Query, SessionKey, Transcript},
     replay::Replay,
 };
-use openagents_sessions::store::TranscriptLabel;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{collections::HashMap, path::PathBuf, time::Duration};

@@ -8,8 +8,8 @@ use super::{
     past_sessions::{HistoryChange, PastSessions, SessionLabel},
 };
 use crate::base::error::Fault;
-use openagents_core::history::History;
 use openagents_sessions::{run_blocking, store::Marks};
+use openagents_transcripts::history::History;
 use serde_json::{Value, json};
 use std::sync::Arc;
 

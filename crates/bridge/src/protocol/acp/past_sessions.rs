@@ -2,15 +2,13 @@
 
 use super::history::Row;
 use crate::base::{error::Fault, feed::Feed, pass::Who, scope::Scope};
-use openagents_core::{
-    CancellationToken,
-    budget::Budget,
-    history::{ExcludedSessions, History, HistorySettings, Provider, SessionKey, Transcript},
-    model::SettingsStore,
-};
+use openagents_core::{CancellationToken, budget::Budget, model::SettingsStore};
 use openagents_sessions::{
     Followed, HistoryIndex, HistoryIndexer, IndexProgress, IndexStatus, IndexedMatches, SessionCounts,
     TranscriptLabels, store::TranscriptLabel,
+};
+use openagents_transcripts::history::{
+    ExcludedSessions, History, HistorySettings, Provider, SessionKey, Transcript,
 };
 use parking_lot::Mutex;
 use serde::Deserialize;

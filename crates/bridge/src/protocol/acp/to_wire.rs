@@ -9,7 +9,6 @@ use agent_client_protocol_schema::v1::{
 };
 use openagents_core::{
     agent::OfferedCommand,
-    history::TranscriptImage,
     update::{
         AgentMessage, AgentThought, Cut, EntryStatus, Location, PlanEntry as Entry, PlanSnapshot,
         SessionUpdate, ToolCall as Call, ToolCallDetails, ToolCallStatus as Status,
@@ -17,6 +16,7 @@ use openagents_core::{
     },
 };
 use openagents_sessions::{Folded, Listed, Mode, prune};
+use openagents_transcripts::history::TranscriptImage;
 use serde_json::{Map, Value, json};
 
 /// Returns the params of the `session/update` notification that shows an update, outputs cut to 256 KiB.

@@ -1,14 +1,17 @@
 //! Transcripts of other agents, for the first generation of the app.
 
-use super::{history::newest, to_wire, to_wire::Role};
+use super::{
+    history::newest,
+    to_wire::{self, Role},
+};
 use crate::base::{error::Fault, limits::IOS_ANSWER};
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    history::{Event, EventKind, History, Provider, Query, Span, Transcript},
     update::{Cut, ToolCall, ToolCallStatus, ToolCallUpdate},
 };
 use openagents_sessions::{SessionRegistry, prune, run_blocking};
+use openagents_transcripts::history::{Event, EventKind, History, Provider, Query, Span, Transcript};
 use serde_json::{Map, Value, json};
 use std::{collections::VecDeque, ops::ControlFlow, time::Duration};
 

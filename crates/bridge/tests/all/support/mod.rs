@@ -8,12 +8,12 @@ use futures::{SinkExt, StreamExt};
 use openagents_bridge::{Bridge, BridgeConfig, BridgeError, Explore, IosAccess, NetworkConfig, Providers};
 use openagents_core::{
     CancellationToken,
-    history::HistoryRoots,
     update::{
         AgentMessage, EntryStatus, PlanEntry, PlanSnapshot, RunState, SessionUpdate, Summary, ToolCall,
     },
 };
 use openagents_orchestration::explore::{ExploreOutcome, ExploreRequest};
+use openagents_transcripts::history::HistoryRoots;
 use serde_json::{Value, json};
 use std::{
     collections::VecDeque,

@@ -8,10 +8,10 @@ use super::{
 use crate::agent::limits::{CITATION_WORDS, CITATIONS, CITATIONS_TIME};
 use openagents_core::{
     CancellationToken, isolated,
-    tool::Toolbox,
     update::{Findings, Place},
     workspace::Workspace,
 };
+use openagents_tools::tool::Toolbox;
 use std::{
     cell::Cell,
     sync::Arc,

@@ -1,11 +1,7 @@
 use super::*;
-use openagents_core::{
-    CancellationToken,
-    builtin::{self, testing::Bench},
-    history::History,
-    update::Findings,
-    workspace::Workspace,
-};
+use openagents_core::{CancellationToken, update::Findings, workspace::Workspace};
+use openagents_tools::builtin::{self, testing::Bench};
+use openagents_transcripts::history::History;
 use proptest::prelude::*;
 use std::sync::Arc;
 

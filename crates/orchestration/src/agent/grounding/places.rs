@@ -8,10 +8,10 @@ use crate::agent::limits::LINES_AROUND;
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    history::{History, Provider, Span},
-    tool::{Limits, Toolbox},
     workspace::{self, PathError, Workspace},
 };
+use openagents_tools::tool::{Limits, Toolbox};
+use openagents_transcripts::history::{History, Provider, Span};
 use std::{
     io::{BufRead, BufReader, Read},
     ops::ControlFlow,

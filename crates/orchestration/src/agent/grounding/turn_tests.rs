@@ -2,11 +2,11 @@
 
 use crate::{agent::AgentLoop, agent::PromptRequest, agent::testing::*};
 use openagents_core::{
-    builtin::{self, testing::Bench},
-    history::{History, HistoryRoots, MemoryIndex, Provider},
     model::{LanguageModel, Message, ModelError, ModelRequest, StopReason},
     update::{Finding, FindingKind, Findings, Place, RunState},
 };
+use openagents_tools::builtin::{self, testing::Bench};
+use openagents_transcripts::history::{History, HistoryRoots, MemoryIndex, Provider};
 use serde_json::json;
 use std::{fs, sync::Arc};
 

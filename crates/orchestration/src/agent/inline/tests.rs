@@ -6,11 +6,11 @@ use crate::{
 use openagents_core::{
     agent::Conversation,
     budget::Budget,
-    builtin::testing::Bench,
     model::{Availability, ModelError, StopReason},
     update::{SessionUpdate, Target},
 };
 use openagents_search::find;
+use openagents_tools::builtin::testing::Bench;
 use std::sync::Mutex;
 
 fn situation(ready: &[&str]) -> Situation {

@@ -1,0 +1,101 @@
+//! Forgets sessions that are gone or excluded, in what the program keeps about them.
+
+use super::{
+    formats,
+    list::Folder,
+    logs::History,
+    transcript::{Provider, Transcript},
+    word_index::SessionKey,
+};
+use openagents_core::budget::Budget;
+use std::{
+    collections::{BTreeMap, HashSet},
+    ffi::OsStr,
+    io,
+    path::Path,
+};
+
+impl History {
+    /// Drops excluded sessions from the cache, and those of logs that are in none of the agents' folders and are gone.
+    /// Blocks.
+    pub fn forget_excluded(&self) {
+        let excluded = parking_lot::Mutex::new(self.excluded.check());
+        let is_elsewhere =
+            |row: &Transcript| !self.roots.iter().any(|(_, root)| row.file_path.starts_with(root));
+        self.index.forget(&|row| excluded.lock().holds(row) || (is_elsewhere(row) && is_gone(row)));
+    }
+
+    /// Drops everything from the cache.
+    pub fn clear_cache(&self) {
+        self.index.forget(&|_| true);
+    }
+
+    /// Leaves the files of the cache such that one of them alone has everything. Blocks.
+    pub fn checkpoint(&self) {
+        self.index.checkpoint();
+    }
+
+    /// Drops the logs from the cache that are not among all logs that were found.
+    pub(super) fn forget_vanished(&self, folders: &[Folder]) {
+        let here: HashSet<&OsStr> =
+            folders.iter().flat_map(|folder| &folder.files).map(|file| file.path.as_os_str()).collect();
+        let mut gone = HashSet::new();
+        for folder in folders {
+            let cached = self.index.load(&folder.source.root);
+            let missing = cached.values().filter(|(_, row)| !here.contains(row.file_path.as_os_str()));
+            gone.extend(missing.filter(|(_, row)| is_gone(row)).map(|(_, row)| row.file_path.clone()));
+        }
+        if !gone.is_empty() {
+            self.index.forget(&|row| gone.contains(&row.file_path));
+        }
+    }
+
+    /// Returns those of `sessions` that are gone or excluded; none of an agent whose sessions may only be out of reach.
+    /// Blocks.
+    pub fn gone(&self, sessions: &[SessionKey], budget: &Budget) -> Vec<SessionKey> {
+        let mut by_agent: BTreeMap<Provider, Vec<&str>> = BTreeMap::new();
+        for (provider, id) in sessions {
+            by_agent.entry(*provider).or_default().push(id);
+        }
+        let mut gone = Vec::new();
+        for (provider, ids) in by_agent {
+            let here: HashSet<String> =
+                self.find_each(&ids, Some(provider), budget).into_iter().map(|row| row.id).collect();
+            if budget.spent() || !self.is_reachable(provider, budget) {
+                continue;
+            }
+            let missing = ids.into_iter().filter(|id| !here.contains(*id));
+            gone.extend(missing.map(|id| (provider, id.to_owned())));
+        }
+        gone
+    }
+
+    /// Returns whether the folders of an agent can be read: on a disk that is away, all of its sessions are missing.
+    fn is_reachable(&self, provider: Provider, budget: &Budget) -> bool {
+        if self.excludes(provider) {
+            return true;
+        }
+        let is_reachable = |root: &Path| {
+            std::fs::read_dir(root).is_ok()
+                || root.is_file()
+                || (!root.exists() && root.parent().is_some_and(Path::is_dir))
+        };
+        let own = self.roots.iter().filter(|(other, _)| *other == provider);
+        // No session is found in a database that is busy.
+        let is_database = matches!(provider, Provider::Opencode | Provider::Goose);
+        own.into_iter().all(|(_, root)| is_reachable(root))
+            && (!is_database
+                || self.discover(Some(provider), budget).iter().any(|folder| !folder.files.is_empty()))
+    }
+}
+
+/// Returns whether a log does not exist; one that was found elsewhere does not either. A session in a database is below
+/// the database's file, which may be busy.
+fn is_gone(row: &Transcript) -> bool {
+    let path = &row.file_path;
+    if path.parent().is_some_and(Path::is_file) {
+        let opened = formats::of(row.provider).open(row.files());
+        return opened.is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    }
+    !path.exists()
+}

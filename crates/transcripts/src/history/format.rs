@@ -1,0 +1,118 @@
+//! One agent's session format: finding its sessions and reading one.
+
+use super::{
+    decoder::Decoder,
+    environment::Environment,
+    lines::{self, OpenLog},
+    log_file::{Locate, LogFile, Summarised},
+    summary,
+    taken_back::TakenBack,
+    tokens::UsageOf,
+    transcript::{Provider, SessionFiles},
+    tree::Tree,
+};
+use crate::limits;
+use openagents_core::budget::Budget;
+use std::{
+    collections::HashMap,
+    fmt::Debug,
+    io,
+    ops::Range,
+    path::{Path, PathBuf},
+};
+
+/// A title that is stored outside of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OutsideName {
+    pub(crate) text: String,
+    /// The user gave it; otherwise one in the log counts more.
+    pub(crate) is_given: bool,
+}
+
+/// One agent's format. Readers never fail on a bad line: they skip and count it.
+pub(crate) trait Format: Debug + Sync {
+    fn provider(&self) -> Provider;
+
+    /// Returns the agent's folder.
+    fn root(&self, environment: &Environment<'_>) -> Option<PathBuf>;
+
+    /// Returns its other folders: of older names, or in the editors that it extends.
+    fn other_roots(&self, _environment: &Environment<'_>) -> Vec<PathBuf> {
+        vec![]
+    }
+
+    /// Returns the subfolders in which its sessions change, each with everything below; the empty name is the agent's folder
+    /// itself, without what is below.
+    fn watched(&self) -> &'static [&'static str];
+
+    /// Finds all sessions below the agent's folder, or as many as the budget allows; opens no log.
+    fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile>;
+
+    /// Returns whether a session without a logged directory may have run in `folder`: its path holds the folder's name in a
+    /// form that other folders may share.
+    fn may_have_run_in(&self, _log: &Path, _folder: &Path) -> bool {
+        false
+    }
+
+    /// Returns whether a session without a known directory may have run in `folder` or below: its path does not rule it
+    /// out.
+    fn may_have_run_below(&self, _log: &Path, _folder: &Path) -> bool {
+        true
+    }
+
+    /// Returns titles stored outside of the logs, by session id.
+    fn names(&self, _root: &Path) -> HashMap<String, OutsideName> {
+        HashMap::new()
+    }
+
+    /// Opens a session as lines, numbered as evidence names them.
+    fn open(&self, files: SessionFiles<'_>) -> io::Result<OpenLog> {
+        lines::open_all(files)
+    }
+
+    /// Returns how the records of a log form a tree, if they do.
+    fn tree(&self, _files: SessionFiles<'_>) -> Option<Tree> {
+        None
+    }
+
+    /// Returns the lines that the user took back, of those that begin in a range of byte offsets; none for formats that are
+    /// not lines, whose open log knows.
+    fn taken_back(&self, files: SessionFiles<'_>, range: Range<u64>, budget: &Budget) -> TakenBack {
+        self.tree(files).map(|tree| tree.taken_back(files, range, budget)).unwrap_or_default()
+    }
+
+    /// Returns whether lines that begin before `offset` were taken back by those behind it, as far as the lines from `from` on
+    /// tell.
+    fn takes_back_before(&self, files: SessionFiles<'_>, from: u64, offset: u64, budget: &Budget) -> bool {
+        if let Some(tree) = self.tree(files) {
+            return tree.takes_back_before(files, from, offset, budget);
+        }
+        let before = self.taken_back(files, from..offset, budget).before(offset);
+        self.taken_back(files, from..u64::MAX, budget).before(offset) != before
+    }
+
+    /// Summarises a session from its head and tail.
+    fn summarise(&self, file: &LogFile, locate: Locate<'_>, budget: &Budget) -> Summarised {
+        let decoder = self.decoder(file.files(), locate, budget);
+        let log = self.open(file.files()).map(|log| {
+            let taken_back =
+                log.taken_back().or(|| self.taken_back(file.files(), 0..limits::SUMMARY_WHOLE, budget));
+            (log, taken_back)
+        });
+        summary::summarise(self.provider(), file, log, decoder, budget)
+    }
+
+    /// Returns how the usage is read, if the lines count tokens request by request.
+    fn request_usage(&self) -> Option<UsageOf> {
+        None
+    }
+
+    /// Returns a decoder for the lines of a session.
+    fn decoder(&self, files: SessionFiles<'_>, locate: Locate<'_>, budget: &Budget) -> Box<dyn Decoder>;
+
+    /// Returns a decoder for single lines that are known to count. It may read less of the session
+    /// than [`Format::decoder`], which has to tell which lines those are.
+    fn line_decoder(&self, files: SessionFiles<'_>, budget: &Budget) -> Box<dyn Decoder> {
+        self.decoder(files, &|_| None, budget)
+    }
+}

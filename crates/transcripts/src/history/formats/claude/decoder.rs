@@ -1,0 +1,157 @@
+//! Decodes a transcript line by line, in file order.
+
+use super::{
+    super::super::{
+        action::{self, Action, Outcome},
+        decoder::Decoder,
+        event::{Event, EventKind, TitleRank, TouchedFile},
+        json::Node,
+        lines::{self, Lines},
+        log_file::{dated_origin, millis},
+        title,
+    },
+    line,
+};
+use crate::limits;
+use openagents_core::{budget::Budget, text};
+use std::path::Path;
+
+/// Tools that change the file they name.
+const EDITS: [&str; 4] = ["Edit", "Write", "MultiEdit", "NotebookEdit"];
+
+#[derive(Debug)]
+pub(crate) struct ClaudeDecoder {
+    /// The first line that is marked as a person's.
+    marked_from: u64,
+}
+
+impl ClaudeDecoder {
+    pub(crate) fn new(path: &Path, budget: &Budget) -> Self {
+        Self { marked_from: first_marked(path, budget).unwrap_or(u64::MAX) }
+    }
+
+    /// Takes every line that may be a person's for one.
+    pub(crate) fn of_single_lines() -> Self {
+        Self { marked_from: u64::MAX }
+    }
+}
+
+/// Finds the first line that is marked as a person's. Lines before it are of an older version.
+fn first_marked(path: &Path, budget: &Budget) -> Option<u64> {
+    let mut lines = Lines::new(lines::open(path).ok()?, limits::LINE, limits::CLAUDE_MARKS);
+    let needle = memchr::memmem::Finder::new(b"\"origin\"");
+    while let Ok(Some(line)) = lines.next(budget) {
+        if needle.find(line.bytes).is_some()
+            && Node::parse_object(&line.text()).is_some_and(|node| line::is_marked(&node))
+        {
+            return Some(line.number);
+        }
+    }
+    None
+}
+
+impl Decoder for ClaudeDecoder {
+    fn record(&mut self, node: &Node<'_>, number: u64) -> Option<Vec<Event>> {
+        let make = |kind: EventKind, text: String| Event {
+            line: number,
+            timestamp: millis(node.get("timestamp")),
+            kind,
+            text,
+            files: vec![],
+            action: Action::default(),
+            sidechain: node.flag("isSidechain"),
+            copied: false,
+            taken_back: false,
+            origin: dated_origin(node.text("uuid"), millis(node.get("timestamp"))),
+        };
+        let said = |kind, text: Option<&str>| {
+            let text = text.filter(|text| !text.trim().is_empty());
+            text.map(|text| make(kind, text.to_owned()))
+        };
+        let titled =
+            |key, rank| title::given(node.text(key)).map(|title| make(EventKind::Title(rank), title));
+        let prompt = line::prompt(node, number > self.marked_from).and_then(title::prompt);
+        let mut events: Vec<Event> = prompt.map(|text| make(EventKind::Prompt, text)).into_iter().collect();
+        match node.text("type").unwrap_or_default() {
+            "user" if node.flag("isCompactSummary") => {
+                events.push(make(EventKind::Compaction, text::joined(line::texts(node))));
+            }
+            "user" => {
+                for block in line::blocks(node).iter().filter(|b| b.text("type") == Some("tool_result")) {
+                    let text = block.get("content").map(joined).unwrap_or_default();
+                    let action = Action { child_session: child_session(node), ..ended(block, &text) };
+                    events.push(Event {
+                        files: result_file(node),
+                        action,
+                        ..make(EventKind::ToolResult, text)
+                    });
+                }
+            }
+            "assistant" => {
+                let texts = line::texts(node).into_iter();
+                events.extend(texts.filter_map(|text| said(EventKind::Assistant, Some(text))));
+                for block in line::blocks(node) {
+                    match block.text("type").unwrap_or_default() {
+                        "thinking" => events.extend(said(EventKind::Thinking, block.text("thinking"))),
+                        "tool_use" => {
+                            let name = block.text("name").unwrap_or("tool").to_owned();
+                            let input = block.get("input");
+                            let text = input.map(joined).unwrap_or_default();
+                            events.push(Event {
+                                files: touched(&name, input),
+                                action: action::of_call(&name, block.text("id"), input),
+                                ..make(EventKind::ToolCall { name }, text)
+                            });
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            "custom-title" => events.extend(titled("customTitle", TitleRank::Person)),
+            "ai-title" => events.extend(titled("aiTitle", TitleRank::Model)),
+            "summary" => events.extend(titled("summary", TitleRank::Summary)),
+            _ => {}
+        }
+        Some(events)
+    }
+}
+
+fn touched(tool: &str, input: Option<&Node<'_>>) -> Vec<TouchedFile> {
+    let Some(input) = input else { return vec![] };
+    let path = input.text("file_path").or(input.text("notebook_path"));
+    let path = path.or(if tool == "Read" { input.text("path") } else { None });
+    let path = path.filter(|path| !path.is_empty());
+    let file = |path: &str| TouchedFile { path: path.to_owned(), edited: EDITS.contains(&tool) };
+    path.map(file).into_iter().collect()
+}
+
+/// Returns the file named by an edit's result. A read's result names it one level deeper; its call has it already.
+fn result_file(node: &Node<'_>) -> Vec<TouchedFile> {
+    let path = node.get("toolUseResult").and_then(|result| result.text("filePath"));
+    path.map(|path| TouchedFile { path: path.to_owned(), edited: true }).into_iter().collect()
+}
+
+/// Returns the session of the sub-agent that a call started: its log is named after it.
+fn child_session(node: &Node<'_>) -> Option<String> {
+    node.get("toolUseResult")?.text("agentId").map(|id| format!("agent-{id}"))
+}
+
+/// Reads the outcome of a call. Claude Code writes an exit code only if it is not 0.
+fn ended(block: &Node<'_>, text: &str) -> Action {
+    let outcome = match action::exit_code(text) {
+        Some(code) if block.flag("is_error") => Some(Outcome::Exit(code)),
+        _ if block.flag("is_error") => Some(Outcome::NotRun),
+        _ if text.starts_with("Command running in background") => None,
+        _ => Some(Outcome::Exit(0)),
+    };
+    Action { call: block.text("tool_use_id").map(str::to_owned), outcome, ..Action::default() }
+}
+
+fn joined(node: &Node<'_>) -> String {
+    let blocks = node.items();
+    if blocks.iter().any(|block| block.get("type").is_some()) {
+        text::joined(blocks.iter().filter_map(|block| block.text("text")))
+    } else {
+        node.flattened()
+    }
+}

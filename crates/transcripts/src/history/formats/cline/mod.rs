@@ -1,0 +1,58 @@
+//! The tasks of Cline in VS Code and its relatives (logs of April and May 2026), and the sessions of its command since 3.
+//!
+//! Format: `src/core/task` and `sdk/packages/core/src/session` of cline/cline. A file is one JSON document; a message is
+//! the line of its place in it.
+
+mod decoder;
+mod discover;
+mod prompt;
+mod result;
+mod roots;
+mod unfold;
+
+use crate::history::{
+    decoder::Decoder,
+    environment::Environment,
+    format::Format,
+    lines::OpenLog,
+    log_file::{Locate, LogFile},
+    transcript::{Provider, SessionFiles},
+};
+use openagents_core::budget::Budget;
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+#[derive(Debug)]
+pub(crate) struct Cline;
+
+impl Format for Cline {
+    fn provider(&self) -> Provider {
+        Provider::Cline
+    }
+
+    fn root(&self, environment: &Environment<'_>) -> Option<PathBuf> {
+        roots::data(environment)
+    }
+
+    fn other_roots(&self, environment: &Environment<'_>) -> Vec<PathBuf> {
+        roots::others(environment)
+    }
+
+    fn watched(&self) -> &'static [&'static str] {
+        &["", "tasks", "sessions"]
+    }
+
+    fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
+        discover::discover(root, budget)
+    }
+
+    fn open(&self, files: SessionFiles<'_>) -> io::Result<OpenLog> {
+        unfold::open(files.newest)
+    }
+
+    fn decoder(&self, files: SessionFiles<'_>, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
+        Box::new(decoder::ClineDecoder::new(files.newest))
+    }
+}

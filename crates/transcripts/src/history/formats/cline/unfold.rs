@@ -1,0 +1,196 @@
+//! Unfolds a task into its messages. Results become blocks that name their calls.
+
+use super::{
+    super::{blocks, records::Records},
+    discover,
+    result::{self, TextResult},
+};
+use crate::{
+    history::{json::Node, lines::OpenLog},
+    limits,
+};
+use openagents_core::file;
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+use std::{collections::VecDeque, io, path::Path};
+
+/// A session of the command.
+#[derive(Deserialize)]
+struct Session<'a> {
+    #[serde(borrow)]
+    messages: Vec<&'a RawValue>,
+}
+
+pub(super) fn open(path: &Path) -> io::Result<OpenLog> {
+    let bytes = file::read_document(path, limits::DOCUMENT)?;
+    let mut records = unfolded(&file::text(&bytes));
+    let manifest =
+        discover::manifest(path).and_then(|manifest| file::read_bounded(&manifest, limits::MANIFEST));
+    if let Some(session) = manifest.and_then(|manifest| session(path, &file::text(&manifest))) {
+        records.push(&json!({"session": session}).to_string());
+    }
+    Ok(records.into_log())
+}
+
+/// Returns what the file about a session of the command says of one of its logs.
+fn session(log: &Path, manifest: &str) -> Option<Value> {
+    let node = Node::parse_object(manifest)?;
+    let mut session = json!({
+        "cwd": node.text("cwd").or(node.text("workspace_root")),
+        "model": node.text("model"),
+    });
+    if !discover::is_of_subagent(log) {
+        session["startedAt"] = node.text("started_at").into();
+        session["title"] = node.get("metadata").and_then(|about| about.text("title")).into();
+    }
+    Some(session)
+}
+
+fn unfolded(text: &str) -> Records {
+    let mut records = Records::default();
+    let messages = serde_json::from_str::<Vec<&RawValue>>(text)
+        .or_else(|_| serde_json::from_str(text).map(|session: Session<'_>| session.messages));
+    let Ok(messages) = messages else {
+        // Counts as one bad line.
+        records.push(text);
+        return records;
+    };
+    let mut open = Calls::default();
+    for (at, message) in messages.iter().enumerate() {
+        let node = Node::parse_object(message.get());
+        match node.as_ref().and_then(|node| node.text("role")).zip(node.as_ref()) {
+            Some(("user", node)) => records.push(&user(node, at, &mut open).to_string()),
+            Some((_, node)) => {
+                open.add(node);
+                records.push(message.get());
+            }
+            None => records.push(message.get()),
+        }
+    }
+    records
+}
+
+/// Calls without a result, by id and name.
+#[derive(Default)]
+struct Calls(VecDeque<(String, String)>);
+
+impl Calls {
+    fn add(&mut self, message: &Node<'_>) {
+        for block in message.get("content").map_or(&[][..], Node::items) {
+            if block.text("type") == Some("tool_use")
+                && let (Some(id), Some(name)) = (block.text("id"), block.text("name"))
+            {
+                self.0.push_back((id.to_owned(), name.to_owned()));
+            }
+        }
+    }
+
+    fn take(&mut self, is_it: impl Fn(&(String, String)) -> bool) -> Option<(String, String)> {
+        let at = self.0.iter().position(is_it)?;
+        self.0.remove(at)
+    }
+}
+
+/// Returns a user's message with its results as blocks, after their calls where those were not logged.
+fn user(message: &Node<'_>, at: usize, open: &mut Calls) -> Value {
+    let content = message.get("content");
+    let plain = content.and_then(Node::as_str).map(|text| json!({"type": "text", "text": text}));
+    let mut found: Vec<Value> = plain.into_iter().collect();
+    let mut blocks = content.map_or(&[][..], Node::items).iter().peekable();
+    while let Some(block) = blocks.next() {
+        match block.text("type") {
+            Some("text") => {
+                let text = block.text("text").unwrap_or_default();
+                let Some(mut result) = result::parse(text) else {
+                    found.push(json!({"type": "text", "text": text}));
+                    continue;
+                };
+                // Older versions put the output into the next block.
+                if result.output.is_empty()
+                    && let Some(next) = blocks.peek().and_then(|next| next.text("text"))
+                    && result::parse(next).is_none()
+                    && !next.trim_start().starts_with("<environment_details>")
+                {
+                    result.output = next;
+                    blocks.next();
+                }
+                let id = match open.take(|(_, name)| name == result.tool) {
+                    Some((id, _)) => id,
+                    None => {
+                        let id = format!("{at}-{}", found.len());
+                        found.push(call(&result, &id));
+                        id
+                    }
+                };
+                found.push(ended(&id, result.tool, result.output, false));
+            }
+            Some("tool_result") => {
+                let id = block.text("tool_use_id").unwrap_or_default();
+                let name = open.take(|(open, _)| open == id).map(|(_, name)| name).unwrap_or_default();
+                let content = block.get("content");
+                let text = blocks::texts(content).join("\n");
+                let text =
+                    if text.is_empty() { content.map(Node::flattened).unwrap_or_default() } else { text };
+                let output = result::parse(&text).map_or(text.as_str(), |result| result.output);
+                found.push(ended(id, &name, output, block.flag("is_error")));
+            }
+            Some(kind) => found.push(json!({"type": kind})),
+            None => {}
+        }
+    }
+    // All results of a message come together: a call that has none now was interrupted.
+    if found.iter().any(|block| block["type"] == "tool_result") {
+        open.0.clear();
+    }
+    let mut record = json!({"role": "user", "content": found});
+    if let Some(Node::Number(time)) = message.get("ts") {
+        record["ts"] = json!(time);
+    }
+    record
+}
+
+fn call(result: &TextResult<'_>, id: &str) -> Value {
+    let key = if result.tool == "execute_command" { "command" } else { "path" };
+    json!({"type": "tool_use", "id": id, "name": result.tool, "input": {key: result.argument}})
+}
+
+fn ended(id: &str, tool: &str, output: &str, is_error: bool) -> Value {
+    json!({"type": "tool_result", "tool_use_id": id, "name": tool, "content": output, "is_error": is_error})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the ids of results in `messages`, and of calls that were added.
+    fn ids(messages: &Value) -> Vec<String> {
+        let records = unfolded(&messages.to_string());
+        let users = records.numbered().into_iter().filter_map(|(_, line)| {
+            let record: Value = serde_json::from_str(line).unwrap();
+            (record["role"] == "user").then(|| record["content"].as_array().unwrap().clone())
+        });
+        let id = |block: &Value| block.get("id").or(block.get("tool_use_id"))?.as_str().map(str::to_owned);
+        users.flatten().filter_map(|block| id(&block)).collect()
+    }
+
+    #[test]
+    fn results_are_matched_with_their_calls_in_order() {
+        let text = |text: &str| json!({"type": "text", "text": text});
+        let (a, b) = (text("[read_file for 'a'] Result:\nx"), text("[read_file for 'b'] Result:\nx"));
+        let user = |blocks: &[&Value]| json!({"role": "user", "content": blocks});
+        let calls = |ids: &[&str]| {
+            let call = |id: &&str| json!({"type": "tool_use", "id": id, "name": "read_file", "input": {}});
+            json!({"role": "assistant", "content": ids.iter().map(call).collect::<Vec<_>>()})
+        };
+        let rows: [(Value, &[&str]); 4] = [
+            (json!([calls(&["1", "2"]), user(&[&a, &b])]), &["1", "2"]),
+            // Of two calls, one was interrupted.
+            (json!([calls(&["1", "2"]), user(&[&a]), calls(&["3"]), user(&[&b])]), &["1", "3"]),
+            (json!([calls(&["1"]), user(&[&text("wait")]), user(&[&a])]), &["1"]),
+            (json!([user(&[&a])]), &["0-0", "0-0"]),
+        ];
+        for (messages, expected) in rows {
+            assert_eq!(ids(&messages), expected, "{messages}");
+        }
+    }
+}

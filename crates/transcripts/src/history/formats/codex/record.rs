@@ -1,0 +1,327 @@
+//! Parses one line of a rollout of any generation into an [`Item`].
+//!
+//! Three generations: bare items without an envelope (until about September 2025), `{timestamp, type, payload}`, and
+//! since about 0.149 the same with an `ordinal`, where turns come as `item_completed`.
+
+use super::super::{
+    super::{
+        action::{self, Action, Outcome},
+        json::Node,
+        log_file::millis,
+    },
+    patch,
+};
+use openagents_core::text;
+
+/// Where a turn was recorded. Many files record each turn two or three times; a reader picks the first of these streams
+/// that the file has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Stream {
+    /// `event_msg`: `user_message`, `agent_message`.
+    Event,
+    /// `event_msg`: `item_completed`.
+    Item,
+    /// `response_item`, which also contains text added by the agent.
+    Response,
+}
+
+/// The content of a line.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Item<'a> {
+    /// The head of a session; copied heads of a parent look the same.
+    Meta {
+        head: &'a Node<'a>,
+        bare: bool,
+    },
+    /// The settings of one turn.
+    TurnContext {
+        cwd: Option<&'a str>,
+        model: Option<&'a str>,
+    },
+    /// A person's turn as text blocks.
+    User {
+        stream: Stream,
+        blocks: Vec<&'a str>,
+        images: bool,
+    },
+    Assistant {
+        stream: Stream,
+        text: String,
+    },
+    Thinking {
+        stream: Stream,
+        text: String,
+    },
+    /// A tool call; commands recorded only as `item_completed` use that stream.
+    Call {
+        stream: Stream,
+        name: &'a str,
+        text: String,
+        files: Vec<String>,
+        action: Action,
+    },
+    /// A tool that ran elsewhere, such as a web search; some versions log its call, too.
+    Extension {
+        name: &'a str,
+        text: String,
+        action: Action,
+    },
+    Output {
+        text: String,
+        action: Action,
+    },
+    /// A command ended; the call may be in another stream.
+    CommandEnd(Action),
+    Files(Vec<String>),
+    /// Total number of tokens used so far.
+    Tokens(u64),
+    /// A person named the thread.
+    Name(&'a str),
+    /// The objective of a thread's goal.
+    Goal(&'a str),
+    /// The summary that replaces what was said so far.
+    Compaction(&'a str),
+    Other,
+}
+
+pub(super) fn item<'a>(line: &'a Node<'a>) -> Item<'a> {
+    match (line.text("type"), line.get("payload")) {
+        (Some("session_meta"), Some(payload)) => Item::Meta { head: payload, bare: false },
+        (Some("turn_context"), Some(payload)) => turn_context(payload),
+        (Some("response_item"), Some(payload)) => response(payload),
+        (Some("compacted"), Some(payload)) => Item::Compaction(payload.text("message").unwrap_or_default()),
+        (Some("event_msg"), Some(payload)) => event(payload),
+        // Whole at first, then in parts.
+        (Some("world_state"), Some(payload)) => turn_context(payload.get("state").unwrap_or(payload)),
+        (Some("token_usage_record"), Some(payload)) => {
+            let total = || payload.get("thread_token_usage")?.count("total_tokens");
+            total().map_or(Item::Other, Item::Tokens)
+        }
+        (Some(_), None) => response(line),
+        (None, _) if line.text("id").is_some() && line.get("timestamp").is_some() => {
+            Item::Meta { head: line, bare: true }
+        }
+        _ => Item::Other,
+    }
+}
+
+/// In milliseconds since the epoch.
+pub(super) fn timestamp(line: &Node<'_>) -> Option<i64> {
+    millis(line.get("timestamp"))
+}
+
+/// Returns the id of the session that a head names as its parent.
+pub(super) fn parent<'a>(head: &'a Node<'a>) -> Option<&'a str> {
+    let spawned_by = || head.get("source")?.get("subagent")?.get("thread_spawn")?.text("parent_thread_id");
+    head.text("forked_from_id").or(head.text("parent_thread_id")).or_else(spawned_by)
+}
+
+/// Returns the ordinal of a sub-agent's first record; those before it are copies of its parent's.
+pub(super) fn first_own_ordinal(head: &Node<'_>) -> u64 {
+    head.count("subagent_history_start_ordinal").unwrap_or(0)
+}
+
+/// Returns whether a record comes before the ordinal of the session's first own one.
+pub(super) fn is_before(line: &Node<'_>, own: u64) -> bool {
+    line.count("ordinal").is_some_and(|ordinal| ordinal < own)
+}
+
+/// Returns whether another session started this one.
+pub(super) fn is_subagent(head: &Node<'_>) -> bool {
+    head.get("source").is_some_and(|source| source.get("subagent").is_some())
+        || matches!(head.text("thread_source"), Some("subagent" | "guardian_review"))
+}
+
+/// Returns whether a record is the call of a web search.
+pub(super) fn is_search_call(line: &Node<'_>) -> bool {
+    line.get("payload").is_some_and(|payload| payload.text("type") == Some("web_search_call"))
+}
+
+/// Returns the number of turns that the user took back with this record.
+pub(super) fn rolled_back(line: &Node<'_>) -> Option<u64> {
+    let payload = line.get("payload").filter(|it| it.text("type") == Some("thread_rolled_back"))?;
+    payload.count("num_turns")
+}
+
+pub(super) fn turn_id<'a>(line: &'a Node<'a>) -> Option<&'a str> {
+    line.get("payload")?.text("turn_id")
+}
+
+fn turn_context<'a>(payload: &'a Node<'a>) -> Item<'a> {
+    Item::TurnContext { cwd: payload.text("cwd"), model: payload.text("model") }
+}
+
+fn event<'a>(payload: &'a Node<'a>) -> Item<'a> {
+    let text = |key| payload.text(key).unwrap_or_default();
+    match payload.text("type").unwrap_or_default() {
+        // Until 0.4x the environment and the instructions were user messages of another kind.
+        "user_message" if payload.text("kind").is_none_or(|kind| kind == "plain") => {
+            let has = |key| payload.get(key).is_some_and(|list| !list.items().is_empty());
+            let images = has("images") || has("local_images");
+            Item::User { stream: Stream::Event, blocks: vec![text("message")], images }
+        }
+        "agent_message" => Item::Assistant { stream: Stream::Event, text: text("message").to_owned() },
+        "agent_reasoning" => Item::Thinking { stream: Stream::Event, text: text("text").to_owned() },
+        "item_completed" => payload.get("item").map_or(Item::Other, completed),
+        "token_count" => {
+            let total = || payload.get("info")?.get("total_token_usage")?.count("total_tokens");
+            total().map_or(Item::Other, Item::Tokens)
+        }
+        "patch_apply_end" => changed(payload),
+        "exec_command_end" => Item::CommandEnd(executed(payload, payload.text("call_id"))),
+        "thread_name_updated" => {
+            payload.text("thread_name").or(payload.text("name")).map_or(Item::Other, Item::Name)
+        }
+        "thread_goal_updated" => {
+            let goal = payload.get("goal").unwrap_or(payload);
+            goal.text("objective").map_or(Item::Other, Item::Goal)
+        }
+        "thread_settings_applied" => {
+            let settings = payload.get("thread_settings").or(payload.get("settings")).unwrap_or(payload);
+            turn_context(settings)
+        }
+        _ => Item::Other,
+    }
+}
+
+fn completed<'a>(item: &'a Node<'a>) -> Item<'a> {
+    let stream = Stream::Item;
+    match item.text("type").unwrap_or_default() {
+        "UserMessage" => user(stream, item.get("content"), None),
+        "AgentMessage" => Item::Assistant { stream, text: joined(item.get("content")) },
+        "Reasoning" => {
+            let text = joined(item.get("summary_text").or(item.get("summary")).or(item.get("content")));
+            Item::Thinking { stream, text }
+        }
+        "Plan" => Item::Assistant { stream, text: item.text("text").unwrap_or_default().to_owned() },
+        "FileChange" => changed(item),
+        "CommandExecution" => {
+            let text = item.get("command").map(Node::flattened).unwrap_or_default();
+            let action = executed(item, item.text("id"));
+            Item::Call { stream, name: "shell", text, files: vec![], action }
+        }
+        "McpToolCall" => {
+            call(stream, item.text("tool").unwrap_or("mcp"), item.text("id"), item.get("arguments"))
+        }
+        "Extension" | "WebSearch" => {
+            let name = item.text("kind").or(item.text("name")).unwrap_or("web_search");
+            let input = ["input", "arguments", "action", "query"].iter().find_map(|key| item.get(key));
+            let Item::Call { name, text, action, .. } = call(stream, name, item.text("id"), input) else {
+                return Item::Other;
+            };
+            Item::Extension { name, text, action }
+        }
+        "ContextCompaction" => Item::Compaction(""),
+        // Codex 0.169 runs sub-agents in two ways, and logs each in its own.
+        "CollabAgentToolCall" if item.text("tool") == Some("spawn_agent") => {
+            let thread = item.get("receiver_thread_ids").and_then(|ids| ids.items().first()?.as_str());
+            Item::CommandEnd(started(item.text("id"), thread))
+        }
+        "SubAgentActivity" if item.text("kind") == Some("started") => {
+            Item::CommandEnd(started(item.text("id"), item.text("agent_thread_id")))
+        }
+        _ => Item::Other,
+    }
+}
+
+/// Returns the action of a call that started a sub-agent.
+fn started(call: Option<&str>, thread: Option<&str>) -> Action {
+    Action { call: call.map(str::to_owned), child_session: thread.map(str::to_owned), ..Action::default() }
+}
+
+fn response<'a>(payload: &'a Node<'a>) -> Item<'a> {
+    let stream = Stream::Response;
+    let id = payload.text("call_id");
+    match payload.text("type").unwrap_or_default() {
+        "message" => match payload.text("role").unwrap_or_default() {
+            "user" => {
+                let kinds =
+                    || payload.get("internal_chat_message_metadata_passthrough")?.get("content_item_kinds");
+                user(stream, payload.get("content"), kinds())
+            }
+            "assistant" => Item::Assistant { stream, text: joined(payload.get("content")) },
+            _ => Item::Other,
+        },
+        "reasoning" => Item::Thinking { stream, text: joined(payload.get("summary")) },
+        "function_call" => {
+            call(stream, payload.text("name").unwrap_or("function"), id, payload.get("arguments"))
+        }
+        "custom_tool_call" => {
+            let name = payload.text("name").unwrap_or("tool");
+            let (text, files) = input(payload.get("input"));
+            // A script or a patch, not a command.
+            let action = Action { call: id.map(str::to_owned), ..Action::default() };
+            Item::Call { stream, name, text, files, action }
+        }
+        "local_shell_call" => {
+            call(stream, "local_shell", id, payload.get("action").and_then(|a| a.get("command")))
+        }
+        "web_search_call" => call(stream, "web_search", id, payload.get("action")),
+        "tool_search_call" => call(stream, "tool_search", id, payload.get("arguments")),
+        "function_call_output" | "custom_tool_call_output" => {
+            let text = payload.get("output").map(Node::flattened).unwrap_or_default();
+            let outcome = action::exit_code(&text).map(Outcome::Exit);
+            let action = Action { call: id.map(str::to_owned), outcome, ..Action::default() };
+            Item::Output { text, action }
+        }
+        _ => Item::Other,
+    }
+}
+
+/// `kinds` says of each block who wrote it, since about 0.150.
+fn user<'a>(stream: Stream, content: Option<&'a Node<'a>>, kinds: Option<&Node<'_>>) -> Item<'a> {
+    let mut blocks: Vec<&str> = content.and_then(Node::as_str).into_iter().collect();
+    let mut images = false;
+    for (at, block) in content.map_or(&[][..], Node::items).iter().enumerate() {
+        let kind = kinds.and_then(|kinds| kinds.items().get(at)?.as_str());
+        if kind.is_some_and(|kind| !kind.starts_with("user.") || kind == "user.goal") {
+            continue;
+        }
+        match block.text("text") {
+            Some(text) => blocks.push(text),
+            None => images |= block.text("type").is_some_and(|kind| kind.contains("mage")),
+        }
+    }
+    Item::User { stream, blocks, images }
+}
+
+fn joined(content: Option<&Node<'_>>) -> String {
+    let Some(content) = content else { return String::new() };
+    let items = content.items().iter().filter_map(|item| item.text("text").or(item.as_str()));
+    text::joined(content.as_str().into_iter().chain(items))
+}
+
+fn call<'a>(stream: Stream, name: &'a str, id: Option<&str>, arguments: Option<&Node<'_>>) -> Item<'a> {
+    let (text, files) = input(arguments);
+    Item::Call { stream, name, text, files, action: action::of_call(name, id, arguments) }
+}
+
+/// Returns the text of a call, and the files that a patch in it touches.
+fn input(node: Option<&Node<'_>>) -> (String, Vec<String>) {
+    let text = node.map(Node::flattened).unwrap_or_default();
+    let mut files = Vec::new();
+    // Arguments are JSON in a string; patches inside are escaped once more, which `patch` handles.
+    patch::touched(&text, &mut files);
+    (text, files)
+}
+
+fn executed(node: &Node<'_>, id: Option<&str>) -> Action {
+    let code = match node.get("exit_code") {
+        Some(Node::Number(code)) => Some(Outcome::Exit(*code as i32)),
+        _ => None,
+    };
+    let not_run = || (node.text("status") == Some("declined")).then_some(Outcome::NotRun);
+    Action {
+        call: id.map(str::to_owned),
+        command: action::command(node.get("command")),
+        outcome: code.or_else(not_run),
+        ..Action::default()
+    }
+}
+
+fn changed<'a>(node: &Node<'_>) -> Item<'a> {
+    match node.get("changes") {
+        Some(changes) => Item::Files(changes.fields().iter().map(|(path, _)| path.to_string()).collect()),
+        None => Item::Other,
+    }
+}

@@ -1,0 +1,167 @@
+//! Reads the tables of the database.
+
+use super::super::records::Records;
+use crate::{
+    history::{
+        json::Node,
+        lines::OpenLog,
+        log_file::LogFile,
+        sqlite::{self, Columns, Remembered, SessionStamps, number, text},
+    },
+    limits,
+};
+use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
+use openagents_core::{CancellationToken, budget::Budget};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::Serialize;
+use serde_json::{json, value::RawValue};
+use std::{io, path::Path};
+
+/// Types of sessions in Goose's own list; those of older versions have none.
+const LISTED: [&str; 2] = ["user", "scheduled"];
+
+/// The row of a session.
+#[derive(Debug, Serialize)]
+pub(super) struct SessionRow {
+    name: Option<String>,
+    /// A person gave the name.
+    is_given: bool,
+    directory: Option<String>,
+    /// Milliseconds since the epoch.
+    created: Option<i64>,
+    model: Option<String>,
+    tokens: Option<i64>,
+    hidden: bool,
+    /// Put away by the user.
+    archived: bool,
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    /// Seconds or milliseconds since the epoch.
+    at: Option<i64>,
+    role: &'a str,
+    /// Shown to the person.
+    visible: bool,
+    content: &'a RawValue,
+}
+
+static FOUND: Remembered<Vec<LogFile>> = Remembered::new();
+
+pub(super) fn discover(database: &Path, budget: &Budget) -> Vec<LogFile> {
+    let found = FOUND.read(database, budget, |connection| {
+        let Some(columns) = Columns::with(connection, "sessions", &["id"])? else { return Ok(vec![]) };
+        let mut stamps = SessionStamps::new(connection, &["messages"], "created_timestamp", "content_json")?;
+        let list = columns.list(&["id", "session_type", "created_at", "updated_at"]);
+        let mut rows = connection.prepare(&format!("SELECT {list} FROM sessions"))?;
+        let mut rows = rows.query([])?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            let Some(id) = text(row, 0)? else { continue };
+            let stamp = stamps.stamp(&id, time(row, 2)?.max(time(row, 3)?))?;
+            let subagent = text(row, 1)?.as_deref() == Some("sub_agent");
+            found.extend(LogFile::in_database(database, &id, stamp, subagent));
+        }
+        Ok(found)
+    });
+    found.unwrap_or_else(|error| {
+        tracing::debug!(%error, path = %database.display(), "a database could not be read");
+        vec![]
+    })
+}
+
+/// Opens the session at `<database>/<id>`.
+pub(super) fn open(path: &Path) -> io::Result<OpenLog> {
+    let (database, id) = LogFile::database_and_id(path)?;
+    let budget = Budget::within(limits::DATABASE_SESSION, &CancellationToken::new());
+    let records = sqlite::read(database, &budget, |connection| {
+        let Some(about) = about(connection, id)? else { return Ok(None) };
+        let mut records = Records::default();
+        records.add(&json!({"about": about}));
+        messages(connection, id, &mut records)?;
+        Ok(Some(records))
+    })?;
+    let missing =
+        || io::Error::new(io::ErrorKind::NotFound, format!("session {id} is no longer in the database"));
+    Ok(records.ok_or_else(missing)?.into_log())
+}
+
+fn about(connection: &Connection, id: &str) -> rusqlite::Result<Option<SessionRow>> {
+    let Some(columns) = Columns::with(connection, "sessions", &["id"])? else { return Ok(None) };
+    let list = columns.list(&[
+        "name",
+        "description",
+        "user_set_name",
+        "working_dir",
+        "created_at",
+        "model_config_json",
+        "accumulated_total_tokens",
+        "total_tokens",
+        "session_type",
+        "archived_at",
+    ]);
+    let about = |row: &Row<'_>| {
+        let config = text(row, 5)?.unwrap_or_default();
+        let config = Node::parse_object(&config);
+        Ok(SessionRow {
+            // Named `description` before.
+            name: text(row, 0)?.filter(|name| !name.trim().is_empty()).or(text(row, 1)?),
+            is_given: number(row, 2)? == Some(1),
+            directory: text(row, 3)?,
+            created: time(row, 4)?,
+            model: config.and_then(|config| config.text("model_name").map(str::to_owned)),
+            tokens: number(row, 6)?.or(number(row, 7)?),
+            hidden: text(row, 8)?.is_some_and(|kind| !LISTED.contains(&kind.as_str())),
+            archived: time(row, 9)?.is_some(),
+        })
+    };
+    connection.query_row(&format!("SELECT {list} FROM sessions WHERE id = ?1"), [id], about).optional()
+}
+
+fn messages(connection: &Connection, id: &str, records: &mut Records) -> rusqlite::Result<()> {
+    let required = ["id", "session_id", "role", "content_json"];
+    let Some(columns) = Columns::with(connection, "messages", &required)? else { return Ok(()) };
+    let list = columns.list(&["role", "created_timestamp", "metadata_json"]);
+    // One message at a time: those with images are never all in memory.
+    let mut rows = connection.prepare(&format!(
+        "SELECT {list}, CASE WHEN octet_length(content_json) <= ?2 THEN content_json END
+         FROM messages WHERE session_id = ?1 ORDER BY id"
+    ))?;
+    let mut rows = rows.query(params![id, limits::SUMMARY_LINE as i64])?;
+    while let Some(row) = rows.next()? {
+        let (role, at, content) =
+            (text(row, 0)?.unwrap_or_default(), number(row, 1)?, text(row, 3)?.unwrap_or_default());
+        let metadata = text(row, 2)?.unwrap_or_default();
+        let metadata = Node::parse_object(&metadata);
+        let visible = metadata.is_none_or(|metadata| metadata.get("userVisible") != Some(&Node::Bool(false)));
+        match serde_json::from_str(&content) {
+            Ok(content) => records.add(&Message { at, role: &role, visible, content }),
+            Err(_) => records.bad(&content),
+        }
+    }
+    Ok(())
+}
+
+/// Returns a time that is text in UTC, in milliseconds since the epoch.
+fn time(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<i64>> {
+    Ok(text(row, at)?.and_then(|text| parsed(&text)).or(number(row, at)?))
+}
+
+fn parsed(text: &str) -> Option<i64> {
+    let civil = || text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok().map(|time| time.timestamp());
+    text.parse::<Timestamp>().ok().or_else(civil).map(Timestamp::as_millisecond)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_in_utc() {
+        let expected = Some(1_772_355_600_000);
+        for text in ["2026-03-01 09:00:00", "2026-03-01T09:00:00.000", "2026-03-01T10:00:00+01:00"] {
+            assert_eq!(parsed(text), expected, "{text}");
+        }
+        assert_eq!(parsed("yesterday"), None);
+    }
+}

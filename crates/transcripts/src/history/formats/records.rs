@@ -1,0 +1,74 @@
+//! The records of a session that is not lines, a line each.
+
+use crate::{
+    history::{lines::OpenLog, taken_back::TakenBack},
+    limits,
+};
+use serde::Serialize;
+
+#[derive(Default)]
+pub(super) struct Records {
+    text: String,
+    lines: usize,
+    taken_back: TakenBack,
+    /// Records are taken back from now on.
+    takes_back: bool,
+}
+
+impl Records {
+    /// Adds a record in JSON as the next line.
+    pub(super) fn push(&mut self, json: &str) {
+        let start = self.text.len() as u64;
+        // Line breaks inside of JSON are white space: those of texts are escaped.
+        let mut rest = json;
+        while let Some(at) = memchr::memchr2(b'\n', b'\r', rest.as_bytes()) {
+            self.text.push_str(&rest[..at]);
+            self.text.push(' ');
+            rest = &rest[at + 1..];
+        }
+        self.text.push_str(rest);
+        self.text.push('\n');
+        self.lines += 1;
+        if self.takes_back {
+            self.taken_back.add(start..self.text.len() as u64);
+        }
+    }
+
+    /// Marks the records that are added from now on: whether the user took them back.
+    pub(super) fn set_taken_back(&mut self, taken_back: bool) {
+        self.takes_back = taken_back;
+    }
+
+    /// Adds a record as the next line; a bad line if the session is too long to be in memory.
+    pub(super) fn add(&mut self, record: &impl Serialize) {
+        match serde_json::to_string(record) {
+            Ok(json) if self.text.len() + json.len() < limits::DOCUMENT as usize => self.push(&json),
+            _ => self.bad(""),
+        }
+    }
+
+    /// Adds a line that counts as a bad one, for a text that should be JSON.
+    pub(super) fn bad(&mut self, text: &str) {
+        let start = &text[..text.floor_char_boundary(limits::TITLE)];
+        self.push(&format!("not JSON: {start}"));
+    }
+
+    /// Adds a record as line `number`, or as the next one if that is taken.
+    pub(super) fn put(&mut self, number: usize, json: &str) {
+        while self.lines + 1 < number {
+            self.text.push('\n');
+            self.lines += 1;
+        }
+        self.push(json);
+    }
+
+    pub(super) fn into_log(self) -> OpenLog {
+        OpenLog::of_records(self.text.into_bytes(), self.taken_back)
+    }
+
+    #[cfg(test)]
+    pub(super) fn numbered(&self) -> Vec<(usize, &str)> {
+        let lines = self.text.lines().enumerate().filter(|(_, line)| !line.is_empty());
+        lines.map(|(at, line)| (at + 1, line)).collect()
+    }
+}

@@ -1,0 +1,159 @@
+//! The matches of a search, by session.
+
+use super::{
+    event::{Event, EventKind},
+    excerpt::shortened,
+    indexed::QueryWord,
+    query::{SearchMatch, SearchQuery},
+    transcript::Transcript,
+    typed::TextFit,
+    wanted::Wanted,
+};
+use openagents_core::{budget::Budget, terms::FoldedText};
+use std::sync::atomic::AtomicBool;
+
+/// One pass over sessions.
+pub(super) struct SearchPass<'a> {
+    pub(super) wanted: &'a Wanted,
+    /// The words that an index is asked for.
+    pub(super) words: &'a [QueryWord],
+    /// Matches that fit so well are shown before all that are found later.
+    pub(super) best: TextFit,
+    pub(super) query: &'a SearchQuery,
+    pub(super) budget: &'a Budget,
+    /// Maximum number of matches of one session.
+    pub(super) of_session: usize,
+    /// Number of matches after which those of later sessions are only counted.
+    pub(super) enough: usize,
+    /// The first sessions have enough.
+    pub(super) is_full: AtomicBool,
+}
+
+impl<'a> SearchPass<'a> {
+    /// Returns a pass that finds as many matches as a query wants.
+    pub(super) fn new(wanted: &'a Wanted, query: &'a SearchQuery, budget: &'a Budget) -> Self {
+        Self {
+            wanted,
+            words: wanted.words(),
+            best: TextFit::Exact,
+            query,
+            budget,
+            of_session: query.max_matches,
+            enough: query.max_matches,
+            is_full: false.into(),
+        }
+    }
+}
+
+/// Matches in one transcript.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Found {
+    /// Each with how well it matches.
+    pub(super) matches: Vec<(TextFit, SearchMatch)>,
+    pub(super) total: usize,
+    pub(super) omitted: u64,
+    pub(super) capped: bool,
+    pub(super) finished: bool,
+    /// Maximum number of matches.
+    most: usize,
+    /// Number of matches by how well they match.
+    fits: [usize; 3],
+    /// The title, folded, if a typed text matches it.
+    title: Option<(TextFit, String)>,
+    /// A prompt that matches is where the title comes from.
+    title_is_said: bool,
+}
+
+impl Found {
+    /// Returns nothing but the match of the title; `is_named` if the index names it.
+    pub(super) fn new(row: &Transcript, is_named: bool, search: &SearchPass<'_>) -> Self {
+        let fit = match search.wanted.typed() {
+            Some(_) => search.wanted.fit_of_title(row),
+            None => is_named.then_some(TextFit::Exact),
+        };
+        // That of a copy may be a prompt of its original, which is found there.
+        let has_own = row.named || row.continues.is_none();
+        let title = row.title.as_deref().filter(|_| has_own).zip(fit).map(|(title, fit)| {
+            let folded = FoldedText::new(title);
+            // A title that was cut ends with an ellipsis.
+            (fit, folded.text().trim_end_matches('.').to_owned())
+        });
+        Self { most: search.of_session, title, ..Self::default() }
+    }
+
+    /// Returns whether nothing that is found later is shown.
+    pub(super) fn is_full(&self, search: &SearchPass<'_>) -> bool {
+        self.up_to(search.best) >= self.most
+    }
+
+    /// Returns how many matches fit so well, or better.
+    fn up_to(&self, fit: TextFit) -> usize {
+        self.fits[..=fit as usize].iter().sum()
+    }
+
+    /// Returns whether a match is shown.
+    pub(super) fn has_room(&self, fit: TextFit) -> bool {
+        self.up_to(fit) < self.most
+    }
+
+    /// Adds a match in a line with these events.
+    pub(super) fn add(&mut self, hit: SearchMatch, fit: TextFit, events: &[Event]) {
+        if let Some((_, title)) = self.title.as_ref().filter(|_| !self.title_is_said) {
+            let mut prompts = events.iter().filter(|event| event.kind == EventKind::Prompt);
+            self.title_is_said =
+                prompts.any(|event| FoldedText::new(&event.text).text().contains(title.as_str()));
+        }
+        if self.has_room(fit) {
+            self.fits[fit as usize] += 1;
+            self.matches.push((fit, hit));
+        }
+    }
+
+    /// Adds the title, unless a prompt that says the same is among the matches: nothing is found twice.
+    pub(super) fn finish(&mut self, row: &Transcript, search: &SearchPass<'_>) {
+        self.matches.sort_by_key(|(_, hit)| hit.line_number);
+        let found = self.matches.len();
+        // A line may be in the index and in what follows its part.
+        self.matches.dedup_by(|(_, a), (_, b)| a.line_number == b.line_number && a.line_number > 0);
+        self.total = self.total.saturating_sub(found - self.matches.len());
+        let named = self.title.take().filter(|_| !self.title_is_said);
+        if let Some((fit, title)) = named.and_then(|(fit, _)| Some((fit, row.title.as_ref()?))) {
+            self.total += 1;
+            self.fits[fit as usize] += 1;
+            let hit = SearchMatch {
+                session_id: row.id.clone(),
+                provider: row.provider,
+                line_number: 1,
+                line: shortened(title, 0, search.query.line_chars),
+                before: Vec::new(),
+                after: Vec::new(),
+            };
+            self.matches.insert(0, (fit, hit));
+        }
+    }
+}
+
+/// Results in the order of the transcripts.
+#[derive(Default)]
+pub(super) struct Board {
+    pub(super) found: Vec<Found>,
+    pub(super) done: u64,
+    /// Number of finished transcripts at the start, and their best matches: later ones cannot displace these.
+    first: usize,
+    pub(super) first_matches: usize,
+}
+
+impl Board {
+    pub(super) fn new(transcripts: usize) -> Self {
+        Self { found: vec![Found::default(); transcripts], ..Self::default() }
+    }
+
+    pub(super) fn put(&mut self, at: usize, found: Found, best: TextFit) {
+        self.done += 1;
+        self.found[at] = found;
+        while let Some(next) = self.found.get(self.first).filter(|found| found.finished) {
+            self.first_matches += next.up_to(best);
+            self.first += 1;
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Lists transcripts: finds the logs, uses cached ones, reads the others, newest first.
+
+use super::{
+    formats,
+    log_file::LogFile,
+    logs::History,
+    source::Source,
+    transcript::{Listing, Provider, Query, Transcript},
+};
+use crate::limits;
+use openagents_core::{budget::Budget, git::WorktreeScope, parallel};
+use std::{
+    cmp::Reverse,
+    collections::{HashMap, HashSet},
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+    thread,
+};
+
+impl History {
+    /// Lists transcripts, newest first. Logs left when the budget is spent are only counted; if hidden ones are
+    /// requested without a workspace, they are listed without titles.
+    pub fn list(&self, query: &Query, budget: &Budget) -> Listing {
+        let mut listing = self.rows(query, budget);
+        let rows = &mut listing.rows;
+        if !query.all {
+            rows.retain(|row| !row.hidden && !row.subagent);
+        }
+        if let Some(workspace) = &query.workspace {
+            retain_of(workspace, rows);
+        }
+        listing.total = rows.len();
+        listing.truncated = query.limit > 0 && listing.total > query.limit;
+        if listing.truncated {
+            rows.truncate(query.limit);
+        }
+        listing
+    }
+
+    /// Returns the sessions of the requested agent changed since the requested time, newest first and without
+    /// duplicates.
+    fn rows(&self, query: &Query, budget: &Budget) -> Listing {
+        if let Some(listed) = self.listed.as_ref().and_then(OnceLock::get) {
+            let wanted = |row: &&Transcript| {
+                query.provider.is_none_or(|provider| row.provider == provider)
+                    && query.since.is_none_or(|since| row.updated_at >= since)
+            };
+            let mut rows = listed.iter().filter(wanted).cloned().collect();
+            // The user may have excluded some meanwhile.
+            self.retain_own(&mut rows);
+            return Listing { rows, ..Listing::default() };
+        }
+        let found = self.look(query, budget);
+        let is_complete =
+            query.provider.is_none() && query.since.is_none() && found.unread == 0 && !found.timed_out;
+        if let Some(listed) = self.listed.as_ref().filter(|_| is_complete && !budget.spent()) {
+            // Another thread may have been faster; its rows are equivalent.
+            let _ = listed.set(found.rows.clone());
+        }
+        found
+    }
+
+    fn look(&self, query: &Query, budget: &Budget) -> Listing {
+        let folders = self.discover(query.provider, budget);
+        let timed_out = budget.timed_out();
+        if *query == (Query { all: query.all, read_time: query.read_time, ..Query::default() })
+            && !budget.spent()
+        {
+            self.forget_vanished(&folders);
+        }
+        let all =
+            folders.iter().flat_map(|folder| folder.files.iter().map(move |file| Found { folder, file }));
+        let budget = query.read_time.map_or_else(|| budget.clone(), |time| budget.sooner(time));
+        let mut found = self.read_all(&all.collect::<Vec<_>>(), query.all, &budget);
+        found.timed_out |= timed_out;
+        found.rows.sort_by(|a, b| {
+            let order = |row: &Transcript| (row.archived, Reverse(row.changed_at));
+            let newest = b.updated_at.cmp(&a.updated_at);
+            newest.then_with(|| (a.provider, &a.id, order(a)).cmp(&(b.provider, &b.id, order(b))))
+        });
+        // A restored or archived log may exist twice; the one with the newest record is the session.
+        let mut seen = HashSet::new();
+        found.rows.retain(|row| seen.insert((row.provider, row.id.clone())));
+        name_originals(&mut found.rows);
+        // A file may be newer than what is in it.
+        found.rows.retain(|row| query.since.is_none_or(|since| row.updated_at >= since));
+        found
+    }
+
+    /// Finds a session by its id or a unique prefix, including hidden ones.
+    pub fn find(&self, id: &str, provider: Option<Provider>, budget: &Budget) -> Option<Transcript> {
+        self.find_each(&[id], provider, budget).pop()
+    }
+
+    /// Finds several sessions like [`History::find`] with a single scan of the folders; without duplicates, unordered.
+    pub fn find_each(&self, ids: &[&str], provider: Option<Provider>, budget: &Budget) -> Vec<Transcript> {
+        let folders = self.discover(provider, budget);
+        let (mut wanted, mut without_file) = (Vec::new(), Vec::new());
+        for id in ids.iter().map(|id| id.trim()) {
+            match fitting(id, folders.iter().flat_map(|folder| &folder.files)) {
+                Some(file) => wanted.push(file),
+                None => without_file.push(id),
+            }
+        }
+        let all =
+            folders.iter().flat_map(|folder| folder.files.iter().map(move |file| Found { folder, file }));
+        let wanted: Vec<_> = all.filter(|found| wanted.contains(&found.file)).collect();
+        let mut rows = self.read_all(&wanted, true, budget).rows;
+        // The id is not in a file name: the log was renamed by hand.
+        if !without_file.is_empty() {
+            let query = Query { provider, all: true, ..Query::default() };
+            let named = self.list(&query, budget).rows.into_iter();
+            rows.extend(named.filter(|row| without_file.contains(&row.id.as_str())));
+        }
+        rows
+    }
+
+    pub(super) fn sources(&self, provider: Option<Provider>) -> Vec<Source> {
+        let wanted = self.roots.iter().filter(|(candidate, _)| {
+            provider.is_none_or(|it| it == *candidate) && !self.excludes(*candidate)
+        });
+        wanted.map(|(provider, root)| Source::new(provider, root.to_owned())).collect()
+    }
+
+    /// Finds the logs of all agents at the same time: a database takes as long as thousands of files.
+    pub(super) fn discover(&self, provider: Option<Provider>, budget: &Budget) -> Vec<Folder> {
+        let sources = self.sources(provider);
+        let discover = |(): &mut (), at: usize| {
+            let Source { format, root, .. } = &sources[at];
+            Some(format.discover(root, budget))
+        };
+        let found = parallel::map(sources.len(), limits::LIST_THREADS, || true, || (), discover);
+        let folder = |(source, files): (Source, Option<Vec<LogFile>>)| Folder {
+            source,
+            files: files.unwrap_or_default(),
+            by_id: OnceLock::new(),
+        };
+        sources.into_iter().zip(found).map(folder).collect()
+    }
+
+    /// Takes the `wanted` logs from the cache and reads the others.
+    fn read_all(&self, wanted: &[Found<'_>], with_unread: bool, budget: &Budget) -> Listing {
+        let mut listing = Listing::default();
+        let folders: Vec<_> = wanted.chunk_by(|a, b| std::ptr::eq(a.folder, b.folder)).collect();
+        let load = |(): &mut (), at: usize| Some(self.index.load(&folders[at][0].folder.source.root));
+        let remembered = parallel::map(folders.len(), limits::LIST_THREADS, || true, || (), load);
+        let mut excluded = self.excluded.check();
+        let marks = if excluded.has_folders() { self.index.marks() } else { Arc::default() };
+        let mut unknown = Vec::new();
+        for (logs, remembered) in folders.iter().zip(remembered) {
+            let remembered = remembered.unwrap_or_default();
+            for found in *logs {
+                match remembered.get(found.file.path.as_os_str()) {
+                    Some((stamp, row)) if *stamp == found.file.stamp => {
+                        let changed_at = found.file.changed_at();
+                        listing.rows.push(Transcript { size: stamp.size, changed_at, ..row.clone() });
+                    }
+                    // Excluded.
+                    _ if !marks.is_empty() && marks.contains(&excluded.mark(found.file)) => {}
+                    _ => unknown.push(*found),
+                }
+            }
+        }
+        unknown.sort_by(|a, b| {
+            (b.file.stamp.mtime_ns, &a.file.path).cmp(&(a.file.stamp.mtime_ns, &b.file.path))
+        });
+        for part in unknown.chunks(limits::LIST_PART) {
+            let (mut to_save, mut to_mark) = (Vec::new(), Vec::new());
+            for (found, row) in part.iter().zip(read_unknown(part, budget)) {
+                match row {
+                    Some(row) if excluded.holds(&row) => to_mark.push(excluded.mark(found.file)),
+                    Some(row) => {
+                        listing.rows.push(row.clone());
+                        to_save.push((found.file.stamp, row));
+                    }
+                    None => {
+                        listing.unread += 1;
+                        listing
+                            .rows
+                            .extend(with_unread.then(|| found.file.unread(found.folder.source.provider)));
+                    }
+                }
+            }
+            if !to_save.is_empty() {
+                self.index.save(to_save);
+            }
+            if !to_mark.is_empty() {
+                self.index.mark(&to_mark);
+            }
+        }
+        // Names are stored outside of the logs and may change independently.
+        for logs in folders {
+            let Source { provider, format, root } = &logs[0].folder.source;
+            let names = format.names(root);
+            for row in listing.rows.iter_mut().filter(|row| !names.is_empty() && row.provider == *provider) {
+                if let Some(name) = names.get(&row.id).filter(|name| name.is_given || !row.named) {
+                    row.title = Some(name.text.clone());
+                    row.named = true;
+                }
+            }
+        }
+        self.retain_own(&mut listing.rows);
+        listing.timed_out = budget.timed_out() && listing.unread > 0;
+        listing
+    }
+}
+
+/// An agent's folder, and the logs in it.
+pub(super) struct Folder {
+    pub(super) source: Source,
+    pub(super) files: Vec<LogFile>,
+    by_id: OnceLock<HashMap<String, PathBuf>>,
+}
+
+impl Folder {
+    fn locate(&self, id: &str) -> Option<PathBuf> {
+        let by_id = || self.files.iter().map(|file| (file.id.clone(), file.path.clone())).collect();
+        self.by_id.get_or_init(by_id).get(id).cloned()
+    }
+}
+
+/// A log that was found in a folder.
+#[derive(Clone, Copy)]
+struct Found<'a> {
+    folder: &'a Folder,
+    file: &'a LogFile,
+}
+
+/// Completes which session each copy continues: copies share the first line of their original, which is the one that ended
+/// first. Some name it themselves.
+fn name_originals(rows: &mut [Transcript]) {
+    let mut copies: HashMap<(Provider, u64), Vec<usize>> = HashMap::new();
+    for (at, row) in rows.iter().enumerate().filter(|(_, row)| !row.subagent) {
+        if let Some(line) = row.first_line {
+            copies.entry((row.provider, line)).or_default().push(at);
+        }
+    }
+    for same in copies.into_values().filter(|same| same.len() > 1) {
+        let ended = |at: &&usize| (rows[**at].updated_at, rows[**at].id.clone());
+        let Some(&original) = same.iter().filter(|at| rows[**at].continues.is_none()).min_by_key(ended)
+        else {
+            continue;
+        };
+        let id = rows[original].id.clone();
+        for at in same.into_iter().filter(|at| *at != original) {
+            rows[at].continues.get_or_insert_with(|| id.clone());
+        }
+    }
+}
+
+/// Drops sessions that ran outside of `workspace`, or in an unknown directory.
+fn retain_of(workspace: &Path, rows: &mut Vec<Transcript>) {
+    let mut scope = WorktreeScope::of(workspace);
+    rows.retain(|row| is_of(&mut scope, row));
+}
+
+/// Returns whether a session ran in the workspace, or may have.
+pub(super) fn is_of(scope: &mut WorktreeScope, row: &Transcript) -> bool {
+    match &row.cwd {
+        Some(cwd) => scope.holds(cwd),
+        None => {
+            let format = formats::of(row.provider);
+            scope.folders().iter().any(|folder| format.may_have_run_in(&row.file_path, folder))
+        }
+    }
+}
+
+/// Returns the newest log whose name contains `id`, otherwise the newest if all with that id prefix are one session.
+fn fitting<'a>(id: &str, files: impl Iterator<Item = &'a LogFile> + Clone) -> Option<&'a LogFile> {
+    let exact = files.clone().filter(|file| file.id == id).max_by_key(|file| file.stamp.mtime_ns);
+    if exact.is_some() || id.len() < limits::ID_PREFIX {
+        return exact;
+    }
+    let beginning = files.filter(|file| file.id.starts_with(id));
+    let newest = beginning.clone().max_by_key(|file| file.stamp.mtime_ns)?;
+    beginning.map(|file| &file.id).all(|other| *other == newest.id).then_some(newest)
+}
+
+/// Reads uncached logs on a few threads, in order, until the budget is spent.
+fn read_unknown(unknown: &[Found<'_>], budget: &Budget) -> Vec<Option<Transcript>> {
+    let summarise = |(): &mut (), at: usize| {
+        let Found { folder, file } = unknown[at];
+        let row = folder.source.format.summarise(file, &|id| folder.locate(id), budget).row;
+        // A log cut by the deadline must not be cached.
+        (!budget.spent()).then_some(row)
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(limits::LIST_THREADS);
+    parallel::map(unknown.len(), threads, || !budget.spent(), || (), summarise)
+}

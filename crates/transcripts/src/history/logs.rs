@@ -1,0 +1,135 @@
+//! All history on this machine, or of one workspace, or as of the start of a run; without what a person has excluded.
+
+use super::{
+    excluded::Exclusions,
+    index::{MemoryIndex, TranscriptIndex},
+    roots::HistoryRoots,
+    settings::ExcludedSessions,
+    source::Source,
+    transcript::{Provider, Transcript},
+    word_index::WordIndex,
+};
+use openagents_core::git::WorktreeScope;
+use parking_lot::Mutex;
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+};
+
+/// All history on this machine.
+#[derive(Debug, Clone)]
+pub struct History {
+    pub(super) roots: HistoryRoots,
+    pub(super) index: Arc<dyn TranscriptIndex>,
+    /// Finds words without reading logs.
+    pub(super) words: Option<Arc<dyn WordIndex>>,
+    /// Shared by all clones: a change applies to each.
+    pub(super) excluded: Arc<Exclusions>,
+    /// Limits the history to sessions of one workspace.
+    limit: Option<Arc<WorkspaceLimit>>,
+    /// In a snapshot: all sessions of the first complete listing.
+    pub(super) listed: Option<OnceLock<Vec<Transcript>>>,
+}
+
+impl History {
+    /// Reads `roots`; `index` caches parsed logs.
+    pub fn new(roots: HistoryRoots, index: Arc<dyn TranscriptIndex>) -> Self {
+        Self { roots, index, words: None, excluded: Arc::default(), limit: None, listed: None }
+    }
+
+    /// Searches for words in `words` instead of the logs that it knows.
+    pub fn with_words(self, words: Arc<dyn WordIndex>) -> Self {
+        Self { words: Some(words), ..self }
+    }
+
+    /// Leaves out these sessions from now on, in this history and all that were made from it.
+    pub fn exclude(&self, excluded: ExcludedSessions) {
+        self.excluded.set(excluded);
+    }
+
+    /// Returns what is left out, with the folders that were seen since [`History::exclude`].
+    pub fn excluded(&self) -> ExcludedSessions {
+        self.excluded.get()
+    }
+
+    /// Returns the folders in which sessions change, and whether what is below changes too. They need not exist.
+    pub fn folders(&self) -> Vec<(PathBuf, bool)> {
+        let folders = |source: Source| {
+            let folder = move |name: &&str| match *name {
+                "" => (source.root.clone(), false),
+                name => (source.root.join(name), true),
+            };
+            source.format.watched().iter().map(folder).collect::<Vec<_>>()
+        };
+        self.sources(None).into_iter().flat_map(folders).collect()
+    }
+
+    /// Returns whether an agent's sessions are left out.
+    pub(super) fn excludes(&self, provider: Provider) -> bool {
+        self.excluded.have(provider)
+    }
+
+    /// Returns a history without sessions.
+    pub fn empty() -> Self {
+        Self::new(HistoryRoots::default(), Arc::new(MemoryIndex::default()))
+    }
+
+    /// Returns the history for one run: the first complete listing is reused, so that later ones are cheap and
+    /// consistent.
+    pub fn snapshot(&self) -> Self {
+        Self { listed: Some(OnceLock::new()), ..self.clone() }
+    }
+
+    /// Returns the history limited to one workspace: sessions that ran in `workspace` or in another worktree of its
+    /// repository. Other sessions are not listed, found by id, searched or read; neither are those with an unknown
+    /// directory. A limit that the history has already stays.
+    pub fn of_workspace(&self, workspace: &Path) -> Self {
+        let outer = self.limit.clone();
+        let limit = WorkspaceLimit { workspace: workspace.to_owned(), outer, scope: OnceLock::new() };
+        Self { limit: Some(Arc::new(limit)), listed: None, ..self.clone() }
+    }
+
+    /// Returns whether it is limited to one workspace.
+    pub fn is_limited(&self) -> bool {
+        self.limit.is_some()
+    }
+
+    /// Drops the sessions that this history does not hold. Blocks.
+    pub fn retain_own(&self, rows: &mut Vec<Transcript>) {
+        let mut excluded = self.excluded.check();
+        rows.retain(|row| !excluded.holds(row) && self.limit.as_ref().is_none_or(|limit| limit.holds(row)));
+    }
+
+    /// Returns whether it holds a session that was found otherwise.
+    pub fn holds(&self, transcript: &Transcript) -> bool {
+        self.check(transcript).is_ok()
+    }
+
+    /// Fails if this history does not hold `transcript`, which may come from another one.
+    pub(super) fn check(&self, transcript: &Transcript) -> io::Result<()> {
+        let why = match &self.limit {
+            Some(limit) if !limit.holds(transcript) => "did not run in this workspace",
+            _ if self.excluded.check().holds(transcript) => "is excluded in the settings",
+            _ => return Ok(()),
+        };
+        Err(io::Error::new(io::ErrorKind::NotFound, format!("session {} {why}", transcript.id)))
+    }
+}
+
+/// One workspace. Its worktrees are read once, and each directory is looked up once.
+#[derive(Debug)]
+struct WorkspaceLimit {
+    workspace: PathBuf,
+    outer: Option<Arc<WorkspaceLimit>>,
+    scope: OnceLock<Mutex<WorktreeScope>>,
+}
+
+impl WorkspaceLimit {
+    fn holds(&self, transcript: &Transcript) -> bool {
+        // A relative directory would be one of this process's.
+        let Some(cwd) = transcript.cwd.as_deref().filter(|cwd| cwd.is_absolute()) else { return false };
+        let scope = self.scope.get_or_init(|| Mutex::new(WorktreeScope::of(&self.workspace)));
+        scope.lock().holds(cwd) && self.outer.as_ref().is_none_or(|outer| outer.holds(transcript))
+    }
+}

@@ -1,0 +1,250 @@
+//! Streams the events of a transcript.
+
+use super::{
+    decoder::{Decoder, LogDecoder},
+    event::Event,
+    json::Node,
+    lines::{Extent, Lines, LogLine, OpenLog},
+    log_file::LogFile,
+    logs::History,
+    source::Source,
+    taken_back::TakenBack,
+    transcript::Transcript,
+};
+use crate::limits;
+use openagents_core::budget::Budget;
+use std::{
+    collections::{HashMap, HashSet},
+    io::{self, BufRead, BufReader, Read, SeekFrom},
+    ops::{ControlFlow, Range},
+    path::PathBuf,
+    sync::OnceLock,
+};
+
+/// The requested part of a transcript.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// The first line, from 1.
+    pub from_line: u64,
+    /// The last line.
+    pub to_line: u64,
+    /// Maximum number of bytes read from the first line on.
+    pub bytes: u64,
+    /// Bytes read at the end if `bytes` is not enough. Lines in between are only counted; if they exceed 64 MiB, lines
+    /// of the tail are numbered 0.
+    pub tail_bytes: u64,
+    /// Maximum length of a line in bytes; longer ones are skipped.
+    pub line_bytes: usize,
+}
+
+impl Default for Span {
+    fn default() -> Self {
+        Self { from_line: 1, to_line: u64::MAX, bytes: u64::MAX, tail_bytes: 0, line_bytes: limits::LINE }
+    }
+}
+
+/// Statistics of a read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReadEnd {
+    /// Lines that are not of this format.
+    pub bad_lines: u64,
+    /// Skipped lines that are too long.
+    pub long_lines: u64,
+    /// The cap was reached before the last line.
+    pub capped: bool,
+    /// The budget was spent before the last line.
+    pub stopped: bool,
+}
+
+impl History {
+    /// Passes the events of a part of a transcript to `visit`, in file order.
+    pub fn read(
+        &self,
+        transcript: &Transcript,
+        span: Span,
+        budget: &Budget,
+        visit: &mut dyn FnMut(Event) -> ControlFlow<()>,
+    ) -> io::Result<ReadEnd> {
+        self.check(transcript)?;
+        let log = self.open(transcript)?;
+        let decoder = self.log_decoder(transcript, log.taken_back(), 0, budget)?;
+        let mut reading = Reading { decoder, visit, end: ReadEnd::default() };
+        let mut lines = Lines::new(log, span.line_bytes, u64::MAX);
+        let mut first_offset = None;
+        while let Some(line) = lines.next(budget)? {
+            if line.number > span.to_line {
+                break;
+            }
+            if line.number < span.from_line {
+                continue;
+            }
+            let read = line.offset - *first_offset.get_or_insert(line.offset) + line.bytes.len() as u64;
+            if read > span.bytes {
+                reading.end.capped = true;
+                break;
+            }
+            if reading.line(line).is_break() {
+                break;
+            }
+        }
+        reading.add(lines.extent());
+        let (position, consumed) = (lines.position(), lines.number());
+        if reading.end.capped
+            && span.tail_bytes > 0
+            && let Some(mut tail) = lines.tail(span.tail_bytes)?
+        {
+            let skipped = line_ends(&mut self.open(transcript)?, position..tail.position(), budget)?;
+            let before = skipped.map(|ends| consumed + ends);
+            while let Some(line) = tail.next(budget)? {
+                let number = before.map_or(0, |before| before + line.number);
+                if reading.line(LogLine { number, ..line }).is_break() {
+                    break;
+                }
+            }
+            reading.add(tail.extent());
+        }
+        Ok(reading.end)
+    }
+
+    /// Opens a transcript as lines.
+    pub(super) fn open(&self, transcript: &Transcript) -> io::Result<OpenLog> {
+        self.source(transcript)?.format.open(transcript.files())
+    }
+
+    /// Returns the source with the folder of a transcript.
+    fn source(&self, transcript: &Transcript) -> io::Result<Source> {
+        let provider = transcript.provider;
+        let holds = |source: &Source| transcript.file_path.starts_with(&source.root);
+        self.sources(Some(provider)).into_iter().max_by_key(holds).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::NotFound, format!("no logs of {}", provider.as_str()))
+        })
+    }
+
+    pub(super) fn decoder(&self, transcript: &Transcript, budget: &Budget) -> io::Result<Box<dyn Decoder>> {
+        let source = self.source(transcript)?;
+        let files: OnceLock<HashMap<String, PathBuf>> = OnceLock::new();
+        let locate = |id: &str| {
+            let found = || {
+                source
+                    .format
+                    .discover(&source.root, budget)
+                    .into_iter()
+                    .map(|file| (file.id, file.path))
+                    .collect()
+            };
+            files.get_or_init(found).get(id).cloned()
+        };
+        Ok(source.format.decoder(transcript.files(), &locate, budget))
+    }
+
+    /// Returns a decoder for the lines from byte `from` of a log on. `taken_back` is what the open log knows.
+    pub(super) fn log_decoder(
+        &self,
+        transcript: &Transcript,
+        taken_back: TakenBack,
+        from: u64,
+        budget: &Budget,
+    ) -> io::Result<LogDecoder> {
+        let format = self.source(transcript)?.format;
+        let taken_back = taken_back.or(|| format.taken_back(transcript.files(), from..u64::MAX, budget));
+        let decoder = LogDecoder::new(self.decoder(transcript, budget)?, taken_back);
+        Ok(decoder.with_copies_of(self.origins_of_original(transcript, budget)))
+    }
+
+    /// Returns whether lines before byte `offset` of a log were taken back by what follows them.
+    pub fn takes_back_before(&self, transcript: &Transcript, offset: u64, budget: &Budget) -> bool {
+        let Ok(Source { format, .. }) = self.source(transcript) else { return true };
+        let from = offset.saturating_sub(limits::RECENTLY_TAKEN_BACK);
+        format.takes_back_before(transcript.files(), from, offset, budget)
+    }
+
+    /// Returns the origins of the lines of the session that `transcript` is a copy of: empty if it is not a copy, `None` if
+    /// that session is gone.
+    fn origins_of_original(&self, transcript: &Transcript, budget: &Budget) -> Option<HashSet<u64>> {
+        let mut origins = HashSet::new();
+        let Some(original) = &transcript.continues else { return Some(origins) };
+        let Source { format, root, .. } = self.source(transcript).ok()?;
+        let file = format.discover(&root, budget).into_iter().find(|file| file.id == *original)?;
+        if transcript.first_line.is_none() {
+            return Some(origins);
+        }
+        let mut decoder = format.line_decoder(file.files(), budget);
+        let mut lines = Lines::new(format.open(file.files()).ok()?, limits::LINE, limits::COPIED);
+        while let Ok(Some(line)) = lines.next(budget) {
+            let text = line.text();
+            let events = Node::parse_object(&text).and_then(|node| decoder.record(&node, line.number));
+            origins.extend(events.iter().flatten().filter_map(|event| event.origin));
+        }
+        Some(origins)
+    }
+
+    pub(super) fn line_decoder(
+        &self,
+        transcript: &Transcript,
+        budget: &Budget,
+    ) -> io::Result<Box<dyn Decoder>> {
+        Ok(self.source(transcript)?.format.line_decoder(transcript.files(), budget))
+    }
+
+    /// Returns the title given by the agent or a person, by the rules of the agent's list; never a prompt.
+    pub(crate) fn given_title(&self, transcript: &Transcript, budget: &Budget) -> Option<String> {
+        self.check(transcript).ok()?;
+        let source = self.source(transcript).ok()?;
+        let name = source.format.names(&source.root).remove(&transcript.id);
+        // Lines copied from a parent do not matter: a name is not a turn.
+        let logged = || source.format.summarise(&LogFile::of(transcript), &|_| None, budget).given_title;
+        match name {
+            Some(name) if name.is_given => Some(name.text),
+            name => logged().or(name.map(|name| name.text)),
+        }
+    }
+}
+
+struct Reading<'a> {
+    decoder: LogDecoder,
+    visit: &'a mut dyn FnMut(Event) -> ControlFlow<()>,
+    end: ReadEnd,
+}
+
+impl Reading<'_> {
+    fn line(&mut self, line: LogLine<'_>) -> ControlFlow<()> {
+        let decoded = self.decoder.line(&line);
+        // A last line without an end may still be written.
+        self.end.bad_lines += u64::from(decoded.is_broken && line.complete);
+        decoded.events.into_iter().try_for_each(&mut *self.visit)
+    }
+
+    fn add(&mut self, extent: Extent) {
+        self.end.long_lines += extent.long_lines;
+        self.end.capped |= extent.capped;
+        self.end.stopped |= extent.stopped;
+    }
+}
+
+/// Counts the line ends in a range of a log; `None` if that takes too long.
+pub(super) fn line_ends(log: &mut OpenLog, range: Range<u64>, budget: &Budget) -> io::Result<Option<u64>> {
+    let length = range.end - range.start;
+    if length > limits::COUNTED {
+        return Ok(None);
+    }
+    if log.seek(SeekFrom::Start(range.start))?.is_none() {
+        return Ok(None);
+    }
+    let mut log = BufReader::with_capacity(limits::COUNT_CHUNK, log.take(length));
+    let mut ends = 0;
+    loop {
+        let chunk = match log.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            chunk => chunk?,
+        };
+        if chunk.is_empty() {
+            return Ok(Some(ends));
+        }
+        if budget.spent() {
+            return Ok(None);
+        }
+        ends += memchr::memchr_iter(b'\n', chunk).count() as u64;
+        let counted = chunk.len();
+        log.consume(counted);
+    }
+}

@@ -1,0 +1,381 @@
+//! Searches the text of transcripts as a person would read it: without JSON, keys, ciphertext and images.
+
+use super::{
+    decoder::LogDecoder,
+    excerpt::{excerpt, fill_after, fill_before, said},
+    found::{Board, Found, SearchPass},
+    lines::{self, Lines, LogLine, OpenLog},
+    list::is_of,
+    logs::History,
+    query::{SearchMatch, SearchQuery, SearchResult},
+    read::line_ends,
+    search_index::{self, Candidates, ChosenRows},
+    transcript::{Listing, Query, Transcript},
+    typed::TextFit,
+    wanted::Wanted,
+    word_index::SessionKey,
+};
+use crate::limits;
+use openagents_core::{
+    budget::{Budget, Progress},
+    git::WorktreeScope,
+    parallel,
+};
+use parking_lot::Mutex;
+use std::{
+    collections::{HashMap, VecDeque},
+    io::{self, SeekFrom},
+    sync::atomic::Ordering,
+};
+
+impl History {
+    /// Searches transcripts; fails only on a bad pattern, with one sentence. `list_budget` bounds finding the sessions,
+    /// `budget` the whole search.
+    pub fn search(
+        &self,
+        query: &SearchQuery,
+        list_budget: &Budget,
+        budget: &Budget,
+        progress: &dyn Progress,
+    ) -> Result<SearchResult, String> {
+        let wanted = &Wanted::new(query)?;
+        let Listing { rows, timed_out, unread, .. } = self.to_search(query, list_budget);
+        let search = SearchPass::new(wanted, query, budget);
+        let parts: Vec<String> =
+            wanted.typed().map(|text| text.parts().map(str::to_owned).collect()).unwrap_or_default();
+        let again = if parts.is_empty() { Vec::new() } else { rows.clone() };
+        let exact = self.search_exact(&rows, &search);
+        let mut result = match exact {
+            Some(exact) if exact.matches.len() >= search.enough => exact,
+            Some(exact) => {
+                let (mut result, matches) =
+                    self.search_rows(rows, &SearchPass { best: TextFit::Whole, ..search }, progress);
+                let others = matches.into_iter().filter(|(fit, _)| *fit > TextFit::Exact).map(|(_, hit)| hit);
+                result.total = result.total.max(exact.total);
+                result.matches = exact.matches.into_iter().chain(others).take(search.enough).collect();
+                result
+            }
+            None => self.search_all_rows(rows, &search, progress),
+        };
+        if result.matches.is_empty() && !parts.is_empty() && !budget.spent() {
+            result = self.search_parts(again, &parts, query, budget)?;
+        }
+        result.timed_out |= timed_out;
+        result.omitted += unread as u64;
+        Ok(result)
+    }
+
+    /// Finds the exact matches, which come first, by their words in the index: these are looked up faster than words of
+    /// which only the beginning was typed, and fewer lines have them. `None` if that saves nothing.
+    fn search_exact(&self, rows: &[Transcript], search: &SearchPass<'_>) -> Option<SearchResult> {
+        let words = search.wanted.exact_words().filter(|_| search.enough < usize::MAX)?;
+        let search = &SearchPass { words, is_full: false.into(), ..*search };
+        let chosen = search_index::choose(self.words.as_deref(), search, rows.to_vec());
+        let whole = chosen.rows.iter().filter(|(_, candidates)| *candidates == Candidates::All);
+        if whole.map(|(row, _)| row.size).sum::<u64>() > limits::APPENDED {
+            return None;
+        }
+        let (mut result, mut matches) = self.search_chosen(chosen, search, &());
+        matches.retain(|(fit, _)| *fit == TextFit::Exact);
+        // There may be others.
+        result.truncated = true;
+        result.matches = matches.into_iter().take(search.enough).map(|(_, hit)| hit).collect();
+        Some(result).filter(|result| !result.timed_out)
+    }
+
+    /// Searches sessions, the best matches first.
+    fn search_all_rows(
+        &self,
+        rows: Vec<Transcript>,
+        search: &SearchPass<'_>,
+        progress: &dyn Progress,
+    ) -> SearchResult {
+        let (mut result, matches) = self.search_rows(rows, search, progress);
+        result.matches = matches.into_iter().take(search.enough).map(|(_, hit)| hit).collect();
+        result
+    }
+
+    fn search_rows(
+        &self,
+        rows: Vec<Transcript>,
+        search: &SearchPass<'_>,
+        progress: &dyn Progress,
+    ) -> (SearchResult, Vec<(TextFit, SearchMatch)>) {
+        self.search_chosen(search_index::choose(self.words.as_deref(), search, rows), search, progress)
+    }
+
+    /// Searches sessions. Returns the matches beside the result: the best come first, then those of the first sessions.
+    fn search_chosen(
+        &self,
+        chosen: ChosenRows,
+        search: &SearchPass<'_>,
+        progress: &dyn Progress,
+    ) -> (SearchResult, Vec<(TextFit, SearchMatch)>) {
+        let SearchPass { query, budget, .. } = search;
+        let ChosenRows { mut rows, unsearched, is_cut } = chosen;
+        let bytes_cut = keep_within(&mut rows, query.file_bytes, query.total_bytes);
+        let all = self.search_all(&rows, search, progress);
+        let mut result = SearchResult {
+            truncated: bytes_cut || is_cut,
+            timed_out: budget.timed_out() && all.iter().any(|found| !found.finished),
+            unsearched,
+            ..SearchResult::default()
+        };
+        let mut matches = Vec::new();
+        for mut found in all {
+            result.total += found.total;
+            result.omitted += found.omitted;
+            result.truncated |= found.capped;
+            matches.append(&mut found.matches);
+        }
+        matches.sort_by_key(|(fit, _)| *fit);
+        result.truncated |= result.total > search.enough;
+        (result, matches)
+    }
+
+    /// Finds the sessions that have every part of a typed text that no line has as a whole: a line for each part.
+    fn search_parts(
+        &self,
+        mut rows: Vec<Transcript>,
+        parts: &[String],
+        query: &SearchQuery,
+        budget: &Budget,
+    ) -> Result<SearchResult, String> {
+        let mut result = SearchResult::default();
+        let mut lines: HashMap<SessionKey, Vec<SearchMatch>> = HashMap::new();
+        for part in parts {
+            let query = &SearchQuery { pattern: part.clone(), ..query.clone() };
+            let wanted = &Wanted::new(query)?;
+            let search = SearchPass {
+                of_session: 1,
+                enough: usize::MAX,
+                best: TextFit::Whole,
+                ..SearchPass::new(wanted, query, budget)
+            };
+            let found = self.search_all_rows(rows.clone(), &search, &());
+            result.timed_out |= found.timed_out;
+            result.truncated |= found.truncated;
+            result.omitted = result.omitted.max(found.omitted);
+            result.unsearched = found.unsearched;
+            let mut of_part: HashMap<SessionKey, SearchMatch> =
+                found.matches.into_iter().map(|hit| ((hit.provider, hit.session_id.clone()), hit)).collect();
+            rows.retain(|row| {
+                let key = (row.provider, row.id.clone());
+                let hit = of_part.remove(&key);
+                hit.map(|hit| lines.entry(key).or_default().push(hit)).is_some()
+            });
+        }
+        for row in rows {
+            let mut hits = lines.remove(&(row.provider, row.id)).unwrap_or_default();
+            hits.sort_by_key(|hit| hit.line_number);
+            hits.dedup_by(|a, b| a.line_number == b.line_number && a.line == b.line);
+            result.total += hits.len();
+            result.matches.append(&mut hits);
+        }
+        result.truncated |= result.total > query.max_matches;
+        result.matches.truncate(query.max_matches);
+        Ok(result)
+    }
+
+    fn to_search(&self, query: &SearchQuery, budget: &Budget) -> Listing {
+        let all = query.all || !query.sessions.is_empty();
+        let workspace = query.workspace.clone().filter(|_| query.workspace_only);
+        let mut listing =
+            self.list(&Query { provider: query.provider, workspace, all, ..Query::default() }, budget);
+        if all {
+            // Unread logs are rows too, and are searched.
+            listing.unread = 0;
+        }
+        if !query.sessions.is_empty() {
+            listing.rows.retain(|row| query.sessions.contains(&row.id));
+        }
+        if let Some(workspace) = &query.workspace {
+            let mut scope = WorktreeScope::of(workspace);
+            listing.rows.sort_by_cached_key(|row| !is_of(&mut scope, row));
+        }
+        listing
+    }
+
+    fn search_all(
+        &self,
+        rows: &[(Transcript, Candidates)],
+        search: &SearchPass<'_>,
+        progress: &dyn Progress,
+    ) -> Vec<Found> {
+        let board = Mutex::new(Board::new(rows.len()));
+        parallel::map(
+            rows.len(),
+            limits::THREADS,
+            || !search.budget.spent(),
+            || (),
+            |(), at| {
+                let (row, candidates) = &rows[at];
+                let mut found = Found::new(row, candidates.has_title(), search);
+                match self.search_one(row, candidates, search, &mut found) {
+                    Ok(()) => found.finished = !search.budget.spent(),
+                    // Missing or unreadable: no matches.
+                    Err(_) => (found.omitted, found.finished) = (found.omitted + 1, true),
+                }
+                found.finish(row, search);
+                let mut board = board.lock();
+                board.put(at, found, search.best);
+                search.is_full.store(board.first_matches >= search.enough, Ordering::Relaxed);
+                // Under the lock, so that progress is reported in order.
+                progress.report(board.done, rows.len() as u64);
+                Some(())
+            },
+        );
+        board.into_inner().found
+    }
+
+    /// Searches one transcript; only counts matches once earlier ones are enough.
+    fn search_one(
+        &self,
+        row: &Transcript,
+        candidates: &Candidates,
+        search: &SearchPass<'_>,
+        found: &mut Found,
+    ) -> io::Result<()> {
+        // The index has lines that were taken back since.
+        let is_outdated = matches!(candidates, Candidates::Lines { rest: Some(offset), .. }
+            if self.takes_back_before(row, *offset, search.budget));
+        let candidates = if is_outdated { &Candidates::All } else { candidates };
+        let Candidates::Lines { lines, unsure, rest } = candidates else {
+            return self.scan(row, candidates, 0, search, found);
+        };
+        let is_full = search.is_full.load(Ordering::Relaxed);
+        let named = lines.iter().filter(|line| **line > 0).count();
+        if search.query.context > 0 {
+            found.total = named;
+            return if is_full { Ok(()) } else { self.scan(row, candidates, 0, search, found) };
+        }
+        if !is_full {
+            self.search_lines(row, (lines, true), search, found)?;
+            self.search_lines(row, (unsure, false), search, found)?;
+        }
+        if search.wanted.is_answered_by_index() {
+            found.total = found.total.max(named);
+        }
+        // Lines that are not read may have matches.
+        found.capped |= is_full && named + unsure.len() > 0;
+        rest.map_or(Ok(()), |offset| self.scan(row, &Candidates::All, offset, search, found))
+    }
+
+    /// Reads the lines of a log from an offset on.
+    fn scan(
+        &self,
+        row: &Transcript,
+        candidates: &Candidates,
+        from: u64,
+        search: &SearchPass<'_>,
+        found: &mut Found,
+    ) -> io::Result<()> {
+        let SearchPass { wanted, query, budget, .. } = search;
+        // A line that the index names is read wherever it is, however long.
+        let (line_bytes, bytes) = match candidates {
+            // What follows the indexed part is short.
+            Candidates::All if from > 0 => (limits::SHOWN_LINE, u64::MAX),
+            Candidates::All if wanted.typed().is_some() => (limits::SHOWN_LINE, query.file_bytes),
+            Candidates::All => (limits::SEARCH_LINE, query.file_bytes),
+            Candidates::Lines { .. } => (limits::LINE, u64::MAX),
+        };
+        let (log, from, lines_before) = self.open_at(row, from, budget)?;
+        let taken_back = log.taken_back();
+        let mut lines = Lines::new(log, line_bytes, bytes);
+        let mut decoder: Option<LogDecoder> = None;
+        // The original has them, unless it is not asked for.
+        let with_copies = !query.sessions.is_empty();
+        let mut before: VecDeque<(u64, u64, Vec<u8>)> = VecDeque::new();
+        // The last match still needs context lines after it.
+        let mut wants_after = false;
+        while let Some(line) = lines.next(budget)? {
+            let number = lines_before + line.number;
+            let line = LogLine { number, offset: from + line.offset, ..line };
+            let candidate = match candidates {
+                Candidates::All => wanted.may_match(line.bytes),
+                Candidates::Lines { lines: named, .. } => {
+                    if !wants_after && named.last().is_none_or(|last| *last < number) {
+                        break;
+                    }
+                    named.contains(&number)
+                }
+            };
+            if candidate || wants_after {
+                let decoder = match &mut decoder {
+                    Some(decoder) => decoder,
+                    none => none.insert(self.log_decoder(row, taken_back.clone(), from, budget)?),
+                };
+                let events = wanted.searched(decoder.line(&line).counted(with_copies), row);
+                if wants_after && let Some((_, last)) = found.matches.last_mut() {
+                    fill_after(last, events.iter().flat_map(said), query);
+                    wants_after = last.after.len() < query.context;
+                }
+                let place = match candidates {
+                    _ if !candidate => None,
+                    Candidates::All => wanted.place(&events),
+                    Candidates::Lines { .. } => wanted.place_of_indexed(&events),
+                };
+                if let Some((place, fit)) = place {
+                    found.total += usize::from(matches!(candidates, Candidates::All));
+                    wants_after = false;
+                    if found.has_room(fit) && !search.is_full.load(Ordering::Relaxed) {
+                        let mut hit = excerpt(&events, place, query, row, number);
+                        for (number, offset, bytes) in before.iter().rev() {
+                            if hit.before.len() >= query.context {
+                                break;
+                            }
+                            let line = LogLine { number: *number, offset: *offset, bytes, complete: true };
+                            let events = decoder.line(&line).counted(with_copies);
+                            fill_before(&mut hit, events.iter().flat_map(said), query);
+                        }
+                        wants_after = hit.after.len() < query.context;
+                        found.add(hit, fit, &events);
+                    }
+                }
+            }
+            if query.context > 0 && line.bytes.len() <= limits::CONTEXT_LINE {
+                if before.len() == limits::CONTEXT_WINDOW {
+                    before.pop_front();
+                }
+                before.push_back((number, line.offset, line.bytes.to_vec()));
+            }
+        }
+        let extent = lines.extent();
+        found.omitted += extent.long_lines;
+        found.capped |= extent.capped;
+        Ok(())
+    }
+
+    /// Opens a log at an offset at which a line begins, or at its start if that is too far behind. Returns that offset and
+    /// the number of lines before it.
+    fn open_at(&self, row: &Transcript, from: u64, budget: &Budget) -> io::Result<(OpenLog, u64, u64)> {
+        let log = self.open(row)?;
+        if from == 0 {
+            return Ok((log, 0, 0));
+        }
+        let (mut log, _) = log.sized()?;
+        let before = line_ends(&mut log, 0..from, budget)?;
+        let from = if before.is_some() { from } else { 0 };
+        log.seek(SeekFrom::Start(from))?;
+        Ok((log, from, before.unwrap_or(0)))
+    }
+}
+
+/// Keeps the first sessions whose logs fit into `total` bytes, independent of disk and clock. Returns whether any were
+/// cut.
+fn keep_within(rows: &mut Vec<(Transcript, Candidates)>, file: u64, total: u64) -> bool {
+    let (found, mut left) = (rows.len(), total);
+    let fits = |(row, candidates): &&(Transcript, Candidates)| {
+        if *candidates != Candidates::All {
+            return true;
+        }
+        let size = std::fs::metadata(&row.file_path).map_or(0, |log| log.len());
+        let ratio = if lines::is_zstd(&row.file_path) { limits::ZSTD_RATIO } else { 1 };
+        let rest = left.checked_sub(size.saturating_mul(ratio).min(file));
+        left = rest.unwrap_or(0);
+        rest.is_some()
+    };
+    let kept = rows.iter().take_while(fits).count();
+    rows.truncate(kept);
+    kept < found
+}

@@ -1,0 +1,374 @@
+use super::{columns::Columns, error::DatabaseError, files, read};
+use openagents_core::{CancellationToken, budget::Budget};
+use rusqlite::Connection;
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{BufRead, BufReader, Write},
+    os::unix::fs::{PermissionsExt, symlink},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::{Duration, SystemTime},
+};
+
+/// Names the folder for the part of a test that runs in another process.
+const FOLDER: &str = "OPENAGENTS_TEST_FOLDER";
+
+fn budget() -> Budget {
+    Budget::within(Duration::from_secs(60), &CancellationToken::new())
+}
+
+fn count(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("SELECT count(*) FROM t", [], |row| row.get(0))
+}
+
+fn rows(path: &Path) -> Result<i64, DatabaseError> {
+    read(path, &budget(), count)
+}
+
+/// Writes two rows: one into the database, and one that stays in the log as long as the connection is open.
+fn writer(path: &Path) -> Connection {
+    let connection = Connection::open(path).unwrap();
+    connection
+        .execute_batch(
+            "PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0; CREATE TABLE t(x); INSERT INTO t VALUES(1);
+             PRAGMA wal_checkpoint(TRUNCATE); INSERT INTO t VALUES(2);",
+        )
+        .unwrap();
+    connection
+}
+
+/// Begins a test again as another process, for which `FOLDER` is set.
+fn as_process(program: &[&str], test: &str, folder: &Path) -> Command {
+    let own = std::env::current_exe().unwrap();
+    let mut command = match program {
+        [] => Command::new(own),
+        [program, arguments @ ..] => {
+            let mut command = Command::new(program);
+            command.args(arguments).arg(own);
+            command
+        }
+    };
+    let name = format!("history::sqlite::tests::{test}");
+    command.args(["--exact", &name, "--nocapture"]).env(FOLDER, folder).stdout(Stdio::piped());
+    command
+}
+
+/// Leaves the files of a writer that was killed, those with `suffixes` only.
+fn crashed(folder: &Path, suffixes: &[&str]) -> PathBuf {
+    let live = tempfile::tempdir().unwrap();
+    let from = live.path().join("a.db");
+    let _writer = writer(&from);
+    let to = folder.join("a.db");
+    for suffix in suffixes {
+        fs::copy(files::beside(&from, suffix), files::beside(&to, suffix)).unwrap();
+    }
+    to
+}
+
+/// A folder's files: sizes, hashes of bytes, and times.
+fn state(folder: &Path) -> BTreeMap<PathBuf, (u64, u32, SystemTime)> {
+    let file = |path: PathBuf| {
+        let (bytes, time) = (fs::read(&path).unwrap(), path.metadata().unwrap().modified().unwrap());
+        (path, (bytes.len() as u64, xxhash_rust::xxh32::xxh32(&bytes, 0), time))
+    };
+    fs::read_dir(folder).unwrap().map(|entry| file(entry.unwrap().path())).collect()
+}
+
+/// Asserts what a read of `path` finds, and that it leaves no trace.
+fn assert_reads(path: &Path, expected: i64) {
+    let folder = path.parent().unwrap();
+    let before = state(folder);
+    assert_eq!(rows(path).unwrap(), expected, "{}", path.display());
+    assert_eq!(state(folder), before, "a reader wrote into the folder");
+}
+
+fn assert_absent(path: &Path) {
+    let before = state(path.parent().unwrap());
+    assert!(rows(path).is_err(), "{}", path.display());
+    assert_eq!(state(path.parent().unwrap()), before, "a reader wrote into the folder");
+}
+
+#[test]
+fn a_database_of_an_agent_that_ended_is_read_without_a_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    drop(writer(&path));
+    assert_eq!(fs::read(&path).unwrap()[18..20], [2, 2], "write-ahead logging stays on");
+    assert_reads(&path, 2);
+    assert_eq!(state(folder.path()).len(), 1);
+}
+
+/// In one process, all connections share the index of the log, and one that writes makes it writable for all.
+#[test]
+fn rows_in_the_log_of_a_running_agent_are_read_without_a_trace() {
+    if let Some(folder) = std::env::var_os(FOLDER) {
+        let writer = writer(&PathBuf::from(folder).join("a.db"));
+        for line in std::io::stdin().lines() {
+            writer.execute_batch(&line.unwrap()).unwrap();
+            println!("\ndone");
+        }
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let test = "rows_in_the_log_of_a_running_agent_are_read_without_a_trace";
+    let mut agent = as_process(&[], test, folder.path()).stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = agent.stdin.take().unwrap();
+    let mut output = BufReader::new(agent.stdout.take().unwrap()).lines();
+    for (statement, expected) in [
+        ("", 2),
+        ("INSERT INTO t VALUES(3);", 3),
+        ("BEGIN; INSERT INTO t VALUES(4);", 3),
+        ("COMMIT; PRAGMA wal_checkpoint(PASSIVE);", 4),
+        ("INSERT INTO t VALUES(5);", 5),
+    ] {
+        writeln!(input, "{statement}").unwrap();
+        assert!(output.any(|line| line.unwrap() == "done"), "the agent stopped at {statement:?}");
+        assert_reads(&path, expected);
+    }
+    drop(input);
+    assert!(agent.wait().unwrap().success());
+    assert_reads(&path, 5);
+    assert_eq!(state(folder.path()).len(), 1);
+}
+
+#[test]
+fn rows_in_the_log_of_a_crashed_agent_are_read_without_a_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_reads(&crashed(folder.path(), &["", "-wal", "-shm"]), 2);
+}
+
+#[test]
+fn a_log_without_its_index_is_read_from_a_copy() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = crashed(folder.path(), &["", "-wal"]);
+    assert_reads(&path, 2);
+    assert_reads(&path, 2);
+    fs::remove_file(files::beside(&path, "-wal")).unwrap();
+    assert_reads(&path, 1);
+}
+
+#[test]
+fn a_log_that_appears_meanwhile_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    drop(writer(&path));
+    let mut agent = None;
+    let found = read(&path, &budget(), |connection| {
+        let found = count(connection);
+        agent.get_or_insert_with(|| {
+            let agent = Connection::open(&path).unwrap();
+            agent.execute_batch("PRAGMA wal_autocheckpoint=0; INSERT INTO t VALUES(3);").unwrap();
+            agent
+        });
+        found
+    });
+    assert_eq!(found.unwrap(), 3);
+}
+
+#[test]
+fn a_database_that_never_rests_is_absent() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    drop(writer(&path));
+    let found = read(&path, &budget(), |connection| {
+        let agent = Connection::open(&path).unwrap();
+        agent.execute("INSERT INTO t VALUES(3)", []).unwrap();
+        count(connection)
+    });
+    assert!(matches!(found, Err(DatabaseError::Changing)), "{found:?}");
+}
+
+#[test]
+fn names_of_files_do_not_end_the_uri() {
+    let folder = tempfile::tempdir().unwrap();
+    for (at, name) in ["100%41", "a?mode=rwc", "a#b", "ä b"].into_iter().enumerate() {
+        let folder = folder.path().join(name);
+        fs::create_dir(&folder).unwrap();
+        if at % 2 == 0 {
+            drop(writer(&folder.join("a.db")));
+        } else {
+            crashed(&folder, &["", "-wal", "-shm"]);
+        }
+        assert_reads(&folder.join("a.db"), 2);
+    }
+}
+
+#[test]
+fn the_log_of_a_linked_database_is_found() {
+    let (folder, links) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let path = crashed(folder.path(), &["", "-wal", "-shm"]);
+    let link = links.path().join("link.db");
+    symlink(path, &link).unwrap();
+    let before = state(folder.path());
+    assert_reads(&link, 2);
+    assert_eq!(state(folder.path()), before);
+}
+
+#[test]
+fn a_change_without_a_log_that_was_cut_short_does_not_count() {
+    let (folder, live) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let from = live.path().join("a.db");
+    let agent = Connection::open(&from).unwrap();
+    agent.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES(1); PRAGMA cache_size=1; BEGIN;").unwrap();
+    agent.execute("INSERT INTO t SELECT randomblob(4000) FROM generate_series(1, 50)", []).unwrap_or_else(
+        |_| (0..50).map(|_| agent.execute("INSERT INTO t VALUES(randomblob(4000))", []).unwrap()).sum(),
+    );
+    agent.cache_flush().unwrap();
+    let path = folder.path().join("a.db");
+    for suffix in ["", "-journal"] {
+        fs::copy(files::beside(&from, suffix), files::beside(&path, suffix)).unwrap();
+    }
+    assert_reads(&path, 1);
+}
+
+#[test]
+fn a_locked_database_is_absent() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let agent = Connection::open(&path).unwrap();
+    agent.execute_batch("CREATE TABLE t(x); BEGIN EXCLUSIVE; INSERT INTO t VALUES(1);").unwrap();
+    assert_absent(&path);
+    agent.execute_batch("COMMIT").unwrap();
+    assert_reads(&path, 1);
+}
+
+#[test]
+fn what_is_not_a_sound_database_is_absent() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    assert!(matches!(rows(&path), Err(DatabaseError::File(_))), "no file");
+    drop(writer(&path));
+    let sound = fs::read(&path).unwrap();
+    for bytes in
+        [&b"version https://git-lfs.github.com/spec/v1\n"[..], &sound[..100], &sound[..4096], &[0; 4096]]
+    {
+        fs::write(&path, bytes).unwrap();
+        assert_absent(&path);
+        fs::write(files::beside(&path, "-wal"), "no log").unwrap();
+        assert_absent(&path);
+        fs::remove_file(files::beside(&path, "-wal")).unwrap();
+    }
+    let mut torn = sound.clone();
+    torn[4096..].fill(0xff);
+    fs::write(&path, torn).unwrap();
+    assert_absent(&path);
+    fs::write(&path, sound).unwrap();
+    assert!(matches!(
+        read(&path, &budget(), |db| db.execute("DELETE FROM t", [])),
+        Err(DatabaseError::Sqlite(_))
+    ));
+    assert_reads(&path, 2);
+}
+
+#[test]
+fn the_log_beside_an_empty_database_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = crashed(folder.path(), &["", "-wal", "-shm"]);
+    fs::write(&path, "").unwrap();
+    assert_absent(&path);
+}
+
+#[test]
+fn what_is_no_file_does_not_block() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    drop(writer(&path));
+    for name in ["fifo.db", "a.db-wal"] {
+        let made = Command::new("mkfifo").arg(folder.path().join(name)).status().unwrap();
+        assert!(made.success());
+    }
+    for path in [folder.path().join("fifo.db"), path, folder.path().to_owned()] {
+        assert!(matches!(rows(&path), Err(DatabaseError::File(_))), "{}", path.display());
+    }
+}
+
+#[test]
+fn a_view_is_not_a_table_and_is_not_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x FROM n) SELECT x FROM n";
+    let agent = Connection::open(&path).unwrap();
+    agent.execute_batch(&format!("CREATE VIEW t AS {endless}; CREATE TABLE u(\"a\" INTEGER, b)")).unwrap();
+    drop(agent);
+    assert!(matches!(rows(&path), Err(DatabaseError::Sqlite(_))));
+    let (view, missing, table) = read(&path, &budget(), |db| {
+        let of = |table, required: &[&str]| Columns::with(db, table, required);
+        Ok((of("t", &["x"])?, of("u", &["a", "c"])?, of("u", &["a"])?.unwrap()))
+    })
+    .unwrap();
+    assert!(view.is_none() && missing.is_none());
+    assert_eq!(table.list(&["b", "c", "a"]), "b, NULL, a");
+}
+
+#[test]
+fn an_endless_query_ends_with_the_budget() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    drop(writer(&path));
+    let cancel = CancellationToken::new();
+    let found = read(&path, &Budget::within(Duration::from_secs(60), &cancel), |db| {
+        cancel.cancel();
+        let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x FROM n) SELECT count(x) FROM n";
+        db.query_row(endless, [], |row| row.get::<_, i64>(0))
+    });
+    assert!(matches!(found, Err(DatabaseError::Sqlite(_))), "{found:?}");
+}
+
+#[test]
+fn a_copy_is_private_and_goes_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = crashed(folder.path(), &["", "-wal"]);
+    let mut copied = None;
+    read(&path, &budget(), |db| {
+        copied = db.path().map(PathBuf::from);
+        count(db)
+    })
+    .unwrap();
+    let copied = copied.unwrap();
+    assert!(!copied.starts_with(folder.path()), "{}", copied.display());
+    assert!(!copied.parent().unwrap().exists());
+}
+
+#[test]
+fn databases_in_a_folder_without_write_access() {
+    if let Some(folder) = std::env::var_os(FOLDER) {
+        let folder = PathBuf::from(folder);
+        assert!(fs::write(folder.join("probe"), "").is_err(), "the folder can be written");
+        for (name, expected) in [("ended", 2), ("crashed", 2), ("unreadable", 2), ("copied", 2)] {
+            assert_eq!(rows(&folder.join(name).join("a.db")).unwrap(), expected, "{name}");
+        }
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| {
+        let folder = folder.path().join(name);
+        fs::create_dir(&folder).unwrap();
+        folder
+    };
+    drop(writer(&at("ended").join("a.db")));
+    crashed(&at("crashed"), &["", "-wal", "-shm"]);
+    let hidden = crashed(&at("unreadable"), &["", "-wal", "-shm"]);
+    crashed(&at("copied"), &["", "-wal"]);
+    let names = ["ended", "crashed", "unreadable", "copied"];
+    let allow = |mode: u32| {
+        for folder in names.iter().map(|name| folder.path().join(name)).chain([folder.path().to_owned()]) {
+            fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();
+        }
+    };
+    fs::set_permissions(files::beside(&hidden, "-shm"), fs::Permissions::from_mode(0o0)).unwrap();
+    allow(0o555);
+    // Root may write everywhere.
+    let is_root = fs::write(folder.path().join("probe"), "").is_ok();
+    let other_user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"];
+    let program = if is_root { &other_user[..] } else { &[] };
+    let test = "databases_in_a_folder_without_write_access";
+    let before = names.map(|name| fs::read_dir(folder.path().join(name)).unwrap().count());
+    let done = as_process(program, test, folder.path()).output().unwrap();
+    let after = names.map(|name| fs::read_dir(folder.path().join(name)).unwrap().count());
+    allow(0o755);
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    assert!(String::from_utf8_lossy(&done.stdout).contains("1 passed"), "{done:?}");
+    assert_eq!(after, before);
+}

@@ -1,0 +1,108 @@
+//! An index of the words in transcripts, which the program keeps.
+
+use super::{event::Event, indexed::QueryWord, lines::is_zstd, transcript::Provider};
+use crate::limits;
+use std::{
+    collections::{BTreeSet, HashMap},
+    fmt,
+    path::Path,
+};
+
+/// A session by its agent and id.
+pub type SessionKey = (Provider, String);
+
+/// Knows which lines of transcripts have which words. It need not know all transcripts, nor be up to date: the state in
+/// which it knows each is part of the answer.
+pub trait WordIndex: fmt::Debug + Send + Sync {
+    /// Returns the lines that have all of these words; `None` if the index cannot be read. Blocks.
+    fn lines(&self, words: &[QueryWord]) -> Option<IndexedLines>;
+
+    /// Returns where the text of an indexed line is, so that nothing else of its log is read; `None` if that is not known.
+    fn text(&self, session: &SessionKey, line: u64) -> Option<IndexedText>;
+}
+
+/// Where the text of an indexed line is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum IndexedText {
+    /// In the log.
+    Logged {
+        /// That line or an earlier one, from 1.
+        first: u64,
+        /// Where `first` begins, in bytes.
+        offset: u64,
+    },
+    /// In the index: what was said in the line.
+    Kept(Vec<Event>),
+}
+
+/// The result of a query on an index.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct IndexedLines {
+    /// Every indexed session.
+    pub sessions: HashMap<SessionKey, IndexedState>,
+    /// Lines with the words by session, from 1; 0 stands for the title.
+    pub lines: HashMap<SessionKey, BTreeSet<u64>>,
+    /// Lines of which only the beginning is indexed: the rest of them may have the words.
+    pub long: HashMap<SessionKey, BTreeSet<u64>>,
+    /// Older lines were left out.
+    pub truncated: bool,
+}
+
+/// The state of a transcript when it was indexed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IndexedState {
+    /// As [`Transcript::size`](super::transcript::Transcript::size).
+    pub size: u64,
+    /// Its last change, in milliseconds since the epoch.
+    pub updated_at: i64,
+    /// Only its first part is indexed.
+    pub cut: bool,
+    /// Bytes of its log that were read, if its agent only ever appends to it.
+    pub upto: Option<u64>,
+}
+
+impl IndexedState {
+    /// Returns how many bytes of a log of `size` bytes a search has to read, as its end is not indexed. That is unknown of a
+    /// session in a database, of which it has to read everything.
+    pub(super) fn rest(&self, path: &Path, size: u64) -> u64 {
+        let ratio = if is_zstd(path) { limits::ZSTD_RATIO } else { 1 };
+        match self.upto {
+            Some(upto) => size.saturating_mul(ratio).saturating_sub(upto),
+            None => std::fs::metadata(path).map_or(u64::MAX, |log| log.len().saturating_mul(ratio)),
+        }
+    }
+
+    /// Returns where the part begins that was appended to a log since it was indexed, if it is now `size` bytes long;
+    /// `None` if the log was replaced, or so much was appended that it is better read as a whole.
+    pub(super) fn appended_from(&self, size: u64) -> Option<u64> {
+        let upto = self.upto.filter(|_| size >= self.size)?;
+        let is_short = size.saturating_sub(upto) <= limits::APPENDED && upto <= limits::COUNTED;
+        (self.cut || is_short).then_some(upto)
+    }
+}
+
+/// Returns whether a pattern is words rather than a regular expression, so that an index can answer it.
+pub(super) fn is_words(pattern: &str) -> bool {
+    let is_plain = |letter: char| {
+        letter.is_alphanumeric() || letter.is_whitespace() || "_-./:,;'@#&=%~!<>\"`".contains(letter)
+    };
+    pattern.chars().all(is_plain) && pattern.chars().any(char::is_alphanumeric)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_words;
+
+    #[test]
+    fn words_and_expressions() {
+        for words in ["redirect", "fix the parser", "Cargo.toml", "src/a-b.rs:12", "größe", "認証", "x = 1"]
+        {
+            assert!(is_words(words), "{words}");
+        }
+        for expression in
+            ["", " ", "...", "a|b", "a.*b", "^a", "a$", r"\bfix\b", "[ab]c", "f(x)", "a?", "a{2}"]
+        {
+            assert!(!is_words(expression), "{expression}");
+        }
+    }
+}
