@@ -27,10 +27,8 @@ use crate::{
     },
 };
 use openagents_core::model::SettingsStore;
-use openagents_sessions::{
-    HistoryIndex, Providers, SessionRegistry, TranscriptCache, TurnExecutor, run_blocking, store::Store,
-};
-use openagents_transcripts::history::History;
+use openagents_sessions::{Providers, SessionRegistry, TurnExecutor, run_blocking, store::Store};
+use openagents_transcripts::{cache::TranscriptCache, history::History, history_index::HistoryIndex};
 use std::{
     fmt, io,
     net::{Ipv4Addr, SocketAddr},

@@ -3,8 +3,10 @@
 use crate::{args::IndexCommand, output, surroundings};
 use anyhow::Context;
 use openagents_core::{CancellationToken, budget::Budget};
-use openagents_sessions::{HistoryIndex, IndexProgress, IndexStatus};
-use openagents_transcripts::history::{History, Query};
+use openagents_transcripts::{
+    history::{History, Query},
+    history_index::{HistoryIndex, IndexProgress, IndexStatus},
+};
 use serde_json::json;
 use std::{process::ExitCode, time::Duration};
 

@@ -10,14 +10,15 @@ use openagents_core::{
     model::{LocalModels, SettingsError},
     workspace::Workspace,
 };
-use openagents_sessions::{HistoryIndex, TranscriptCache};
 use openagents_tools::{
     builtin,
     reading::{Readable, Reader, ReadingRules},
     tool::{Limits, ToolContext, ToolError, ToolOutput},
 };
-use openagents_transcripts::history::{
-    ExcludedSessions, History, HistoryRoots, HistorySettings, MemoryIndex,
+use openagents_transcripts::{
+    cache::TranscriptCache,
+    history::{ExcludedSessions, History, HistoryRoots, HistorySettings, MemoryIndex},
+    history_index::HistoryIndex,
 };
 use serde_json::Value;
 use std::{

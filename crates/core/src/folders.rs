@@ -1,6 +1,10 @@
-//! Our folders on disk.
+//! Our folders on disk, and files in them that only their owner may read.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{
+    ffi::OsString,
+    io,
+    path::{Path, PathBuf},
+};
 
 /// Environment variable for the data folder: database, token, models.
 pub const HOME_VARIABLE: &str = "OPENAGENTS_HOME";
@@ -28,6 +32,25 @@ fn data_folder_from(lookup: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf
     let moved = lookup(HOME_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
     let name = if cfg!(target_os = "macos") { "com.openagents.desktop" } else { "openagents" };
     moved.or_else(|| Some(directories::BaseDirs::new()?.data_dir().join(name)))
+}
+
+/// Creates a folder with access for its owner only.
+pub fn create_folder(path: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Creates a database file with access for its owner only; SQLite's other files inherit that. Errors are ignored: they
+/// occur again when SQLite opens the file.
+pub fn create_private(path: &Path) {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let _ = options.open(path);
 }
 
 #[cfg(test)]

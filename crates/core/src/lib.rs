@@ -16,6 +16,7 @@
 //! | 1 | `agent_ids` | ids of agents and models |
 //! | 1 | `approval` | permissions that agents ask for |
 //! | 1 | `budget` | deadline, cancellation and progress of bounded work |
+//! | 1 | `clock` | the time, as it is stored |
 //! | 1 | `file` | opening files of other programs, which may be anything |
 //! | 1 | `folders` | folders that this program keeps on disk |
 //! | 1 | `isolated` | work on a thread that may hang or panic |
@@ -36,6 +37,7 @@ pub mod agent;
 pub mod agent_ids;
 pub mod approval;
 pub mod budget;
+pub mod clock;
 pub mod file;
 pub mod folders;
 pub mod git;

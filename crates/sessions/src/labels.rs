@@ -1,9 +1,12 @@
 //! The person's labels of other agents' sessions: title, pinned, archived. Their logs are not changed.
 
 use crate::store::{Store, StoreError, TranscriptLabel};
-use openagents_transcripts::history::{Provider, SessionKey};
+use openagents_transcripts::{
+    history::{Provider, SessionKey},
+    history_index::KeptTitles,
+};
 use parking_lot::Mutex;
-use std::{collections::HashMap, fmt};
+use std::{collections::HashMap, error::Error, fmt};
 
 /// The labels in the store, kept in memory.
 pub struct TranscriptLabels {
@@ -33,15 +36,7 @@ impl TranscriptLabels {
         self.labels.lock().clone()
     }
 
-    /// Returns the sessions that have a title here.
-    pub(crate) fn titled(&self) -> Vec<SessionKey> {
-        let labels = self.labels.lock();
-        labels.iter().filter(|(_, label)| label.title.is_some()).map(|(key, _)| key.clone()).collect()
-    }
-
-    /// Forgets the titles of sessions, so that they cannot be read from the files any more. A session that comes back is
-    /// still pinned or archived. Blocks.
-    pub(crate) fn forget_titles(&self, sessions: &[SessionKey]) -> Result<(), StoreError> {
+    fn forget(&self, sessions: &[SessionKey]) -> Result<(), StoreError> {
         let mut labels = self.labels.lock();
         let mut next = labels.clone();
         for session in sessions {
@@ -72,6 +67,18 @@ impl TranscriptLabels {
         self.store.label_transcript(provider.as_str(), id, &label)?;
         labels.insert((*provider, id.clone()), label);
         Ok(())
+    }
+}
+
+impl KeptTitles for TranscriptLabels {
+    fn titled(&self) -> Vec<SessionKey> {
+        let labels = self.labels.lock();
+        labels.iter().filter(|(_, label)| label.title.is_some()).map(|(key, _)| key.clone()).collect()
+    }
+
+    /// A session that comes back is still pinned or archived.
+    fn forget_titles(&self, transcripts: &[SessionKey]) -> Result<(), Box<dyn Error + Send + Sync>> {
+        Ok(self.forget(transcripts)?)
     }
 }
 

@@ -20,29 +20,23 @@
 //! | 1 | `scope` | the session or delegate of an update |
 //! | 1 | `wake` | waking connections |
 //! | 2 | `store` | sessions, updates, approvals and decisions in SQLite; one thread writes |
-//! | 3 | `cache_file` | a disposable database file |
 //! | 3 | `changes` | changes in the list of sessions |
 //! | 3 | `error` | `SessionError` |
 //! | 3 | `labels` | what a person has noted about other agents' sessions |
 //! | 3 | `trusted` | the workspaces that a person trusts |
-//! | 4 | `history_index` | the full-text index of other agents' sessions |
 //! | 4 | `live` | one session in memory: end of the log, queue, approvals, readers; folding a log |
-//! | 4 | `transcripts` | the cache of parsed transcripts of other agents |
 //! | 5 | `registry` | all sessions: finding, creating, listing; known workspaces |
 //! | 6 | `turns` | routing prompts, running turns, delegates, answers to approvals |
 
 mod blocking;
-mod cache_file;
 mod changes;
 mod error;
-mod history_index;
 mod labels;
 mod live;
 mod modes;
 mod policy;
 mod registry;
 mod scope;
-mod transcripts;
 mod trusted;
 mod turns;
 mod wake;
@@ -56,10 +50,6 @@ pub mod testing;
 pub use blocking::run_blocking;
 pub use changes::{ListNews, ListWatch, Listed, Wanted};
 pub use error::SessionError;
-pub use history_index::{
-    Followed, HistoryIndex, HistoryIndexer, HistoryNews, IndexProgress, IndexStatus, IndexedMatches,
-    NotIndexed, Passage, SessionCounts,
-};
 pub use labels::TranscriptLabels;
 pub use live::{
     By, Failure, Folded, Folding, Head, Queued, Said, Session, StoredLog, Ticket, TurnEnd, TurnRequest, Waits,
@@ -67,7 +57,6 @@ pub use live::{
 pub use modes::{DEFAULT_MODE, Mode};
 pub use policy::Policy;
 pub use registry::SessionRegistry;
-pub use transcripts::TranscriptCache;
 pub use trusted::TrustedWorkspaces;
 pub use turns::{Answerer, Explore, Providers, TurnExecutor};
 pub use wake::{Wake, Watchers};

@@ -1,4 +1,5 @@
-//! What other coding agents left on this machine: their logs, read and never changed.
+//! What other coding agents left on this machine: their logs, read and never changed, and what is kept about them to
+//! list and search them fast.
 //!
 //! # Layers
 //!
@@ -7,10 +8,16 @@
 //!
 //! | layer | module | contents |
 //! |--:|---|---|
+//! | 0 | `cache_file` | a disposable database file |
 //! | 0 | `limits` | numbers that may be tuned |
 //! | 1 | `history` | logs of other agents: finding, listing, reading and searching them |
+//! | 2 | `cache` | the cache of parsed transcripts |
+//! | 2 | `history_index` | the full-text index, and what changes in the logs |
 //! | 2 | `replay` | a transcript as updates of a session |
 
+pub mod cache;
+mod cache_file;
 pub mod history;
+pub mod history_index;
 mod limits;
 pub mod replay;

@@ -4,11 +4,11 @@ use crate::synthetic::{NEEDLE, Synthetic};
 use anyhow::{Context, Result, ensure};
 use openagents_core::{CancellationToken, workspace::Workspace};
 use openagents_e2e::table::{Goal, Table};
-use openagents_sessions::TranscriptCache;
 use openagents_tools::{
     builtin,
     tool::{Limits, ToolContext},
 };
+use openagents_transcripts::cache::TranscriptCache;
 use openagents_transcripts::history::{History, HistoryRoots, Provider};
 use serde_json::{Value, json};
 use std::{

@@ -5,7 +5,6 @@
 
 mod approvals;
 mod children;
-mod clock;
 mod decisions;
 mod error;
 mod handle;
@@ -25,7 +24,6 @@ mod tests;
 
 pub use approvals::Asked;
 pub(crate) use approvals::{ApprovalChange, Decided};
-pub use clock::now_ms;
 pub use error::StoreError;
 pub use handle::Store;
 pub use marks::{Marks, TranscriptLabel};
@@ -33,9 +31,9 @@ pub use migrations::Step;
 #[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub use migrations::run_to;
-pub(crate) use open::create_private;
-pub use open::{DATABASE_FILE, create_folder};
+pub use open::DATABASE_FILE;
 pub(crate) use open_work::{Open, OpenWork, Part};
+pub use openagents_core::{clock::now_ms, folders::create_folder};
 pub use reader::{Parent, SessionRow};
 pub use stored::{Encoded, Stored};
 pub use trusted::TrustedWorkspace;

@@ -4,6 +4,7 @@ use super::{
     error::StoreError,
     migrations::{self, Step},
 };
+use openagents_core::folders::{create_folder, create_private};
 use rusqlite::{Connection, ErrorCode};
 use std::{
     io,
@@ -45,25 +46,6 @@ pub(super) fn open(home: &Path, tables: &[Step]) -> Result<Opened, StoreError> {
         Err(refusal) => return Err(refusal.into_error(home)),
     };
     Ok(Opened { connection, path, notices })
-}
-
-/// Creates a folder with access for its owner only.
-pub fn create_folder(path: &Path) -> io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
-}
-
-/// Creates a database file with access for its owner only; SQLite's other files inherit that. Errors are ignored: they
-/// occur again when SQLite opens the file.
-pub(crate) fn create_private(path: &Path) {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let _ = options.open(path);
 }
 
 /// Restricts the permissions of an existing folder and its files. A disk without permissions is used anyway.

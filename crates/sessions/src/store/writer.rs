@@ -3,13 +3,13 @@
 
 use super::{
     approvals::{self, ApprovalChange, Decided},
-    clock::now_ms,
     error::StoreError,
     open::BUSY,
     open_work::OpenWork,
     stored::Stored,
     work_rows,
 };
+use openagents_core::clock::now_ms;
 use openagents_core::update::SessionUpdate;
 use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};

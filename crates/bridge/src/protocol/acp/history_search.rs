@@ -2,9 +2,9 @@
 
 use super::history::{LIST_TIME, QUERY, Row, within};
 use crate::base::error::Fault;
-use openagents_sessions::{IndexProgress, IndexedMatches};
-use openagents_transcripts::history::{
-    History, PatternKind, Query, SearchQuery, SearchText, SessionKey, Transcript,
+use openagents_transcripts::{
+    history::{History, PatternKind, Query, SearchQuery, SearchText, SessionKey, Transcript},
+    history_index::{IndexProgress, IndexedMatches},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -3,12 +3,12 @@
 use super::history::Row;
 use crate::base::{error::Fault, feed::Feed, pass::Who, scope::Scope};
 use openagents_core::{CancellationToken, budget::Budget, model::SettingsStore};
-use openagents_sessions::{
-    Followed, HistoryIndex, HistoryIndexer, IndexProgress, IndexStatus, IndexedMatches, SessionCounts,
-    TranscriptLabels, store::TranscriptLabel,
-};
-use openagents_transcripts::history::{
-    ExcludedSessions, History, HistorySettings, Provider, SessionKey, Transcript,
+use openagents_sessions::{TranscriptLabels, store::TranscriptLabel};
+use openagents_transcripts::{
+    history::{ExcludedSessions, History, HistorySettings, Provider, SessionKey, Transcript},
+    history_index::{
+        Followed, HistoryIndex, HistoryIndexer, IndexProgress, IndexStatus, IndexedMatches, SessionCounts,
+    },
 };
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -119,7 +119,7 @@ impl PastSessions {
             let (history, settings, current) = (history.clone(), settings.clone(), current.clone());
             Box::new(move || remember_seen(&history, &*settings, &current))
         };
-        let followed = Followed { history: history.clone(), labels: labels.clone(), scanned };
+        let followed = Followed { history: history.clone(), titles: labels.clone(), scanned };
         let indexer = HistoryIndexer::start(index, followed, wanted, follows, is_known);
         let parts = Arc::new(Parts { history, indexer, labels, settings, current });
         let [state, here, devices] = [(); 3].map(|()| parts.clone());

@@ -1,4 +1,4 @@
-//! The clock of the store.
+//! The time, as it is stored.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

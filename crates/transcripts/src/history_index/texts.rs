@@ -2,8 +2,8 @@
 //! file would have to be read as a whole for one line, and a page of results has dozens: its texts are kept, compressed.
 
 use super::{kind::Kind, passage_text::PassageText, passages::Passages, place};
+use crate::history::{Event, History, SearchText, TextFit, Transcript};
 use openagents_core::{budget::Budget, text};
-use openagents_transcripts::history::{Event, History, SearchText, TextFit, Transcript};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use std::path::Path;
 

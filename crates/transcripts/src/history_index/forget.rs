@@ -5,9 +5,11 @@ use super::{
     index::HistoryIndex,
     terms,
 };
-use crate::cache_file::CacheFile;
+use crate::{
+    cache_file::CacheFile,
+    history::{History, Listing, Transcript},
+};
 use openagents_core::CancellationToken;
-use openagents_transcripts::history::{History, Listing, Transcript};
 use rusqlite::TransactionBehavior;
 use std::{collections::HashSet, sync::atomic::Ordering};
 

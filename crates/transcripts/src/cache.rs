@@ -3,10 +3,11 @@
 //! It belongs to no process: a bridge and any number of commands use it at the same time. Nothing in it is worth an
 //! error. A damaged file, or one of another version, is replaced by an empty one.
 
-use crate::{cache_file::CacheFile, store::create_folder};
-use openagents_transcripts::history::{
-    CachedTranscripts, FileStamp, MemoryIndex, READER_VERSION, Transcript, TranscriptIndex,
+use crate::{
+    cache_file::CacheFile,
+    history::{CachedTranscripts, FileStamp, MemoryIndex, READER_VERSION, Transcript, TranscriptIndex},
 };
+use openagents_core::folders::create_folder;
 use parking_lot::Mutex;
 use rusqlite::{Connection, params};
 use std::{
@@ -241,7 +242,7 @@ fn mark(connection: &mut Connection, marks: &[u128]) -> rusqlite::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use openagents_transcripts::history::{Provider, Unknown};
+    use crate::history::{Provider, Unknown};
 
     fn transcript(path: &str) -> Transcript {
         Transcript {

@@ -4,9 +4,7 @@ use super::{
     index::HistoryIndex,
     tests::{Bench, budget},
 };
-use openagents_transcripts::history::{
-    History, HistoryRoots, MemoryIndex, PatternKind, Provider, SearchQuery, SearchResult,
-};
+use crate::history::{History, HistoryRoots, MemoryIndex, PatternKind, Provider, SearchQuery, SearchResult};
 use serde_json::json;
 use std::{fs, io::Write, path::Path, sync::Arc};
 

@@ -1,6 +1,6 @@
 //! Kinds of passages.
 
-use openagents_transcripts::history::{EventKind, TitleRank};
+use crate::history::{EventKind, TitleRank};
 use serde::{Deserialize, Serialize};
 
 /// The kind of a passage.

@@ -1,7 +1,8 @@
 //! The file of the index: opening, its state, forgetting everything.
 
 use super::schema::INDEX;
-use crate::{cache_file::CacheFile, store::create_folder};
+use crate::cache_file::CacheFile;
+use openagents_core::folders::create_folder;
 use parking_lot::Mutex;
 use rusqlite::{Connection, ErrorCode};
 use std::{

@@ -1,7 +1,7 @@
 //! What a passage says.
 
 use super::kind::Kind;
-use openagents_transcripts::history::{Event, TouchedFile};
+use crate::history::{Event, TouchedFile};
 use serde::{Deserialize, Serialize};
 
 /// What was said in a line, or done.

@@ -2,8 +2,8 @@ use super::{
     build::IndexProgress,
     index::{FILE, HistoryIndex},
 };
+use crate::history::{History, HistoryRoots, MemoryIndex, Provider, Query, SearchQuery};
 use openagents_core::{CancellationToken, budget::Budget};
-use openagents_transcripts::history::{History, HistoryRoots, MemoryIndex, Provider, Query, SearchQuery};
 use serde_json::json;
 use std::{fs, io::Write, path::PathBuf, sync::Arc};
 
@@ -250,7 +250,7 @@ proptest::proptest! {
         bench.say(2, 2, &["Start"]);
         bench.update();
         // A quote is syntax.
-        if !openagents_transcripts::history::query_words(&text).is_empty() && !text.contains('"') {
+        if !crate::history::query_words(&text).is_empty() && !text.contains('"') {
             let found = bench.find(&format!("{text} "));
             proptest::prop_assert!(found.contains(&(1, 2, 1)), "{:?}", found);
         }

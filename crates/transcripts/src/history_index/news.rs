@@ -1,6 +1,6 @@
 //! Changes in the list of other agents' sessions, for clients that show it.
 
-use openagents_transcripts::history::{Listing, SessionKey, Transcript};
+use crate::history::{Listing, SessionKey, Transcript};
 use std::collections::{HashMap, VecDeque};
 
 /// The changes that are kept: a client that has missed more reads the list again.
@@ -78,7 +78,7 @@ fn key(row: &Transcript) -> SessionKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use openagents_transcripts::history::Provider;
+    use crate::history::Provider;
     use serde_json::json;
 
     fn row(id: &str, at: i64) -> Transcript {

@@ -1,7 +1,7 @@
 //! Tells when logs of other agents change.
 
+use crate::history::History;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
-use openagents_transcripts::history::History;
 use std::{collections::BTreeSet, path::PathBuf, sync::mpsc::Sender};
 
 /// Wakes a thread when something changes in the folders that exist.

@@ -1,7 +1,6 @@
 //! The tables of the index.
 
-use crate::cache_file::CacheFile;
-use openagents_transcripts::history::READER_VERSION;
+use crate::{cache_file::CacheFile, history::READER_VERSION};
 
 pub(super) const INDEX: CacheFile = CacheFile {
     what: "the index of other agents' sessions",

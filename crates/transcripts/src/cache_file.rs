@@ -1,7 +1,7 @@
 //! A disposable database file, shared by several processes: it is recreated when damaged. What is deleted from it is
 //! overwritten, so that nothing of it can be read from the file or the log beside it.
 
-use crate::store::{create_private, now_ms};
+use openagents_core::{clock::now_ms, folders::create_private};
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 use std::{path::Path, time::Duration};
 

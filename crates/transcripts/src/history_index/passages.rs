@@ -1,8 +1,8 @@
 //! Reads the passages of one session.
 
 use super::{kind::Kind, passage_text::PassageText};
+use crate::history::{Event, History, Provider, Transcript, index_words};
 use openagents_core::{CancellationToken, budget::Budget};
-use openagents_transcripts::history::{Event, History, Provider, Transcript, index_words};
 use std::{io, time::Duration};
 
 /// Bytes of text of one session that are indexed.

@@ -7,8 +7,8 @@ use super::{
     place, terms,
     texts::{self, Snippet},
 };
+use crate::history::{History, QueryWord, SearchText, TextFit, Transcript};
 use openagents_core::{CancellationToken, budget::Budget};
-use openagents_transcripts::history::{History, QueryWord, SearchText, TextFit, Transcript};
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use std::{collections::HashMap, path::Path, time::Duration};
 

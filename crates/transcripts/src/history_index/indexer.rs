@@ -7,12 +7,12 @@ use super::{
     search::IndexedMatches,
     watch::LogWatch,
 };
-use crate::{error::SessionError, labels::TranscriptLabels, store::StoreError};
+use crate::history::{History, Listing, Provider, Query, SessionKey, Transcript};
 use openagents_core::{CancellationToken, budget::Budget};
-use openagents_transcripts::history::{History, Listing, Provider, Query, Transcript};
 use parking_lot::Mutex;
 use std::{
     collections::{HashMap, HashSet},
+    error::Error,
     fmt,
     path::Path,
     sync::{
@@ -75,12 +75,32 @@ pub struct HistoryIndexer {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// Sessions to follow.
+/// The titles that the user gave to transcripts, which are kept outside of the index.
+pub trait KeptTitles: Send + Sync {
+    /// Returns the transcripts that have one.
+    fn titled(&self) -> Vec<SessionKey>;
+
+    /// Forgets the titles of transcripts, so that they cannot be read from the files any more. Blocks.
+    fn forget_titles(&self, transcripts: &[SessionKey]) -> Result<(), Box<dyn Error + Send + Sync>>;
+}
+
+/// Why something of an excluded or deleted transcript may still be in the files.
+#[derive(Debug, thiserror::Error)]
+pub enum ForgetError {
+    /// The index failed.
+    #[error(transparent)]
+    Index(#[from] rusqlite::Error),
+    /// The titles could not be forgotten.
+    #[error(transparent)]
+    Titles(Box<dyn Error + Send + Sync>),
+}
+
+/// Transcripts to follow.
 pub struct Followed {
     /// Lists them.
     pub history: Arc<History>,
-    /// Their labels.
-    pub labels: Arc<TranscriptLabels>,
+    /// Their titles.
+    pub titles: Arc<dyn KeptTitles>,
     /// Called on the thread after each scan of the logs; may block.
     pub scanned: Box<dyn Fn() + Send>,
 }
@@ -95,7 +115,7 @@ struct Shared {
     /// `None` if it cannot be opened: then nothing is found by words.
     index: Option<Arc<HistoryIndex>>,
     history: Arc<History>,
-    labels: Arc<TranscriptLabels>,
+    titles: Arc<dyn KeptTitles>,
     /// The user wants it.
     wanted: AtomicBool,
     /// Sessions that are not listed are gone or excluded. False if the exclusions could not be read: then none are listed.
@@ -125,11 +145,11 @@ impl HistoryIndexer {
     ) -> Self {
         let (look, wakes) = channel();
         let cancel = CancellationToken::new();
-        let Followed { history, labels, scanned } = followed;
+        let Followed { history, titles, scanned } = followed;
         let shared = Arc::new(Shared {
             index,
             history,
-            labels,
+            titles,
             wanted: wanted.into(),
             forgets: forgets.into(),
             progress: Mutex::default(),
@@ -166,7 +186,7 @@ impl HistoryIndexer {
 
     /// Forgets everything about sessions that the history does not hold any more, so that nothing of them can be read from
     /// the files. Takes as long as writing the index anew. Blocks.
-    pub fn forget_excluded(&self) -> Result<(), SessionError> {
+    pub fn forget_excluded(&self) -> Result<(), ForgetError> {
         self.shared.forgets.store(true, Ordering::Relaxed);
         self.shared.forget_excluded(&self.cancel)
     }
@@ -257,13 +277,11 @@ impl Shared {
         watchers.iter().for_each(|on_change| on_change());
     }
 
-    fn forget_excluded(&self, cancel: &CancellationToken) -> Result<(), SessionError> {
+    fn forget_excluded(&self, cancel: &CancellationToken) -> Result<(), ForgetError> {
         self.history.forget_excluded();
         self.forget_titles(&[], cancel)?;
         if let Some(index) = &self.index {
-            index
-                .forget_excluded(&self.history)
-                .map_err(|error| SessionError::internal(error.to_string()))?;
+            index.forget_excluded(&self.history)?;
             if index.is_unscrubbed() {
                 index.compact();
             }
@@ -272,12 +290,13 @@ impl Shared {
     }
 
     /// Forgets the user's titles of sessions that are gone or excluded. Those that are `listed` are neither.
-    fn forget_titles(&self, listed: &[Transcript], cancel: &CancellationToken) -> Result<(), StoreError> {
+    fn forget_titles(&self, listed: &[Transcript], cancel: &CancellationToken) -> Result<(), ForgetError> {
         let listed: HashSet<(Provider, &str)> =
             listed.iter().map(|row| (row.provider, row.id.as_str())).collect();
-        let mut titled = self.labels.titled();
+        let mut titled = self.titles.titled();
         titled.retain(|(provider, id)| !listed.contains(&(*provider, id)));
-        self.labels.forget_titles(&self.history.gone(&titled, &Budget::within(TIME, cancel)))
+        let gone = self.history.gone(&titled, &Budget::within(TIME, cancel));
+        self.titles.forget_titles(&gone).map_err(ForgetError::Titles)
     }
 
     fn follow(

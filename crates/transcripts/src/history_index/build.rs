@@ -8,8 +8,8 @@ use super::{
     terms::Terms,
     texts,
 };
+use crate::history::{History, Listing, Query, Transcript, index_words};
 use openagents_core::{CancellationToken, budget::Budget};
-use openagents_transcripts::history::{History, Listing, Query, Transcript, index_words};
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, TransactionBehavior, params};
 use std::{
     collections::HashMap,

@@ -1,6 +1,6 @@
 //! The full-text index of other agents' sessions, `history.db` in the data folder.
 //!
-//! Shared by processes, like [`crate::TranscriptCache`]. A damaged or outdated file is replaced and refilled, so
+//! Shared by processes, like [`crate::cache::TranscriptCache`]. A damaged or outdated file is replaced and refilled, so
 //! opening it does not fail. It holds which words are in which lines, and where the texts of these lines are.
 
 #[cfg(test)]
@@ -27,6 +27,6 @@ mod word_lines;
 
 pub use build::IndexProgress;
 pub use index::{HistoryIndex, IndexStatus, NotIndexed};
-pub use indexer::{Followed, HistoryIndexer, SessionCounts};
+pub use indexer::{Followed, ForgetError, HistoryIndexer, KeptTitles, SessionCounts};
 pub use news::HistoryNews;
 pub use search::{IndexedMatches, Passage};

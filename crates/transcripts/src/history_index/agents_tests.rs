@@ -1,10 +1,10 @@
 //! Each agent's fixtures through the index: listed, opened, found by a word, and the line that was found is read.
 
 use super::index::HistoryIndex;
-use openagents_core::{CancellationToken, budget::Budget};
-use openagents_transcripts::history::{
+use crate::history::{
     EventKind, History, HistoryRoots, MemoryIndex, Part, Provider, Query, SearchQuery, query_words,
 };
+use openagents_core::{CancellationToken, budget::Budget};
 use std::{fs, path::Path, sync::Arc, time::Duration};
 
 const NOW: i64 = 1_793_500_000_000;
@@ -32,7 +32,7 @@ fn copy(from: &Path, to: &Path) {
 
 #[test]
 fn sessions_of_every_agent_are_listed_opened_and_found_at_their_line() {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../transcripts/tests/fixtures/agents");
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/agents");
     for provider in Provider::ALL {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("agent");

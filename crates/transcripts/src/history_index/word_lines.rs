@@ -8,9 +8,7 @@ use super::{
     search::{Beginnings, FOUND, expression},
     texts::{self, Text},
 };
-use openagents_transcripts::history::{
-    IndexedLines, IndexedState, IndexedText, Provider, QueryWord, SessionKey, WordIndex,
-};
+use crate::history::{IndexedLines, IndexedState, IndexedText, Provider, QueryWord, SessionKey, WordIndex};
 use rusqlite::OptionalExtension as _;
 use std::collections::{BTreeSet, HashMap};
 
