@@ -40,7 +40,7 @@ fn updates(folded: Vec<Folded>) -> Vec<SessionUpdate> {
 enum Row {
     Prompt(UserMessage),
     Said(AgentMessage),
-    /// With whether it has ended.
+    /// The thought, and whether it has ended.
     Thought(AgentThought, bool),
     Call(String),
     Other(SessionUpdate),
@@ -59,7 +59,7 @@ struct Call {
 struct Client {
     rows: BTreeMap<Scope, Vec<Row>>,
     calls: HashMap<(Scope, String), Call>,
-    /// Subjects of which only the last update counts.
+    /// Subjects for which only the last update counts.
     last: HashMap<(Scope, String), SessionUpdate>,
 }
 
@@ -67,6 +67,8 @@ impl Client {
     fn after<'a>(updates: impl IntoIterator<Item = &'a SessionUpdate>) -> Self {
         let mut client = Self::default();
         updates.into_iter().for_each(|update| client.apply(update));
+        // An update without effect, such as the removal of an unknown prompt, leaves no row.
+        client.rows.retain(|_, rows| !rows.is_empty());
         client
     }
 
