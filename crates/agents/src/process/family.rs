@@ -1,7 +1,7 @@
-//! The descendants of a process, in whatever group: shells give each command its own session.
+//! The descendants of a process, in any group: shells give each command its own process session.
 //!
-//! One that has lost its parent, as after a double fork, is known by a variable in its environment. macOS does not show
-//! the environment of the system's own programs.
+//! A descendant that has lost its parent, as after a double fork, is recognized by a variable in its environment.
+//! macOS does not show the environment of the system's own programs.
 
 use crate::limits::CANCEL_CHECK;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -11,25 +11,35 @@ use std::{
 };
 use sysinfo::{Process, ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System, UpdateKind};
 
-/// Descendants, by process id and start (see [`started`]), since ids are reused.
+/// Descendants, by process id and start (see [`started`]), since process ids are reused.
 #[derive(Debug, Default)]
 pub(super) struct Family {
     members: HashMap<u32, u64>,
 }
 
 impl Family {
-    /// Lists the current descendants: by parent, and with `mark` also those with this `NAME=value` in their environment.
+    /// Lists the current descendants: by parent, and with `mark` also processes with this
+    /// `NAME=value` in their environment.
     pub(super) fn of(leader: Pid, mark: Option<&str>) -> Self {
         let Ok(leader) = u32::try_from(leader.as_raw_nonzero().get()) else { return Self::default() };
+        let processes = look(ProcessesToUpdate::All, mark.is_some());
+        let mut family = Self::among(&processes, leader, mark);
+        if mark.is_some() && processes.processes().values().any(may_be_starting) {
+            std::thread::sleep(CANCEL_CHECK);
+            family.extend(Self::among(&look(ProcessesToUpdate::All, true), leader, mark));
+        }
+        family
+    }
+
+    fn among(processes: &System, leader: u32, mark: Option<&str>) -> Self {
         let mut children: HashMap<u32, Vec<&Process>> = HashMap::new();
         let (mut members, mut open) = (HashMap::new(), vec![leader]);
-        let all = look(ProcessesToUpdate::All, mark.is_some());
         let mut add = |process: &Process, open: &mut Vec<u32>| {
-            // One that has just exited has no start.
+            // A process that has just exited has no start.
             members.extend(started(process).map(|started| (process.pid().as_u32(), started)));
             open.push(process.pid().as_u32());
         };
-        for (id, process) in all.processes() {
+        for (id, process) in processes.processes() {
             if let Some(parent) = process.parent() {
                 children.entry(parent.as_u32()).or_default().push(process);
             }
@@ -50,7 +60,7 @@ impl Family {
         self.members.extend(other.members);
     }
 
-    /// Returns those that still run.
+    /// Returns the descendants that are still running.
     fn there(&self) -> HashSet<u32> {
         if self.members.is_empty() {
             return HashSet::new();
@@ -64,7 +74,7 @@ impl Family {
         self.members.iter().filter_map(is_it).collect()
     }
 
-    /// Waits until none of them runs. Blocks for `limit` at most.
+    /// Waits until none of them is running. Blocks for `limit` at most.
     pub(super) fn wait(&self, limit: Duration) {
         let until = Instant::now() + limit;
         while Instant::now() < until && !self.there().is_empty() {
@@ -72,7 +82,7 @@ impl Family {
         }
     }
 
-    /// Signals each of them that still runs, along with the group it leads.
+    /// Signals each descendant that is still running, along with the group it leads.
     pub(super) fn signal(&self, signal: Signal) {
         for id in self.there() {
             let Some(id) = i32::try_from(id).ok().and_then(Pid::from_raw) else { continue };
@@ -86,6 +96,13 @@ impl Family {
     }
 }
 
+/// Returns whether a process may be starting another program: until that has begun, its environment is empty on Linux.
+/// Kernel threads, the children of process 2, never have one.
+fn may_be_starting(process: &Process) -> bool {
+    let kernel = sysinfo::Pid::from_u32(2);
+    process.environ().is_empty() && process.pid() != kernel && process.parent() != Some(kernel)
+}
+
 /// Returns the start of a process in clock ticks since boot: field 22 of proc_pid_stat(5). The start time of `sysinfo`
 /// moves when the clock is set, because it adds the boot time by the current clock.
 #[cfg(target_os = "linux")]
@@ -96,7 +113,7 @@ fn started(process: &Process) -> Option<u64> {
     str::from_utf8(&stat[name_end + 1..]).ok()?.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
-/// Returns the start of a process in seconds since the epoch, as the system recorded it then.
+/// Returns the start of a process in seconds since the epoch, as the system recorded it at the time.
 #[cfg(not(target_os = "linux"))]
 fn started(process: &Process) -> Option<u64> {
     Some(process.start_time())
@@ -117,7 +134,7 @@ mod tests {
     use super::*;
     use std::process::{Command, Stdio};
 
-    /// Regression: the start was recorded by the clock, so that no descendant was recognised after the clock was set.
+    /// Regression: the start was recorded in clock time, so no descendant was recognized after the clock was set.
     #[test]
     fn start_of_a_descendant_does_not_depend_on_the_clock() {
         // A name with a parenthesis and spaces.
