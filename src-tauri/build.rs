@@ -3,7 +3,8 @@
 use anyhow::Context as _;
 use std::{fs, path::Path, time::SystemTime};
 
-/// What the window says in place of the page until `make ui` has built it, so that the workspace compiles on a fresh checkout.
+/// The page that the window shows until `make ui` has built the real one, so that the
+/// workspace compiles on a fresh checkout.
 const UNBUILT: &str =
     "<!doctype html><title>OpenAgents</title><p>The page is not built: run <code>make ui</code>.";
 
@@ -13,7 +14,7 @@ fn main() -> anyhow::Result<()> {
     if !index.exists() {
         fs::create_dir_all(page).context("creating ui/dist")?;
         fs::write(&index, UNBUILT).context("writing ui/dist/index.html")?;
-        // Older than every source of the page, or `make` would take it for the page.
+        // Older than every source of the page, or `make` would consider the page up to date.
         fs::File::options().write(true).open(&index)?.set_modified(SystemTime::UNIX_EPOCH)?;
     }
     tauri_build::try_build(

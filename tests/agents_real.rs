@@ -1,5 +1,5 @@
-//! Six real agents, through `openagents serve`, with a model that answers from a script: what they do without asking, and
-//! what becomes of their folders. `scripts/peers.sh` installs them and runs this.
+//! Six real agents run through `openagents serve` with a scripted model: what they do without asking, and what
+//! happens to their folders. `scripts/peers.sh` installs them and runs these tests.
 
 #![cfg(target_os = "linux")]
 
@@ -19,18 +19,18 @@ use std::{
     time::Duration,
 };
 
-/// An agent, and what these tests have to know about it.
+/// An agent, with the facts that these tests need.
 #[derive(Debug, Clone, Copy)]
 struct Agent {
     mode: &'static str,
     programs: &'static [&'static str],
-    /// It runs commands in a read-only sandbox without asking, and asks before it leaves the sandbox.
+    /// Whether it runs commands in a read-only sandbox without asking, and asks before leaving the sandbox.
     has_sandbox: bool,
-    /// Where it keeps sessions, in folders of the desk.
+    /// Where it keeps sessions: folders below the desk.
     keeps: &'static [&'static str],
-    /// The database that holds them instead, and its tables: of each the id and the data are kept.
+    /// The database that holds sessions instead, and two of its tables; each row's id and data are compared.
     database: Option<(&'static str, [&'static str; 2])>,
-    /// Its settings, as files of the desk.
+    /// Its settings files, as paths below the desk.
     settings: &'static [&'static str],
 }
 
@@ -88,10 +88,10 @@ const OPENCODE: Agent = Agent {
     settings: &["xdg/CONFIG/opencode/opencode.json"],
 };
 
-/// How every prompt begins.
+/// The beginning of every prompt.
 const PROMPT: &str = "Please do it";
 
-/// What a command does that no agent may do unasked.
+/// The effect of a command that no agent may run without asking.
 #[derive(Debug, Clone, Copy)]
 enum Canary {
     /// Writes into the workspace.
@@ -104,7 +104,7 @@ enum Canary {
 
 const CANARIES: [Canary; 3] = [Canary::Inside, Canary::Outside, Canary::Socket];
 
-/// A session with an agent, and the places where a canary would be seen.
+/// A session with an agent, and the places where a canary would show up.
 struct Scene {
     agent: Agent,
     peers: Peers,
@@ -134,7 +134,8 @@ impl Scene {
         Ok(Self { agent, peers, client, session, connections })
     }
 
-    /// Prompts, answers every approval with an option of this kind, and returns how many there were and the last text.
+    /// Sends a prompt, answers every approval with an option of this kind, and returns the number
+    /// of approvals and the last text.
     async fn turn(&mut self, script: &str, answer: &str, seen: Option<Canary>) -> Result<(usize, String)> {
         let text = format!("{PROMPT} [[script:{script}]]");
         let params = json!({"sessionId": self.session, "prompt": [{"type": "text", "text": text}]});
@@ -176,7 +177,7 @@ impl Scene {
         }
     }
 
-    /// Stops the agent: the next prompt starts it again, in the session that it had.
+    /// Stops the agent: the next prompt restarts it in the same session.
     async fn close(&mut self) -> Result<()> {
         self.client.request("session/close", json!({"sessionId": self.session})).await?;
         self.client
@@ -186,7 +187,7 @@ impl Scene {
     }
 }
 
-/// Waits until the agent is found. On a busy machine `--version` may take longer than the check waits.
+/// Waits until the agent is found. On a busy machine, `--version` may take longer than the check allows.
 async fn found(client: &mut Client, agent: Agent) -> Result<()> {
     for _ in 0..5 {
         let card = loop {
@@ -226,10 +227,10 @@ fn listen() -> Result<(u16, Arc<AtomicUsize>)> {
     Ok((port, connections))
 }
 
-/// A script of the model for each canary, by its name: `Inside`, and `InsideAsking` for Codex, which has to ask when it
-/// wants to leave its sandbox.
+/// Returns a model script for each canary, by name: `Inside`, and `InsideAsking` for Codex, which has to ask before
+/// leaving its sandbox.
 fn canaries(desk: &Desk, port: u16) -> Value {
-    // Some agents ask the model whether a command needs the user's leave: it says that none does.
+    // Some agents ask the model whether a command needs the user's approval: the script says that none does.
     let classifier = json!({"when_offered": "respond_in_schema", "sticky": true,
         "tool_calls": [{"name": "respond_in_schema", "arguments": {"shouldBlock": false}}]});
     let mut library = serde_json::Map::new();
@@ -257,8 +258,8 @@ fn canaries(desk: &Desk, port: u16) -> Value {
     json!({"turns": [classifier], "default": {"text": "Nothing to do."}, "library": library})
 }
 
-/// No command with an effect outside of the agent's own sandbox runs before the user allows it: in a new session, and in
-/// one that the agent has come back to.
+/// No command with an effect outside of the agent's own sandbox runs before the user allows it, in a new session or
+/// in a resumed one.
 async fn no_command_runs_unasked(agent: Agent) -> Result<()> {
     let mut scene = Scene::open(agent).await?;
     for way in ["new", "back"] {
@@ -280,7 +281,7 @@ async fn no_command_runs_unasked(agent: Agent) -> Result<()> {
         }
         scene.close().await?;
     }
-    // The commands do what they should, once they are allowed.
+    // The commands have their effect once they are allowed.
     for canary in CANARIES {
         scene.turn(&format!("{canary:?}Asking"), "allow_once", None).await?;
         ensure!(scene.has_sung(canary), "{canary:?} does nothing, even where it is allowed");
@@ -288,7 +289,7 @@ async fn no_command_runs_unasked(agent: Agent) -> Result<()> {
     scene.peers.end()
 }
 
-/// What an agent keeps of its sessions: files, and rows of its database, by their names.
+/// Returns the sessions that an agent keeps, by name: files and database rows.
 fn kept(desk: &Desk, agent: Agent) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     let mut kept = files(desk, agent.keeps)?;
     kept.retain(|_, bytes| is_of_session(bytes));
@@ -308,7 +309,7 @@ fn kept(desk: &Desk, agent: Agent) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     Ok(kept)
 }
 
-/// Every file below some folders of a desk, by its path there.
+/// Returns every file below some folders of a desk, by its path there.
 fn files(desk: &Desk, folders: &[&str]) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     let mut found = BTreeMap::new();
     let mut waiting: Vec<PathBuf> = folders.iter().map(|folder| desk.folder(folder)).collect();
@@ -324,13 +325,13 @@ fn files(desk: &Desk, folders: &[&str]) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     Ok(found)
 }
 
-/// Returns whether a file holds what the user has said: some agents leave files without a session, and tidy them up.
+/// Returns whether a file contains the user's prompt: some agents leave files without a session and clean them up.
 fn is_of_session(bytes: &[u8]) -> bool {
     memchr::memmem::find(bytes, PROMPT.as_bytes()).is_some()
 }
 
-/// The settings of the agent stay as they are, and of its sessions nothing is lost: a file keeps its name and its bytes,
-/// behind which a session that is continued may grow.
+/// Checks that the agent's settings are unchanged and that nothing of its sessions is lost: a file keeps its name and
+/// its bytes, and a session that is continued may only grow at the end.
 fn check_kept(
     scene: &Scene,
     before: &BTreeMap<PathBuf, Vec<u8>>,
@@ -366,7 +367,7 @@ async fn its_sessions_are_kept(agent: Agent) -> Result<()> {
     scene.turn("Nothing", "reject_once", None).await?;
     check_kept(&scene, &before, &settings, "after the first session was continued")?;
     scene.close().await?;
-    // A start of its own, which is when some agents tidy up.
+    // A separate start, which is when some agents clean up.
     scene.session = new_session(&mut scene.client, agent, &scene.peers.desk.workspace.clone()).await?;
     scene.turn("Nothing", "reject_once", None).await?;
     check_kept(&scene, &before, &settings, "after the next start")?;

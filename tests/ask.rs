@@ -34,11 +34,11 @@ fn a_model_behind_an_address_calls_the_tools_of_both_dogfood_commands() -> Resul
         assert_eq!(last["status"], "complete");
         assert!(last["message"].as_str().is_some_and(|said| said.starts_with("The tool said: ")), "{last}");
         assert_eq!(last["usage"]["promptTokens"], 21);
-        // The second request has the call and what came of it.
+        // The second request has the call and its result.
         let asked = server.asked();
         let messages = asked[1].body["messages"].as_array().context("messages")?;
         assert!(messages.iter().any(|message| message["role"] == "tool"), "{messages:?}");
-        // What it thought is in the request, and nowhere else.
+        // The model's reasoning is in the request, and nowhere else.
         assert!(messages.iter().any(|message| message["reasoning_content"] == THOUGHT));
         let log = serde_json::to_string(&updates)? + &last.to_string();
         assert!(!log.contains(THOUGHT));
@@ -73,7 +73,7 @@ fn gpt_oss_calls_the_tools_of_both_dogfood_commands() -> Result<()> {
     Ok(())
 }
 
-/// What is wrong goes back to the model, and the turn goes on.
+/// The error goes back to the model, and the turn continues.
 #[test]
 fn a_call_that_makes_no_sense_is_the_models_to_mend() -> Result<()> {
     let rows = [
@@ -115,7 +115,7 @@ fn calls_of_one_answer_are_all_run() -> Result<()> {
 fn the_key_goes_to_the_server_and_into_no_log() -> Result<()> {
     const KEY: &str = "sk-proj-0123456789";
     let (desk, server) = (desk()?, scripted()?);
-    // The bridge has the key and sends it, so it is the bridge whose log counts.
+    // The bridge has the key and sends it, so the bridge's log is the one to check.
     let log = desk.folder("bridge.log");
     let mut serve = desk.openagents(&["serve", "--port", "0", "--json"])?;
     serve.env("MY_KEY", KEY).env("RUST_LOG", "trace").stderr(std::fs::File::create(&log)?);
@@ -151,7 +151,7 @@ fn the_key_for_openai_is_not_sent_to_a_server_on_this_machine() -> Result<()> {
     Ok(())
 }
 
-/// One sentence each, that names the server and what to do.
+/// Each error is one sentence that names the server and the remedy.
 #[test]
 fn what_goes_wrong_is_one_sentence() -> Result<()> {
     let desk = desk()?;
@@ -178,7 +178,7 @@ fn what_goes_wrong_is_one_sentence() -> Result<()> {
     Ok(())
 }
 
-/// What is on this machine is never asked through a proxy; what is not goes through it, in clear text without the key.
+/// A server on this machine is never reached through a proxy; any other server is, and in clear text without the key.
 #[test]
 fn a_proxy_is_for_what_is_not_on_this_machine() -> Result<()> {
     let (desk, server, proxy) = (desk()?, scripted()?, scripted()?);
@@ -201,7 +201,7 @@ fn a_proxy_is_for_what_is_not_on_this_machine() -> Result<()> {
         asked[0].head
     );
     assert_eq!(asked[0].header("authorization"), None);
-    // Inside a tunnel nobody reads along; this proxy cannot make one.
+    // A tunnel is encrypted, so the key may be sent inside it; this proxy cannot create one.
     assert_eq!(through("https://models.example/v1")?["status"], "failed");
     let asked = proxy.asked();
     assert!(asked[1].head.starts_with("CONNECT models.example:443 "), "{}", asked[1].head);

@@ -1,4 +1,4 @@
-//! `openagents attach`: a session live in a terminal, each update once, whatever becomes of the link.
+//! `openagents attach`: a session live in a terminal, each update exactly once, even if the connection breaks.
 
 #![cfg(unix)]
 
@@ -26,7 +26,7 @@ fn serve(desk: &Desk, port: &str) -> Result<Server> {
     Server::start(desk.openagents(&["serve", "--port", port, "--json"])?)
 }
 
-/// A session in which the scripted agent answers.
+/// Opens a session in which the scripted agent answers.
 async fn session(client: &mut Client, desk: &Desk) -> Result<String> {
     let agent = json!({"id": "fake", "name": "Fake", "kind": "acp", "command": program("fake-agent")?});
     client.request("_openagents/agents/add", json!({"agent": agent})).await?;
@@ -42,7 +42,7 @@ async fn prompt(client: &mut Client, session: &str, text: &str) -> Result<u64> {
     client.send("session/prompt", json!({"sessionId": session, "prompt": content})).await
 }
 
-/// `openagents attach --json`.
+/// A running `openagents attach --json`.
 struct Attached {
     child: Child,
     lines: BufReader<ChildStdout>,
@@ -112,7 +112,7 @@ async fn each_update_is_printed_once_across_a_kill_9_and_a_restart() -> Result<(
     server.child.kill()?;
     server.child.wait()?;
     drop(server);
-    // Elsewhere first, then where it was: the address is read anew each time.
+    // First on another port, then on the old one: the address is read again each time.
     let elsewhere = serve(&desk, "0")?;
     let mut client = elsewhere.connect().await?;
     prompt(&mut client, &session, "[[say Elsewhere.]]").await?;
@@ -131,7 +131,7 @@ async fn each_update_is_printed_once_across_a_kill_9_and_a_restart() -> Result<(
     Ok(())
 }
 
-/// A message in so many chunks.
+/// Writes a message in `chunks` chunks.
 fn write_log(home: &Path, cwd: PathBuf, session: &str, chunks: usize) -> Result<()> {
     let store = openagents_bridge::open_store(home)?;
     store.create_session(NewSession { id: session.to_owned(), cwd, mode: "default_mode".to_owned() })?;

@@ -1,4 +1,4 @@
-//! Attacks on the real program: each one is refused, and the person at this machine notices nothing of it.
+//! Attacks on the real program: each one is refused, and the user at this machine does not notice it.
 
 #![cfg(target_os = "linux")]
 
@@ -25,19 +25,19 @@ use tokio_tungstenite::{
     tungstenite::{Error, Message, client::IntoClientRequest},
 };
 
-/// Nothing here takes so long: a test that waits longer hangs.
+/// Limit of every wait; longer means a hang.
 const HANGS: Duration = Duration::from_secs(60);
-/// What the server may take more than before, while it is attacked: megabytes.
+/// Maximum growth of the server's memory during an attack, in megabytes.
 const MEMORY: u64 = 100;
 
-/// A server under attack, and somebody who works with it.
+/// A server under attack, and a client that keeps working with it.
 struct House {
     desk: Desk,
     server: Server,
     port: u16,
     token: String,
     friend: Friend,
-    /// Megabytes before the attack.
+    /// Memory before the attack, in megabytes.
     memory: u64,
 }
 
@@ -56,7 +56,7 @@ impl House {
         Ok(Self { desk, server, port, token: token.trim().to_owned(), friend, memory })
     }
 
-    /// Those who are welcome go on, and come in; nothing was used up.
+    /// Checks that the connected client keeps working, a new client can connect, and no memory was used up.
     async fn is_unharmed(&mut self) -> Result<()> {
         self.friend.request("session/list", json!({})).await.context("who was there before")?;
         let mut newcomer = self.server.connect().await.context("who comes now")?;
@@ -71,19 +71,19 @@ impl House {
         Ok(TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).await?)
     }
 
-    /// Sends bytes and returns the status and the whole of the answer.
+    /// Sends bytes and returns the status and the whole response.
     async fn raw(&self, request: &[u8]) -> Result<(u16, String)> {
         let mut stream = self.connect().await?;
         stream.write_all(request).await?;
         let mut answer = Vec::new();
-        // A server that has heard enough may reset the connection.
+        // A server that has read enough may reset the connection.
         let _ = timeout(HANGS, stream.read_to_end(&mut answer)).await.context("no answer")?;
         let answer = String::from_utf8_lossy(&answer).into_owned();
         let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
         Ok((status.unwrap_or_default(), answer))
     }
 
-    /// Asks for an upgrade with these headers, and returns the status.
+    /// Requests an upgrade with these headers and returns the status.
     async fn upgrade(&self, target: &str, headers: &[(&str, &str)]) -> Result<u16> {
         let mut all = vec![
             ("Connection", "Upgrade"),
@@ -104,7 +104,7 @@ impl House {
         Ok(String::from_utf8_lossy(&answer[9..]).parse()?)
     }
 
-    /// Opens the ACP door.
+    /// Connects to the ACP endpoint.
     async fn socket(&self) -> Result<WebSocketStream<TcpStream>> {
         self.socket_of(&self.token).await
     }
@@ -116,7 +116,7 @@ impl House {
     }
 }
 
-/// Somebody who was there before the attack, and whose client is at work all the time.
+/// A client that connected before the attack and reads all the time.
 struct Friend(mpsc::Sender<Asked>);
 
 type Asked = (&'static str, Value, oneshot::Sender<Result<Value>>);
@@ -132,7 +132,7 @@ impl Friend {
                         // A test that has failed needs no answer.
                         let _ = answer.send(client.request(method, params).await);
                     }
-                    // Pings are answered while it reads.
+                    // Pings are answered while the client reads.
                     news = client.next() => {
                         if news.is_err_and(|error| error.to_string() != "nothing came") {
                             return;
@@ -151,7 +151,7 @@ impl Friend {
     }
 }
 
-/// Megabytes of a process.
+/// Returns a memory figure of a process, in megabytes.
 fn memory(pid: u32, name: &str) -> Result<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix(name)).context("no such line")?;
@@ -279,13 +279,13 @@ async fn a_path_that_leads_out_of_the_page() -> Result<()> {
 async fn a_frame_of_a_hundred_megabytes() -> Result<()> {
     const BYTES: u64 = 100 << 20;
     let mut house = House::new().await?;
-    // Announced, and sent.
+    // Announced and sent.
     let mut socket = house.socket().await?;
     let sending = socket.send(Message::text("x".repeat(usize::try_from(BYTES)?)));
-    // The server may be gone before all of it is.
+    // The server may close the connection before everything is sent.
     let _ = timeout(HANGS, sending).await.context("the frame is not taken")?;
     assert_eq!(close_code(&mut socket).await?, Some(1009));
-    // In pieces of which none is too large.
+    // In fragments, none of which is too large.
     let mut socket = house.socket().await?;
     let mut piece = vec![0x01, 0xff];
     piece.extend((1_u64 << 20).to_be_bytes());
@@ -298,7 +298,7 @@ async fn a_frame_of_a_hundred_megabytes() -> Result<()> {
         piece[0] = 0x00;
     }
     assert_eq!(close_code(&mut socket).await?, Some(1009));
-    // Announced, and never sent; every size up to the greatest there is.
+    // Announced but never sent, with sizes up to the maximum.
     let mut sockets = Vec::new();
     for size in [BYTES, 1 << 40, i64::MAX as u64, u64::MAX] {
         let mut socket = house.socket().await?;
@@ -309,14 +309,14 @@ async fn a_frame_of_a_hundred_megabytes() -> Result<()> {
         sockets.push(socket);
     }
     for socket in &mut sockets {
-        // Some sizes are no sizes at all: then there is no good-bye either.
+        // Some sizes are invalid: then there is no close frame either.
         let code = close_code(socket).await?;
         assert!(matches!(code, Some(1009 | 1002) | None), "{code:?}");
     }
     house.is_unharmed().await
 }
 
-/// Reads to the end, and returns the code of the close frame, if there was one.
+/// Reads to the end and returns the code of the close frame, if there was one.
 async fn close_code(socket: &mut WebSocketStream<TcpStream>) -> Result<Option<u16>> {
     let ended = async {
         loop {
@@ -363,7 +363,7 @@ async fn a_body_of_a_hundred_megabytes_and_heads_without_end() -> Result<()> {
     house.is_unharmed().await
 }
 
-/// Hundreds of handshakes that never come to an end, a byte at a time.
+/// Hundreds of handshakes that never complete, sent one byte at a time.
 #[tokio::test]
 async fn a_slow_loris() -> Result<()> {
     let mut house = House::new().await?;
@@ -374,7 +374,7 @@ async fn a_slow_loris() -> Result<()> {
     );
     let mut slow = Vec::new();
     for index in 0..400_u16 {
-        // From many addresses, so that the limit of one is not what stops them.
+        // From many addresses, so that the per-address limit is not what stops them.
         let [_, index] = index.to_be_bytes();
         slow.push(from(Ipv4Addr::new(127, 0, 1, index.max(1)), house.port).await?);
     }
@@ -396,7 +396,7 @@ async fn a_slow_loris() -> Result<()> {
         }
         ended
     });
-    // While they drip.
+    // While the handshakes drip.
     for _ in 0..10 {
         house.is_unharmed().await?;
     }
@@ -410,9 +410,9 @@ async fn from(address: Ipv4Addr, port: u16) -> Result<TcpStream> {
     Ok(socket.connect(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await?)
 }
 
-/// Returns whether the other end has gone, without waiting.
+/// Returns whether the peer has closed the connection, without waiting.
 fn is_closed(stream: &TcpStream) -> bool {
-    // What it was told comes before the end.
+    // Pending data comes before the end.
     loop {
         match stream.try_read(&mut [0; 4096]) {
             Ok(0) => return true,
@@ -430,7 +430,7 @@ async fn ten_thousand_connections() -> Result<()> {
     let mut open = VecDeque::new();
     let mut answered = 0;
     for index in 0..CONNECTIONS {
-        // Some say nothing, some half of something, some knock in earnest without a token; from one address and from many.
+        // Some send nothing, some half a request, some a whole request without a token; from one address and from many.
         let last = u8::try_from(index % 250)? + 1;
         let address = if index % 2 == 0 { Ipv4Addr::LOCALHOST } else { Ipv4Addr::new(127, 0, 2, last) };
         let mut stream = from(address, house.port).await?;
@@ -440,7 +440,7 @@ async fn ten_thousand_connections() -> Result<()> {
             2 => b"GET /acp HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
             _ => b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
         };
-        // It may have been cut already.
+        // The server may already have closed the connection.
         let _ = stream.write_all(said).await;
         open.push_back(stream);
         if open.len() > room {
@@ -453,7 +453,7 @@ async fn ten_thousand_connections() -> Result<()> {
     }
     assert_eq!(answered, 10);
     house.is_unharmed().await?;
-    // Those who have never said who they are have been cut.
+    // Connections that never authenticated have been closed.
     let cut = async {
         while open.iter().any(|stream| !is_closed(stream)) {
             tokio::time::sleep(Duration::from_millis(200)).await;
@@ -525,7 +525,7 @@ async fn malformed_frames_of_every_kind() -> Result<()> {
         &long_method,
         &long_id,
     ];
-    // Whoever sends nothing but nonsense is answered or left without an answer, but not dropped: it can still be right.
+    // A client that sends only nonsense is answered or ignored, but not dropped: it may still send something valid.
     let mut socket = house.socket().await?;
     for frame in &frames {
         socket.send(Message::text(*frame)).await?;
@@ -537,7 +537,7 @@ async fn malformed_frames_of_every_kind() -> Result<()> {
     loop {
         let message = timeout(HANGS, socket.next()).await?.context("the server has ended it")??;
         let Message::Text(text) = message else { continue };
-        // An id comes back as it came, even one that is no number for us.
+        // An id is returned as it was sent, even a number that we can't represent.
         let answer: Value = serde_json::from_str(&text.replace("1e999", "1"))?;
         if answer["id"] == "good" {
             assert_eq!(answer["result"]["protocolVersion"], 1);
@@ -547,11 +547,11 @@ async fn malformed_frames_of_every_kind() -> Result<()> {
         assert!(code < 0 && answer["error"]["message"].is_string(), "{text}");
         refusals += 1;
     }
-    // All but the four without an id, and those that are answers.
+    // All except the four without an id and those that are responses.
     assert!(refusals >= frames.len() - 6, "{refusals} of {}", frames.len());
-    // What is no text at all ends the connection, with a reason.
+    // A frame that is not valid text ends the connection, with a reason.
     for bytes in [
-        // Binary; text that is none; a reserved code; reserved bits; a control frame that is too long; no mask.
+        // Binary; invalid UTF-8; a reserved opcode; reserved bits; a control frame that is too long; no mask.
         vec![0x82, 0x81, 0, 0, 0, 0, b'x'],
         vec![0x81, 0x82, 0, 0, 0, 0, 0xff, 0xfe],
         vec![0x83, 0x80, 0, 0, 0, 0],
@@ -564,7 +564,7 @@ async fn malformed_frames_of_every_kind() -> Result<()> {
         socket.get_mut().write_all(&bytes).await?;
         close_code(&mut socket).await.with_context(|| format!("{bytes:x?}"))?;
     }
-    // The door of the phone answers nothing before `initialize`, and lives.
+    // The phone endpoint answers nothing before `initialize`, and stays open.
     let request = format!("ws://127.0.0.1:{}/", house.port).into_client_request()?;
     let mut phone = client_async(request, house.connect().await?).await?.0;
     let short = frames.iter().filter(|frame| frame.len() < 60_000);
@@ -576,7 +576,7 @@ async fn malformed_frames_of_every_kind() -> Result<()> {
     house.is_unharmed().await
 }
 
-/// Asks, and returns the answer.
+/// Sends a request and returns the response.
 async fn ask(socket: &mut WebSocketStream<TcpStream>, method: &str, params: Value) -> Result<Value> {
     let request = json!({"jsonrpc": "2.0", "id": method, "method": method, "params": params});
     socket.send(Message::text(request.to_string())).await?;
@@ -590,7 +590,7 @@ async fn ask(socket: &mut WebSocketStream<TcpStream>, method: &str, params: Valu
     }
 }
 
-/// Asks as a page of ours does.
+/// Sends a request as one of our own pages does.
 async fn post(house: &House, path: &str, body: &Value) -> Result<(u16, Value)> {
     let (host, body) = (format!("127.0.0.1:{}", house.port), body.to_string());
     let request = format!(
@@ -612,16 +612,16 @@ async fn codes_that_were_used_or_guessed_and_devices_that_want_more() -> Result<
     assert_eq!(status, 200, "{asked}");
     let listed = house.friend.request("_openagents/devices/list", json!({})).await?;
     let request = listed["requests"][0]["id"].clone();
-    // Nobody has it before a person has said so.
+    // The device gets no token before the user allows it.
     let allow = json!({"requestId": request, "scope": "view"});
     house.friend.request("_openagents/devices/allow", allow).await?;
     let (status, paired) = post(&house, "/pair/wait", &json!({"request": asked["request"]})).await?;
     assert_eq!((status, &paired["state"]), (200, &json!("allowed")), "{paired}");
-    // The same code once more.
+    // The same code again.
     let (status, answer) = post(&house, "/pair", &json!({"code": code, "name": "Thief"})).await?;
     assert!(matches!(status, 403 | 429), "{answer}");
 
-    // It may view, and no more.
+    // The device may view, and nothing else.
     let token = paired["token"].as_str().context("token")?;
     let mut device = house.socket_of(token).await?;
     let initialize = json!({"protocolVersion": 1, "clientCapabilities": {}});
@@ -629,7 +629,7 @@ async fn codes_that_were_used_or_guessed_and_devices_that_want_more() -> Result<
         let answer = ask(&mut device, method, params).await?;
         ensure!(answer["result"].is_object(), "{answer}");
     }
-    // It has come in: from now on nobody is handed its token.
+    // The device has connected: from now on its token is no longer handed out.
     let (_, again) = post(&house, "/pair/wait", &json!({"request": asked["request"]})).await?;
     assert!(again.get("token").is_none(), "the token was handed out twice: {again}");
     let session =
@@ -644,13 +644,13 @@ async fn codes_that_were_used_or_guessed_and_devices_that_want_more() -> Result<
         let answer = ask(&mut device, method, params).await?;
         assert_eq!(answer["error"]["data"]["code"], "scope", "{method}: {answer}");
     }
-    // Removed while it is there.
+    // The device is removed while it is connected.
     let id = json!({"id": paired["device"]["id"]});
     house.friend.request("_openagents/devices/revoke", id).await?;
     assert_eq!(close_code(&mut device).await?, Some(4403));
     assert_eq!(house.upgrade("/acp", &[("Authorization", &format!("Bearer {token}"))]).await?, 401);
 
-    // Guessing is slowed down, and finds nothing.
+    // Guessing codes is slowed down and finds nothing.
     house.friend.request("_openagents/devices/pair", json!({})).await?;
     let mut slowed = 0;
     for guess in 0..40 {

@@ -1,4 +1,4 @@
-//! The package that people install: what is in it, and that it starts once it is installed.
+//! The package that users install: its contents, and that the app starts once it is installed.
 
 #[cfg(target_os = "linux")]
 #[path = "support/desktop/mod.rs"]
@@ -42,14 +42,14 @@ fn every_icon_exists_in_the_size_that_its_name_says() -> anyhow::Result<()> {
             }
             other => anyhow::bail!("{other}: unknown"),
         };
-        // The header of a PNG: eight bytes of signature, a chunk's length and name, then width and height.
+        // The header of a PNG: eight signature bytes, a chunk's length and name, then width and height.
         let number = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         assert_eq!((number(16), number(20)), (expected, expected), "{icon}");
     }
     Ok(())
 }
 
-/// A page that could load from, or talk to, anywhere would make every hole in it a hole in the machine.
+/// If the page could load from, or connect to, any host, every vulnerability in it would expose the machine.
 #[test]
 fn the_page_talks_to_this_machine_and_to_nobody_else() -> anyhow::Result<()> {
     let (_, configuration) = configuration()?;
@@ -76,7 +76,7 @@ mod debian {
         process::Command,
     };
 
-    /// Bundles what `cargo build` has built; nothing is compiled again.
+    /// Bundles the output of `cargo build`; nothing is compiled again.
     fn package() -> anyhow::Result<PathBuf> {
         desktop::build()?;
         let target = desktop::programs()?.parent().context("programs lie in target/<profile>")?.to_owned();
@@ -112,8 +112,8 @@ mod debian {
         Ok(run(Command::new("dpkg-deb").arg("--field").arg(package).arg(name))?.trim().to_owned())
     }
 
-    /// Installs the package into an empty root. The package database is this machine's, so that what the package
-    /// depends on is checked as it would be here. Only root may own files, so others unpack.
+    /// Installs the package into an empty root. The package database is this machine's, so that the package's
+    /// dependencies are checked as they would be here. Only root may set file owners, so other users unpack.
     fn install(package: &Path, root: &Path) -> anyhow::Result<()> {
         if run(Command::new("id").arg("-u"))?.trim() != "0" {
             run(Command::new("dpkg-deb").arg("--extract").arg(package).arg(root))?;
@@ -147,7 +147,7 @@ mod debian {
         for file in [
             "usr/share/icons/hicolor/128x128/apps/openagents-desktop.png",
             "usr/share/doc/open-agents/copyright",
-            // Beside the app, where it looks for it.
+            // Next to the app, where the app searches for it.
             "usr/bin/openagents-llama",
         ] {
             assert!(root.path().join(file).is_file(), "{file}");

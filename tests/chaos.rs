@@ -1,7 +1,7 @@
-//! No update is lost: a storm of clients, slow readers and kills, and every log as it was said.
+//! No update is lost: a storm of clients, slow readers and kills, after which every log matches what was sent.
 //!
-//! `OPENAGENTS_CHAOS_SEED` repeats a storm, `OPENAGENTS_CHAOS_SECONDS` makes it longer, and `OPENAGENTS_CHAOS_DROP` has the
-//! disk lose one write, which must be found.
+//! `OPENAGENTS_CHAOS_SEED` repeats a storm, `OPENAGENTS_CHAOS_SECONDS` makes it longer, and `OPENAGENTS_CHAOS_DROP`
+//! makes the disk lose one write, which must be found.
 
 #![cfg(target_os = "linux")]
 
@@ -20,7 +20,7 @@ fn from_env(name: &str) -> Option<u64> {
 }
 
 fn tell(verdict: &Verdict) -> String {
-    // What is missing is told last: where one thing is, there are many.
+    // Missing items come last: there are usually many of them.
     let (missing, other): (Vec<_>, Vec<_>) =
         verdict.problems.iter().partition(|problem| problem.contains(" has no "));
     let first: Vec<&str> = other.into_iter().chain(missing).take(60).map(String::as_str).collect();
@@ -49,20 +49,20 @@ async fn no_update_is_lost_whatever_happens() -> Result<()> {
     Ok(())
 }
 
-/// A storm in which nothing is killed.
+/// Runs a storm in which nothing is killed.
 async fn breeze(folder: &std::path::Path, spoil: impl FnOnce(&Spoiler) -> Result<()>) -> Result<Aftermath> {
     let plan = Plan { kills: Vec::new(), ..Plan::new(7, Duration::from_secs(6), 4, 1) };
     storm(&plan, 7, folder, spoil).await
 }
 
-/// The log of one session as somebody reads it who comes now.
+/// Returns the log of one session as a new client reads it.
 async fn read(aftermath: &Aftermath, session: &str) -> Result<Shown> {
     let mut client = aftermath.read_anew("late").await?;
     let following = client.sessions.remove(session).context("the session")?;
     Ok(Shown { who: "late".to_owned(), session: session.to_owned(), rows: following.rows })
 }
 
-/// What the checker finds when nobody else is there.
+/// Returns the checker's verdict on one client's view alone.
 fn judge(aftermath: &Aftermath, shown: Shown) -> Verdict {
     let mut ledger = aftermath.ledger.clone();
     ledger.sessions.retain(|session, _| *session == shown.session);
@@ -76,14 +76,14 @@ async fn what_is_lost_or_comes_twice_or_elsewhere_is_found() -> Result<()> {
     let verdict = aftermath.verdict().await?;
     assert!(verdict.is_clean(), "{}", tell(&verdict));
 
-    // Written down, and never said.
+    // Recorded in the ledger but never sent.
     let mut ledger = aftermath.ledger.clone();
     let life = ledger.sessions.values_mut().flatten().find(|life| life.said.len() > 10).context("a life")?;
     life.said.insert(5, (u64::MAX, Kind::Text));
     let verdict = check::check(&ledger, &aftermath.prompts, &aftermath.shown, &aftermath.seen);
     assert_eq!(counts(&verdict), [1, 0, 0], "{}", tell(&verdict));
 
-    // Two rows of a log, in the database of a bridge that is at work and holds nothing of them in memory.
+    // Two rows of a log, in the database of a running bridge that holds none of them in memory.
     aftermath.bridge.kill()?;
     aftermath.bridge.restart()?;
     let longest = aftermath.shown.iter().max_by_key(|shown| shown.rows.len()).context("a log")?;
@@ -106,7 +106,7 @@ async fn what_is_lost_or_comes_twice_or_elsewhere_is_found() -> Result<()> {
     assert_eq!(counts(&reordered), [0, 0, 1], "{}", tell(&reordered));
     spoiler.put_back()?;
 
-    // The numbers behind it change: only a bridge that begins anew takes them as they are.
+    // The seq numbers after it change: only a restarted bridge accepts them as they are.
     aftermath.bridge.kill()?;
     spoiler.double(&session, row)?;
     aftermath.bridge.restart()?;

@@ -1,5 +1,5 @@
-//! Two hundred delegations to an agent that crashes, hangs, asks and goes on after its cancel, with people who cancel at
-//! random: nothing may stay behind.
+//! Two hundred delegations to an agent that crashes, hangs, asks and keeps working after its cancel, with users who
+//! cancel at random: nothing may be left behind.
 
 #![cfg(target_os = "linux")]
 
@@ -17,11 +17,11 @@ use std::{
     time::Duration,
 };
 
-/// People who delegate at the same time; each waits for the end of one before the next.
+/// Number of users who delegate at the same time; each waits for one delegation to end before starting the next.
 const PEOPLE: u64 = 5;
 const EACH: u64 = 40;
 
-/// What delegates are told to do.
+/// The tasks given to delegates.
 const TASKS: [&str; 10] = [
     "[[say Nothing to do.]]",
     "[[plan]] [[think Hm.]] [[say Planned.]]",
@@ -35,7 +35,7 @@ const TASKS: [&str; 10] = [
     "[[flood 300]]",
 ];
 
-/// What a person does about a delegate.
+/// A user's reaction to a delegate.
 #[derive(Clone, Copy)]
 enum Whim {
     Watch,
@@ -43,7 +43,7 @@ enum Whim {
     CancelChild,
 }
 
-/// The same numbers in every run.
+/// A pseudo-random generator that produces the same numbers in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -74,7 +74,7 @@ async fn two_hundred_delegations_leave_no_process_no_open_call_and_no_pending_ap
     assert_eq!(ends.values().sum::<u64>(), PEOPLE * EACH, "{ends:?}");
     assert!(ends.len() >= 2, "both ends were seen: {ends:?}");
 
-    // What was told to end needs a moment for it.
+    // A stopped process needs a moment to exit.
     for attempt in 0.. {
         let left = processes(&desk, server.child.id())?;
         if left.is_empty() {
@@ -86,7 +86,7 @@ async fn two_hundred_delegations_leave_no_process_no_open_call_and_no_pending_ap
     Ok(())
 }
 
-/// Delegates one task after the other in a session of their own.
+/// Delegates one task after the other in a separate session.
 async fn person(server: &Server, workspace: &Path, number: u64) -> Result<String> {
     let mut client = server.connect().await?;
     let new = json!({"cwd": workspace, "mcpServers": [], "_meta": {"openagents": {"open": true}}});
@@ -94,7 +94,7 @@ async fn person(server: &Server, workspace: &Path, number: u64) -> Result<String
     let mut dice = Dice(number + 1);
     for _ in 0..EACH {
         let task = TASKS[usize::try_from(dice.roll(TASKS.len() as u64))?];
-        // Some never end by themselves.
+        // Some tasks never end by themselves.
         let waits = task.contains("silent") || task.contains("late");
         let whim = match dice.roll(if waits { 2 } else { 4 }) {
             0 => Whim::CancelParent,
@@ -113,7 +113,7 @@ async fn delegate(client: &mut Client, session: &str, task: &str, whim: Whim, di
     let asked = json!({"sessionId": session, "arguments": arguments});
     let call = client.request("_openagents/delegate", asked).await?["toolCallId"].clone();
     let allow = dice.roll(3) > 0;
-    // At any time: before it has begun, in the middle, after its end.
+    // At any time: before the delegate has begun, in the middle, or after its end.
     let whim_comes = tokio::time::sleep(Duration::from_millis(dice.roll(250)));
     tokio::pin!(whim_comes);
     let (mut whim, mut child_session) = (Some(whim), None::<String>);
@@ -155,13 +155,13 @@ async fn delegate(client: &mut Client, session: &str, task: &str, whim: Whim, di
             let wanted = if allow { "allow_once" } else { "reject_once" };
             let options = approval["options"].as_array().context("options")?;
             let option = options.iter().find(|option| option["kind"] == wanted).context("option")?;
-            // Through either session.
+            // The answer may go through either session.
             let through = if dice.roll(2) > 0 { session } else { child };
             let answer =
                 json!({"sessionId": through, "approvalId": approval["id"], "optionId": option["id"]});
             client.send("_openagents/approvals/answer", answer).await?;
         } else {
-            // Nobody answers; somebody has had enough.
+            // Cancels instead of answering.
             client.notify("session/cancel", json!({"sessionId": child})).await?;
         }
     }
@@ -211,7 +211,7 @@ async fn closed(client: &mut Client, session: &str) -> Result<Vec<String>> {
     Ok(ends)
 }
 
-/// Returns every process that has this desk's home in its environment, without the server.
+/// Returns every process that has this desk's home in its environment, except the server.
 fn processes(desk: &Desk, server: u32) -> Result<Vec<String>> {
     let mark = format!("HOME={}", desk.folder("").display());
     let mark = mark.trim_end_matches('/');
@@ -219,7 +219,7 @@ fn processes(desk: &Desk, server: u32) -> Result<Vec<String>> {
     for entry in fs::read_dir("/proc")?.flatten() {
         let name = entry.file_name();
         let Some(id) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-        // Gone in the meantime, or somebody else's.
+        // The process has exited in the meantime, or belongs to another user.
         let Ok(environment) = fs::read(entry.path().join("environ")) else { continue };
         let ours = environment.split(|byte| *byte == 0).any(|line| line == mark.as_bytes());
         if ours && id != server {

@@ -1,4 +1,4 @@
-//! `openagents pair`, `devices` and `serve --lan`: a device comes in by a code, is managed, and is removed.
+//! `openagents pair`, `devices` and `serve --lan`: a device is paired with a code, managed and removed.
 
 #![cfg(unix)]
 
@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-/// Nothing here takes so long: what waits longer hangs.
+/// Limit of every wait; longer means a hang.
 const HANGS: Duration = Duration::from_secs(60);
 
 fn start(desk: &Desk, more: &[&str]) -> Result<Server> {
@@ -28,7 +28,7 @@ fn port(server: &Server) -> Result<u16> {
     Ok(u16::try_from(server.begun["port"].as_u64().context("port")?)?)
 }
 
-/// `openagents pair --json`.
+/// A running `openagents pair --json`.
 struct Pairing {
     child: Child,
     lines: BufReader<ChildStdout>,
@@ -234,7 +234,7 @@ fn the_network_is_switched_and_stays_so() -> Result<()> {
     Ok(())
 }
 
-/// The app gets its answer at once, and nothing more until a person allows it.
+/// The app gets its answer at once, and nothing more until the user allows it.
 #[tokio::test]
 async fn an_app_that_knocks_is_told_of_and_allowed() -> Result<()> {
     let desk = Desk::new("proj", &[("README.md", "# Proj\n\nProj is a project.\n")])?;

@@ -1,4 +1,4 @@
-//! `openagents doctor` and `openagents agents`, with and without a bridge that runs.
+//! `openagents doctor` and `openagents agents`, with and without a running bridge.
 
 #![cfg(unix)]
 
@@ -14,7 +14,7 @@ fn desk() -> Result<Desk> {
     Desk::new("proj", &[("README.md", "# Proj\n")])
 }
 
-/// With no agents in the PATH but those that are added.
+/// Returns a command that finds only added agents in the PATH.
 fn openagents(desk: &Desk, arguments: &[&str]) -> Result<Command> {
     let mut command = desk.openagents(arguments)?;
     command.env("OPENAGENTS_AGENT_PATH", "/usr/bin:/bin");
@@ -54,7 +54,7 @@ fn add_check_and_remove(desk: &Desk) -> Result<()> {
         (&fake["usable"], &fake["transport"], &fake["name"]),
         (&json!(true), &json!("acp"), &json!("Fake"))
     );
-    // The same id again changes it; now it ends at once.
+    // Adding the same id again changes the agent, which now exits at once.
     printed(&run(desk, &["agents", "add", "fake", "--env", "FAKE_AGENT_EXIT=3", "--", agent])?)?;
     let fake = card(desk, "custom:fake")?.context("the agent that was changed")?;
     assert_eq!(fake["usable"], false);
@@ -131,7 +131,7 @@ fn what_was_typed_wrong_says_what_would_be_right() -> Result<()> {
     Ok(())
 }
 
-/// Started as from the dock: without a terminal, with the system's PATH alone.
+/// Started as from the Dock: without a terminal and with only the system's PATH.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_login_shell_that_does_not_answer_is_named_and_stopped() -> Result<()> {
@@ -152,7 +152,7 @@ fn a_login_shell_that_does_not_answer_is_named_and_stopped() -> Result<()> {
     assert!(table.contains(&problem), "{table}");
     assert!(table.contains("start OpenAgents from a terminal"), "{table}");
     let children = std::fs::read_to_string(children)?;
-    // Asked once, whoever waits for the answer.
+    // The shell is asked only once, even with several waiters.
     assert_eq!(children.lines().count(), 1);
     let there = std::path::Path::new("/proc").join(children.trim());
     // A killed process may still have to be reaped by its new parent.

@@ -30,7 +30,7 @@ impl Editor {
         Ok(writeln!(self.input.as_mut().context("stdin")?, "{frame}")?)
     }
 
-    /// Reads up to the answer to `id`; returns it and what came before.
+    /// Reads up to the response to `id`; returns it and the frames before it.
     fn answer(&mut self, id: u64) -> Result<(Value, Vec<Value>)> {
         let mut before = Vec::new();
         loop {
@@ -68,7 +68,7 @@ fn talk(desk: &Desk) -> Result<()> {
         |frame: &Value| frame["params"]["update"]["content"]["text"].as_str().unwrap_or_default().to_owned();
     let found = before.iter().map(text).any(|text| text.starts_with("**Found:**\n- `README.md:"));
     assert!(found, "{before:?}");
-    // An editor that closes the pipe wants it gone.
+    // An editor that closes the pipe wants the agent to exit.
     drop(editor.input.take());
     assert_eq!(editor.child.wait()?.code(), Some(0));
     Ok(())

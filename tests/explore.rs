@@ -1,4 +1,4 @@
-//! `openagents explore` over real workspaces and real logs: what it says, and how it ends.
+//! `openagents explore` over real workspaces and real logs: its output and how it ends.
 
 #![cfg(unix)]
 
@@ -128,7 +128,7 @@ fn a_root_that_cannot_be_read_is_told_in_one_sentence() -> Result<()> {
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o000))?;
     let mut command = desk.openagents(&["explore", "--json", "locked"])?;
     if is_root() {
-        // Root reads everything: be somebody else, who needs to get at the desk and the program.
+        // Root reads everything, so this runs as another user, who needs access to the desk and the program.
         for folder in [desk.folder(""), desk.folder("home")] {
             fs::create_dir_all(&folder)?;
             fs::set_permissions(&folder, fs::Permissions::from_mode(0o777))?;

@@ -1,4 +1,4 @@
-//! End-to-end tests over the real binaries, and what they share.
+//! End-to-end tests over the real binaries, and their shared helpers.
 
 #[cfg(unix)]
 #[path = "support/agent_turn.rs"]

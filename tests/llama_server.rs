@@ -49,7 +49,7 @@ fn a_real_llama_server_answers() -> Result<()> {
     let question = "What is the capital of France? Answer in one word.";
     let more = ["--temperature", "0", "--max-tokens", "200", "--json"];
     let (updates, last) = turn(agent(&desk, &server.base_url(), question, &more)?)?;
-    // So small a model says this or that when it is offered tools; what counts is that a turn comes to its end.
+    // A model this small answers arbitrarily when it is offered tools; only the end of the turn is checked.
     assert_eq!(last["status"], "complete", "{last}");
     assert!(last["message"].as_str().is_some_and(|said| !said.trim().is_empty()), "{last}");
     assert!(last["usage"]["tokens"].as_u64().is_some_and(|tokens| tokens > 0), "{last}");
@@ -95,7 +95,7 @@ fn request(text: &str) -> ModelRequest {
     ModelRequest { instructions: "Be brief.".to_owned(), messages, ..ModelRequest::default() }
 }
 
-/// What a model answered, and how it ended.
+/// A model's response and how it ended.
 #[derive(Debug)]
 struct Response {
     text: String,

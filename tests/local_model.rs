@@ -13,7 +13,7 @@ use openagents_e2e::{
 use serde_json::{Value, json};
 use std::{path::PathBuf, process::Command};
 
-/// In the scripted model's chain of thought and nowhere else.
+/// A word that occurs only in the scripted model's chain of thought.
 const THOUGHT: &str = "secret";
 
 fn desk() -> Result<Desk> {
@@ -45,7 +45,7 @@ async fn prompt(client: &mut Client, session: &Value, text: &str) -> Result<Valu
     client.request("session/prompt", params).await
 }
 
-/// Asks for an answer that never ends, waits for its first words, and returns the id of the request.
+/// Requests an answer that never ends, waits for its first words, and returns the id of the request.
 async fn endless(client: &mut Client, session: &Value) -> Result<u64> {
     let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": "please loop"}]});
     let asked = client.send("session/prompt", params).await?;
@@ -53,7 +53,7 @@ async fn endless(client: &mut Client, session: &Value) -> Result<u64> {
     Ok(asked)
 }
 
-/// Returns the updates of one kind that the client was sent.
+/// Returns the updates of one kind that the client received.
 fn updates(client: &Client, kind: &str) -> Result<Vec<Value>> {
     let mut found = Vec::new();
     for frame in &client.frames {
@@ -113,7 +113,7 @@ async fn the_chain_of_thought_reaches_no_client_and_no_file() -> Result<()> {
     let rows = store.updates_after(id, 0, 10_000)?;
     let stored = serde_json::to_string(&rows.iter().map(|row| &row.update).collect::<Vec<_>>())?;
     assert!(!stored.contains(THOUGHT), "{stored}");
-    // An answer is cut into updates anywhere.
+    // An answer may be split into updates at any point.
     let text = rows.iter().filter_map(|row| match &row.update {
         SessionUpdate::AgentMessage(message) => Some(message.text.as_str()),
         _ => None,
@@ -184,7 +184,7 @@ async fn settings_are_the_same_for_every_client_and_after_a_restart() -> Result<
     Ok(())
 }
 
-/// The model's process goes when its server is killed, whatever it was doing.
+/// The model's process exits when its server is killed, whatever it was doing.
 #[tokio::test]
 async fn a_kill_9_of_the_server_ends_the_helper() -> Result<()> {
     let desk = desk()?;
@@ -202,7 +202,7 @@ async fn a_kill_9_of_the_server_ends_the_helper() -> Result<()> {
     Ok(())
 }
 
-/// A helper that dies is a sentence in the session, and the next prompt starts another one.
+/// A helper that dies is reported in the session as one sentence, and the next prompt starts another one.
 #[tokio::test]
 async fn a_helper_that_dies_is_told_and_replaced() -> Result<()> {
     let desk = desk()?;
@@ -241,7 +241,7 @@ fn the_agent_command_answers_with_a_real_model() -> Result<()> {
     Ok(())
 }
 
-/// One sentence each, and never a second line.
+/// Each error is one sentence on a single line.
 #[test]
 fn every_bad_model_file_is_told_in_one_sentence() -> Result<()> {
     let desk = desk()?;
@@ -290,12 +290,12 @@ fn a_conversation_that_does_not_fit_and_an_answer_without_end_are_told() -> Resu
     Ok(())
 }
 
-/// The programs that people start link no C++: only the helper does.
+/// The programs that users start don't link C++: only the helper does.
 #[test]
 #[cfg(target_os = "linux")]
 fn only_the_helper_links_the_engine() -> Result<()> {
     let links = |name: &str| -> Result<bool> {
-        // What the program itself asks for; the libraries of the window ask for C++ too.
+        // Checks only the program's own dependencies; the window's libraries need C++ too.
         let output = Command::new("readelf")
             .arg("--dynamic")
             .arg(openagents_e2e::terminal::program(name)?)
@@ -320,13 +320,13 @@ fn child_of(parent: u32) -> Result<Option<u32>> {
     Ok(found.find(|row| row[2].contains("openagents-llam")).and_then(|row| row[0].parse().ok()))
 }
 
-/// Returns whether a process runs; one that has ended and waits for its parent to notice does not.
+/// Returns whether a process is running; a zombie is not.
 fn is_alive(process: u32) -> bool {
     let state = Command::new("ps").args(["-o", "stat=", "-p", &process.to_string()]).output();
     state.is_ok_and(|output| output.stdout.first().is_some_and(|state| *state != b'Z'))
 }
 
-/// The findings are the answer; a small model may only add words that a place confirms.
+/// The findings are the answer; a small model may only add sentences that a source location confirms.
 #[test]
 fn a_small_real_model_makes_no_answer_worse() -> Result<()> {
     let desk = desk()?;

@@ -1,4 +1,4 @@
-//! `openagents mcp`: another agent starts it and asks over standard input and output.
+//! `openagents mcp`: another agent starts it and sends requests over standard input and output.
 
 #![cfg(unix)]
 
@@ -14,7 +14,7 @@ const OURS: &str = "0199a213-81c0-7800-8aa1-bbab2a035a53";
 const FOREIGN_CODEX: &str = "0199a213-81c0-7800-8aa1-000000000001";
 const FOREIGN_CLAUDE: &str = "5f6a3c1e-2f64-4f0e-9c51-0a4c8a1d2e3f";
 
-/// A workspace with one session; two others ran in a folder beside it.
+/// A workspace with one session; two others ran in a folder next to it.
 fn desk() -> Result<Desk> {
     let source = "pub fn follow_redirects(limit: usize) -> bool {\n    limit > 0\n}\n";
     let desk = Desk::new("proj", &[("src/redirect.rs", source), ("src/proxy.rs", "pub fn proxy() {}\n")])?;
@@ -33,7 +33,7 @@ fn desk() -> Result<Desk> {
     Ok(desk)
 }
 
-/// The same, where a person allows hosted agents to read past sessions.
+/// The same desk, on which the user allows hosted agents to read past sessions.
 fn open_desk() -> Result<Desk> {
     let desk = desk()?;
     let allowed = desk.run(&["privacy", "--allow", "hosted-history"])?;
@@ -50,7 +50,7 @@ struct Agent {
 }
 
 impl Agent {
-    /// Starts the server and shakes hands.
+    /// Starts the server and completes the handshake.
     fn start(desk: &Desk, arguments: &[&str]) -> Result<Self> {
         let mut command = desk.openagents(&[&["mcp"], arguments].concat())?;
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
@@ -91,7 +91,7 @@ impl Agent {
         self.request("tools/call", json!({"name": tool, "arguments": arguments}))
     }
 
-    /// Calls a tool that must answer; returns its data and its text.
+    /// Calls a tool that must succeed; returns its data and its text.
     fn answer(&mut self, tool: &str, arguments: Value) -> Result<(Value, String)> {
         let result = self.call(tool, arguments)?["result"].clone();
         ensure!(result["isError"] == false, "{result}");
@@ -103,7 +103,7 @@ impl Agent {
         Ok(listed["result"]["tools"].as_array().context("tools")?.clone())
     }
 
-    /// Closes the pipe, as an agent does at its end.
+    /// Closes the pipe, as an agent does when it exits.
     fn end(mut self) -> Result<()> {
         drop(self.input.take());
         ensure!(self.child.wait()?.code() == Some(0));
@@ -160,7 +160,7 @@ fn without_history_no_session_can_be_reached() -> Result<()> {
     agent.end()
 }
 
-/// The switch counts, and it counts at once.
+/// Only the user's switch counts, and it takes effect at once.
 #[test]
 fn without_a_persons_switch_history_is_not_offered_whatever_the_agent_asks() -> Result<()> {
     let desk = desk()?;
@@ -187,7 +187,7 @@ fn without_a_persons_switch_history_is_not_offered_whatever_the_agent_asks() -> 
 #[test]
 fn with_history_the_sessions_of_this_workspace_can_be_read() -> Result<()> {
     let desk = open_desk()?;
-    // Named from outside, as an agent does that runs elsewhere.
+    // The workspace is named as an argument, as an agent that runs elsewhere would do.
     let workspace = desk.workspace.to_str().context("a path that is text")?.to_owned();
     let mut agent = Agent::start(&desk, &[&workspace, "--history"])?;
     assert_eq!(names(&agent.tools()?), ["find", "sessions_search", "session_read"]);

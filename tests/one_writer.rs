@@ -19,7 +19,7 @@ use std::{
     },
 };
 
-/// A model that answers once it is told to.
+/// Starts a model that answers once the gate is opened.
 fn held_model() -> Result<(openai::Server, Arc<Gate>)> {
     let gate = Arc::new(Gate::default());
     let held = gate.clone();
@@ -50,7 +50,7 @@ impl Gate {
     }
 }
 
-/// A command whose lines of JSON are read while it runs.
+/// A command whose JSON lines are read while it runs.
 struct Running {
     child: Child,
     lines: BufReader<ChildStdout>,
@@ -69,7 +69,7 @@ impl Running {
         Ok(serde_json::from_str(&line)?)
     }
 
-    /// Returns its last line, which is `final`.
+    /// Returns the command's last line, which is `final`.
     fn end(mut self) -> Result<Value> {
         let mut rest = Vec::new();
         self.lines.read_to_end(&mut rest)?;
@@ -120,7 +120,7 @@ async fn a_command_with_a_temperature_shares_a_session_with_the_app() -> Result<
     let attach = Running::start(desk.openagents(&["attach", "--json", &session])?)?;
     let attached = follow(attach, "README.md");
 
-    // It waits behind the turn of the command.
+    // The prompt waits behind the command's turn.
     let mut client = app.connect().await?;
     let content = json!([{"type": "text", "text": "What does this project do?"}]);
     let prompt = client.send("session/prompt", json!({"sessionId": session, "prompt": content})).await?;

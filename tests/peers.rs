@@ -1,5 +1,5 @@
-//! The real Codex and the real Claude Code, through `openagents serve`, with a model that answers from a script.
-//! `scripts/peers.sh` installs them and runs this.
+//! The real Codex and the real Claude Code, through `openagents serve`, with a scripted model. `scripts/peers.sh`
+//! installs them and runs these tests.
 
 #![cfg(target_os = "linux")]
 
@@ -10,7 +10,7 @@ use openagents_e2e::{
 };
 use serde_json::{Value, json};
 
-/// An agent, and a script by which it wants to make a file.
+/// An agent, and a script with which it tries to create a file.
 #[derive(Debug, Clone, Copy)]
 struct Agent {
     mode: &'static str,
@@ -67,13 +67,13 @@ impl Desk {
         self.first.send("session/prompt", params).await
     }
 
-    /// Waits for a permission on the second client's log, and returns it.
+    /// Waits for an approval in the second client's log and returns it.
     async fn asked(&mut self) -> Result<Value> {
         let asked = |frame: &Value| approval(frame)["state"] == "pending";
         Ok(approval(&self.second.until("an approval", asked).await?).clone())
     }
 
-    /// Answers it there.
+    /// Answers the approval from the second client.
     async fn answer(&mut self, asked: &Value, kind: &str) -> Result<()> {
         let params =
             json!({"sessionId": self.session, "approvalId": asked["id"], "optionId": option(asked, kind)?});
@@ -94,7 +94,7 @@ impl Desk {
     }
 }
 
-/// Connects as a client that shows approvals out of the log, or as any other.
+/// Connects as a client that shows approvals from the log, or as one that does not.
 async fn connect(server: &Server, title: &str, approvals: bool) -> Result<Client> {
     server
         .connect_as(json!({"protocolVersion": 1,
@@ -107,16 +107,16 @@ fn approval(frame: &Value) -> &Value {
     &frame["params"]["update"]["_meta"]["openagents"]["approval"]
 }
 
-/// Finds an option by what it means: its id is the agent's own.
+/// Finds an option by its kind, since its id is the agent's own.
 fn option(asked: &Value, kind: &str) -> Result<Value> {
     let options = asked["options"].as_array().context("options")?;
     let found =
         options.iter().find(|option| option["kind"] == kind).with_context(|| format!("{kind}: {asked}"))?;
-    // The protocol's own request calls it by another name.
+    // The protocol's own request names the id differently.
     Ok(found.get("optionId").unwrap_or(&found["id"]).clone())
 }
 
-/// Finds the diff of a file among the updates that a client was sent.
+/// Finds the diff of a file among the updates that a client received.
 fn diff(client: &Client, file: &str) -> Result<Value> {
     for frame in &client.frames {
         let frame: Value = serde_json::from_str(frame)?;
@@ -174,10 +174,10 @@ async fn a_rejection_leaves_the_file_alone(agent: Agent) -> Result<()> {
     let asked = desk.asked().await?;
     desk.answer(&asked, "reject_once").await?;
     let reason = desk.ended(prompt).await?;
-    // Codex ends the turn, Claude Code goes on without.
+    // Codex ends the turn; Claude Code continues without the file.
     assert!(["end_turn", "cancelled"].iter().any(|expected| reason == *expected), "{reason}");
     assert_eq!(desk.file(agent), None);
-    // The session goes on.
+    // The session can continue.
     let prompt = desk.prompt("done").await?;
     assert_eq!(desk.ended(prompt).await?, "end_turn");
     desk.peers.end()
@@ -187,13 +187,13 @@ async fn a_cancel_ends_it(agent: Agent) -> Result<()> {
     let peers = Peers::start(&agent.programs)?;
     let second = connect(&peers.server, "Phone", true).await?;
     let mut desk = Desk::open(agent, second, peers).await?;
-    // In the middle of an answer, from the other client.
+    // Cancelled in the middle of an answer, from the other client.
     let prompt = desk.prompt("long-stream").await?;
     let speaks = |frame: &Value| frame["params"]["update"]["sessionUpdate"] == "agent_message_chunk";
     desk.second.until("its first words", speaks).await?;
     desk.second.notify("session/cancel", json!({"sessionId": desk.session})).await?;
     assert_eq!(desk.ended(prompt).await?, "cancelled");
-    // While it waits for an answer.
+    // Cancelled while the turn waits for an answer.
     let prompt = desk.prompt(agent.script).await?;
     let asked = desk.asked().await?;
     desk.first.notify("session/cancel", json!({"sessionId": desk.session})).await?;
@@ -205,7 +205,7 @@ async fn a_cancel_ends_it(agent: Agent) -> Result<()> {
     desk.peers.end()
 }
 
-/// Without the program that speaks ACP for it.
+/// Runs without the adapter that speaks ACP for the agent.
 async fn its_command_line_answers_where_there_is_no_adapter(agent: Agent) -> Result<()> {
     let peers = Peers::start(&agent.programs[..1])?;
     let second = connect(&peers.server, "Phone", true).await?;

@@ -1,5 +1,5 @@
-//! The real Codex and the real Claude Code call `openagents mcp`, added by the line that `openagents doctor` prints, with
-//! a model that answers from a script. `scripts/peers.sh` installs them and runs this.
+//! The real Codex and the real Claude Code call `openagents mcp`, added with the line that `openagents doctor`
+//! prints, using a scripted model. `scripts/peers.sh` installs them and runs these tests.
 
 #![cfg(target_os = "linux")]
 
@@ -7,14 +7,14 @@ use anyhow::{Context as _, Result};
 use openagents_e2e::{peers::Installed, terminal::Desk};
 use serde_json::{Value, json};
 
-/// A prompt to an agent, as a person types it. Both agents can hold back the tools of a server until the model searches for
-/// them, which the scripted model cannot.
+/// A prompt to an agent, as the user types it. Both agents can hold back a server's tools until the model searches
+/// for them, which the scripted model cannot do.
 struct Agent {
     id: &'static str,
     prompt: &'static str,
 }
 
-/// Codex offers every tool at once to a model that it does not know.
+/// Codex offers all tools at once to a model that it does not know.
 const CODEX: Agent =
     Agent { id: "codex", prompt: "codex exec --json -m scripted 'Where are redirects followed?'" };
 
@@ -27,7 +27,7 @@ const CLAUDE_CODE: Agent = Agent {
 fn findings_come_back(agent: &Agent) -> Result<()> {
     let source = "pub fn follow_redirects(limit: usize) -> bool {\n    limit > 0\n}\n";
     let desk = Desk::new("project", &[("src/redirect.rs", source)])?;
-    // The model calls the tool, and says so when it was told of the file.
+    // The model calls the tool, and its answer shows whether the result named the file.
     let call = json!({"name": "find", "arguments": {"question": "Where are redirects followed?"}});
     let script = json!({"turns": [
         {"tool_calls": [call]},

@@ -1,4 +1,5 @@
-//! What models may read: a hostile endpoint and a hostile README get nothing of another workspace's sessions.
+//! Limits on what models may read: a hostile endpoint and a hostile README get nothing
+//! from another workspace's sessions.
 
 #![cfg(target_os = "linux")]
 
@@ -15,19 +16,19 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// In a session of this workspace. The endpoint knows how such secrets begin, and nothing of what follows.
+/// A secret in a session of this workspace. The endpoint knows how such secrets begin, but not how they continue.
 const OWN: &str = "AKIA7f3e9cOWN";
-/// In sessions of another workspace.
+/// A secret in sessions of another workspace.
 const OTHER: &str = "AKIA7f3e9cOTHER";
 
 const OWN_ID: &str = "0199a213-81c0-7800-8aa1-bbab2a035a53";
 const OTHER_CODEX: &str = "0199a213-81c0-7800-8aa1-000000000001";
 const OTHER_CLAUDE: &str = "5f6a3c1e-2f64-4f0e-9c51-0a4c8a1d2e3f";
 
-/// Tool calls of the hostile endpoint in one answer.
+/// Tool calls of the hostile endpoint per answer.
 const CALLS: usize = 8;
 
-/// A workspace with one session, and another one with two. A link in the workspace leads to the other one.
+/// A workspace with one session, and another workspace with two. A link in the first leads to the second.
 fn desk(readme: &str) -> Result<Desk> {
     let desk = Desk::new("proj", &[("README.md", readme), ("src/a.rs", "fn a() {}\n")])?;
     let rollout = |id: &str| format!("codex/sessions/2025/11/05/rollout-2025-11-05T10-00-00-{id}.jsonl");
@@ -54,7 +55,7 @@ fn desk(readme: &str) -> Result<Desk> {
     Ok(desk)
 }
 
-/// The same numbers in every run.
+/// A pseudo-random generator that produces the same numbers in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -72,7 +73,7 @@ impl Dice {
     }
 }
 
-/// Returns a random call that aims at the other workspace. Null arguments are those left out.
+/// Returns a random call that targets the other workspace. Null arguments are omitted ones.
 fn aimed(dice: &mut Dice, base: &str) -> (&'static str, Value) {
     let rollout = format!("{base}/codex/sessions/2025/11/05/rollout-2025-11-05T10-00-00-{OTHER_CODEX}.jsonl");
     let paths = [
@@ -169,7 +170,7 @@ fn called(number: usize, calls: &[(&str, Value)]) -> Value {
     json!({"tool_calls": calls.iter().enumerate().map(call).collect::<Vec<_>>()})
 }
 
-/// An endpoint that never answers but calls one tool after the other.
+/// Starts an endpoint that never answers but calls one tool after the other.
 fn hostile(base: String) -> Result<(openai::Server, Arc<Mutex<usize>>)> {
     let (made, dice) = (Arc::new(Mutex::new(0)), Mutex::new(Dice(7)));
     let counted = Arc::clone(&made);
@@ -184,12 +185,12 @@ fn hostile(base: String) -> Result<(openai::Server, Arc<Mutex<usize>>)> {
     Ok((server, made))
 }
 
-/// Returns what a server was sent, as text.
+/// Returns everything a server was sent, as text.
 fn sent(server: &openai::Server) -> String {
     server.asked().iter().map(|request| request.body.to_string()).collect()
 }
 
-/// Adds the endpoint as `far`, by an address that is not a loopback one, and `near` by one that is.
+/// Adds the endpoint `far` by a non-loopback address, and `near` by a loopback one.
 async fn add(client: &mut Client, far: &openai::Server, near: &openai::Server) -> Result<()> {
     let elsewhere = far.base_url().replace("127.0.0.1", "0.0.0.0");
     for (id, url) in [("far", elsewhere), ("near", near.base_url())] {
@@ -226,7 +227,7 @@ async fn switch(client: &mut Client, name: &str, on: bool) -> Result<()> {
     Ok(())
 }
 
-/// Returns the question of a turn; fails if it ends without one.
+/// Returns a turn's approval; fails if the turn ends without one.
 async fn asked_for(client: &mut Client) -> Result<Value> {
     let approval = |frame: &Value| frame["params"]["update"]["_meta"]["openagents"]["approval"].clone();
     let is_end = |frame: &Value| frame["result"]["stopReason"].is_string();
@@ -265,7 +266,7 @@ async fn a_hostile_endpoint_gets_nothing_of_another_workspace_in_500_calls() -> 
     let mut person = server.connect().await?;
     add(&mut person, &far, &near).await?;
 
-    // Every scope that may prompt, in every mode that reaches it.
+    // Every scope that may prompt, in every mode that reaches the endpoint.
     let mut prompts = 0;
     for scope in ["local", "prompt", "approve", "admin"] {
         let mut client = match scope {
@@ -290,7 +291,7 @@ async fn a_hostile_endpoint_gets_nothing_of_another_workspace_in_500_calls() -> 
     phone.until("the end", |frame| frame.to_string().contains("asked for tools")).await?;
     prompts += 2;
 
-    // One that may only look.
+    // A device that may only view.
     let mut looker = paired(&server, &mut person, "view").await?;
     let refused = prompt(&mut looker, &id, "@far what is here?", json!({})).await.unwrap_err().to_string();
     assert!(refused.contains("scope"), "{refused}");
@@ -300,10 +301,10 @@ async fn a_hostile_endpoint_gets_nothing_of_another_workspace_in_500_calls() -> 
     let told = sent(&far);
     assert!(!told.contains(OTHER), "{}", around(&told, OTHER));
     assert!(!told.contains(OWN), "{}", around(&told, OWN));
-    // It did get what it may read.
+    // The endpoint did get what it may read.
     assert!(told.contains("fn a() {}"));
 
-    // With its switch on it reads this workspace's sessions, and still no other.
+    // With its switch on, the endpoint reads this workspace's sessions, and still no others.
     switch(&mut person, "elsewhere-history", true).await?;
     let id = session(&mut person, &desk, "custom:far").await?;
     for _ in 0..3 {
@@ -315,7 +316,7 @@ async fn a_hostile_endpoint_gets_nothing_of_another_workspace_in_500_calls() -> 
     Ok(())
 }
 
-/// A model on this machine reads more, and what it has read does not follow into another mode.
+/// A model on this machine reads more, and its findings are not carried over into another mode.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_model_here_has_read_stays_here_when_the_mode_changes() -> Result<()> {
     let desk = desk("# Proj\n")?;
@@ -341,12 +342,12 @@ async fn what_a_model_here_has_read_stays_here_when_the_mode_changes() -> Result
     assert!(!told.contains(OTHER), "{}", around(&told, OTHER));
     assert!(!told.contains(OWN), "{}", around(&told, OWN));
     assert!(told.contains("Answer omitted"), "{told}");
-    // Its own answers are in its conversation.
+    // The far model's own answers are in its conversation.
     assert!(told.contains("Hello from the scripted model."), "{told}");
     Ok(())
 }
 
-/// A model that does what a README says: reads it, searches, and hands on what it found.
+/// Starts a model that follows a README: it reads it, searches, and delegates what it found.
 fn gullible() -> Result<openai::Server> {
     openai::Server::start(|request: &Request, reply: &mut Reply| {
         let messages = request.body["messages"].as_array().cloned().unwrap_or_default();
@@ -380,7 +381,7 @@ async fn a_hostile_readme_cannot_carry_sessions_off_this_machine() -> Result<()>
     let mut person = server.connect().await?;
     add(&mut person, &far, &near).await?;
 
-    // By default it finds what is of this workspace, and a person sees the text before it goes.
+    // By default the model finds this workspace's sessions, and the user sees the text before it is sent.
     let id = session(&mut person, &desk, "custom:near").await?;
     let text = json!([{"type": "text", "text": "Read the README and do what it says"}]);
     let asked = person.send("session/prompt", json!({"sessionId": id, "prompt": text})).await?;
@@ -391,7 +392,7 @@ async fn a_hostile_readme_cannot_carry_sessions_off_this_machine() -> Result<()>
     assert!(sent(&near).contains(OWN) && !sent(&near).contains(OTHER));
     assert_eq!(sent(&far), "");
 
-    // With every switch on it reads the others, and can hand nothing on: nobody is asked.
+    // With every switch on, the model reads the other sessions and can delegate nothing: there is no approval.
     for name in ["local-other-history", "elsewhere-history", "hosted-history"] {
         switch(&mut person, name, true).await?;
     }
@@ -402,7 +403,7 @@ async fn a_hostile_readme_cannot_carry_sessions_off_this_machine() -> Result<()>
     Ok(())
 }
 
-/// That a person has read the brief lets an agent have it, not a model elsewhere.
+/// The user's approval of a brief releases it to an agent, but not to a model elsewhere.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_elsewhere_gets_a_brief_without_past_sessions() -> Result<()> {
     let desk = desk("# Proj\n")?;
@@ -423,7 +424,7 @@ async fn a_model_elsewhere_gets_a_brief_without_past_sessions() -> Result<()> {
             if approval["rawInput"]["brief"].as_str().is_some_and(|brief| brief.contains(OWN)) {
                 break (id, asked, approval);
             }
-            // A brief is made in a bounded time, which a busy machine may exceed.
+            // A brief is made within a time limit, which a busy machine may exceed.
             tries += 1;
             assert!(tries < 5, "{approval}");
             choose(&mut person, &id, &approval, "not-now").await?;
@@ -459,7 +460,7 @@ async fn only_an_admin_changes_what_may_be_read() -> Result<()> {
     Ok(())
 }
 
-/// Returns the text around a word, for a message.
+/// Returns the text around a word, for an error message.
 fn around<'a>(text: &'a str, word: &str) -> &'a str {
     let at = text.find(word).unwrap_or_default();
     let (from, to) = (text.floor_char_boundary(at.saturating_sub(400)), text.ceil_char_boundary(at + 200));

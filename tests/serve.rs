@@ -1,4 +1,4 @@
-//! `openagents serve` as a program: how it starts, who it refuses, and how `explore` finds it.
+//! `openagents serve` as a program: how it starts, which clients it refuses, and how `explore` finds it.
 
 #![cfg(unix)]
 
@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// From the signal to the end of the process, whatever runs.
+/// Maximum time from the signal to the end of the process, whatever is running.
 const QUIT: Duration = Duration::from_secs(5);
 
 fn start(desk: &Desk) -> Result<Server> {
@@ -46,7 +46,7 @@ fn a_polite_kill_ends_it_cleanly_and_gives_the_folder_back() -> Result<()> {
     Ok(())
 }
 
-/// Signals a server and returns its exit code. Fails if it took longer than [`QUIT`] from the moment that the signal was
+/// Signals a server and returns its exit code. Fails if it took longer than [`QUIT`] from the moment the signal was
 /// delivered: the time that the test needs to send it is not the server's.
 fn ends_in_time(server: &mut Server, signal: &str) -> Result<Option<i32>> {
     server.signal(signal)?;
@@ -57,7 +57,7 @@ fn ends_in_time(server: &mut Server, signal: &str) -> Result<Option<i32>> {
     Ok(code)
 }
 
-/// In a turn of an agent that hears nothing.
+/// Starts a turn of an agent that ignores cancels.
 async fn begin_with_a_deaf_agent(desk: &Desk) -> Result<(Server, Client)> {
     let server = start(desk)?;
     let mut client = server.connect().await?;
@@ -85,7 +85,7 @@ async fn a_second_ctrl_c_does_not_wait_for_a_deaf_agent() -> Result<()> {
     let desk = Desk::new("proj", &[])?;
     let (mut server, _client) = begin_with_a_deaf_agent(&desk).await?;
     server.signal("-INT")?;
-    // Withdrawn as the first thing of a shutdown.
+    // `bridge.json` is removed first in a shutdown.
     while desk.folder("home").join("bridge.json").exists() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -131,7 +131,7 @@ fn explore_runs_on_the_server_when_there_is_one() -> Result<()> {
     Ok(())
 }
 
-/// What was told before the kill is there after it, and what comes next has the next number.
+/// Everything sent before the kill is there after it, and the next update has the next number.
 #[test]
 fn a_kill_9_loses_nothing_that_was_told() -> Result<()> {
     let desk = Desk::new("proj", &[("README.md", "# Proj\n\nProj is a project.\n")])?;

@@ -10,7 +10,7 @@ use std::process::Stdio;
 const SHOWN: &str = "0199a213-81c0-7800-8aa1-bbab2a035a53";
 const HIDDEN: &str = "0199a213-81c0-7800-8aa1-000000000001";
 
-/// A session that a person held, and one that a program started.
+/// A session that the user held, and one that a program started.
 fn desk() -> Result<Desk> {
     let desk = Desk::new("proj", &[])?;
     let path = |id: &str| format!("codex/sessions/2025/11/05/rollout-2025-11-05T10-00-00-{id}.jsonl");

@@ -1,4 +1,4 @@
-//! Another program at the address of a bridge: no command sends it the token.
+//! Another program listens at a bridge's address: no command sends it the token.
 
 #![cfg(unix)]
 
@@ -13,14 +13,14 @@ use std::{
     thread,
 };
 
-/// Records what it is sent, and answers as a bridge might.
+/// Records everything it receives, and answers as a bridge might.
 struct Squatter {
     address: SocketAddr,
     heard: Arc<Mutex<String>>,
 }
 
 impl Squatter {
-    /// `relay` is a real bridge, which is asked for its proof.
+    /// `relay` is a real bridge, to which the request for a proof is forwarded.
     fn start(relay: Option<SocketAddr>) -> Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
         let (address, heard) = (listener.local_addr()?, Arc::new(Mutex::new(String::new())));
@@ -67,7 +67,7 @@ fn is_whole(request: &str) -> bool {
     length.and_then(|length| length.parse().ok()).is_none_or(|length: usize| body.len() >= length)
 }
 
-/// Runs commands on a data folder whose lock is held, and whose file names the address of the squatter.
+/// Runs commands on a data folder whose lock is held and whose `bridge.json` names the squatter's address.
 fn commands(desk: &Desk, squatter: &Squatter, token: &str) -> Result<String> {
     let home = desk.folder("home");
     let told = json!({"address": squatter.address, "pid": 1, "token": token});
@@ -97,7 +97,7 @@ fn no_command_sends_the_token_to_a_program_that_is_not_the_bridge() -> Result<()
     Ok(())
 }
 
-/// The proof of a bridge is for its own port.
+/// A bridge's proof is valid only for its own port.
 #[test]
 fn a_program_that_passes_the_question_on_to_the_bridge_hears_no_token() -> Result<()> {
     let desk = Desk::new("proj", &[])?;
@@ -122,7 +122,7 @@ fn the_token_of_a_bridge_that_crashed_is_not_that_of_the_next_one() -> Result<()
     };
     let first = serve()?;
     let old = token(&first)?;
-    // As by kill -9.
+    // Killed, as with kill -9.
     drop(first);
     let second = serve()?;
     let new = token(&second)?;

@@ -1,5 +1,5 @@
 //! Workspace trust over the real programs: `openagents workspaces`, an editor over `openagents acp`, and the command
-//! line of Claude Code, which runs the hooks of the folder that it is started in.
+//! line of Claude Code, which runs the hooks of the folder that it starts in.
 
 #![cfg(unix)]
 
@@ -19,7 +19,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A `claude` that runs the first hook of the folder, as the real one does, and answers.
+/// A `claude` that runs the folder's first hook, as the real one does, and answers.
 const CLAUDE: &str = r#"#!/bin/sh
 case "$1" in --version) echo "2.1.330 (Claude Code)"; exit 0;; esac
 cat >/dev/null
@@ -30,7 +30,7 @@ echo '{"type":"assistant","message":{"content":[{"type":"text","text":"Claude wa
 echo '{"type":"result","subtype":"success","is_error":false}'
 "#;
 
-/// A desk where that `claude` is installed, and whose workspace has a hook that writes a file.
+/// A desk with that `claude` installed, and a workspace with a hook that writes a file.
 struct Stage {
     desk: Desk,
     canary: PathBuf,
@@ -116,7 +116,7 @@ async fn no_hook_runs_before_the_folder_is_trusted_and_a_changed_one_asks_again(
     ensure!(told.contains("hooks.SessionStart.hooks.command: touch "), "{told}");
     assert!(!stage.canary.exists(), "a hook has run before the folder was trusted");
 
-    // The command line stands in for the desktop, and says the same.
+    // The command line takes the desktop's place, and prints the same.
     let trusted = stage.run(&["workspaces", "trust", ".", "--yes"])?;
     ensure!(
         trusted.contains(&format!("Trusted  {}", stage.folder())) && trusted.contains("hooks.SessionStart"),
@@ -151,7 +151,8 @@ async fn no_hook_runs_before_the_folder_is_trusted_and_a_changed_one_asks_again(
     Ok(())
 }
 
-/// Explored, searched and asked about on the command line: nothing of it runs, and nothing is shown as something else.
+/// Explores, searches and asks on the command line: nothing in the repository runs, and
+/// nothing is shown as something else.
 #[test]
 fn a_hostile_repository_is_explored_found_and_asked_about_and_nothing_of_it_runs_or_steers_the_terminal()
 -> Result<()> {
@@ -192,7 +193,7 @@ fn a_hostile_repository_is_explored_found_and_asked_about_and_nothing_of_it_runs
         }
         assert!(!output.stdout.is_empty() || arguments[0] == "workspaces", "{arguments:?}: {output:?}");
     }
-    // For programs, in JSON, whatever the names are.
+    // The JSON output for programs, whatever the names are.
     for arguments in [
         &["explore", "--json"][..],
         &["find", "parser", "--json"],
@@ -230,7 +231,7 @@ async fn a_terminal_on_this_machine_asks_in_place() -> Result<()> {
     Ok(())
 }
 
-/// A model of `openagents agent` delegates: the person at the terminal decides, and without one nothing starts.
+/// A model of `openagents agent` delegates: the user at the terminal decides, and without one nothing starts.
 #[tokio::test]
 async fn a_command_asks_in_place_before_its_delegate_starts() -> Result<()> {
     let (stage, model) = (Stage::new()?, scripted()?);
@@ -249,7 +250,7 @@ async fn a_command_asks_in_place_before_its_delegate_starts() -> Result<()> {
 
     for (answer, started) in [("n", false), ("y", true)] {
         let mut terminal = PseudoTerminal::start(stage.openagents(&arguments)?)?;
-        // Typed before the question, it is not an answer.
+        // Input typed before the question is not an answer.
         terminal.type_line("y")?;
         let at = terminal.until("hooks.SessionStart.hooks.command: touch ", 0)?;
         let at = terminal.until("Trust it? [y/N]", at)?;
@@ -299,7 +300,7 @@ fn a_folder_that_cannot_be_trusted_is_refused_with_a_reason() -> Result<()> {
     Ok(())
 }
 
-/// A custom agent may start in a folder of its own, whose settings it loads.
+/// A custom agent may start in a folder of its own choice, whose settings it loads.
 #[tokio::test]
 async fn the_folder_that_a_custom_agent_starts_in_is_asked_about_too() -> Result<()> {
     let stage = Stage::new()?;
@@ -330,7 +331,7 @@ async fn the_folder_that_a_custom_agent_starts_in_is_asked_about_too() -> Result
     assert_eq!(end["result"]["_meta"]["openagents"]["state"], "complete");
     ensure!(stage.run(&["workspaces", "list"])?.contains(own));
 
-    // Once changed, it asks again; and the check of an agent never starts it there.
+    // Once the settings have changed, it asks again; and checking an agent never starts it there.
     fs::write(elsewhere.join(".claude/settings.json"), hook.to_string().replace("curl", "wget"))?;
     let id = prompt(&mut editor, &session).await?;
     let request = editor.until("the question, or the end", |frame| asks(frame) || frame["id"] == id).await?;

@@ -1,7 +1,7 @@
-//! Workspace trust with the real agents: a folder with every kind of setting that they load, each of which leaves a trace
-//! when it runs. The question names all of them, and no trace is there before the user answers.
+//! Workspace trust with the real agents: a folder with every kind of setting that they load, each of which leaves a
+//! trace when it runs. The question names all of them, and there is no trace before the user answers.
 //!
-//! `scripts/peers.sh` installs the agents; a model server answers them from a script.
+//! `scripts/peers.sh` installs the agents; a scripted model server answers them.
 
 #![cfg(target_os = "linux")]
 
@@ -18,7 +18,8 @@ use std::{
     time::Duration,
 };
 
-/// Settings, and what the question says of each. `TOUCH` is a command that leaves a trace, `TRACE` the path of the trace.
+/// Settings, and the text of the question for each. `TOUCH` is a command that leaves a
+/// trace, `TRACE` the path of the trace.
 const SETTINGS: &[(&str, &str, &str)] = &[
     (
         ".claude/settings.json",
@@ -126,7 +127,7 @@ const SETTINGS: &[(&str, &str, &str)] = &[
     ("AGENTS.md", "Be kind.\n", "- AGENTS.md"),
 ];
 
-/// An agent, and settings that it runs once the folder is trusted, so that a missing trace means something.
+/// An agent, and settings that it runs once the folder is trusted. Without these, a missing trace would prove nothing.
 const AGENTS: &[(&str, &[&str])] = &[
     ("claude-code", &[".claude/settings.json", ".mcp.json"]),
     ("codex", &[]),
@@ -136,7 +137,7 @@ const AGENTS: &[(&str, &[&str])] = &[
     ("opencode", &[".opencode/plugin/trace.js", "opencode.json"]),
 ];
 
-/// Real agents on a workspace with all settings.
+/// Real agents in a workspace with all settings.
 struct Stage {
     peers: Peers,
     traces: PathBuf,
@@ -176,7 +177,7 @@ impl Stage {
         &self.peers.desk.workspace
     }
 
-    /// Returns the names of the traces that are there.
+    /// Returns the names of the traces found.
     fn left(&self) -> Result<BTreeSet<String>> {
         let entries =
             fs::read_dir(&self.traces)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
@@ -194,7 +195,7 @@ fn filled(traces: &Path, setting: &str, text: &str) -> String {
 }
 
 async fn ask(client: &mut Client, stage: &Stage, agent: &str) -> Result<(Value, u64)> {
-    // An agent is offered once it was found.
+    // An agent is offered once it has been found.
     loop {
         let agents = client.request("_openagents/agents/list", json!({})).await?;
         let cards = agents["agents"].as_array().context("agents")?;
@@ -251,7 +252,7 @@ async fn no_agent_runs_a_setting_of_a_folder_that_is_not_trusted() -> Result<()>
         };
         client.until("the end of the turn", is_end).await?;
         let (left, said) = (stage.left()?, said.into_inner());
-        // Otherwise a missing trace would say nothing.
+        // Without this check, a missing trace would prove nothing.
         for setting in *runs {
             let is_there = trace(&stage.traces, setting).exists();
             ensure!(is_there, "{agent}: {setting} of a trusted folder runs; ran {left:?}, said {said}");

@@ -33,7 +33,7 @@ fn name(folder: &Path) -> String {
     folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// A script that returns whether the element `selector` shows `text`.
+/// Returns a script that checks whether the element `selector` shows `text`.
 fn shows(selector: &str, text: &str) -> String {
     format!("return document.querySelector('{selector}')?.innerText.includes('{text}') ?? false")
 }
@@ -56,7 +56,7 @@ fn add_fake_agent(program: &Path, home: &Path, folder: &Path) -> anyhow::Result<
     Ok(())
 }
 
-/// From the signal to the end of the app, whatever runs.
+/// Maximum time from the signal to the end of the app, whatever is running.
 const QUIT: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// Time limit of every wait.
@@ -135,7 +135,7 @@ async fn a_window_whose_bridge_has_gone_begins_one_of_its_own() -> anyhow::Resul
     second.close(home.path()).await
 }
 
-/// The model answers in the window as for every other client: the helper is next to the program.
+/// The model answers in the window as it does for every other client: the helper is next to the program.
 #[tokio::test]
 async fn the_local_model_answers_in_the_window() -> anyhow::Result<()> {
     let (home, project) = (tempfile::tempdir()?, project()?);
@@ -168,7 +168,7 @@ async fn the_local_model_answers_in_the_window() -> anyhow::Result<()> {
     desktop.close(home.path()).await
 }
 
-/// Quit waits for no agent, and leaves none behind.
+/// Quitting waits for no agent and leaves none behind.
 #[tokio::test]
 async fn an_agent_deaf_to_cancel_and_kill_does_not_hang_quit_and_does_not_survive_it() -> anyhow::Result<()> {
     let (home, project) = (tempfile::tempdir()?, project()?);
@@ -184,7 +184,7 @@ async fn an_agent_deaf_to_cancel_and_kill_does_not_hang_quit_and_does_not_surviv
     assert!(runs(&agent)?);
     let quit = std::process::Command::new("kill").arg(pid.to_string()).status()?;
     assert!(quit.success());
-    // The signal is delivered. Each look starts `ps`, which may be slow here: what counts is when a look began.
+    // The signal is delivered. Each check starts `ps`, which may be slow here, so the start of a check counts.
     let since = std::time::Instant::now();
     loop {
         let waited = since.elapsed();
@@ -274,7 +274,7 @@ async fn a_delegate_is_approved_by_a_second_client_and_stopped_in_the_window() -
     desktop.close(home.path()).await
 }
 
-/// No button allows a command before all of it was on screen, in the engine of the real window too.
+/// No button allows a command before all of it has been on screen; this also holds in the real window's engine.
 #[tokio::test]
 async fn a_long_command_is_approved_in_the_window_once_all_of_it_was_on_screen() -> anyhow::Result<()> {
     let (home, project) = (tempfile::tempdir()?, project()?);
@@ -303,7 +303,7 @@ async fn a_long_command_is_approved_in_the_window_once_all_of_it_was_on_screen()
     let (allow, deny) = (button("Run once"), button("Deny"));
     let always = button("Always run exactly this in this session");
     desktop.until("the question, after its pause", &format!("return {deny}?.disabled === false")).await?;
-    // Runs `steps` with the command's box, and returns whether a button allows it once the observers have spoken.
+    // Runs `steps` with the command's box, and returns whether a button allows it once the observers have fired.
     let allows_after = async |steps: &str| -> anyhow::Result<bool> {
         let script = format!(
             "const done = arguments[0]; \

@@ -1,5 +1,5 @@
-//! A year of sessions as agents really leave them: resumed in further files, reverted, forked, copied, archived. What was made
-//! is kept in a book, and `openagents sessions` has to list, count and find each conversation once.
+//! A year of sessions as agents really leave them: continued in further files, reverted, forked, copied, archived. A
+//! book records what was written, and `openagents sessions` has to list, count and find each conversation once.
 
 use anyhow::{Context, Result, ensure};
 use openagents_e2e::terminal::program;
@@ -11,22 +11,22 @@ use std::{
     process::Command,
 };
 
-/// One for every six hours of a year.
+/// Number of sessions: one for every six hours of a year.
 const SESSIONS: usize = 1_460;
-/// The time of the newest one: 2026-11-01.
+/// The time of the newest session: 2026-11-01.
 const NEWEST: i64 = 1_793_491_200_000;
 const STEP: i64 = 6 * 3_600_000;
-/// Each prompt has a word of its own; those of one in so many sessions are searched for. All kinds of sessions have their
-/// turn.
+/// Each prompt has a unique word; the words of one session in this many are searched for.
+/// Every kind of session gets its turn.
 const SEARCHED: usize = 61;
 
-/// What the list and the search have to show of a session.
+/// The expected result of the list and the search for a session.
 #[derive(Debug, Default)]
 struct Kept {
-    /// The words of its own prompts, without those that were taken back.
+    /// The words of its own prompts, except those that were taken back.
     said: Vec<String>,
     taken_back: Vec<String>,
-    /// The number of prompts that it has from the session that it continues.
+    /// The number of prompts inherited from the session that it continues.
     inherited: u64,
     archived: bool,
     continues: Option<String>,
@@ -267,7 +267,7 @@ impl Year {
         Ok(())
     }
 
-    /// The second turn is reverted: the next file begins behind the first.
+    /// The second turn is reverted: the next file continues after the first turn.
     fn codex_in_segments(&mut self, id: &str, [a, b, c]: [&Turn; 3], kept: Kept) -> Result<()> {
         let mut records = vec![codex_head(id, a.at, json!({}))];
         records.extend(codex_turn(a));
@@ -303,7 +303,8 @@ impl Year {
         Ok(())
     }
 
-    /// Each turn follows another one, or begins the conversation. `copied` is in the lines of all turns but the last.
+    /// Each turn follows another one or begins the conversation. `copied` is added to the
+    /// lines of all turns except the last.
     fn claude(
         &mut self,
         id: &str,
@@ -316,7 +317,7 @@ impl Year {
             let line = |kind: &str, uuid: String, parent: Option<String>, message: Value| {
                 let mut line = json!({"type": kind, "uuid": uuid, "parentUuid": parent, "sessionId": id, "cwd": "/w/year",
                     "gitBranch": "main", "version": "2.1.330", "isSidechain": false, "timestamp": turn.time(), "message": message});
-                // Only answers have the id of the session that asked.
+                // Only answers have the id of the session that sent the prompt.
                 let is_marked = kind == "assistant" || copied.get("requestSessionId").is_none();
                 if at + 1 < turns.len() && is_marked {
                     line.as_object_mut()
@@ -337,7 +338,7 @@ impl Year {
         Ok(())
     }
 
-    /// `after` follows once the last of `turns` was taken back.
+    /// `after` follows once the last of `turns` has been taken back.
     fn gemini(&mut self, id: &str, file: &str, turns: &[&Turn], after: &[&Turn], kept: Kept) -> Result<()> {
         let message = |turn: &Turn, kind: &str, text: &str| json!({"id": format!("{}-{kind}", turn.word), "timestamp": turn.time(), "type": kind, "content": text});
         let both =
@@ -403,7 +404,7 @@ impl Year {
         Ok(())
     }
 
-    /// The second turn is reverted, or else the session is archived.
+    /// Either the second turn is reverted or the session is archived.
     fn opencode(&mut self, number: usize, [a, b]: [&Turn; 2], reverts: bool, kept: Kept) -> Result<()> {
         let (id, root) = (format!("ses_{number:08x}"), ".local/share/opencode/storage");
         let message = |at: usize| format!("msg_{number:08x}{at}");

@@ -1,4 +1,4 @@
-//! The bridge behind the window: one in this process, or one that already runs on this data folder.
+//! The bridge behind the window: one in this process, or one that another process already runs on this data folder.
 
 use crate::{folder, notifications, window};
 use openagents_agents::{AgentsConfig, LocalAgents};
@@ -23,7 +23,7 @@ use tauri::{
 use tauri_plugin_dialog::{DialogExt as _, MessageDialogButtons, MessageDialogKind};
 use tokio::time::sleep;
 
-/// Overrides the port that the OpenAgents iOS app looks for; 0 picks a free one.
+/// Overrides the port that the OpenAgents iOS app connects to; 0 picks a free one.
 const PORT_VARIABLE: &str = "OPENAGENTS_PORT";
 const DEFAULT_PORT: u16 = 9099;
 
@@ -35,11 +35,10 @@ const HAND_OVER: Duration = Duration::from_secs(1);
 pub(crate) struct Address {
     port: u16,
     token: String,
-    /// The folder from the command line: explored once the page is connected.
+    /// The folder from the command line, explored once the page is connected.
     root: Option<PathBuf>,
 }
 
-/// The backend of the window.
 #[derive(Debug)]
 pub(crate) struct Backend {
     config: BridgeConfig,
@@ -49,7 +48,7 @@ pub(crate) struct Backend {
 }
 
 impl Backend {
-    /// Returns the current address of the bridge. A bridge of another program may have moved; if it has stopped, starts
+    /// Returns the current address of the bridge. Another process's bridge may have moved; if it has stopped, starts
     /// one here.
     pub(crate) async fn address(&self) -> Result<Address, BridgeError> {
         let mut bridge = self.bridge.lock().await;
@@ -68,7 +67,7 @@ impl Backend {
         Ok(address)
     }
 
-    /// Returns port and token of the bridge, if one runs; starts none.
+    /// Returns the bridge's port and token if one is running; never starts one.
     pub(crate) async fn current(&self) -> Option<(u16, String)> {
         match &*self.bridge.lock().await {
             Some(ours) => Some((ours.address().port(), ours.token().to_owned())),
@@ -87,7 +86,7 @@ impl Backend {
     }
 }
 
-/// The providers: the agents and models of this machine.
+/// Returns the providers: the agents and models of this machine.
 fn providers(around: Surroundings) -> Providers {
     let config = AgentsConfig { settings: around.settings.clone(), history: around.history.clone() };
     let agents = LocalAgents::start(config);
@@ -157,8 +156,8 @@ fn open_on(app: &AppHandle, port: u16) {
     }
 }
 
-/// Starts a bridge. The temporary one of a command ends first if no turn runs on it; otherwise the window shows that
-/// turn, and [`Backend::address`] starts a bridge here after it.
+/// Starts a bridge. A command's temporary bridge is asked to end first if no turn runs on it; otherwise the window
+/// shows that turn, and [`Backend::address`] starts a bridge here after it ends.
 async fn start(config: &BridgeConfig) -> Result<Bridge, BridgeError> {
     let _claim = Claim::on(&config.home);
     let until = Instant::now() + HAND_OVER;
@@ -176,9 +175,9 @@ async fn start(config: &BridgeConfig) -> Result<Bridge, BridgeError> {
     }
 }
 
-/// Returns port and token of the bridge that another process runs on the data folder.
+/// Returns the port and token of the bridge that another process runs on the data folder.
 fn running(home: &Path) -> Option<(u16, String)> {
-    // The token is valid for as long as that bridge has the port: the page needs no proof before it offers it.
+    // The token is valid for as long as that bridge has the port, so the page needs no proof before it sends the token.
     let announced = openagents_bridge::announced(home)?;
     Some((announced.address.port(), announced.token))
 }

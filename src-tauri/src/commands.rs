@@ -1,4 +1,4 @@
-//! Commands of the page to the shell. Everything else goes to the bridge.
+//! Commands from the page to the shell. Everything else goes to the bridge.
 
 use crate::{
     backend::{Address, Backend},
@@ -9,16 +9,16 @@ use tauri::{AppHandle, State, WebviewWindow};
 use tauri_plugin_dialog::DialogExt as _;
 use tauri_plugin_opener::OpenerExt as _;
 
-/// Returns the address of the bridge, its token, and the folder to open first. The page calls this before each attempt
-/// to connect.
+/// Returns the bridge's address, its token, and the folder to open first. The page calls this
+/// before each connection attempt.
 #[tauri::command]
 pub(crate) async fn bridge_address(backend: State<'_, Backend>) -> Result<Address, String> {
     backend.address().await.map_err(|error| error.to_string())
 }
 
-/// Returns the folder that the person picks; `None` if the dialog was cancelled.
+/// Returns the folder that the user picks; `None` if the dialog was cancelled.
 ///
-/// Runs off the main thread, which has to draw the dialog meanwhile.
+/// Runs off the main thread, which has to draw the dialog in the meantime.
 #[tauri::command]
 pub(crate) async fn pick_folder(app: AppHandle, window: WebviewWindow) -> Option<String> {
     let dialog = app.dialog().file().set_title("Choose a folder to explore").set_parent(&window);
@@ -26,7 +26,7 @@ pub(crate) async fn pick_folder(app: AppHandle, window: WebviewWindow) -> Option
     Some(picked.to_string_lossy().into_owned())
 }
 
-/// Returns the GGUF file that the person picks; `None` if the dialog was cancelled.
+/// Returns the GGUF file that the user picks; `None` if the dialog was cancelled.
 #[tauri::command]
 pub(crate) async fn pick_model(app: AppHandle, window: WebviewWindow) -> Option<String> {
     let dialog = app.dialog().file().set_title("Choose a model").add_filter("GGUF models", &["gguf"]);
@@ -34,7 +34,7 @@ pub(crate) async fn pick_model(app: AppHandle, window: WebviewWindow) -> Option<
     Some(picked.to_string_lossy().into_owned())
 }
 
-/// Opens a file through a link of an editor.
+/// Opens a file through an editor's link.
 #[tauri::command]
 pub(crate) async fn open_editor(app: AppHandle, link: String) -> Result<(), String> {
     if !editor::is_file_link(&link) {
@@ -43,8 +43,8 @@ pub(crate) async fn open_editor(app: AppHandle, link: String) -> Result<(), Stri
     app.opener().open_url(&link, None::<&str>).map_err(|error| format!("couldn't open {link}: {error}"))
 }
 
-/// Runs `command` on a line of a file of the workspace `root`. Takes up to 6 s if the login shell has to be asked for
-/// its variables.
+/// Runs the editor `command` on a line of a file in the workspace `root`. Takes up to 6 s if the login shell has to
+/// be asked for its variables.
 #[tauri::command]
 pub(crate) async fn run_editor(
     command: String,

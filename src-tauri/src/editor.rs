@@ -1,7 +1,7 @@
-//! Opens files in the person's editor: through a link that the editor registers for, or by a command.
+//! Opens files in the user's editor: through a link scheme that the editor registers, or by a command.
 //!
-//! The page may set the command. This gives it no new rights: it is connected as an admin, who may add agents that run
-//! any program.
+//! The page may set the command. This gives the page no new rights: it is connected as an admin, which may add agents
+//! that run any program.
 
 use std::{
     ffi::OsString,
@@ -11,7 +11,7 @@ use std::{
 };
 use tokio::process::{Child, Command};
 
-/// Prefixes of links to files. The same schemes also have links that change an editor, such as those that install an
+/// Prefixes of links to files. The same schemes also have links that change the editor, such as links that install an
 /// extension.
 const LINKS: [&str; 3] = ["vscode://file/", "zed://file/", "idea://open?file=/"];
 /// Used if no command is set.
@@ -34,12 +34,12 @@ pub(crate) enum EditorError {
     Start { program: String, source: io::Error },
 }
 
-/// Returns whether `link` opens a file in one of the editors that the settings offer.
+/// Returns whether `link` opens a file in one of the editors offered in the settings.
 pub(crate) fn is_file_link(link: &str) -> bool {
     LINKS.iter().any(|start| link.starts_with(start))
 }
 
-/// Returns the absolute path of a file in the workspace `root`. A link to a file outside counts as outside.
+/// Returns the absolute path of a file in the workspace `root`. A symlink to a file outside counts as outside.
 pub(crate) fn file_in(root: &Path, path: &str) -> Result<PathBuf, EditorError> {
     let outside = || EditorError::Outside { root: root.to_owned(), path: path.to_owned() };
     let root = root.canonicalize().map_err(|_| outside())?;
@@ -72,11 +72,11 @@ pub(crate) fn words(
     if !words.iter().any(|word| word.contains("{path}")) {
         words.push("{path}".to_owned());
     }
-    // The path comes last: it may contain a placeholder.
+    // The path is filled in last, since it may contain a placeholder.
     Ok(words.iter().map(|word| word.replace("{line}", &line.to_string()).replace("{path}", &path)).collect())
 }
 
-/// Starts `words` in the workspace with the variables of the login shell and without input.
+/// Starts `words` in the workspace, with the variables of the login shell and no input.
 pub(crate) fn start(
     words: &[String],
     root: &Path,

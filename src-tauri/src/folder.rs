@@ -5,9 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Returns the first argument that is not an option, made absolute against `directory`.
+/// Returns the first argument that is not an option, as an absolute path resolved against `directory`.
 ///
-/// Folders that don't exist are returned too: the bridge reports them, in the same words for every client.
+/// Folders that don't exist are returned too: the bridge reports them with the same message to every client.
 pub(crate) fn named<A>(arguments: impl IntoIterator<Item = A>, directory: &Path) -> Option<PathBuf>
 where
     A: Into<OsString>,

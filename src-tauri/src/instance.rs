@@ -1,6 +1,6 @@
-//! One app per data folder: a second start hands its folder over to the first and ends.
+//! One app per data folder: a second start hands its folder over to the first and exits.
 //!
-//! Lock and socket lie in the data folder, which only its owner can enter.
+//! The lock and the socket are in the data folder, which only its owner can enter.
 
 use std::{
     ffi::OsStr,
@@ -21,7 +21,7 @@ const SOCKET_FILE: &str = "window.sock";
 /// Time that a second start waits for the first to listen.
 const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(20);
-/// Maximum bytes of a path, and the time to read it.
+/// Maximum bytes of a path, and the time allowed to read it.
 const PATH_BYTES: u64 = 64 << 10;
 const READING: Duration = Duration::from_secs(1);
 
@@ -32,11 +32,10 @@ pub(crate) struct First {
     listener: UnixListener,
 }
 
-/// The outcome of a start.
 #[derive(Debug)]
 pub(crate) enum Start {
     First(First),
-    /// Another app shows its window instead.
+    /// Another app is running and shows its window instead.
     HandedOver,
 }
 
@@ -49,7 +48,7 @@ pub(crate) fn start(home: &Path, folder: Option<&Path>) -> io::Result<Start> {
         OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(lock_file)?;
     match lock.try_lock() {
         Ok(()) => {
-            // That of an app that has ended.
+            // The socket of an app that has ended.
             match std::fs::remove_file(&socket) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
@@ -66,10 +65,10 @@ pub(crate) fn start(home: &Path, folder: Option<&Path>) -> io::Result<Start> {
 }
 
 impl First {
-    /// Calls `on_start` for every later start, from a thread of its own, with the folder to open.
+    /// Calls `on_start` for every later start, from a separate thread, with the folder to open.
     pub(crate) fn listen(self, on_start: impl Fn(Option<PathBuf>) + Send + 'static) -> io::Result<()> {
         let listen = move || {
-            // The lock too is held for as long as this listens.
+            // The lock is held for as long as the thread listens.
             let Self { _lock, listener } = self;
             for stream in listener.incoming() {
                 match stream.and_then(read) {
@@ -87,7 +86,7 @@ fn create_folder(home: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(home)
 }
 
-/// The first app has the lock before it listens.
+/// Connects with retries, because the first app takes the lock before it listens.
 fn connect(socket: &Path) -> io::Result<UnixStream> {
     let until = Instant::now() + PATIENCE;
     loop {

@@ -56,7 +56,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `None` for a data folder of its own, as of a test, where each start opens a window.
+/// Returns `None` for a custom data folder, as in a test, where each start opens a window.
 fn first_app() -> Option<Start> {
     if std::env::var_os(HOME_VARIABLE).is_some() {
         return None;
@@ -81,7 +81,7 @@ fn show_on_starts(app: &AppHandle, first: First) {
     }
 }
 
-/// Exits like the menu when the terminal or the session ends, so that the bridge closes its store.
+/// Exits as the menu's Quit does when the terminal or the login session ends, so that the bridge closes its store.
 fn end_on_signals(app: &AppHandle) {
     use tokio::signal::unix::{SignalKind, signal};
 

@@ -12,7 +12,7 @@ const SOURCE: &str = "source";
 #[cfg(not(target_os = "macos"))]
 const QUIT: &str = "quit";
 
-/// Builds the menu of the platform.
+/// Builds the menu for this platform.
 pub(crate) fn build(app: &AppHandle) -> tauri::Result<Menu<Wry>> {
     let menu = MenuBuilder::new(app);
     #[cfg(target_os = "macos")]

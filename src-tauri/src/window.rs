@@ -9,12 +9,10 @@ use tauri::{
 use tauri_plugin_opener::OpenerExt as _;
 use tauri_plugin_window_state::StateFlags;
 
-/// The name of the window.
 pub(crate) const LABEL: &str = "main";
 /// The event that sends a folder, opened from outside the page, to the page.
 const FOLDER_EVENT: &str = "open-folder";
 
-/// Opens the window.
 pub(crate) fn open(app: &AppHandle) -> tauri::Result<()> {
     let (navigating, opening) = (app.clone(), app.clone());
     WebviewWindowBuilder::new(app, LABEL, WebviewUrl::App("index.html".into()))
@@ -55,7 +53,7 @@ pub(crate) fn show(app: &AppHandle) {
     }
 }
 
-/// Tells the page to open `folder`.
+/// Makes the page open `folder`.
 pub(crate) fn open_folder(app: &AppHandle, folder: &Path) {
     if let Err(error) = app.emit(FOLDER_EVENT, folder.to_string_lossy()) {
         tracing::warn!(%error, "cannot send the folder to the page");
@@ -93,7 +91,7 @@ fn is_page(url: &Url) -> bool {
     }
 }
 
-/// Opens a link in the person's browser or mail program. Other schemes are ignored, since they could start any program.
+/// Opens a link in the user's browser or mail program. Other schemes are ignored, since they could start any program.
 fn open_outside(app: &AppHandle, url: &Url) {
     if matches!(url.scheme(), "http" | "https" | "mailto")
         && let Err(error) = app.opener().open_url(url.as_str(), None::<&str>)

@@ -5,15 +5,15 @@ use anyhow::{Context as _, Result};
 use serde_json::Value;
 use std::process::Command;
 
-/// A prompt that takes one call of a tool.
+/// A prompt that takes one tool call.
 pub const LIST: &str = "list files in current dir";
 
-/// Returns a small workspace.
+/// Creates a desk with a small workspace.
 pub fn desk() -> Result<Desk> {
     Desk::new("proj", &[("README.md", "# Proj\n\nProj counts tides.\n"), ("src/main.rs", "fn main() {}\n")])
 }
 
-/// Returns `openagents agent` with a model of this server.
+/// Returns an `openagents agent` command with a model of this server.
 pub fn agent(desk: &Desk, server: &str, prompt: &str, more: &[&str]) -> Result<Command> {
     let arguments = ["agent", prompt, "--model", "openai:scripted", "--base-url", server];
     let mut command = desk.openagents(&[&arguments, more].concat())?;
@@ -30,12 +30,12 @@ pub fn turn(mut command: Command) -> Result<(Vec<Value>, Value)> {
     Ok((updates, last["final"].clone()))
 }
 
-/// Returns the updates of a kind.
+/// Returns the updates of one kind.
 pub fn of_kind<'a>(updates: &'a [Value], kind: &str) -> Vec<&'a Value> {
     updates.iter().filter(|update| update["sessionUpdate"] == kind).collect()
 }
 
-/// Name, arguments, status and output of every call.
+/// Returns the name, arguments, status and output of every call.
 pub fn calls(updates: &[Value]) -> Vec<(String, Value, String, Value)> {
     let ends = of_kind(updates, "tool_call_update");
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! One request, as our page in a browser makes it.
+//! One request, as our page in a browser sends it.
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;
@@ -8,10 +8,10 @@ use std::{
     time::Duration,
 };
 
-/// Nothing here takes so long: what waits longer hangs.
+/// Limit of every wait; longer means a hang.
 const HANGS: Duration = Duration::from_secs(60);
 
-/// Posts JSON to a bridge on this machine and returns the status and the JSON that comes back.
+/// Posts JSON to a bridge on this machine and returns the status and the JSON response.
 pub fn post(port: u16, path: &str, body: &Value) -> Result<(u16, Value)> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(HANGS))?;

@@ -1,4 +1,4 @@
-//! llama-server of llama.cpp: a real OpenAI-compatible server.
+//! llama.cpp's llama-server: a real OpenAI-compatible server.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use std::{
@@ -12,7 +12,7 @@ use std::{
 /// Tokens of the context.
 const CONTEXT: &str = "4096";
 
-/// Runs until it is dropped.
+/// A running server. Stopped when dropped.
 #[derive(Debug)]
 pub struct LlamaServer {
     child: Child,
@@ -27,12 +27,12 @@ impl Drop for LlamaServer {
 }
 
 impl LlamaServer {
-    /// Starts it with SmolLM2.
+    /// Starts the server with SmolLM2.
     pub fn start() -> Result<Self> {
         Self::with(&small_model()?, &[])
     }
 
-    /// Starts it with a model and more arguments on a free port, and waits until it has the model.
+    /// Starts the server with a model and more arguments on a free port, and waits until it has loaded the model.
     pub fn with(model: &Path, more: &[&str]) -> Result<Self> {
         let server = match std::env::var_os("LLAMA_SERVER") {
             Some(path) => PathBuf::from(path),
@@ -63,7 +63,7 @@ impl LlamaServer {
         bail!("llama-server does not begin to serve");
     }
 
-    /// Returns its base URL.
+    /// Returns the server's base URL.
     pub fn base_url(&self) -> String {
         format!("http://127.0.0.1:{}/v1", self.port)
     }
@@ -80,7 +80,7 @@ impl LlamaServer {
     }
 }
 
-/// Returns SmolLM2, a real small chat model.
+/// Returns the path of SmolLM2, a real small chat model.
 pub fn small_model() -> Result<PathBuf> {
     let folder = match std::env::var_os("OPENAGENTS_TEST_MODELS") {
         Some(folder) => PathBuf::from(folder),
@@ -91,7 +91,7 @@ pub fn small_model() -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Returns the folder that cargo builds into: a test lives in `target/PROFILE/deps`.
+/// Returns the folder that cargo builds into: a test is in `target/PROFILE/deps`.
 fn target() -> Result<PathBuf> {
     let test = std::env::current_exe()?;
     Ok(test.ancestors().nth(3).context("a test lives in target/PROFILE/deps")?.to_path_buf())

@@ -1,6 +1,6 @@
 //! The real coding agents, and a model server that answers from a script instead of a model.
 //!
-//! Where each of them is told to ask that server, and nothing else:
+//! The settings that make each agent use that server, and nothing else:
 //!
 //! | agent | files | variables |
 //! |---|---|---|
@@ -26,18 +26,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Names the folder with the model server.
+/// The variable with the folder of the model server.
 const PEERS: &str = "OPENAGENTS_PEERS";
-/// Names the folder with the programs: `codex`, `codex-acp`, …
+/// The variable with the folder of the programs: `codex`, `codex-acp`, …
 const PROGRAMS: &str = "OPENAGENTS_PEER_PROGRAMS";
 
-/// Where opencode has its settings on a desk.
+/// The folder of opencode's settings on a desk.
 const OPENCODE: &str = "xdg/CONFIG/opencode";
 
-/// Nothing here takes so long: a test that waits longer hangs.
+/// Limit of every wait; longer means a hang.
 const HANGS: Duration = Duration::from_secs(60);
 
-/// A desk where the real agents are installed and their model answers from a script.
+/// A desk with the real agents installed and a scripted model.
 #[derive(Debug)]
 pub struct Installed {
     /// The workspace, a Git repository.
@@ -53,12 +53,12 @@ impl Installed {
         Ok(Self { desk, model })
     }
 
-    /// Runs one line of a shell to its end in the workspace, and returns what it printed.
+    /// Runs one shell command line to its end in the workspace and returns its output.
     pub fn shell(&self, line: &str) -> Result<String> {
         self.output(Command::new("sh").args(["-c", line]), line)
     }
 
-    /// Runs `openagents` to its end, and returns what it printed.
+    /// Runs `openagents` to its end and returns its output.
     pub fn openagents(&self, arguments: &[&str]) -> Result<String> {
         self.output(Command::new(program("openagents")?).args(arguments), &arguments.join(" "))
     }
@@ -73,24 +73,24 @@ impl Installed {
     }
 }
 
-/// A server of ours on a desk where the real agents are installed and their model answers from a script.
+/// A server of ours on a desk with the real agents installed and a scripted model.
 #[derive(Debug)]
 pub struct Peers {
     /// The workspace, a Git repository.
     pub desk: Desk,
     model: ScriptedModel,
-    /// Ours.
+    /// Our server.
     pub server: Server,
 }
 
 impl Peers {
-    /// Starts both servers. `programs` says which of the programs are installed; all of them where it is empty.
+    /// Starts both servers. `programs` lists the installed programs; if it is empty, all of them are.
     pub fn start(programs: &[&str]) -> Result<Self> {
         let desk = Desk::new("project", &[("README.md", "# Sample\n\nA small folder.\n")])?;
         Self::on(desk, programs, "done")
     }
 
-    /// The same on a desk of the caller, with a script of the model server: its name, or a file.
+    /// Does the same on the caller's desk, with a script of the model server: its name, or a file.
     pub fn on(desk: Desk, programs: &[&str], script: &str) -> Result<Self> {
         let Installed { desk, model } = Installed::on(desk, script)?;
         let mut command = desk.openagents(&["serve", "--port", "0", "--json"])?;
@@ -99,7 +99,7 @@ impl Peers {
         Ok(Self { desk, model, server })
     }
 
-    /// Runs `openagents` to its end in the same surroundings, and returns what it printed.
+    /// Runs `openagents` to its end in the same environment and returns its output.
     pub fn run(&self, arguments: &[&str]) -> Result<String> {
         let mut command = self.desk.openagents(arguments)?;
         surround(&mut command, &self.desk, &self.model, &[])?;
@@ -108,7 +108,7 @@ impl Peers {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// Ends our server as a person does, and waits until none of the agents' processes is left.
+    /// Stops our server as the user does, and waits until none of the agents' processes are left.
     pub fn end(mut self) -> Result<()> {
         self.server.signal("-TERM")?;
         let status = self.server.child.wait()?;
@@ -125,14 +125,14 @@ impl Peers {
     }
 }
 
-/// Lists the processes that were started in the surroundings of a desk.
+/// Lists the processes that were started in a desk's environment.
 fn processes(home: &Path) -> Result<Vec<String>> {
-    // Agents do not get to know of our own variables.
+    // Agents do not receive our own variables, so processes are recognized by `HOME`.
     let desk = home.parent().context("the home is on a desk")?;
     let wanted = format!("HOME={}\0", desk.display());
     let mut found = Vec::new();
     for process in fs::read_dir("/proc")?.flatten() {
-        // What has ended meanwhile cannot be read.
+        // A process that has exited in the meantime cannot be read.
         let read = |name: &str| fs::read(process.path().join(name)).unwrap_or_default();
         let mut environment = read("environ");
         environment.push(0);
@@ -143,12 +143,13 @@ fn processes(home: &Path) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Writes the settings with which the agents ask the scripted model and nothing else.
+/// Writes the settings that make the agents use the scripted model and nothing else.
 fn configure(desk: &Desk, port: u16) -> Result<()> {
     for folder in ["codex", "claude", "tmp", ".gemini", ".qwen", OPENCODE] {
         fs::create_dir_all(desk.folder(folder))?;
     }
-    // It asks before it writes. Plug-ins would be looked for on the web, a server that is down for ever.
+    // Codex asks before it writes. With these features on, it would search the web for plug-ins and retry a server that
+    // is down forever.
     let codex = format!(
         r#"model = "gpt-5.5"
 model_provider = "scripted"
@@ -169,7 +170,7 @@ stream_max_retries = 2
 "#
     );
     fs::write(desk.folder("codex/config.toml"), codex)?;
-    // Without the mode that asks nothing: Claude Code rightly refuses it to root.
+    // Disables the mode in which Claude Code asks nothing: it rightly refuses that mode to root.
     let claude = r#"{"permissions":{"disableBypassPermissionsMode":"disable"}}"#;
     fs::write(desk.folder("claude/settings.json"), claude)?;
     let quiet = |login: &str| {
@@ -200,7 +201,7 @@ stream_max_retries = 2
 
 fn surround(command: &mut Command, desk: &Desk, model: &ScriptedModel, programs: &[&str]) -> Result<()> {
     let installed = named(PROGRAMS)?;
-    // The real files: beside them is the Node that they need.
+    // The real path: the Node that the programs need is next to it.
     let node = fs::canonicalize(installed.join("node"))?;
     let mut path: Vec<PathBuf> = vec![node.parent().context("node is in a folder")?.to_owned()];
     if programs.is_empty() {
@@ -246,7 +247,7 @@ fn surround(command: &mut Command, desk: &Desk, model: &ScriptedModel, programs:
         .env("COPILOT_PROVIDER_API_KEY", "scripted")
         .env("COPILOT_MODEL", "scripted")
         .env("COPILOT_AUTO_UPDATE", "false")
-        // Copilot unpacks itself, 190 MB: once for all desks.
+        // Copilot unpacks 190 MB; this is done once for all desks.
         .env("COPILOT_CACHE_HOME", installed.join("../../copilot-cache"));
     for name in ["MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD", "SHARE", "DEFAULT_PLUGINS"] {
         command.env(format!("OPENCODE_DISABLE_{name}"), "1");
@@ -263,7 +264,7 @@ fn named(variable: &str) -> Result<PathBuf> {
     Ok(PathBuf::from(folder))
 }
 
-/// A model server that answers from a script. Ends with its test.
+/// A model server that answers from a script. Stopped with its test.
 #[derive(Debug)]
 struct ScriptedModel {
     child: Child,
@@ -280,7 +281,7 @@ impl ScriptedModel {
             .stderr(Stdio::null())
             .spawn()
             .with_context(|| program.display().to_string())?;
-        // Held before a failure is told: it ends the process.
+        // Owned before an error can return: dropping it ends the process.
         let mut server = Self { child, port: 0 };
         let mut line = String::new();
         BufReader::new(server.child.stdout.take().context("stdout")?).read_line(&mut line)?;

@@ -1,4 +1,4 @@
-//! A program in a terminal of its own, as a person has it before them.
+//! A program in its own pseudo-terminal, as the user would see it.
 
 use anyhow::{Context as _, Result, ensure};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -12,16 +12,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Nothing here takes so long: what waits longer hangs.
+/// Limit of every wait; longer means a hang.
 const HANGS: Duration = Duration::from_secs(120);
 
-/// Ends with its test.
+/// A program in a terminal. Stopped with its test.
 #[derive(Debug)]
 pub struct PseudoTerminal {
     child: Child,
     keyboard: File,
     shown: Receiver<Vec<u8>>,
-    /// Everything that was shown, with what steers the terminal.
+    /// Everything that was shown, including control sequences.
     pub screen: String,
 }
 
@@ -36,7 +36,7 @@ impl PseudoTerminal {
         command.stdin(theirs.try_clone()?).stdout(theirs.try_clone()?).stderr(theirs);
         command.env("TERM", "xterm-256color").env_remove("NO_COLOR");
         let child = command.spawn().with_context(|| format!("{command:?}"))?;
-        // Our copies of the other side go with the command: its end is the end of the program.
+        // Dropping the command closes our copies of the other side, so its end is the end of the program.
         drop(command);
         let keyboard = File::from(ours);
         let mut output = keyboard.try_clone()?;
@@ -52,7 +52,7 @@ impl PseudoTerminal {
         Ok(Self { child, keyboard, shown, screen: String::new() })
     }
 
-    /// Waits until the screen has shown `text` after what it had shown at `from`; returns where that ends.
+    /// Waits until the screen has shown `text` after position `from`; returns where the text ends.
     pub fn until(&mut self, text: &str, from: usize) -> Result<usize> {
         let end = Instant::now() + HANGS;
         loop {
@@ -79,14 +79,14 @@ impl PseudoTerminal {
         Ok(self.keyboard.write_all(format!("{line}\n").as_bytes())?)
     }
 
-    /// Sends what Ctrl-C sends.
+    /// Sends the signal of Ctrl-C.
     pub fn interrupt(&self) -> Result<()> {
         let id = self.child.id().to_string();
         ensure!(Command::new("kill").args(["-INT", &id]).status()?.success(), "cannot signal it");
         Ok(())
     }
 
-    /// Waits for the end.
+    /// Waits for the program to end.
     pub fn end(&mut self) -> Result<ExitStatus> {
         let end = Instant::now() + HANGS;
         while self.read(end)? {}

@@ -1,4 +1,4 @@
-//! A running `openagents serve` that ends with its test, and an ACP client of it.
+//! A running `openagents serve` that ends with its test, and an ACP client for it.
 
 use anyhow::{Context as _, Result, bail};
 use futures::{SinkExt as _, StreamExt as _};
@@ -15,7 +15,7 @@ use tokio_tungstenite::{
     tungstenite::{Message, client::IntoClientRequest as _},
 };
 
-/// Nothing here takes so long: a test that waits longer hangs.
+/// Limit of every wait; longer means a hang.
 const HANGS: Duration = Duration::from_secs(120);
 
 /// A server that ends with its test.
@@ -23,7 +23,7 @@ const HANGS: Duration = Duration::from_secs(120);
 pub struct Server {
     /// The process.
     pub child: Child,
-    /// What it said first: `{"url","token_file","port"}`.
+    /// The first line of its output: `{"url","token_file","port"}`.
     pub begun: Value,
 }
 
@@ -34,13 +34,13 @@ impl Server {
         let mut line = String::new();
         BufReader::new(child.stdout.take().context("stdout")?).read_line(&mut line)?;
         let begun = serde_json::from_str(&line).with_context(|| format!("the server said: {line:?}"));
-        // Held before a failure is told: it ends the process.
+        // Owned before an error can return: dropping it ends the process.
         let mut server = Self { child, begun: Value::Null };
         server.begun = begun?;
         Ok(server)
     }
 
-    /// Sends a signal by its name: `-TERM`.
+    /// Sends a signal by name: `-TERM`.
     pub fn signal(&self, name: &str) -> Result<()> {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args([name, &id]).status()?;
@@ -48,12 +48,12 @@ impl Server {
         Ok(())
     }
 
-    /// Connects as an ACP client and says `initialize`.
+    /// Connects as an ACP client and sends `initialize`.
     pub async fn connect(&self) -> Result<Client> {
         self.connect_as(json!({"protocolVersion": 1, "clientCapabilities": {}})).await
     }
 
-    /// Connects as an ACP client and says `initialize` with these parameters.
+    /// Connects as an ACP client and sends `initialize` with these parameters.
     pub async fn connect_as(&self, initialize: Value) -> Result<Client> {
         let port = self.begun["port"].as_u64().context("port")?;
         let token = std::fs::read_to_string(self.begun["token_file"].as_str().context("token_file")?)?;
@@ -62,12 +62,12 @@ impl Server {
         Ok(client)
     }
 
-    /// Connects with the token of a device, as an ACP client.
+    /// Connects as an ACP client with a device's token.
     pub async fn connect_with(&self, token: &str) -> Result<Client> {
         Client::with_token(self.begun["port"].as_u64().context("port")?.try_into()?, token).await
     }
 
-    /// Connects as the iOS app does, and says nothing yet.
+    /// Connects as the iOS app does, without sending anything yet.
     pub async fn connect_ios(&self) -> Result<Client> {
         Client::open(self.begun["port"].as_u64().context("port")?, None, "/").await
     }
@@ -80,13 +80,13 @@ impl Drop for Server {
     }
 }
 
-/// One connection. Keeps every frame that it was sent, so that a test can say what never came.
+/// One connection. Keeps every frame that it received, so that a test can check what never came.
 #[derive(Debug)]
 pub struct Client {
     socket: WebSocketStream<TcpStream>,
     last_id: u64,
     unread: VecDeque<Value>,
-    /// Every frame as it came.
+    /// Every frame as received.
     pub frames: Vec<String>,
 }
 
@@ -103,7 +103,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Connects with the token of a device, as an ACP client.
+    /// Connects as an ACP client with a device's token.
     pub async fn with_token(port: u16, token: &str) -> Result<Self> {
         let mut client = Self::open(port.into(), Some(token), "/acp").await?;
         client.request("initialize", json!({"protocolVersion": 1, "clientCapabilities": {}})).await?;
@@ -120,7 +120,7 @@ impl Client {
         Ok(Self { socket, last_id: 0, unread: VecDeque::new(), frames: Vec::new() })
     }
 
-    /// Asks and returns the result; notifications that come first are kept for [`Client::next`].
+    /// Sends a request and returns its result; notifications that arrive first are kept for [`Client::next`].
     pub async fn request(&mut self, method: &str, params: Value) -> Result<Value> {
         let id = self.send(method, params).await?;
         loop {
@@ -135,7 +135,8 @@ impl Client {
         }
     }
 
-    /// Opens a session with an agent in a folder that it trusts, prompts it, and returns once the answer contains `begun`.
+    /// Opens a session with an agent in a folder that it trusts, prompts it, and returns
+    /// once the answer contains `begun`.
     pub async fn begin_turn(
         &mut self,
         agent: &str,
@@ -161,7 +162,7 @@ impl Client {
         self.request("_openagents/trust/add", json!({"path": folder})).await.map(drop)
     }
 
-    /// Asks without waiting and returns the id; the answer comes out of [`Client::next`].
+    /// Sends a request without waiting and returns its id; [`Client::next`] returns the response.
     pub async fn send(&mut self, method: &str, params: Value) -> Result<u64> {
         self.last_id += 1;
         let id = self.last_id;
@@ -169,12 +170,12 @@ impl Client {
         Ok(id)
     }
 
-    /// Tells without an answer.
+    /// Sends a notification.
     pub async fn notify(&mut self, method: &str, params: Value) -> Result<()> {
         self.write(json!({"jsonrpc": "2.0", "method": method, "params": params})).await
     }
 
-    /// Answers a request of the server.
+    /// Responds to a request from the server.
     pub async fn respond(&mut self, id: &Value, result: Value) -> Result<()> {
         self.write(json!({"jsonrpc": "2.0", "id": id, "result": result})).await
     }
@@ -191,7 +192,7 @@ impl Client {
         }
     }
 
-    /// Reads on until a frame fits, and returns it.
+    /// Reads until a frame fits and returns it.
     pub async fn until(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Result<Value> {
         loop {
             let frame = self.next().await.with_context(|| format!("waiting for {what}"))?;

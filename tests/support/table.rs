@@ -1,4 +1,4 @@
-//! The table that a bench prints: figures, what they should be, and what they are.
+//! The table that a bench prints: figures and their targets.
 
 /// The result of a bench.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ struct Row {
     goal: Option<Goal>,
 }
 
-/// What a figure should be.
+/// The target of a figure.
 #[derive(Debug, Clone, Copy)]
 pub enum Goal {
     /// The median is at most this.
@@ -43,7 +43,7 @@ impl Table {
         self.rows.push(Row { what: what.into(), samples, unit, goal });
     }
 
-    /// Prints everything.
+    /// Prints the table.
     #[expect(clippy::print_stdout, reason = "a bench prints its table")]
     pub fn print(&self) {
         println!("\n{}\n", self.title);

@@ -1,4 +1,4 @@
-//! Runs the real `openagents` with a home of its own.
+//! Runs the real `openagents` with a separate home.
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// Makes a desk whose workspace has this name and these files.
+    /// Creates a desk whose workspace has this name and these files.
     pub fn new(name: &str, files: &[(&str, &str)]) -> Result<Self> {
         let keep = tempfile::tempdir()?;
         let workspace = fs::canonicalize(keep.path())?.join(name);
@@ -35,7 +35,7 @@ impl Desk {
         self.keep.path().join(name)
     }
 
-    /// Writes a log beneath the folder of an agent; `WORKSPACE` in a line stands for the workspace.
+    /// Writes a log below an agent's folder; `WORKSPACE` in a line is replaced with the workspace.
     pub fn log(&self, path: &str, lines: &[Value]) -> Result<()> {
         let path = self.folder(path);
         fs::create_dir_all(path.parent().context("a log has a folder")?)?;
@@ -45,14 +45,14 @@ impl Desk {
         Ok(fs::write(path, text)?)
     }
 
-    /// Returns `openagents` with its surroundings set.
+    /// Returns an `openagents` command with its environment set.
     pub fn openagents(&self, arguments: &[&str]) -> Result<Command> {
         let mut command = Command::new(program("openagents")?);
         self.surround(command.args(arguments));
         Ok(command)
     }
 
-    /// Sets the surroundings of a program: the workspace, the home folder and those of the agents.
+    /// Sets a program's environment: the workspace, the home folder and the agents' folders.
     pub fn surround(&self, command: &mut Command) {
         command
             .current_dir(&self.workspace)
@@ -80,7 +80,7 @@ impl Desk {
     }
 }
 
-/// Finds a program that cargo built beside this test.
+/// Returns the path of a program that cargo built next to this test.
 pub fn program(name: &str) -> Result<PathBuf> {
     let test = std::env::current_exe()?;
     let folder = test.ancestors().nth(2).context("a test lives in target/PROFILE/deps")?;
@@ -91,30 +91,31 @@ pub fn program(name: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// An agent that ignores SIGTERM and SIGINT and goes on without us, as `custom:deaf`. In the folder of the file `id` it
-/// writes its process id there, and ends once that is deleted, whatever becomes of those who started it.
+/// Returns an agent, `custom:deaf`, that ignores SIGTERM and SIGINT and keeps running without us. In the folder of
+/// the file `id` it writes its process id to that file, and exits once the file is deleted, whatever happens to the
+/// programs that started it.
 pub fn deaf_agent(id: &Path) -> Result<Value> {
-    // It is also started elsewhere, to see whether it works.
+    // The agent is also started elsewhere, to check whether it works.
     let script = "[ \"$(pwd -P)\" != \"${1%/*}\" ] || echo $$ > \"$1\"; trap '' TERM INT; \"$0\"; \
         while [ -e \"$1\" ]; do sleep 0.1; done";
     let arguments = json!(["-c", script, program("fake-agent")?, id]);
     Ok(json!({"id": "deaf", "name": "Deaf", "kind": "acp", "command": "/bin/sh", "args": arguments}))
 }
 
-/// Returns whether a process runs, by its id.
+/// Returns whether the process with this id is running.
 pub fn runs(id: &str) -> Result<bool> {
     let state = Command::new("ps").args(["-o", "state=", "-p", id.trim()]).output()?.stdout;
     let state = String::from_utf8(state)?;
     Ok(!state.trim().is_empty() && !state.starts_with('Z'))
 }
 
-/// Reads one JSON value a line.
+/// Parses one JSON value per line.
 pub fn json_lines(bytes: &[u8]) -> Result<Vec<Value>> {
     let text = std::str::from_utf8(bytes)?;
     text.lines().map(|line| serde_json::from_str(line).with_context(|| line.to_owned())).collect()
 }
 
-/// A Codex rollout with the prompts of a person.
+/// Returns a Codex rollout with the user's prompts.
 pub fn codex_rollout(id: &str, prompts: &[&str]) -> Vec<Value> {
     let at = "2025-11-05T10:00:00.000Z";
     let meta = json!({"timestamp": at, "type": "session_meta", "payload": {"id": id, "timestamp": at, "cwd": "WORKSPACE",
@@ -127,7 +128,7 @@ pub fn codex_rollout(id: &str, prompts: &[&str]) -> Vec<Value> {
     [meta, context].into_iter().chain(turns).collect()
 }
 
-/// A Claude Code transcript: a prompt, then an edit of each file.
+/// Returns a Claude Code transcript: a prompt, then an edit of each file.
 pub fn claude_transcript(id: &str, prompt: &str, edited: &[&str]) -> Vec<Value> {
     let line = |number: usize, kind: &str, message: Value| {
         json!({"type": kind, "uuid": format!("{number:08}-0000-4000-8000-000000000000"), "parentUuid": null,
@@ -144,7 +145,7 @@ pub fn claude_transcript(id: &str, prompt: &str, edited: &[&str]) -> Vec<Value> 
     [first].into_iter().chain(edits).collect()
 }
 
-/// Returns whether this process may do anything, so that file permissions prove nothing.
+/// Returns whether this process is root, which makes file permissions meaningless.
 pub fn is_root() -> bool {
     Path::new("/proc/self").metadata().is_ok_and(|it| std::os::unix::fs::MetadataExt::uid(&it) == 0)
 }

@@ -1,54 +1,55 @@
-//! The asking level of an agent: the settings of a session with which it asks before it acts.
+//! An agent's asking level: the session settings that make it ask before it acts.
 //!
-//! The settings are those of the protocol: `configOptions`, and where an agent has none of them `modes`. They are read from
-//! the JSON, as agents leave out members that the protocol requires.
+//! The settings are the protocol's `configOptions`, or its `modes` if an agent has no `configOptions`. They are read
+//! from the raw JSON, since agents leave out members that the protocol requires.
 
 use serde_json::{Value, json};
 
 /// How an agent is made to ask before it acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AskingLevel {
-    /// By settings of each session, which it reports back.
+    /// By settings of each session, which the agent reports back.
     Settings(&'static [LevelSetting]),
-    /// By variables of its process.
+    /// By environment variables of its process.
     Variables,
-    /// Not at all: it decides itself what it asks.
+    /// Not at all: the agent decides when to ask.
     ItsOwn,
 }
 
 /// A setting of a session that decides what the agent asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LevelSetting {
-    /// Its id: `mode`, `allow_all`.
+    /// The setting's id: `mode`, `allow_all`.
     pub id: &'static str,
-    /// The value that we set: the agent asks before it acts.
+    /// The value that we set, with which the agent asks before it acts.
     pub asks: &'static str,
-    /// Other values that let it do no more than that: `plan`.
+    /// Other values that let the agent do no more than `asks` does: `plan`.
     pub asks_too: &'static [&'static str],
-    /// Without it, no prompt is sent. Otherwise it is set where it is offered.
+    /// Whether every session offers the setting. If so, no prompt is sent without it;
+    /// otherwise it is set where offered.
     pub is_always_offered: bool,
 }
 
-/// The mode of a session, as `configOptions` and `modes` call it.
+/// The id and category of a session's mode in `configOptions` and `modes`.
 const MODE: &str = "mode";
 
-/// What a session reports about one setting.
+/// A session's report on one setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Report {
     /// The id of the option; `None` if it is one of the `modes`.
     option: Option<String>,
     pub(crate) current: Option<String>,
-    /// Values with their names. Empty if the report does not list them.
+    /// Values with their display names. Empty if the report does not list them.
     offered: Vec<(String, String)>,
 }
 
 impl LevelSetting {
-    /// The mode of a session, with the value that asks and those that let the agent do no more.
+    /// The session's mode, with the value that asks and the values that let the agent do no more.
     pub const fn mode(asks: &'static str, asks_too: &'static [&'static str]) -> Self {
         Self { id: MODE, asks, asks_too, is_always_offered: true }
     }
 
-    /// Returns what it is, in a sentence.
+    /// Returns the setting's name for use in a sentence.
     pub(crate) fn word(&self) -> &'static str {
         if self.id == MODE { "mode" } else { self.id }
     }
@@ -58,7 +59,7 @@ impl LevelSetting {
         value == self.asks || self.asks_too.contains(&value)
     }
 
-    /// Reads the setting from the answer to `session/new` and the like, or from an update. `None` if it is not there.
+    /// Reads the setting from an update or a response such as the one to `session/new`. `None` if it is absent.
     pub(crate) fn report(&self, said: &Value) -> Option<Report> {
         let is_it =
             |option: &&Value| option["id"] == self.id || self.id == MODE && option["category"] == MODE;
@@ -72,7 +73,7 @@ impl LevelSetting {
         if self.id != MODE {
             return None;
         }
-        // `modeId` stands in an example of the protocol's documentation.
+        // An example in the protocol's documentation has `modeId`.
         let modes = if said["modes"].is_object() { &said["modes"] } else { said };
         let current = text(&modes["currentModeId"]).or_else(|| text(&modes["modeId"]));
         let available = modes["availableModes"].as_array();
@@ -84,7 +85,7 @@ impl LevelSetting {
         Some(Report { option: None, current, offered })
     }
 
-    /// Returns the method and the params that set a value. `report` is the last one of this session.
+    /// Returns the method and params of the request that sets a value. `report` is the session's latest report.
     pub(crate) fn set(&self, session: &str, report: Option<&Report>, value: &str) -> (&'static str, Value) {
         match report
             .map_or_else(|| (self.id != MODE).then(|| self.id.to_owned()), |report| report.option.clone())
@@ -97,7 +98,7 @@ impl LevelSetting {
     }
 }
 
-/// Returns the values of an option, which may be in groups, with their names.
+/// Returns an option's values, which may be grouped, with their names.
 fn values(options: &Value) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for option in options.as_array().into_iter().flatten() {
@@ -118,7 +119,7 @@ impl Report {
         self.offered.is_empty() || self.offered.iter().any(|(offered, _)| offered == value)
     }
 
-    /// Returns a value as the agent calls it: `“Manual” (default)`.
+    /// Returns a value with the agent's name for it: `“Manual” (default)`.
     pub(crate) fn named(&self, value: &str) -> String {
         let name = self.offered.iter().find(|(offered, _)| offered == value).map(|(_, name)| name.trim());
         match name {
@@ -129,13 +130,13 @@ impl Report {
         }
     }
 
-    /// Returns the report once a value was set, of which the agent says nothing.
+    /// Returns the report after a value was set, for agents that don't report the change.
     pub(crate) fn with(before: Option<Self>, value: &str) -> Self {
         let before = before.unwrap_or(Self { option: None, current: None, offered: Vec::new() });
         Self { current: Some(value.to_owned()), ..before }
     }
 
-    /// Takes the names of an earlier report, as updates may leave them out.
+    /// Copies the names from an earlier report, as updates may omit them.
     pub(crate) fn named_as(mut self, before: Option<&Self>) -> Self {
         if self.offered.is_empty()
             && let Some(before) = before
@@ -149,17 +150,17 @@ impl Report {
     }
 }
 
-/// A setting with which the agent does more without asking than a client of ours has chosen.
+/// A change after which the agent asks less than a client of ours has chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Lowered {
     pub(crate) setting: &'static LevelSetting,
-    /// With the value that it has now.
+    /// The report with the current value.
     pub(crate) report: Report,
-    /// The value that it had.
+    /// The previous value, to be restored.
     pub(crate) back_to: String,
 }
 
-/// The asking level of one session, once it was set.
+/// The asking level of one session, from when it was first set.
 #[derive(Debug)]
 pub(crate) struct Watch {
     settings: Vec<Watched>,
@@ -169,7 +170,7 @@ pub(crate) struct Watch {
 struct Watched {
     setting: &'static LevelSetting,
     last: Option<Report>,
-    /// The value that a client has chosen instead of ours.
+    /// The value that a client chose over ours.
     chosen: Option<String>,
 }
 
@@ -180,8 +181,8 @@ impl Watch {
         Self { settings: settings.into_iter().map(watched).collect() }
     }
 
-    /// Reads an update. A new value with which the agent asks less is what the client has chosen if it `may_lower`; else it is
-    /// returned, to be set back.
+    /// Reads an update. If a new value makes the agent ask less, it counts as the client's choice when `may_lower` is
+    /// set; otherwise it is returned, to be set back.
     pub(crate) fn read(&mut self, update: &Value, may_lower: bool) -> Vec<Lowered> {
         let mut lowered = Vec::new();
         for watched in &mut self.settings {
@@ -229,7 +230,7 @@ mod tests {
         json!({"id": id, "type": "select", "category": id, "currentValue": current, "options": values})
     }
 
-    /// What the agents answer to `session/new`: claude-agent-acp 0.101, gemini 0.61, copilot 1.0.102, and others.
+    /// Responses to `session/new` from claude-agent-acp 0.101, gemini 0.61, copilot 1.0.102 and others.
     #[test]
     fn a_setting_is_read_from_options_and_else_from_modes() {
         let claude = [("default", "Manual"), ("auto", "Auto")];
@@ -241,7 +242,7 @@ mod tests {
         let update = json!({"sessionUpdate": "current_mode_update", "currentModeId": "yolo"});
         let documented = json!({"sessionUpdate": "current_mode_update", "modeId": "yolo"});
         let config = json!({"sessionUpdate": "config_option_update", "configOptions": [{"id": "mode", "currentValue": "plan"}]});
-        // The current value, whether `default` can be set, how, and under which id.
+        // The current value, whether `default` can be set, the method that sets it, and the option id.
         let rows = [
             (both, Some("auto"), true, "session/set_config_option", "mode"),
             (other, Some("auto"), true, "session/set_mode", ""),
@@ -289,7 +290,7 @@ mod tests {
         json!({"sessionUpdate": "current_mode_update", "currentModeId": value})
     }
 
-    /// The settings to set back, with the value that they had.
+    /// The settings to set back, with their previous values.
     fn back(watch: &mut Watch, update: &Value, may_lower: bool) -> Vec<(&'static str, String)> {
         let lowered = watch.read(update, may_lower).into_iter();
         lowered.map(|lowered| (lowered.setting.id, lowered.back_to)).collect()
@@ -315,7 +316,7 @@ mod tests {
         assert_eq!(back(&mut watch, &mode("acceptEdits"), true), none);
         assert_eq!(back(&mut watch, &mode("acceptEdits"), false), none);
         assert_eq!(back(&mut watch, &mode("auto"), false), [("mode", "acceptEdits".to_owned())]);
-        // Asking again ends what was chosen.
+        // Choosing a value that asks again ends the client's earlier choice.
         assert_eq!(back(&mut watch, &mode("default"), false), none);
         assert_eq!(back(&mut watch, &mode("acceptEdits"), false), to_default);
     }

@@ -5,22 +5,22 @@
 //!
 //! # Layers
 //!
-//! A module uses modules of lower layers only: `tests/layers.rs` reads this table and holds every file to it.
+//! A module uses only modules of lower layers: `tests/layers.rs` checks every file against this table.
 //!
 //! | layer | module | contents |
 //! |--:|---|---|
 //! | 1 | `asking` | the settings with which an agent asks before it acts |
 //! | 1 | `limits` | limits and intervals |
-//! | 1 | `retention` | the sessions that agents delete by themselves |
+//! | 1 | `retention` | sessions that agents delete on their own schedule |
 //! | 2 | `known` | the agents that this program knows |
 //! | 2 | `openai` | models behind an OpenAI-compatible address |
 //! | 2 | `process` | child processes: group, pipes, lines, exit |
-//! | 3 | `capture` | output of a short command |
-//! | 3 | `output` | output of an agent as updates of our session |
+//! | 3 | `capture` | the output of a short command |
+//! | 3 | `output` | an agent's output as updates of our session |
 //! | 4 | `acp` | the client side of the Agent Client Protocol |
-//! | 4 | `shell` | the `PATH` of the person's shell |
+//! | 4 | `shell` | the `PATH` of the user's login shell |
 //! | 5 | `command_line` | the command lines of Codex and Claude Code |
-//! | 5 | `custom` | agents and models that a person added |
+//! | 5 | `custom` | agents and models that the user added |
 //! | 6 | `doctor` | what is installed, and what is missing |
 //! | 7 | `local` | `LocalAgents`: all of them |
 

@@ -5,22 +5,22 @@ use std::time::Duration;
 /// Limits of a captured program.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
-    /// Run time; then it is stopped.
+    /// Maximum run time, after which the program is stopped.
     pub(crate) time: Duration,
     /// Maximum bytes of each stream; the rest is not read.
     pub(crate) bytes: usize,
 }
 
 // Processes and their streams.
-/// Maximum bytes of a line of an agent, which may hold a whole file.
+/// Maximum bytes of a line from an agent, which may hold a whole file.
 pub(crate) const LINE: usize = 16 << 20;
 /// Time between SIGTERM and SIGKILL.
 pub(crate) const STOP_GRACE: Duration = Duration::from_secs(2);
-/// Time for a process to exit by itself after its input was closed, before SIGTERM.
+/// Time for a process to exit after its input was closed, before SIGTERM.
 pub(crate) const STOP_PAUSE: Duration = Duration::from_millis(250);
-/// Interval for recording the descendants of a leader, see `Group::look`.
+/// Interval for recording the descendants of a group leader; see `Group::look`.
 pub(crate) const FAMILY_CHECK: Duration = Duration::from_secs(10);
-/// Interval of checks of a pipe for the exit of its program.
+/// Interval at which a pipe checks whether its program has exited.
 pub(crate) const EXIT_CHECK: Duration = Duration::from_millis(250);
 /// Time to read the rest of the output after the exit: another process may keep writing.
 pub(crate) const PIPE_REST: Duration = Duration::from_secs(30);
@@ -28,32 +28,33 @@ pub(crate) const PIPE_REST: Duration = Duration::from_secs(30);
 pub(crate) const PIPE_WRITE: usize = 512;
 /// Interval of checks for exit and cancel.
 pub(crate) const CANCEL_CHECK: Duration = Duration::from_millis(20);
-/// Time to read the rest of the output after the exit: a process that was left behind may hold the streams open, and on a
-/// busy machine the threads that read have to get their turn.
+/// Time to read the rest of the output after the exit. A process left behind may hold the streams open, and on a busy
+/// machine the reader threads still have to be scheduled.
 pub(crate) const CAPTURE_REST: Duration = Duration::from_secs(1);
 
 // Agents that speak ACP.
-/// Lines read ahead. Bounded, so that an agent is read no faster than its output is logged.
+/// Lines read ahead. Bounded, so that an agent's output is read no faster than it is logged.
 pub(crate) const ACP_LINES_AHEAD: usize = 8;
 /// Maximum bytes waiting for the agent to read them.
 pub(crate) const ACP_UNREAD: usize = 64 << 20;
 /// Bytes kept from the end of standard error.
 pub(crate) const ACP_ERRORS: usize = 4 << 10;
-/// Consecutive lines that are not messages, before the program is taken for something other than an ACP agent.
+/// Consecutive lines that are not messages before the program is assumed not to speak ACP.
 pub(crate) const ACP_BAD_LINES: u64 = 1_000;
-/// Bytes of a message that is spread over several lines, which is only looked for to say so.
+/// Maximum bytes of a message spread over several lines, which is detected only for the error message.
 pub(crate) const SPREAD: usize = 64 << 10;
-/// Updates that an agent sends before it has answered `session/new`, kept for the first turn.
+/// Updates kept for the first turn that an agent sends before it answers `session/new`.
 pub(crate) const EARLY_UPDATES: usize = 1_000;
-/// Commands that an agent offers, and bytes of a name and of a description: Qwen Code sends half a megabyte.
+/// Maximum number of commands that an agent offers, and maximum bytes of a name and a description: Qwen Code sends
+/// half a megabyte.
 pub(crate) const OFFERED_COMMANDS: usize = 500;
 pub(crate) const COMMAND_NAME: usize = 128;
 pub(crate) const COMMAND_WORDS: usize = 512;
-/// Options of one question.
+/// Maximum number of options in one permission request.
 pub(crate) const PERMISSION_OPTIONS: usize = 16;
-/// Times that a changed asking level is set back in one process, before the agent is stopped.
+/// Times that a changed asking level is set back within one process before the agent is stopped.
 pub(crate) const SET_BACK: usize = 3;
-/// Time for an agent to exit after its output ended, and time to read the rest of the output after it exited.
+/// Time for an agent to exit after its output ends, and time to read the rest of the output after it exits.
 pub(crate) const ACP_LINGER: Duration = Duration::from_millis(500);
 /// Interval of checks for a cancel while a prompt waits.
 pub(crate) const ACP_CANCEL_CHECK: Duration = Duration::from_millis(10);
@@ -73,36 +74,37 @@ pub(crate) const OPEN_TERMINALS: usize = 32;
 pub(crate) const TERMINAL_REST: Duration = Duration::from_millis(300);
 /// Bytes of output kept if the agent sets no limit; also the maximum.
 pub(crate) const TERMINAL_OUTPUT: u64 = 1 << 20;
-/// Bytes of a file of the workspace that are compared before a command that names it runs.
+/// Bytes of a workspace file that are compared before a command that names it runs.
 pub(crate) const DIGESTED_BYTES: u64 = 16 << 20;
-/// Paths that the words of a command may mean, and files of the workspace among them; with more, it is asked about each time.
+/// Maximum number of paths that a command's words may mean, and of workspace files among them; above either, approval
+/// is asked each time.
 pub(crate) const NAMED_PATHS: usize = 20_000;
 pub(crate) const NAMED_FILES: usize = 50;
-/// Maximum bytes of the variables that an agent adds: a person has to read them.
+/// Maximum bytes of the variables that an agent adds: the user has to read them.
 pub(crate) const ADDED_VARIABLES: usize = 64 << 10;
-/// Content pieces and locations shown by a call.
+/// Content pieces and locations shown per call.
 pub(crate) const CALL_PIECES: usize = 200;
 
-// Output of agents in our log.
+// Agent output in our log.
 /// Maximum characters of a title.
 pub(crate) const TITLE_CHARS: usize = 300;
-/// Maximum bytes of a text shown by a call; see `ToolContent::Text`.
+/// Maximum bytes of a text shown in a call; see `ToolContent::Text`.
 pub(crate) const SHOWN_TEXT: usize = 64 << 10;
 /// Maximum bytes of each side of a diff; see `ToolContent::Diff`.
 pub(crate) const DIFF_SIDE: usize = 256 << 10;
-/// Bytes kept of a terminal shown by a call; see `ToolContent::Terminal`.
+/// Bytes kept of a terminal shown in a call; see `ToolContent::Terminal`.
 pub(crate) const SHOWN_TERMINAL: usize = 64 << 10;
 /// Terminals shown by one call.
 pub(crate) const CALL_TERMINALS: usize = 16;
 /// Terminals whose text is kept.
 pub(crate) const TERMINALS: usize = 1_000;
-/// Minimum time between two updates of one terminal; more for a longer one, since every update logs all of it.
+/// Minimum time between two updates of one terminal; longer for a larger one, since every update logs all of it.
 pub(crate) const TERMINAL_UPDATE: Duration = Duration::from_millis(250);
-/// Calls remembered from one turn to the next, and the limit of calls per turn.
+/// Calls remembered from one turn to the next, and the maximum number of calls per turn.
 pub(crate) const CALLS: usize = 10_000;
-/// Calls, newest first, whose terminals are updated while they grow.
+/// The number of most recent calls whose terminals are updated while they grow.
 pub(crate) const RECENT_CALLS: usize = 100;
-/// Bytes of text and diffs above which a call updates its terminals only when it ends: every update logs all content.
+/// Bytes of text and diffs above which a call's terminals are updated only when it ends: every update logs all content.
 pub(crate) const RETOLD_BYTES: usize = 64 << 10;
 /// Message ids remembered from earlier turns, to recognize late text.
 pub(crate) const MESSAGE_IDS: usize = 1_000;
@@ -116,31 +118,31 @@ pub(crate) const PLAN_STEPS: usize = 200;
 pub(crate) const ERRORS: usize = 16 << 10;
 /// Lines read ahead.
 pub(crate) const LINES_AHEAD: usize = 256;
-/// Time to read the rest of standard error of a program that has exited.
+/// Time to read the rest of standard error after the program has exited.
 pub(crate) const ERRORS_REST: Duration = Duration::from_millis(500);
 /// Time for a program to exit after its last event.
 pub(crate) const EXIT: Duration = Duration::from_secs(2);
 
 // Detection of agents.
-/// Of the login shell. A start-up file that prompts for input never ends; a slow one takes a second or two.
+/// For the login shell. A start-up file that prompts for input never ends; a slow one takes a second or two.
 pub(crate) const ASK_SHELL: Bounds = Bounds { time: Duration::from_secs(5), bytes: 1 << 20 };
-/// Of `PROGRAM --version`.
+/// For `PROGRAM --version`.
 pub(crate) const ASK_VERSION: Bounds = Bounds { time: Duration::from_secs(5), bytes: 16 << 10 };
-/// Of `npm prefix`.
+/// For `npm prefix`.
 pub(crate) const ASK_NPM: Bounds = Bounds { time: Duration::from_secs(5), bytes: 4 << 10 };
-/// Characters shown of a version or an error.
+/// Maximum characters shown of a version or an error.
 pub(crate) const VERSION_CHARS: usize = 200;
-/// Folders to search for `package.json` above the program.
+/// Parent folders of the program to search for `package.json`.
 pub(crate) const PACKAGE_LEVELS: usize = 5;
 /// Maximum bytes of a `package.json`.
 pub(crate) const PACKAGE_BYTES: u64 = 1 << 20;
-/// Time for an answer to `initialize`. The slowest of the known agents takes four seconds on a small machine.
+/// Time for an answer to `initialize`. The slowest known agent takes four seconds on a small machine.
 pub(crate) const INTRODUCTION: Duration = Duration::from_secs(15);
-/// Time for the login state after that answer, for agents that announce one.
+/// Time for the login state to follow that answer, for agents that announce one.
 pub(crate) const LOGIN_STATE: Duration = Duration::from_secs(3);
-/// Interval of checks for a cancel meanwhile.
+/// Interval of checks for a cancel while waiting for both.
 pub(crate) const INTRODUCTION_CHECK: Duration = Duration::from_millis(50);
-/// Maximum bytes of output until then.
+/// Maximum bytes of output up to then.
 pub(crate) const INTRODUCTION_BYTES: usize = 1 << 20;
 /// The same for standard error.
 pub(crate) const INTRODUCTION_ERRORS: usize = 64 << 10;
@@ -151,12 +153,12 @@ pub(crate) const FIRST_CHECK: Duration = Duration::from_secs(20);
 /// Time to wait for a running check on shutdown.
 pub(crate) const SHUTDOWN: Duration = Duration::from_secs(2);
 
-// Agents that a person adds.
-/// Maximum number of custom agents: each is on every card and in every picker.
+// Agents that the user adds.
+/// Maximum number of custom agents: each appears on every card and in every picker.
 pub(crate) const ADDED_AGENTS: usize = 50;
 /// Maximum bytes of an id.
 pub(crate) const ID_BYTES: usize = 64;
-/// Maximum bytes of any other text: it is shown on every client.
+/// Maximum bytes of any other text: every client shows it.
 pub(crate) const SETTING_BYTES: usize = 8 << 10;
 /// Maximum number of arguments, variables or headers.
 pub(crate) const SETTING_ENTRIES: usize = 100;
@@ -168,13 +170,13 @@ pub(crate) const ERROR_BODY: usize = 64 << 10;
 pub(crate) const DRAIN: Duration = Duration::from_millis(20);
 /// Maximum bytes between the ends of two frames, comments included.
 pub(crate) const FRAME: usize = 2 << 20;
-/// Bytes passed to the parser at a time: it moves the rest after every line.
+/// Bytes passed to the parser at a time: it moves the remainder after every line.
 pub(crate) const FRAME_PIECE: usize = 64 << 10;
 /// Maximum bytes of an answer that is not streamed.
 pub(crate) const WHOLE_ANSWER: usize = 8 << 20;
-/// Maximum bytes of the arguments of one answer; longer ones are cut and then invalid.
+/// Maximum bytes of call arguments per answer; longer ones are cut, which makes them invalid.
 pub(crate) const CALL_BYTES: usize = 1 << 20;
-/// Maximum number of calls kept per answer; the loop runs fewer.
+/// Maximum number of calls kept per answer; the agent loop runs fewer.
 pub(crate) const ANSWER_CALLS: usize = 64;
 /// Maximum characters of a name on the wire.
 pub(crate) const NAME_CHARS: usize = 64;

@@ -34,7 +34,7 @@ impl SettingsStore for Settings {
 
 /// Writes a shell script and returns its path.
 ///
-/// Another process writes it: a program started meanwhile by another test inherits our open files for a moment, and a
+/// A separate process writes it: a program that another test starts meanwhile briefly inherits our open files, and a
 /// file that is open for writing can't be executed.
 pub(crate) fn program(folder: &Path, name: &str, script: &str) -> PathBuf {
     let path = folder.join(name);

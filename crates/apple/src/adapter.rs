@@ -15,10 +15,10 @@ pub trait FoundationTool: Send + Sync + std::fmt::Debug {
     /// Returns the description that a model uses to choose it.
     fn description(&self) -> &str;
 
-    /// Returns its parameters.
+    /// Returns the tool's parameters.
     fn parameters(&self) -> Parameters;
 
-    /// Runs with valid arguments. Blocks; returns soon after a cancel of the context.
+    /// Runs with valid arguments. Blocks; returns soon after the context is cancelled.
     fn call(&self, context: &ToolContext<'_>, arguments: Value) -> Result<Vec<Segment>, ToolError>;
 }
 
@@ -27,7 +27,7 @@ pub trait FoundationTool: Send + Sync + std::fmt::Debug {
 pub enum Parameters {
     /// Defined at run time.
     Dynamic(DynamicSchema),
-    /// Defined in code with guides: the schema as written by the framework.
+    /// Defined in code with guides: the schema as the framework writes it.
     Guided(Value),
 }
 
@@ -36,7 +36,7 @@ pub enum Parameters {
 pub enum Segment {
     /// Plain text.
     Text(String),
-    /// A value with a structure.
+    /// A structured value.
     Structured(Value),
 }
 
@@ -51,7 +51,7 @@ pub struct AdaptedTool {
 }
 
 impl AdaptedTool {
-    /// Takes the current name, description and schema of the tool.
+    /// Captures the tool's current name, description and schema.
     pub fn new(tool: Arc<dyn FoundationTool>) -> Self {
         let schema = match tool.parameters() {
             Parameters::Dynamic(dynamic) => dynamic.to_json(),
@@ -114,7 +114,7 @@ fn unwrapped(mut segments: Vec<Segment>) -> Value {
     }
 }
 
-/// Leaks each distinct text once: the names of tools are few.
+/// Leaks each distinct text once: there are few tool names.
 fn kept(text: &str) -> &'static str {
     static KEPT: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
     let mut kept = KEPT.lock();

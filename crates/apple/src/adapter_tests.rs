@@ -18,7 +18,7 @@ use openagents_tools::{
 use openagents_transcripts::history::History;
 use std::path::Path;
 
-/// Counts the words of a file, as a tool for the framework.
+/// A framework tool that counts the words of a file.
 #[derive(Debug)]
 struct CountWords(Parameters);
 

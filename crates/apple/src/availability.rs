@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The first version of macOS with the framework.
 const FIRST_VERSION: u32 = 26;
 
-/// Facts that decide whether the helper program is worth starting. The framework knows the rest.
+/// Facts that decide whether the helper program is worth starting. Only the framework knows the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     /// Value of [`std::env::consts::OS`]: `macos`.
@@ -16,7 +16,7 @@ pub struct Facts {
     pub arch: String,
 }
 
-/// The reason the model is not available, with the remedy.
+/// The reason the model is not available, and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum Unavailability {
@@ -41,7 +41,7 @@ pub enum Unavailability {
     /// Apple Intelligence is switched off.
     #[error("Apple Intelligence is off; switch it on in System Settings, Apple Intelligence & Siri")]
     NotEnabled,
-    /// Its files are still being downloaded.
+    /// The model's files are still being downloaded.
     #[error("the model of Apple Intelligence is not ready yet; macOS downloads it, try again later")]
     NotReady,
     /// A reason added by a later macOS.
@@ -67,7 +67,7 @@ impl Facts {
         }
         let version = self.version.as_deref().unwrap_or_default();
         let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
-        // An unknown version may be new enough: ask the framework.
+        // An unknown version may be new enough, so the framework is asked.
         match major {
             Some(major) if major < FIRST_VERSION => {
                 Some(Unavailability::OsTooOld { version: version.to_owned() })

@@ -1,13 +1,13 @@
 //! Apple's Foundation Models as a language model.
 //!
-//! Only the helper program `openagents-apple`, a separate crate, links the framework, so that everything else starts on
-//! any machine. This crate contains what needs no framework and is tested everywhere: whether it is worth asking
-//! ([`availability`]), tool schemas in both directions ([`schema`], [`adapter`]), the [`budget`] of 4,096 tokens, the
-//! [`protocol`] of the helper, and its [`client`], which other crates use.
+//! Only the helper program `openagents-apple`, a separate crate, links the framework, so that everything else starts
+//! on any machine. This crate contains everything that does not need the framework and is tested everywhere: whether
+//! the model is worth asking ([`availability`]), tool schemas in both directions ([`schema`], [`adapter`]), the
+//! [`budget`] of 4,096 tokens, the helper's [`protocol`], and its [`client`], which other crates use.
 //!
 //! # Layers
 //!
-//! A module uses modules of lower layers only: `tests/layers.rs` reads this table and holds every file to it.
+//! A module uses only modules of lower layers: `tests/layers.rs` checks every file against this table.
 //!
 //! | layer | module | contents |
 //! |--:|---|---|

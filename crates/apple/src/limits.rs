@@ -10,18 +10,18 @@ pub const MAX_LINE: usize = 8 << 20;
 /// Limits of the helper program.
 pub(crate) const HELPER: HelperLimits = HelperLimits {
     line_bytes: MAX_LINE,
-    // An answer that is not read must not hold up the others.
+    // An answer that is not being read must not hold up the others.
     queued_reports: Semaphore::MAX_PERMITS,
     hello: Duration::from_secs(20),
-    // It confirms a cancel at once, and other answers may be running.
+    // The helper confirms a cancel at once, and other answers may be running.
     cancel: None,
 };
 
-/// Interval for asking again after the model was unavailable: it may have been switched on.
+/// Interval for rechecking a model that was unavailable: it may have been switched on.
 pub(crate) const ASK_AGAIN: Duration = Duration::from_secs(10);
 /// Interval of checks for a cancel while another thread starts the helper.
 pub(crate) const CANCEL_CHECK: Duration = Duration::from_millis(20);
-/// Maximum number of answers waiting for the result of a tool; the oldest is dropped, as it may never be continued.
+/// Maximum number of answers waiting for a tool's result; the oldest is dropped, as it may never be continued.
 pub(crate) const WAITING: usize = 8;
 
 /// Context size of the framework's model in tokens, including the answer.
@@ -34,27 +34,27 @@ pub(crate) const FRAME: usize = 64;
 pub(crate) const MESSAGE: usize = 8;
 /// Overhead in tokens per tool.
 pub(crate) const TOOL: usize = 16;
-/// Divisors of the room next to the answer: the maximum shares of the instructions and the tools. A prompt may use what
-/// they leave.
+/// Divisors of the room next to the answer: the maximum shares of the instructions and of the
+/// tools. A prompt may use the rest.
 pub(crate) const INSTRUCTIONS_SHARE: usize = 5;
 /// See [`INSTRUCTIONS_SHARE`].
 pub(crate) const TOOLS_SHARE: usize = 2;
 /// Tokens reserved for tool results, if there are tools.
 pub(crate) const RESULTS: usize = 400;
-/// Tokens kept of a result when there is no more room.
+/// Tokens kept of a result when there is no room left.
 pub(crate) const SHORT_RESULT: usize = 120;
 
-/// Maximum nesting of a tool's schema; no tool for a small model needs more.
+/// Maximum nesting of a tool's schema; a tool for a small model doesn't need more.
 pub(crate) const SCHEMA_DEPTH: usize = 12;
-/// Maximum number of schemas in it. More would not fit into the context anyway.
+/// Maximum number of schemas in a tool's schema. More would not fit into the context anyway.
 pub(crate) const SCHEMA_NODES: usize = 256;
 /// Maximum characters of a property's key.
 pub(crate) const KEY_CHARS: usize = 64;
-/// Maximum nesting of a schema of the framework, which are far shallower.
+/// Maximum nesting of a framework schema; real ones are far shallower.
 pub(crate) const FRAMEWORK_DEPTH: usize = 64;
 /// Maximum bytes of a schema shown to the model behind the proxy; longer ones are summarized.
 pub(crate) const SHOWN_SCHEMA: usize = 800;
-/// Maximum bytes of a violation that is reported to the model.
+/// Maximum bytes of a violation reported to the model.
 pub(crate) const VIOLATION_BYTES: usize = 200;
-/// Maximum number of violations that are reported.
+/// Maximum number of violations reported.
 pub(crate) const VIOLATIONS: usize = 3;

@@ -30,9 +30,9 @@ pub enum Command {
         /// Messages, instructions, tools, options.
         request: Box<ModelRequest>,
     },
-    /// The result of a tool, for the answer that waits for it.
+    /// The result of a tool, for the answer waiting for it.
     ToolResult {
-        /// The answer.
+        /// The id of the answer.
         id: u64,
         /// [`CallRequest::id`] of the call.
         call_id: String,
@@ -41,7 +41,7 @@ pub enum Command {
     },
     /// Cancel an answer, which ends with [`ModelError::Cancelled`].
     Cancel {
-        /// The answer to cancel.
+        /// The id of the answer to cancel.
         id: u64,
     },
 }
@@ -59,42 +59,42 @@ pub enum Report {
     },
     /// The availability of the model.
     Availability {
-        /// The command.
+        /// The id of the command.
         id: u64,
-        /// Why it is not available; absent if it is.
+        /// Why the model is not available; absent if it is.
         unavailable: Option<Unavailability>,
     },
     /// A piece of an answer.
     Text {
-        /// The command.
+        /// The id of the command.
         id: u64,
-        /// The piece.
+        /// The text.
         text: String,
     },
     /// The model calls a tool; the answer continues after [`Command::ToolResult`].
     ToolCall {
-        /// The command.
+        /// The id of the command.
         id: u64,
         /// The call; its arguments match the schema of the tool.
         call: CallRequest,
     },
     /// Usage of an answer.
     Usage {
-        /// The command.
+        /// The id of the command.
         id: u64,
         /// The usage.
         usage: Usage,
     },
     /// An answer is complete.
     Done {
-        /// The command.
+        /// The id of the command.
         id: u64,
         /// The stop reason.
         stop: StopReason,
     },
     /// A command failed.
     Failed {
-        /// The command; `None` if the line had no valid id.
+        /// The id of the command; `None` if the line had no valid id.
         id: Option<u64>,
         /// The error.
         error: ModelError,
@@ -146,7 +146,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
-    /// Serializes and parses messages like the two programs.
+    /// Serializes and parses messages as the two programs do.
     fn sent<T: Serialize + serde::de::DeserializeOwned>(messages: &[T]) -> Vec<T> {
         let mut wire = Vec::new();
         messages.iter().for_each(|message| write_line(&mut wire, message).unwrap());

@@ -1,4 +1,4 @@
-//! The tools of this product, as offered to a model.
+//! This product's tools, as offered to a model.
 
 use openagents_core::{
     CancellationToken,

@@ -55,21 +55,22 @@ pub struct Surroundings {
     pub settings: Arc<dyn SettingsStore>,
 }
 
-/// Time for a shutdown, apart from writing the last updates to the store. Whatever does not end until then is left: a
-/// person who quits does not wait for an agent.
+/// Time limit of a shutdown, apart from writing the last updates to the store. Anything still running after that is
+/// abandoned, so that a user who quits does not wait for an agent.
 const SHUTDOWN: Duration = Duration::from_millis(4_500);
-/// Its part for running turns, which end within 100 ms of a cancel. Then the agents are stopped, and their turns with
-/// them.
+/// The part of [`SHUTDOWN`] for running turns, which end within 100 ms of a cancel. After that, agents are stopped
+/// together with their turns.
 const TURNS: Duration = Duration::from_secs(1);
-/// Its part for clients to get the last updates, at least.
+/// The minimum part of [`SHUTDOWN`] for sending the last updates to clients.
 const CLIENTS: Duration = Duration::from_millis(500);
 
-/// Time for closing the index of other agents' sessions, which may just be written anew. It is only a cache.
+/// Time limit for closing the index of other agents' transcripts, which may be in the middle of a rebuild. The index is
+/// only a cache.
 const CLOSING: Duration = Duration::from_millis(500);
 
 /// Time that a temporary bridge waits for another client.
 const UNUSED: Duration = Duration::from_secs(2);
-/// Interval at which it checks.
+/// Interval at which a temporary bridge checks whether it is unused.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A running bridge. Dropping it without [`Bridge::shutdown`] stops it at once, without waiting for turns or clients.
@@ -240,7 +241,8 @@ impl Bridge {
         &self.notices
     }
 
-    /// Resolves some time after the last client has left, or, once `wanted` resolves, when no turn runs.
+    /// Resolves two seconds after the last client has left or, once `wanted` has resolved, as soon as no turn is
+    /// running.
     pub async fn until_unused(&self, wanted: impl Future<Output = ()>) {
         let unused = async {
             let mut since = Instant::now();
@@ -265,8 +267,8 @@ impl Bridge {
 
     /// Stops running turns, stores their last updates, closes every socket, and releases the data folder.
     ///
-    /// Takes 5 s at most, unless the disk is slow. A turn, an agent or a client that has not ended by then is left
-    /// behind, for the end of the process; the data folder is then released with it.
+    /// Takes 5 s at most, unless the disk is slow. A turn, an agent or a client that has not ended by then is abandoned
+    /// until the process exits, and the data folder is released only then.
     pub async fn shutdown(self) {
         let deadline = Instant::now() + SHUTDOWN;
         self.instance.withdraw();
@@ -319,7 +321,7 @@ impl Bridge {
             if let Err(error) = store.flush() {
                 tracing::error!(%error, "the last updates were not stored");
             }
-            // A copy of the database file alone has everything.
+            // After this, a copy of the database file alone is complete.
             if let Err(error) = store.checkpoint() {
                 tracing::warn!(%error, "the last updates are in the log beside the database");
             }
@@ -328,7 +330,7 @@ impl Bridge {
         .await;
         match ended {
             Some(_) => drop(self.instance),
-            // The turn may still write.
+            // The turn may still write, so the lock is kept until the process exits.
             None => std::mem::forget(self.instance),
         }
     }
@@ -340,7 +342,7 @@ pub(crate) mod tests {
     use crate::base::config::NetworkConfig;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// Starts a bridge that serves this computer alone, on a data folder of its own.
+    /// Starts a bridge with a temporary data folder that serves only this computer.
     pub(crate) async fn started() -> (Bridge, tempfile::TempDir) {
         let home = tempfile::tempdir().unwrap();
         let config = BridgeConfig {

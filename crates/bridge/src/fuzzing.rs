@@ -1,5 +1,5 @@
-//! The parsers of untrusted bytes, one function per kind of input. None may panic; the fuzz targets and the tests
-//! below search for inputs that make them.
+//! The parsers of untrusted bytes, one function per kind of input. They must never panic; the fuzz targets and the
+//! tests below search for inputs that make them panic.
 
 use crate::{
     base::{listener::Listener, rpc, rpc::Id, rpc::Incoming, scope::Scope},
@@ -59,7 +59,7 @@ pub fn unauthenticated(bytes: &[u8]) {
     }
 }
 
-/// Parses a frame, and checks the error response to anything else.
+/// Parses a frame. If it is malformed, checks the error response.
 fn frame(bytes: &[u8]) -> Option<(&str, Incoming)> {
     let text = str::from_utf8(bytes).ok()?;
     match rpc::parse(text) {

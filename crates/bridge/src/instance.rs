@@ -1,4 +1,4 @@
-//! One bridge per data folder: a lock held by the process, and a file with its address and its token.
+//! One bridge per data folder: a lock that the process holds, and a file with the bridge's address and token.
 
 use crate::base::{error::BridgeError, private_file};
 use serde::{Deserialize, Serialize};
@@ -14,16 +14,16 @@ const LOCK_FILE: &str = "bridge.lock";
 /// Locked while a bridge waits for a temporary one to end.
 const CLAIM_FILE: &str = "bridge.next";
 
-/// Name of the file with the address and the token of the running bridge, which only its owner can read.
+/// Name of the file with the address and the token of the running bridge. Only its owner can read it.
 pub const ADDRESS_FILE: &str = "bridge.json";
 
-/// The announcement of a running bridge to the programs of its user. Address and token are written together: a client
-/// never offers the token of one bridge at the address of another.
+/// The announcement of a running bridge to the programs of its user. The address and the token are written together, so
+/// that a client never sends the token of one bridge to the address of another.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Announcement {
     /// The loopback address.
     pub address: SocketAddr,
-    /// The token for local use, until the bridge ends.
+    /// The token for local use, valid until the bridge ends.
     #[serde(default)]
     pub token: String,
     pid: u32,
@@ -43,7 +43,7 @@ impl std::fmt::Debug for Announcement {
     }
 }
 
-/// Held for as long as a bridge runs.
+/// The lock of a data folder, held while a bridge runs.
 #[derive(Debug)]
 pub(crate) struct InstanceLock {
     /// The operating system releases the lock when the process exits or crashes.
@@ -52,8 +52,8 @@ pub(crate) struct InstanceLock {
 }
 
 impl InstanceLock {
-    /// Locks the data folder. Fails with [`BridgeError::AlreadyRunning`] when another bridge holds it, and for a
-    /// temporary one also while there is a [`Claim`].
+    /// Locks the data folder. Fails with [`BridgeError::AlreadyRunning`] if another bridge holds the lock, or if this
+    /// bridge is temporary and there is a [`Claim`].
     pub(crate) fn take(home: &Path, temporary: bool) -> Result<Self, BridgeError> {
         let path = home.join(LOCK_FILE);
         let failed =
@@ -66,7 +66,7 @@ impl InstanceLock {
         match retry(|| lock.try_lock()) {
             Ok(()) => {
                 let lock = Self { _lock: lock, announcement: home.join(ADDRESS_FILE) };
-                // Of a bridge that crashed: another program may listen at its address now.
+                // Left by a bridge that crashed: another program may now listen at its address.
                 lock.withdraw();
                 Ok(lock)
             }
@@ -96,9 +96,10 @@ impl InstanceLock {
         })
     }
 
-    /// Removes address and token, when this bridge begins to end.
+    /// Removes the address and the token when the shutdown begins.
     pub(crate) fn withdraw(&self) {
-        // If it stays, it is ignored: the lock decides. Nor is its token valid any more.
+        // If the file cannot be removed, it is ignored, because clients check the lock. Its token is no longer valid
+        // either.
         let _ = std::fs::remove_file(&self.announcement);
     }
 }
@@ -109,10 +110,11 @@ impl Drop for InstanceLock {
     }
 }
 
-/// Held by a bridge that waits for a temporary one to end. A client of that one starts no other in the meantime.
+/// A claim on a data folder, held by a bridge that waits for a temporary one to end. While it is held, the clients of
+/// the temporary bridge cannot start another one.
 #[derive(Debug)]
 pub struct Claim {
-    /// Shared: several may wait. Without it the wait may be longer, that is all.
+    /// A shared lock, because several bridges may wait. `None` if locking failed; the wait may then just take longer.
     _lock: Option<File>,
 }
 
@@ -134,7 +136,8 @@ pub fn running(home: &Path) -> Option<SocketAddr> {
     announced(home).map(|announced| announced.address)
 }
 
-/// Asks a temporary bridge to end as soon as no turn runs; its clients find the next one. Returns whether there is one.
+/// Asks a temporary bridge to end as soon as no turn is running; its clients find the next bridge. Returns whether a
+/// temporary bridge is running.
 pub fn ask_to_hand_over(home: &Path) -> bool {
     let Some(announced) = announced(home).filter(|announced| announced.temporary) else { return false };
     #[cfg(unix)]
@@ -155,7 +158,7 @@ pub fn announced(home: &Path) -> Option<Announcement> {
     }
 }
 
-/// Retries for 50 ms, because [`running`] may hold the lock for a moment.
+/// Retries for 50 ms, because [`running`] may briefly hold the lock.
 fn retry(lock: impl Fn() -> Result<(), TryLockError>) -> Result<(), TryLockError> {
     for _ in 0..5 {
         match lock() {
@@ -215,13 +218,14 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         std::fs::write(home.path().join(ADDRESS_FILE), r#"{"address":"127.0.0.1:1","pid":1}"#).unwrap();
         assert_eq!(running(home.path()), None);
-        // Nor by the next bridge, which has the lock before it has an address.
+        // It is also ignored while the next bridge has the lock but no address yet.
         let lock = InstanceLock::take(home.path(), false).unwrap();
         assert_eq!(running(home.path()), None);
         drop(lock);
     }
 
-    /// Regression: the client of a bridge that made room started the next temporary one before the app came to it.
+    /// Regression: when a temporary bridge ended for the app, its client started another temporary bridge before the
+    /// app could take the lock.
     #[test]
     fn no_temporary_bridge_starts_before_one_that_waits() {
         let home = tempfile::tempdir().unwrap();

@@ -1,19 +1,19 @@
 //! The wire: endpoints, devices, the iOS and ACP dialects, and the page.
 //!
-//! **Architecture invariant:** this is the only crate that knows what a client of a bridge sees.
+//! **Architecture invariant:** this is the only crate that knows the wire formats of the bridge's clients.
 //!
-//! Inbound: `server` authenticates and upgrades, `connection` reads frames in order, and a dialect (`protocol`) turns each
-//! into a call. Outbound: a turn appends updates to the log, the session publishes them once they are on disk, and each
-//! connection's outbox sends them from its own position.
+//! Inbound: `server` authenticates and upgrades, `connection` reads frames in order, and a dialect (`protocol`) turns
+//! each frame into a call. Outbound: a turn appends updates to the log, the session publishes them once they are on
+//! disk, and each connection's outbox sends them from its own position.
 //!
 //! # Layers
 //!
-//! A module uses modules of lower layers only: `tests/layers.rs` reads this table and holds every file to it.
+//! A module uses only modules of lower layers: `tests/layers.rs` reads this table and checks every file against it.
 //!
 //! | layer | module | contents |
 //! |--:|---|---|
 //! | 1 | `base` | scopes, passes, tokens, errors, configuration, JSON-RPC frames, feeds |
-//! | 2 | `admission` | how many connections an address and a device may have |
+//! | 2 | `admission` | limits on the connections of an address and of a device |
 //! | 2 | `instance` | one bridge per data folder, and its address |
 //! | 2 | `tls` | certificates: our authority, the leaf, the profile for phones |
 //! | 3 | `connection` | one connection: transports, reading frames, the outbox, the inspector |

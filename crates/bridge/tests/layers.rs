@@ -1,4 +1,4 @@
-//! Holds the modules of this crate to the table of layers at the head of `lib.rs`.
+//! Checks the modules of this crate against the table of layers at the top of `lib.rs`.
 
 #[test]
 fn modules_keep_to_their_layers() -> anyhow::Result<()> {

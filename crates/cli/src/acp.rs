@@ -1,7 +1,7 @@
 //! `openagents acp`: OpenAgents as the agent of an editor, over standard input and output.
 //!
-//! Frames pass through unparsed, in lines, between the editor and the bridge. An editor therefore sees what every other
-//! client sees.
+//! Passes frames through unparsed, line by line, between the editor and the bridge. An editor therefore sees the same
+//! as every other client.
 
 use crate::{bridge::reach_socket, runtime, signals::Interrupts, surroundings};
 use anyhow::Context;
@@ -33,8 +33,8 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Carries frames both ways until the editor ends. If the bridge ends, because the app takes its place or is restarted,
-/// the next one is greeted like the first; the editor does not notice.
+/// Carries frames both ways until the editor ends. If the bridge ends because the app takes its place or is restarted,
+/// the next bridge gets the same `initialize`, and the editor does not notice.
 async fn relay(home: &Path) -> anyhow::Result<()> {
     let mut editor = Editor {
         lines: FramedRead::new(stdin(), lines()),
@@ -54,7 +54,7 @@ struct Editor<R, W> {
     lines: FramedRead<R, AnyDelimiterCodec>,
     output: W,
     greeting: Greeting,
-    /// The line that is being sent: for the next bridge if this one ends meanwhile.
+    /// The line being sent, kept for the next bridge in case this one ends meanwhile.
     unsent: Option<String>,
 }
 
@@ -122,7 +122,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Editor<R, W> {
             ended = &mut up => {
                 let ended = ended?;
                 if ended == Ended::Bridge {
-                    // No line to the editor is left half written.
+                    // Finishes the current line to the editor, so that none is left half written.
                     down.await?;
                 }
                 Ok(ended)
@@ -146,7 +146,7 @@ impl Greeting {
         }
     }
 
-    /// Greets a bridge, and drops its answer: the editor has one.
+    /// Sends `initialize` to a bridge, and drops the response: the editor already has one.
     async fn repeat(&self, mut bridge: Socket) -> anyhow::Result<Socket> {
         let Some((id, line)) = &self.0 else { return Ok(bridge) };
         bridge.send(Message::text(line.clone())).await?;
@@ -165,13 +165,13 @@ fn lines() -> AnyDelimiterCodec {
     AnyDelimiterCodec::new_with_max_length(b"\n".to_vec(), b"\n".to_vec(), LINE)
 }
 
-/// Returns a line as text that the bridge can parse: without a byte order mark, and with U+FFFD for half characters.
+/// Returns a line as text that the bridge can parse: without a byte order mark, and with U+FFFD for lone surrogates.
 fn readable(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line));
     with_whole_characters(&text).into_owned()
 }
 
-/// Marks the workspace of a `session/new` as chosen by a person, which makes it known.
+/// Marks the workspace of a `session/new` as chosen by the user, which makes it known.
 fn named_on_purpose(line: String) -> String {
     if !line.contains("session/new") {
         return line;
@@ -212,7 +212,7 @@ mod tests {
             greeting: Greeting::default(),
             unsent: None,
         };
-        // More than fits in between, in both directions.
+        // More than fits into the buffers, in both directions.
         let long = "x".repeat(64 << 10);
         typing.write_all(format!("{long}\n").as_bytes()).await.unwrap();
         let served = async {
@@ -221,7 +221,7 @@ mod tests {
             }
             let Some(Ok(Message::Text(text))) = remote.next().await else { panic!("no line") };
             drop(typing);
-            // The close.
+            // Reads until the connection is closed.
             while remote.next().await.is_some_and(|frame| frame.is_ok()) {}
             text.to_string()
         };

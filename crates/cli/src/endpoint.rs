@@ -31,7 +31,7 @@ impl Endpoint {
         Ok(Self { runtime, connection, methods })
     }
 
-    /// Uses the connection for other methods.
+    /// Uses the connection for methods with another prefix.
     pub(crate) fn methods(self, methods: &'static str) -> Self {
         Self { methods, ..self }
     }
@@ -40,8 +40,8 @@ impl Endpoint {
         self.request("list", json!({}))
     }
 
-    /// Runs a command and returns the snapshot afterwards. On the wire, its variant is the last segment of the method and
-    /// its fields are the params.
+    /// Runs a command and returns the snapshot afterwards. On the wire, the command's variant is the last segment of
+    /// the method and its fields are the params.
     pub(crate) fn command(&mut self, command: impl Serialize) -> anyhow::Result<Value> {
         let (verb, params) = match serde_json::to_value(command)? {
             Value::Object(command) => command.into_iter().next().context("a command has one variant")?,

@@ -15,7 +15,7 @@ use openagents_core::{
 use openagents_search::find;
 use std::process::ExitCode;
 
-/// Shown lines of each excerpt.
+/// Maximum number of lines shown of an excerpt.
 const LINES: usize = 8;
 
 pub(crate) fn run(arguments: &args::Find) -> anyhow::Result<ExitCode> {

@@ -4,18 +4,18 @@
 //!
 //! # Layers
 //!
-//! A module uses modules of lower layers only: `tests/layers.rs` reads this table and holds every file to it.
+//! A module uses modules of lower layers only. `tests/layers.rs` reads this table and checks every file against it.
 //!
 //! | layer | module | contents |
 //! |--:|---|---|
-//! | 1 | `args` | the arguments |
+//! | 1 | `args` | command-line arguments |
 //! | 1 | `local` | the models of this machine |
 //! | 1 | `output` | tables, colours, errors |
 //! | 1 | `runtime` | the runtime of a command |
 //! | 1 | `signals` | Ctrl-C |
 //! | 1 | `words` | the result of a tool in a few words |
 //! | 2 | `bridge` | the bridge of the data folder, as its client |
-//! | 2 | `question` | questions to the person |
+//! | 2 | `question` | questions to the user |
 //! | 2 | `surroundings` | data folder, store and settings |
 //! | 2 | `trust` | the question whether to trust a folder |
 //! | 3 | `acp` | `openagents acp` |

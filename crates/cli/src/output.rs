@@ -53,8 +53,8 @@ pub(crate) fn json_pretty(value: &impl Serialize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns a JSON text of the same value whose invisible characters are escaped, as JSON does with most control characters:
-/// a person may read it in a terminal. Such characters stand in strings alone.
+/// Returns JSON text of the same value with invisible characters escaped, as JSON does with most control characters:
+/// the user may read it in a terminal. Such characters occur only in strings.
 fn plain_json(text: String) -> String {
     if matches!(escaped(&text), Cow::Borrowed(_)) {
         return text;
@@ -75,9 +75,9 @@ fn plain_json(text: String) -> String {
     plain
 }
 
-/// Returns the text with its line breaks and tabs, without other control characters, and with characters that reorder
-/// their neighbours or draw nothing as visible escapes. Joiners and variation selectors stay: emoji and some scripts need
-/// them. So do all spaces: models write them.
+/// Returns the text with its line breaks and tabs, without other control characters. Characters that reorder their
+/// neighbours or draw nothing become visible escapes. Joiners and variation selectors stay, because emoji and some
+/// scripts need them. All spaces stay, because models write them.
 fn steady(text: &str) -> String {
     let mut steady = String::with_capacity(text.len());
     for character in text.chars() {
@@ -105,17 +105,17 @@ fn steady(text: &str) -> String {
     steady
 }
 
-/// Returns `text` on one line, with characters that could steer the terminal or mislead as visible escapes.
+/// Returns `text` on one line. Characters that could steer the terminal or mislead become visible escapes.
 pub(crate) fn printable(text: &str) -> String {
     escaped(text).replace(['\n', '\t'], " ")
 }
 
-/// Returns the text of a field as [`printable`] does; empty if there is none.
+/// Returns the text of a field as [`printable`] does; empty if the field has no text.
 pub(crate) fn said(value: &Value, key: &str) -> String {
     printable(value[key].as_str().unwrap_or_default())
 }
 
-/// Returns the items of a list field; none if it is not a list.
+/// Returns the items of a list field; empty if it is not a list.
 pub(crate) fn rows<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value[key].as_array().map(Vec::as_slice).unwrap_or_default()
 }
@@ -131,7 +131,7 @@ pub(crate) fn columns(rows: &[Vec<String>]) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-/// Returns a line with a spinner on stderr; nothing is drawn if that is not a terminal.
+/// Returns a line with a spinner on stderr; draws nothing if stderr is not a terminal.
 pub(crate) fn spinner() -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
@@ -166,13 +166,13 @@ pub(crate) fn age(then_ms: i64, now_ms: i64) -> String {
     }
 }
 
-/// Returns the time of day here: `14:05:09`.
+/// Returns the local time of day: `14:05:09`.
 pub(crate) fn clock(ms: i64) -> String {
     let time = jiff::Timestamp::from_millisecond(ms).unwrap_or_default();
     time.to_zoned(jiff::tz::TimeZone::system()).strftime("%H:%M:%S").to_string()
 }
 
-/// Returns the clock in milliseconds since the epoch.
+/// Returns the current time in milliseconds since the epoch.
 pub(crate) fn now_ms() -> i64 {
     jiff::Timestamp::now().as_millisecond()
 }

@@ -1,9 +1,9 @@
-//! Questions to the person at the terminal.
+//! Questions to the user at the terminal.
 
 use crate::output;
 use std::io::{IsTerminal, Write};
 
-/// Asks a yes-or-no question. Fails if standard input is not a terminal; `flag` tells what to pass instead.
+/// Asks a yes-or-no question. Fails if standard input is not a terminal; `flag` is the hint in the error.
 pub(crate) fn ask(question: &str, flag: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
         return Err(output::Usage(format!("cannot ask: standard input is not a terminal; {flag}")).into());

@@ -1,4 +1,4 @@
-//! `openagents sessions index`: how much of other agents' sessions is indexed.
+//! `openagents sessions index`: the state of the full-text index of other agents' transcripts.
 
 use crate::{args::IndexCommand, output, surroundings};
 use anyhow::Context;
@@ -10,7 +10,7 @@ use openagents_transcripts::{
 use serde_json::json;
 use std::{process::ExitCode, time::Duration};
 
-/// Time for counting the sessions, enough to read all of them once.
+/// Time limit for counting the sessions, long enough to read all of them once.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn index(command: &IndexCommand) -> anyhow::Result<ExitCode> {
@@ -23,7 +23,7 @@ pub(crate) fn index(command: &IndexCommand) -> anyhow::Result<ExitCode> {
     }
     let index = HistoryIndex::open(&home)
         .with_context(|| format!("the index in {} cannot be opened", home.display()))?;
-    // Before the cache of the list is cleared too: counting fills it.
+    // Counts before the cache of the list is cleared too: counting fills it.
     let found = count(&history);
     if command.clear || command.rebuild {
         index.clear().with_context(failed)?;
@@ -32,11 +32,12 @@ pub(crate) fn index(command: &IndexCommand) -> anyhow::Result<ExitCode> {
     if command.wait || command.rebuild {
         let mut shown = 0;
         let mut progress = |IndexProgress { done, total }: IndexProgress| {
-            // The user may exclude some meanwhile; if that cannot be read, the others are not indexed either.
+            // The user may exclude some sessions meanwhile. If the exclusions cannot be read, the remaining ones are
+            // not indexed.
             if surroundings::exclude_stored(&history, &home).is_err() {
                 return false;
             }
-            // A line per twentieth of the work.
+            // One line per twentieth of the work.
             let part = (done * 20).checked_div(total).unwrap_or(20);
             if part > shown && !command.json {
                 shown = part;

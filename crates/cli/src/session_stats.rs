@@ -1,4 +1,4 @@
-//! `openagents sessions stats`: other agents' sessions that were found and read.
+//! `openagents sessions stats`: counts of other agents' sessions that were found and read.
 
 use crate::{output, surroundings};
 use openagents_core::{CancellationToken, budget::Budget};
@@ -6,7 +6,7 @@ use openagents_transcripts::history::{Listing, Provider, Query, Transcript, Unkn
 use serde_json::json;
 use std::{collections::BTreeMap, process::ExitCode, time::Duration};
 
-/// Time for a first list over many gigabytes, and for reading all of them.
+/// Time limits for a first list of many gigabytes, and for reading all of them.
 const PATIENCE: Duration = Duration::from_secs(60);
 const READING: Duration = Duration::from_secs(600);
 
@@ -40,7 +40,7 @@ pub(crate) fn stats(only: Option<Provider>, tokens: bool, as_json: bool) -> anyh
     Ok(ExitCode::SUCCESS)
 }
 
-/// The numbers of an agent's sessions.
+/// Counts of an agent's sessions.
 struct Agent {
     provider: Provider,
     sessions: usize,
@@ -48,15 +48,15 @@ struct Agent {
     bad_lines: u64,
     newest: Option<i64>,
     usage: Option<UsageTotal>,
-    /// Sessions of which something may be missing.
+    /// Sessions that may be incomplete.
     incomplete: usize,
-    /// What its reader does not know, by the agent's version.
+    /// Data unknown to the agent's reader, by the agent's version.
     versions: BTreeMap<String, OfVersion>,
     /// The number of unknown files of each kind among its sessions.
     unknown_files: BTreeMap<String, u64>,
 }
 
-/// What the reader does not know in the sessions of one version of an agent.
+/// Data unknown to the reader, in the sessions of one version of an agent.
 #[derive(Default)]
 struct OfVersion {
     sessions: usize,
@@ -123,7 +123,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Says what the reader does not know.
+    /// Describes the data unknown to the reader.
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.incomplete > 0 {

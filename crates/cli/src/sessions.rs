@@ -19,10 +19,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Time for a list, long enough for a first uncached one.
+/// Time limit for a list, long enough for a first uncached one.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Shown characters of an event; JSON is complete.
+/// Maximum length of a shown event in characters; JSON is complete.
 const EVENT_CHARS: usize = 200;
 
 pub(crate) fn run(command: &Sessions) -> anyhow::Result<ExitCode> {
@@ -205,7 +205,7 @@ fn search(pattern: &str, kind: PatternKind, whole_logs: bool, filter: &Filter) -
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns what an answer does not cover, a line each.
+/// Returns the gaps in a search result, one per line.
 fn limits_of(found: &SearchResult, kind: PatternKind) -> Vec<String> {
     let mut lines = Vec::new();
     if found.timed_out {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Listens from its creation on, so a signal after the ready message always gets a clean exit.
+/// Listens from its creation, so that a signal after the ready message always leads to a clean exit.
 #[derive(Debug)]
 pub(crate) struct Interrupts {
     #[cfg(unix)]
@@ -23,7 +23,7 @@ impl Interrupts {
         })
     }
 
-    /// Returns when this process is asked to end.
+    /// Waits for a signal to end this process.
     pub(crate) async fn next(&mut self) {
         #[cfg(unix)]
         tokio::select! {

@@ -1,4 +1,4 @@
-//! Shared by the commands: our data folder, the agents' history, running one tool.
+//! Shared by the commands: our data folder, the history of other agents, running one tool.
 
 use crate::{local, output};
 use anyhow::Context;
@@ -26,13 +26,13 @@ use std::{
     sync::Arc,
 };
 
-/// Returns our data folder.
 pub(crate) fn data_folder() -> anyhow::Result<PathBuf> {
     openagents_core::folders::data_folder()
         .context("there is no home folder; set OPENAGENTS_HOME to a folder that can be written to")
 }
 
-/// Returns the past sessions on this machine. Parsed logs are cached in our data folder; without one it only gets slower.
+/// Returns the past sessions on this machine. Parsed transcripts are cached in our data folder; without one, reading is
+/// only slower.
 pub(crate) fn history() -> History {
     let Ok(home) = data_folder() else {
         return History::new(HistoryRoots::from_env(), Arc::new(MemoryIndex::default()));
@@ -47,7 +47,7 @@ pub(crate) fn history() -> History {
     }
 }
 
-/// Excludes what the user has excluded by now; every session if that cannot be read.
+/// Applies the user's current exclusions; excludes every session if they cannot be read.
 pub(crate) fn exclude_stored(history: &History, home: &Path) -> Result<(), SettingsError> {
     let stored = HistorySettings::stored(&StoredSettings(home.to_owned()));
     let (excluded, result) = match stored {
@@ -69,7 +69,7 @@ pub(crate) fn providers(around: Surroundings) -> Providers {
     providers_with(around, true)
 }
 
-/// The same, for a bridge that ends soon: no model is loaded before a prompt needs it.
+/// Like [`providers`], for a bridge that ends soon: no model is loaded before a prompt needs it.
 pub(crate) fn providers_on_demand(around: Surroundings) -> Providers {
     providers_with(around, false)
 }

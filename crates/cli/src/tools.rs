@@ -86,7 +86,7 @@ pub(crate) fn call(arguments: &args::Tool) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// `gptoss.generate` without a session: the text is the result, shown as it comes.
+/// `gptoss.generate` without a session: the text is the result, printed as it arrives.
 fn generate(arguments: &args::Tool, given: Value) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::open(&arguments.root).with_context(|| arguments.root.display().to_string())?;
     let models = local::like_the_bridge(&Endpoint::open(MODELS)?.snapshot()?)?;

@@ -9,7 +9,7 @@ pub(crate) fn is_about_trust(approval: &Value) -> bool {
     approval["subject"] == "trust"
 }
 
-/// Returns the question in lines.
+/// Returns the question as lines.
 pub(crate) fn question(approval: &Value) -> Vec<String> {
     let mut lines = vec![format!("{STRONG}{}{STRONG:#}", output::said(approval, "title"))];
     match serde_json::from_value::<TrustQuestion>(approval["rawInput"].clone()) {

@@ -34,7 +34,7 @@ pub(crate) fn run(command: &args::Workspaces) -> anyhow::Result<ExitCode> {
         }
         args::Workspaces::Trust { path, yes } => return trust(path, *yes),
         args::Workspaces::Revoke { path } => {
-            // The folder may be gone.
+            // The folder may no longer exist.
             let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
             let path = path.canonicalize().unwrap_or(absolute);
             Endpoint::open(TRUST)?.command(TrustCommand::Revoke { path: path.clone() })?;
@@ -44,7 +44,7 @@ pub(crate) fn run(command: &args::Workspaces) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows the agent settings of a folder, and trusts it once a person at the terminal agrees.
+/// Shows the agent settings of a folder, and trusts it once the user agrees at the terminal.
 fn trust(path: &Path, yes: bool) -> anyhow::Result<ExitCode> {
     let path = path.canonicalize().with_context(|| shown(path))?;
     let seen = look(&path).with_context(|| shown(&path))?;
@@ -80,19 +80,19 @@ fn lines(snapshot: &Value, now: i64) -> Vec<String> {
     }
 }
 
-/// Returns the agent settings of a folder in lines.
+/// Returns the agent settings of a folder as lines.
 fn brings(path: &Path, files: &AgentFiles) -> Vec<String> {
     let lines = files.lines(false);
     std::iter::once(shown(path)).chain(lines.iter().map(|line| output::printable(line))).collect()
 }
 
-/// Names the agents that decide themselves what they ask: with the trust they may start in the folder all the same.
+/// Names the agents that decide for themselves what they ask about; trust lets them start in the folder too.
 fn unasked(agents: &Value) -> Vec<String> {
     let agents = output::rows(agents, "agents").iter().filter(|card| card["decidesWhatItAsks"] == true);
     agents.map(|card| format!("{} decides itself what it asks.", output::said(card, "name"))).collect()
 }
 
-/// Says what was trusted.
+/// Describes what was trusted.
 fn trusted(path: &Path, answer: &Value) -> Vec<String> {
     let mut lines = vec![format!("Trusted  {}", shown(path))];
     if let Some(above) = answer["coveredBy"].as_str().filter(|above| Path::new(above) != path) {

@@ -171,7 +171,7 @@ fn a_question_is_answered_by_what_is_found() {
 #[test]
 fn a_data_folder_that_cannot_be_written_is_named_with_the_remedy() {
     let folder = tempfile::tempdir().unwrap();
-    // Below a file nothing can be written, not even by root.
+    // Nothing can be written below a file, not even by root.
     let home = folder.path().join("file").join("data");
     std::fs::write(folder.path().join("file"), "").unwrap();
     for arguments in

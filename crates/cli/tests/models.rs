@@ -121,7 +121,7 @@ fn a_download_with_the_wrong_hash_fails_and_leaves_nothing() {
     let stage = Stage::new("0000000000000000000000000000000000000000000000000000000000000000");
     let (code, text) = told(&stage.models(&["download", "--accept-licence"]));
     assert!(code == Some(1) && text.contains("damaged"), "{text}");
-    // Clients of the same bridge see why; the next one begins anew.
+    // Clients of the same bridge see why; the next bridge starts fresh.
     assert_eq!(stage.card("gpt-oss-20b")["status"]["state"], "error");
     while openagents_bridge::running(stage.home.path()).is_some() {
         std::thread::sleep(std::time::Duration::from_millis(50));

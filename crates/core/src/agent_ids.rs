@@ -1,5 +1,5 @@
-//! Ids of agents and models, used as providers and session modes in logs, settings and on every wire, and the names of
-//! the tools that ask another of them.
+//! Ids of agents and models, used as providers and session modes in logs, in settings and on the wire, and the names of
+//! the tools that call another agent or model.
 
 /// Codex.
 pub const CODEX: &str = "codex";
@@ -12,9 +12,9 @@ pub const LOCAL_FM: &str = "local_fm";
 /// Prefix of added agents: `custom:<id>`.
 pub const CUSTOM_PREFIX: &str = "custom:";
 
-/// The tool that has the local model do a task.
+/// The tool that gives a task to the local model.
 pub const GENERATE: &str = "gptoss.generate";
 /// The tool that hands a task to another agent.
 pub const DELEGATE: &str = "delegate.run";
-/// An older name of it, with `provider: "codex"`.
+/// An older name of [`DELEGATE`], with `provider: "codex"`.
 pub const CODEX_RUN: &str = "codex.run";

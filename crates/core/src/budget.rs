@@ -11,12 +11,12 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Ends at `deadline` or on `cancel`, whichever comes first.
+    /// Creates a budget that ends at `deadline` or on `cancel`, whichever comes first.
     pub fn new(deadline: Instant, cancel: CancellationToken) -> Self {
         Self { deadline, cancel }
     }
 
-    /// Starts a budget outside of a tool call.
+    /// Creates a budget of `time` from now, for work outside a tool call.
     pub fn within(time: Duration, cancel: &CancellationToken) -> Self {
         Self { deadline: Instant::now() + time, cancel: cancel.clone() }
     }

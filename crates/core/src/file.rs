@@ -1,5 +1,5 @@
-//! Opens files of other programs. Other agents' folders and the target of `.git` are untrusted: a FIFO, a device or a huge
-//! file must not block or exhaust anything.
+//! Opens files of other programs. Other agents' folders and the target of `.git` are untrusted: a FIFO, a device or a
+//! huge file must not block a thread or exhaust memory.
 
 use std::{
     borrow::Cow,
@@ -25,7 +25,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 
 /// Returns bytes as text, with invalid UTF-8 replaced.
 pub fn text(bytes: &[u8]) -> Cow<'_, str> {
-    // The check of `from_utf8_lossy` goes byte by byte.
+    // `from_utf8_lossy` validates byte by byte.
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 

@@ -39,7 +39,7 @@ pub enum StageMessage<N, T> {
     Done(T),
 }
 
-/// Runs `work`, which may send progress to `on_news` on this thread, never after the end.
+/// Runs `work` on a separate thread. Its progress is passed to `on_news` on the calling thread, never after the end.
 pub fn run<N, T>(
     name: &str,
     limit: Duration,

@@ -1,8 +1,8 @@
-//! JSON from other programs that serde would reject for one broken character.
+//! Reads JSON from other programs that serde_json would reject because of one broken character.
 //!
 //! A program that shortens text by UTF-16 units (JavaScript's `slice`, a byte limit inside an emoji) writes half of a
-//! surrogate pair, as `"\ud83d"`. RFC 8259 §8.2 calls the result unpredictable; JavaScript and Python read it, serde_json
-//! rejects the whole text.
+//! surrogate pair, as `"\ud83d"`. RFC 8259 §8.2 calls the result unpredictable; JavaScript and Python read it,
+//! serde_json rejects the whole text.
 
 use memchr::memmem;
 use serde::de::DeserializeOwned;
@@ -28,16 +28,16 @@ pub fn from_slice<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<T> {
     })
 }
 
-/// Returns the text with each lone surrogate escape replaced by `\ufffd`, and borrows if there is none.
+/// Returns the text with each lone surrogate escape replaced by `\ufffd`; borrows the text if it has no such escape.
 ///
 /// The length in bytes does not change, so offsets into the text stay valid. Text that is not JSON is returned with at
 /// most the same replacement.
 pub fn with_whole_characters(json: &str) -> Cow<'_, str> {
     let bytes = json.as_bytes();
-    // All but a few texts end here: an escape of a surrogate begins with one of these.
+    // Most texts end here: an escape of a surrogate begins with one of these.
     let first = [memmem::find(bytes, br"\ud"), memmem::find(bytes, br"\uD")].into_iter().flatten().min();
     let Some(first) = first else { return Cow::Borrowed(json) };
-    // The escape may belong to an escaped backslash: `\\ud83d` is text. The run of backslashes tells.
+    // The backslash may itself be escaped: `\\ud83d` is text. The length of the run of backslashes decides.
     let run = bytes[..first].iter().rev().take_while(|byte| **byte == b'\\').count();
     let mut at = first - run;
     let mut whole = String::new();

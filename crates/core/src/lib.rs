@@ -5,19 +5,19 @@
 //!
 //! # Layers
 //!
-//! A module uses modules of lower layers only, never one of its own layer or above. `tests/layers.rs` reads this table
-//! and holds every file to it; a new module needs a row.
+//! A module uses only modules of lower layers, never one of its own layer or above. `tests/layers.rs` reads this table
+//! and checks every file against it; a new module needs a row.
 //!
 //! | layer | module | contents |
 //! |--:|---|---|
-//! | 0 | `json_text` | JSON of other programs: half characters made whole |
-//! | 0 | `limits` | numbers that may be tuned |
+//! | 0 | `json_text` | JSON of other programs, with lone surrogates replaced |
+//! | 0 | `limits` | tunable numbers |
 //! | 0 | `visible` | invisible characters as escapes, words quoted for bash |
 //! | 1 | `agent_ids` | ids of agents and models |
-//! | 1 | `approval` | permissions that agents ask for |
+//! | 1 | `approval` | approvals that agents request |
 //! | 1 | `budget` | deadline, cancellation and progress of bounded work |
 //! | 1 | `clock` | the time, as it is stored |
-//! | 1 | `file` | opening files of other programs, which may be anything |
+//! | 1 | `file` | opening untrusted files of other programs |
 //! | 1 | `folders` | folders that this program keeps on disk |
 //! | 1 | `isolated` | work on a thread that may hang or panic |
 //! | 1 | `model` | `LanguageModel`: messages in, events out; settings; `LocalModels` |
@@ -30,7 +30,7 @@
 //! | 2 | `helper` | helper programs: finding them, their client, lines of JSON |
 //! | 2 | `update` | entries of a session's log |
 //! | 2 | `walk` | files of a workspace, without ignored ones |
-//! | 3 | `agent` | agents as the user chooses them: their trait, events, conversation and settings |
+//! | 3 | `agent` | agents that the user can choose: their trait, events, conversation and settings |
 //! | 3 | `trust` | the agent settings in a folder, and the folders that trust covers |
 
 pub mod agent;

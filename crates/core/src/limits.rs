@@ -1,5 +1,4 @@
-//! The numbers of this crate that may be tuned, each with its unit and its reason. Those of helper programs are in
-//! `helper::limits`.
+//! The tunable numbers of this crate, each with its unit and reason. Those of helper programs are in `helper::limits`.
 
 /// Words of questions.
 pub(crate) mod terms {
@@ -13,30 +12,30 @@ pub(crate) mod terms {
 pub(crate) mod walk {
     /// More threads do not speed up a disk.
     pub(crate) const THREADS: usize = 8;
-    /// Bytes of a rule file, so that a hostile one cannot exhaust memory.
+    /// Maximum bytes of a rule file, so that a hostile one cannot exhaust memory.
     pub(crate) const RULE_FILE: u64 = 256 << 10;
 }
 
 /// The agent settings in a folder.
 pub(crate) mod trust {
-    /// Bytes of a file that are read; of a larger script, size and time of change count too.
+    /// Maximum bytes read of a file; for a larger script, its size and modification time count too.
     pub(crate) const FILE: u64 = 1 << 20;
-    /// Bytes read altogether: some 50 ms before each turn of an agent.
+    /// Maximum bytes read in total: about 50 ms before each turn of an agent.
     pub(crate) const BYTES: u64 = 16 << 20;
-    /// Entries of all directories. With more, the folder cannot be trusted.
+    /// Maximum entries of all directories. With more, the folder cannot be trusted.
     pub(crate) const ENTRIES: usize = 2_000;
-    /// Nesting of directories.
+    /// Maximum nesting of directories.
     pub(crate) const DEPTH: usize = 8;
-    /// Folders above, up to the home folder or the root of the disk.
+    /// Maximum number of parent folders, up to the home folder or the root of the disk.
     pub(crate) const LEVELS: usize = 64;
-    /// Paths in commands of settings that are looked up: a few for each word, one for each folder that it may mean.
+    /// Maximum paths looked up for commands in settings: a few per word, one for each folder that it may refer to.
     pub(crate) const PATHS: usize = 40_000;
-    /// Bytes of a `.git` file, and of those that it leads to.
+    /// Maximum bytes of a `.git` file, and of the files that it leads to.
     pub(crate) const GIT_LINK: u64 = 4 << 10;
-    /// Git hooks.
+    /// Maximum number of Git hooks.
     pub(crate) const HOOKS: usize = 100;
-    /// Lines that a person is shown, and their bytes: they travel with the question. With more, the folder cannot be
-    /// trusted.
+    /// Maximum lines shown to the user; they are sent with the question. With more, the folder cannot be trusted.
     pub(crate) const LINES: usize = 1_000;
+    /// Maximum bytes of these lines.
     pub(crate) const TEXT: usize = 64 << 10;
 }

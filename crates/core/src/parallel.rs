@@ -6,8 +6,8 @@ use std::{
     thread,
 };
 
-/// Calls `work` with every number below `count`, in order, on at most `threads` threads with a `state` each, as long as
-/// `goes_on`. Returns the results by number; `None` for those without one.
+/// Calls `work` with every number below `count`, in order, on at most `threads` threads, each with its own `state`,
+/// while `goes_on` returns true. Returns the results by number; `None` for numbers without a result.
 pub fn map<S, T: Send>(
     count: usize,
     threads: usize,
@@ -29,7 +29,7 @@ pub fn map<S, T: Send>(
         }
     };
     thread::scope(|scope| {
-        // Without further threads, this one does all the work.
+        // If no other thread starts, this one does all the work.
         (1..threads.min(count)).for_each(|_| drop(thread::Builder::new().spawn_scoped(scope, run)));
         run();
     });

@@ -7,7 +7,7 @@ pub fn is_listed(word: &str, list: &str) -> bool {
     list.split('|').any(|listed| listed == word)
 }
 
-/// Truncates at a word to at most `characters`, including the ellipsis.
+/// Truncates at a word boundary to at most `characters`, including the ellipsis.
 pub fn cut_at_word(text: &str, characters: usize) -> String {
     if text.chars().count() <= characters {
         return text.to_owned();
@@ -18,7 +18,7 @@ pub fn cut_at_word(text: &str, characters: usize) -> String {
     format!("{}…", kept.trim_end_matches(|c: char| c.is_whitespace() || ",;:-–".contains(c)))
 }
 
-/// Makes a clause a sentence, with an initial capital and a full stop.
+/// Turns a clause into a sentence, with an initial capital and a full stop.
 pub fn sentence(clause: &str) -> String {
     let mut letters = clause.chars();
     let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
@@ -87,7 +87,7 @@ pub fn cut_with_note(text: &str, room: usize) -> String {
     }
 }
 
-/// Joins texts by line breaks.
+/// Joins texts with line breaks.
 pub fn joined<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let mut joined = String::new();
     for text in texts {
@@ -99,7 +99,7 @@ pub fn joined<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     joined
 }
 
-/// Returns a JSON value as text: a string without quotes.
+/// Returns a JSON value as text; strings have no quotes.
 pub fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

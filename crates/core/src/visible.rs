@@ -1,12 +1,12 @@
-//! Text from agents and files, made visible: what a person reads before a decision hides nothing.
+//! Makes text from agents and files visible: text that the user reads before a decision hides nothing.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Characters that draw nothing though their category is that of a letter or a symbol: fillers and the empty Braille cell.
+/// Characters that draw nothing although their category is letter or symbol: fillers and the empty Braille cell.
 const BLANK: [char; 5] = ['\u{115f}', '\u{1160}', '\u{2800}', '\u{3164}', '\u{ffa0}'];
 
-/// Marks that draw nothing at all: joiners and variation selectors, except the one of emoji.
+/// Marks that draw nothing at all: joiners and variation selectors, except the one for emoji.
 const INVISIBLE_MARKS: [std::ops::RangeInclusive<char>; 5] = [
     '\u{34f}'..='\u{34f}',
     '\u{17b4}'..='\u{17b5}',
@@ -15,19 +15,19 @@ const INVISIBLE_MARKS: [std::ops::RangeInclusive<char>; 5] = [
     '\u{e0100}'..='\u{e01ef}',
 ];
 
-/// Returns whether a character draws something of its own and leaves its neighbours in place. The space does; a control,
-/// bidi or zero-width character, any other space and a combining mark do not.
+/// Returns whether a character draws something itself and leaves its neighbours in place. The space counts as visible;
+/// control, bidi and zero-width characters, any other space and combining marks do not.
 fn is_visible(character: char) -> bool {
     match character {
         ' '..='~' => true,
-        // The standard library escapes what is not printable or combines with its neighbour.
+        // The standard library escapes characters that are not printable or combine with a neighbour.
         _ => character.escape_debug().len() == 1 && !BLANK.contains(&character),
     }
 }
 
 /// Writes invisible characters as `\u{202e}`. Line breaks and tabs stay.
 pub fn escaped(text: &str) -> Cow<'_, str> {
-    // A combining mark has a letter to stand on here, unlike in a command.
+    // Here a combining mark has a letter to attach to, unlike in a command.
     let stays = |at: usize, character: char| {
         is_visible(character) || matches!(character, '\n' | '\t') || at > 0 && is_mark(character)
     };
@@ -49,22 +49,22 @@ pub fn on_one_line(text: &str) -> String {
     escaped(text).replace('\n', "\\n").replace('\t', "\\t")
 }
 
-/// Returns a text for a code span of a prompt: it is one line, hides nothing, and cannot end the span. A repository may
-/// bring a file whose name is a task.
+/// Returns a text for a code span in a prompt: it is one line, hides nothing, and cannot end the span. A repository may
+/// contain a file whose name is a task.
 pub fn code_span(text: &str) -> String {
     on_one_line(text).replace('`', "\\u{60}")
 }
 
 /// Returns whether a character is a combining mark that draws something: `é` in two characters, a Thai vowel.
 fn is_mark(character: char) -> bool {
-    // At the beginning of a text the standard library escapes a mark, after a letter it does not.
+    // The standard library escapes a mark at the beginning of a text, but not after a letter.
     character.escape_debug().len() > 1
         && format!("a{character}").escape_debug().count() == 2
         && !INVISIBLE_MARKS.iter().any(|marks| marks.contains(&character))
 }
 
-/// Writes a word so that bash reads exactly this word, and a person sees every character of it: bare where it is plain,
-/// in quotes where it has only visible characters, else as `$'…'` with the other characters' bytes as `\xNN`, and a new
+/// Quotes a word so that bash reads exactly this word, and the user sees every character of it: bare if it is plain, in
+/// quotes if it has only visible characters, otherwise as `$'…'` with the other characters' bytes as `\xNN`, and a new
 /// line after each line break.
 pub fn shell_word(word: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./_-".contains(c);

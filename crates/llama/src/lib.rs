@@ -1,23 +1,23 @@
 //! gpt-oss and other chat models in GGUF format, run by llama.cpp.
 //!
-//! The model runs in the helper program `openagents-llama`, a separate crate; everything here talks to it, so that an
-//! assertion in C++ or a lost GPU is an error followed by a restart. The path of a prompt: [`Local`] checks the machine
-//! and the file, its [`Engine`] sends the messages to the helper, and the helper renders them with [`chat`], runs the
-//! model and parses the tokens back into events.
+//! The model runs in the helper program `openagents-llama`, a separate crate; everything here talks to it, so that a
+//! failed C++ assertion or a lost GPU becomes an error followed by a restart. The path of a prompt: [`Local`] checks
+//! the machine and the file, its [`Engine`] sends the messages to the helper, and the helper renders them with
+//! [`chat`], runs the model and parses the tokens back into events.
 //!
 //! **Architecture invariant:** no public function takes the text of a prompt. It takes messages, which a template turns
-//! into tokens, so that text typed by a person can't become markup.
+//! into tokens, so that text typed by the user can't become markup.
 //!
 //! # Layers
 //!
-//! A module uses modules of lower layers only: `tests/layers.rs` reads this table and holds every file to it.
+//! A module uses only modules of lower layers: `tests/layers.rs` reads this table and checks every file.
 //!
 //! | layer | module | contents |
 //! |--:|---|---|
 //! | 1 | `engine` | the `Engine` trait |
 //! | 1 | `limits` | limits and intervals |
 //! | 2 | `chat` | chat templates and their parsers |
-//! | 2 | `gguf` | facts from the head of a model file |
+//! | 2 | `gguf` | facts from the header of a model file |
 //! | 2 | `protocol` | commands and reports of the helper |
 //! | 3 | `harmony` | the format of gpt-oss |
 //! | 3 | `machine` | what fits into memory |

@@ -55,9 +55,9 @@ pub(crate) const TYPE_BYTES: usize = 64 << 10;
 /// Maximum bytes tokenized at once: a long run of one class of characters takes quadratic time or panics.
 pub(crate) const TOKENIZED_BYTES: usize = 4 << 10;
 
-/// Context lengths in tokens, tried from the largest.
+/// Context lengths in tokens, tried from largest to smallest.
 pub(crate) const CONTEXTS: [u32; 5] = [32_768, 16_384, 8_192, 4_096, 2_048];
-/// Context lengths in tokens that a person may ask for.
+/// Context lengths in tokens that the user may request.
 pub(crate) const CONTEXT_OVERRIDES: RangeInclusive<u32> = 256..=1 << 20;
 /// Bytes of compute buffers, about 0.4 GiB at 512 tokens per batch, and of the program itself.
 pub(crate) const SCRATCH: u64 = 1 << 30;
@@ -74,7 +74,7 @@ pub(crate) const MANIFEST_BYTES: u64 = 64 << 10;
 pub(crate) const VERIFY_PIECE: usize = 1 << 20;
 /// Interval of progress reports of a download.
 pub(crate) const PROGRESS: Duration = Duration::from_millis(250);
-/// Window of its average speed.
+/// Time window for the average speed of a download.
 pub(crate) const SPEED_WINDOW: Duration = Duration::from_secs(5);
 /// Maximum bytes of a response of the server's API.
 pub(crate) const RESPONSE_BYTES: usize = 4 << 20;
@@ -88,9 +88,9 @@ pub(crate) const REST_CHECK: Duration = Duration::from_secs(15);
 /// Idle time before critical memory pressure unloads a model, since a model that has just answered is likely to be used
 /// again.
 pub(crate) const REST_GRACE: Duration = Duration::from_secs(15);
-/// The same for a warning: the system copes, and loading a large model again takes longer than most pauses.
+/// The same for a warning, which the system can cope with: loading a large model again takes longer than most pauses.
 pub(crate) const REST_WARNED: Duration = Duration::from_secs(120);
-/// Interval of checks for a cancel in the queue for the engine.
+/// Interval of cancellation checks in the queue for the engine.
 pub(crate) const CANCEL_CHECK: Duration = Duration::from_millis(25);
 /// Time to wait for downloads on shutdown.
 pub(crate) const SHUTDOWN: Duration = Duration::from_secs(2);

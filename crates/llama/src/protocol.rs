@@ -10,20 +10,20 @@ use openagents_core::{
 };
 use serde::{Deserialize, Serialize};
 
-/// A command of the client. Commands run one at a time, except [`Command::Cancel`].
+/// A command from the client. Commands run one at a time, except [`Command::Cancel`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum Command {
     /// Load a model, replacing the current one. Ends with [`Report::Loaded`] or [`Report::Failed`].
     Load {
-        /// Chosen by the client, for the reports.
+        /// Chosen by the client; reports refer to it.
         id: u64,
         /// The file and its options.
         load: LoadRequest,
     },
     /// Generate an answer. Ends with [`Report::Done`] or [`Report::Failed`].
     Generate {
-        /// Chosen by the client, for the reports.
+        /// Chosen by the client; reports refer to it.
         id: u64,
         /// The messages.
         request: Box<ModelRequest>,
@@ -35,7 +35,7 @@ pub enum Command {
     },
 }
 
-/// A report of the helper.
+/// A report from the helper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "report", rename_all = "snake_case")]
 pub enum Report {

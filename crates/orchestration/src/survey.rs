@@ -28,7 +28,7 @@ impl Survey {
         }
     }
 
-    /// Finds what answers the goals. Blocks.
+    /// Finds the places that answer the goals. Blocks.
     pub fn find(&mut self, goals: &[String], budget: &Budget) {
         let sources = find::Sources { workspace: &self.workspace, history: Some(&self.history) };
         self.findings = find::find_all(&sources, goals, budget);

@@ -290,7 +290,7 @@ fn copies_come_after_the_file_itself() {
     assert!(same.iter().all(|copy| !paths.contains(copy)), "{paths:?}");
     assert!(near.iter().all(|copy| paths.contains(copy)), "{paths:?}");
     assert!(found[0].why.contains("; same text in "), "{}", found[0].why);
-    // What only a copy has is found there.
+    // Text that only a copy has is found there.
     let only = ask(folder.path(), "where is revoke called?").findings;
     assert_eq!(only[0].path(), Some(near[1]), "{only:?}");
     let named = ask(folder.path(), "card retries in backup").findings;

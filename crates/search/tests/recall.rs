@@ -1,4 +1,4 @@
-//! Questions about past sessions on fixture logs of both agents, with the expected first session and line.
+//! Questions about past sessions, on fixture transcripts of both agents, with the expected first session and line.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
@@ -36,7 +36,7 @@ struct Shop {
 }
 
 impl Shop {
-    /// Copies the fixture logs, which ran in `/w/shop`, next to a workspace with a second worktree.
+    /// Copies the fixture transcripts, which ran in `/w/shop`, next to a workspace with a second worktree.
     fn new() -> Self {
         let keep = tempfile::tempdir().unwrap();
         let base = keep.path().canonicalize().unwrap();
@@ -85,7 +85,7 @@ fn name(place: &Place) -> String {
     format!("{} {number}", provider.trim_end_matches("-code"))
 }
 
-/// Question, sessions that come first in this order, line of the first, and what its excerpt holds.
+/// Question; sessions that come first, in this order; line of the first; contents of its excerpt.
 type Row = (&'static str, &'static [&'static str], u64, &'static [&'static str]);
 
 #[rustfmt::skip]
@@ -246,7 +246,7 @@ fn reasons_are_worded_for_people() {
     }
 }
 
-/// Regression: line ids that are the same in every session made copies of all sessions but the oldest.
+/// Regression: line ids repeat in every session, so all sessions but the oldest counted as copies.
 #[test]
 fn every_session_of_a_day_answers() {
     let shop = Shop::new();

@@ -1,4 +1,4 @@
-//! Changes in the list of sessions, for watching connections: current rows, at a bounded rate.
+//! Changes to the session list, for the connections that watch it: current rows, at a bounded rate.
 
 use crate::{
     store::SessionRow,
@@ -13,27 +13,27 @@ use std::{
 };
 use tokio::time::Instant;
 
-/// Shortest time between two notifications of a connection.
+/// Minimum time between two notifications to one connection.
 const EVERY: Duration = Duration::from_millis(250);
-/// Number of remembered changes; a connection that missed more is told to reload the list.
+/// Number of changes kept. A connection that missed more has to reload the list.
 const KEPT: usize = 4_096;
 
 /// A row of the session list, with the live state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// Its row.
+    /// The stored row.
     pub row: SessionRow,
-    /// A turn runs.
+    /// A turn is running.
     pub running: bool,
     /// Number of pending approvals, including those of its delegates.
     pub waiting: usize,
 }
 
-/// The changes of the list while it is watched.
+/// The changes to the list while it is watched.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     state: Mutex<State>,
-    /// Cloned by every watcher.
+    /// Each watcher holds a clone, so the reference count shows whether there are any.
     interest: Arc<()>,
 }
 
@@ -41,14 +41,14 @@ pub(crate) struct Changes {
 struct State {
     /// Incremented with every change.
     number: u64,
-    /// By session: the number of its last change, and its row; `None` if it is deleted.
+    /// By session: the number of its last change, and its row (`None` if it was deleted).
     rows: HashMap<Arc<str>, (u64, Option<Listed>)>,
     /// Sessions by the number of their last change.
     order: BTreeMap<u64, Arc<str>>,
-    /// The last change that was dropped.
+    /// Number of the last change that was dropped.
     forgotten: u64,
     watchers: Watchers,
-    /// Every watcher was woken since one of them last looked, and none has joined.
+    /// All watchers have been woken. Since then, none has fetched its changes and none has joined.
     woken: bool,
 }
 
@@ -57,7 +57,7 @@ struct State {
 pub struct Wanted {
     /// Only sessions in this workspace.
     pub cwd: Option<PathBuf>,
-    /// Include sessions of delegates.
+    /// Include delegates' sessions.
     pub children: bool,
 }
 
@@ -71,7 +71,7 @@ pub struct ListWatch {
     _interest: Arc<()>,
 }
 
-/// Changes in the list.
+/// Changes to the list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListNews {
     /// New and changed rows.
@@ -104,12 +104,13 @@ impl State {
 }
 
 impl Changes {
-    /// Records the current row of a session; `None` if it is not listed. Not called if nothing watches.
+    /// Records the current row of a session. `row` returns `None` if the session is not listed, and is not called if
+    /// nothing watches.
     pub(crate) fn put(&self, row: impl FnOnce() -> Option<Listed>) {
         if !self.is_watched() {
             return;
         }
-        // The lock is held while the row is made, so that the last row is the current one.
+        // Held while the row is built, so that the last recorded row is the current one.
         let mut state = self.lock();
         let Some(listed) = row() else { return };
         let id: Arc<str> = listed.row.id.as_str().into();
@@ -138,11 +139,11 @@ impl Changes {
 }
 
 impl ListWatch {
-    /// Watches from now on.
+    /// Starts watching.
     pub(crate) fn new(changes: &Arc<Changes>, wanted: Wanted) -> Self {
         let mut state = changes.lock();
         if !changes.is_watched() {
-            // Changes since then were not recorded.
+            // Nothing was recorded while nothing watched.
             (state.rows, state.order) = Default::default();
         }
         state.woken = false;
@@ -150,12 +151,12 @@ impl ListWatch {
         Self { changes: changes.clone(), wanted, seen, next, _interest: changes.interest.clone() }
     }
 
-    /// Wakes `wake` on every change.
+    /// Registers `wake`, which is woken by every change.
     pub fn wake(&self, wake: &Wake) {
         self.changes.lock().watchers.add(wake);
     }
 
-    /// Returns when the next notification may be due; `None` if nothing changed.
+    /// Returns the time of the next notification; `None` if nothing has changed.
     pub fn due(&self) -> Option<Instant> {
         (self.changes.lock().number != self.seen).then_some(self.next)
     }

@@ -2,7 +2,7 @@
 
 use crate::store::StoreError;
 
-/// The reason why a request to a session failed. Each text is complete and readable.
+/// The reason a session request failed. Each message is complete and human-readable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
     /// An invalid argument.
@@ -17,7 +17,7 @@ pub enum SessionError {
     /// There is no such session, approval or prompt.
     #[error("{0}")]
     NotFound(String),
-    /// Possible later, or after something else has ended.
+    /// Not possible now; may succeed later, or after something else has ended.
     #[error("{0}")]
     Busy(String),
     /// An internal error.

@@ -1,4 +1,5 @@
-//! The person's labels of other agents' sessions: title, pinned, archived. Their logs are not changed.
+//! The user's labels for other agents' transcripts: title, pinned, archived. The transcripts themselves are not
+//! changed.
 
 use crate::store::{Store, StoreError, TranscriptLabel};
 use openagents_transcripts::{
@@ -21,7 +22,7 @@ impl fmt::Debug for TranscriptLabels {
 }
 
 impl TranscriptLabels {
-    /// Reads them from the store. Blocks.
+    /// Loads the labels from the store. Blocks.
     pub(crate) fn load(store: Store) -> Self {
         let rows = store.transcript_labels().unwrap_or_else(|error| {
             tracing::error!(%error, "could not read the labels of other agents' sessions");
@@ -31,7 +32,7 @@ impl TranscriptLabels {
         Self { store, labels: Mutex::new(rows.into_iter().filter_map(known).collect()) }
     }
 
-    /// Returns all of them.
+    /// Returns all labels.
     pub fn all(&self) -> HashMap<SessionKey, TranscriptLabel> {
         self.labels.lock().clone()
     }
@@ -54,13 +55,13 @@ impl TranscriptLabels {
         Ok(())
     }
 
-    /// Changes the label of a session. Blocks.
+    /// Changes the label of a transcript. Blocks.
     pub fn change(
         &self,
         (provider, id): &SessionKey,
         change: impl FnOnce(&mut TranscriptLabel),
     ) -> Result<(), StoreError> {
-        // Held while it is stored, so that the last change is the one that stays.
+        // Held until the change is stored, so that the last change wins.
         let mut labels = self.labels.lock();
         let mut label = labels.get(&(*provider, id.clone())).cloned().unwrap_or_default();
         change(&mut label);
@@ -76,7 +77,7 @@ impl KeptTitles for TranscriptLabels {
         labels.iter().filter(|(_, label)| label.title.is_some()).map(|(key, _)| key.clone()).collect()
     }
 
-    /// A session that comes back is still pinned or archived.
+    /// Keeps the marks: a transcript that reappears is still pinned or archived.
     fn forget_titles(&self, transcripts: &[SessionKey]) -> Result<(), Box<dyn Error + Send + Sync>> {
         Ok(self.forget(transcripts)?)
     }

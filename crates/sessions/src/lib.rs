@@ -1,10 +1,10 @@
 //! The sessions of OpenAgents Desktop: numbered logs in a store, and the turns that write to them, one at a time.
 //!
-//! Readers pull: each reader has its own position and is woken when there is more. Fast or slow, every client sees the
-//! log from some number on.
+//! Readers pull: each has its own position in the log and is woken when there is more. Every client, fast or slow, sees
+//! the log from its own starting number on.
 //!
-//! **Architecture invariant:** nothing here knows a wire format, a socket or a device. A program with its own tables in
-//! the store passes their migration steps to [`store::Store::open`].
+//! **Architecture invariant:** nothing here knows about wire formats, sockets or devices. A program with its own tables
+//! in the store passes their migration steps to [`store::Store::open`].
 //!
 //! # Layers
 //!
@@ -16,14 +16,14 @@
 //! | 1 | `blocking` | blocking work off the event loop |
 //! | 1 | `modes` | the modes of a session |
 //! | 1 | `policy` | permissions of one session |
-//! | 1 | `prune` | JSON made small without changing its shape |
-//! | 1 | `scope` | the session or delegate of an update |
+//! | 1 | `prune` | shrinking JSON without changing its shape |
+//! | 1 | `scope` | the session or delegate that an update belongs to |
 //! | 1 | `wake` | waking connections |
 //! | 2 | `store` | sessions, updates, approvals and decisions in SQLite; one thread writes |
-//! | 3 | `changes` | changes in the list of sessions |
+//! | 3 | `changes` | changes to the session list |
 //! | 3 | `error` | `SessionError` |
-//! | 3 | `labels` | what a person has noted about other agents' sessions |
-//! | 3 | `trusted` | the workspaces that a person trusts |
+//! | 3 | `labels` | the user's labels for other agents' transcripts |
+//! | 3 | `trusted` | the workspaces that the user trusts |
 //! | 4 | `live` | one session in memory: end of the log, queue, approvals, readers; folding a log |
 //! | 5 | `registry` | all sessions: finding, creating, listing; known workspaces |
 //! | 6 | `turns` | routing prompts, running turns, delegates, answers to approvals |

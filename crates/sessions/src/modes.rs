@@ -9,7 +9,7 @@ use openagents_core::{
 /// The mode of a new session.
 pub const DEFAULT_MODE: &str = "default_mode";
 
-/// A mode, as shown to people.
+/// A mode, as shown to users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mode {
     /// Its id.
@@ -20,7 +20,7 @@ pub struct Mode {
     pub description: &'static str,
     /// Nothing leaves this machine in this mode.
     pub local: bool,
-    /// The reason why a prompt would fail now. The mode can still be chosen.
+    /// The reason a prompt would fail now. The mode can still be chosen.
     pub unavailable: Option<String>,
 }
 

@@ -18,12 +18,12 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The policy of a session whose own cannot be read.
+    /// The policy of a session whose stored policy cannot be read.
     pub(crate) const UNREADABLE: Self =
         Self { stays_here: true, allow_external_llms: false, answers: Some(Reader::Hosted) };
 
-    /// Returns whether prompts may leave this machine for an agent or a model that was not named; `settings` tells what
-    /// is allowed in every session.
+    /// Returns whether prompts may leave this machine for an agent or a model that was not named. `settings` is whether
+    /// every session allows it.
     pub(crate) fn allows_external(self, settings: bool) -> bool {
         !self.stays_here && (self.allow_external_llms || settings)
     }

@@ -3,12 +3,12 @@
 
 use serde_json::{Map, Value};
 
-/// Shorter strings are not worth cutting, in bytes.
+/// Strings shorter than this many bytes are not worth cutting.
 const SHORT: usize = 64;
 
 const ELLIPSIS: &str = "…";
 
-/// Returns `value` in at most `limit` bytes of compact JSON, and whether anything was cut.
+/// Returns `value` cut to at most `limit` bytes of compact JSON, and whether anything was cut.
 pub fn to_fit(value: &Value, limit: usize) -> (Value, bool) {
     if size(value) <= limit {
         return (value.clone(), false);
@@ -41,7 +41,7 @@ fn quoted(text: &str) -> usize {
     2 + text.chars().map(escaped).sum::<usize>()
 }
 
-/// The bytes of one character inside a JSON string.
+/// Returns the size of one character inside a JSON string, in bytes.
 fn escaped(character: char) -> usize {
     match character {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
@@ -98,7 +98,7 @@ fn shrink_object(members: &Map<String, Value>, limit: usize) -> Map<String, Valu
     for ((key, value), size) in members.iter().zip(sizes) {
         result.insert(key.clone(), if size <= share { value.clone() } else { shrink(value, share) });
     }
-    // Scalars larger than their share are the one thing that did not shrink.
+    // Only scalars larger than their share did not shrink.
     if size_of_map(&result) > limit { shrink_map(&result, limit) } else { result }
 }
 

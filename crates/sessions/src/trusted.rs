@@ -22,11 +22,11 @@ pub struct TrustedWorkspaces {
 /// Whether agents may start in a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// A person trusts it, and has seen its agent settings.
+    /// The user trusts it and has seen its agent settings.
     Trusted,
     /// No trusted workspace covers it.
     Unknown,
-    /// A trusted workspace covers it, but it has agent settings that no person has seen. They are marked.
+    /// A trusted workspace covers it, but it has agent settings that the user has not seen. These are marked.
     Changed,
 }
 
@@ -37,7 +37,7 @@ impl fmt::Debug for TrustedWorkspaces {
 }
 
 impl TrustedWorkspaces {
-    /// Reads them from the store. If that fails, no workspace is trusted. Blocks.
+    /// Loads them from the store. If that fails, no workspace is trusted. Blocks.
     pub(crate) fn load(store: Store) -> Self {
         let rows = store.trusted_workspaces().unwrap_or_else(|error| {
             tracing::error!(%error, "could not read the trusted workspaces");
@@ -46,7 +46,7 @@ impl TrustedWorkspaces {
         Self { store, rows: Mutex::new(rows), watchers: Mutex::default() }
     }
 
-    /// Returns all of them, by path.
+    /// Returns all trusted workspaces, by path.
     pub fn list(&self) -> Vec<TrustedWorkspace> {
         self.rows.lock().clone()
     }
@@ -56,7 +56,8 @@ impl TrustedWorkspaces {
         self.watchers.lock().push(on_change);
     }
 
-    /// Decides about a folder, which is canonical, and marks what has changed in it. Reads git's files. Blocks.
+    /// Decides whether agents may start in `folder`, a canonical path, and marks its changes in `brings`. Reads git's
+    /// files. Blocks.
     pub(crate) fn verdict(&self, folder: &Path, brings: &mut AgentFiles) -> Verdict {
         let covering: Vec<(PathBuf, BTreeSet<String>)> = self
             .list()
@@ -73,8 +74,8 @@ impl TrustedWorkspaces {
         }
     }
 
-    /// Stores that a person trusts a folder, which is canonical, with its agent settings. If a trusted workspace covers
-    /// it, they are added there. Blocks.
+    /// Stores that the user trusts `folder`, a canonical path, with its agent settings. If a trusted workspace covers
+    /// it, the settings are added there. Blocks.
     pub(crate) fn trust(&self, folder: &Path, brings: &AgentFiles, by: &str) -> Result<PathBuf, StoreError> {
         let covering = self.list().into_iter().filter_map(|row| Some((place(&row.path, folder)?, row.path)));
         let nearest = covering.max_by_key(|(_, path)| path.components().count());
@@ -127,7 +128,7 @@ mod tests {
         assert_eq!(verdict(&root), Verdict::Unknown);
         assert_eq!(TrustedWorkspaces::load(store).list(), trusted.list());
 
-        // What a part of it brings is asked about once, and belongs to it.
+        // The settings of a subfolder are asked about once and belong to the covering workspace.
         std::fs::write(app.join("part/.mcp.json"), "{}").unwrap();
         let part = app.join("part");
         assert_eq!(verdict(&part), Verdict::Changed);

@@ -11,7 +11,7 @@ pub type Wake = Arc<Notify>;
 pub struct Watchers(Vec<Weak<Notify>>);
 
 impl Watchers {
-    /// Adds a connection, once however often it watches.
+    /// Adds a connection; adding it again has no effect.
     pub fn add(&mut self, wake: &Wake) {
         self.0.retain(|known| known.strong_count() > 0);
         if !self.0.iter().any(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(wake))) {

@@ -1,9 +1,9 @@
-//! The tools that models and agents call: over the files of a workspace and over the transcripts of other agents.
+//! The tools that models and agents call, over the files of a workspace and over the transcripts of other agents.
 //!
 //! # Layers
 //!
 //! A module uses modules of lower layers only, never one of its own layer or above. `tests/layers.rs` reads this table
-//! and holds every file to it; a new module needs a row.
+//! and checks every file against it; a new module needs a row.
 //!
 //! | layer | module | contents |
 //! |--:|---|---|

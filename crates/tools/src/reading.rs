@@ -1,4 +1,4 @@
-//! Read access of models and agents: one table, and the switches that a person sets in it.
+//! Read access of models and agents: one table, and the switches that the user sets in it.
 //!
 //! | | model on this machine | model elsewhere | hosted agent |
 //! |---|---|---|---|
@@ -6,8 +6,8 @@
 //! | history of the workspace | yes | switch | switch |
 //! | history of other workspaces | switch | never | never |
 //!
-//! Every switch is off by default. The table is applied where tools are handed out: a reader gets a [`History`] that
-//! holds no more than it may read, so that no tool has a check of its own.
+//! Every switch is off by default. The table is applied when tools are handed out: a reader gets a [`History`] with
+//! only what it may read, so that tools need no checks.
 
 use crate::tool::Toolbox;
 use openagents_core::model::{LanguageModel, SettingsError, SettingsStore};
@@ -22,7 +22,8 @@ pub const READING_SETTINGS: &str = "privacy";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reader {
-    /// A model on this machine, or behind a literal loopback address: where a server there forwards prompts is unknown.
+    /// A model on this machine, or behind a literal loopback address; it is unknown where a server there forwards
+    /// prompts.
     Local,
     /// A model behind any other address. Names are not resolved: only `localhost` counts as this machine.
     Elsewhere,
@@ -42,7 +43,7 @@ pub enum Readable {
     OtherHistory,
 }
 
-/// A cell of the table that a person can switch.
+/// A cell of the table that the user can switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadingSwitch {
@@ -81,13 +82,13 @@ impl Reader {
     /// Every reader, in the order of the table's columns.
     pub const ALL: [Self; 3] = [Self::Local, Self::Elsewhere, Self::Hosted];
 
-    /// Returns the reader that a model is.
+    /// Returns the reader kind of a model.
     pub fn of(model: &dyn LanguageModel) -> Self {
         if model.capabilities().local { Self::Local } else { Self::Elsewhere }
     }
 
-    /// Returns the reader that a delegate of `self` is: its answer goes to `self`, so that a model on this machine reads
-    /// for it no more than `self` may.
+    /// Returns the reader kind of a delegate of `self`. Its answer goes to `self`, so a model on this machine reads
+    /// no more for it than `self` may.
     pub fn delegating(self, to: Self) -> Self {
         if to == Self::Local { self } else { to }
     }
@@ -124,7 +125,7 @@ pub fn reading_rule(reader: Reader, what: Readable) -> ReadingRule {
 }
 
 impl ReadingRules {
-    /// Reads the stored switches. Whatever cannot be read is off. Blocks.
+    /// Reads the stored switches. A switch that cannot be read is off. Blocks.
     pub fn stored(settings: &dyn SettingsStore) -> Self {
         let stored = settings.get(READING_SETTINGS).and_then(|stored| {
             let read =
@@ -173,8 +174,8 @@ impl ReadingRules {
         }
     }
 
-    /// Returns the tools for `reader` in `workspace`: their history is limited, and those that read nothing else are left
-    /// out where it may read none.
+    /// Returns the tools for `reader` in `workspace`. Their history is limited; tools that read only history are left
+    /// out if `reader` may read none.
     pub fn toolbox(&self, reader: Reader, tools: &Toolbox, workspace: &Path) -> Toolbox {
         let mut registry = tools.registry.clone();
         if !self.allows(reader, Readable::History) {

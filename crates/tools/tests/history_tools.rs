@@ -1,4 +1,4 @@
-//! The four session tools on logs written by the tests.
+//! The four session tools, on transcripts written by the tests.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
@@ -19,7 +19,7 @@ use std::{
 /// 2026-11-01T00:00:00Z, in seconds.
 const BASE: u64 = 1_793_491_200;
 
-/// A workspace with logs of two agents.
+/// A workspace with transcripts of two agents.
 struct Bench {
     keep: tempfile::TempDir,
     workspace: Workspace,
@@ -84,7 +84,7 @@ impl Bench {
     }
 
     fn claude_line(&self, id: &str, at: usize, cwd: &str, line: &Value) -> Value {
-        // A session with a higher number is a newer one.
+        // A session with a higher number is newer.
         let minute = id.rsplit('-').next().and_then(|number| number.parse::<u32>().ok()).unwrap_or(0);
         let mut full = json!({"sessionId": id, "cwd": cwd, "uuid": format!("{id}-{at}"),
             "timestamp": format!("2026-11-01T00:{minute:02}:01.000Z"), "type": "user"});
@@ -242,11 +242,11 @@ fn search_keeps_to_its_caps() {
     let one = bench.call("session.search", json!({"pattern": "needle", "sessionIds": ids})).unwrap();
     assert_eq!((one.to_json()["totalMatches"].clone(), one.cut.truncated), (json!(10), false));
 
-    // The first 100 bytes of each log contain no complete line.
+    // The first 100 bytes of each transcript contain no complete line.
     bench.limits.search_file_bytes = 100;
     let none = bench.call("session.search", json!({"pattern": "needle"})).unwrap();
     assert_eq!((none.to_json()["totalMatches"].clone(), none.cut.truncated), (json!(0), true));
-    // Two logs of 2 KB fit.
+    // Two transcripts of 2 KB fit.
     bench.limits.search_file_bytes = 8 << 20;
     let size = fs::metadata(
         bench.base().join(format!("claude/projects/-p/{}.jsonl", "c1a0de00-0000-4000-8000-000000000000")),
@@ -346,7 +346,7 @@ fn the_history_of_one_workspace_has_no_other_session() {
             assert!(matches!(read, Err(ToolError::FileNotFound(_))), "{id}: {read:?}");
         }
     }
-    // A log that was not read for lack of budget: its directory is unknown.
+    // A transcript that was not read for lack of budget: its directory is unknown.
     bench.limits.read_time = Duration::ZERO;
     bench.history = History::new(
         HistoryRoots::default().with(Provider::ClaudeCode, bench.base().join("claude")),
@@ -410,7 +410,7 @@ fn no_arguments_reach_a_session_of_another_workspace() {
         let name = *dice.pick(&["session.list", "session.search", "session.read", "session.analyze"]);
         let told = match bench.call(name, arguments.clone()) {
             Ok(output) => output.to_json().to_string(),
-            // An error repeats the arguments alone.
+            // An error repeats only the arguments.
             Err(error) => {
                 failed += 1;
                 assert!(matches!(error, ToolError::FileNotFound(_)), "{name} {arguments}: {error}");
@@ -574,7 +574,7 @@ fn analyze_counts_copied_lines_once() {
     assert_eq!(value["toolFrequency"], json!({"Write": 1}));
 }
 
-/// Regression: the files that a session had only read stood under "Most edited in past sessions".
+/// Regression: files that a session had only read appeared under "Most edited in past sessions".
 #[test]
 fn analyze_counts_no_file_that_was_only_read() {
     let bench = Bench::new();

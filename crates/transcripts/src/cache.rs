@@ -1,7 +1,7 @@
-//! The cache of parsed transcripts of other agents, in a database file of its own.
+//! The cache of parsed transcripts, in its own database file.
 //!
-//! It belongs to no process: a bridge and any number of commands use it at the same time. Nothing in it is worth an
-//! error. A damaged file, or one of another version, is replaced by an empty one.
+//! Several processes share it: a bridge and any number of commands. Losing it is never an error: a damaged file, or one
+//! of another version, is replaced with an empty one.
 
 use crate::{
     cache_file::CacheFile,
@@ -24,7 +24,7 @@ const FILE: &str = "transcripts.sqlite";
 
 const CACHE: CacheFile = CacheFile {
     what: "the cache of transcripts",
-    // That of the tables, and that of the reader that parsed its rows.
+    // Combines the version of the tables with that of the reader that parsed the rows.
     version: READER_VERSION * 100 + 1,
     tables: "CREATE TABLE transcripts (
         path TEXT PRIMARY KEY NOT NULL,
@@ -35,7 +35,7 @@ const CACHE: CacheFile = CacheFile {
     CREATE TABLE marks (mark BLOB PRIMARY KEY NOT NULL) STRICT, WITHOUT ROWID;",
 };
 
-/// Marks that are kept: a log leaves one for each of its states.
+/// Maximum number of marks kept: each state of a log leaves one.
 const MARKS: i64 = 50_000;
 
 /// A [`TranscriptIndex`] on disk.
@@ -44,12 +44,12 @@ pub struct TranscriptCache {
     path: PathBuf,
     connection: Mutex<Connection>,
     read: Mutex<Read>,
-    /// Another process read the log when deleted rows were to be removed from it.
+    /// Deleted rows are still in the log, because another process was reading it when they were to be removed.
     unscrubbed: AtomicBool,
 }
 
-/// The rows that were read, by folder: a bridge lists often, and to parse thousands of rows takes longer than to look at
-/// their files.
+/// Rows already loaded, by folder. A bridge lists often, and parsing thousands of rows takes longer than checking their
+/// files.
 #[derive(Debug, Default)]
 struct Read {
     /// Changes when another process writes.
@@ -62,7 +62,7 @@ impl TranscriptCache {
     /// Opens or creates the cache in the data folder `home`. If it cannot be opened, the cache is in memory only.
     pub fn open(home: &Path) -> Arc<dyn TranscriptIndex> {
         let path = home.join(FILE);
-        // An error occurs again when the file is opened.
+        // If this fails, opening the file fails too and reports it.
         let _ = create_folder(home);
         match CACHE.open(&path) {
             Ok(connection) => {
@@ -76,7 +76,7 @@ impl TranscriptCache {
         }
     }
 
-    /// Uses the file, and once more after it was found damaged.
+    /// Calls `run`, and calls it again after replacing a damaged file.
     fn with<T: Default>(&self, mut run: impl FnMut(&mut Connection) -> rusqlite::Result<T>) -> T {
         let mut connection = self.connection.lock();
         let result = run(&mut connection).or_else(|error| {
@@ -90,7 +90,7 @@ impl TranscriptCache {
         })
     }
 
-    /// Returns the state of the file, in which what was read is valid.
+    /// Returns the version of the data, and drops the loaded rows if it has changed.
     fn version(&self) -> i64 {
         let version =
             self.with(|connection| connection.query_row("PRAGMA data_version", [], |row| row.get(0)));
@@ -130,7 +130,7 @@ impl TranscriptIndex for TranscriptCache {
         let rows: Arc<CachedTranscripts> = Arc::new(rows.into_iter().filter_map(parsed).collect());
         let mut read = self.read.lock();
         if read.version == version {
-            // A row that was saved meanwhile is missing, and parsed once more.
+            // A row that was saved in the meantime is missing here and is parsed again.
             read.folders.insert(root.to_owned(), rows.clone());
         }
         rows
@@ -184,7 +184,7 @@ impl TranscriptIndex for TranscriptCache {
 
     fn mark(&self, marks: &[u128]) {
         self.with(|connection| mark(connection, marks));
-        // What this connection writes does not change the version.
+        // Writes of this connection don't change the version.
         self.read.lock().marks = None;
     }
 
@@ -294,7 +294,7 @@ mod tests {
         bridge.save(vec![row("/a/x.jsonl")]);
         command.save(vec![row("/a/y.jsonl")]);
         assert_eq!([&bridge, &command].map(|index| index.load(Path::new("/a")).len()), [2, 2]);
-        // What was read is not read again, unless it changed.
+        // Loaded rows are reused until they change.
         command.save(vec![row("/a/z.jsonl")]);
         assert_eq!([bridge, command].map(|index| index.load(Path::new("/a")).len()), [3, 3]);
     }
@@ -348,7 +348,7 @@ mod tests {
         index.save((0..500).map(|n| row(&format!("/a/{n}.jsonl"))).collect());
         assert_eq!(index.load(Path::new("/a")).len(), 500);
         drop(index);
-        // Damage behind its head is found when it is read.
+        // Damage past the header is found only on reading.
         let mut bytes = std::fs::read(&path).unwrap();
         let end = bytes.len();
         bytes[8192.min(end / 2)..].fill(0xa5);

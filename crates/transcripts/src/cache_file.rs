@@ -1,5 +1,5 @@
-//! A disposable database file, shared by several processes: it is recreated when damaged. What is deleted from it is
-//! overwritten, so that nothing of it can be read from the file or the log beside it.
+//! A disposable database file, shared by several processes: it is recreated when damaged. Deleted data is overwritten,
+//! so that it cannot be recovered from the file or its write-ahead log.
 
 use openagents_core::{clock::now_ms, folders::create_private};
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
@@ -8,17 +8,17 @@ use std::{path::Path, time::Duration};
 /// Time that a statement waits for another process.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// Has a row while deleted rows may still be read from the file: the process may have ended before [`CacheFile::scrub`].
+/// Holds a row while deleted rows may still be readable in the file: the process may have exited before
+/// [`CacheFile::scrub`].
 const UNSCRUBBED: &str = "CREATE TABLE unscrubbed (since_ms INTEGER NOT NULL) STRICT;";
 
-/// A kind of such a file.
+/// The name, version and schema of a cache file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CacheFile {
-    /// Named when the file is recreated.
+    /// Name for the log message when the file is recreated.
     pub(crate) what: &'static str,
     /// A file of another version counts as damaged.
     pub(crate) version: u32,
-    /// Creates the tables.
     pub(crate) tables: &'static str,
 }
 
@@ -28,14 +28,14 @@ impl CacheFile {
         self.connect(path).or_else(|error| self.renew(path, &error))
     }
 
-    /// Replaces the file by an empty one, unless it is only busy. A process that still has the old one keeps using it.
+    /// Replaces the file with an empty one, unless it is only busy. A process that has the old one open keeps using it.
     pub(crate) fn renew(&self, path: &Path, error: &rusqlite::Error) -> rusqlite::Result<Connection> {
         if !matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) {
             tracing::warn!(%error, path = %path.display(), "recreating {}", self.what);
             for suffix in ["", "-wal", "-shm"] {
                 let mut file = path.as_os_str().to_owned();
                 file.push(suffix);
-                // A missing file is removed already; any other error occurs again.
+                // A missing file needs no removal; any other error occurs again on connecting.
                 let _ = std::fs::remove_file(file);
             }
         }
@@ -51,7 +51,7 @@ impl CacheFile {
         let version = |connection: &Connection| {
             connection.query_row("PRAGMA user_version", [], |row| row.get::<_, u32>(0))
         };
-        // Without the lock of a writer, which another process may have for seconds.
+        // Read without the write lock, which another process may hold for seconds.
         let mut found = version(&connection)?;
         if found == 0 {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -70,8 +70,8 @@ impl CacheFile {
         Ok(connection)
     }
 
-    /// Begins to delete rows in a transaction: from now on they are overwritten, until [`CacheFile::scrub`]. Always would
-    /// cost as much as writing the index twice.
+    /// Starts deleting rows in a transaction: from here on they are overwritten, until [`CacheFile::scrub`]. Always
+    /// overwriting them would cost as much as writing the index twice.
     pub(crate) fn deletes(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         transaction.pragma_update(None, "secure_delete", true)?;
         transaction.execute("INSERT INTO unscrubbed VALUES (?1)", [now_ms()]).map(drop)
@@ -82,8 +82,8 @@ impl CacheFile {
         connection.query_row("SELECT EXISTS (SELECT 1 FROM unscrubbed)", [], |row| row.get(0))
     }
 
-    /// Writes the file anew after `first`: deleted rows, and what was left of them in pages, are gone. Then empties its
-    /// log as [`CacheFile::empty_log`].
+    /// Runs `first`, then rewrites the file, which removes deleted rows and their remains in pages. Then empties its
+    /// log like [`CacheFile::empty_log`].
     pub(crate) fn scrub(connection: &Connection, first: &str) -> rusqlite::Result<bool> {
         connection.execute_batch(first)?;
         connection.execute_batch("VACUUM; DELETE FROM unscrubbed")?;
@@ -91,7 +91,7 @@ impl CacheFile {
         Self::empty_log(connection)
     }
 
-    /// Moves the log beside the file into the file, and empties it. Returns false if another connection is reading it.
+    /// Moves the write-ahead log into the file, and empties it. Returns false if another connection is reading it.
     pub(crate) fn empty_log(connection: &Connection) -> rusqlite::Result<bool> {
         let is_busy = |row: &rusqlite::Row<'_>| row.get(0);
         connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], is_busy).map(|busy: bool| !busy)
@@ -105,7 +105,8 @@ mod tests {
     const CACHE: CacheFile =
         CacheFile { what: "a cache", version: 7, tables: "CREATE TABLE rows (at INTEGER) STRICT" };
 
-    /// Regression: while a bridge wrote its index anew, a command waited five seconds for it, twice, and then had none.
+    /// Regression: while a bridge rewrote its index, a command waited five seconds for it, twice, and then had no
+    /// index.
     #[test]
     fn it_opens_while_another_process_writes() {
         let folder = tempfile::tempdir().unwrap();
@@ -147,7 +148,7 @@ mod tests {
         deleting.commit().unwrap();
         assert!(read() > 250, "in the log");
         drop(file);
-        // The next process does it.
+        // The next process scrubs it.
         let file = cache.open(&path).unwrap();
         assert!(CacheFile::is_unscrubbed(&file).unwrap());
         assert!(CacheFile::scrub(&file, "").unwrap());

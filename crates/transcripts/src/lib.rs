@@ -1,10 +1,10 @@
-//! What other coding agents left on this machine: their logs, read and never changed, and what is kept about them to
-//! list and search them fast.
+//! The logs of other coding agents on this machine, which are read and never changed, and the caches and indexes that
+//! make listing and searching them fast.
 //!
 //! # Layers
 //!
 //! A module uses modules of lower layers only, never one of its own layer or above. `tests/layers.rs` reads this table
-//! and holds every file to it; a new module needs a row.
+//! and checks every file against it; a new module needs a row.
 //!
 //! | layer | module | contents |
 //! |--:|---|---|
@@ -12,7 +12,7 @@
 //! | 0 | `limits` | numbers that may be tuned |
 //! | 1 | `history` | logs of other agents: finding, listing, reading and searching them |
 //! | 2 | `cache` | the cache of parsed transcripts |
-//! | 2 | `history_index` | the full-text index, and what changes in the logs |
+//! | 2 | `history_index` | the full-text index, and changes in the logs |
 //! | 2 | `replay` | a transcript as updates of a session |
 
 pub mod cache;

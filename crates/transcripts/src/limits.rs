@@ -6,7 +6,7 @@ use std::time::Duration;
 pub(crate) const ENTRIES_BETWEEN_LOOKS: usize = 256;
 /// Threads that read logs for a list; more do not speed up a disk.
 pub(crate) const LIST_THREADS: usize = 4;
-/// Logs read between two writes to the cache: a list that runs at the same time profits early.
+/// Logs read between two writes to the cache, so that a concurrent list benefits early.
 pub(crate) const LIST_PART: usize = 256;
 /// Threads that read whole logs; more would slow down running agents.
 pub(crate) const THREADS: usize = 2;
@@ -19,21 +19,20 @@ pub(crate) const GIT_FILE: u64 = 16 << 10;
 pub(crate) const CHUNK: usize = 64 << 10;
 /// Bytes of a line; longer ones are images or dumps.
 pub(crate) const LINE: usize = 1 << 20;
-/// Records that may have been glued to one line, and attempts to find the next after a broken one.
+/// Records that may be joined on one line, and attempts to find the next one after a broken one.
 pub(crate) const GLUED_RECORDS: usize = 64;
-/// Bytes before the end of a log in which turns that were taken back are looked for: some 30 ms. Earlier ones stay as
-/// they are.
+/// Bytes before the end of a log that are searched for undone turns: some 30 ms. Earlier turns stay as they are.
 pub(crate) const TAKEN_BACK: u64 = 64 << 20;
-/// The same where a log has grown since it was indexed: a user goes back a few turns.
+/// The same for a log that has grown since it was indexed: users go back only a few turns.
 pub(crate) const RECENTLY_TAKEN_BACK: u64 = 4 << 20;
 /// Bytes of a record in which its parent is named: agents write it first.
 pub(crate) const TREE_HEAD: usize = 512;
-/// The same where a session is shown to a person: a prompt with a screenshot is one line.
+/// Bytes of a line where a session is shown to the user: a prompt with a screenshot is one line.
 pub(crate) const SHOWN_LINE: usize = 8 << 20;
 /// Bytes between the head and the tail of a log for counting lines, and bytes per read.
 pub(crate) const COUNTED: u64 = 64 << 20;
 pub(crate) const COUNT_CHUNK: usize = 256 << 10;
-/// Bytes that were appended to a log since it was indexed, and are searched by themselves.
+/// Bytes appended to a log since it was indexed that are searched separately.
 pub(crate) const APPENDED: u64 = 4 << 20;
 /// Bytes of a session that is one document; it has to be in memory.
 pub(crate) const DOCUMENT: u64 = 64 << 20;
@@ -43,7 +42,7 @@ pub(crate) const MANIFEST: u64 = 1 << 20;
 pub(crate) const NUMBERED: usize = 1 << 20;
 /// Bytes of a chat of Gemini CLI in which its session is named.
 pub(crate) const CHAT_HEAD: u64 = 4 << 10;
-/// Time that an agent's lock on its database is waited for: an agent's own changes take less, a migration more.
+/// Time to wait for an agent's lock on its database: an agent's own changes take less, a migration more.
 pub(crate) const DATABASE_BUSY: Duration = Duration::from_millis(250);
 /// Attempts at a database that changes while it is read.
 pub(crate) const DATABASE_READS: usize = 4;
@@ -51,7 +50,7 @@ pub(crate) const DATABASE_READS: usize = 4;
 pub(crate) const DATABASE_STEPS: i32 = 10_000;
 /// Bytes of a database that is copied: it takes a second, and this much space until the next copy.
 pub(crate) const DATABASE_COPY: u64 = 512 << 20;
-/// Databases whose sessions are remembered as long as they stay the same: more than any agent has.
+/// Databases whose sessions are cached until they change: more than any agent has.
 pub(crate) const DATABASES: usize = 8;
 /// Time for reading one session of a database, which takes milliseconds.
 pub(crate) const DATABASE_SESSION: Duration = Duration::from_secs(10);
@@ -73,7 +72,7 @@ pub(crate) const SUMMARY_LINE: usize = 4 << 20;
 /// Records of the head; Codex's own list reads ten and, until it finds a prompt, two hundred more.
 pub(crate) const CODEX_HEAD_RECORDS: usize = 10;
 pub(crate) const CODEX_MORE_RECORDS: usize = 200;
-/// Bytes of a Claude Code log examined for the first line marked as a person's; an old one has none.
+/// Bytes of a Claude Code log examined for the first line marked as the user's; an old log has none.
 pub(crate) const CLAUDE_MARKS: u64 = 4 << 20;
 /// Bytes of a Codex log examined to choose its streams.
 pub(crate) const CODEX_STREAMS: u64 = 4 << 20;
@@ -112,8 +111,8 @@ pub(crate) const NEAR: usize = 8;
 
 /// Bytes of a searched line; longer ones are images or dumps.
 pub(crate) const SEARCH_LINE: usize = 256 << 10;
-/// Bytes of logs behind what is indexed of long sessions that a search reads, and lines of which the index has only the
-/// beginning: some milliseconds each. Of more than that an answer says that it was not searched.
+/// Bytes after the indexed part of long sessions that a search reads in their logs, and lines of which the index has
+/// only the beginning: some milliseconds each. An answer says that anything beyond was not searched.
 pub(crate) const SEARCH_REST: u64 = 1 << 20;
 pub(crate) const SEARCH_LONG: usize = 200;
 /// Bytes of a context line; copying longer ones would cost more than the search.

@@ -1,4 +1,4 @@
-//! A past session of another agent as updates of a session, so that clients show it like one of ours.
+//! A transcript as updates of a session, so that clients show it like one of ours.
 
 use crate::history::{Action, Event, EventKind, Outcome};
 use openagents_core::update::{
@@ -18,7 +18,7 @@ const CHANGES: [(&str, &str); 4] =
 /// Arguments with the whole new text of a file.
 const CONTENTS: [&str; 3] = ["content", "contents", "file_text"];
 
-/// Stands where an agent replaced the conversation by a summary.
+/// Marks where an agent replaced the conversation with a summary.
 const COMPACTED: &str = "**Context compacted.** The agent went on from this summary.";
 
 /// Turns events into updates, in order. Keeps the calls that have no result yet.
@@ -28,7 +28,7 @@ pub struct Replay {
     cwd: PathBuf,
     /// Calls by the agent's id: our id, and the command if it is one.
     open: HashMap<String, (String, Option<String>)>,
-    /// Of a call whose result has no id.
+    /// The same of the last call without an id.
     last: Option<(String, Option<String>)>,
     calls: u64,
 }
@@ -39,7 +39,7 @@ impl Replay {
         Self { cwd: cwd.unwrap_or(Path::new("")).to_owned(), ..Self::default() }
     }
 
-    /// Returns the update of an event, none for those that a conversation does not show.
+    /// Returns the update of an event; `None` for events that a conversation does not show.
     pub fn updates(&mut self, event: Event) -> Option<SessionUpdate> {
         match event.kind {
             EventKind::Prompt => {
@@ -57,7 +57,7 @@ impl Replay {
             }
             EventKind::Compaction => {
                 let message_id = Some(self.next_id(event.line));
-                // The summary repeats what stands above: it is folded, as thoughts are.
+                // The summary repeats the conversation above, so it is folded, as thoughts are.
                 let text = format!("{COMPACTED}\n\n{}", event.text).trim_end().to_owned();
                 Some(SessionUpdate::AgentThought(AgentThought {
                     text,
@@ -68,7 +68,7 @@ impl Replay {
             EventKind::ToolCall { ref name } => Some(SessionUpdate::ToolCall(self.call(name.clone(), event))),
             EventKind::ToolResult => self.result(event).map(SessionUpdate::ToolCallUpdate),
             EventKind::CommandEnd => {
-                // It tells which session the call started.
+                // It says which session the call started.
                 let Action { call, child_session, .. } = event.action;
                 Some(SessionUpdate::ToolCallUpdate(ToolCallUpdate {
                     call_id: call.filter(|_| child_session.is_some())?,

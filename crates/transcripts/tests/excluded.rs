@@ -124,7 +124,7 @@ fn excluded_sessions_are_not_listed_found_searched_or_read() {
     }
 }
 
-/// Regression: a run took its list once, and went on with sessions that were excluded meanwhile.
+/// Regression: a run took its list once, and continued with sessions that were excluded in the meantime.
 #[test]
 fn sessions_excluded_during_a_run_are_left_out_of_it() {
     let stage = Stage::new();

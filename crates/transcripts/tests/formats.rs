@@ -1,7 +1,8 @@
-//! Each agent's format on fixtures in the versions that its module names: the list, what happened in each session, and
+//! Each agent's format on fixtures in the versions that its module names: the list, the events of each session, and
 //! that nothing is written into the agent's folder. Fixtures that end in `.sql` become a database.
 //!
-//! Formats drift: each reader also gets the files of all other agents and damaged ones, under the names of its own.
+//! Formats drift: each reader also gets the files of all other agents and damaged ones, under the names of its own
+//! files.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
@@ -34,12 +35,13 @@ struct Agent {
 }
 
 impl Agent {
-    /// Sets up an agent that has ended.
+    /// Sets up an agent that has exited.
     fn new(provider: Provider) -> Self {
         Self::with(provider, &[""])
     }
 
-    /// Sets up an agent whose databases have the files with these suffixes, beside a log the files of one that crashed.
+    /// Sets up an agent whose databases have the files with these suffixes. With a log, they are those of an agent that
+    /// crashed.
     fn with(provider: Provider, suffixes: &[&str]) -> Self {
         let kept = tempfile::tempdir().unwrap();
         let agent = Self { folder: kept.path().to_owned(), provider, _kept: Some(kept) };
@@ -66,7 +68,7 @@ impl Agent {
         History::new(roots, Arc::new(MemoryIndex::default()))
     }
 
-    /// Renders the list, hidden sessions marked, and what happened in each.
+    /// Renders the list, with hidden sessions marked, and the events of each session.
     fn rendered(&self) -> String {
         let history = self.history();
         let listed = history.list(&Query::default(), &budget()).rows;
@@ -122,7 +124,7 @@ impl Agent {
     }
 }
 
-/// Makes a database at `to`. Its files are those of a running agent if there is one for its log.
+/// Creates a database at `to` with the files that have these suffixes. With a log, they are those of a running agent.
 fn database(sql: &str, to: &Path, suffixes: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let name = |at: &Path, suffix: &str| PathBuf::from(format!("{}{suffix}", at.display()));
@@ -201,7 +203,7 @@ fn check(provider: Provider) {
     assert_eq!(state(&agent.folder), before, "a reader wrote into the folder");
 }
 
-/// Checks that a log beside a database is read, and that nothing is written beside it either.
+/// Checks that a log next to a database is read, and that nothing is written next to it either.
 fn check_databases(provider: Provider) {
     check(provider);
     let expected = Agent::new(provider).rendered();
@@ -279,7 +281,7 @@ fn damaged() -> Vec<Vec<u8>> {
     let odd = r#"{"type":7,"message":[],"timestamp":{},"id":[1],"payload":"x","data":null,"messages":{}}"#;
     let mut contents = vec![vec![], b"\n\n".to_vec(), binary(), nested.into_bytes(), odd.into()];
     contents.extend(["{}\n", "[]", "null\n{\n", "\u{feff}{}"].map(|text| text.into()));
-    // Each version of the file format: with a rollback journal, and with a log of writes.
+    // Each version of the file format: with a rollback journal, and with a write-ahead log.
     contents.extend([1, 2].map(empty_database));
     contents.push(empty_database(1)[..50].to_vec());
     contents
@@ -306,7 +308,7 @@ fn is_json(path: &Path) -> bool {
 
 type Used = [(Transcript, Option<ReadEnd>)];
 
-/// Holds that each session of `before` outside of the file `changed` is still listed.
+/// Asserts that each session of `before` outside the file `changed` is still listed.
 fn assert_others_are_listed(before: &Used, after: &Used, changed: &Path) {
     let after: BTreeSet<&Path> = after.iter().map(|(row, _)| row.file_path.as_path()).collect();
     let others = before.iter().map(|(row, _)| row.file_path.as_path());
@@ -360,7 +362,7 @@ fn bad_lines_are_counted() {
                 fs::write(path, contents).unwrap();
                 bad_lines(path)
             };
-            // A session that cannot be opened counts none.
+            // A session that cannot be opened has no counts.
             let one_more = after(&[&own[..], b"\n{broken\n"].concat());
             // A document is bad as a whole.
             let least = if path.extension().is_some_and(|it| it == "json") { (0, 0) } else { before };
@@ -469,7 +471,7 @@ fn a_user_who_may_not_write_into_the_folders_reads_the_same() {
     let kept = tempfile::tempdir().unwrap();
     let base = kept.path();
     for provider in Provider::ALL {
-        // A database with its log is what readers write beside.
+        // A plain reader would write next to a database that has a log.
         let suffixes: &[&str] = if provider == Provider::Opencode { &["", "-wal"] } else { &[""] };
         let agent = Agent::with(provider, suffixes);
         for path in files(&agent.folder) {
@@ -482,7 +484,7 @@ fn a_user_who_may_not_write_into_the_folders_reads_the_same() {
     let program = base.join("formats");
     fs::copy(env::current_exe().unwrap(), &program).unwrap();
     let expected = all(base);
-    // Read-only for their owner too. Root could still write: it runs the reader as another user.
+    // Read-only for their owner too. Root could still write, so it runs the reader as another user.
     let folders = |mode: u32| {
         let inner = |folder: &Path| fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();
         let mut rest = vec![base.to_owned()];
@@ -508,7 +510,7 @@ fn a_user_who_may_not_write_into_the_folders_reads_the_same() {
     assert!(said.contains(expected.trim()), "{said}\n== instead of\n{expected}");
 }
 
-/// Whoever reads the sessions of an agent will start it in their folder too.
+/// A user who reads the sessions of an agent will also start it in their folder.
 #[test]
 fn every_agent_is_in_the_catalogue_of_trust() {
     let loaders: BTreeSet<&str> = openagents_core::trust::catalogue()

@@ -410,7 +410,7 @@ fn past_the_deadline_the_rows_have_no_titles() {
     assert!(again.rows.iter().any(|row| row.title.is_some()));
 }
 
-/// A log of a sub-agent of the oldest kind, recognisable only by its first line.
+/// A log of the oldest kind of sub-agent, recognisable only by its first line.
 fn sidechain(id: &str) -> String {
     format!(
         "{}\n",

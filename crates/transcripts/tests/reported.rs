@@ -1,4 +1,4 @@
-//! Logs as public bug reports about tools of this kind describe them, each with what its agent itself would show. Every
+//! Logs as described in public bug reports about tools of this kind, each with what its agent itself would show. Every
 //! bird is one prompt.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
@@ -75,7 +75,7 @@ impl Home {
         (events, end.bad_lines)
     }
 
-    /// Returns the birds of a session in order; those that were taken back in brackets.
+    /// Returns the birds of a session in order; undone ones in brackets.
     fn birds(&self, id: &str) -> String {
         let (events, _) = self.events(&self.row(id));
         let mut birds: Vec<String> = Vec::new();
@@ -216,7 +216,7 @@ mod codex {
         for (bird, found) in [("ALPHA", 1), ("BRAVO", 0), ("CHARLIE", 1), ("DELTA", 1), ("ECHO", 1)] {
             assert_eq!(home.search(bird).0.len(), found, "{bird}");
         }
-        // Lines are numbered throughout.
+        // Lines are numbered continuously.
         let (events, _) = home.events(&row);
         assert!(events.is_sorted_by_key(|event| event.line), "{events:#?}");
         assert_eq!(events.last().unwrap().line, 26);
@@ -428,7 +428,7 @@ mod claude {
         let home = Home::new();
         let second = "07200000-aaaa-4000-8000-000000000002";
         home.write(&path(FIRST), lines(&[user(FIRST, "u1", None, "09:00:00", "FULMAR")]));
-        // A name that was taken over from the session before.
+        // A name that was carried over from the previous session.
         let name = json!({"type": "custom-title", "customTitle": "Birds", "sessionId": FIRST});
         home.write(&path(second), lines(&[name, user(second, "u1", None, "09:01:00", "GANNET")]));
         assert_eq!((home.row(FIRST).continues, home.row(second).continues), (None, None));
@@ -445,7 +445,7 @@ mod claude {
         assert_eq!(home.birds(FIRST), "FULMAR [GANNET] PLOVER");
         assert_eq!(home.row(FIRST).user_turns, Some(2));
         assert_eq!((home.search("GANNET").1, home.search("PLOVER answer").1), (0, 1));
-        // Back to the start: the title is that of the prompt that replaced the first one.
+        // Back to the start: the title comes from the prompt that replaced the first one.
         rows.push(user(FIRST, "m7", None, "09:20:00", "OSPREY"));
         home.write(&path(FIRST), lines(&rows));
         assert_eq!(home.birds(FIRST), "[FULMAR] [GANNET] [PLOVER] OSPREY");
@@ -481,7 +481,7 @@ mod claude {
         ));
         rows.push(user(FIRST, "m6", Some("k2"), "09:04:00", "HOOPOE"));
         rows.push(user(FIRST, "m7", Some("m6"), "09:05:00", "JAEGER"));
-        // "Summarize from here": JAEGER was summarised, not taken back.
+        // "Summarize from here": JAEGER was summarised, not undone.
         rows.push(boundary(json!({"messagesSummarized": 1}), "k3", "m6"));
         rows.push(with(
             user(FIRST, "k4", Some("k3"), "09:06:00", "So far."),
@@ -503,7 +503,7 @@ mod claude {
         let last = user(FIRST, "m5", Some("m4"), "09:03:00", "HOOPOE");
         let log = [
             format!("\u{feff}{}\r\n", half(&a, "FULMAR")),
-            // Two records without a line end between them.
+            // Two records without a line break between them.
             format!("{}{}\n", half(&b, "answer"), c.to_string().replace("GANNET", "GANNET\0")),
             // A record after half of another one, and NUL bytes that a crash left.
             format!("{cut}{d}\n"),

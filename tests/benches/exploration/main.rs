@@ -1,6 +1,6 @@
-//! `make bench`: the exploration of a large workspace, and ripgrep beside our search in the same run.
+//! `make bench`: the exploration of a large workspace, and our search compared with ripgrep in the same run.
 //!
-//! `OPENAGENTS_BENCH_SMALL=1` measures a small tree: for trying the bench itself out.
+//! `OPENAGENTS_BENCH_SMALL=1` measures a small tree, for trying out the bench itself.
 
 #![expect(clippy::print_stderr, reason = "a bench says what it does")]
 
@@ -17,7 +17,7 @@ const LARGE: Size = Size { files: 80_000, transcripts: 2_000, transcript_bytes: 
 const SMALL: Size = Size { files: 2_000, transcripts: 50, transcript_bytes: 20_000_000 };
 
 fn main() -> Result<()> {
-    // `cargo test` runs bench targets too, with `--test`: there the harness only has to build.
+    // `cargo test` also runs bench targets, with `--test`: the harness only has to build then.
     if !std::env::args().any(|argument| argument == "--bench") {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! The whole exploration, asked for over the wire of the real server.
+//! The whole exploration, requested over the wire from the real server.
 
 use crate::synthetic::{NEEDLE, Synthetic};
 use anyhow::{Context, Result, bail};
@@ -19,10 +19,10 @@ use tokio_tungstenite::{
 
 const RUNS: usize = 7;
 
-/// The steps that the measured plan must hold.
+/// The steps that the measured plan must contain.
 const STEPS: [&str; 4] = ["session.search", "session.analyze", "search.grep", "content.get_span"];
 
-/// Measures explorations on a server that was started for it.
+/// Measures explorations on a server started for this purpose.
 pub(crate) fn measure(made: &Synthetic, table: &mut Table) -> Result<()> {
     let home = tempfile::tempdir()?;
     let mut server = start(made, home.path())?;
@@ -92,7 +92,7 @@ async fn explorations(server: &mut Server, made: &Synthetic) -> Result<Measured>
     Ok(measured)
 }
 
-/// Returns milliseconds to the first update, to the plan and to the final message.
+/// Returns the milliseconds until the first update, the plan and the final message.
 async fn one(socket: &mut Socket, id: usize, made: &Synthetic) -> Result<[f64; 3]> {
     let goal = format!("Make the {NEEDLE} safe");
     let params = json!({"root": made.workspace, "goals": [goal]});
@@ -139,7 +139,7 @@ async fn send(socket: &mut Socket, message: Value) -> Result<()> {
     Ok(socket.send(Message::text(message.to_string())).await?)
 }
 
-/// Returns megabytes: the greatest resident set since the start.
+/// Returns the largest resident set since the start, in megabytes.
 fn peak_memory(pid: u32) -> Result<f64> {
     let status =
         std::fs::read_to_string(format!("/proc/{pid}/status")).context("peak memory needs Linux's /proc")?;

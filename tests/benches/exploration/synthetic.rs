@@ -1,4 +1,4 @@
-//! Makes a large workspace and a large history, the same ones every time.
+//! Generates a large workspace and a large history, identical every time.
 
 use anyhow::{Context, Result};
 use serde_json::json;
@@ -9,18 +9,18 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// How much is made.
+/// The amount of data to generate.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size {
     /// Source files.
     pub(crate) files: usize,
-    /// Past sessions, half of each agent.
+    /// Past sessions, half from each agent.
     pub(crate) transcripts: usize,
     /// Bytes of all transcripts together.
     pub(crate) transcript_bytes: u64,
 }
 
-/// What was made.
+/// The generated folders.
 #[derive(Debug, Clone)]
 pub(crate) struct Synthetic {
     /// The workspace.
@@ -31,10 +31,10 @@ pub(crate) struct Synthetic {
     pub(crate) claude: PathBuf,
 }
 
-/// Stands in every hundredth source file and in some sessions.
+/// A word in every hundredth source file and in some sessions.
 pub(crate) const NEEDLE: &str = "reconnect";
 
-/// Every tenth session ran in the workspace.
+/// One in this many sessions ran in the workspace.
 const IN_WORKSPACE: usize = 10;
 
 const WORDS: [&str; 32] = [
@@ -72,7 +72,7 @@ const WORDS: [&str; 32] = [
     "model",
 ];
 
-/// A small generator of pseudo-random numbers (xorshift64*), so that every machine makes the same bytes.
+/// A small pseudo-random number generator (xorshift64*), so that every machine generates the same bytes.
 struct Dice(u64);
 
 impl Dice {
@@ -88,7 +88,7 @@ impl Dice {
     }
 }
 
-/// Makes everything beneath `folder`, or finds that it is there already.
+/// Generates everything below `folder`, unless it already exists.
 pub(crate) fn make(folder: &Path, size: Size) -> Result<Synthetic> {
     let made = Synthetic {
         workspace: folder.join("workspace"),

@@ -1,4 +1,4 @@
-//! The bridge, as the bench sees it: one that streams, one that is caught up with, one that many are connected to.
+//! The bridge as the bench uses it: streaming, catching up, and with many idle clients.
 
 use crate::{
     frames::Frames,
@@ -37,7 +37,7 @@ impl Bridge {
         Frames::connect(self.port(), Some(self.token()), 64 << 10).await
     }
 
-    /// Begins a session in which the busy agent answers.
+    /// Creates a session in which the busy agent answers.
     pub(crate) fn session(&self) -> Result<String> {
         block_on(async {
             let mut frames = self.connect().await?;
@@ -49,7 +49,7 @@ impl Bridge {
         })
     }
 
-    /// Sends a prompt and does not wait for its answer.
+    /// Sends a prompt without waiting for its answer.
     pub(crate) fn prompt(&self, session: &str, text: &str) -> Result<()> {
         block_on(async {
             let mut frames = self.connect().await?;
@@ -57,7 +57,7 @@ impl Bridge {
         })
     }
 
-    /// Measures how long a client needs that has missed much.
+    /// Measures how long a client that has missed many updates needs to catch up.
     pub(crate) fn catch_up(&self, missed: u64, runs: usize, table: &mut Table) -> Result<()> {
         let session = self.session()?;
         block_on(async {
@@ -85,7 +85,7 @@ impl Bridge {
         })
     }
 
-    /// Milliseconds from the request to the last update.
+    /// Returns the milliseconds from the request to the last update.
     async fn time_to_end(&self, session: &str, missed: u64, snapshot: bool) -> Result<f64> {
         let mut frames = self.connect().await?;
         let answer = follow(&mut frames, session, u64::from(u32::MAX), false).await?;
@@ -105,7 +105,7 @@ impl Bridge {
         Ok(took)
     }
 
-    /// Measures what clients cost that follow a session in which nothing happens.
+    /// Measures the cost of clients that follow an idle session.
     pub(crate) fn idle(&self, count: usize, table: &mut Table) -> Result<()> {
         let session = self.session()?;
         block_on(async {
@@ -145,7 +145,7 @@ async fn send_prompt(frames: &mut Frames, session: &str, text: &str) -> Result<(
     let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
     let request = json!({"jsonrpc": "2.0", "id": 3, "method": "session/prompt", "params": params});
     frames.send(&request.to_string()).await?;
-    // It is in the log when it is shown.
+    // The prompt is in the log once it is shown.
     while frames.next(|text| memchr::memmem::find(text, b"user_message_chunk").is_none()).await? {}
     Ok(())
 }

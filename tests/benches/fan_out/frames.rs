@@ -1,4 +1,4 @@
-//! WebSocket frames as far as a reader needs them: nothing is copied, so that many readers cost little.
+//! A minimal WebSocket reader. It copies nothing, so that many readers cost little.
 
 use anyhow::{Result, bail, ensure};
 use tokio::{
@@ -16,13 +16,13 @@ const PONG: u8 = 10;
 pub(crate) struct Frames {
     stream: TcpStream,
     buffer: Vec<u8>,
-    /// What of the buffer is not read yet.
+    /// The unread part of the buffer.
     begin: usize,
     end: usize,
 }
 
 impl Frames {
-    /// Connects; with a token to the ACP door.
+    /// Connects; with a token, to the ACP endpoint.
     pub(crate) async fn connect(port: u16, token: Option<&str>, buffer: usize) -> Result<Self> {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
         stream.set_nodelay(true)?;
@@ -33,7 +33,7 @@ impl Frames {
              Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n{authorization}\r\n"
         );
         stream.write_all(request.as_bytes()).await?;
-        // Nothing is sent before it is asked for: after the head there is nothing.
+        // Nothing follows the head, because the server sends nothing before it is asked.
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             head.push(stream.read_u8().await?);
@@ -42,13 +42,12 @@ impl Frames {
         Ok(Self { stream, buffer: vec![0; buffer], begin: 0, end: 0 })
     }
 
-    /// Sends a text.
     pub(crate) async fn send(&mut self, text: &str) -> Result<()> {
         self.write(TEXT, text.as_bytes()).await
     }
 
     async fn write(&mut self, code: u8, bytes: &[u8]) -> Result<()> {
-        // Masked with zeros: it has to be masked, not to be hidden.
+        // Masked with zeros: masking is required, concealing is not.
         let mut frame = vec![0x80 | code];
         match u16::try_from(bytes.len())? {
             short @ 0..126 => frame.push(0x80 | short.to_le_bytes()[0]),
@@ -62,7 +61,7 @@ impl Frames {
         Ok(self.stream.write_all(&frame).await?)
     }
 
-    /// Waits for the next text and hands it to `take`.
+    /// Waits for the next text and passes it to `take`.
     pub(crate) async fn next<T>(&mut self, take: impl FnOnce(&[u8]) -> T) -> Result<T> {
         loop {
             let Some((code, from, to)) = self.whole_frame()? else {
@@ -82,7 +81,7 @@ impl Frames {
         }
     }
 
-    /// Finds a whole frame in the buffer: its code, and where its payload is.
+    /// Finds a whole frame in the buffer; returns its opcode and the range of its payload.
     fn whole_frame(&mut self) -> Result<Option<(u8, usize, usize)>> {
         let ready = &self.buffer[self.begin..self.end];
         let [first, second, rest @ ..] = ready else { return Ok(None) };

@@ -1,22 +1,22 @@
-//! How long updates were under way.
+//! The latencies of updates.
 
 use serde::{Deserialize, Serialize};
 
-/// What readers tell at the end.
+/// The result that readers report at the end.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Latencies {
-    /// Milliseconds.
+    /// In milliseconds, like the next two fields.
     pub(crate) p50: f64,
     pub(crate) p99: f64,
     pub(crate) max: f64,
-    /// Updates that did not come, or not in their order.
+    /// Updates that did not arrive, or arrived out of order.
     pub(crate) wrong: f64,
-    /// Seconds of the readers.
+    /// CPU seconds of the readers.
     pub(crate) cpu: f64,
 }
 
 impl Latencies {
-    /// Sums up microseconds.
+    /// Summarizes latencies given in microseconds.
     pub(crate) fn of(mut micros: Vec<u32>, wrong: u64, cpu: f64) -> Self {
         micros.sort_unstable();
         let at = |part: f64| {

@@ -1,7 +1,8 @@
-//! `make bench`: one busy session and two hundred readers, and beside it a plain broadcast server with the same readers.
+//! `make bench`: one busy session with two hundred readers, compared with a plain
+//! broadcast server with the same readers.
 //!
-//! `OPENAGENTS_BENCH_SMALL=1` measures a few seconds: for trying the bench itself out. The readers and the plain server
-//! are processes of their own, which this program starts from itself.
+//! `OPENAGENTS_BENCH_SMALL=1` measures only a few seconds, for trying out the bench itself. The readers and the plain
+//! server are separate processes, which this program starts from its own executable.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a bench prints its table")]
 #![cfg_attr(not(target_os = "linux"), allow(dead_code, unused_imports, reason = "it reads /proc"))]
@@ -23,11 +24,11 @@ use std::time::Duration;
 
 /// Readers of the busy session.
 const READERS: usize = 200;
-/// Updates in a second.
+/// Updates per second.
 const RATE: u64 = 500;
 /// Updates that a reader has missed.
 const MISSED: u64 = 10_000;
-/// Clients that are there and do nothing.
+/// Connected clients that do nothing.
 const IDLE: usize = 1000;
 const RUNS: usize = 7;
 
@@ -36,7 +37,7 @@ fn main() -> Result<()> {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["readers", rest @ ..] => return readers::main(rest),
         ["peer"] => return peer::main(),
-        // `cargo test` runs bench targets too, with `--test`: there the harness only has to build.
+        // `cargo test` also runs bench targets, with `--test`: the harness only has to build then.
         arguments if !arguments.contains(&"--bench") => return Ok(()),
         _ => {}
     }
@@ -75,7 +76,7 @@ struct Figures {
     cpu: f64,
 }
 
-/// Waits for the end of a run, and looks at the server's memory on the way.
+/// Waits for the end of a run, sampling the server's memory on the way.
 fn watch(name: &str, readers: Child, server: u32, seconds: u64, table: &mut Table) -> Result<Figures> {
     let before = Usage::of(server)?;
     let mut resident = Vec::new();

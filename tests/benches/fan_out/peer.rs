@@ -1,5 +1,5 @@
-//! What we are measured beside: a broadcast over WebSockets as people write it, with axum and a channel of tokio. It stores
-//! nothing, numbers nothing, and drops what a slow reader has no room for.
+//! The baseline: a typical WebSocket broadcast with axum and a tokio channel. It stores nothing, numbers nothing, and
+//! drops updates for which a slow reader has no room.
 
 use crate::processes::Child;
 use anyhow::{Context as _, Result};
@@ -18,7 +18,7 @@ use std::{
 };
 use tokio::sync::broadcast;
 
-/// The plain server, as the bench sees it.
+/// The plain server as the bench uses it.
 pub(crate) struct Peer {
     pub(crate) child: Child,
     pub(crate) port: u16,
@@ -35,7 +35,7 @@ impl Peer {
     }
 }
 
-/// Says its port, and streams when it is told to: `UPDATES PER_SECOND`.
+/// Prints its port, and streams on request: `UPDATES PER_SECOND`.
 #[tokio::main]
 pub(crate) async fn main() -> Result<()> {
     let (updates, _) = broadcast::channel::<Utf8Bytes>(4096);
@@ -65,7 +65,7 @@ async fn follow(
     })
 }
 
-/// Updates of the same size and shape as ours, at the same pace.
+/// Sends updates of the same size and shape as ours, at the same rate.
 fn stream(to: &broadcast::Sender<Utf8Bytes>, count: u32, per_second: u32) {
     let (began, each) = (Instant::now(), Duration::from_secs(1) / per_second);
     for index in 0..count {
@@ -79,7 +79,7 @@ fn stream(to: &broadcast::Sender<Utf8Bytes>, count: u32, per_second: u32) {
         let params = json!({"sessionId": "0c7a3f50-4f6e-4f5e-9a1e-0a4a3b1c2d3e", "update": update,
             "_meta": {"openagents": {"seq": index, "ts": 1_700_000_000_000_u64}}});
         let text = json!({"jsonrpc": "2.0", "method": "session/update", "params": params}).to_string();
-        // Nobody there is no fault of the server.
+        // Having no receivers is not an error.
         let _ = to.send(text.into());
     }
 }

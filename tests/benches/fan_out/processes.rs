@@ -1,4 +1,4 @@
-//! The processes of the bench, and what they use.
+//! The bench's processes and their resource usage.
 
 use anyhow::{Context as _, Result};
 use std::{
@@ -6,10 +6,10 @@ use std::{
     process::{ChildStdout, Command, Stdio},
 };
 
-/// Clock ticks in a second, on every Linux there is.
+/// Clock ticks per second, the same on every Linux.
 const TICKS: f64 = 100.0;
 
-/// A process that ends with the bench and talks in lines.
+/// A process that ends with the bench and communicates in lines.
 #[derive(Debug)]
 pub(crate) struct Child {
     process: std::process::Child,
@@ -30,7 +30,7 @@ impl Child {
         Ok((child, first))
     }
 
-    /// Starts this program in another part.
+    /// Starts this program in another role.
     pub(crate) fn part(arguments: &[&str]) -> Result<(Self, String)> {
         Self::start(Command::new(std::env::current_exe()?).args(arguments))
     }
@@ -39,12 +39,10 @@ impl Child {
         self.process.id()
     }
 
-    /// Says a line.
     pub(crate) fn say(&mut self, line: &str) -> Result<()> {
         Ok(writeln!(self.process.stdin.as_mut().context("stdin")?, "{line}")?)
     }
 
-    /// Reads a line.
     pub(crate) fn line(&mut self) -> Result<String> {
         let mut line = String::new();
         self.lines.read_line(&mut line)?;
@@ -52,7 +50,7 @@ impl Child {
         Ok(line.trim().to_owned())
     }
 
-    /// Returns its last line.
+    /// Returns the process's last line.
     pub(crate) fn told(mut self) -> Result<String> {
         self.line()
     }
@@ -65,14 +63,14 @@ impl Drop for Child {
     }
 }
 
-/// What a process has used.
+/// Resource usage of a process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Usage {
-    /// Seconds.
+    /// CPU seconds.
     pub(crate) cpu: f64,
-    /// Megabytes.
+    /// Resident megabytes.
     pub(crate) resident: f64,
-    /// Megabytes, at the most.
+    /// Peak megabytes.
     pub(crate) peak: f64,
 }
 
@@ -90,7 +88,7 @@ impl Usage {
             std::fs::read_to_string(format!("/proc/{process}/{name}")).context("this needs Linux's /proc")
         };
         let (stat, status) = (file("stat")?, file("status")?);
-        // After the name, which may hold anything: state, and eleven more before the two that are wanted.
+        // After the name, which may contain anything: the state, and eleven more fields before the two CPU times.
         let fields: Vec<&str> = stat.rsplit_once(')').context("stat")?.1.split_whitespace().collect();
         let ticks =
             |index: usize| fields.get(index).and_then(|field| field.parse::<f64>().ok()).context("ticks");

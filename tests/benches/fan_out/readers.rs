@@ -1,4 +1,4 @@
-//! The readers: one process, one thread, and for each update no more than to find the time at which it was said.
+//! The readers: one process with one thread, which for each update only finds the time at which it was sent.
 
 use crate::{
     frames::Frames,
@@ -8,7 +8,7 @@ use crate::{
 use anyhow::{Context as _, Result, ensure};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Starts so many readers in a process of their own; returns when all of them follow. `of` is token and session.
+/// Starts `count` readers in a separate process; returns once all of them follow. `of` is the token and the session.
 pub(crate) fn start(port: u16, of: Option<(&str, &str)>, count: usize, updates: u64) -> Result<Child> {
     let (token, session) = of.unwrap_or(("-", "-"));
     let numbers = [u64::from(port), count as u64, updates].map(|number| number.to_string());
@@ -52,7 +52,7 @@ async fn read(port: u16, of: Option<(&str, &str)>, count: usize, updates: u64) -
     Ok(())
 }
 
-/// Introduces itself and follows a session, from the update after `since`. Returns the answer.
+/// Initializes and follows a session, from the update after `since`. Returns the response.
 pub(crate) async fn follow(frames: &mut Frames, session: &str, since: u64, snapshot: bool) -> Result<String> {
     let initialize = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "initialize",
         "params": {"protocolVersion": 1, "clientCapabilities": {}}});
@@ -64,7 +64,7 @@ pub(crate) async fn follow(frames: &mut Frames, session: &str, since: u64, snaps
     frames.next(|text| String::from_utf8_lossy(text).into_owned()).await
 }
 
-/// Reads all updates; returns how long each was under way, in microseconds, and how many were wrong.
+/// Reads all updates; returns the latency of each in microseconds, and how many were wrong.
 async fn one(mut frames: Frames, updates: u64) -> (Vec<u32>, u64) {
     let (mut micros, mut next) = (Vec::with_capacity(usize::try_from(updates).unwrap_or_default()), 0);
     let mut wrong = 0;
@@ -81,7 +81,7 @@ async fn one(mut frames: Frames, updates: u64) -> (Vec<u32>, u64) {
     (micros, wrong)
 }
 
-/// Finds the time at which an update was said, and its number: `⟪nanoseconds⟫ number`.
+/// Finds the time at which an update was sent, and its number: `⟪nanoseconds⟫ number`.
 fn stamp(text: &[u8]) -> Option<(u128, u64)> {
     let (open, close) = ("⟪".as_bytes(), "⟫ ".as_bytes());
     let rest = &text[memchr::memmem::find(text, open)? + open.len()..];
@@ -94,7 +94,7 @@ fn stamp(text: &[u8]) -> Option<(u128, u64)> {
     Some((said, u64::try_from(number).ok()?))
 }
 
-/// Runs something on one thread.
+/// Runs a future on one thread.
 pub(crate) fn block_on<T>(what: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::runtime::Builder::new_current_thread().enable_all().build().context("a runtime")?.block_on(what)
 }

@@ -1,4 +1,4 @@
-//! The lines that six agents write for one turn: a prompt, an answer, a call and its result.
+//! The log lines of six agents for one turn: a prompt, an answer, a call and its result.
 
 use super::{
     log::Log,
@@ -7,7 +7,7 @@ use super::{
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a turn's texts. Together with [`RESULT`] they make the share of text that `main.rs` prints.
+/// Bytes of a turn's texts. Together with [`RESULT`] they determine the share of text that `main.rs` prints.
 const PROMPT: usize = 200;
 const ANSWER: usize = 600;
 const ARGUMENTS: usize = 150;
@@ -15,10 +15,9 @@ const ARGUMENTS: usize = 150;
 const RESULT: usize = 6_000;
 /// Bytes of text that a turn adds.
 pub(crate) const TEXT: usize = PROMPT + ANSWER + ARGUMENTS;
-/// Bytes that a turn adds to a log, roughly.
+/// Approximate bytes that a turn adds to a log.
 pub(crate) const TURN: usize = TEXT + RESULT + 1_000;
 
-/// The six agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Agent {
     Claude,
@@ -29,7 +28,6 @@ pub(crate) enum Agent {
     OpenCode,
 }
 
-/// One session to be written.
 #[derive(Debug)]
 pub(crate) struct Session<'a> {
     pub(crate) number: usize,
@@ -117,7 +115,7 @@ impl<'a> Session<'a> {
                 1 + self.number % 28
             )),
             Agent::Gemini => {
-                // The first eight characters of the ids would be the same.
+                // The first eight characters of the ids would all be the same.
                 let short = format!("{:08x}", self.number);
                 home.join(format!(".gemini/tmp/{}/chats/session-2026-10-01T10-00-{short}.jsonl", &slug[1..]))
             }

@@ -1,4 +1,4 @@
-//! What a client of a running bridge waits for.
+//! Measures how long a client of a running bridge waits.
 
 use crate::{
     corpus::{Corpus, LONG},
@@ -20,7 +20,7 @@ use std::{
 
 const RUNS: usize = 15;
 const SEARCHES: usize = 300;
-/// Time over which the idle bridge is watched.
+/// Time for which the idle bridge is observed.
 const IDLE: Duration = Duration::from_secs(20);
 
 /// Measures a bridge on the empty data folder `home`, which it fills.
@@ -30,7 +30,7 @@ pub(crate) async fn measure(made: &Corpus, home: &Path, table: &mut Table) -> Re
     let mut client = server.connect().await?;
     let (page, first) = timed(&mut client, "_openagents/history/list", json!({})).await?;
     table.add("list: first page, nothing known", "ms", vec![first], Some(Goal::Most(300.0)));
-    // A window shows about 25; those that are read later are told.
+    // A window shows about 25 rows; rows read later are sent as changes.
     let rows = page["sessions"].as_array().map_or(0, Vec::len);
     table.add("list: rows of it", "", vec![rows as f64], Some(Goal::Least(25.0)));
 
@@ -51,7 +51,7 @@ pub(crate) async fn measure(made: &Corpus, home: &Path, table: &mut Table) -> Re
         None,
     );
     let bytes = |name: &str| std::fs::metadata(home.join(name)).map_or(0, |file| file.len());
-    // Then it is written anew in one piece, which empties its log.
+    // The index is then rewritten in one piece, which empties its log.
     for _ in 0..600 {
         if bytes("history.db-wal") == 0 {
             break;
@@ -95,7 +95,7 @@ async fn search(client: &mut Client, made: &Corpus, table: &mut Table) -> Result
         queries.push(match number % 4 {
             0 => word(made.words.len()),
             1 => format!("{} {}", word(2_000), word(made.words.len())),
-            // The most frequent words are in every session.
+            // The most frequent words occur in every session.
             2 => format!("{} {}", word(20), word(20)),
             _ => format!("topic{}x", number * 7),
         });
@@ -143,7 +143,7 @@ async fn open(client: &mut Client, made: &Corpus, table: &mut Table) -> Result<(
         let line = json!({"type": "user", "uuid": "new", "sessionId": id, "cwd": "/w/project0", "version": "2.1.230",
             "timestamp": "2026-11-01T00:00:00Z", "isSidechain": false, "origin": {"kind": "human"},
             "message": {"role": "user", "content": text}});
-        // What the page does: it is told that the session has changed, and reads on.
+        // Does what the page does: it is notified that the session has changed, and continues reading.
         let begun = Instant::now();
         writeln!(OpenOptions::new().append(true).open(&path)?, "{line}")?;
         let told = |frame: &Value| {
@@ -165,7 +165,7 @@ async fn open(client: &mut Client, made: &Corpus, table: &mut Table) -> Result<(
     Ok(())
 }
 
-/// Asks until the state is as wanted.
+/// Polls until the state is the wanted one.
 async fn wait(client: &mut Client, wanted: impl Fn(&Value) -> bool) -> Result<()> {
     loop {
         let state =
@@ -185,7 +185,7 @@ async fn timed(client: &mut Client, method: &str, params: Value) -> Result<(Valu
     Ok((result, begun.elapsed().as_secs_f64() * 1000.0))
 }
 
-/// Returns a command of the program on the corpus, with the data folder `home`.
+/// Returns a command that runs the program on the corpus with the data folder `home`.
 pub(crate) fn program(made: &Corpus, home: &Path, arguments: &[&str]) -> Command {
     let program = std::env::var("OPENAGENTS_BIN").unwrap_or_else(|_| "target/release/openagents".into());
     let mut command = Command::new(program);
@@ -203,7 +203,7 @@ pub(crate) fn program(made: &Corpus, home: &Path, arguments: &[&str]) -> Command
     command
 }
 
-/// Returns megabytes: the greatest resident set since the start.
+/// Returns the largest resident set since the start, in megabytes.
 fn peak_memory(pid: u32) -> Result<f64> {
     let status =
         std::fs::read_to_string(format!("/proc/{pid}/status")).context("peak memory needs Linux's /proc")?;
@@ -212,10 +212,10 @@ fn peak_memory(pid: u32) -> Result<f64> {
     Ok(kilobytes / 1000.0)
 }
 
-/// Returns seconds of processor time since the start.
+/// Returns the CPU time since the start, in seconds.
 fn cpu(pid: u32) -> Result<f64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // Behind the name in parentheses: user and system time are the 12th and 13th, in hundredths of a second.
+    // After the name in parentheses, user and system time are the 12th and 13th fields, in hundredths of a second.
     let (_, fields) = stat.rsplit_once(')').context("no name in stat")?;
     let ticks: Vec<f64> =
         fields.split_whitespace().skip(11).take(2).map(str::parse).collect::<Result<_, _>>()?;

@@ -33,7 +33,7 @@ pub(crate) fn measure(made: &Corpus, home: &Path, table: &mut Table) -> Result<(
     usage(made, home, table)
 }
 
-/// Reads every Claude Code transcript once, for its tokens: ours and ccusage in turn.
+/// Reads every Claude Code transcript once, for its tokens: our program and ccusage in turn.
 fn usage(made: &Corpus, home: &Path, table: &mut Table) -> Result<()> {
     let Ok(ccusage) = std::env::var("CCUSAGE_BIN") else {
         println!("CCUSAGE_BIN does not name ccusage: reading is not compared with it.");
@@ -86,7 +86,7 @@ fn same(our: &[u8], peer: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Runs a command to its end. Returns what it printed, and milliseconds.
+/// Runs a command to its end. Returns its output and the milliseconds it took.
 fn run(mut command: Command) -> Result<(Vec<u8>, f64)> {
     let begun = Instant::now();
     let output = command.stderr(Stdio::null()).output().with_context(|| format!("{command:?}"))?;

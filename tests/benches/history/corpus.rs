@@ -1,4 +1,4 @@
-//! Makes the logs of six agents, the same ones every time.
+//! Generates the logs of six agents, identical every time.
 
 use super::{
     agents::{Agent, Session},
@@ -11,31 +11,31 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// How much is made.
+/// The amount of data to generate.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size {
     pub(crate) transcripts: usize,
-    /// Of all transcripts together.
+    /// Bytes of all transcripts together.
     pub(crate) bytes: u64,
-    /// Of one more transcript, of Claude Code.
+    /// Bytes of one additional transcript, of Claude Code.
     pub(crate) long: u64,
 }
 
-/// What was made.
+/// The generated corpus.
 #[derive(Debug)]
 pub(crate) struct Corpus {
-    /// The person's folder, with the agents' folders inside.
+    /// The user's home folder, which contains the agents' folders.
     pub(crate) home: PathBuf,
     /// A folder to start programs in.
     pub(crate) workspace: PathBuf,
-    /// Bytes as they are on the disk.
+    /// Bytes on disk.
     pub(crate) bytes: u64,
-    /// Words of the texts, the frequent ones first.
+    /// Words of the texts, most frequent first.
     pub(crate) words: Vec<String>,
     pub(crate) size: Size,
 }
 
-/// Sessions of ten; the rest are rarer.
+/// The agents of ten consecutive sessions, with the frequent agents repeated.
 const TURN: [Agent; 10] = [
     Agent::Claude,
     Agent::Codex,
@@ -53,7 +53,7 @@ pub(crate) const LONG: usize = 999_999_999;
 /// The time of the newest session: 2026-11-01.
 const NEWEST: i64 = 1_793_491_200_000;
 
-/// Makes everything in `folder`, or finds that it is there already.
+/// Generates everything in `folder`, unless it already exists.
 pub(crate) fn make(folder: &Path, size: Size) -> Result<Corpus> {
     let (home, workspace) = (folder.join("home"), folder.join("workspace"));
     let pool = Pool::new();
@@ -84,7 +84,7 @@ pub(crate) fn make(folder: &Path, size: Size) -> Result<Corpus> {
     Ok(Corpus { bytes: bytes(&home)?, home, workspace, words: pool.words, size })
 }
 
-/// Half of the sessions are short, a tenth is long; the mean is as wanted.
+/// Half of the sessions are short and a tenth is long; the mean matches `size`.
 fn session(pool: &Pool, number: usize, size: Size) -> Session<'_> {
     let mean = size.bytes as f64 / size.transcripts.max(1) as f64;
     let share = match number / TURN.len() % 10 {

@@ -1,4 +1,4 @@
-//! A log that is being written.
+//! A log being written.
 
 use anyhow::{Context, Result};
 use std::{

@@ -1,6 +1,7 @@
-//! `make bench-history`: the sessions of six agents, listed, indexed, searched and opened, beside ripgrep and ccusage.
+//! `make bench-history`: the sessions of six agents, listed, indexed, searched and opened,
+//! compared with ripgrep and ccusage.
 //!
-//! `OPENAGENTS_BENCH_SMALL=1` measures a small corpus: for trying the bench itself out.
+//! `OPENAGENTS_BENCH_SMALL=1` measures a small corpus, for trying out the bench itself.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a bench prints its table")]
 
@@ -21,7 +22,7 @@ const LARGE: Size = Size { transcripts: 5_000, bytes: 9_500_000_000, long: 500_0
 const SMALL: Size = Size { transcripts: 500, bytes: 450_000_000, long: 50_000_000 };
 
 fn main() -> Result<()> {
-    // `cargo test` runs bench targets too, with `--test`: there the harness only has to build.
+    // `cargo test` also runs bench targets, with `--test`: the harness only has to build then.
     if !std::env::args().any(|argument| argument == "--bench") {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! opencode's database, as its 1.x versions keep it.
+//! opencode's database, in the format of its 1.x versions.
 
 use super::agents::{Session, Turn};
 use anyhow::Result;

@@ -1,6 +1,6 @@
-//! Text as agents' logs hold it: few words are frequent, most are rare, and tool output has line ends and quotes.
+//! Text as found in agents' logs: few words are frequent, most are rare, and tool output has line breaks and quotes.
 
-/// A small generator of pseudo-random numbers (xorshift64*), so that every machine makes the same bytes.
+/// A small pseudo-random number generator (xorshift64*), so that every machine generates the same bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Dice(u64);
 
@@ -17,12 +17,12 @@ impl Dice {
     }
 }
 
-/// Distinct words: a developer's English and the identifiers of some projects.
+/// Number of distinct words: a developer's English and the identifiers of some projects.
 const VOCABULARY: usize = 40_000;
 /// Bytes of prose, and of output, from which passages are cut.
 const POOL: usize = 16 << 20;
 
-/// Texts to cut passages from. None of them needs escaping in JSON: what does is escaped already.
+/// Texts to cut passages from. Everything that needs escaping in JSON is already escaped.
 #[derive(Debug)]
 pub(crate) struct Pool {
     prose: String,
@@ -50,12 +50,12 @@ impl Pool {
         Self { prose, output, words }
     }
 
-    /// Returns some `bytes` of prose.
+    /// Returns `bytes` bytes of prose.
     pub(crate) fn prose(&self, dice: &mut Dice, bytes: usize) -> &str {
         cut(&self.prose, dice, bytes)
     }
 
-    /// Returns some `bytes` of a tool's output.
+    /// Returns `bytes` bytes of a tool's output.
     pub(crate) fn output(&self, dice: &mut Dice, bytes: usize) -> &str {
         cut(&self.output, dice, bytes)
     }
@@ -67,7 +67,7 @@ fn cut<'a>(text: &'a str, dice: &mut Dice, bytes: usize) -> &'a str {
     text[space(from)..space(from + bytes)].trim()
 }
 
-/// Returns a word by Zipf's law, roughly: the logarithm of its rank is even.
+/// Returns a word, roughly following Zipf's law: the logarithm of its rank is uniformly distributed.
 fn zipf<'a>(words: &'a [String], dice: &mut Dice) -> &'a str {
     let even = dice.roll(1 << 20) as f64 / f64::from(1 << 20);
     let rank = (words.len() as f64).powf(even) as usize;
@@ -85,7 +85,7 @@ fn word(dice: &mut Dice, at: usize) -> String {
     let long = 1 + (at + 1).ilog10() as usize;
     let first = syllables(dice, long.min(3));
     match at % 5 {
-        // Every fifth is an identifier.
+        // Every fifth word is an identifier.
         0 => {
             let second = syllables(dice, 2);
             let (head, tail) = second.split_at(1);

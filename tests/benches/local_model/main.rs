@@ -1,8 +1,8 @@
-//! `make bench-local-model`: the local model through its whole path, client → bridge → helper → client, beside
+//! `make bench-local-model`: the local model through its whole path, client → bridge → helper → client, compared with
 //! llama-server streaming the same file in the same run.
 //!
-//! Both get one thread, the same messages, greedy sampling and the same number of tokens, in turn. What both have read
-//! of the beginning of a prompt they remember; what is measured is the rest.
+//! Both get one thread, the same messages, greedy sampling and the same number of tokens, in turn. Both cache the
+//! beginning of a prompt that they have already read; only the rest is measured.
 
 #![expect(clippy::print_stdout, reason = "a bench prints its table")]
 
@@ -20,14 +20,14 @@ const TOKENS: u32 = 128;
 /// Tokens of the context, for both.
 const CONTEXT: u32 = 4096;
 
-/// What one run showed, at the client.
+/// The measurements of one run, taken at the client.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     /// From the request to the first text, in seconds.
     first: f64,
     /// From the first text to the end, in seconds.
     rest: f64,
-    /// Tokens that had to be read.
+    /// Prompt tokens that had to be read.
     read: f64,
     /// Tokens generated.
     generated: f64,
@@ -45,7 +45,7 @@ impl Run {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
-    // `cargo test` runs bench targets too, with `--test`: there the harness only has to build.
+    // `cargo test` also runs bench targets, with `--test`: the harness only has to build then.
     if !std::env::args().any(|argument| argument == "--bench") {
         return Ok(());
     }
@@ -73,7 +73,7 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-/// Who goes first changes with every pair.
+/// Runs both; which one goes first changes with every pair.
 async fn in_turn(
     pair: usize,
     ours: &mut ours::Ours,
@@ -90,7 +90,7 @@ async fn in_turn(
     }
 }
 
-/// About a thousand tokens that no other pair begins with, and a task whose answer does not end early.
+/// Returns about a thousand tokens whose beginning differs for each pair, and a task whose answer does not end early.
 fn long_question(pair: usize) -> String {
     let facts: Vec<String> = (0..90)
         .map(|line| format!("{}: shelf {line} holds {} jars.", pair + 1, (line * 7 + pair * 13) % 50))

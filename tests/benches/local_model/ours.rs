@@ -1,4 +1,4 @@
-//! The product: a session in the mode of the local model, asked by a client over WebSocket.
+//! Our side: a session in the local model's mode, prompted by a client over WebSocket.
 
 use crate::{CONTEXT, Run};
 use anyhow::{Context as _, Result, bail};
@@ -10,9 +10,9 @@ pub(crate) struct Ours {
     _home: tempfile::TempDir,
     _server: Server,
     client: Client,
-    /// What the model is told in general.
+    /// The model's system instructions.
     pub(crate) instructions: String,
-    /// The engine's own time to the first token of each short question, in milliseconds.
+    /// The engine's own measurement of the time to the first token of each short question, in milliseconds.
     pub(crate) own_first_ms: Vec<f64>,
     memory: Option<u64>,
 }
@@ -88,7 +88,7 @@ impl Ours {
         }
     }
 
-    /// Returns the resident memory of the helper in bytes.
+    /// Returns the helper's resident memory in bytes.
     pub(crate) fn memory(&self) -> Result<u64> {
         self.memory.context("no figure of the helper's memory")
     }

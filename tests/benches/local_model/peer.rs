@@ -1,4 +1,4 @@
-//! llama-server on the same file, asked as its own clients ask it.
+//! llama-server on the same file, called as its own clients call it.
 
 use crate::{CONTEXT, Run};
 use anyhow::{Context as _, Result, bail};
@@ -87,7 +87,7 @@ impl Peer {
         Ok(Run { first, rest: whole - first, read: figure("prompt_n")?, generated: figure("predicted_n")? })
     }
 
-    /// Returns its resident memory in bytes.
+    /// Returns the server's resident memory in bytes.
     pub(crate) fn memory(&self) -> Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))
             .context("the memory of another process needs Linux's /proc")?;
@@ -95,7 +95,7 @@ impl Peer {
         Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? * 1024)
     }
 
-    /// Prints what llama-bench says of the same file, for information.
+    /// Prints llama-bench's figures for the same file, for information.
     pub(crate) fn bench(&self, model: &Path) -> Result<()> {
         let program = self.program.with_file_name("llama-bench");
         let output = Command::new(program)
@@ -130,7 +130,7 @@ struct Answer {
 }
 
 impl Answer {
-    /// Returns the next line; chunk sizes and headers are lines too, and nobody looks at them.
+    /// Returns the next line; chunk sizes and headers are lines too, and are ignored.
     async fn line(&mut self) -> Result<Option<String>> {
         let mut line = String::new();
         let bytes = self.stream.read_line(&mut line).await?;

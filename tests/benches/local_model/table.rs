@@ -1,4 +1,4 @@
-//! The pairs, their ratios, and what these should be.
+//! The pairs, their ratios, and the targets.
 
 use crate::Run;
 
@@ -26,7 +26,7 @@ pub(crate) fn print(long: &[(Run, Run)], short: &[(Run, Run)], own_first_ms: &[f
     verdict("prompt speed, ours / peer", ratios(long, Run::prompt_speed), "≥", 0.95);
     let beside_peer = short.iter().map(|(ours, peer)| (ours.first - peer.first) * 1000.0).collect();
     verdict("first token after a short prompt, ours - peer, ms", beside_peer, "≤", 15.0);
-    // The pair that warms up has left a figure too.
+    // The warm-up pair has left a figure too, which is skipped.
     let own = &own_first_ms[own_first_ms.len() - short.len()..];
     let path = short.iter().zip(own).map(|((ours, _), own)| ours.first * 1000.0 - own).collect();
     verdict("first token, client - engine's own figure, ms", path, "≤", 15.0);

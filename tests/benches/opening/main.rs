@@ -13,16 +13,16 @@ use openagents_sessions::{
 use openagents_transcripts::history::History;
 use std::{path::Path, sync::Arc, time::Instant};
 
-/// Updates of the sessions.
+/// Lengths of the sessions, in updates.
 const LENGTHS: [usize; 2] = [1_000, 100_000];
 
-/// Longest time for opening one, in milliseconds.
+/// Maximum time for opening a session, in milliseconds.
 const GOAL_MS: f64 = 20.0;
 
-/// Number of measurements of each.
+/// Number of measurements per length.
 const RUNS: usize = 21;
 
-/// Updates that are read from the end.
+/// Updates read from the end.
 const TAIL: u64 = 64;
 
 fn main() -> Result<()> {
@@ -62,7 +62,7 @@ async fn open(home: &Path, id: &str) -> Result<f64> {
     Ok(took)
 }
 
-/// Writes a session of one long answer. Without an end, its turn was killed.
+/// Writes a session of one long answer. Without an end, its turn counts as killed.
 fn write(home: &Path, id: &str, length: usize, ends: bool) -> Result<()> {
     let store: Store = openagents_bridge::open_store(home)?;
     let cwd = home.to_owned();

@@ -1,12 +1,12 @@
-//! Files that import each other, directly or through others.
+//! Finds files that import each other, directly or through others.
 
 use crate::source::File;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Module of a file → modules of the files that it imports.
+/// Maps a file's module to the modules of the files that it imports.
 type Graph<'a> = BTreeMap<&'a [String], BTreeSet<&'a [String]>>;
 
-/// Returns one line for each circle of files. The crate root is left out: it declares and exports everything.
+/// Returns one line for each import cycle of files. The crate root is left out: it declares and exports everything.
 pub(crate) fn circles(files: &[File]) -> Vec<String> {
     let files: Vec<&File> = files.iter().filter(|file| !file.module.is_empty()).collect();
     let known: BTreeSet<&[String]> = files.iter().map(|file| file.module.as_slice()).collect();
@@ -24,7 +24,7 @@ pub(crate) fn circles(files: &[File]) -> Vec<String> {
             continue;
         }
         let from_here = reached(&graph, start);
-        // What this reaches and what reaches this.
+        // The files that this one reaches and that also reach this one.
         let circle: BTreeSet<&[String]> =
             from_here.iter().copied().filter(|other| reached(&graph, other).contains(start)).collect();
         if !circle.is_empty() {
@@ -36,12 +36,12 @@ pub(crate) fn circles(files: &[File]) -> Vec<String> {
     lines
 }
 
-/// Returns the file that holds what a path names: the longest beginning that is a file.
+/// Returns the file that contains the item a path names: the longest prefix that is a file.
 fn file_of<'a>(import: &[String], known: &BTreeSet<&'a [String]>) -> Option<&'a [String]> {
     (1..=import.len()).rev().find_map(|length| known.get(&import[..length]).copied())
 }
 
-/// Returns what can be reached from a file over one import or more.
+/// Returns the files that can be reached from a file over one or more imports.
 fn reached<'a>(graph: &Graph<'a>, start: &[String]) -> BTreeSet<&'a [String]> {
     let mut seen = BTreeSet::new();
     let mut open: Vec<&[String]> = graph.get(start).into_iter().flatten().copied().collect();

@@ -1,12 +1,12 @@
-//! The modules that a file names: by `crate::a::b`, by `super::a`, and by a path that begins with a module of its own.
+//! The modules that a file names: with `crate::a::b`, with `super::a`, or with a path that begins with a child module.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::collections::BTreeSet;
 
-/// A path from the crate root: modules, then an item, as far as it was written.
+/// A path from the crate root: modules, then an item, as far as it is written out.
 pub(crate) type Import = Vec<String>;
 
-/// Returns what a file names. Macro arguments are read as well; comments, texts and tests are not.
+/// Returns the paths that a file names. Macro arguments are included; comments, strings and tests are not.
 pub(crate) fn of(tokens: TokenStream, module: &[String]) -> Vec<Import> {
     let mut found = BTreeSet::new();
     let children = children(tokens.clone());
@@ -14,7 +14,7 @@ pub(crate) fn of(tokens: TokenStream, module: &[String]) -> Vec<Import> {
     found.into_iter().collect()
 }
 
-/// Returns the modules that a file declares in files of their own: `mod a;`.
+/// Returns the modules that a file declares in separate files: `mod a;`.
 fn children(tokens: TokenStream) -> BTreeSet<String> {
     let tokens: Vec<_> = tokens.into_iter().collect();
     let declared = tokens.windows(3).filter_map(|three| match three {
@@ -36,7 +36,7 @@ fn collect(
 ) {
     let tokens: Vec<_> = tokens.into_iter().collect();
     let mut at = 0;
-    // The token before is `::`: what follows is the middle of a path.
+    // Whether the previous token is `::`, which means that the next one is in the middle of a path.
     let mut is_inside = false;
     while let Some(token) = tokens.get(at) {
         at += 1;
@@ -47,7 +47,7 @@ fn collect(
             }
             TokenTree::Punct(punct) => is_inside = punct.as_char() == ':' && is_double_colon(&tokens, at - 1),
             TokenTree::Group(group) => {
-                // Braces after `::` belong to a path, which was followed from its beginning.
+                // Braces after `::` belong to a path, which was already followed from its beginning.
                 if !is_inside {
                     collect(group.stream(), module, children, found);
                 }
@@ -72,13 +72,13 @@ fn collect(
     }
 }
 
-/// Returns whether `::` stands at a place.
+/// Returns whether the tokens at `at` are `::`.
 fn is_path(tokens: &[TokenTree], at: usize) -> bool {
     let is_colon = |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ':');
     tokens.get(at..at + 2).is_some_and(|two| two.iter().all(is_colon))
 }
 
-/// Returns whether the colon at a place is the second of `::`.
+/// Returns whether the colon at `at` is the second one of `::`.
 fn is_double_colon(tokens: &[TokenTree], at: usize) -> bool {
     at > 0 && is_path(tokens, at - 1)
 }
@@ -109,7 +109,7 @@ fn follow(tokens: &[TokenTree], mut base: Import, found: &mut BTreeSet<Import>) 
     }
 }
 
-/// Returns the place after an item that only tests have, if the attribute at a place says so; otherwise the place.
+/// Returns the index after a test-only item if the attribute at `at` marks one; otherwise `at`.
 pub(crate) fn after_test_only(tokens: &[TokenTree], at: usize) -> usize {
     if !is_test_only(tokens.get(at)) {
         return at;
@@ -122,7 +122,7 @@ pub(crate) fn after_test_only(tokens: &[TokenTree], at: usize) -> usize {
     tokens[at..].iter().position(ends).map_or(tokens.len(), |end| at + end + 1)
 }
 
-/// Returns whether an attribute is `#[cfg(test)]` or the like.
+/// Returns whether an attribute is `#[cfg(test)]` or similar.
 fn is_test_only(attribute: Option<&TokenTree>) -> bool {
     let Some(TokenTree::Group(attribute)) = attribute else { return false };
     let text = attribute.stream().to_string().replace(' ', "");

@@ -1,5 +1,5 @@
-//! Holds the modules of a crate to the table of layers at the head of its `lib.rs`, and its files to imports without
-//! circles. Each crate has a test that calls [`check`].
+//! Checks a crate's modules against the table of layers at the top of its `lib.rs`, and its files for import cycles.
+//! Each crate has a test that calls [`check`].
 
 mod circles;
 mod imports;
@@ -11,15 +11,16 @@ use anyhow::{Result, ensure};
 use source::File;
 use std::path::Path;
 
-/// Longest file, without its tests.
+/// Maximum lines of a file, without its tests.
 const LINES: usize = 600;
 
-/// Checks the layers of a crate, and looks for circles of files, for names that two types share and for long files. `manifest` is the folder of its `Cargo.toml`.
+/// Checks a crate's layers, and searches for import cycles, type names used twice and long files. `manifest` is the
+/// folder of its `Cargo.toml`.
 ///
 /// # Errors
 ///
-/// Names every module of the table that does not exist or is missing, every import of a module that is not in a lower
-/// layer, every circle of files, every name of two public types, and every file that is too long.
+/// Names every module that is missing from the table or does not exist, every import of a module that is not in a
+/// lower layer, every import cycle, every name of two public types, and every file that is too long.
 pub fn check(manifest: impl AsRef<Path>) -> Result<()> {
     let files = source::files(&manifest.as_ref().join("src"))?;
     let root = source::crate_root(&manifest.as_ref().join("src"))?;

@@ -1,10 +1,10 @@
-//! The types that a file shows to others: `pub` or `pub(…)`, as structs, enums, traits and aliases.
+//! The types that a file exposes: `pub` or `pub(…)` structs, enums, traits and aliases.
 
 use crate::source::File;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::collections::BTreeMap;
 
-/// Returns the names of a file's public types; tests are left out.
+/// Returns the names of a file's public types, excluding tests.
 pub(crate) fn of(tokens: TokenStream) -> Vec<String> {
     let tokens: Vec<_> = tokens.into_iter().collect();
     let mut found = Vec::new();
@@ -33,7 +33,7 @@ pub(crate) fn of(tokens: TokenStream) -> Vec<String> {
     found
 }
 
-/// Returns one line for each name that two files of a crate give to a type.
+/// Returns one line for each type name that two files of a crate use.
 pub(crate) fn repeated(files: &[File]) -> Vec<String> {
     let mut known: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for file in files {

@@ -1,4 +1,4 @@
-//! The files that are compiled into the product, and the modules that they are.
+//! The files that are compiled into the product, and their modules.
 
 use crate::{
     imports::{self, Import},
@@ -11,18 +11,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// How the tests of a file begin.
+/// The beginnings of a file's tests.
 const TESTS: [&str; 2] = ["\n#[cfg(test)]\nmod ", "\n#[cfg(all(test"];
 
-/// A file of a crate.
 #[derive(Debug)]
 pub(crate) struct File {
-    /// The modules from the crate root down to it: `["store", "writer"]`. Empty for the crate root.
+    /// The modules from the crate root to this file: `["store", "writer"]`. Empty for the crate root.
     pub(crate) module: Vec<String>,
     pub(crate) imports: Vec<Import>,
-    /// The names of its public types.
+    /// The names of the file's public types.
     pub(crate) types: Vec<String>,
-    /// Lines before its tests.
+    /// Number of lines before its tests.
     pub(crate) lines: usize,
 }
 
@@ -54,13 +53,13 @@ fn is_root(stem: &str) -> bool {
     matches!(stem, "mod" | "lib" | "main")
 }
 
-/// Returns the file that is the root of the crate.
+/// Returns the root file of the crate.
 pub(crate) fn crate_root(source: &Path) -> Result<PathBuf> {
     let found = ["lib.rs", "main.rs"].map(|name| source.join(name)).into_iter().find(|path| path.is_file());
     found.with_context(|| format!("{} has no lib.rs and no main.rs", source.display()))
 }
 
-/// Reads the product files of a crate, tests left out.
+/// Reads the product files of a crate, without tests.
 pub(crate) fn files(source: &Path) -> Result<Vec<File>> {
     let mut paths = Vec::new();
     collect(source, &mut paths)?;

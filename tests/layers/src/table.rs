@@ -1,12 +1,12 @@
-//! The table of layers: `| layer | module | contents |` rows in the documentation of the crate.
+//! The table of layers: `| layer | module | contents |` rows in the crate's documentation.
 
 use crate::source::File;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Module → layer.
+/// Maps a module to its layer.
 pub(crate) type Layers = BTreeMap<String, u32>;
 
-/// Reads the rows of the crate's documentation.
+/// Reads the rows from the crate's documentation.
 pub(crate) fn layers(root: &str) -> Layers {
     let cells = root.lines().filter_map(|line| line.strip_prefix("//! |").map(|row| row.split('|')));
     let row = |mut cells: std::str::Split<'_, char>| {
@@ -16,7 +16,7 @@ pub(crate) fn layers(root: &str) -> Layers {
     cells.filter_map(row).collect()
 }
 
-/// Returns one line for each module that the table or the source folder has alone.
+/// Returns one line for each module that only the table or only the source folder has.
 pub(crate) fn faults(layers: &Layers, files: &[File]) -> Vec<String> {
     let there: BTreeSet<&String> = files.iter().filter_map(|file| file.module.first()).collect();
     let listed: BTreeSet<&String> = layers.keys().collect();
@@ -25,7 +25,8 @@ pub(crate) fn faults(layers: &Layers, files: &[File]) -> Vec<String> {
     missing.chain(gone).collect()
 }
 
-/// Returns one line for each module that a file uses and that is not in a lower layer. The crate root may use all.
+/// Returns one line for each module that a file uses and that is not in a lower layer. The
+/// crate root may use all modules.
 pub(crate) fn upward(file: &File, layers: &Layers) -> Vec<String> {
     let Some((own, here)) = file.module.first().and_then(|own| layers.get_key_value(own)) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What is built from foreign code is pinned, and runs nothing when it is installed.
+//! Foreign code in the build is pinned, and runs nothing when it is installed.
 
 use anyhow::{Context, Result, ensure};
 use std::{fs, path::PathBuf};

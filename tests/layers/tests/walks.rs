@@ -1,9 +1,9 @@
-//! The walks of ARCHITECTURE.md: each file exists, and has in common with the next the name at the end of its line.
+//! The walks of ARCHITECTURE.md: each file exists, and shares with the next one the name at the end of its line.
 
 use anyhow::{Context, Result};
 use std::{collections::HashSet, path::Path};
 
-/// Most files of a walk, by its heading.
+/// Maximum number of files in a walk, by its heading.
 const WALKS: [(&str, usize); 3] =
     [("A prompt of an ACP client", 15), ("A prompt of the iOS app", 20), ("An answer to an approval", 10)];
 
@@ -43,7 +43,7 @@ fn defines(text: &str, name: &str) -> bool {
     })
 }
 
-/// Returns what is wrong with the link between two files.
+/// Returns the problem with the link between two files.
 fn fault(one: &str, name: &str, next: &str) -> Option<&'static str> {
     match () {
         () if !has_word(one, name) => Some("the first file does not use it"),
@@ -65,7 +65,7 @@ fn every_walk_is_in_the_code() -> Result<()> {
             let fault = fault(&text(step.file)?, name, &text(next.file)?);
             assert_eq!(fault, None, "{heading}: {} → {name} → {}", step.file, next.file);
         }
-        // The last one exists too.
+        // The last file exists too.
         steps.last().map(|step| text(step.file)).transpose()?;
     }
     Ok(())

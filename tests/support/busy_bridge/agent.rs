@@ -1,4 +1,4 @@
-//! The agent, as the bridge knows it.
+//! The agent that the bridge hosts.
 
 use crate::turn::Turn;
 use openagents_core::{
@@ -17,10 +17,10 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-/// Numbers of one life; the next begins after them.
+/// Range of numbers for one life of the bridge; the next life begins after it.
 const NUMBERS: u64 = 1_000_000_000;
 
-/// Answers every prompt with much.
+/// Answers every prompt with many updates.
 #[derive(Debug)]
 pub(crate) struct Busy {
     pub(crate) ledger: Arc<Writer>,
@@ -32,14 +32,14 @@ impl Busy {
         Arc::new(Self { ledger, next: AtomicU64::new(life * NUMBERS + 1) })
     }
 
-    /// Returns a number that nothing else has.
+    /// Returns a unique number.
     pub(crate) fn number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 }
 
 impl AgentProvider for Busy {
-    /// One of those that the phone can choose.
+    /// One of the ids that the phone can choose.
     fn id(&self) -> &str {
         CODEX
     }
@@ -70,7 +70,7 @@ impl AgentProvider for Busy {
     fn close(&self, _session_id: &str) {}
 }
 
-/// The one agent of this machine.
+/// The only agent of this machine.
 #[derive(Debug)]
 pub(crate) struct BusyAgents(Arc<Busy>);
 

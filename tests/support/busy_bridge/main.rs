@@ -1,7 +1,8 @@
-//! A real bridge whose agent says a great deal, and writes down first what it says.
+//! A real bridge whose agent sends many updates and records each of them in a ledger first.
 //!
-//! `busy-bridge HOME PORT LIFE LEDGER`: the data folder, the port, how often it was started before, and the file that it
-//! writes. It says `{"port", "token_file"}` when it serves, and ends with its standard input.
+//! `busy-bridge HOME PORT LIFE LEDGER`: the data folder, the port, how often the bridge was started
+//! before, and the ledger file that it writes. It prints `{"port", "token_file"}` once it serves, and
+//! exits when its standard input closes.
 
 mod agent;
 mod turn;
@@ -35,7 +36,7 @@ async fn main() -> Result<()> {
         history: HistoryRoots::default(),
         temporary: false,
     };
-    // Its agents start in a folder that a person trusts.
+    // The agents start in a folder that the user trusts.
     let (home, root) = (config.home.clone(), config.root.canonicalize()?);
     let trust = move || {
         std::fs::create_dir_all(&home)?;
@@ -52,7 +53,7 @@ async fn main() -> Result<()> {
     .await?;
     let begun = serde_json::json!({"port": bridge.address().port(), "token_file": bridge.token_file()});
     writeln!(std::io::stdout(), "{begun}")?;
-    // Until somebody closes it, or kills us.
+    // Runs until standard input is closed or the process is killed.
     tokio::task::spawn_blocking(|| std::io::copy(&mut std::io::stdin(), &mut std::io::sink())).await??;
     bridge.shutdown().await;
     Ok(())

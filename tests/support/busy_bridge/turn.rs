@@ -1,4 +1,4 @@
-//! One turn: what is said, in which order and how fast follows from the prompt.
+//! One turn: the prompt determines the updates, their order and their rate.
 
 use crate::agent::Busy;
 use openagents_core::{
@@ -14,13 +14,13 @@ use openagents_e2e::chaos::numbers::{Kind, call_id, fingerprint, sentence, text}
 use serde_json::{Map, json};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How long a question waits for an answer.
+/// Time that a question waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// A cancel is noticed within this time.
+/// Interval of checks for a cancel.
 const LOOK: Duration = Duration::from_millis(20);
-/// What one prompt may ask for as its answer, for a bench: so many updates, so many in a second.
+/// A bench prompt that requests a steady stream: the number of updates, and the number per second.
 const STREAM: &str = "stream ";
-/// So many updates of every kind at least, as fast as it can.
+/// A bench prompt that requests at least this many updates of all kinds, as fast as possible.
 const FLOOD: &str = "flood ";
 
 pub(crate) struct Turn<'a> {
@@ -30,9 +30,9 @@ pub(crate) struct Turn<'a> {
     host: &'a dyn AgentHost,
     cancel: &'a CancellationToken,
     random: fastrand::Rng,
-    /// Calls without an end.
+    /// Calls that have not ended.
     open: Vec<u64>,
-    /// Of the plan, and how many of its entries are done.
+    /// The number of the plan, and how many of its entries are done.
     plan: Option<(u64, usize)>,
     asked: bool,
 }
@@ -81,7 +81,7 @@ impl<'a> Turn<'a> {
             }
             self.pause();
         }
-        // Now and then something stays open: the bridge closes it.
+        // Now and then a call stays open, which the bridge then closes.
         while self.random.u8(0..10) > 0 && !self.open.is_empty() {
             self.end();
         }
@@ -94,14 +94,14 @@ impl<'a> Turn<'a> {
     }
 
     fn flood(&mut self, updates: u64) {
-        // Some numbers are those of messages.
+        // Some numbers are used for message ids.
         let last = self.busy.number() + updates * 2;
         while self.busy.number() < last && !self.cancel.is_cancelled() {
             self.step();
         }
     }
 
-    /// Updates at a steady pace, each with the time at which it was said.
+    /// Sends updates at a steady rate, each with the time at which it was sent.
     fn stream(&mut self, updates: u64, per_second: u64) {
         let call = self.busy.number();
         let tool = ToolCall {
@@ -143,7 +143,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Writes down what is said, then says it.
+    /// Records an update in the ledger, then sends it.
     fn say(&self, kind: Kind, update: impl FnOnce(u64) -> SessionUpdate) -> u64 {
         let number = self.busy.number();
         self.busy.ledger.says(self.session, number, kind);
@@ -151,7 +151,7 @@ impl<'a> Turn<'a> {
         number
     }
 
-    /// Pieces of one message, as a model writes it.
+    /// Sends pieces of one message, as a model does.
     fn answer(&mut self) {
         let message_id = Some(format!("message-{}", self.busy.number()));
         for _ in 0..self.random.usize(1..8) {
@@ -248,13 +248,14 @@ impl<'a> Turn<'a> {
         self.plan = Some((plan, (done + 1).min(STEPS)));
     }
 
-    /// The store writes in one order: once it has this, it has what came before.
+    /// Records that everything so far is on disk: the store writes in order, so once it has this
+    /// entry, it has all earlier ones.
     fn settle(&self) {
         self.host.remember(&self.busy.number().to_string());
         self.busy.ledger.stored(self.session);
     }
 
-    /// At most one question in a turn.
+    /// Asks at most one question per turn.
     fn ask(&mut self) {
         if std::mem::replace(&mut self.asked, true) {
             return;

@@ -1,4 +1,4 @@
-//! An ACP client as the page is one: it attaches from the last update that it has, and never loses what it has seen.
+//! An ACP client that behaves like the page: it attaches from its last update and never loses what it has seen.
 
 use super::{
     check::{Prompted, Row},
@@ -18,54 +18,54 @@ use std::{
 };
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// What a client is like.
+/// Behavior of a client.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Manner {
-    /// It takes a snapshot where the gap is large, and keeps what that comes to instead of every update.
+    /// It takes a snapshot if the gap is large, and keeps the folded state instead of every update.
     pub snapshots: bool,
-    /// It finds approvals in the log; others are asked by requests.
+    /// It finds approvals in the log; other clients get requests.
     pub reads_the_log: bool,
-    /// It keeps what the updates come to as well.
+    /// It also keeps the folded state.
     pub folds: bool,
     /// See [`super::wire::Way::receive_buffer`].
     pub receive_buffer: Option<u32>,
 }
 
-/// What a client has of a session.
+/// A client's state of one session.
 #[derive(Debug, Default)]
 pub struct Following {
-    /// The last update that it has.
+    /// The seq of its last update.
     pub last: u64,
-    /// Every update, in the order of their coming; not with snapshots.
+    /// Every update, in order of arrival; empty with snapshots.
     pub rows: Vec<Row>,
-    /// What the updates come to, where it keeps that.
+    /// The folded state of the updates, if the client keeps it.
     pub folded: Folded,
     in_snapshot: bool,
-    /// Fingerprints by number, of all its lives.
+    /// Fingerprints by seq, over all lives of the client.
     known: HashMap<u64, u64>,
 }
 
 /// One client.
 #[derive(Debug)]
 pub struct AcpClient {
-    /// For people.
+    /// The name shown to users.
     pub name: String,
     manner: Manner,
     random: Rng,
     world: Arc<World>,
-    /// By id.
+    /// Sessions by id.
     pub sessions: BTreeMap<String, Following>,
-    /// Numbers that it has seen at some time.
+    /// Numbers that it has ever seen.
     pub seen: HashSet<u64>,
-    /// What was wrong on the way.
+    /// Problems found on the way.
     pub problems: Vec<String>,
-    /// What it took.
+    /// The amount of data received.
     pub totals: Totals,
     asked: HashMap<u64, Asked>,
     answers: Vec<(Instant, Value)>,
 }
 
-/// What a request was for.
+/// The purpose of a request.
 #[derive(Debug)]
 enum Asked {
     Attach(String),
@@ -74,13 +74,13 @@ enum Asked {
 
 /// How a connection ended.
 enum End {
-    /// Another one comes after this time.
+    /// The client reconnects after this time.
     Again(Duration),
     Done,
 }
 
 impl AcpClient {
-    /// Makes a client that has seen nothing yet.
+    /// Creates a client that has seen nothing yet.
     pub fn new(name: &str, manner: Manner, seed: u64, world: &Arc<World>) -> Self {
         let following = |id: &String| (id.clone(), Following::default());
         Self {
@@ -97,7 +97,7 @@ impl AcpClient {
         }
     }
 
-    /// Weathers the storm, and reads all of it to the end.
+    /// Runs through the storm, then reads everything to the end.
     pub async fn run(mut self, acts: Acts) -> Self {
         let mut acts = acts.into_iter().collect();
         loop {
@@ -157,7 +157,7 @@ impl AcpClient {
                         None => {}
                     }
                 }
-                // Everybody comes back once more when the storm is over.
+                // Every client reconnects once more when the storm is over.
                 changed = phase.changed() => if changed.is_err() || phase.borrow().is_last() && !was_last {
                     leave(wire, Leaving::Suddenly).await;
                     break End::Again(Duration::ZERO);
@@ -168,7 +168,7 @@ impl AcpClient {
         end
     }
 
-    /// Connects and attaches everywhere, from what it has on.
+    /// Connects and attaches to every session, from its last update.
     async fn enter(&mut self) -> Result<Wire> {
         let mut wire = Wire::connect(&self.world.way(self.manner.receive_buffer)).await?;
         let capabilities = json!({"_meta": {"openagents": {"approvals": self.manner.reads_the_log}}});
@@ -257,7 +257,7 @@ impl AcpClient {
                     ));
                 }
                 if let Some(following) = self.sessions.get_mut(&session).filter(|_| snapshot) {
-                    // What it had is worth nothing any more.
+                    // The previous state is now obsolete.
                     (following.folded, following.in_snapshot) = (Folded::default(), true);
                     self.totals.snapshots += 1;
                 }
@@ -268,22 +268,22 @@ impl AcpClient {
             Asked::Prompt(name) => match frame["error"]["message"].as_str() {
                 None => self.world.learn(&name, Prompted::Taken),
                 Some(message) if message.contains("already") => self.world.learn(&name, Prompted::Refused),
-                // Whether it is in the log nobody says.
+                // Whether the prompt is in the log is unknown.
                 Some(_) => {}
             },
         }
     }
 
-    /// Answers a question, perhaps.
+    /// Answers a question, with some probability.
     fn consider(&mut self, session: &str, approval: &Value) {
-        // What it reads of old questions now is over; an answer would set the agent to work again.
+        // Questions read in the last phase are over; an answer would make the agent work again.
         let is_last = self.world.phase.borrow().is_last();
         if is_last || !self.manner.reads_the_log || self.random.u8(0..3) == 0 {
             return;
         }
         let option = self.choice();
         let params = json!({"sessionId": session, "approvalId": approval["id"], "optionId": option});
-        // Its answer is of no interest: somebody else may have been faster.
+        // The response is ignored: another client may have been faster.
         let id = format!("answer {}", approval["id"]);
         self.later(
             json!({"jsonrpc": "2.0", "id": id, "method": "_openagents/approvals/answer", "params": params}),
@@ -318,7 +318,7 @@ impl AcpClient {
         Ok(())
     }
 
-    /// A connection has ended: nothing that was asked will be answered.
+    /// Resets the state after a connection has ended: pending requests will not be answered.
     fn gone(&mut self) {
         self.asked.clear();
         self.answers.clear();

@@ -1,4 +1,4 @@
-//! The process of the bridge: started, killed, and started again on the same port and data folder.
+//! The bridge's process: started, killed, and restarted on the same port and data folder.
 
 use super::ledger::Ledger;
 use crate::terminal::program;
@@ -10,7 +10,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-/// A bridge whose agent says much. Ends with its test.
+/// A bridge whose agent sends many updates. Stopped with its test.
 #[derive(Debug)]
 pub struct BusyBridge {
     folder: PathBuf,
@@ -18,14 +18,14 @@ pub struct BusyBridge {
     lives: Vec<PathBuf>,
     /// The port of all its lives.
     pub port: u16,
-    /// The token of its first life, for local use.
+    /// The local token of its first life.
     pub token: String,
-    /// The file with the token; every life has another.
+    /// The file with the token; every life has another one.
     pub token_file: PathBuf,
 }
 
 impl BusyBridge {
-    /// Starts one with its data beneath `folder`.
+    /// Starts a bridge with its data below `folder`.
     pub fn start(folder: &Path) -> Result<Self> {
         std::fs::create_dir_all(folder.join("workspace"))?;
         let (child, begun, ledger) = launch(folder, 0, 0)?;
@@ -35,7 +35,7 @@ impl BusyBridge {
         Ok(Self { folder: folder.to_owned(), child, lives: vec![ledger], port, token, token_file })
     }
 
-    /// Ends the process as a power cut would: no destructor, no flush.
+    /// Kills the process as a power cut would: no destructor, no flush.
     pub fn kill(&mut self) -> Result<()> {
         self.child.kill()?;
         self.child.wait()?;
@@ -50,7 +50,7 @@ impl BusyBridge {
         Ok(())
     }
 
-    /// Returns the id of the process.
+    /// Returns the process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -60,12 +60,12 @@ impl BusyBridge {
         self.folder.join("workspace")
     }
 
-    /// Returns the database.
+    /// Returns the path of the database.
     pub fn database(&self) -> PathBuf {
         self.folder.join("home").join("openagents.sqlite")
     }
 
-    /// Reads what the agent has said. Every life but the last one ended by a kill.
+    /// Reads the ledger of all lives. Every life except the last ended with a kill.
     pub fn ledger(&self) -> Result<Ledger> {
         let mut ledger = Ledger::default();
         for (life, path) in self.lives.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Holds what clients were shown against the ledger: what is lost, what came twice, what came in another order.
+//! Compares what clients received with the ledger: lost, duplicated and reordered updates.
 
 use super::{
     ledger::{Ledger, Life},
@@ -10,54 +10,54 @@ use std::{
     hash::Hash,
 };
 
-/// One update as a client got it.
+/// One update as a client received it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// Its number in the log.
+    /// Its seq in the log.
     pub seq: u64,
-    /// What stands in it.
+    /// Its items.
     pub items: Vec<Item>,
-    /// Of the whole frame: everybody gets the same.
+    /// Fingerprint of the whole frame, which is the same for every client.
     pub fingerprint: u64,
 }
 
-/// What a client was shown of a session, in the order in which it came, over all its connections.
+/// The updates that a client received for a session, in order of arrival, over all its connections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
     /// The client.
     pub who: String,
     /// The session.
     pub session: String,
-    /// Since the beginning of the log.
+    /// The updates since the beginning of the log.
     pub rows: Vec<Row>,
 }
 
-/// What is known of a prompt.
+/// The known state of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prompted {
-    /// It was sent, and nothing was heard: it may be there or not.
+    /// It was sent without a response: it may or may not be in the log.
     Sent,
-    /// The bridge has taken it.
+    /// The bridge has accepted it.
     Taken,
     /// The bridge has refused it.
     Refused,
 }
 
-/// Prompts by name: where they were sent, and what became of them.
+/// Prompts by name: the session each was sent to, and its state.
 pub type Prompts = BTreeMap<String, (String, Prompted)>;
 
-/// What the check found.
+/// The result of the check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// Is missing with somebody.
+    /// Items missing at some client.
     pub lost: BTreeSet<String>,
-    /// Somebody has it twice.
+    /// Items that some client has twice.
     pub duplicated: BTreeSet<String>,
-    /// Somebody has it in another place.
+    /// Items that some client has in the wrong place.
     pub reordered: BTreeSet<String>,
-    /// Everything, with who and where.
+    /// All problems, with the client and the place.
     pub problems: Vec<String>,
-    /// Said at the moment of a kill: on no disk, and shown to nobody.
+    /// Number of items sent at the moment of a kill: neither on disk nor shown to any client.
     pub unborn: usize,
 }
 
@@ -70,18 +70,18 @@ impl fmt::Display for Verdict {
 }
 
 impl Verdict {
-    /// Returns whether everything is as it must be.
+    /// Returns whether there are no findings.
     pub fn is_clean(&self) -> bool {
         let findings = [&self.lost, &self.duplicated, &self.reordered];
         findings.iter().all(|found| found.is_empty()) && self.problems.is_empty()
     }
 
-    /// Notes what is wrong beside the three.
+    /// Records a problem that is not one of the three.
     pub fn problem(&mut self, problem: String) {
         self.problems.push(problem);
     }
 
-    /// The same for things of which there may be several: the second is another one than the first.
+    /// Same as [`Self::compare`], for things that may occur several times: each occurrence counts as a different thing.
     pub fn compare_counted<T: Clone + Eq + Hash + fmt::Debug>(
         &mut self,
         who: &str,
@@ -100,7 +100,7 @@ impl Verdict {
         self.compare(who, &counted(expected), &counted(got));
     }
 
-    /// Holds one order of things against another.
+    /// Compares the actual order of things with the expected one.
     pub fn compare<T: Clone + Eq + Hash + fmt::Debug>(&mut self, who: &str, expected: &[T], got: &[T]) {
         let key = |thing: &T| format!("{thing:?}");
         let mut seen: HashSet<&T> = HashSet::new();
@@ -132,9 +132,9 @@ impl Verdict {
     }
 }
 
-/// Returns the indices of a longest rising sequence: what is not in it was moved.
+/// Returns the indices of a longest increasing sequence: everything outside of it was moved.
 fn longest_rise(values: &[usize]) -> HashSet<usize> {
-    // The index at which the best sequence of each length ends, and what comes before each index.
+    // For each length, the index at which the best sequence ends; and for each index, the one before it.
     let (mut ends, mut before): (Vec<usize>, Vec<Option<usize>>) = (Vec::new(), Vec::new());
     for (index, value) in values.iter().enumerate() {
         let length = ends.partition_point(|end| values[*end] < *value);
@@ -147,8 +147,8 @@ fn longest_rise(values: &[usize]) -> HashSet<usize> {
     std::iter::successors(ends.last().copied(), |index| before[*index]).collect()
 }
 
-/// Returns what of a session must be there: all that was on disk as the store has said, all that was shown to anybody, and
-/// all that came before one of these. Only a kill may take the rest.
+/// Returns the items of a session that must be there: all that were on disk according to the store, all that were
+/// shown to any client, and all that came before one of these. Only a kill may take the rest.
 pub fn survivors(lives: &[Life], seen: &HashSet<u64>) -> Vec<(Kind, u64)> {
     let survive = |life: &Life| {
         let shown =
@@ -159,7 +159,7 @@ pub fn survivors(lives: &[Life], seen: &HashSet<u64>) -> Vec<(Kind, u64)> {
     lives.iter().flat_map(survive).collect()
 }
 
-/// Holds what all clients were shown against the ledger. `glimpsed` are numbers that others have seen, who keep no rows.
+/// Compares the updates of all clients with the ledger. `glimpsed` are numbers seen by clients that keep no rows.
 pub fn check(ledger: &Ledger, prompts: &Prompts, shown: &[Shown], glimpsed: &HashSet<u64>) -> Verdict {
     let mut verdict = Verdict::default();
     let mut sessions: BTreeMap<&str, Vec<&Shown>> = BTreeMap::new();
@@ -214,7 +214,7 @@ fn check_session(
     let expected = survivors(lives, &seen);
     verdict.unborn += lives.iter().map(|life| life.said.len()).sum::<usize>() - expected.len();
     let union = union(verdict, session, shown);
-    // What the agent did not say has no number but that of the log.
+    // Updates that are not the agent's are identified only by their seq.
     let is_of_the_bridge = |seq: &u64| union.get(seq).is_some_and(|row| said(row).is_empty());
     let of_the_bridge: Vec<(&str, u64)> =
         union.keys().filter(|seq| is_of_the_bridge(seq)).map(|seq| (session, *seq)).collect();
@@ -240,7 +240,7 @@ fn check_session(
         let outcomes: Vec<_> = outcomes.iter().filter(of_it).collect();
         match (outcomes.as_slice(), ledger.heard.get(number)) {
             ([Item::Outcome(_, shown)], Some(heard)) if shown == heard => {}
-            // Nobody was there to hear it.
+            // The agent was no longer there to receive the answer.
             ([_, ..], None) => {}
             (shown, heard) => {
                 verdict.problem(format!("of question {number} {heard:?} was heard, {shown:?} shown"))
@@ -249,7 +249,7 @@ fn check_session(
     }
 }
 
-/// Returns the log, as far as anybody has seen it. Everybody must have seen the same.
+/// Returns the log as far as any client has seen it. All clients must have seen the same.
 fn union<'a>(verdict: &mut Verdict, session: &str, shown: &[&'a Shown]) -> BTreeMap<u64, &'a Row> {
     let mut union: BTreeMap<u64, (&str, &Row)> = BTreeMap::new();
     for one in shown {
@@ -281,7 +281,7 @@ mod tests {
         Ledger { sessions: BTreeMap::from([(SESSION.to_owned(), lives)]), heard: HashMap::new() }
     }
 
-    /// A log in which the first update is the bridge's own.
+    /// Returns a log in which the first update is the bridge's own.
     fn shown(who: &str, numbers: impl IntoIterator<Item = u64>) -> Shown {
         let item = |number| if number == 0 { Item::Other } else { Item::Said(Kind::Text, number) };
         let row = |(seq, number)| Row { seq, items: vec![item(number)], fingerprint: number };
@@ -313,7 +313,7 @@ mod tests {
         let ledger = ledger(killed.to_vec());
         let (verdict, counts) = verdict(&ledger, &[shown("a", 1..8)]);
         assert_eq!((counts, verdict.is_clean(), verdict.unborn), ([0; 3], true, 12));
-        // What is on disk is not taken, nor what the phone has seen.
+        // A kill takes neither what is on disk nor what the phone has seen.
         let (verdict, counts) = super::tests::verdict(&ledger, &[shown("a", 1..4)]);
         assert_eq!((counts, verdict.is_clean()), ([2, 0, 0], false));
         let verdict = check(&ledger, &Prompts::new(), &[shown("a", 1..8)], &HashSet::from([9]));
@@ -333,7 +333,7 @@ mod tests {
         gap.rows.remove(7);
         let (_, counts) = verdict(&ledger, &[gap, shown("b", 1..20)]);
         assert_eq!(counts, [1, 0, 0]);
-        // Of the bridge itself.
+        // A gap in the bridge's own updates.
         let mut gap = shown("a", 1..20);
         gap.rows.remove(0);
         let (_, counts) = verdict(&ledger, &[gap, shown("b", 1..20)]);
@@ -368,7 +368,7 @@ mod tests {
         let title = late.rows.remove(0);
         late.rows.push(title);
         let (verdict, counts) = verdict(&ledger, &[late]);
-        // The log has one update that is the bridge's: it cannot be out of order with itself, but its number is.
+        // Only one update in the log is the bridge's: it cannot be out of order with itself, but its seq is.
         assert_eq!((counts, verdict.is_clean()), ([0, 0, 0], false));
     }
 

@@ -1,10 +1,10 @@
-//! A session as a client holds it: rows of messages and calls, the last plan. Updates one by one and a snapshot must
-//! come to the same.
+//! A session's folded state in a client: rows of messages and calls, and the last plan. Applying the updates one by
+//! one and taking a snapshot must lead to the same state.
 
 use super::numbers::{self, Item};
 use serde_json::{Map, Value, json};
 
-/// What a client holds of a session.
+/// A client's folded state of a session.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Folded {
     rows: Vec<Row>,
@@ -20,7 +20,7 @@ enum Row {
 }
 
 impl Folded {
-    /// Takes the next update as the ACP door shows it.
+    /// Applies the next update, in the format of the ACP endpoint.
     pub fn apply(&mut self, update: &Value) {
         let ours = &update["_meta"]["openagents"];
         match update["sessionUpdate"].as_str().unwrap_or_default() {
@@ -75,7 +75,7 @@ impl Folded {
         }
     }
 
-    /// Returns what the agent and people have said in it, in order, or what is wrong with it.
+    /// Returns the items of the agent and the users, in order, or the problem with them.
     pub fn items(&self) -> Result<Vec<Item>, String> {
         let mut items = Vec::new();
         for row in &self.rows {
@@ -88,7 +88,7 @@ impl Folded {
         Ok(items)
     }
 
-    /// Returns where two differ first.
+    /// Returns the first difference between two states.
     pub fn difference(&self, other: &Self) -> Option<String> {
         for index in 0..self.rows.len().max(other.rows.len()) {
             let (one, two) = (self.rows.get(index), other.rows.get(index));

@@ -1,4 +1,4 @@
-//! The OpenAgents iOS app: it says `initialize` and nothing else when it comes back, and goes on with the session that it
+//! The OpenAgents iOS app: when it reconnects, it sends only `initialize` and continues with the session that it
 //! named last.
 
 use super::{
@@ -20,32 +20,32 @@ use std::{
 };
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-/// Nothing more comes when nothing has come for so long.
+/// Silence after which no more updates are expected.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// What of a session a phone was shown.
+/// The updates of a session that a phone was shown.
 #[derive(Debug, Default)]
 pub struct Glimpses {
-    /// In the order in which it came.
+    /// In order of arrival.
     pub items: Vec<Item>,
     /// The plans among them, by their numbers.
     pub plans: Vec<u64>,
-    /// What was wrong.
+    /// Problems found.
     pub problems: Vec<String>,
-    /// A piece that is not over: the phone is shown paragraphs.
+    /// An unfinished piece: the phone is shown paragraphs.
     open: Option<(Kind, String)>,
-    /// The connection has just begun: the rest of a piece may come without its beginning.
+    /// The connection is new: the rest of a piece may arrive without its beginning.
     fresh: bool,
 }
 
 impl Glimpses {
-    /// Begins another connection.
+    /// Starts another connection.
     pub fn reconnect(&mut self) {
         self.give_up();
         self.fresh = true;
     }
 
-    /// Takes an update as this door shows it.
+    /// Handles an update, in the format of this endpoint.
     pub fn push(&mut self, update: &Value) {
         let kind = update["sessionUpdate"].as_str().unwrap_or_default();
         let said = update["content"]["content"]["text"].as_str().unwrap_or_default();
@@ -99,7 +99,7 @@ impl Glimpses {
         self.fresh = false;
     }
 
-    /// Reads what was said: pieces, of which one may come in several paragraphs.
+    /// Reads text: pieces, each of which may arrive in several paragraphs.
     fn read(&mut self, voice: Kind, said: &str) {
         let (open, close) = numbers::brackets();
         let mut rest = said;
@@ -117,7 +117,7 @@ impl Glimpses {
             if !self.fresh {
                 self.problems.push(format!("a piece without a beginning: {}", numbers::head(said)));
             }
-            // The rest of what an earlier connection was shown, or was not.
+            // The rest of a piece whose beginning an earlier connection may have shown.
             rest = rest.split_once(close).map_or("", |(_, after)| after);
         }
         while let Some(begun) = rest.trim_start().strip_prefix(open) {
@@ -144,7 +144,7 @@ impl Glimpses {
         }
     }
 
-    /// A piece ended with its connection: its beginning was shown all the same.
+    /// Handles a piece that ended with its connection: its beginning was still shown.
     fn give_up(&mut self) {
         if let Some((voice, begun)) = self.open.take() {
             self.broken(voice, &begun);
@@ -169,7 +169,7 @@ fn is_note(text: &str) -> bool {
     numbers::is_of_the_bridge(text) || text.starts_with(WAITING)
 }
 
-/// Returns what of a log a phone is shown that sees all of it.
+/// Returns the items of a log that a phone is shown if it sees all of it.
 pub fn shown_to_phones(rows: &[Row]) -> Vec<Item> {
     let shown = |item: &Item| match item {
         Item::Said(Kind::Text | Kind::Thought | Kind::Call | Kind::End, _)
@@ -188,17 +188,17 @@ pub struct Phone {
     name: String,
     address: Ipv4Addr,
     random: Rng,
-    /// The session that it has named.
+    /// The session that it named.
     pub session: String,
     own: HashSet<String>,
-    /// Prompts of this very connection.
+    /// Prompts sent on the current connection.
     sent: HashSet<String>,
     echoed: Vec<String>,
-    /// What it was shown, live.
+    /// The updates that it was shown live.
     pub live: Glimpses,
-    /// What its history shows at the end.
+    /// The history that it gets at the end.
     pub timeline: Option<Value>,
-    /// What it took.
+    /// The amount of data received.
     pub totals: Totals,
 }
 
@@ -208,7 +208,7 @@ enum End {
 }
 
 impl Phone {
-    /// Starts a phone with an address of its own, which begins a session.
+    /// Starts a phone with a separate address, which creates a session.
     pub async fn begin(index: u8, port: u16, seed: u64) -> Result<Self> {
         let mut phone = Self {
             name: format!("ios{index}"),
@@ -230,7 +230,7 @@ impl Phone {
         Ok(phone)
     }
 
-    /// Weathers the storm, and asks for the history of its session.
+    /// Runs through the storm, then requests the history of its session.
     pub async fn run(mut self, world: Arc<World>, acts: Acts) -> Self {
         let mut acts: VecDeque<_> = acts.into_iter().collect();
         loop {
@@ -278,7 +278,7 @@ impl Phone {
                             leave(wire, how).await;
                             return End::Again(away);
                         }
-                        // It knows nothing but what it is shown.
+                        // A phone keeps no state that it could forget.
                         Some(Act::Forget) | None => {}
                     }
                 }
@@ -330,7 +330,7 @@ impl Phone {
         }
     }
 
-    /// The last generation of the app sets its mode before every prompt, and waits for nothing.
+    /// Sends a prompt. The latest version of the app sets its mode before every prompt, without waiting for responses.
     async fn prompt(&mut self, world: &World, wire: &mut Wire, name: &str) -> Result<()> {
         world.sends(name, &self.session);
         self.own.insert(name.to_owned());
@@ -343,7 +343,7 @@ impl Phone {
         wire.send(json!({"jsonrpc": "2.0", "id": id, "method": "session/prompt", "params": params})).await
     }
 
-    /// Takes what still comes, and then the history.
+    /// Reads the remaining updates, and then the history.
     async fn finish(&mut self, wire: &mut Wire) -> Result<()> {
         while let Ok(frame) = timeout(QUIET, wire.next()).await {
             let (text, frame) = frame?;
@@ -360,7 +360,7 @@ impl Phone {
         Ok(())
     }
 
-    /// Holds what it was shown against the log of its session.
+    /// Compares everything it was shown with the log of its session.
     pub fn check(&mut self, verdict: &mut Verdict, rows: &[Row]) {
         self.live.reconnect();
         let who = &self.name;
@@ -368,13 +368,13 @@ impl Phone {
             verdict.problem(format!("{who}: {problem}"));
         }
         let log = shown_to_phones(rows);
-        // What the bridge says, and what it asks an agent by itself, has no name of its own.
+        // The bridge's own messages, and its own prompts to an agent, have no unique name.
         let is_unique = |item: &Item| match item {
             Item::Words(_) => false,
             Item::Prompt(name) => self.own.contains(name) || name.contains('-'),
             _ => true,
         };
-        // It may have missed something while it was away, but nothing comes twice or in another order.
+        // The phone may have missed updates while it was disconnected, but nothing arrives twice or out of order.
         let live: Vec<Item> = self.live.items.iter().filter(|item| is_unique(item)).cloned().collect();
         let seen: HashSet<&Item> = live.iter().collect();
         let expected: Vec<Item> = log.iter().filter(|item| seen.contains(item)).cloned().collect();
@@ -391,7 +391,7 @@ impl Phone {
         for problem in &history.problems {
             verdict.problem(format!("the history of {who}: {problem}"));
         }
-        // The app is sent as much of the end as fits into a frame.
+        // The app gets as much of the end as fits into a frame.
         let bytes: usize = timeline.iter().map(|row| row.to_string().len()).sum();
         let is_cut = rows.len() > 4096 || bytes > 700_000;
         let from = if is_cut { log.len().saturating_sub(history.items.len()) } else { 0 };
@@ -433,13 +433,13 @@ mod tests {
         live.push(&chunk(&(rest.to_owned() + &numbers::text(2))));
         assert_eq!(live.items, [said.clone(), Item::Said(Kind::Text, 2)]);
         assert_eq!(live.problems, Vec::<String>::new());
-        // Once before the connection broke, and once after it: that is twice.
+        // Shown once before the connection broke and once after it, so it counts twice.
         let mut live = Glimpses::default();
         live.push(&chunk(first));
         live.reconnect();
         live.push(&chunk(&whole));
         assert_eq!(live.items, [said.clone(), said]);
-        // The rest of what was not shown in full is nothing new.
+        // The rest of a piece that was not shown in full is not a new piece.
         let mut live = Glimpses::default();
         live.reconnect();
         live.push(&chunk(rest));

@@ -1,4 +1,4 @@
-//! What the agent has said, written down by itself before it says it. One file for each life of the bridge.
+//! Everything the agent sends, recorded by the agent before it sends it. One file for each life of the bridge.
 
 use super::numbers::Kind;
 use serde::{Deserialize, Serialize};
@@ -14,36 +14,36 @@ use std::{
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Line {
-    /// It is about to be said.
+    /// The item is about to be sent.
     Says { session: String, number: u64, kind: Kind },
-    /// Everything of the session up to here is on disk: the store has said so.
+    /// Everything in the session up to here is on disk, as confirmed by the store.
     Stored { session: String },
-    /// What the agent was told when it asked.
+    /// The answer that the agent received to its question.
     Heard { number: u64, option: Option<String> },
 }
 
-/// The ledger of one life. A line is with the operating system when the call returns: a kill takes none of it.
+/// The ledger of one life. When a call returns, the operating system has the line: a kill loses none.
 #[derive(Debug)]
 pub struct Writer(Mutex<File>);
 
 impl Writer {
-    /// Begins a ledger.
+    /// Creates a ledger.
     pub fn create(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).create_new(true).open(path)?;
         Ok(Self(Mutex::new(file)))
     }
 
-    /// Something is about to be said.
+    /// Records that an item is about to be sent.
     pub fn says(&self, session: &str, number: u64, kind: Kind) {
         self.write(&Line::Says { session: session.to_owned(), number, kind });
     }
 
-    /// Everything that was said in a session so far is on disk.
+    /// Records that everything sent in a session so far is on disk.
     pub fn stored(&self, session: &str) {
         self.write(&Line::Stored { session: session.to_owned() });
     }
 
-    /// The agent was told this when it asked.
+    /// Records the answer that the agent received to its question.
     pub fn heard(&self, number: u64, option: Option<&str>) {
         self.write(&Line::Heard { number, option: option.map(str::to_owned) });
     }
@@ -52,42 +52,42 @@ impl Writer {
         let mut text = serde_json::to_vec(line).unwrap_or_default();
         text.push(b'\n');
         let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Without a ledger nothing can be proved: better no process than one that goes on without.
+        // Without a ledger nothing can be proved, so the process must not continue without one.
         if file.write_all(&text).is_err() {
             std::process::abort();
         }
     }
 }
 
-/// What was said in one session during one life.
+/// The items sent in one session during one life.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Life {
-    /// In the order in which it was said.
+    /// In the order in which they were sent.
     pub said: Vec<(u64, Kind)>,
-    /// So many of them were on disk, as the store has said.
+    /// How many of them were on disk, as confirmed by the store.
     pub stored: usize,
-    /// The life ended by a kill.
+    /// Whether the life ended with a kill.
     pub killed: bool,
 }
 
-/// What the agent has said in all its lives.
+/// Everything the agent sent in all its lives.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ledger {
-    /// By session, life after life.
+    /// The lives of each session, in order.
     pub sessions: BTreeMap<String, Vec<Life>>,
-    /// What was answered to a question.
+    /// The answers to questions.
     pub heard: HashMap<u64, Option<String>>,
 }
 
 impl Ledger {
-    /// Adds a life.
+    /// Adds the ledger of a life.
     pub fn read(&mut self, path: &Path, killed: bool) -> io::Result<()> {
         self.add(&std::fs::read_to_string(path)?, killed)
     }
 
     fn add(&mut self, text: &str, killed: bool) -> io::Result<()> {
         let mut lives: BTreeMap<String, Life> = BTreeMap::new();
-        // A line without its end was never finished, and so nothing was said.
+        // A line without its line break was never completed, so its item was not sent.
         for line in text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
             match serde_json::from_str(line)? {
                 Line::Says { session, number, kind } => {
@@ -108,12 +108,12 @@ impl Ledger {
         Ok(())
     }
 
-    /// Returns how much was said.
+    /// Returns the number of items sent.
     pub fn len(&self) -> usize {
         self.sessions.values().flatten().map(|life| life.said.len()).sum()
     }
 
-    /// Returns whether nothing was said.
+    /// Returns whether no item was sent.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,8 +1,8 @@
-//! A bridge under a storm: clients that come and go, that stop reading, and a process that is killed. What the agent
-//! said is in a ledger of its own; the checker holds what every client was shown against it.
+//! A bridge under a storm: clients that come and go, clients that stop reading, and a process that is killed. The
+//! agent records everything it sends in a separate ledger; the checker compares the updates of every client with it.
 //!
-//! `plan` says what happens when, from a seed. `bridge` is the process. `acp` and `ios` are the clients, `numbers` finds
-//! in what they were shown the numbers that the agent has put there, `check` compares.
+//! `plan` derives the schedule of events from a seed. `bridge` is the process. `acp` and `ios` are the clients,
+//! `numbers` extracts the agent's numbers from what they were shown, and `check` compares.
 
 pub mod acp;
 pub mod bridge;

@@ -1,6 +1,7 @@
-//! How a number gets into whatever an agent says, and out of whatever a client is shown: `⟦17|quiet river stone⟧`.
+//! Embeds a number into everything an agent sends, and extracts it from what a client is
+//! shown: `⟦17|quiet river stone⟧`.
 //!
-//! The words follow from the number: a text that was cut, mixed or changed on its way is found out.
+//! The words are derived from the number, so a text that was cut, mixed or changed on its way is detected.
 
 use serde_json::Value;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 const OPEN: char = '⟦';
 const CLOSE: char = '⟧';
 
-/// What the agent says.
+/// A kind of item that the agent sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -18,39 +19,39 @@ pub enum Kind {
     Thought,
     /// A tool call.
     Call,
-    /// News of a tool call that goes on.
+    /// An update of a running tool call.
     News,
     /// The end of a tool call.
     End,
-    /// A plan, replacing the one before.
+    /// A plan, which replaces the previous one.
     Plan,
-    /// A question to a person.
+    /// A question to the user.
     Ask,
 }
 
-/// What stands in one update of a log.
+/// An item in one update of a log.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Item {
-    /// Something that the agent has said.
+    /// An item that the agent sent.
     Said(Kind, u64),
-    /// A prompt of a person.
+    /// A user's prompt.
     Prompt(String),
-    /// What became of a question: the option that was chosen, if one was.
+    /// The outcome of a question: the chosen option, if any.
     Outcome(u64, Option<String>),
-    /// The end of a call that the bridge has put there, because nobody else could.
+    /// The end of a call that the bridge added because the agent could not.
     Closed(u64),
-    /// Words of the bridge.
+    /// Text from the bridge.
     Words(String),
-    /// Anything else of the bridge: titles, modes, plans that nobody works on any more.
+    /// Anything else from the bridge: titles, modes, abandoned plans.
     Other,
 }
 
-/// Returns a text with a number in it; one of forty is so long that a slow socket is full with it.
+/// Returns a text that contains a number; one in forty is long enough to fill a slow socket.
 pub fn text(number: u64) -> String {
     framed(number, &words(number, true))
 }
 
-/// Returns a sentence with a number in it.
+/// Returns a sentence that contains a number.
 pub fn sentence(number: u64) -> String {
     framed(number, &words(number, false))
 }
@@ -59,7 +60,7 @@ fn framed(number: u64, words: &str) -> String {
     format!("{OPEN}{number}|{words}{CLOSE}")
 }
 
-/// The same words for the same number.
+/// Returns the same words for the same number.
 fn words(number: u64, may_be_long: bool) -> String {
     const WORDS: [&str; 12] = [
         "river",
@@ -83,14 +84,14 @@ fn words(number: u64, may_be_long: bool) -> String {
     let mut text = String::new();
     for _ in 0..count {
         text.push_str(random.choice(WORDS).unwrap_or_default());
-        // Paragraphs: a door may show one before the next has come.
+        // Paragraph breaks: an endpoint may show a paragraph before the next one has arrived.
         text.push_str(if may_be_long && random.u8(0..25) == 0 { "\n\n" } else { " " });
     }
     text.truncate(text.trim_end().len());
     text
 }
 
-/// Returns the numbers of texts that follow each other, or what is wrong with them.
+/// Returns the numbers of consecutive texts, or the problem with them.
 pub fn numbers(text: &str) -> Result<Vec<u64>, String> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -104,7 +105,7 @@ pub fn numbers(text: &str) -> Result<Vec<u64>, String> {
     Ok(found)
 }
 
-/// Reads what stands between the brackets, whatever became of its spaces.
+/// Reads the text between the brackets, ignoring changes in white space.
 pub(super) fn number_of(inside: &str) -> Option<u64> {
     let (number, said) = inside.split_once('|')?;
     let number = number.parse().ok()?;
@@ -115,7 +116,7 @@ fn same_words(one: &str, other: &str) -> bool {
     one.split_whitespace().eq(other.split_whitespace())
 }
 
-/// Returns the beginning of a text that is not over, if it begins as the words of its number do.
+/// Returns the number of an unfinished text, if it begins with the words of that number.
 pub(super) fn begins_with(inside: &str) -> Option<u64> {
     let (number, said) = inside.split_once('|')?;
     let number = number.parse().ok()?;
@@ -133,7 +134,7 @@ pub fn prompt(name: &str) -> String {
     format!("Prompt {name}")
 }
 
-/// Reads the name of a prompt.
+/// Parses the name of a prompt.
 pub fn prompt_name(text: &str) -> Option<&str> {
     text.strip_prefix("Prompt ")?.split_whitespace().next()
 }
@@ -143,19 +144,19 @@ pub fn call_id(number: u64) -> String {
     format!("call-{number}")
 }
 
-/// Reads the number out of [`call_id`].
+/// Parses the number from a [`call_id`].
 pub fn call_number(id: &str) -> Option<u64> {
     id.strip_prefix("call-")?.parse().ok()
 }
 
-/// Returns a number for a frame: two that differ have different ones.
+/// Returns a hash of a frame, to detect differing frames.
 pub fn fingerprint(frame: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     frame.hash(&mut hasher);
     hasher.finish()
 }
 
-/// Returns what stands in an update as the ACP door shows it, or what is wrong with it.
+/// Returns the items of an update in the format of the ACP endpoint, or the problem with it.
 pub fn items(update: &Value) -> Result<Vec<Item>, String> {
     let ours = &update["_meta"]["openagents"];
     let broken = || format!("an update of nobody: {}", head(&update.to_string()));
@@ -203,7 +204,7 @@ pub fn items(update: &Value) -> Result<Vec<Item>, String> {
                     None => Ok(vec![Item::Closed(call)]),
                 },
                 (_, Some(news)) => said(Kind::News, news),
-                // A snapshot ends a thought with it. What should have said something is missed by its number.
+                // A snapshot ends a thought with an empty update. A missing item is detected by its number.
                 (_, None) => Ok(Vec::new()),
             }
         }
@@ -211,7 +212,7 @@ pub fn items(update: &Value) -> Result<Vec<Item>, String> {
     }
 }
 
-/// What the bridge says itself: how a turn ended that could not say it.
+/// Returns whether a text is the bridge's own: the end of a turn whose agent could not report it.
 pub(super) fn is_of_the_bridge(text: &str) -> bool {
     text.is_empty() || text.starts_with('❌') || text.starts_with("Cancelled")
 }

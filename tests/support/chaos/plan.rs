@@ -1,63 +1,63 @@
-//! What happens when. All of it follows from the seed.
+//! The schedule of the storm, derived from the seed.
 
 use fastrand::Rng;
 use std::time::Duration;
 
-/// What a client does at some moment.
+/// A client's action at some moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Act {
-    /// Ends its connection and comes back later.
+    /// Ends its connection and reconnects later.
     Disconnect {
-        /// How it ends.
+        /// How the connection ends.
         how: Leaving,
-        /// How long it stays away.
+        /// How long the client stays away.
         away: Duration,
     },
     /// Stops reading for a while.
     Stall(Duration),
-    /// Asks something in a session.
+    /// Sends a prompt in a session.
     Prompt {
-        /// Which one, counted from 0; a phone has only its own.
+        /// Index of the session, from 0; a phone has only its own.
         session: usize,
-        /// Nobody else asks by this name.
+        /// Unique name of the prompt.
         name: String,
     },
-    /// Comes back as a page that was loaded anew, without anything that it knew.
+    /// Reconnects like a reloaded page, without any previous state.
     Forget,
 }
 
 /// How a connection ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leaving {
-    /// With a good-bye.
+    /// With a close frame.
     Politely,
     /// The socket is closed.
     Suddenly,
-    /// The socket stays open, and nobody reads it.
+    /// The socket stays open, and is no longer read.
     Silently,
 }
 
-/// What one client does, in its order.
+/// A client's actions, in order.
 pub type Acts = Vec<(Duration, Act)>;
 
 /// The whole storm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// How long it lasts.
+    /// Duration of the storm.
     pub length: Duration,
-    /// By client.
+    /// Actions by ACP client.
     pub acp: Vec<Acts>,
-    /// By phone.
+    /// Actions by phone.
     pub ios: Vec<Acts>,
-    /// When the bridge is killed, and how long it stays away.
+    /// When the bridge is killed, and how long it stays down.
     pub kills: Vec<(Duration, Duration)>,
 }
 
-/// Sessions that everybody uses, beside one of each phone.
+/// Number of sessions that all clients share, in addition to one for each phone.
 pub const SHARED: usize = 2;
 
 impl Plan {
-    /// Makes the plan of a seed, for so many clients and phones.
+    /// Creates the plan for a seed and a number of clients and phones.
     pub fn new(seed: u64, length: Duration, clients: usize, phones: usize) -> Self {
         let mut random = Rng::with_seed(seed);
         let sessions = SHARED + phones;
@@ -87,7 +87,7 @@ fn acts(random: &mut Rng, length: Duration, name: &str, sessions: usize, prompt_
     let mut asked = 0;
     times(random, prompt_every, &mut |random| {
         asked += 1;
-        // The first one has the most to do.
+        // The first session gets the most prompts.
         let session = if random.bool() { 0 } else { random.usize(0..sessions) };
         Act::Prompt { session, name: format!("{name}-{asked}") }
     });

@@ -1,16 +1,16 @@
-//! Harm done to the database behind the bridge's back, so that the checker is known to see it.
+//! Damage to the database behind the bridge's back, which proves that the checker detects it.
 
 use super::bridge::BusyBridge;
 use anyhow::Result;
 use rusqlite::{Connection, params};
 use std::time::Duration;
 
-/// A connection of somebody else to the database of a bridge.
+/// A separate connection to a bridge's database.
 #[derive(Debug)]
 pub struct Spoiler(Connection);
 
 impl Spoiler {
-    /// Connects beside the bridge.
+    /// Connects next to the bridge.
     pub fn new(bridge: &BusyBridge) -> Result<Self> {
         let connection = Connection::open(bridge.database())?;
         connection.busy_timeout(Duration::from_secs(10))?;
@@ -20,7 +20,7 @@ impl Spoiler {
         Ok(Self(connection))
     }
 
-    /// The next end of a tool call is not written, though the one who writes it is told so.
+    /// Makes the database drop the next end of a tool call while reporting success to the writer.
     pub fn lose_one_write(&self) -> Result<()> {
         Ok(self.0.execute_batch(
             r#"CREATE TABLE dropped (seq INTEGER);
@@ -33,14 +33,14 @@ impl Spoiler {
         )?)
     }
 
-    /// A row is gone.
+    /// Deletes a row.
     pub fn delete(&self, session: &str, seq: u64) -> Result<()> {
         self.keep(session, seq)?;
         self.0.execute("DELETE FROM events WHERE session_id = ?1 AND seq = ?2", params![session, seq])?;
         Ok(())
     }
 
-    /// A row and the next one have changed places.
+    /// Swaps a row with the next one.
     pub fn swap(&self, session: &str, seq: u64) -> Result<()> {
         self.keep(session, seq)?;
         self.keep(session, seq + 1)?;
@@ -54,10 +54,10 @@ impl Spoiler {
         Ok(())
     }
 
-    /// A row is there twice; those behind it have the next number each.
+    /// Duplicates a row; the seq of every row after it increases by one.
     pub fn double(&self, session: &str, seq: u64) -> Result<()> {
         for sql in [
-            // Away first: a number may be there once.
+            // Moves rows out of the way first, since a seq must be unique.
             "UPDATE events SET seq = -seq WHERE session_id = ?1 AND seq > ?2",
             "UPDATE events SET seq = 1 - seq WHERE session_id = ?1 AND seq < 0 AND ?2 > 0",
             "INSERT INTO events SELECT session_id, seq + 1, ts, update_json FROM events
@@ -69,7 +69,7 @@ impl Spoiler {
         Ok(())
     }
 
-    /// Everything is again as it was before [`Spoiler::delete`] or [`Spoiler::swap`].
+    /// Undoes [`Spoiler::delete`] or [`Spoiler::swap`].
     pub fn put_back(&self) -> Result<()> {
         Ok(self.0.execute_batch("INSERT OR REPLACE INTO events SELECT * FROM kept; DELETE FROM kept;")?)
     }

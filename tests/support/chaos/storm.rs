@@ -1,4 +1,4 @@
-//! The storm itself: who takes part, what happens to the bridge, and what everybody has when it is over.
+//! The storm itself: its participants, the bridge's kills, and every client's state when it is over.
 
 use super::{
     acp::{AcpClient, Manner},
@@ -27,21 +27,21 @@ use tokio::{
     time::{Instant, sleep, sleep_until},
 };
 
-/// Nobody needs so long to catch up.
+/// Maximum time for a client to catch up; longer means a hang.
 const HANGS: Duration = Duration::from_secs(240);
 
-/// What was asked of the bridge before is heard within this time: no client stops reading for so long, and nobody reads
-/// from a socket again that was left open for so long.
+/// Time within which earlier requests have reached the bridge: no client stops reading for this long, and no socket
+/// left open for this long is read again.
 const SILENT: Duration = Duration::from_secs(7);
 
-/// How far the storm is.
+/// The phase of the storm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Phase {
-    /// Everything happens.
+    /// All actions take place.
     Storm,
-    /// Nothing new is asked for.
+    /// No new prompts are sent.
     Calm,
-    /// Nothing new is said: everybody comes back and reads up to these updates.
+    /// No new updates are sent: every client reconnects and reads up to these updates.
     Last(Arc<BTreeMap<String, u64>>),
 }
 
@@ -54,21 +54,21 @@ impl Phase {
     }
 }
 
-/// What all clients share.
+/// State that all clients share.
 #[derive(Debug)]
 pub struct World {
     /// When the storm began.
     pub began: Instant,
-    /// Of the bridge.
+    /// The bridge's port.
     pub port: u16,
-    /// The token of the ACP door, read again for every connection.
+    /// The file with the token of the ACP endpoint, read again for every connection.
     pub token_file: PathBuf,
-    /// By number; the first ones are nobody's, then come those of the phones.
+    /// Session ids by index: first the shared ones, then those of the phones.
     pub sessions: Vec<String>,
-    /// How far it is.
+    /// The current phase.
     pub phase: watch::Receiver<Phase>,
     prompts: Mutex<Prompts>,
-    /// When nobody waits any longer.
+    /// Set when clients should stop waiting.
     over: watch::Receiver<bool>,
 }
 
@@ -82,7 +82,7 @@ impl World {
         }
     }
 
-    /// Returns whether something is still to be done, of what was planned.
+    /// Returns whether planned actions still take place.
     pub(super) fn is_stormy(&self) -> bool {
         *self.phase.borrow() == Phase::Storm
     }
@@ -91,12 +91,12 @@ impl World {
         *self.over.borrow()
     }
 
-    /// A prompt is about to be sent.
+    /// Records that a prompt is about to be sent.
     pub(super) fn sends(&self, name: &str, session: &str) {
         self.prompts().insert(name.to_owned(), (session.to_owned(), Prompted::Sent));
     }
 
-    /// The bridge has said something of a prompt.
+    /// Records the bridge's response to a prompt.
     pub(super) fn learn(&self, name: &str, state: Prompted) {
         if let Some((_, known)) = self.prompts().get_mut(name) {
             *known = state;
@@ -108,16 +108,16 @@ impl World {
     }
 }
 
-/// How much there was.
+/// Amounts of data received.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Updates that came.
+    /// Updates received.
     pub updates: u64,
-    /// Bytes that came.
+    /// Bytes received.
     pub bytes: u64,
     /// Connections.
     pub connections: u64,
-    /// Snapshots that came instead of updates.
+    /// Snapshots received instead of updates.
     pub snapshots: u64,
 }
 
@@ -130,33 +130,33 @@ impl Totals {
     }
 }
 
-/// What everybody has when it is over.
+/// The state of all participants when the storm is over.
 #[derive(Debug)]
 pub struct Aftermath {
-    /// Still at work.
+    /// The bridge, still running.
     pub bridge: BusyBridge,
-    /// What the agent has said.
+    /// Everything the agent sent.
     pub ledger: Ledger,
-    /// What was asked.
+    /// The prompts that were sent.
     pub prompts: Prompts,
-    /// What clients were shown.
+    /// The updates that clients received.
     pub shown: Vec<Shown>,
-    /// What clients hold that keep no updates, by name and session.
+    /// The folded states of clients that keep no updates, by name and session.
     pub folded: Vec<(String, String, Folded)>,
     /// The phones.
     pub phones: Vec<Phone>,
-    /// Numbers that somebody has seen.
+    /// Numbers that any client has seen.
     pub seen: HashSet<u64>,
-    /// What went wrong on the way.
+    /// Problems found on the way.
     pub problems: Vec<String>,
-    /// How much came to all clients.
+    /// Amounts of data received by all clients.
     pub totals: Totals,
-    /// How often the bridge was killed.
+    /// Number of times the bridge was killed.
     pub kills: usize,
     world: Arc<World>,
 }
 
-/// Lets a plan happen, in a folder of its own. `spoil` may do harm to the database before anything is said.
+/// Executes a plan in a separate folder. `spoil` may damage the database before any update is sent.
 pub async fn storm(
     plan: &Plan,
     seed: u64,
@@ -206,7 +206,7 @@ pub async fn storm(
     tell.send(Phase::Last(Arc::new(heads)))?;
     let limit = tokio::spawn(async move {
         sleep(HANGS).await;
-        // All are back already, if all is well.
+        // All clients have finished by then, unless something is wrong.
         let _ = give_up.send(true);
     });
     let mut aftermath = Aftermath {
@@ -238,18 +238,18 @@ pub async fn storm(
     Ok(aftermath)
 }
 
-/// No client is like another.
+/// Returns a different behavior for each client.
 fn manner(index: u64) -> Manner {
     Manner {
         snapshots: index % 4 == 3,
         reads_the_log: index % 3 != 1,
         folds: false,
-        // The least that the system allows.
+        // The minimum that the system allows.
         receive_buffer: index.is_multiple_of(2).then_some(2 << 10),
     }
 }
 
-/// Reads the token for an attempt to connect. Without one the attempt is refused, and the next one reads it again.
+/// Reads the token for a connection attempt. Without one the attempt is refused, and the next one reads it again.
 fn read_token(file: &Path) -> Option<String> {
     Some(std::fs::read_to_string(file).unwrap_or_default().trim().to_owned())
 }
@@ -268,7 +268,7 @@ async fn begin_session(bridge: &BusyBridge) -> Result<String> {
     Ok(id)
 }
 
-/// Waits until nothing more was said for so long, and returns the last update of each session.
+/// Waits until no updates have been sent for `quiet`, and returns the last update of each session.
 async fn rest(world: &World, quiet: Duration) -> Result<BTreeMap<String, u64>> {
     let mut wire = Wire::connect(&world.way(None)).await?;
     let initialize = json!({"protocolVersion": 1, "clientCapabilities": {}});
@@ -295,7 +295,7 @@ async fn rest(world: &World, quiet: Duration) -> Result<BTreeMap<String, u64>> {
 }
 
 impl Aftermath {
-    /// Lets somebody read everything from the beginning who was not there.
+    /// Lets a new client read everything from the beginning.
     pub async fn read_anew(&self, name: &str) -> Result<AcpClient> {
         let heads = rest(&self.world, Duration::ZERO).await?;
         let (tell, phase) = watch::channel(Phase::Last(Arc::new(heads)));
@@ -322,7 +322,7 @@ impl Aftermath {
         Ok(client)
     }
 
-    /// Adds what a client has.
+    /// Adds a client's results.
     pub fn take(&mut self, client: AcpClient) {
         self.totals.add(&client.totals);
         self.seen.extend(client.seen);
@@ -338,7 +338,7 @@ impl Aftermath {
         }
     }
 
-    /// Holds everything against the ledger, and against what somebody reads who comes now.
+    /// Compares everything with the ledger, and with the log as a new client reads it.
     pub async fn verdict(&mut self) -> Result<Verdict> {
         let reader = self.read_anew("reader").await?;
         let truth: BTreeMap<_, _> = reader

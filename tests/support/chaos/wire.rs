@@ -1,4 +1,4 @@
-//! A connection of a client: where it comes from, how much it holds, and how it ends.
+//! A client's connection: its source address, its buffer size, and how it ends.
 
 use anyhow::{Context as _, Result, bail};
 use futures::{SinkExt as _, StreamExt as _};
@@ -16,19 +16,19 @@ use tokio_tungstenite::{
     tungstenite::{Message, client::IntoClientRequest as _, protocol::WebSocketConfig},
 };
 
-/// Nothing here takes so long while the bridge lives.
+/// Limit of every wait while the bridge is alive.
 const HANGS: Duration = Duration::from_secs(60);
 
-/// Where a connection goes, and how.
+/// The target and options of a connection.
 #[derive(Debug, Clone)]
 pub struct Way {
-    /// The port of the bridge.
+    /// The bridge's port.
     pub port: u16,
-    /// Of the ACP door; without one it is the door of the phone.
+    /// Token for the ACP endpoint; without one the phone endpoint is used.
     pub token: Option<String>,
-    /// The address that the bridge sees.
+    /// The source address that the bridge sees.
     pub from: Ipv4Addr,
-    /// Bytes that the system holds for a reader that does not read.
+    /// Bytes that the system buffers for a reader that does not read.
     pub receive_buffer: Option<u32>,
 }
 
@@ -37,12 +37,12 @@ pub struct Way {
 pub struct Wire {
     socket: WebSocketStream<TcpStream>,
     last_id: u64,
-    /// Bytes of text that came.
+    /// Bytes of text received.
     pub bytes: u64,
 }
 
 impl Wire {
-    /// Connects, without a word yet.
+    /// Connects without sending anything yet.
     pub async fn connect(way: &Way) -> Result<Self> {
         timeout(HANGS, Self::open(way)).await.context("the bridge does not answer")?
     }
@@ -64,7 +64,7 @@ impl Wire {
         Ok(Self { socket, last_id: 0, bytes: 0 })
     }
 
-    /// Asks, and returns the id that the answer will have.
+    /// Sends a request and returns its id.
     pub async fn ask(&mut self, method: &str, params: Value) -> Result<u64> {
         self.last_id += 1;
         let id = self.last_id;
@@ -72,13 +72,13 @@ impl Wire {
         Ok(id)
     }
 
-    /// Sends a message as it is.
+    /// Sends a message unchanged.
     pub async fn send(&mut self, message: Value) -> Result<()> {
         timeout(HANGS, self.socket.send(Message::text(message.to_string()))).await??;
         Ok(())
     }
 
-    /// Returns the next frame, as it came. Nothing is lost when nobody waits to the end.
+    /// Returns the next frame, as received. Cancel-safe: no frame is lost if the future is dropped.
     pub async fn next(&mut self) -> Result<(String, Value)> {
         loop {
             match self.socket.next().await.context("the end")?? {
@@ -93,7 +93,7 @@ impl Wire {
         }
     }
 
-    /// Asks and waits for the answer; what comes before it is given to `take`.
+    /// Sends a request and waits for the response; frames before it are passed to `take`.
     pub async fn request(
         &mut self,
         method: &str,
@@ -113,13 +113,13 @@ impl Wire {
         }
     }
 
-    /// Says good-bye.
+    /// Sends a close frame.
     pub async fn leave(mut self) {
-        // A bridge that was killed hears nothing.
+        // A bridge that was killed does not respond.
         let _ = timeout(Duration::from_secs(1), self.socket.close(None)).await;
     }
 
-    /// Is gone without a word, and without an end of the socket: as a phone that has lost its network.
+    /// Disappears without a close frame and without closing the socket, like a phone that has lost its network.
     pub fn vanish(self, after: Duration) {
         tokio::spawn(async move {
             tokio::time::sleep(after).await;

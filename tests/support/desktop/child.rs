@@ -1,11 +1,11 @@
-//! A program and everything that it started, ended together.
+//! A program that is stopped together with everything it started.
 
 use std::{
     os::unix::process::CommandExt as _,
     process::{ChildStdout, Command},
 };
 
-/// A running program in a process group of its own. Dropping it ends the group.
+/// A running program in a separate process group. Dropping it kills the group.
 #[derive(Debug)]
 pub(crate) struct Child {
     inner: std::process::Child,
@@ -23,7 +23,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // A driver that dies alone leaves its browser behind.
+        // Killing only the driver would leave its browser behind.
         let group = format!("-{}", self.inner.id());
         let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
         let _ = self.inner.wait();

@@ -1,4 +1,4 @@
-//! A display without a screen.
+//! A virtual display.
 
 use super::child::Child;
 use anyhow::{Context as _, bail};
@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// A running X server. Dropping it ends the server.
+/// A running X server. Dropping it stops the server.
 #[derive(Debug)]
 pub(crate) struct Display {
     name: String,
@@ -15,7 +15,7 @@ pub(crate) struct Display {
 }
 
 impl Display {
-    /// Starts an X server, which picks a number that is free and tells it once it is ready.
+    /// Starts an X server, which picks a free number and prints it once it is ready.
     pub(crate) fn start() -> anyhow::Result<Self> {
         let mut command = Command::new("Xvfb");
         command

@@ -1,4 +1,4 @@
-//! The desktop app in a window: built, started under a display of its own, driven through WebKitWebDriver.
+//! The desktop app in a window: built, started on a separate display, driven through WebKitWebDriver.
 
 mod child;
 mod display;
@@ -18,10 +18,10 @@ use std::{
 };
 use tokio::time::interval;
 
-/// How long anything may take before a test gives up on it.
+/// Maximum time of every wait before a test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The data folder of the app, in its home.
+/// The app's data folder, below its home.
 pub(crate) const DATA: &str = "openagents";
 
 /// Returns the root of the repository.
@@ -36,13 +36,13 @@ pub(crate) fn programs() -> anyhow::Result<PathBuf> {
     Ok(test.ancestors().nth(2).context("a test lies in target/<profile>/deps")?.to_owned())
 }
 
-/// Builds what is older than its sources and returns the desktop program.
+/// Builds everything that is out of date and returns the path of the desktop program.
 pub(crate) fn build() -> anyhow::Result<PathBuf> {
-    // All members at once, as `make test` does: fewer of them would mean other features, hence another build.
+    // All workspace members at once, as in `make test`: fewer of them would mean other features, hence another build.
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(["build", "--workspace", "--locked", "--quiet"]).current_dir(repository());
-    // What cargo sets for a test is read by build scripts of dependencies, which would be built again.
+    // Build scripts of dependencies read the variables that cargo sets for a test, and would run again.
     for (name, _) in std::env::vars_os() {
         if name
             .to_str()
@@ -58,7 +58,7 @@ pub(crate) fn build() -> anyhow::Result<PathBuf> {
     Ok(programs()?.join("openagents-desktop"))
 }
 
-/// A running desktop app. Dropping it ends the app, its driver and its display.
+/// A running desktop app. Dropping it stops the app, its driver and its display.
 #[derive(Debug)]
 pub(crate) struct Desktop {
     pub(crate) page: Client,
@@ -67,7 +67,7 @@ pub(crate) struct Desktop {
 }
 
 impl Desktop {
-    /// Starts `program` for a person whose home is `home`, on the folder if there is one.
+    /// Starts `program` for a user whose home is `home`, on the folder if given.
     pub(crate) async fn start(program: &Path, home: &Path, folder: Option<&Path>) -> anyhow::Result<Self> {
         let display = Display::start()?;
         let port = free_port()?;
@@ -108,7 +108,7 @@ impl Desktop {
         Ok(Self { page, _driver: driver, _display: display })
     }
 
-    /// Waits until `script`, the body of a function, returns something true.
+    /// Waits until `script`, a function body, returns a truthy value.
     pub(crate) async fn until(&self, what: &str, script: &str) -> anyhow::Result<()> {
         let start = Instant::now();
         let mut tick = interval(Duration::from_millis(20));
@@ -124,9 +124,9 @@ impl Desktop {
         }
     }
 
-    /// Saves what the window shows, for a person to look at.
+    /// Saves a screenshot of the window, for manual review.
     pub(crate) async fn shoot(&self, name: &str) -> anyhow::Result<()> {
-        // What was asked for last may not be painted yet.
+        // The latest changes may not be painted yet.
         let painted = "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))";
         self.page.execute_async(painted, Vec::new()).await?;
         let picture = self.page.screenshot().await?;
@@ -134,7 +134,7 @@ impl Desktop {
         Ok(())
     }
 
-    /// Ends the app as the end of a desktop session does, and waits until it has given its data folder back.
+    /// Stops the app as the end of a desktop session does, and waits until it has released its data folder.
     pub(crate) async fn close(self, home: &Path) -> anyhow::Result<()> {
         let (_, pid) = bridge(home)?;
         let status = Command::new("kill").arg(pid.to_string()).status()?;
@@ -145,7 +145,7 @@ impl Desktop {
     }
 }
 
-/// Returns port and process id of the bridge that runs on the data folder of a home.
+/// Returns the port and process id of the bridge that runs on a home's data folder.
 pub(crate) fn bridge(home: &Path) -> anyhow::Result<(u16, u64)> {
     let told: serde_json::Value = serde_json::from_str(&fs::read_to_string(announcement(home))?)?;
     let address: std::net::SocketAddr = told["address"].as_str().context("no address")?.parse()?;
@@ -160,7 +160,7 @@ fn is_true(value: &serde_json::Value) -> bool {
     !matches!(value, serde_json::Value::Null | serde_json::Value::Bool(false))
 }
 
-/// Returns the folder of the pictures; git ignores it.
+/// Returns the folder of the screenshots; git ignores it.
 fn shots() -> anyhow::Result<PathBuf> {
     let folder = programs()?.join("window-shots");
     fs::create_dir_all(&folder)?;

@@ -1,66 +1,66 @@
-//! An agent that speaks the Agent Client Protocol on its standard input and output, does what the words in a prompt
-//! say, and misbehaves when it is told to. No model, no network: `fake-agent`. `fake-agent replay FILE` plays a recording.
+//! An agent that speaks the Agent Client Protocol on its standard input and output, follows the words in a prompt,
+//! and misbehaves on request. No model, no network: `fake-agent`. `fake-agent replay FILE` plays a recording.
 //!
 //! A prompt is run word by word, from left to right; text outside of words is ignored. A prompt without a word is
-//! answered with `You said: …`. Where nothing was said at the end of a turn, it says `Done.`
+//! answered with `You said: …`. If a turn ends without a message, the agent sends `Done.`
 //!
-//! | word | what happens |
+//! | word | effect |
 //! |---|---|
-//! | `[[say TEXT]]`, `[[think TEXT]]` | a message, a thought, one chunk for each word of it |
+//! | `[[say TEXT]]`, `[[think TEXT]]` | a message, a thought, with one chunk per word |
 //! | `[[words N]]` | N words, 10 ms apart, until the turn is cancelled |
 //! | `[[plan]]` | a plan of three entries that advances |
-//! | `[[edit PATH]]` | a tool call with a diff, a permission, then the write (`fs/write_text_file` where it is offered) |
+//! | `[[edit PATH]]` | a tool call with a diff, a permission, then the write (`fs/write_text_file` if it is offered) |
 //! | `[[edit-or-end PATH]]` | the same; a rejection ends the turn as `cancelled`, as Codex does |
 //! | `[[ask TITLE]]` | a permission for a call that was never announced |
-//! | `[[options ID=KIND=NAME\|…]]` | a permission with these options; says the id of the chosen one |
-//! | `[[mode ID]]`, `[[which-mode]]` | changes its mode by itself, and reports it; says its mode |
-//! | `[[capability NAME]]` | says whether the client offers `readTextFile`, `writeTextFile` |
+//! | `[[options ID=KIND=NAME\|…]]` | a permission with these options; sends the id of the chosen one |
+//! | `[[mode ID]]`, `[[which-mode]]` | changes its mode by itself and reports it; sends its mode |
+//! | `[[capability NAME]]` | sends whether the client offers `readTextFile`, `writeTextFile` |
 //! | `[[silence]]` | a turn without output |
 //! | `[[log]]` | a log line in JSON, with the id of the prompt's request |
 //! | `[[refuse-login MESSAGE]]` | ends the turn with the error for "log in first" |
 //! | `[[read PATH]]`, `[[write PATH TEXT]]` | through the client, offered or not, without asking |
-//! | `[[ask-and-take-back TITLE]]` | a permission, and its `$/cancel_request` with the same write |
+//! | `[[ask-and-take-back TITLE]]` | a permission, and its `$/cancel_request` in the same write |
 //! | `[[ask-thrice TITLE]]` | three permissions with one id |
 //! | `[[run NAME=VALUE COMMAND]]` | through the client's terminal, with or without variables, shown in a tool call |
-//! | `[[run-and-write PATH COMMAND]]` | a whole line through the client's terminal, and writes of the file while it is asked about |
+//! | `[[run-and-write PATH COMMAND]]` | a command line in the client's terminal; writes PATH while it is pending |
 //! | `[[call TITLE]]` | a tool call that begins and ends well |
 //! | `[[open-call]]` | a tool call that never ends |
 //! | `[[no-tool-call]]` | updates of a call that was never announced |
 //! | `[[reuse-ids]]` | a tool call with the id `1`, each time |
-//! | `[[after-end]]` | a tool call, and news of it after its end |
-//! | `[[late]]` | begins a call, waits for the cancel, ends the turn, then goes on: text, and news of the call |
+//! | `[[after-end]]` | a tool call, and updates of it after its end |
+//! | `[[late]]` | begins a call, waits for the cancel, ends the turn, then continues: text, and updates of the call |
 //! | `[[silent]]` | nothing until the cancel |
 //! | `[[hang-after-cancel]]` | nothing, whatever happens |
 //! | `[[crash]]` | begins a call, writes to stderr, exits with code 3 |
-//! | `[[bad-frame]]`, `[[junk]]`, `[[long-line MB]]` | lines that are no JSON-RPC, bytes that are no text, a line of so many MB |
-//! | `[[raw PATH]]` | the bytes of a file, as they are |
+//! | `[[bad-frame]]`, `[[junk]]`, `[[long-line MB]]` | invalid JSON-RPC, non-text bytes, a line of MB megabytes |
+//! | `[[raw PATH]]` | the bytes of a file, unchanged |
 //! | `[[junk-forever]]` | bad lines without end |
-//! | `[[flood N]]` | N chunks as fast as they are taken |
-//! | `[[unknown-response]]`, `[[duplicate-response]]` | answers that nobody asked for; the turn's answer twice |
-//! | `[[unknown-request]]` | asks for a method that does not exist and says the code of the error |
+//! | `[[flood N]]` | N chunks as fast as they are read |
+//! | `[[unknown-response]]`, `[[duplicate-response]]` | responses without a request; the turn's response twice |
+//! | `[[unknown-request]]` | calls a method that does not exist and sends the error code |
 //! | `[[close-stdout]]` | closes its output and stays alive |
 //! | `[[stop REASON]]`, `[[fail MESSAGE]]` | ends the turn with this stop reason, with an error |
-//! | `[[env NAME]]`, `[[session]]`, `[[cwd]]` | says a variable, its session and the number of prompts, its folder |
-//! | `[[leave-process]]` | starts `sleep 300` in its process group and says its id |
-//! | `[[leave-detached]]` | the same in a group of its own, which holds the agent's output |
-//! | `[[wait MS]]` | waits, until the turn is cancelled |
+//! | `[[env NAME]]`, `[[session]]`, `[[cwd]]` | sends a variable, its session and the number of prompts, its folder |
+//! | `[[leave-process]]` | starts `sleep 300` in its process group and sends its id |
+//! | `[[leave-detached]]` | the same in a separate process group, which holds the agent's output open |
+//! | `[[wait MS]]` | waits this long, or until the turn is cancelled |
 //!
-//! | variable | what happens |
+//! | variable | effect |
 //! |---|---|
 //! | `FAKE_AGENT_SILENT` | `initialize` is never answered |
-//! | `FAKE_AGENT_SLOW` | `initialize` is answered after so many milliseconds |
-//! | `FAKE_AGENT_EXIT` | it complains on stderr and exits with this code at once |
+//! | `FAKE_AGENT_SLOW` | `initialize` is answered after this many milliseconds |
+//! | `FAKE_AGENT_EXIT` | it prints an error on stderr and exits with this code at once |
 //! | `FAKE_AGENT_AUTH` | sessions need a login |
-//! | `FAKE_AGENT_MODE` | the mode in which sessions are opened, instead of `ask`; also an earlier one |
+//! | `FAKE_AGENT_MODE` | the mode in which sessions are opened, instead of `ask`; also earlier ones |
 //! | `FAKE_AGENT_MODE_OPTION` | the mode is a configuration option too |
-//! | `FAKE_AGENT_LOCKED` | the mode cannot be changed: `refuse` is an error, anything else an answer with the old one |
-//! | `FAKE_AGENT_NEVER_ASKS` | it has no mode `ask` |
-//! | `FAKE_AGENT_EARLY` | it greets before it has answered `session/new` |
-//! | `FAKE_AGENT_SPREAD` | it answers `initialize` in several lines |
-//! | `FAKE_AGENT_LOAD` | `loadSession` is offered and replays what was said; `fail`: it fails |
+//! | `FAKE_AGENT_LOCKED` | the mode is fixed: `refuse` causes an error, anything else a response with the old mode |
+//! | `FAKE_AGENT_NEVER_ASKS` | there is no mode `ask` |
+//! | `FAKE_AGENT_EARLY` | it sends updates before it has answered `session/new` |
+//! | `FAKE_AGENT_SPREAD` | its response to `initialize` spans several lines |
+//! | `FAKE_AGENT_LOAD` | `loadSession` is offered and replays the conversation; `fail`: it fails |
 //! | `FAKE_AGENT_RESUME` | `session/resume` is offered |
-//! | `FAKE_AGENT_RAW` | it writes the bytes of this file, and exits |
-//! | `FAKE_AGENT_BANNER` | it greets on its standard output, as no agent should |
+//! | `FAKE_AGENT_RAW` | it writes the bytes of this file and exits |
+//! | `FAKE_AGENT_BANNER` | it prints a banner on its standard output, as no agent should |
 
 #![expect(clippy::print_stderr, reason = "what an agent says there is shown when it crashes")]
 
@@ -80,7 +80,7 @@ fn main() {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|word| word == "replay") {
         let path = arguments.next().unwrap_or_default();
-        // Ends with the client.
+        // Ends when the client exits.
         replay::run(path.as_ref());
         return;
     }
@@ -103,7 +103,7 @@ fn main() {
             (None, None) => {}
         }
     }
-    // Nobody listens any more: whoever started us is gone.
+    // The input is closed: the program that started us has exited.
     std::process::exit(0);
 }
 
@@ -195,7 +195,7 @@ fn request(peer: &Arc<Peer>, method: &str, id: Value, params: &Value) {
                 .filter_map(|block| block["text"].as_str())
                 .collect();
             let (peer, turn) = (peer.clone(), peer.begin());
-            // What was said in an earlier session is told before the prompt, and is not done again.
+            // The summary of an earlier session comes before the prompt and is not run again.
             let said = text
                 .rsplit_once("</earlier_session>\n\nThe prompt:\n\n")
                 .map(|(_, prompt)| prompt.to_owned());
@@ -205,7 +205,7 @@ fn request(peer: &Arc<Peer>, method: &str, id: Value, params: &Value) {
     }
 }
 
-/// The modes and options of the session, as the answers report them.
+/// Returns the session's modes and options, as responses report them.
 fn state(peer: &Peer, speed: &str) -> Value {
     let current = peer.session().mode;
     let mut modes = vec![("ask", "Ask first"), ("plan", "Plan"), ("auto", "Auto")];
@@ -226,7 +226,7 @@ fn state(peer: &Peer, speed: &str) -> Value {
     json!({"modes": {"currentModeId": current, "availableModes": available}, "configOptions": options})
 }
 
-/// What some agents send before the answer that opens the session.
+/// Sends the updates that some agents send before the response that opens the session.
 fn greet(peer: &Peer) {
     peer.update(json!({"sessionUpdate": "config_option_update", "configOptions": []}));
     let commands = json!([{"name": "init", "description": "Sets up"}]);

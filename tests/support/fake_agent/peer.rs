@@ -1,4 +1,4 @@
-//! The wire: frames out, answers in, and the turn that runs.
+//! The wire: outgoing frames, incoming responses, and the running turn.
 
 use serde_json::{Value, json};
 use std::{
@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Told by the client that the turn is cancelled.
+/// Set once the client cancels the turn.
 pub(crate) type Turn = Arc<AtomicBool>;
 
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ pub(crate) struct Peer {
     turn: Mutex<Turn>,
     waiting: Mutex<HashMap<String, mpsc::Sender<Value>>>,
     last_id: AtomicU64,
-    /// Held for each frame, so that no two of them mix.
+    /// Held for each frame, so that frames don't interleave.
     output: Mutex<()>,
 }
 
@@ -68,7 +68,7 @@ impl Peer {
         lock(&self.turn).store(true, Ordering::SeqCst);
     }
 
-    /// Waits; returns whether the turn was cancelled meanwhile.
+    /// Waits; returns whether the turn was cancelled in the meantime.
     pub(crate) fn wait(turn: &Turn, limit: Duration) -> bool {
         let end = Instant::now().checked_add(limit);
         while end.is_none_or(|end| Instant::now() < end) {
@@ -83,7 +83,7 @@ impl Peer {
     pub(crate) fn write_raw(&self, bytes: &[u8]) {
         let _one = lock(&self.output);
         let mut output = std::io::stdout().lock();
-        // A client that is gone is noticed on the input.
+        // A closed client is noticed on the input.
         let _ = output.write_all(bytes).and_then(|()| output.flush());
     }
 
@@ -109,12 +109,12 @@ impl Peer {
         self.update(json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}}));
     }
 
-    /// Asks the client and waits for its answer, a whole response.
+    /// Sends a request to the client and waits for the whole response.
     pub(crate) fn ask(&self, method: &str, params: Value) -> Value {
         self.begin_asking(method, params).recv().unwrap_or_default()
     }
 
-    /// Asks without waiting for the answer.
+    /// Sends a request without waiting for the response.
     pub(crate) fn begin_asking(&self, method: &str, mut params: Value) -> mpsc::Receiver<Value> {
         let id = format!("fake-{}", self.last_id.fetch_add(1, Ordering::SeqCst));
         let (sender, answer) = mpsc::channel();
@@ -124,7 +124,7 @@ impl Peer {
         answer
     }
 
-    /// Asks, and takes it back with the same write.
+    /// Sends a request and cancels it in the same write.
     pub(crate) fn ask_and_take_back(&self, method: &str, mut params: Value) -> Value {
         params["sessionId"] = self.session().id.into();
         let (sender, answer) = mpsc::channel();
@@ -136,7 +136,7 @@ impl Peer {
         answer.recv().unwrap_or_default()
     }
 
-    /// Asks three times with one id, and returns the first answer.
+    /// Sends three requests with one id and returns the first response.
     pub(crate) fn ask_thrice(&self, method: &str, mut params: Value) -> Value {
         params["sessionId"] = self.session().id.into();
         let (sender, answer) = mpsc::channel();

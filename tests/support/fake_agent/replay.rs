@@ -1,7 +1,7 @@
-//! Plays a recorded conversation: `fake-agent replay FILE`, one `{"dir": "client" | "agent", "frame": …}` a line.
+//! Plays a recorded conversation: `fake-agent replay FILE`, one `{"dir": "client" | "agent", "frame": …}` per line.
 //!
-//! A request of the client is answered with what was recorded after the next request of that method, in the order in
-//! which it was recorded; where the recorded client said something in between, it is waited for.
+//! A client's request is answered with the frames recorded after the next request of that method, in recorded order;
+//! if the recorded client sent something in between, the replay waits for it.
 
 use crate::peer::Peer;
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ impl Replay {
         let mut answered = false;
         while let Some((client, frame)) = self.frames.get(self.at).cloned() {
             if client && frame["method"].is_string() && frame.get("id").is_some() {
-                // The next request of the client.
+                // Stops at the client's next request.
                 break;
             }
             self.at += 1;
@@ -71,7 +71,7 @@ impl Replay {
         Some(())
     }
 
-    /// Waits until the client says what it said then: a notification, or an answer.
+    /// Waits until the client sends the recorded frame: a notification or a response.
     fn wait_for(&mut self, recorded: &Value) -> Option<()> {
         loop {
             let frame = self.read()?;

@@ -1,4 +1,4 @@
-//! What the words of a prompt do.
+//! Runs the words of a prompt.
 
 use crate::peer::{Peer, Turn};
 use serde_json::{Value, json};
@@ -15,23 +15,23 @@ use std::{
 
 const MESSAGE: &str = "agent_message_chunk";
 
-/// What an edit writes.
+/// The text that an edit writes.
 const TEXT: &str = "made by fake-agent\n";
 
 /// How a turn ends.
 enum End {
     Stop(String),
     Fail(String),
-    /// The code of an error, and its message.
+    /// An error code and its message.
     Refuse(i64, String),
-    /// No answer at all.
+    /// No response at all.
     Never,
 }
 
 struct Run<'a> {
     peer: &'a Arc<Peer>,
     turn: &'a Turn,
-    /// Of the prompt's request.
+    /// The id of the prompt's request.
     id: &'a Value,
     said: bool,
     answer_twice: bool,
@@ -70,7 +70,7 @@ pub(crate) fn run(peer: &Arc<Peer>, turn: &Turn, id: &Value, text: &str) {
     }
 }
 
-/// Finds `[[WORD REST]]`.
+/// Finds each `[[WORD REST]]`.
 fn words(text: &str) -> Vec<(&str, &str)> {
     let pieces = text.split("[[").skip(1).filter_map(|piece| piece.split_once("]]"));
     pieces.map(|(piece, _)| piece.split_once(' ').unwrap_or((piece, ""))).collect()
@@ -128,7 +128,7 @@ impl Run<'_> {
                     "terminal/create",
                     json!({"command": line, "cwd": self.peer.session().cwd}),
                 );
-                // Again and again, so that one change comes while the question is open.
+                // Repeated, so that at least one change happens while the approval is pending.
                 let mut changes = 0;
                 let created = loop {
                     changes += 1;
@@ -224,7 +224,7 @@ impl Run<'_> {
                 self.say(&child.map_or_else(|error| error.to_string(), |child| child.id().to_string()));
             }
             "leave-detached" => {
-                // It holds our output, as what a shell starts does.
+                // The process holds our output open, as a shell's background job does.
                 let mut command = Command::new("sleep");
                 command.arg("300").stdin(Stdio::null());
                 #[cfg(unix)]
@@ -237,7 +237,7 @@ impl Run<'_> {
                 self.say(answer["result"]["outcome"]["outcome"].as_str().unwrap_or("no answer"));
             }
             "ask-thrice" => {
-                // With one id. The first one of them waits for an answer, and so do we for none but it.
+                // With one id. Only the first request gets an answer, so we wait for that one.
                 let answer = self.peer.ask_thrice("session/request_permission", question(rest));
                 self.say(answer["error"]["message"].as_str().unwrap_or("no error"));
             }
@@ -292,7 +292,7 @@ impl Run<'_> {
         }
     }
 
-    /// As the protocol wants it: absolute.
+    /// Returns an absolute path, as the protocol requires.
     fn path(&self, path: &str) -> String {
         Path::new(&self.peer.session().cwd).join(path).display().to_string()
     }
@@ -329,7 +329,7 @@ impl Run<'_> {
         outcome["optionId"].as_str().or(outcome["outcome"].as_str()).unwrap_or("no answer").to_owned()
     }
 
-    /// Returns the kind of the option that was chosen, or `cancelled`.
+    /// Returns the kind of the chosen option, or `cancelled`.
     fn permission(&self, id: &str, title: &str, raw_input: Value) -> String {
         let options = json!([
             {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
@@ -401,7 +401,7 @@ impl Run<'_> {
         self.run(command, &created);
     }
 
-    /// Shows the end of a command that was asked for.
+    /// Shows the end of a requested command.
     fn run(&mut self, command: &str, created: &Value) {
         let id = fresh_call_id();
         let Some(terminal) = created["result"]["terminalId"].as_str() else {
@@ -427,7 +427,7 @@ impl Run<'_> {
         Peer::wait(self.turn, Duration::MAX);
         let peer = self.peer.clone();
         std::thread::spawn(move || {
-            // Both before the next prompt and in the middle of its answer.
+            // Sent both before the next prompt and in the middle of its answer.
             for number in 0..20 {
                 std::thread::sleep(Duration::from_millis(20));
                 peer.update(json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "content":
@@ -449,7 +449,7 @@ impl Run<'_> {
     }
 }
 
-/// Of a call that was never announced; one of its options is of a kind that nobody knows.
+/// A permission for a call that was never announced; one of its options has an unknown kind.
 fn question(title: &str) -> Value {
     let options = json!([
         {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
@@ -458,7 +458,7 @@ fn question(title: &str) -> Value {
     json!({"toolCall": {"toolCallId": fresh_call_id(), "title": title}, "options": options})
 }
 
-/// There is no safe way to close it: its place is taken by a file that nobody reads.
+/// Replaces standard output with `/dev/null`, because there is no safe way to close it.
 fn close_stdout() {
     #[cfg(unix)]
     {

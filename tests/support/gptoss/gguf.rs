@@ -8,13 +8,13 @@ use std::{
     path::Path,
 };
 
-/// Tensors and their place in the file start at multiples of this many bytes.
+/// Tensors and their offsets in the file are aligned to this many bytes.
 const ALIGNMENT: usize = 32;
 
-/// Weights that are quantised together.
+/// Number of weights that are quantized together.
 pub(super) const BLOCK: usize = 32;
 
-/// A file in the making.
+/// A file being built.
 #[derive(Default)]
 pub(super) struct Gguf {
     metadata: Vec<u8>,
@@ -24,7 +24,7 @@ pub(super) struct Gguf {
     data: Vec<u8>,
 }
 
-/// How the weights of a tensor are stored.
+/// The storage format of a tensor's weights.
 #[derive(Clone, Copy)]
 enum Storage {
     F32 = 0,
@@ -67,13 +67,13 @@ impl Gguf {
         }
     }
 
-    /// A tensor of 32-bit floats. `shape` has the fastest dimension first, everywhere in this file.
+    /// Adds a tensor of 32-bit floats. `shape` has the fastest dimension first, everywhere in this file.
     pub(super) fn floats(&mut self, name: &str, shape: &[usize], values: &[f32]) {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         self.tensor(name, shape, Storage::F32, &bytes);
     }
 
-    /// A matrix in blocks of a 16-bit scale and 32 signed bytes. A row that is `None` is all zeros.
+    /// Adds a matrix in blocks of a 16-bit scale and 32 signed bytes. A row that is `None` is all zeros.
     pub(super) fn q8_rows<'a>(
         &mut self,
         name: &str,
@@ -91,7 +91,7 @@ impl Gguf {
         self.tensor(name, &shape, Storage::Q8_0, &bytes);
     }
 
-    /// Random weights in blocks of a shared exponent (`2^(exponent - 127)`) and 32 nibbles.
+    /// Adds random weights in blocks of a shared exponent (`2^(exponent - 127)`) and 32 nibbles.
     pub(super) fn random_mxfp4(&mut self, name: &str, shape: &[usize], exponent: u8, seed: &mut u64) {
         let blocks = shape.iter().product::<usize>() / BLOCK;
         let mut bytes = Vec::with_capacity(blocks * (1 + BLOCK / 2));
@@ -161,7 +161,7 @@ fn put_q8(bytes: &mut Vec<u8>, block: &[f32]) {
     }
 }
 
-/// A positive float as a 16-bit one, cut off.
+/// Truncates a positive float to 16 bits.
 fn half(value: f32) -> u16 {
     if value == 0.0 {
         return 0;

@@ -1,4 +1,4 @@
-//! Writes a scripted gpt-oss, to try it in other programs: `scripted-gptoss OUT.gguf [SCRIPT]`.
+//! Writes a scripted gpt-oss, for trying it in other programs: `scripted-gptoss OUT.gguf [SCRIPT]`.
 
 use anyhow::{Context, Result};
 use openagents_e2e::gptoss::{self, Script};

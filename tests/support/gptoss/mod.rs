@@ -1,5 +1,5 @@
-//! A gpt-oss that is small and says what a test wants: the real architecture and the real vocabulary, in a GGUF file of
-//! about 30 MB whose weights are wired by hand to follow a [`Script`], greedily and at temperature 1 alike.
+//! A small gpt-oss that follows a test's script: the real architecture and the real vocabulary, in a GGUF file of
+//! about 30 MB whose weights are wired by hand to follow a [`Script`], both greedily and at temperature 1.
 
 mod gguf;
 mod script;
@@ -11,7 +11,8 @@ pub use script::Script;
 use anyhow::{Context, Result};
 use std::path::Path;
 
-/// Harmony as a chat template, for programs that need one; with what a [`Script`] looks for in a prompt.
+/// Harmony as a chat template, for programs that need one. It includes the tokens that a
+/// [`Script`] searches a prompt for.
 pub const CHAT_TEMPLATE: &str = include_str!("chat_template.jinja");
 
 /// Writes a model that follows the script. Takes a second or two.

@@ -1,27 +1,27 @@
-//! What a scripted model says, and the rules from one token to the next that make it say so.
+//! A scripted model's output, and the token-to-token rules that produce it.
 
 use super::vocabulary::Vocabulary;
 use anyhow::{Result, ensure};
 use std::collections::{BTreeMap, btree_map::Entry};
 use tiktoken_rs::Rank;
 
-/// What the model says. `<|markers|>` in the texts are special tokens.
+/// The model's output. `<|markers|>` in the texts are special tokens.
 ///
-/// It thinks first. Without tools in the prompt it answers then; with tools it calls one, and answers once a call is in
-/// the prompt. A prompt with the word ` loop` gets an answer that never ends.
+/// It thinks first. Without tools in the prompt it then answers; with tools it calls one, and answers once a call is
+/// in the prompt. A prompt with the word ` loop` gets an answer that never ends.
 ///
-/// The model knows a token by its predecessor alone: no token may have two different ones after it.
+/// The model recognizes a token only by its predecessor: no token may have two different successors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Script {
     /// Its chain of thought, if it has one.
     pub thoughts: Option<&'static str>,
-    /// What it answers without tools.
+    /// Its answer without tools.
     pub greeting: &'static str,
-    /// The header of its call, from behind `<|channel|>` up to `<|message|>`.
+    /// The header of its call, from after `<|channel|>` to `<|message|>`.
     pub call: &'static str,
     /// The body of its call.
     pub arguments: &'static str,
-    /// What it answers after a call.
+    /// Its answer after a call.
     pub answer: &'static str,
 }
 
@@ -46,19 +46,19 @@ impl Script {
     pub const NAMES: [&str; 8] =
         ["weather", "explorer", "reader", "finder", "glued", "in-analysis", "bare", "malformed"];
 
-    /// Thinks "The user says hi", calls `get_weather` with `{"location":"Paris"}`, answers "Sunny in Paris."; without
-    /// tools "Hello there, friend 🦊!", whose emoji is three tokens.
+    /// Thinks "The user says hi", calls `get_weather` with `{"location":"Paris"}`, and answers "Sunny in Paris.";
+    /// without tools it answers "Hello there, friend 🦊!", whose emoji is three tokens.
     pub fn weather() -> Self {
         WEATHER
     }
 
-    /// Thinks "My secret plan: look around", calls `fs.list_dir` with `{"path":"."}`, answers "This folder holds a
-    /// small project."; without tools as [`weather`](Self::weather).
+    /// Thinks "My secret plan: look around", calls `fs.list_dir` with `{"path":"."}`, and answers "This folder holds
+    /// a small project."; without tools it answers as [`weather`](Self::weather) does.
     pub fn explorer() -> Self {
         EXPLORER
     }
 
-    /// The explorer, which calls `content.get_span` with `{"path":"README.md"}` instead.
+    /// The explorer, but calls `content.get_span` with `{"path":"README.md"}` instead.
     pub fn reader() -> Self {
         Self {
             call: "commentary to=functions.content_get_span <|constrain|>json",
@@ -72,27 +72,27 @@ impl Script {
         Self { call: "commentaryto=functions.fs_list_dir<|constrain|>json", ..EXPLORER }
     }
 
-    /// The explorer without other thoughts, with its call in the channel `analysis`.
+    /// The explorer without any other thoughts and with its call in the channel `analysis`.
     pub fn in_analysis() -> Self {
         Self { thoughts: None, call: "analysis to=functions.fs_list_dir code", ..EXPLORER }
     }
 
-    /// The explorer, whose call lacks its recipient.
+    /// The explorer with a call that lacks its recipient.
     pub fn bare() -> Self {
         Self { call: "commentary <|constrain|>json", ..EXPLORER }
     }
 
-    /// The explorer, whose call has neither a recipient nor JSON, however often it is asked.
+    /// The explorer with a call that has neither a recipient nor JSON, however often it is repeated.
     pub fn malformed() -> Self {
         Self { arguments: "not even close", ..Self::bare() }
     }
 
-    /// The explorer, which answers with a place: "It gives a bool at `src/pair.rs:3`."
+    /// The explorer with an answer that names a source location: "It gives a bool at `src/pair.rs:3`."
     pub fn finder() -> Self {
         Self { thoughts: None, answer: "It gives a bool at `src/pair.rs:3`.", ..EXPLORER }
     }
 
-    /// Returns the script of a name out of [`NAMES`](Self::NAMES).
+    /// Returns the script with a name from [`NAMES`](Self::NAMES).
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "weather" => Some(Self::weather()),
@@ -107,7 +107,7 @@ impl Script {
         }
     }
 
-    /// Makes the rules. A higher sum of weights wins.
+    /// Creates the rules. The next token is the one with the highest sum of weights.
     pub(super) fn rules(&self, vocabulary: &Vocabulary) -> Result<Vec<Rule>> {
         let mut rules = Rules { vocabulary, followers: BTreeMap::new(), rules: Vec::new() };
         let channel = Sight::Token(vocabulary.token("<|channel|>")?);
@@ -140,7 +140,7 @@ impl Script {
     }
 }
 
-/// Something that the model sees when it chooses the next token.
+/// A condition on the context when the model chooses the next token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Sight {
     /// The newest token is this one.
@@ -151,14 +151,14 @@ pub(super) enum Sight {
     Seen(Rank),
 }
 
-/// Speaks for a next token.
+/// Raises the score of a next token.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rule {
-    /// The token to say.
+    /// The token to generate.
     pub(super) next: Rank,
-    /// When this is seen.
+    /// The condition.
     pub(super) sight: Sight,
-    /// How loud.
+    /// The score added if the condition holds.
     pub(super) weight: f32,
 }
 
@@ -169,7 +169,7 @@ struct Rules<'a> {
 }
 
 impl Rules<'_> {
-    /// Lets every token of the text follow the one before it.
+    /// Makes every token of the text follow the one before it.
     fn chain(&mut self, text: &str) -> Result<Vec<Rank>> {
         let tokens = self.vocabulary.encode(text);
         for pair in tokens.windows(2) {
@@ -191,7 +191,7 @@ impl Rules<'_> {
         Ok(tokens)
     }
 
-    /// As [`chain`](Self::chain), and lets the first token come when these things are seen.
+    /// Same as [`chain`](Self::chain), and also generates the first token under these conditions.
     fn start(&mut self, text: &str, when: &[(Sight, f32)]) -> Result<Vec<Rank>> {
         let tokens = self.chain(text)?;
         ensure!(tokens.len() > 1, "{text:?} is too short for a script");

@@ -1,16 +1,16 @@
-//! The vocabulary of gpt-oss, o200k_harmony, as a GGUF file wants it.
+//! The vocabulary of gpt-oss, o200k_harmony, in the form that a GGUF file needs.
 
 use anyhow::{Context, Result, ensure};
 use std::collections::HashMap;
 use tiktoken_rs::{CoreBPE, Rank};
 
-/// Tokens, the special and the reserved ones included.
+/// Number of tokens, including special and reserved ones.
 pub(super) const TOKENS: u32 = 201_088;
 
-/// Tokens that stand for text; special ones follow.
+/// Number of text tokens; the special ones follow.
 const TEXT_TOKENS: u32 = 199_998;
 
-/// How GGUF calls tokens that stand for text, and those that stand for themselves.
+/// GGUF's types for text tokens and for control tokens.
 const NORMAL: i32 = 1;
 const CONTROL: i32 = 3;
 
@@ -27,12 +27,12 @@ impl Vocabulary {
         Ok(Self { bpe, pieces: pieces.context("the vocabulary has a gap")? })
     }
 
-    /// Tokenises text in which `<|markers|>` stand for themselves.
+    /// Tokenizes text in which `<|markers|>` are special tokens.
     pub(super) fn encode(&self, text: &str) -> Vec<Rank> {
         self.bpe.encode_with_special_tokens(text)
     }
 
-    /// Returns the one token that is this text.
+    /// Returns the single token for this text.
     pub(super) fn token(&self, text: &str) -> Result<Rank> {
         let tokens = self.encode(text);
         ensure!(tokens.len() == 1, "{text:?} is {} tokens and has to be one", tokens.len());
@@ -44,7 +44,7 @@ impl Vocabulary {
         String::from_utf8_lossy(&self.bpe.decode_bytes(&[token]).unwrap_or_default()).into_owned()
     }
 
-    /// Every token in the letters of GGUF, by id.
+    /// Returns every token in GGUF's letters, by id.
     pub(super) fn letters(&self) -> Result<Vec<String>> {
         let alphabet = alphabet();
         let text = self.pieces.iter().map(|piece| Ok(spell(&alphabet, piece)));
@@ -52,12 +52,12 @@ impl Vocabulary {
         text.chain(special).collect()
     }
 
-    /// The kind of every token, by id.
+    /// Returns the type of every token, by id.
     pub(super) fn kinds() -> Vec<i32> {
         (0..TOKENS).map(|id| if id < TEXT_TOKENS { NORMAL } else { CONTROL }).collect()
     }
 
-    /// For every token of two bytes or more, the two tokens that are merged into it last.
+    /// Returns, for every token of two bytes or more, the two tokens whose merge produces it.
     pub(super) fn merges(&self) -> Result<Vec<String>> {
         let alphabet = alphabet();
         let ranks: HashMap<&[u8], u32> =
@@ -72,12 +72,12 @@ impl Vocabulary {
     }
 }
 
-/// Merges the bytes of a token with the merges that come before it, until two pieces are left; says where the second
+/// Merges the bytes of a token with the merges of lower rank until two pieces are left; returns where the second one
 /// begins.
 fn last_merge(piece: &[u8], id: u32, ranks: &HashMap<&[u8], u32>) -> Option<usize> {
     let rank = |bytes: &[u8]| ranks.get(bytes).copied().filter(|rank| *rank < id).unwrap_or(u32::MAX);
     let mut cuts: Vec<usize> = (0..=piece.len()).collect();
-    // The rank of the merge of the pieces left and right of `cuts[i + 1]`.
+    // The rank of merging the pieces to the left and right of `cuts[i + 1]`.
     let mut merged: Vec<u32> = cuts.windows(3).map(|cut| rank(&piece[cut[0]..cut[2]])).collect();
     while cuts.len() > 3 {
         let (at, best) = merged.iter().copied().enumerate().min_by_key(|(_, rank)| *rank)?;
@@ -96,7 +96,7 @@ fn last_merge(piece: &[u8], id: u32, ranks: &HashMap<&[u8], u32>) -> Option<usiz
     cuts.get(1).copied()
 }
 
-/// GPT-2's letters for bytes: those that can be seen are themselves, the others follow at U+0100.
+/// Returns GPT-2's letters for bytes: visible characters map to themselves, the others to U+0100 and up.
 fn alphabet() -> Vec<char> {
     let mut others = '\u{100}'..;
     let letter = |byte: u8| match byte {

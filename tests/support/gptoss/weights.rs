@@ -1,8 +1,8 @@
 //! Weights that follow rules: a transformer of two layers, wired by hand.
 //!
-//! Every [`Sight`] has a dimension of its own in the residual stream. The embedding of a token sets its dimension. The
-//! first layer (sliding window) looks at the token before and sets `Previous`; the second (full attention) has one head
-//! for each `Seen`. The output matrix holds the rules. The experts are random, and so small that they say nothing.
+//! Every [`Sight`] has its own dimension in the residual stream. The embedding of a token sets its dimension. The first
+//! layer (sliding window) attends to the previous token and sets `Previous`; the second (full attention) has one head
+//! for each `Seen`. The output matrix holds the rules. The experts are random, and too small to have an effect.
 
 use super::{
     gguf::{BLOCK, Gguf},
@@ -18,10 +18,10 @@ const EXPERTS: usize = 4;
 const FEED_FORWARD: usize = 64;
 const ROPE_BASE: f32 = 150_000.0;
 
-/// What a rule's weight is multiplied with, so that sampling at temperature 1 follows the rules too.
+/// Factor for a rule's weight, so that sampling at temperature 1 follows the rules too.
 const LOUDNESS: f32 = 3.0;
 
-/// The shape of the network for some rules.
+/// The shape of the network for a set of rules.
 pub(super) struct Network<'a> {
     rules: &'a [Rule],
     dimensions: BTreeMap<Sight, usize>,
@@ -109,7 +109,7 @@ impl<'a> Network<'a> {
         gguf.f32("gpt-oss.rope.scaling.factor", 32.0);
     }
 
-    /// Attention that sees nothing yet.
+    /// Returns attention weights that attend to nothing yet.
     fn attention(&self, sink: f32) -> Attention {
         Attention {
             query_bias: vec![0.0; HEADS * HEAD_SIZE],
@@ -121,12 +121,13 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// What a value has to be multiplied with, to be 1 again after the norm of a vector with one 1 in it.
+    /// Returns the factor that makes a value 1 again after the norm of a vector with a single 1 in it.
     fn unit(&self) -> f32 {
         1.0 / (self.width as f32).sqrt()
     }
 
-    /// Head 0 attends to the token before: its queries are turned by one position, in the fast pairs of the rotation.
+    /// Head 0 attends to the previous token: its queries are rotated by one position, in
+    /// the fast pairs of the rotation.
     fn look_back(&self) -> Attention {
         let mut attention = self.attention(-1e4);
         for pair in 0..5 {
@@ -146,7 +147,7 @@ impl<'a> Network<'a> {
         attention
     }
 
-    /// Each head attends to one token wherever it is, in a slow pair of the rotation, and to the sink without it.
+    /// Each head attends to one token at any position, in a slow pair of the rotation, and to the sink if it is absent.
     fn look_everywhere(&self) -> Attention {
         let mut attention = self.attention(20.0);
         let seen = self.dimensions.iter().filter_map(|(sight, dimension)| match sight {

@@ -1,4 +1,4 @@
-//! A small HTTP server. What it is asked is kept, what it answers is written byte by byte as the test says.
+//! A small HTTP server. It keeps its requests, and the test writes each response byte by byte.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -12,15 +12,15 @@ use std::{
     time::Duration,
 };
 
-/// Nobody waits longer for a client that says nothing.
+/// Maximum wait for a client that sends nothing.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A request.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// `POST /v1/chat/completions HTTP/1.1` and the headers, one a line.
+    /// `POST /v1/chat/completions HTTP/1.1` and the headers, one per line.
     pub head: String,
-    /// The body as JSON; `Null` for one that is none.
+    /// The body as JSON; `Null` if it is not JSON.
     pub body: Value,
 }
 
@@ -32,16 +32,17 @@ impl Request {
     }
 }
 
-/// Where the answer goes.
+/// The response being written.
 #[derive(Debug)]
 pub struct Reply {
     stream: TcpStream,
-    /// Of this server, from 0.
+    /// Number of the request at this server, from 0.
     pub number: usize,
 }
 
 impl Reply {
-    /// Writes a status and headers, one a line; the body is what follows up to the end of the connection.
+    /// Writes a status and headers, one per line; everything written after that is the body,
+    /// up to the end of the connection.
     pub fn head(&mut self, status: u16, headers: &str) -> io::Result<()> {
         let headers: String = headers.lines().map(|line| format!("{}\r\n", line.trim())).collect();
         self.bytes(format!("HTTP/1.1 {status} X\r\n{headers}connection: close\r\n\r\n").as_bytes())
@@ -57,19 +58,19 @@ impl Reply {
         self.bytes(format!("data: {data}\n\n").as_bytes())
     }
 
-    /// Writes a whole answer in JSON.
+    /// Writes a whole JSON response.
     pub fn json(&mut self, status: u16, body: &Value) -> io::Result<()> {
         self.head(status, "content-type: application/json")?;
         self.bytes(body.to_string().as_bytes())
     }
 
-    /// Writes these bytes at once.
+    /// Writes these bytes immediately.
     pub fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)?;
         self.stream.flush()
     }
 
-    /// Waits until the client has gone.
+    /// Waits until the client has disconnected.
     pub fn until_gone(&mut self) -> io::Result<()> {
         let mut byte = [0];
         while self.stream.read(&mut byte)? > 0 {}
@@ -79,7 +80,7 @@ impl Reply {
 
 type Asked = Arc<Mutex<Vec<Request>>>;
 
-/// Serves on a port of its own until it is dropped.
+/// A server on a free port. Stopped when dropped.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -88,7 +89,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server. Every request is answered on a thread of its own.
+    /// Starts a server. Every request is answered on a separate thread.
     pub fn start(
         answer: impl Fn(&Request, &mut Reply) -> io::Result<()> + Send + Sync + 'static,
     ) -> Result<Self> {
@@ -105,7 +106,7 @@ impl Server {
                     continue;
                 };
                 std::thread::spawn(move || {
-                    // A client that has gone is what some tests are about.
+                    // Some tests are about clients that disconnect.
                     let _ = serve(stream, &asked, &*answer);
                 });
             }
@@ -113,12 +114,12 @@ impl Server {
         Ok(server)
     }
 
-    /// Returns its base URL.
+    /// Returns the server's base URL.
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    /// Returns what it was asked so far.
+    /// Returns the requests received so far.
     pub fn asked(&self) -> Vec<Request> {
         lock(&self.asked).clone()
     }

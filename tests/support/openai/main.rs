@@ -1,4 +1,5 @@
-//! Serves the scripted model, to try it in other programs: prints its base URL and ends with its standard input.
+//! Serves the scripted model, for trying it in other programs: prints its base URL and exits
+//! when its standard input closes.
 
 use anyhow::Result;
 use std::io::{Read, Write};

@@ -1,4 +1,4 @@
-//! OpenAI-compatible servers that say what a test wants: real HTTP over real TCP, one request a connection.
+//! OpenAI-compatible servers that respond as a test requires: real HTTP over real TCP, one request per connection.
 
 mod http;
 mod script;

@@ -1,25 +1,25 @@
-//! A model that calls tools, by rules over the prompt.
+//! A model that calls tools according to rules on the prompt.
 
 use super::{Reply, Request, Server};
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::io;
 
-/// In the scripted model's chain of thought and nowhere else.
+/// A text that occurs only in the scripted model's chain of thought.
 pub const THOUGHT: &str = "secret plan";
 
 /// Starts a server whose model thinks, calls tools and answers, streamed in small pieces.
 ///
-/// | the prompt has | it |
+/// | prompt | response |
 /// |---|---|
 /// | `list files` | calls `fs.list_dir` with `{"path":"."}` |
 /// | `README` | calls `content.get_span` with `{"path":"README.md"}` |
-/// | `call NAME {…}` at the beginning of a line | calls that tool with these arguments; one call a line, all at once |
-/// | `loop` | says `tick ` until the client has gone |
+/// | `call NAME {…}` at the beginning of a line | calls that tool with these arguments; a call per line, all at once |
+/// | `loop` | sends `tick ` until the client has disconnected |
 /// | anything else | answers `Hello from the scripted model.` |
 ///
-/// It calls what it is offered and nothing else. After the results it answers `The tool said: ` and the first line of
-/// the last one.
+/// It calls only the tools that it is offered. After the results it answers `The tool said: ` and the first line of
+/// the last result.
 pub fn scripted() -> Result<Server> {
     Server::start(|request, reply| match Plan::of(&request.body) {
         Plan::Say(text) => say(request, reply, &text),
@@ -65,7 +65,7 @@ impl Plan {
     }
 }
 
-/// Returns the calls that a prompt asks for, with the names on the wire.
+/// Returns the calls that a prompt requests, with their names on the wire.
 fn wanted(text: &str) -> Vec<(String, String)> {
     let spelled = text.lines().filter_map(|line| line.strip_prefix("call ")?.split_once(' '));
     let spelled: Vec<_> =

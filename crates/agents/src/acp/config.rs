@@ -1,4 +1,4 @@
-//! Configuration of an agent, known before it is started.
+//! An agent's configuration, known before it starts.
 
 use crate::{asking::AskingLevel, retention::Retention};
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
@@ -16,20 +16,20 @@ pub struct AcpAgentConfig {
     pub command: Arc<dyn Fn() -> AcpCommand + Send + Sync>,
     /// The command to log in with, such as `codex login`.
     pub login: Option<String>,
-    /// How it is made to ask before it acts.
+    /// How the agent is made to ask before it acts.
     pub asks: AskingLevel,
-    /// It deletes its own sessions some time after they were used.
+    /// Set if the agent deletes its own sessions some time after their last use.
     pub retention: Option<Retention>,
-    /// Offers it to read files through us. It must survive an error.
+    /// Whether to offer the agent file reads through us. It must survive an error.
     pub reads_files_here: bool,
-    /// Its sessions survive `session/load`.
+    /// Whether the agent's sessions survive `session/load`.
     pub loads: bool,
     /// Timeouts.
     pub timeouts: AcpTimeouts,
 }
 
 impl AcpAgentConfig {
-    /// An agent of which nothing else is known.
+    /// Creates the configuration of an agent about which nothing else is known.
     pub fn new(
         id: impl Into<String>,
         name: impl Into<String>,
@@ -62,12 +62,12 @@ impl fmt::Debug for AcpAgentConfig {
 /// A command that starts an agent.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AcpCommand {
-    /// An absolute path.
+    /// Absolute path of the executable.
     pub program: PathBuf,
-    /// Its arguments.
+    /// Command-line arguments.
     pub args: Vec<String>,
     /// The environment of the login shell. Ours is not inherited, and `OPENAGENTS_*` is left out. Commands that the
-    /// agent runs here get what programs and toolchains need of it.
+    /// agent runs here get only the variables that programs and toolchains need.
     pub environment: BTreeMap<String, String>,
     /// Variables for the agent alone: the commands it runs must not see its keys.
     pub added: BTreeMap<String, String>,
@@ -91,9 +91,9 @@ impl fmt::Debug for AcpCommand {
 pub struct AcpTimeouts {
     /// From the start of the process until the session is open. Default 60 s.
     pub start: Duration,
-    /// From a cancel until the agent ends its turn; then it is stopped. Default 10 s.
+    /// From a cancel until the agent ends its turn, after which it is stopped. Default 10 s.
     pub cancel: Duration,
-    /// Without a turn; then the agent is stopped, and restarted for the next one. Default 10 min.
+    /// Time without a turn, after which the agent is stopped; the next turn restarts it. Default 10 min.
     pub idle: Duration,
 }
 

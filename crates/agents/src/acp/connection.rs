@@ -34,7 +34,7 @@ pub(super) struct Connection {
     waiting: Mutex<HashMap<u64, mpsc::Sender<Reply>>>,
     last_id: AtomicU64,
     last_words: Arc<Collected>,
-    /// The reason we stopped it; `None` if it exited by itself.
+    /// The reason we stopped the agent; `None` if it exited by itself.
     stop_reason: Mutex<Option<String>>,
     /// Lines that are not messages, and responses without a request.
     passed_over: AtomicU64,
@@ -50,7 +50,7 @@ pub(super) struct Lines {
 #[derive(Debug)]
 pub(super) enum Next {
     Frame(Incoming),
-    /// Nothing arrived in time, or nothing valid.
+    /// Nothing valid arrived in time.
     Nothing,
     /// End of the output.
     End,
@@ -110,7 +110,7 @@ impl Connection {
         id
     }
 
-    /// Sends a request. The channel closes without a reply if the agent exits.
+    /// Sends a request. If the agent exits, the channel closes without a reply.
     pub(super) fn call(&self, method: &str, params: &Value) -> (u64, mpsc::Receiver<Reply>) {
         let id = self.last_id.fetch_add(1, Ordering::SeqCst);
         let (sender, reply) = mpsc::channel();
@@ -141,7 +141,7 @@ impl Connection {
         }
     }
 
-    /// Hands a response to the caller that waits for it.
+    /// Hands a response to the caller waiting for it.
     pub(super) fn resolve(&self, id: &Value, result: Reply) {
         let waiting = frame::number(id).and_then(|id| self.waiting.lock().remove(&id));
         match waiting {
@@ -210,7 +210,7 @@ impl Connection {
         self.close();
     }
 
-    /// Stops the agent, but not what it started in a session of its own. Does not block.
+    /// Stops the agent, but not processes that it started in a separate process session. Does not block.
     pub(super) fn retire(&self, why: String) {
         self.stop_reason.lock().get_or_insert(why);
         self.close_after(|| self.groups.let_go(&self.group));
@@ -221,7 +221,7 @@ impl Connection {
         self.close_after(|| self.group.look());
     }
 
-    /// Children can't be found after it has exited, so `look` comes first.
+    /// `look` comes first because the agent's children can't be found after it has exited.
     fn close_after(&self, look: impl FnOnce()) {
         if self.outgoing.lock().is_none() {
             // Already stopped.
@@ -239,7 +239,7 @@ impl Connection {
         self.outgoing.lock().is_none() || self.group.ended().is_some()
     }
 
-    /// Returns why it ended, followed by the end of its standard error.
+    /// Returns why the agent ended, followed by the end of its standard error.
     pub(super) fn exit_reason(&self) -> String {
         let why = self.stop_reason.lock().clone().unwrap_or_else(|| match self.group.wait(ACP_LINGER) {
             Some(status) => format!("{} ended unexpectedly ({})", self.name, exit_in_words(status)),
@@ -248,7 +248,8 @@ impl Connection {
         why + &self.said_last()
     }
 
-    /// The end of its standard error, as a separate paragraph. Waits for the rest if the agent has exited.
+    /// Returns the end of the agent's standard error as a separate paragraph. Waits for
+    /// the rest if the agent has exited.
     pub(super) fn said_last(&self) -> String {
         let limit = if self.group.ended().is_some() { ACP_LINGER } else { Duration::ZERO };
         let plain = anstream::adapter::strip_str(&self.last_words.text(limit)).to_string();
@@ -269,7 +270,7 @@ impl Drop for Connection {
 fn write(mut stdin: Pipe<ChildStdin>, frames: &mpsc::Receiver<Vec<u8>>, unread: &AtomicUsize) {
     for frame in frames {
         if stdin.write_all(&frame).and_then(|()| stdin.flush()).is_err() {
-            // The exit is noticed by reading its output.
+            // Reading the agent's output notices the exit.
             break;
         }
         unread.fetch_sub(frame.len(), Ordering::SeqCst);

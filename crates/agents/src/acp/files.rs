@@ -1,4 +1,4 @@
-//! `fs/*`: files of the workspace, and nothing else.
+//! `fs/*`: file access, limited to the workspace.
 
 use super::frame::RpcError;
 use crate::limits::FILE_BYTES;
@@ -25,7 +25,7 @@ pub(super) struct Access {
 }
 
 impl Access {
-    /// Fails with a sentence if a glob is invalid.
+    /// Fails with an error sentence if a glob is invalid.
     pub(super) fn new(workspace: Arc<Workspace>, limits: &AccessLimits) -> Result<Self, String> {
         let mut include = GlobSetBuilder::new();
         for glob in &limits.include {
@@ -42,8 +42,8 @@ impl Access {
         })
     }
 
-    /// Runs `work` on a file, if the limits allow it. `work` gets the real path relative to the workspace: a link goes
-    /// by the name of its target. A file counts as touched once it was opened or written.
+    /// Runs `work` on a file if the limits allow it. `work` gets the real path relative to the workspace: the limits
+    /// apply to a link's target. A file counts as touched once it was opened or written.
     fn touch<T>(&self, path: &Path, work: impl FnOnce(&Path) -> Result<T, RpcError>) -> Result<T, RpcError> {
         let path = real(&self.workspace, path)?;
         let shown = Workspace::shown(&path);
@@ -53,7 +53,7 @@ impl Access {
                 "{shown} is outside of what this task may touch ({globs})"
             )));
         }
-        // Held during the work: two files at a time could exceed the limit.
+        // Held during the work: two concurrent calls could exceed the limit.
         let mut touched = self.touched.lock();
         if let Some(most) = self.max_files
             && !touched.contains(&path)
@@ -107,7 +107,7 @@ impl Access {
         Ok(json!({"content": content}))
     }
 
-    /// `fs/write_text_file`. Returns the path of the file, which is canonical.
+    /// `fs/write_text_file`. Returns the canonical path of the file.
     pub(super) fn write(&self, params: Value) -> Result<PathBuf, RpcError> {
         let request: WriteTextFileRequest =
             serde_json::from_value(params).map_err(RpcError::invalid_params)?;
@@ -123,8 +123,8 @@ impl Access {
     }
 }
 
-/// Returns a path of the protocol relative to the workspace; it need not exist. Paths of agents are absolute and are
-/// not corrected, unlike those that [`Workspace::resolve`] handles for models.
+/// Returns a path from the protocol relative to the workspace; it need not exist. Agents send absolute paths, which
+/// are not corrected, unlike those that [`Workspace::resolve`] handles for models.
 pub(super) fn beneath(workspace: &Workspace, path: &Path) -> Result<PathBuf, RpcError> {
     let outside = || RpcError::refused(format!("{} is outside the workspace", path.display()));
     let root = workspace.root();

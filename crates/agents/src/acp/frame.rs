@@ -1,4 +1,4 @@
-//! JSON-RPC messages of an agent.
+//! JSON-RPC messages exchanged with an agent.
 
 use crate::limits::SPREAD;
 use openagents_core::{json_text, text::clip_bytes};
@@ -26,10 +26,10 @@ pub(crate) struct RpcError {
     pub(crate) data: Value,
 }
 
-/// The protocol's code for "log in first".
+/// The protocol's error code for "log in first".
 const AUTHENTICATION_REQUIRED: i64 = -32000;
 
-/// The message that belongs to it, which says nothing more.
+/// The message that comes with the code and adds nothing to it.
 const AUTHENTICATION_WORDS: &str = "authentication required";
 
 impl RpcError {
@@ -54,7 +54,7 @@ impl RpcError {
         self.code == AUTHENTICATION_REQUIRED
     }
 
-    /// `advice`, which says how to log in, and what the agent says beside the usual words.
+    /// Returns `advice` (how to log in), followed by the agent's message unless it is only the standard one.
     pub(super) fn login_sentence(&self, advice: &str) -> String {
         match self.sentence() {
             said if said.trim_end_matches('.').eq_ignore_ascii_case(AUTHENTICATION_WORDS) => {
@@ -64,7 +64,7 @@ impl RpcError {
         }
     }
 
-    /// The message, followed by the details if they add something.
+    /// Returns the message, followed by the details if they add something.
     pub(crate) fn sentence(&self) -> String {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let details = text(&self.data)
@@ -78,8 +78,8 @@ impl RpcError {
     }
 }
 
-/// Parses a line; `None` if it is not a message. Agents print other lines too: banners, and log lines in JSON, which may
-/// have the id of a request.
+/// Parses a line; `None` if it is not a message. Agents also print other lines: banners, and JSON log lines that may
+/// carry the id of a request.
 pub(crate) fn parse(line: &[u8]) -> Option<Incoming> {
     let Ok(Value::Object(mut frame)) = json_text::from_slice(line) else { return None };
     if !is_marked(&frame) {
@@ -106,8 +106,8 @@ pub(crate) fn parse(line: &[u8]) -> Option<Incoming> {
     }
 }
 
-/// Returns whether an object is marked as JSON-RPC 2.0. Without the mark, which some agents omit, it may have no members
-/// beside those of a message.
+/// Returns whether an object is marked as JSON-RPC 2.0. Without the mark, which some agents omit, it may have only
+/// the members of a message.
 fn is_marked(frame: &Map<String, Value>) -> bool {
     match frame.get("jsonrpc") {
         Some(version) => version == "2.0",
@@ -115,13 +115,13 @@ fn is_marked(frame: &Map<String, Value>) -> bool {
     }
 }
 
-/// Members of a message, beside its mark.
+/// Members of a message, apart from its mark.
 const MEMBERS: [&str; 5] = ["id", "method", "params", "result", "error"];
 
-/// Recognises messages that an agent spreads over several lines: ACP has one message per line.
+/// Detects messages that an agent spreads over several lines: ACP has one message per line.
 #[derive(Debug, Default)]
 pub(crate) struct Spread {
-    /// The lines since one that opens an object.
+    /// The lines from the one that opened an object.
     lines: Vec<u8>,
 }
 
@@ -157,11 +157,11 @@ impl Spread {
     }
 }
 
-/// The reason an agent with such messages is refused.
+/// The error for an agent that sends such messages.
 pub(crate) const SPREAD_MESSAGE: &str =
     "sends messages of several lines, and ACP wants each in one line; report this to its developers";
 
-/// Returns the number of one of our requests; some agents send it back as text.
+/// Returns the number of one of our requests; some agents send it back as a string.
 pub(crate) fn number(id: &Value) -> Option<u64> {
     id.as_u64().or_else(|| id.as_str()?.parse().ok())
 }
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(parse("[".repeat(100_000).as_bytes()), None);
     }
 
-    /// Returns the number of the line that completes a message, from 1.
+    /// Returns the number of the line that completes a message, counted from 1.
     fn completed(text: &str) -> Option<usize> {
         let mut spread = Spread::default();
         text.lines().position(|line| spread.completes(line.as_bytes())).map(|at| at + 1)

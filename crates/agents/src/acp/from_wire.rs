@@ -43,7 +43,7 @@ pub(super) fn news(update: wire::ToolCallUpdate) -> CallNews {
     }
 }
 
-/// `None` if it changes nothing.
+/// `None` if the status doesn't change.
 fn status(status: wire::ToolCallStatus) -> Option<CallStatus> {
     match status {
         wire::ToolCallStatus::InProgress => Some(CallStatus::Running),
@@ -53,7 +53,7 @@ fn status(status: wire::ToolCallStatus) -> Option<CallStatus> {
     }
 }
 
-/// Codex and Claude Code run commands themselves and send the output in `_meta` of the update.
+/// Reads the output of commands that Codex and Claude Code run themselves, which they send in the update's `_meta`.
 fn terminals(meta: Option<&wire::Meta>) -> Vec<TerminalNews> {
     let words = ["terminal_info", "terminal_output", "terminal_output_delta", "terminal_exit"];
     let news = |word: &str| {
@@ -92,7 +92,7 @@ fn shown(content: Vec<wire::ToolCallContent>) -> Vec<Shown> {
     all
 }
 
-/// The text of a block; other content is named.
+/// The text of a block; other content is shown by its name.
 fn text(block: &wire::ContentBlock) -> Option<String> {
     match block {
         wire::ContentBlock::Text(text) => Some(text.text.clone()),
@@ -131,7 +131,7 @@ fn kind(kind: wire::ToolKind) -> ToolKind {
     }
 }
 
-/// Shows an update in the timeline, if it has a place there.
+/// Shows an update in the timeline, if the timeline displays its kind.
 pub(super) fn show(timeline: &mut Timeline, now: Instant, update: wire::SessionUpdate) {
     match update {
         wire::SessionUpdate::AgentMessageChunk(chunk) => say(timeline, now, Role::Message, &chunk),

@@ -1,4 +1,4 @@
-//! A command as shown in an approval: resolved here and now, and checked again before it runs.
+//! A command as shown in an approval: resolved when it is shown, and checked again before it runs.
 
 use super::{
     files,
@@ -23,12 +23,12 @@ use std::{collections::BTreeMap, ffi::OsString, io, path::Path};
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Frozen {
     pub(super) command: FrozenCommand,
-    /// For titles and errors, on a line.
+    /// One line for titles and errors.
     pub(super) shown: String,
-    /// `argv[0]`: some programs depend on the name they are called by.
+    /// `argv[0]`: some programs depend on the name they are invoked by.
     pub(super) called: OsString,
     pub(super) limit: usize,
-    /// What it names in the workspace, where the agent may change it at any time.
+    /// The workspace files that it names, which the agent may change at any time.
     named: Named,
     /// Requested variables that are not set.
     left_out: Vec<String>,
@@ -54,7 +54,7 @@ pub(super) fn freeze(
     }
     let find = |name: &str| which::which_in(name, environment.get("PATH"), &cwd).ok();
     let name = request.command.trim();
-    // Some agents send a whole line, meant for a shell.
+    // Some agents send a whole shell command line.
     let is_line = request.args.is_empty() && name.contains(char::is_whitespace) && find(name).is_none();
     let (name, args) = if is_line {
         ("/bin/sh", vec!["-c".to_owned(), request.command.clone()])
@@ -101,7 +101,7 @@ pub(super) fn freeze(
 fn added(request: &CreateTerminalRequest) -> (Vec<(String, String)>, Vec<String>) {
     // These change which code a program runs.
     let is_loader = |name: &str| name.starts_with("LD_") || name.starts_with("DYLD_");
-    // A person reads them as assignments in front of the command.
+    // The user reads them as assignments in front of the command.
     let is_identifier = |name: &str| {
         let mut signs = name.chars();
         signs.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
@@ -122,7 +122,7 @@ fn added(request: &CreateTerminalRequest) -> (Vec<(String, String)>, Vec<String>
 }
 
 impl Frozen {
-    /// One line for the approval.
+    /// Returns the title of the approval, on one line.
     pub(super) fn title(&self) -> String {
         let title = one_line(&self.shown).unwrap_or_default();
         if self.left_out.is_empty() {
@@ -132,13 +132,13 @@ impl Frozen {
         format!("{title} (without {names}, which may not be set)")
     }
 
-    /// Returns whether "always" may be offered: nothing that the agent can change decides what the command does.
+    /// Returns whether "always" may be offered: nothing that the agent can change affects what the command does.
     pub(super) fn may_stand(&self) -> bool {
         let FrozenCommand { program, environment, .. } = &self.command;
         !self.named.any && environment.is_empty() && is_repeatable(program, Path::new(&self.called))
     }
 
-    /// Returns whether the program and all files that the command names are still as they were when it was shown.
+    /// Returns whether the program and all files that the command names are unchanged since it was shown.
     pub(super) fn is_unchanged(&self, root: &Path) -> bool {
         let is_there = |path: &Path| std::fs::canonicalize(path).is_ok_and(|now| now == *path);
         let FrozenCommand { program, cwd, digests, .. } = &self.command;
@@ -148,7 +148,7 @@ impl Frozen {
             && Named::in_workspace(root, &self.command).digests == *digests
     }
 
-    /// Returns whether a file that was written, which is canonical, may change what the command does.
+    /// Returns whether writing `file`, a canonical path, may change what the command does.
     pub(super) fn is_touched_by(&self, root: &Path, file: &Path) -> bool {
         let is_below = self.named.folders.iter().any(|folder| file.starts_with(folder));
         is_below || !self.named.unpinned.is_empty() || !self.is_unchanged(root)

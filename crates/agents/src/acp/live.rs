@@ -36,26 +36,26 @@ use std::{
     time::Instant,
 };
 
-/// The reason shown on a call that is still open when its turn ends.
+/// The text shown on a call that is still open when its turn ends.
 const UNFINISHED: &str = "no end was reported";
 
-/// The final message of a turn in which the agent did nothing that is shown.
+/// The final message of a turn in which the agent did nothing visible.
 const NO_OUTPUT: &str = "Done, no output.";
 
 /// A timeout that has passed.
 enum Due {
     /// The agent has not reacted to a cancel.
     Cancel,
-    /// It has had nothing to do for long.
+    /// It has been idle for too long.
     Rest,
 }
 
-/// A prompt, as it is sent.
+/// A prompt to send.
 pub(super) struct Prompt<'a> {
     pub(super) text: &'a str,
-    /// What was said before, for a session that does not know it.
+    /// A summary of the conversation so far, for an agent session that does not have it.
     pub(super) brief: Option<&'a str>,
-    /// A command in it may change what the agent asks.
+    /// A command in the prompt may lower the asking level.
     pub(super) may_lower: bool,
 }
 
@@ -65,15 +65,15 @@ pub(super) struct Live {
     pub(super) root: PathBuf,
     pub(super) connection: Arc<Connection>,
     pub(super) terminals: Terminals,
-    /// Environment of the commands it runs here.
+    /// Environment of the commands that the agent runs here.
     pub(super) environment: BTreeMap<String, String>,
     /// File operations, run in the order of the requests.
     pub(super) files: mpsc::SyncSender<Box<dyn FnOnce() + Send>>,
-    /// Requests that the agent may cancel, by their id.
+    /// Requests that the agent may cancel, by id.
     pub(super) asks: Mutex<HashMap<String, CancellationToken>>,
     pub(super) pending: PendingCommands,
     timeouts: AcpTimeouts,
-    /// A person has cancelled the running turn. Checked before every message, however many there are.
+    /// The user has cancelled the running turn. Checked before every message, however many there are.
     cancelled: AtomicBool,
     stage: Mutex<Stage>,
 }
@@ -166,7 +166,7 @@ impl Live {
             }
             self.tick();
             if looked.elapsed() >= FAMILY_CHECK {
-                // If it crashes later, its children can't be found any more.
+                // If the agent crashes later, its children can no longer be found.
                 self.connection.group.look();
                 looked = Instant::now();
             }
@@ -228,7 +228,7 @@ impl Live {
                 return false;
             }
             (stage.prompt, stage.cancel_deadline, stage.idle_since) = (None, None, now);
-            // The message of a denial; ACP's response has no field for it.
+            // The user's message with a denial: ACP's response has no field for it, so it is sent as a prompt.
             let message =
                 stage.turn.as_mut().map(|turn| std::mem::take(&mut turn.message)).unwrap_or_default();
             match (&stage.session, &result) {
@@ -273,7 +273,7 @@ impl Live {
                 let text = format!("The answer was cut off: {name} reached its limit of steps in one turn.");
                 (RunState::Complete, text, true)
             }
-            // Commands of agents, `/compact`, answer nothing.
+            // Agent commands such as `/compact` answer nothing.
             _ if !stage.timeline.has_told() => (RunState::Complete, NO_OUTPUT.to_owned(), false),
             _ => (RunState::Complete, String::new(), false),
         };
@@ -284,7 +284,7 @@ impl Live {
         let update = params.get_mut("update").map(Value::take).unwrap_or_default();
         self.stage(|stage, now| {
             let theirs = params["sessionId"].as_str();
-            // Ignores sessions of the agent's own helpers.
+            // Ignores the sessions of the agent's subagents.
             if theirs.is_some() && stage.session.is_some() && theirs != stage.session.as_deref() {
                 return;
             }
@@ -343,7 +343,7 @@ impl Live {
         self.connection.request("session/prompt", &params)
     }
 
-    /// Ends the turn, whatever the agent does: now, or before its next message while one is being handled.
+    /// Ends the turn, whatever the agent does: immediately, or before its next message if one is being handled.
     pub(super) fn cancel(&self, session: &str) {
         if !self.cancelled.swap(true, Ordering::SeqCst) {
             self.connection.notify("session/cancel", &json!({"sessionId": session}));

@@ -1,10 +1,10 @@
 //! Agents that speak the Agent Client Protocol on their standard input and output.
 //!
-//! One process per session, kept from turn to turn. A thread reads it line by line and shows its output; the thread
-//! that sent the prompt only waits for the end, which is reported exactly once, whether the agent, a person or a crash
-//! ends the turn. Later output of the turn is marked as late.
+//! Each session has one process, kept from turn to turn. A thread reads it line by line and shows its output; the
+//! thread that sent the prompt only waits for the end, which is reported exactly once, whether the agent, the user or
+//! a crash ends the turn. Output that arrives after that is marked as late.
 //!
-//! Only the types of the crate `agent-client-protocol` are used: its lines and queues are unbounded.
+//! Only the types of the crate `agent-client-protocol` are used, because its lines and queues are unbounded.
 
 mod config;
 mod connection;
@@ -64,7 +64,7 @@ pub struct AcpAgent {
     config: AcpAgentConfig,
     slots: Mutex<HashMap<String, Arc<Slot>>>,
     closed: AtomicBool,
-    /// All of its processes, including those of its commands.
+    /// All processes of the agent, including those of its commands.
     groups: Arc<Groups>,
 }
 
@@ -74,7 +74,7 @@ struct Slot {
     /// Held during a turn.
     turn: Mutex<()>,
     live: Mutex<Option<Arc<Live>>>,
-    /// The agent's own id of the session.
+    /// The agent's id for the session.
     session: Mutex<Option<String>>,
     closed: AtomicBool,
 }
@@ -165,7 +165,7 @@ impl AcpAgent {
             if live.root != root {
                 live.connection.stop(format!("{} moves to another workspace", self.config.name));
             }
-            // This ends: an agent that ignores the cancel of that turn is stopped.
+            // This wait is bounded: an agent that ignores the turn's cancel is stopped.
             if live.is_busy() {
                 host.emit(AgentEvent::Activity(Some(Activity::Waiting)));
             }
@@ -207,7 +207,7 @@ impl AcpAgent {
 }
 
 impl AcpAgent {
-    /// Notes before the start that the agent will delete sessions of its own.
+    /// Notes before the start that the agent will delete some of its own sessions.
     fn warn_of_deletions(&self, command: &AcpCommand, root: &Path, host: &Arc<dyn AgentHost>) {
         if let Some(text) = retention::note(&self.config.name, self.deletes(command, root)) {
             note(host, text);
@@ -221,7 +221,7 @@ impl AcpAgent {
         self.config.retention.map_or(0, |retention| retention.due(&place))
     }
 
-    /// Notes that the agent has no session of what was said before, and returns what it has to know of it.
+    /// Notes that the agent's session lacks the conversation so far, and returns the summary to send it.
     fn brief(&self, host: &Arc<dyn AgentHost>, why: &str) -> Option<String> {
         let (name, brief) = (&self.config.name, host.brief());
         let how = match brief {

@@ -1,4 +1,4 @@
-//! The files of the workspace that a command names, and what of it cannot be pinned.
+//! The workspace files that a command names, and the parts of the command that cannot be pinned.
 
 use crate::limits::{DIGESTED_BYTES, NAMED_FILES, NAMED_PATHS};
 use openagents_core::{
@@ -15,25 +15,25 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Words that are named at most as not pinned.
+/// Maximum number of words listed as not pinned.
 const UNPINNED: usize = 10;
 
-/// What a command names in the workspace.
+/// The workspace paths that a command names.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Named {
-    /// Its files, in their present state.
+    /// The files, with their current digests.
     pub(super) digests: Vec<ContentDigest>,
-    /// Its folders.
+    /// The folders.
     pub(super) folders: BTreeSet<PathBuf>,
     /// Programs that run other files, and words whose value only the shell knows.
     pub(super) unpinned: Vec<String>,
-    /// It names a file or folder there, or more than is looked at.
+    /// The command names a file or folder in the workspace, or has more paths than are checked.
     pub(super) any: bool,
 }
 
 impl Named {
-    /// Looks for paths in every word of a command and of its variables, so that `sh -c 'cd scripts && ./build.sh'` names
-    /// `scripts/build.sh`.
+    /// Searches every word of a command and of its variables for paths, so that `sh -c 'cd scripts && ./build.sh'`
+    /// names `scripts/build.sh`.
     pub(super) fn in_workspace(root: &Path, command: &FrozenCommand) -> Self {
         let scene =
             LineScene { folders: std::slice::from_ref(&command.cwd), project: root, most: NAMED_PATHS };
@@ -64,7 +64,7 @@ impl Named {
         named
     }
 
-    /// Returns false if there is no room for a file.
+    /// Records a path. Returns false if there is no room for another file.
     fn take(&mut self, root: &Path, path: &Path) -> bool {
         let Some(path) = std::fs::canonicalize(path).ok().filter(|path| path.starts_with(root)) else {
             return true;
@@ -110,8 +110,8 @@ impl Identity {
     }
 }
 
-/// Returns the SHA-256 of a file, in hex. A file that is too long to be read whole is known by its beginning, and by when
-/// it was last changed.
+/// Returns the SHA-256 of a file, in hex. A file too long to be read whole is identified by its beginning and its
+/// [`Identity`], which includes the time of its last change.
 fn digest(path: &Path) -> io::Result<String> {
     let (mut bytes, mut file) = (Vec::new(), File::open(path)?);
     (&mut file).take(DIGESTED_BYTES).read_to_end(&mut bytes)?;

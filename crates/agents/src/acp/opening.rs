@@ -17,7 +17,7 @@ use std::{
     time::Instant,
 };
 
-/// The reason a turn does not start.
+/// The reason a turn did not start.
 #[derive(Debug)]
 pub(super) enum Stop {
     Cancelled,
@@ -35,14 +35,14 @@ pub(super) struct Opening<'a> {
 
 /// An open session.
 pub(super) struct OpenedSession {
-    /// The agent's own id of it.
+    /// The agent's id for the session.
     pub(super) session: String,
-    /// Why it does not know what was said before; `None` if it does, or if nothing was.
+    /// Why the session lacks the earlier conversation; `None` if it has it, or if there was none.
     pub(super) lost: Option<String>,
 }
 
 impl Opening<'_> {
-    /// Opens a session in which the agent asks before it acts. `known` is the agent's own id of an earlier one.
+    /// Opens a session in which the agent asks before it acts. `known` is the agent's id of an earlier one.
     pub(super) fn open(&self, known: Option<String>) -> Result<OpenedSession, Stop> {
         self.progress(0.0);
         let answer = self.initialize()?;
@@ -73,7 +73,7 @@ impl Opening<'_> {
         Ok(OpenedSession { session: id, lost })
     }
 
-    /// Opens an earlier session. Returns the agent's answer, or the reason why it cannot.
+    /// Opens an earlier session. Returns the agent's response, or the reason why it cannot.
     fn come_back(&self, answer: &wire::InitializeResponse, id: &str) -> Result<Result<Value, String>, Stop> {
         let capabilities = &answer.agent_capabilities;
         let method = match capabilities.session_capabilities.resume {
@@ -94,8 +94,8 @@ impl Opening<'_> {
         }
     }
 
-    /// Sets what the agent asks, where it does not say that it asks already. `opened` is its answer to the request that opened
-    /// the session. Fails if it does not ask then: no prompt may follow.
+    /// Sets the asking level where the agent does not report that it already asks. `opened` is the response to the
+    /// request that opened the session. Fails if the agent still does not ask, since no prompt may follow.
     fn set_level(&self, session: &str, opened: &Value) -> Result<(), Stop> {
         let AskingLevel::Settings(settings) = self.config.asks else { return Ok(()) };
         let (mut watched, mut newest) = (Vec::new(), None::<Value>);
@@ -126,7 +126,7 @@ impl Opening<'_> {
                         newest = Some(answer);
                         now
                     }
-                    // An answer without it means that it is set.
+                    // A response that does not report the setting means that it is set.
                     None => Report::with(report, setting.asks),
                 });
             }
@@ -180,7 +180,7 @@ impl Opening<'_> {
         json!({"cwd": self.live.root, "mcpServers": []})
     }
 
-    /// Requests a session. Of an earlier one, updates before the response are history.
+    /// Requests a session. For an earlier one, updates before the response are history.
     fn session(&self, method: &str, params: &Value, is_earlier: bool) -> Result<Reply, Stop> {
         let reply = self.live.stage(|stage, _| {
             let (id, reply) = self.live.connection.call(method, params);
@@ -222,7 +222,7 @@ impl Opening<'_> {
         Stop::Failed(format!("{name} refused {method}: {why}{}", self.live.connection.said_last()))
     }
 
-    /// Says how to log in.
+    /// Returns a sentence on how to log in.
     fn login(&self, answer: &wire::InitializeResponse) -> String {
         let name = &self.config.name;
         if let Some(login) = &self.config.login {

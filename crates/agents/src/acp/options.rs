@@ -1,5 +1,5 @@
-//! What an agent offers: the options of a question, and commands. Read from the JSON, so that one bad entry is left out and not
-//! all of them.
+//! The options of a permission request and the commands that an agent offers. They are read from the raw JSON, so
+//! that one bad entry is skipped instead of failing all of them.
 
 use crate::{
     limits::{COMMAND_NAME, COMMAND_WORDS, OFFERED_COMMANDS, PERMISSION_OPTIONS},
@@ -12,7 +12,7 @@ use openagents_core::{
 };
 use serde_json::Value;
 
-/// Reads the commands of an update; `None` if it is another one.
+/// Reads the commands of an update; `None` if it is another kind of update.
 pub(super) fn commands(update: &Value) -> Option<Vec<OfferedCommand>> {
     if update["sessionUpdate"] != "available_commands_update" {
         return None;
@@ -29,8 +29,8 @@ pub(super) fn commands(update: &Value) -> Option<Vec<OfferedCommand>> {
     Some(stated.filter_map(command).take(OFFERED_COMMANDS).collect())
 }
 
-/// Reads the options of a question, in the agent's order. What has no id cannot be chosen, and of two with one id the second
-/// would never be.
+/// Reads the options of a permission request, in the agent's order. An option without an id cannot be chosen, and of
+/// two with the same id only the first could be, so both kinds are skipped.
 pub(super) fn options(stated: &Value) -> Vec<ApprovalOption> {
     let mut options: Vec<ApprovalOption> = Vec::new();
     for option in stated.as_array().into_iter().flatten() {
@@ -51,8 +51,8 @@ pub(super) fn options(stated: &Value) -> Vec<ApprovalOption> {
     options
 }
 
-/// Returns whether an agent may ask less from now on, because the user has chosen this: what is allowed always, and a plan
-/// that Claude Code carries out in a mode that the option names (`exit-plan-auto`).
+/// Returns whether choosing an option lets the agent ask less from now on: it is allowed always, or it approves a
+/// plan that Claude Code carries out in a mode that the option names (`exit-plan-auto`).
 pub(super) fn lowers(option: &ApprovalOption) -> bool {
     !option.kind.denies() && (option.kind != OptionKind::AllowOnce || option.id.starts_with("exit-plan-"))
 }

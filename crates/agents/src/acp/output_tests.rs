@@ -1,4 +1,4 @@
-//! From the wire to the updates of a session.
+//! Tests from wire messages to the updates of a session.
 
 use super::from_wire;
 use crate::output::{CallNews, Timeline};
@@ -99,7 +99,7 @@ fn an_agent_that_goes_away_leaves_no_late_call_open() {
     assert!(last.late && matches!(last.status, ToolCallStatus::Error { .. }));
 }
 
-/// Starts a turn with one call waiting for a command per title.
+/// Starts a turn with one call per title, each waiting for a command.
 fn waiting_calls(titles: &[&str]) -> (Timeline, Instant, Vec<String>) {
     let (mut timeline, begin) = (Timeline::default(), Instant::now());
     timeline.begin_turn(begin);

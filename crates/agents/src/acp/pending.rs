@@ -1,19 +1,19 @@
-//! Commands that the user has been asked about and that have not started. A file that an agent writes meanwhile may change
-//! what one of them does: then the user has read something else, and its approval is void.
+//! Commands that the user has been asked about and that have not started. If an agent writes a file that may change
+//! what such a command does, the approval is void, because the user has read something else.
 
 use super::frozen::Frozen;
 use openagents_core::{CancellationToken, visible::escaped, workspace::Workspace};
 use parking_lot::Mutex;
 use std::{collections::HashMap, path::Path, sync::Arc};
 
-/// The commands of one agent that wait for an answer, by their terminal.
+/// One agent's commands that wait for an answer, by terminal.
 #[derive(Debug, Default)]
 pub(super) struct PendingCommands(Mutex<HashMap<String, (Arc<Frozen>, Void)>>);
 
-/// Ends an approval that has become void.
+/// Cancels an approval that has become void.
 #[derive(Debug, Clone)]
 pub(super) struct Void {
-    /// Cancelled then, and when the request itself is withdrawn.
+    /// Cancelled when the approval becomes void or the request itself is withdrawn.
     pub(super) until: CancellationToken,
     written: Arc<Mutex<Option<String>>>,
 }
@@ -36,8 +36,8 @@ impl PendingCommands {
         self.0.lock().remove(terminal);
     }
 
-    /// Voids the approvals of all commands that a written `file`, which is canonical, may change. Reads the files that they
-    /// name.
+    /// Voids the approvals of all commands that writing `file`, a canonical path, may change.
+    /// Reads the files that they name.
     pub(super) fn void(&self, root: &Path, file: &Path) {
         let pending: Vec<_> = self.0.lock().values().cloned().collect();
         for (frozen, void) in pending {

@@ -10,8 +10,8 @@ const PRINT_ONLY: &str = "\
     realpath|rev|seq|sha1sum|sha224sum|sha256sum|sha384sum|sha512sum|shasum|sleep|stat|strings|sum|sw_vers|tac|tail|\
     test|tr|true|tty|uname|uniq|uptime|vm_stat|wc|who|whoami|xxd";
 
-/// Returns whether a program does the same each time its arguments are the same: it is one of [`PRINT_ONLY`], under its own
-/// name and under the one it is called by.
+/// Returns whether a program does the same each time for the same arguments: both its file name and the name it is
+/// invoked by are in [`PRINT_ONLY`].
 pub(super) fn is_repeatable(program: &Path, called: &Path) -> bool {
     let is_listed = |path: &Path| {
         let name = path.file_name().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The description of an action that the agent takes itself, which a person reads in full before allowing it.
+//! The description of an action that the agent takes itself. The user reads it in full before allowing it.
 
 use openagents_core::{
     approval::ApprovalCommand,
@@ -8,16 +8,16 @@ use openagents_core::{
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// Members of an input that a diff shows: the text before and after.
+/// Input members that a diff shows: the text before and after.
 const IN_DIFF: [&str; 5] = ["content", "old_string", "new_string", "oldText", "newText"];
-/// Members of an input that name a file.
+/// Input members that name a file.
 const PATHS: [&str; 3] = ["path", "file_path", "filePath"];
 
-/// Members of an input beside its command that change nothing about what runs.
+/// Input members next to the command that don't affect what runs.
 const ASIDE: [&str; 4] = ["description", "timeout", "cwd", "run_in_background"];
 
-/// Returns the agent's words for a call. `None` for changes of files, which are shown as diffs instead, unless the input
-/// says more than they show.
+/// Returns the agent's description of a call. `None` for file changes, which are shown as diffs instead, unless the
+/// input has members that the diffs don't show.
 pub(super) fn reported(title: &str, call: &ToolCallDetails) -> Option<ApprovalCommand> {
     if let Some(line) = call.raw_input.as_ref().and_then(command) {
         return Some(ApprovalCommand::reported(&line));
@@ -40,7 +40,7 @@ pub(super) fn reported(title: &str, call: &ToolCallDetails) -> Option<ApprovalCo
     Some(ApprovalCommand::reported(&words.join("\n")))
 }
 
-/// Returns the command line of an input, and what else it says.
+/// Returns the command line of an input, followed by its other members.
 fn command(input: &Value) -> Option<String> {
     let line = match &input["command"] {
         Value::String(line) if !line.is_empty() => line.clone(),
@@ -61,7 +61,7 @@ fn command(input: &Value) -> Option<String> {
     }
 }
 
-/// Returns what an input says beside the diffs of these files.
+/// Returns the members of an input that the diffs of these files don't show.
 fn beside_diffs(input: &Value, changed: &[&Path]) -> Option<String> {
     let is_named = |value: &Value| {
         let path = value.as_str().map(Path::new);
@@ -78,7 +78,7 @@ fn beside_diffs(input: &Value, changed: &[&Path]) -> Option<String> {
     self::input(&Value::Object(more.map(|(key, value)| (key.clone(), value.clone())).collect()))
 }
 
-/// Returns an input as JSON, whose strings have no line breaks of their own.
+/// Returns an input as JSON, in which strings contain no raw line breaks.
 fn input(input: &Value) -> Option<String> {
     let is_empty = input.is_null() || input.as_object().is_some_and(Map::is_empty);
     (!is_empty).then(|| serde_json::to_string_pretty(input).unwrap_or_default())
@@ -130,7 +130,7 @@ mod tests {
         assert!(said(ToolKind::Edit, "Write a", json!({"command": "sh"}), diff()).is_some());
     }
 
-    /// Regression: beside a diff, the rest of the input was only in the folded details.
+    /// Regression: next to a diff, the rest of the input was only in the collapsed details.
     #[test]
     fn an_input_that_says_more_than_its_diff_is_told() {
         let diff = |path: &str| {

@@ -73,7 +73,7 @@ impl Live {
         self.connection.respond(&id, answer);
     }
 
-    /// Queues work on the files of the turn. Does not block the reading thread: a disk may be slow.
+    /// Queues work on the turn's files. Does not block the reading thread, because a disk may be slow.
     fn touch(self: &Arc<Self>, id: Value, work: impl FnOnce(&Access) -> Answer + Send + 'static) {
         let turn = self
             .stage(|stage, _| stage.turn.as_ref().map(|turn| (turn.access.clone(), turn.asks.child_token())));
@@ -92,7 +92,7 @@ impl Live {
         }
     }
 
-    /// Prepares a request to a person in the running turn and reserves its slot. It can be cancelled from here on.
+    /// Prepares an approval request in the running turn and reserves its slot. It can be cancelled from here on.
     fn approval_context(&self, stage: &Stage, id: &Value) -> Result<ApprovalContext, RpcError> {
         let none = || RpcError::refused("no turn is running");
         let turn = stage.turn.as_ref().ok_or_else(none)?;
@@ -102,7 +102,7 @@ impl Live {
         Ok(ApprovalContext { host, until, access: turn.access.clone() })
     }
 
-    /// Reserves a slot among the pending requests, if there is one. The agent may cancel the request through `until`.
+    /// Reserves a slot among the pending requests, if one is free. The agent may cancel the request through `until`.
     fn reserve(&self, id: &Value, until: &CancellationToken) -> Result<(), RpcError> {
         let mut asks = self.asks.lock();
         if asks.contains_key(&id.to_string()) {
@@ -115,7 +115,7 @@ impl Live {
         Ok(())
     }
 
-    /// Answers from a separate thread, which may block. The slot is already reserved.
+    /// Answers from a separate thread, so that `work` may block. The slot is already reserved.
     fn run_blocking(self: &Arc<Self>, id: Value, work: impl FnOnce(&Arc<Self>) -> Answer + Send + 'static) {
         let (live, request) = (self.clone(), id.clone());
         let spawned = std::thread::Builder::new().name("agent asks".to_owned()).spawn(move || {
@@ -131,8 +131,8 @@ impl Live {
         }
     }
 
-    /// Asks for approval. Returns the chosen option and the user's words for the agent; `None` if there was no answer.
-    /// It is withdrawn once `until` is cancelled.
+    /// Asks for approval. Returns the chosen option and the user's message to the agent; `None` if there was no
+    /// answer. The request is withdrawn once `until` is cancelled.
     fn ask(
         &self,
         context: &ApprovalContext,
@@ -170,7 +170,7 @@ impl Live {
         if options.is_empty() {
             return self.connection.respond(&id, cancelled());
         }
-        // Announced now, so that later updates of the agent come after it.
+        // Announced now, so that the agent's later updates come after it.
         let asked = self.stage(|stage, now| {
             if stage.turn.is_none() {
                 return Ok(None);
@@ -216,7 +216,8 @@ impl Live {
         let title = known.title.clone().unwrap_or_else(|| "Use a tool".to_owned());
         let command = reported(&whole_title.unwrap_or_else(|| title.clone()), &known);
         let raw_input = stated_input.unwrap_or_else(|| {
-            // The whole input, or two requests would look alike; but not the ids, or a repeated request would look new.
+            // Includes the whole input, or two requests would look alike; excludes the ids, or a repeated request
+            // would look new.
             if let Some(stated) = stated.as_object_mut() {
                 stated.retain(|key, _| !["toolCallId", "status", "_meta"].contains(&key.as_str()));
                 if !stated.contains_key("content") {
@@ -334,7 +335,7 @@ impl Live {
     }
 }
 
-/// Returns whether a part of the changes is not shown.
+/// Returns whether part of the changes is not shown.
 fn is_cut(shown: &[ToolContent]) -> bool {
     shown.len() > CALL_PIECES
         || shown.iter().any(|piece| matches!(piece, ToolContent::Diff { truncated: true, .. }))

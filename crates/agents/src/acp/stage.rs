@@ -1,4 +1,4 @@
-//! State shared by the thread that reads an agent and the one that waits for the end of its turn.
+//! State shared by the thread that reads an agent and the thread that waits for the end of its turn.
 
 use super::files::Access;
 use crate::{
@@ -26,26 +26,27 @@ pub(super) struct Stage {
     pub(super) prompt: Option<u64>,
     /// A session is being opened.
     pub(super) opening: bool,
-    /// The session that is being opened is an earlier one: messages, calls and plans are its history, which is not shown.
+    /// The session that is being opened is an earlier one: its messages, calls and plans
+    /// are history, which is not shown.
     pub(super) replaying: bool,
-    /// Updates before the first prompt to this process, shown with its answer; `None` from then on.
+    /// Updates before this process's first prompt, shown with the answer to it; `None` from then on.
     pub(super) early: Option<Vec<wire::SessionUpdate>>,
-    /// Commands that the agent offers, and the host does not know yet.
+    /// Commands that the agent offers and that the host does not know yet.
     pub(super) commands: Option<Vec<OfferedCommand>>,
-    /// What the agent asks, once that is set.
+    /// The asking level, once it is set.
     pub(super) level: Option<Watch>,
-    /// Since the last prompt, a client has chosen something after which the agent may ask less: a command, or an option.
+    /// Since the last prompt, a client has chosen a command or an option after which the agent may ask less.
     pub(super) may_lower: bool,
-    /// Requests that set a changed level back, by their number.
+    /// Requests that set a changed level back, by request id.
     pub(super) setting_back: HashMap<u64, SettingBack>,
-    /// How often that happened in this process.
+    /// How often a level was set back in this process.
     pub(super) set_back: usize,
     /// The reason shown when the agent wants a login.
     pub(super) login: String,
     /// The request that opens the session.
     pub(super) opened_by: Option<u64>,
     pub(super) session: Option<String>,
-    /// When the agent must have reacted to a cancel.
+    /// The deadline for the agent to react to a cancel.
     pub(super) cancel_deadline: Option<Instant>,
     pub(super) idle_since: Instant,
     pub(super) closed: bool,
@@ -58,7 +59,7 @@ pub(super) struct Stage {
 pub(super) struct SettingBack {
     pub(super) setting: &'static LevelSetting,
     pub(super) value: String,
-    /// The reason to stop the agent if it refuses.
+    /// The reason for stopping the agent if it refuses.
     pub(super) why: String,
 }
 
@@ -80,7 +81,7 @@ pub(super) struct Turn {
     pub(super) done: mpsc::Sender<PromptOutcome>,
     /// The user has rejected something.
     pub(super) refused: bool,
-    /// The message of the denial. The agent gets it as a prompt when it has ended the current one.
+    /// The user's message with the denial. The agent gets it as a prompt once it has ended the current one.
     pub(super) message: String,
 }
 

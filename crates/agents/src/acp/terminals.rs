@@ -1,4 +1,4 @@
-//! `terminal/*`: commands that run here for an agent. Not a sandbox: a command runs if a person approves it.
+//! `terminal/*`: commands that run here for an agent. Not a sandbox: a command runs if the user approves it.
 
 use super::{frame::RpcError, frozen::Frozen};
 use crate::limits::{FAMILY_CHECK, OPEN_TERMINALS, TERMINAL_REST};
@@ -98,7 +98,7 @@ impl Terminals {
             };
             // Returns at the end of the output or after the timeout.
             let _ = drained.recv_timeout(TERMINAL_REST);
-            // Shown before the agent is told, since its next updates depend on it.
+            // Shown before the agent gets the status, since its next updates depend on it.
             on_end(status);
             *waiting.ended.lock() = Some(status);
             waiting.changed.notify_all();

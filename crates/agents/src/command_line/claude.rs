@@ -8,7 +8,7 @@ use openagents_core::{
 };
 use serde_json::{Map, Value};
 
-/// The prompt comes on standard input.
+/// The prompt is sent on standard input.
 pub(super) fn arguments(resume: Option<&str>) -> Vec<&str> {
     let mut arguments = vec!["-p", "--output-format", "stream-json", "--verbose"];
     arguments.extend(resume.into_iter().flat_map(|session| ["--resume", session]));

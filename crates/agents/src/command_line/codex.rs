@@ -8,7 +8,7 @@ use openagents_core::{
 };
 use serde_json::Value;
 
-/// The prompt is sent on standard input. The Git repository check is skipped, since the person chose the folder.
+/// The prompt is sent on standard input. The Git repository check is skipped, since the user chose the folder.
 pub(super) fn arguments(resume: Option<&str>) -> Vec<&str> {
     match resume {
         Some(session) => vec!["exec", "resume", "--json", "--skip-git-repo-check", session, "-"],

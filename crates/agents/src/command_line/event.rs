@@ -1,4 +1,4 @@
-//! Events of both programs in a common form.
+//! Events of both programs in a common format.
 
 use crate::output::CallNews;
 use openagents_core::update::Location;
@@ -6,13 +6,13 @@ use openagents_core::update::Location;
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "most events are calls, and none is kept")]
 pub(super) enum Event {
-    /// The program's own id of the session.
+    /// The program's id for the session.
     Session(String),
     /// A complete message.
     Message(String),
     /// A complete thought, if the program shows it.
     Thought(String),
-    /// The start, the progress or the end of a tool call.
+    /// The start, progress or end of a tool call.
     Call(CallNews),
     /// The turn has completed.
     Done,

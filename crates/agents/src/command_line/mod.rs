@@ -1,16 +1,16 @@
 //! Codex and Claude Code without an ACP adapter: one run of the program per prompt, which prints one JSON object per
 //! line.
 //!
-//! These runs can't ask for permission. No switch extends their permissions, so a run may do what the program's own
-//! settings allow without asking; the program refuses everything else.
+//! These runs can't ask for permission. No command-line switch extends their permissions, so a run may do what the
+//! program's own settings allow without asking; the program refuses everything else.
 //!
-//! The settings of the folder apply, hooks included, as they do in a terminal. The session hosts no agent in a folder that
-//! no person has trusted, so there is no untrusted start that `--setting-sources user` could make harmless; in a trusted
-//! one that switch would drop the permissions and servers that the person expects. Codex reads `.codex/` only in projects
-//! that its own configuration trusts, which stays so.
+//! The folder's settings apply, including hooks, as they do in a terminal. A session hosts no agent in a folder that
+//! the user has not trusted, so there is no untrusted start that `--setting-sources user` could make harmless; in a
+//! trusted folder, that switch would drop permissions and servers that the user expects. Codex reads `.codex/` only
+//! in projects that its own configuration trusts, and we don't change that.
 //!
-//! A run has the environment of the login shell, including keys, without `OPENAGENTS_*`, as if it was started in a
-//! terminal. The program's own rules decide what it may read and start with it.
+//! A run has the environment of the login shell, including keys but without `OPENAGENTS_*`, as if it had been started
+//! in a terminal. The program's own rules decide what it may read and start with it.
 
 mod claude;
 mod codex;
@@ -55,15 +55,15 @@ pub(crate) struct CommandLine {
     name: String,
     program: PathBuf,
     environment: Arc<Environment>,
-    /// It deletes its own sessions some time after they were used.
+    /// Set if the agent deletes its own sessions some time after their last use.
     retention: Option<Retention>,
     /// Running programs, by our session id.
     running: Mutex<HashMap<String, Arc<Group>>>,
-    /// All of its programs, including those whose turn is over.
+    /// All programs of this agent, including those whose turn is over.
     groups: Groups,
 }
 
-/// The reason a turn has no outcome of its own.
+/// The reason a turn ended without its own outcome.
 enum Stop {
     Cancelled,
     Failed(String),
@@ -146,7 +146,7 @@ impl CommandLine {
         Err(Stop::Failed(format!("{} {how}{last}", self.name)))
     }
 
-    /// Handles the output; returns whether the turn has ended by itself.
+    /// Handles the output; returns whether the program ended the turn itself.
     fn hear(
         &self,
         lines: &Receiver<Line>,

@@ -1,4 +1,4 @@
-//! Records one turn in the log of a session.
+//! Records one turn in a session's log.
 
 use super::event::Event;
 use crate::output::{CallNews, Role, Shown, Timeline};
@@ -25,7 +25,7 @@ impl<'a> Recorder<'a> {
     pub(super) fn record(&mut self, event: Event) {
         let now = Instant::now();
         match event {
-            // Each is a whole message.
+            // Each event is a whole message.
             Event::Message(text) => self.timeline.text(now, Role::Message, &text, Some(new_id())),
             Event::Thought(text) => self.timeline.text(now, Role::Thought, &text, Some(new_id())),
             Event::Call(mut news) => {
@@ -37,7 +37,7 @@ impl<'a> Recorder<'a> {
         self.emit();
     }
 
-    /// Drops the result of an edit, which says less than its diff.
+    /// Drops the result of an edit, which has less information than its diff.
     fn keep_diff(&mut self, news: &mut CallNews) {
         let is_diff = |piece: &Shown| matches!(piece, Shown::Fixed(ToolContent::Diff { .. }));
         if news.shown.iter().flatten().any(is_diff) {

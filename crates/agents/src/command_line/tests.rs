@@ -33,7 +33,7 @@ impl AgentHost for Host {
 }
 
 impl Host {
-    /// One line per update.
+    /// Returns one line per update.
     fn told(&self) -> Vec<String> {
         let updates = self.updates.lock().unwrap();
         let line = |update: &SessionUpdate| match update {

@@ -1,4 +1,4 @@
-//! Validation of agents that a person adds.
+//! Validation of agents that the user adds.
 
 use crate::limits::{ID_BYTES, SETTING_BYTES, SETTING_ENTRIES};
 use openagents_core::agent::{CustomAgent, CustomKind};
@@ -8,7 +8,7 @@ use reqwest::{
 };
 use std::collections::BTreeMap;
 
-/// Words in the names of headers that hold secrets, which do not belong in the settings: `X-Api-Key`, `Cookie`.
+/// Words in header names that mark secrets, which do not belong in the settings: `X-Api-Key`, `Cookie`.
 const SECRETS: [&str; 11] = [
     "key",
     "apikey",

@@ -3,7 +3,7 @@
 use openagents_core::agent::{CustomAgent, CustomKind};
 use std::collections::BTreeMap;
 
-/// Placeholder of a hidden value. Sent back by a client, it stands for the stored value.
+/// Placeholder for a hidden value. When a client sends it back, it means the stored value.
 const HIDDEN: &str = "…";
 
 pub(crate) fn hidden(agent: &CustomAgent) -> CustomAgent {
@@ -12,7 +12,7 @@ pub(crate) fn hidden(agent: &CustomAgent) -> CustomAgent {
     agent
 }
 
-/// Replaces placeholders by the stored values. Fails with a sentence.
+/// Replaces placeholders with the stored values. Fails with an error sentence.
 pub(crate) fn restored(mut agent: CustomAgent, kept: Option<&CustomAgent>) -> Result<CustomAgent, String> {
     let is_program = |agent: &CustomAgent| matches!(agent.kind, CustomKind::Acp { .. });
     let same_kind = kept.filter(|kept| is_program(kept) == is_program(&agent)).cloned();

@@ -14,7 +14,7 @@ use openagents_tools::builtin;
 use openagents_transcripts::history::History;
 use std::sync::Arc;
 
-/// Creates a client; connects to nothing. Fails with a clause.
+/// Creates a client without connecting. Fails with a clause.
 pub(crate) fn model_agent(agent: &CustomAgent, environment: &Environment) -> Result<ModelAgent, String> {
     let id = format!("{CUSTOM_PREFIX}{}", agent.id);
     let mut endpoint = Endpoint::custom(agent).ok_or_else(|| format!("{id} is a program, not a model"))?;

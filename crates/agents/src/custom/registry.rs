@@ -1,6 +1,6 @@
 //! Entries of the ACP registry in the format of `agent.json` (<https://agentclientprotocol.com/get-started/registry>).
 //!
-//! Downloads nothing: an entry becomes a command that a person adds. `npx` and `uvx` fetch a package when they start
+//! Downloads nothing: an entry becomes a command that the user adds. `npx` and `uvx` fetch a package when they start
 //! it; a program in an archive has to be installed first.
 
 use openagents_core::agent::{CustomAgent, CustomKind};
@@ -39,7 +39,7 @@ struct Distribution {
 #[derive(Deserialize)]
 struct Package {
     package: String,
-    /// The program in it, if it is not named like the package.
+    /// The program in the package, if its name differs from the package's.
     #[serde(default)]
     cmd: Option<String>,
     #[serde(default)]
@@ -57,7 +57,7 @@ struct Program {
     env: BTreeMap<String, String>,
 }
 
-/// Converts an entry into an agent that can be added. A program in an archive is found by its name.
+/// Converts an entry into an agent that can be added. A program in an archive is looked up by its file name.
 pub fn from_registry(entry: &str) -> Result<CustomAgent, RegistryError> {
     let Entry { id, name, distribution } = serde_json::from_str(entry)?;
     let platform = platform();
@@ -75,7 +75,8 @@ pub fn from_registry(entry: &str) -> Result<CustomAgent, RegistryError> {
 }
 
 impl Package {
-    /// Returns the command that fetches and starts it. `option` names the package if its program is named differently.
+    /// Returns the command that fetches and starts the package. `option` precedes the package name if its program has
+    /// a different name.
     fn fetched_by(self, command: &str, option: &str, before: &[&str]) -> CustomKind {
         let mut args: Vec<_> = before.iter().map(|argument| (*argument).to_owned()).collect();
         args.extend(self.cmd.is_some().then(|| option.to_owned()));

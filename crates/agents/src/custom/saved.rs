@@ -8,7 +8,7 @@ use openagents_core::{
 };
 use serde_json::Value;
 
-/// The settings, and unknown entries under the same key.
+/// The known settings, and unknown entries under the same key.
 #[derive(Debug, Default)]
 pub(crate) struct Saved {
     pub(crate) settings: AgentSettings,
@@ -17,7 +17,7 @@ pub(crate) struct Saved {
 }
 
 impl Saved {
-    /// Reads the settings. Invalid entries are skipped: a damaged setting must not prevent a start.
+    /// Reads the settings. Invalid entries are skipped: a damaged setting must not prevent startup.
     pub(crate) fn read(store: &dyn SettingsStore) -> Result<Self, SettingsError> {
         Ok(store.get(AGENT_SETTINGS)?.map(Self::from_value).unwrap_or_default())
     }

@@ -1,4 +1,4 @@
-//! The state of an agent and the way prompts reach it.
+//! An agent's state and how prompts reach it.
 
 use super::trouble::Trouble;
 use crate::{asking::AskingLevel, known::KnownAgent, openai};
@@ -64,7 +64,7 @@ impl Subject {
         }
     }
 
-    /// Returns whether it decides itself what it asks: a program of which we know no setting that makes it ask.
+    /// Returns whether the agent decides when to ask: a program for which we know no setting that makes it ask.
     pub(crate) fn decides_what_it_asks(&self) -> bool {
         match self {
             Self::Known(known) => known.asks == AskingLevel::ItsOwn,
@@ -72,7 +72,7 @@ impl Subject {
         }
     }
 
-    /// Returns whether it is a model, which has no agent loop of its own.
+    /// Returns whether this is a model, which has no agent loop.
     pub(crate) fn is_model(&self) -> bool {
         matches!(self, Self::Custom(CustomAgent { kind: CustomKind::Openai { .. }, .. }))
     }
@@ -94,7 +94,7 @@ impl Diagnosis {
         Self { card: subject.card(), reach: None, trouble: None }
     }
 
-    /// Returns whether prompts can be sent to it, or else what to do.
+    /// Returns whether prompts can be sent to the agent, and if not, the remedy.
     pub(crate) fn availability(&self) -> Availability {
         match &self.trouble {
             _ if self.card.usable => Availability::Ready,

@@ -1,4 +1,4 @@
-//! Starts an agent and reads its answer to `initialize` and its login state.
+//! Starts an agent and reads its response to `initialize` and its login state.
 
 use super::version::last_line;
 use crate::{
@@ -19,18 +19,18 @@ use std::{
     time::Instant,
 };
 
-/// What the agent reported.
+/// The information that the agent reported.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Introduction {
-    /// Its own name and version.
+    /// The agent's name and version.
     pub(super) name: Option<String>,
-    /// `session/load`, `image`, …
+    /// Capabilities such as `session/load` and `image`.
     pub(super) supports: Vec<String>,
     /// `None` if unknown.
     pub(super) logged_in: Option<bool>,
 }
 
-/// Starts an agent, reads its introduction, and stops it with its children.
+/// Starts an agent, reads its introduction, and stops it along with its children.
 pub(super) fn introduce(command: &mut Command, cancel: &CancellationToken) -> Result<Introduction, String> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let (agent, streams) = Group::start(command).map_err(|error| format!("it does not start: {error}"))?;
@@ -39,7 +39,7 @@ pub(super) fn introduce(command: &mut Command, cancel: &CancellationToken) -> Re
     let request = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": 1, "clientCapabilities": {},
         "clientInfo": {"name": "openagents", "title": "OpenAgents", "version": env!("CARGO_PKG_VERSION")}}});
-    // An agent that has exited says why on standard error. Its input stays open: closing it ends an agent.
+    // An agent that has exited gives the reason on standard error. Its input stays open: closing it ends an agent.
     let _ = input.as_mut().map(|input| writeln!(input, "{request}"));
     let lines = streams.stdout.and_then(|output| {
         read_lines(output.take(INTRODUCTION_BYTES as u64), INTRODUCTION_BYTES, LINES_AHEAD).ok()
@@ -65,14 +65,14 @@ pub(super) fn introduce(command: &mut Command, cancel: &CancellationToken) -> Re
     })
 }
 
-/// The reason there is no introduction.
+/// The reason for not getting an introduction.
 #[derive(Debug, PartialEq, Eq)]
 enum Silence {
     Ended,
     Cancelled,
     Nothing,
     Refused(String),
-    /// Its messages have several lines.
+    /// Its messages span several lines.
     Spread,
 }
 
@@ -102,7 +102,7 @@ fn hear(answers: &Receiver<Line>, cancel: &CancellationToken) -> Result<Introduc
     Ok(introduction)
 }
 
-/// The adapters of Codex and Claude Code send it right after the answer.
+/// Reads the login state, which the adapters of Codex and Claude Code send right after the response.
 fn hear_login(answers: &Receiver<Line>, cancel: &CancellationToken) -> Option<bool> {
     let until = Instant::now() + LOGIN_STATE;
     loop {

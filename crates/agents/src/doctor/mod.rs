@@ -49,7 +49,7 @@ impl Doctor<'_> {
         diagnosis
     }
 
-    /// The same without starting a process; `None` if that is not possible, for an installed program.
+    /// Does the same without starting a process; `None` for an installed program, which needs one.
     pub(crate) fn look_at_once(&self, subject: &Subject) -> Option<Diagnosis> {
         let is_there = match subject {
             Subject::Known(KnownAgent { program, speaks, .. }) => {
@@ -79,7 +79,7 @@ impl Doctor<'_> {
                 diagnosis.fail(Trouble::new(not_installed(), format!("run `{}`", known.install)));
             }
             (Speaks::Adapter { program: adapter, package }, program) => {
-                // Asking npm takes a while, so only for installed agents.
+                // Running npm takes a while, so only for installed agents.
                 let in_npm = || {
                     let _ = program.as_ref()?;
                     package::find_global(adapter, self.environment, self.cancel)
@@ -187,7 +187,7 @@ impl Doctor<'_> {
     pub(crate) fn introduce(&self, subject: &Subject, diagnosis: &mut Diagnosis) {
         let Some(Reach::Acp { program, args, env, cwd }) = diagnosis.reach.clone() else { return };
         let home = self.environment.get("HOME").map(PathBuf::from).filter(|home| home.is_dir());
-        // Not the agent's own folder: it would load the settings there before the user trusts them.
+        // Avoids the agent's own folder: the agent would load the settings there before the user trusts them.
         let folder = home.unwrap_or_else(|| PathBuf::from("/"));
         let mut command = self.environment.command(&program);
         command.args(&args).envs(&env).current_dir(folder);
@@ -196,7 +196,7 @@ impl Doctor<'_> {
                 diagnosis.card.introduces_itself = introduction.name;
                 diagnosis.card.supports = introduction.supports;
                 if !diagnosis.card.usable {
-                    // It answers, whatever its version check reported.
+                    // The agent answers, whatever its version check reported.
                     diagnosis.trouble = None;
                     (diagnosis.card.problem, diagnosis.card.remedy) = (None, None);
                 }
@@ -247,7 +247,7 @@ impl Doctor<'_> {
     }
 }
 
-/// It may still work with a key from its own settings.
+/// The agent may still work with a key from its own settings.
 fn logged_out(subject: &Subject) -> Trouble {
     let problem = format!("the agent {} says that it is not logged in", subject.name());
     match subject {

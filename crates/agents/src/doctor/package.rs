@@ -18,7 +18,7 @@ use std::{
 pub(super) struct Package {
     pub(super) name: String,
     pub(super) version: String,
-    /// The minimum Node version, if the program runs on Node and declares one.
+    /// The minimum Node version, if the program runs on Node and the package declares one.
     pub(super) node: Option<[u32; 3]>,
 }
 
@@ -41,7 +41,7 @@ impl Package {
     }
 }
 
-/// A package may also hold a program that needs no Node.
+/// Checks for a Node shebang, since a package may also hold a program that does not need Node.
 fn runs_on_node(program: &Path) -> bool {
     let mut first = Vec::new();
     let read = File::open(program).and_then(|file| file.take(64).read_to_end(&mut first));
@@ -49,13 +49,13 @@ fn runs_on_node(program: &Path) -> bool {
     read.is_ok() && line.starts_with(b"#!") && line.windows(4).any(|word| word == b"node")
 }
 
-/// Reads `>=22`, `>= 22.12.0`. Other ranges are left to npm.
+/// Parses `>=22` and `>= 22.12.0`. Other ranges are left to npm.
 fn at_least(range: &str) -> Option<[u32; 3]> {
     let version = range.trim().strip_prefix(">=")?.trim();
     version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.').then(|| numbers(version))
 }
 
-/// Reads `v20.19.2`; ignores suffixes.
+/// Parses `v20.19.2`; ignores suffixes.
 pub(super) fn numbers(version: &str) -> [u32; 3] {
     let mut numbers = version.trim().trim_start_matches('v').split(['.', '-', '+']).map(|part| part.parse());
     [(); 3].map(|()| numbers.next().and_then(Result::ok).unwrap_or_default())

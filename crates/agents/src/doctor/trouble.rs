@@ -1,4 +1,4 @@
-//! A problem of an agent and its remedy.
+//! A problem with an agent and its remedy.
 
 use openagents_core::{agent::AgentCard, text::sentence};
 
@@ -14,7 +14,7 @@ impl Trouble {
         Self { problem: problem.into(), remedy: remedy.into() }
     }
 
-    /// Puts it on a card as two sentences.
+    /// Adds it to a card as two sentences.
     pub(crate) fn show(&self, card: &mut AgentCard) {
         card.problem = Some(sentence(&self.problem));
         card.remedy = Some(sentence(&self.remedy));

@@ -1,4 +1,4 @@
-//! The version a program reports.
+//! The version that a program reports.
 
 use super::{
     package::{Package, numbers},
@@ -57,7 +57,7 @@ pub(super) fn last_line(output: &[u8]) -> Option<String> {
     text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(shown)
 }
 
-/// Foreign text, shortened and without control characters.
+/// Shortens foreign text and removes control characters.
 fn shown(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(VERSION_CHARS).collect()
 }

@@ -1,8 +1,8 @@
-//! The agents that are supported without being added.
+//! The built-in agents, which are supported without being added.
 //!
-//! Each row was checked against the page above it, and all but goose against the programs themselves (codex 0.169,
-//! codex-acp 2.6, claude 2.1.330, claude-agent-acp 0.101, gemini 0.61, copilot 1.0.102, opencode 1.18.33, qwen 0.24.4):
-//! `tests/agents_real.rs`.
+//! Each row was checked against the page linked above it, and all except goose also against the programs themselves
+//! (codex 0.169, codex-acp 2.6, claude 2.1.330, claude-agent-acp 0.101, gemini 0.61, copilot 1.0.102, opencode
+//! 1.18.33, qwen 0.24.4): `tests/agents_real.rs`.
 
 use crate::{
     asking::{AskingLevel, LevelSetting},
@@ -13,25 +13,25 @@ use std::collections::BTreeMap;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct KnownAgent {
-    /// Its provider id and mode.
+    /// The provider id and mode.
     pub(crate) id: &'static str,
     pub(crate) name: &'static str,
-    /// The program, which says its version with `--version`.
+    /// The program, which prints its version with `--version`.
     pub(crate) program: &'static str,
     pub(crate) speaks: Speaks,
-    /// Variables it is started with, whatever the environment says.
+    /// Variables the agent is started with, whatever the environment has.
     pub(crate) variables: &'static [(&'static str, &'static str)],
-    /// Variables it is started with unless the environment sets them.
+    /// Variables the agent is started with unless the environment sets them.
     pub(crate) defaults: &'static [(&'static str, &'static str)],
-    /// How it is made to ask before it acts.
+    /// How the agent is made to ask before it acts.
     pub(crate) asks: AskingLevel,
-    /// It deletes its own sessions some time after they were used.
+    /// Set if the agent deletes its own sessions some time after their last use.
     pub(crate) retention: Option<Retention>,
-    /// It survives an error of `fs/read_text_file`. Gemini CLI reads each file before it writes it, and takes any error, also
-    /// of a file that does not exist yet, as the end of the tool.
+    /// Whether the agent survives an error from `fs/read_text_file`. Gemini CLI reads each file before it writes it,
+    /// and takes any error as the end of the tool, even for a file that does not exist yet.
     pub(crate) reads_files_here: bool,
-    /// Its sessions survive `session/load`. Gemini CLI writes an empty history over the session that it loads, and deletes the
-    /// file at its next start (google-gemini/gemini-cli#28775).
+    /// Whether the agent's sessions survive `session/load`. Gemini CLI writes an empty history over the session that
+    /// it loads, and deletes the file at its next start (google-gemini/gemini-cli#28775).
     pub(crate) loads: bool,
     pub(crate) install: &'static str,
     pub(crate) log_in: &'static str,
@@ -42,9 +42,9 @@ pub(crate) struct KnownAgent {
 pub(crate) enum Speaks {
     /// The program itself, with these arguments.
     Itself(&'static [&'static str]),
-    /// Another program, from an npm package that contains the agent it drives.
+    /// A separate program, from an npm package that contains the agent it drives.
     Adapter {
-        /// Its name in the PATH.
+        /// The program's name in the PATH.
         program: &'static str,
         /// The package.
         package: &'static str,
@@ -59,7 +59,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         name: "Codex",
         program: "codex",
         speaks: Speaks::Adapter { program: "codex-acp", package: "@agentclientprotocol/codex-acp" },
-        // Without it, a session starts in a mode in which a model approves its actions instead of the user.
+        // Without this variable, a session starts in a mode in which a model approves its actions instead of the user.
         variables: &[],
         defaults: &[("INITIAL_AGENT_MODE", "read-only")],
         asks: AskingLevel::Settings(&[LevelSetting::mode("read-only", &[])]),
@@ -108,7 +108,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         name: "GitHub Copilot",
         program: "copilot",
         speaks: Speaks::Itself(&["--acp", "--stdio"]),
-        // Set to `1`, it allows everything, and no setting of the session shows it.
+        // When set to `1`, it allows everything, and no session setting shows it.
         variables: &[("COPILOT_ALLOW_ALL", "false")],
         defaults: &[],
         asks: AskingLevel::Settings(&[
@@ -116,7 +116,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
                 "https://agentclientprotocol.com/protocol/session-modes#agent",
                 &["https://agentclientprotocol.com/protocol/session-modes#plan"],
             ),
-            // An organisation may forbid it: then it is not offered.
+            // An organization may forbid this setting; it is then not offered.
             LevelSetting { id: "allow_all", asks: "off", asks_too: &[], is_always_offered: false },
         ]),
         retention: None,
@@ -172,25 +172,25 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
     },
 ];
 
-/// opencode allows every tool unless its settings say otherwise. This variable is laid over them, and a tool asks by the last
-/// entry that fits it: the tools that change something or leave the machine, and those of MCP servers, whose names are
-/// `SERVER_TOOL`. What only reads keeps the user's own settings.
-/// <https://opencode.ai/docs/permissions>, and `Config.loadInstanceState` of opencode 1.18.33.
+/// opencode allows every tool unless its settings say otherwise. This variable is merged over the settings, and the
+/// last entry that matches a tool applies. It asks for the tools that change something or leave the machine, and for
+/// those of MCP servers, whose names are `SERVER_TOOL`. Read-only tools keep the user's own settings. Sources:
+/// <https://opencode.ai/docs/permissions> and `Config.loadInstanceState` of opencode 1.18.33.
 const OPENCODE_PERMISSION: &str =
     r#"{"*_*":"ask","bash":"ask","edit":"ask","webfetch":"ask","websearch":"ask","codesearch":"ask"}"#;
 
-/// The settings of its default agent come after those.
+/// The settings of opencode's default agent are applied after [`OPENCODE_PERMISSION`].
 const OPENCODE_CONFIG: &str = r#"{"agent":{"build":{"permission":{"*_*":"ask","bash":"ask","edit":"ask","webfetch":"ask","websearch":"ask","codesearch":"ask"}}}}"#;
 
 impl KnownAgent {
-    /// Returns the variables that are added to an environment, of which `has` knows the names.
+    /// Returns the variables to add to an environment; `has` returns whether it contains a name.
     pub(crate) fn added(&self, has: impl Fn(&str) -> bool) -> BTreeMap<String, String> {
         let missing = self.defaults.iter().filter(|(name, _)| !has(name));
         let added = missing.chain(self.variables);
         added.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
-    /// Returns whether the picker shows it even if it is not installed.
+    /// Returns whether the picker shows the agent even if it is not installed.
     pub(crate) fn is_always_offered(&self) -> bool {
         matches!(self.speaks, Speaks::Adapter { .. })
     }

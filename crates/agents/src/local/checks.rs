@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use std::{sync::Arc, thread};
 
 impl Inner {
-    /// Starts to check every agent, in a fresh environment.
+    /// Starts checking every agent, in a fresh environment.
     pub(super) fn check_all(self: &Arc<Self>, depth: Depth) {
         let ids: Vec<_> = self.table.lock().entries().iter().map(|entry| entry.subject.id()).collect();
         self.check(ids, depth, true);
@@ -65,12 +65,12 @@ impl Inner {
             thread::scope(|scope| {
                 for _ in 0..CHECKS_AT_ONCE {
                     let work = || {
-                        // Not in the condition of the loop, where the lock would be held during the check.
+                        // Not in the loop condition, where the lock would be held during the check.
                         while let Some((subject, depth)) = { batch.lock().pop() } {
                             self.examine(&subject, depth, &environment);
                         }
                     };
-                    // Falls back to this thread.
+                    // Falls back to the current thread.
                     let builder = thread::Builder::new().name("agent-check".to_owned());
                     if builder.spawn_scoped(scope, work).is_err() {
                         work();
@@ -80,7 +80,7 @@ impl Inner {
         }
     }
 
-    /// Returns the environment to look for agents in; asks the shell if it is unknown.
+    /// Returns the environment to search for agents; asks the shell if it is unknown.
     fn current_environment(&self) -> Arc<Environment> {
         let known = {
             let mut table = self.table.lock();
@@ -92,7 +92,7 @@ impl Inner {
             {
                 let mut table = self.table.lock();
                 table.shell = problem;
-                // A check that was requested while the shell was asked uses this answer: a slow shell takes seconds.
+                // A check requested while the shell was asked uses this answer: a slow shell takes seconds.
                 table.look_afresh = false;
             }
             let environment = Arc::new(environment);
@@ -101,7 +101,7 @@ impl Inner {
         })
     }
 
-    /// Sets the environment and finds agents that are not installed, so that prompts to them fail at once.
+    /// Sets the environment and marks agents that are not installed, so that prompts to them fail at once.
     pub(super) fn look_at_once(&self, environment: &Arc<Environment>) {
         let doctor = Doctor { environment, cancel: &self.closing };
         let unknown = self.table.lock().unknown();
@@ -124,7 +124,7 @@ impl Inner {
         }
         let doctor = Doctor { environment, cancel: &self.closing };
         let mut diagnosis = doctor.look(subject);
-        // Waiting prompts can start; earlier results stay until the check is complete.
+        // Waiting prompts can now start; earlier results stay until the check is complete.
         if self.table.lock().is_unknown(subject) {
             self.change(|table| table.found(subject, diagnosis.clone(), environment));
         }

@@ -1,4 +1,4 @@
-//! Commands of a person: add, remove, change settings.
+//! The user's commands: add, remove, change settings.
 
 use super::{state::Inner, table::Depth};
 use crate::{
@@ -24,7 +24,7 @@ impl Inner {
             }
             AgentCommand::Add { agent } => self.add(agent),
             AgentCommand::Remove { id } => self.save(|settings| {
-                // The given id, or the provider id.
+                // Accepts the given id or the provider id.
                 let id = id.strip_prefix(CUSTOM_PREFIX).unwrap_or(&id);
                 let before = settings.custom.len();
                 settings.unasked.remove(&format!("{CUSTOM_PREFIX}{id}"));
@@ -65,7 +65,7 @@ impl Inner {
                     "{ADDED_AGENTS} agents have been added, which is the limit; remove one first"
                 )));
             }
-            // Another program decides otherwise.
+            // A different program needs a new confirmation.
             if added.is_none_or(|at| settings.custom[at].kind != agent.kind) {
                 settings.unasked.remove(&id);
             }
@@ -92,7 +92,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Reads changes of other programs. Keeps the current settings on an error.
+    /// Reads changes made by other programs. Keeps the current settings on an error.
     pub(super) fn reread(&self) {
         let _saving = self.saving.lock();
         match Saved::read(&*self.config.settings) {

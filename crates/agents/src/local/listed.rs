@@ -1,4 +1,4 @@
-//! An agent as seen by a session: a stable object, whatever later checks find.
+//! An agent as seen by a session: a stable object, whatever later checks report.
 
 use super::state::Inner;
 use crate::{
@@ -42,7 +42,7 @@ impl Listed {
         })
     }
 
-    /// Returns the provider, or the reason there is none; `None` before the first check.
+    /// Returns the provider, or the reason there isn't one; `None` before the first check.
     fn provider(&self) -> Option<Result<Arc<dyn AgentProvider>, String>> {
         match self.inner.table.lock().entry(&self.id) {
             Some(entry) => entry.provider(),
@@ -50,7 +50,7 @@ impl Listed {
         }
     }
 
-    /// Returns a model before its first check: its address is enough.
+    /// Returns a model that has not been checked yet: its address is enough.
     fn unseen_model(&self) -> Option<Arc<dyn LanguageModel>> {
         let (subject, environment) = {
             let table = self.inner.table.lock();
@@ -111,7 +111,7 @@ impl AgentProvider for Listed {
         match self.provider() {
             Some(Ok(provider)) => provider.availability(),
             Some(Err(reason)) => Availability::Unavailable(reason),
-            // Unchecked counts as ready: a prompt waits for the check.
+            // An unchecked agent counts as ready: a prompt waits for the check.
             None => Availability::Ready,
         }
     }
@@ -136,7 +136,7 @@ impl AgentProvider for Listed {
             Some(Ok(provider)) => {
                 let outcome = provider.prompt(request, host, cancel);
                 drop(provider);
-                // It may have been replaced during the turn.
+                // The provider may have been replaced during the turn.
                 self.inner.drop_idle();
                 outcome
             }

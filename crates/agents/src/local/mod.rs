@@ -1,7 +1,7 @@
 //! The agents of this machine, for sessions and for settings.
 //!
-//! [`table`] holds the state, `checks` updates it in the background, `commands` handles changes by a person, `listed`
-//! is an agent as seen by a session.
+//! [`table`] holds the state, `checks` updates it in the background, `commands` handles the user's changes, and
+//! `listed` is an agent as seen by a session.
 
 mod checks;
 mod commands;
@@ -34,7 +34,7 @@ pub struct LocalAgents {
 }
 
 impl LocalAgents {
-    /// Reads the settings and starts to look for agents in the background.
+    /// Reads the settings and starts searching for agents in the background.
     pub fn start(config: AgentsConfig) -> Arc<Self> {
         let agents = Self::new(config, shell::environment);
         if let Some(environment) = shell::known_environment() {

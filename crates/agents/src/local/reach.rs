@@ -1,4 +1,4 @@
-//! The provider of an agent, built from its `Reach`.
+//! Builds an agent's provider from its `Reach`.
 
 use crate::{
     acp::{AcpAgent, AcpAgentConfig, AcpCommand},
@@ -14,11 +14,12 @@ use std::sync::Arc;
 /// The latest environment. A running program keeps the one it was started with.
 pub(super) type Newest = Arc<Mutex<Arc<Environment>>>;
 
-/// Returns whether a provider can be kept: compares only the variables that matter, as many shells set some anew.
+/// Returns whether a provider can be kept: compares only the variables that matter, as many shells set some to a new
+/// value each time.
 pub(super) fn can_go_on(reach: &Reach, before: &Environment, now: &Environment) -> bool {
     match reach {
         Reach::Acp { .. } => before.path() == now.path(),
-        // Nothing of it runs between two prompts.
+        // No process of it runs between two prompts.
         Reach::CommandLine { .. } => before == now,
         Reach::Model(agent) => match &agent.kind {
             CustomKind::Openai { key_variable: Some(name), .. } => before.get(name) == now.get(name),

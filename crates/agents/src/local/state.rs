@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub struct AgentsConfig {
     /// Storage of custom agents and choices.
     pub settings: Arc<dyn SettingsStore>,
-    /// For the tools of models without an agent loop of their own.
+    /// For the tools of models, which have no agent loop.
     pub history: Arc<History>,
 }
 
@@ -20,7 +20,7 @@ pub(super) struct Inner {
     pub(super) config: AgentsConfig,
     pub(super) environment: fn(&CancellationToken) -> Found,
     pub(super) table: Mutex<Table>,
-    /// Notified when the table has changed.
+    /// Notified when the table changes.
     pub(super) changed: Condvar,
     /// Held while settings are changed.
     pub(super) saving: Mutex<()>,
@@ -38,13 +38,13 @@ impl Inner {
         result
     }
 
-    /// Shuts down replaced providers without a running turn. Not under the lock, since it takes a moment.
+    /// Shuts down replaced providers without a running turn. Done outside the lock, since it takes a moment.
     pub(super) fn drop_idle(&self) {
         let idle = self.table.lock().take_idle();
         drop(idle);
     }
 
-    /// Stops all of them in parallel, 2 s each. Checks are stopped too, so that their programs don't keep running.
+    /// Stops all agents in parallel, 2 s each. Checks are stopped too, so that their programs don't keep running.
     pub(super) fn shut_down(&self) {
         self.closing.cancel();
         let running = self.table.lock().take_running();

@@ -14,7 +14,6 @@ use openagents_core::{
 use parking_lot::Mutex;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// The depth of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Depth {
     /// Presence and version.
@@ -27,9 +26,9 @@ pub(super) enum Depth {
 pub(super) struct Table {
     entries: Vec<Entry>,
     pub(super) settings: AgentSettings,
-    /// The environment to look for agents in; absent until the shell has answered.
+    /// The environment to search for agents; absent until the shell has answered.
     pub(super) environment: Option<Arc<Environment>>,
-    /// Why it lacks the variables of the login shell.
+    /// Why the environment lacks the variables of the login shell.
     pub(super) shell: Option<ShellProblem>,
     pub(super) wanted: BTreeMap<String, Depth>,
     /// Replaced or removed providers that may still run turns.
@@ -46,7 +45,7 @@ pub(super) struct Entry {
     pub(super) subject: Subject,
     /// Absent before the first check.
     diagnosis: Option<Diagnosis>,
-    /// The provider and the way it was created.
+    /// The provider and how it was created.
     running: Option<Running>,
 }
 
@@ -96,7 +95,7 @@ impl Table {
         self.settings = settings;
     }
 
-    /// Applies a diagnosis, unless the agent has been changed or removed meanwhile.
+    /// Applies a diagnosis, unless the agent has been changed or removed in the meantime.
     pub(super) fn found(&mut self, subject: &Subject, diagnosis: Diagnosis, environment: &Arc<Environment>) {
         let Some(entry) = self.entries.iter_mut().find(|entry| entry.subject == *subject) else { return };
         let replaced = entry.run(&diagnosis, environment);
@@ -113,7 +112,7 @@ impl Table {
 
     /// Returns the replaced providers without a running turn; the caller shuts them down.
     pub(super) fn take_idle(&mut self) -> Vec<Arc<dyn AgentProvider>> {
-        // A turn holds its provider.
+        // A running turn holds a reference to its provider.
         self.replaced.extract_if(.., |provider| Arc::strong_count(provider) == 1).collect()
     }
 
@@ -142,7 +141,8 @@ impl Table {
 }
 
 impl Entry {
-    /// Returns whether a person can choose it. Agents that are not installed are hidden, except the two best known.
+    /// Returns whether the user can choose the agent. Agents that are not installed are
+    /// hidden, except the two best known.
     pub(super) fn is_offered(&self) -> bool {
         let is_there = self.diagnosis.as_ref().is_some_and(|diagnosis| diagnosis.card.program.is_some());
         match &self.subject {
@@ -151,7 +151,7 @@ impl Entry {
         }
     }
 
-    /// Returns the provider, or else the reason there is none; `None` before the first check.
+    /// Returns the provider, or the reason there isn't one; `None` before the first check.
     pub(super) fn provider(&self) -> Option<Result<Arc<dyn AgentProvider>, String>> {
         let diagnosis = self.diagnosis.as_ref()?;
         Some(match (&self.running, diagnosis.availability()) {
@@ -161,7 +161,7 @@ impl Entry {
         })
     }
 
-    /// Keeps the provider if it would be created in the same way. Returns it otherwise.
+    /// Keeps the provider if it would be created in the same way. Otherwise returns it.
     fn run(
         &mut self,
         diagnosis: &Diagnosis,

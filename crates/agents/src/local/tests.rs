@@ -32,7 +32,7 @@ fn custom(id: &str, program: &Path) -> CustomAgent {
     serde_json::from_value(serde_json::json!({"id": id, "kind": "acp", "command": program})).unwrap()
 }
 
-/// Waits for the end of a check.
+/// Waits for a check to end.
 fn settled(agents: &LocalAgents) -> AgentsSnapshot {
     let (sender, changes) = mpsc::channel();
     agents.watch(Arc::new(move || {
@@ -77,11 +77,11 @@ fn an_added_agent_is_checked_at_once_and_kept() {
     let card = snapshot.agents.last().unwrap();
     assert_eq!((card.id.as_str(), card.usable, card.custom), ("custom:mine", true, true));
     assert_eq!(card.supports, ["session/load"]);
-    // Another program, or the next start, finds it.
+    // Another program, or the next start, finds the agent.
     let again = agents_with(settings);
     assert_eq!(again.snapshot().settings.custom, std::slice::from_ref(&agent));
     assert!(again.provider("custom:mine").is_some());
-    // Adding it again changes it.
+    // Adding the agent again changes it.
     agents
         .command(AgentCommand::Add { agent: CustomAgent { name: Some("Mine".to_owned()), ..agent } })
         .unwrap();
@@ -171,7 +171,7 @@ fn an_agent_that_is_not_installed_is_known_to_be_so_before_any_check() {
         panic!("there is no Codex here")
     };
     assert!(reason.contains("is not installed"), "{reason}");
-    // More than that takes a process, which a prompt waits for.
+    // Any further check takes a process, which a prompt waits for.
     assert_eq!(agents.provider("claude-code").unwrap().availability(), Availability::Ready);
 }
 
@@ -204,7 +204,7 @@ fn a_check_keeps_agents_that_would_be_started_in_the_same_way() {
     let second = found(&[("PATH", "/bin"), ("STARSHIP_SESSION_KEY", "2")]);
     assert!(first.len() == 1 && second.len() == 1 && Arc::ptr_eq(&first[0], &second[0]));
     drop(second);
-    // A running turn goes on and learns that its session is closed.
+    // A running turn continues and learns that its session is closed.
     let third = found(&[("PATH", "/usr/bin")]);
     assert!(third.len() == 2 && Arc::ptr_eq(&first[0], &third[0]));
     drop((first, third));

@@ -1,4 +1,4 @@
-//! Base URLs as typed by people, and the URLs requested.
+//! Base URLs as the user types them, and the URLs requested.
 
 use reqwest::Url;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! Converts the frames of an answer into model events.
+//! Converts the frames of a response into model events.
 
 use super::{calls::PartialCalls, content::Content, names::Names, parameters::Refused};
 use openagents_core::{
@@ -8,7 +8,7 @@ use openagents_core::{
 use serde_json::{Value, json};
 use std::time::Instant;
 
-/// Fields that hold reasoning: DeepSeek, llama-server, vLLM; OpenRouter, Groq, Ollama; a few others.
+/// Fields that hold reasoning, in order: DeepSeek, llama-server, vLLM; OpenRouter, Groq, Ollama; a few others.
 const THOUGHTS: [&str; 3] = ["reasoning_content", "reasoning", "thinking"];
 
 /// The effect of a frame.
@@ -22,18 +22,18 @@ pub(super) enum Frame {
     Error(Value),
 }
 
-/// The reason an answer is invalid.
+/// The reason a response is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flaw {
     /// Cut off in the middle.
     BrokenOff,
-    /// Withheld by the server's content filter, from the beginning or from some place on.
+    /// Withheld by the server's content filter, from the beginning or from some point on.
     Filtered,
     /// Not in the format of the API.
     Unreadable,
     /// A frame in the middle is unreadable.
     Gap,
-    /// The call of a tool as text that the server should have parsed.
+    /// A tool call sent as text that the server should have parsed.
     UnparsedCall,
     /// Longer than any answer.
     Endless,
@@ -50,7 +50,7 @@ pub(super) struct Answer<'a> {
     spoke: bool,
     /// Valid and invalid frames.
     frames: (u32, u32),
-    /// One of the invalid frames is the beginning of an object, so a part of the answer is missing.
+    /// One of the invalid frames is the beginning of an object, so part of the answer is missing.
     has_gap: bool,
     usage: Option<Usage>,
     asked: Instant,
@@ -86,7 +86,7 @@ impl<'a> Answer<'a> {
         }
         match json_text::from_str::<Value>(data) {
             Ok(frame) => self.frame(&frame, on_event),
-            // Frames separated by a single line break arrive as one.
+            // Frames separated by only one line break arrive as one.
             Err(_) if data.contains('\n') => {
                 let mut meaning = Frame::More;
                 for line in data.lines().filter(|line| !line.trim().is_empty()) {
@@ -140,7 +140,7 @@ impl<'a> Answer<'a> {
             Value::Array(parts) => parts.iter().for_each(|part| self.part(part, on_event)),
             _ => {}
         }
-        // A refusal is the answer.
+        // A refusal counts as the answer.
         if let Some(text) = delta["refusal"].as_str() {
             self.content(text, on_event);
         }
@@ -174,7 +174,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Handles a piece of the content: a call in it is assembled with the others.
+    /// Handles a piece of the content: a call within it is assembled with the others.
     fn hear(&mut self, piece: ModelEvent, on_event: &mut dyn FnMut(ModelEvent)) {
         match piece {
             ModelEvent::ToolCall(CallRequest { id, name, arguments }) => {
@@ -198,7 +198,7 @@ impl<'a> Answer<'a> {
         on_event(ModelEvent::Activity(Activity::Generating { tokens: self.pieces, tokens_per_second }));
     }
 
-    /// Reads the usage; it comes in a separate frame or in every one, each time with the total so far.
+    /// Reads the usage, which comes in a separate frame or in every one, always as the total so far.
     fn figures(&mut self, frame: &Value) {
         let Some(usage) = frame["usage"].as_object() else { return };
         let count = |value: Option<&Value>| {
@@ -215,8 +215,8 @@ impl<'a> Answer<'a> {
         });
     }
 
-    /// Emits the rest: the end of the text, the calls, the usage. `is_whole` is set for a single JSON object, which is
-    /// complete without a mark at its end.
+    /// Emits the rest: the end of the text, the calls, the usage. `is_whole` is set for a single JSON object, which
+    /// is complete without an end mark.
     pub(super) fn finish(
         mut self,
         is_whole: bool,
@@ -229,7 +229,7 @@ impl<'a> Answer<'a> {
         if self.frames.0 == 0 && self.frames.1 > 0 {
             return Err(Flaw::Unreadable);
         }
-        // A connection that closes looks the same at the end of an answer and in the middle of it.
+        // A connection that closes looks the same at the end of an answer as in the middle of it.
         let is_over = self.finish.is_some() || self.done || is_whole && !says_nothing;
         if !is_over {
             return Err(Flaw::BrokenOff);
@@ -270,7 +270,7 @@ impl<'a> Answer<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Finish {
     Whole,
-    /// A limit of tokens was reached.
+    /// A token limit was reached.
     Limit,
     Filtered,
     /// The server gave up.
@@ -278,9 +278,10 @@ enum Finish {
 }
 
 impl Finish {
-    /// Beyond OpenAI's own: `model_length` and `error` of Mistral (<https://docs.mistral.ai/api>),
-    /// `insufficient_system_resource` of DeepSeek (<https://api-docs.deepseek.com/api/create-chat-completion>), `sensitive`
-    /// and `network_error` of Zhipu (<https://docs.z.ai/api-reference/llm/chat-completion>), `abort` of vLLM
+    /// Reads a finish reason. Beyond OpenAI's own: `model_length` and `error` of Mistral
+    /// (<https://docs.mistral.ai/api>), `insufficient_system_resource` of DeepSeek
+    /// (<https://api-docs.deepseek.com/api/create-chat-completion>), `sensitive` and `network_error` of Zhipu
+    /// (<https://docs.z.ai/api-reference/llm/chat-completion>), `abort` of vLLM
     /// (<https://docs.vllm.ai/en/latest/api/vllm/v1/engine/>), `max_tokens` and `MAX_TOKENS` of proxies.
     fn of(reason: &str) -> Self {
         match reason.to_ascii_lowercase().as_str() {

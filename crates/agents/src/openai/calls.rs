@@ -20,7 +20,7 @@ struct Call {
 }
 
 impl PartialCalls {
-    /// Handles an entry of `tool_calls`, which may be part of a call or a whole one.
+    /// Handles an entry of `tool_calls`: part of a call or a whole one.
     pub(super) fn push(&mut self, piece: &Value) {
         let function = &piece["function"];
         let name = function["name"].as_str().unwrap_or_default();
@@ -58,13 +58,13 @@ impl PartialCalls {
         };
         let goes_on = |call: &Call| {
             let other_id = !id.is_empty() && !call.id.is_empty() && call.id != id;
-            // A repeated name: either it comes with every delta, or another call begins.
+            // A repeated name means that the server sends it with every delta, or that another call begins.
             let begins = !name.is_empty() && !call.name.is_empty() && !known_id(call);
             !other_id && !(begins && (call.name != name || call.is_whole()))
         };
         match known.filter(|at| self.calls.get(*at).is_some_and(goes_on)) {
             Some(at) => at,
-            // Over the limit: an index without a call.
+            // Over the limit: returns an index without a call.
             None if self.calls.len() == ANSWER_CALLS => ANSWER_CALLS,
             None => {
                 self.calls.push(Call { index, ..Call::default() });
@@ -105,7 +105,7 @@ impl Call {
 
 /// Parses arguments. Anything but an object is kept as text, which the loop reports as the tool's error.
 fn arguments(text: &str) -> Value {
-    // A call without arguments.
+    // The call has no arguments.
     if text.trim().is_empty() {
         return Value::Object(Map::new());
     }

@@ -1,6 +1,6 @@
-//! Separates reasoning and calls from the answer if a server sends them as content.
+//! Separates reasoning and calls from the answer when a server sends them as content.
 //!
-//! Handles reasoning in tags at the beginning, and gpt-oss behind servers that parse Harmony badly or not at all. The
+//! Handles reasoning in tags at the beginning, and gpt-oss on servers that parse Harmony badly or not at all. The
 //! `analysis` channel is never shown, with or without its markers.
 
 use crate::limits::CALL_BYTES;
@@ -27,35 +27,35 @@ const CALLS: [&str; 6] = [
     "<|tool_calls_section_begin|>",
 ];
 
-/// The name of the reasoning channel; without markers it is glued to the text.
+/// The name of the reasoning channel; if the markers were removed, the text follows it without a space.
 const ANALYSIS: &str = "analysis";
 
-/// The beginning of the answer if markers were removed.
+/// The beginning of the answer if the markers were removed.
 const GLUED_FINAL: &str = "assistantfinal";
 
-/// The beginning of a call if markers were removed and it comes first.
+/// The beginning of a call if the markers were removed and the call comes first.
 const GLUED_CALLS: [&str; 2] = ["commentary to=", "assistantcommentary to="];
 
-/// The recipient of a call if markers were removed.
+/// The recipient of a call if the markers were removed.
 const GLUED_RECIPIENT: &str = "to=functions.";
 
 /// Classifies content as it arrives.
 #[derive(Debug)]
 pub(super) struct Content {
-    /// Whether Harmony markers may occur anywhere or be missing.
+    /// Whether the model is gpt-oss, whose Harmony markers may occur anywhere or be missing.
     gpt_oss: bool,
     mode: Mode,
     /// Content that can't be classified yet.
     held: String,
     /// The answer so far.
     text: String,
-    /// A call of gpt-oss that is not a [`ModelEvent::ToolCall`] came last.
+    /// The last item was a gpt-oss call that could not become a [`ModelEvent::ToolCall`].
     unparsed: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 enum Mode {
-    /// Before the answer.
+    /// Before the start of the answer.
     Begin,
     Text,
     /// Reasoning up to this closing tag.
@@ -66,7 +66,7 @@ enum Mode {
     Header(HarmonyHeader),
     /// The body of a Harmony message.
     Body(Body),
-    /// After the marker that ends an answer: the model should have been stopped there.
+    /// After the marker that ends an answer, where the server should have stopped the model.
     Over,
 }
 
@@ -74,7 +74,7 @@ enum Mode {
 enum Body {
     Final,
     Commentary,
-    /// Reasoning, calls without a recipient, and messages of other parties.
+    /// Reasoning, calls without a recipient, and messages of other roles.
     Hidden,
     Call {
         recipient: String,
@@ -108,7 +108,7 @@ impl Content {
         out
     }
 
-    /// Returns whether the model called a tool and the server sent the call as text that is not understood here.
+    /// Returns whether the model called a tool and the server sent the call as text that can't be parsed here.
     pub(super) fn has_unparsed_call(&self) -> bool {
         self.unparsed || ends_with_call(&self.text)
     }
@@ -171,7 +171,7 @@ impl Content {
     }
 
     fn mark(&mut self, marker: &str, out: &mut Vec<ModelEvent>) -> bool {
-        // Within a body, these have no meaning.
+        // Within a body, these markers have no meaning.
         if matches!(self.mode, Mode::Body(_)) && ["<|message|>", "<|constrain|>"].contains(&marker) {
             return true;
         }
@@ -226,7 +226,8 @@ impl Content {
         }
     }
 
-    /// Emits the text before the first of `ends` and removes both. Without one, emits what can't be its beginning.
+    /// Emits the text before the first of `ends` and removes both. If none is found, emits the text that can't be the
+    /// beginning of one.
     fn until(&mut self, ends: &[&'static str], out: &mut Vec<ModelEvent>) -> Option<&'static str> {
         let found = ends.iter().filter_map(|end| Some((self.held.find(end)?, *end))).min();
         let at = found.map_or_else(|| self.held.len() - tag_begun(&self.held, ends), |(at, _)| at);
@@ -261,7 +262,8 @@ impl Content {
     }
 }
 
-/// Returns whether an answer ends with the call of a model that is not gpt-oss. One in a code block is quoted.
+/// Returns whether an answer ends with a call by a model other than gpt-oss. A call in a code
+/// block is quoted and doesn't count.
 fn ends_with_call(text: &str) -> bool {
     let ends_with = |call: &&str| {
         text.rfind(*call).is_some_and(|at| {

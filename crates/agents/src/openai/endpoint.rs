@@ -1,4 +1,4 @@
-//! The address of a model and its access settings.
+//! A model's address and access settings.
 
 use super::{
     address::{self, AddressError},
@@ -11,26 +11,26 @@ use openagents_core::{
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use std::collections::BTreeMap;
 
-/// OpenAI as a server, and the provider id of every model named on the command line.
+/// The preset for OpenAI, and the provider id of every model named on the command line.
 const OPENAI: &str = "openai";
 
-/// The variable read by OpenAI's own clients.
+/// The variable that OpenAI's own clients read.
 const OPENAI_KEY: &str = "OPENAI_API_KEY";
 
-/// The address of a model and its access settings.
+/// A model's address and access settings.
 #[derive(Clone)]
 pub struct Endpoint {
     /// The provider id: `openai`, `custom:<id>`.
     pub id: String,
     /// The server's display name: `Ollama`.
     pub name: String,
-    /// `http://127.0.0.1:8080/v1`.
+    /// The base URL: `http://127.0.0.1:8080/v1`.
     pub base_url: String,
     /// The model's name on the server.
     pub model: String,
-    /// The source of its key.
+    /// The source of the key.
     pub key: KeySource,
-    /// Extra headers of every request.
+    /// Extra headers for every request.
     pub headers: BTreeMap<String, String>,
 }
 
@@ -52,7 +52,7 @@ pub enum EndpointError {
 }
 
 struct Preset {
-    /// Its name on command lines.
+    /// The preset's name on command lines.
     id: &'static str,
     name: &'static str,
     base_url: &'static str,
@@ -72,11 +72,11 @@ const PRESETS: [Preset; 5] = [
 ];
 
 impl Endpoint {
-    /// Returns the model named on the command line. `server` is a base URL or the name of a well-known server; OpenAI
-    /// without one.
+    /// Returns the model named on the command line. `server` is a base URL or the name of a well-known server, by
+    /// default OpenAI.
     ///
-    /// The key is read from `key_variable`. Without one, it is `OPENAI_API_KEY` for servers with `https` on another
-    /// machine, as it was set for the address named along with it. No other server gets it.
+    /// The key is read from `key_variable`. Without one, `OPENAI_API_KEY` is used for `https` servers on another
+    /// machine, since the user set it along with naming that address. No other server gets it.
     pub fn named(model: &str, server: Option<&str>, key_variable: Option<&str>) -> Self {
         let server = server.unwrap_or(OPENAI);
         let preset = PRESETS.iter().find(|preset| preset.id == server);
@@ -113,7 +113,7 @@ impl Endpoint {
         for (name, value) in &self.headers {
             let unusable = || EndpointError::Header(name.clone());
             let parsed: HeaderName = name.parse().map_err(|_| unusable())?;
-            // These control the framing of a message.
+            // These headers control the framing of a message.
             if ["host", "content-length", "transfer-encoding", "connection"].contains(&parsed.as_str()) {
                 return Err(unusable());
             }
@@ -125,7 +125,7 @@ impl Endpoint {
     }
 }
 
-/// Values of headers may be secrets.
+/// Header values may be secrets, so only their names are printed.
 impl std::fmt::Debug for Endpoint {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let headers: Vec<_> = self.headers.keys().collect();

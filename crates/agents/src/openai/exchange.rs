@@ -29,17 +29,17 @@ pub(super) struct RequestTimeouts {
     pub(super) connect: Duration,
     /// From the request to the first frame: the server may have to load the model and process the prompt.
     pub(super) first: Duration,
-    /// Between two chunks of an answer.
+    /// Between two chunks of a response.
     pub(super) idle: Duration,
     pub(super) retries: usize,
-    /// Pause before the second attempt, doubled for each further one, with up to 100 % jitter.
+    /// Pause before the second attempt, doubled for each further attempt, with up to 100 % jitter.
     pub(super) pause: Duration,
     /// If the server asks for a longer pause, the request fails.
     pub(super) longest_pause: Duration,
 }
 
 impl Default for RequestTimeouts {
-    /// Ten minutes for the first frame, as in OpenAI's own clients
+    /// Allows ten minutes for the first frame, as OpenAI's own clients do
     /// (<https://github.com/openai/openai-python#timeouts>).
     fn default() -> Self {
         Self {
@@ -77,7 +77,7 @@ impl Exchange {
         let mut client = Client::builder()
             .user_agent(concat!("openagents/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(timeouts.connect)
-            // A prompt contains the workspace: it goes only to the configured server.
+            // A prompt contains the workspace, so it goes only to the configured server.
             .redirect(redirect::Policy::none());
         if local {
             client = client.no_proxy();
@@ -96,24 +96,24 @@ impl Exchange {
         })
     }
 
-    /// Returns whether the key may be sent there: never in clear text over a network.
+    /// Returns whether the key may be sent to the server: never in clear text over a network.
     fn takes_key(&self) -> bool {
         self.local || self.url.scheme() == "https"
     }
 
-    /// Returns the remedy for a missing key, if one is needed. Most servers on this machine need none.
+    /// Returns the remedy for a missing key, if one is needed. Most servers on this machine don't need one.
     pub(super) fn lacks_key(&self) -> Option<String> {
         let needs = !matches!(self.key, KeySource::None) && !self.local && self.takes_key();
         (needs && !self.key.is_there()).then(|| self.sentences.no_key())
     }
 
-    /// Reads the key, if there is one that may be sent there.
+    /// Reads the key, if there is one and it may be sent to the server.
     pub(super) async fn read_key(&self) -> Result<Option<Secret>, RequestFailure> {
         if !self.takes_key() {
             return Ok(None);
         }
         let key = self.key.clone();
-        // The keychain may ask the person, which must not delay a cancel.
+        // The keychain may prompt the user, which must not delay a cancel.
         let read = tokio::task::spawn_blocking(move || key.read()).await.ok().flatten();
         match self.lacks_key().filter(|_| read.is_none()) {
             Some(reason) => Err(RequestFailure::of(ModelError::Unavailable(reason))),
@@ -161,7 +161,7 @@ impl Exchange {
             Some(Err(lost)) => return Err(self.lost(lost, &wait)),
             Some(Ok(first)) => first,
         };
-        // Before the first token, an error may be about a parameter.
+        // An error before the first token may be about a parameter.
         if let Some(error) = json_text::from_str(&first).ok().filter(is_error) {
             return Err(self.sentences.frame(&error, key));
         }
@@ -225,7 +225,7 @@ impl Opened<'_> {
         while let Some(data) = frame {
             let data = match data {
                 Ok(data) => data,
-                // The connection may have been closed after everything was sent.
+                // The server may have closed the connection after it sent everything.
                 Err(Lost::Network(Break::Network(_))) => break,
                 Err(lost) => return Err(self.exchange.lost(lost, &self.wait).error),
             };
@@ -242,7 +242,7 @@ impl Opened<'_> {
         answer.finish(self.frames.is_whole(), on_event).map_err(|flaw| sentences.flawed(flaw).error)
     }
 
-    /// Reads past the end, usually one empty chunk: only then can the connection be reused.
+    /// Reads past the end, usually one empty chunk: the connection can be reused only then.
     async fn drain(&mut self) {
         let rest = async { while self.frames.next().await.is_some_and(|frame| frame.is_ok()) {} };
         let _ = tokio::time::timeout(DRAIN, rest).await;

@@ -34,7 +34,7 @@ pub(super) struct Frames<E> {
 }
 
 impl<E: 'static> Frames<E> {
-    /// Waits for the first significant byte, which tells the format.
+    /// Waits for the first significant byte, which determines the format.
     pub(super) async fn open<B: AsRef<[u8]>>(
         bytes: impl Stream<Item = Result<B, E>> + 'static,
     ) -> Result<Self, Lost<E>> {
@@ -46,7 +46,8 @@ impl<E: 'static> Frames<E> {
                 None => break,
             }
         }
-        // Before the byte order mark is removed: a second one is content, wherever the network splits.
+        // Checked before the byte order mark is removed: a second one is content,
+        // wherever the network splits the bytes.
         let is_whole = first_letter(&begin) == Some(b'{');
         if begin.starts_with(MARK) {
             begin.drain(..MARK.len());
@@ -74,7 +75,7 @@ impl<E: 'static> Frames<E> {
     }
 }
 
-/// Returns the first byte that is not white space; `None` while it is unknown.
+/// Returns the first non-whitespace byte; `None` while it is unknown.
 fn first_letter(begin: &[u8]) -> Option<u8> {
     let text = match begin.strip_prefix(MARK) {
         Some(text) => text,
@@ -113,8 +114,8 @@ fn events<E: 'static>(
     let mut text = Utf8Pieces::default();
     let mut errors = ErrorLines::default();
     let valid = counted.map(move |piece| piece.map(|piece| errors.push(&text.push(&piece)).into_bytes()));
-    // The parser panics if a byte order mark comes first, even the second of two: start with a line break. The line
-    // breaks at the end complete the last frame of a server that omits the blank line.
+    // The parser panics if the stream begins with a byte order mark, even the second of two, so a line break comes
+    // first. The line breaks at the end complete the last frame of a server that omits the blank line.
     let begun = stream::iter([Ok(b"\n".to_vec())]).chain(valid);
     let ended = begun.chain(stream::iter([Ok(b"\n\n".to_vec())]));
     let frame = |event: Result<Event, EventStreamError<Lost<E>>>| match event {
@@ -137,11 +138,11 @@ fn error_frame(data: String) -> String {
 
 /// Turns errors outside of any event into events; parsers skip such lines.
 ///
-/// llama-server sent `error: {…}` until <https://github.com/ggml-org/llama.cpp/pull/16109>; proxies pass on the body of an
-/// error as it is (<https://github.com/lemonade-sdk/lemonade/issues/2826>).
+/// llama-server sent `error: {…}` until <https://github.com/ggml-org/llama.cpp/pull/16109>; proxies forward the body
+/// of an error unchanged (<https://github.com/lemonade-sdk/lemonade/issues/2826>).
 #[derive(Debug)]
 struct ErrorLines {
-    /// The current line, as long as it may be an error.
+    /// The current line, as long as it may still be an error.
     begun: Option<String>,
 }
 
@@ -152,7 +153,7 @@ impl Default for ErrorLines {
 }
 
 impl ErrorLines {
-    /// Beginnings of lines, and what replaces them. The line break ends the event before.
+    /// Line prefixes and their replacements. The line break ends the previous event.
     const EVENTS: [(&str, &str); 2] =
         [("error:", "\nevent: error\ndata:"), ("{\"error\":", "\nevent: error\ndata:{\"error\":")];
 
@@ -256,7 +257,7 @@ mod tests {
         assert_eq!(long(b"{\"a\": \"").1, Some(Lost::TooLong));
         let spaces = vec![vec![b' '; 1 << 20]; 20];
         assert_eq!(read(spaces).1, Some(Lost::TooLong));
-        // Many short frames are not a long one.
+        // Many short frames don't count as a long one.
         let (frames, lost) = read((0..30).map(|_| b"data: a\n\n".repeat(10_000)).collect());
         assert_eq!((frames.len(), lost), (300_000, None));
     }

@@ -1,10 +1,10 @@
 //! The source of an endpoint's key. Keys are never stored in our files.
 //!
 //! Keys come from the environment and, on macOS, also from the login keychain, since a program started from the Dock
-//! lacks the variables of the shell. Uses `security-framework`, which TLS needs there anyway; a cross-platform crate
-//! would bring D-Bus to Linux, where a headless machine has no such store.
+//! lacks the shell's variables. Uses `security-framework`, which TLS needs there anyway; a cross-platform crate would
+//! bring D-Bus to Linux, where a headless machine has no such store.
 
-/// The keychain service of the keys; the account is the name of the variable.
+/// The keychain service of the keys; the account is the name of the environment variable.
 #[cfg(target_os = "macos")]
 const SERVICE: &str = "OpenAgents";
 
@@ -14,7 +14,8 @@ pub enum KeySource {
     /// The server needs no key.
     #[default]
     None,
-    /// A variable of the environment; on macOS also the keychain item of the service `OpenAgents` with this account.
+    /// An environment variable; on macOS also the keychain item of the service
+    /// `OpenAgents` with this name as the account.
     Variable(String),
     /// A key passed in by the caller.
     Given(Secret),
@@ -25,7 +26,7 @@ pub enum KeySource {
 pub struct Secret(String);
 
 impl Secret {
-    /// Wraps a key; `None` if it is only white space.
+    /// Wraps a key; `None` if it is only whitespace.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         (!text.is_empty()).then(|| Self(text.to_owned()))
@@ -47,7 +48,7 @@ impl std::fmt::Debug for Secret {
 }
 
 impl KeySource {
-    /// Reads the key. May block on a person: macOS asks before a program reads an item of another one.
+    /// Reads the key. May block on the user: macOS asks before a program reads another program's item.
     pub(super) fn read(&self) -> Option<Secret> {
         match self {
             Self::None => None,
@@ -56,7 +57,7 @@ impl KeySource {
         }
     }
 
-    /// Returns whether there is a key, without prompting the person.
+    /// Returns whether there is a key, without prompting the user.
     pub(super) fn is_there(&self) -> bool {
         match self {
             Self::None => false,
@@ -65,7 +66,7 @@ impl KeySource {
         }
     }
 
-    /// Returns the remedy for a missing or wrong key: a clause.
+    /// Returns the remedy for a missing or wrong key, as a clause.
     pub(super) fn remedy(&self) -> String {
         match self {
             Self::None => "name the variable that holds its key".to_owned(),
@@ -88,7 +89,7 @@ fn from_keychain(name: &str) -> Option<Secret> {
     Secret::new(std::str::from_utf8(&bytes).ok()?)
 }
 
-/// Requests the attributes only, which needs no confirmation.
+/// Requests only the attributes, which needs no confirmation.
 #[cfg(target_os = "macos")]
 fn is_in_keychain(name: &str) -> bool {
     use security_framework::item::{ItemClass, ItemSearchOptions};

@@ -1,7 +1,7 @@
 //! Models behind an OpenAI-compatible address: `POST …/chat/completions`, streamed.
 //!
-//! Uses `reqwest` and `eventsource-stream`: existing client crates only handle OpenAI's own responses and fail on those
-//! of other servers. Every field of a response is optional here.
+//! Uses `reqwest` and `eventsource-stream`: existing client crates handle only OpenAI's own responses and fail on
+//! those of other servers. Every field of a response is optional here.
 //!
 //! `request` builds the body, `exchange` is the network, `frames` and `answer` parse the response, and `refusal` turns
 //! every failure into one sentence.
@@ -46,14 +46,14 @@ use std::{
 };
 use tokio::runtime::Runtime;
 
-/// Lives as long as the connections, which are kept so that the next round of a loop needs no handshake.
+/// Lives as long as the connections, which are kept so that the next round of the agent loop needs no handshake.
 static NETWORK: LazyLock<std::io::Result<Runtime>> = LazyLock::new(|| {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).thread_name("openai").enable_all().build()
 });
 
 /// A model behind an OpenAI-compatible address.
 ///
-/// [`respond`](LanguageModel::respond) blocks; it panics on a thread that runs async tasks.
+/// [`respond`](LanguageModel::respond) blocks, and panics on a thread that runs async tasks.
 #[derive(Debug)]
 pub struct OpenAi {
     endpoint: Endpoint,
@@ -65,7 +65,7 @@ pub struct OpenAi {
 }
 
 impl OpenAi {
-    /// Creates a client; connects to nothing.
+    /// Creates a client without connecting.
     pub fn new(endpoint: Endpoint) -> Result<Self, EndpointError> {
         Self::with_timeouts(endpoint, RequestTimeouts::default())
     }
@@ -86,7 +86,7 @@ impl OpenAi {
         on_event: &mut dyn FnMut(ModelEvent),
     ) -> Result<StopReason, ModelError> {
         let asked = Instant::now();
-        // Queueing, loading and prompt processing can't be told apart.
+        // Queueing, loading and prompt processing can't be distinguished.
         on_event(ModelEvent::Activity(Activity::Waiting));
         loop {
             let (body, names) = request::body(request, &self.endpoint.model, &self.refused);
@@ -125,7 +125,7 @@ impl LanguageModel for OpenAi {
         Some(self.context.load(Ordering::Relaxed)).filter(|tokens| *tokens > 0)
     }
 
-    /// Checks for a key only: a server that is down is noticed on use.
+    /// Checks only for a key: a server that is down is noticed on use.
     fn availability(&self) -> Availability {
         match self.exchange.lacks_key() {
             Some(reason) => Availability::Unavailable(reason),

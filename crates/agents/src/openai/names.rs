@@ -15,18 +15,18 @@ impl Names {
         self.0.wire(name)
     }
 
-    /// Returns whether a tool is offered.
+    /// Returns whether any tool is offered.
     pub(super) fn are_any(&self) -> bool {
         !self.0.is_empty()
     }
 
-    /// Returns our name of an offered tool, or else the written one.
+    /// Returns our name for an offered tool; an unknown name is returned unchanged.
     pub(super) fn ours(&self, written: &str) -> String {
         self.0.recognize(written).unwrap_or_else(|written| written)
     }
 }
 
-/// Converts a name into a function name in ASCII.
+/// Converts a name into an ASCII function name.
 fn function(name: &str) -> String {
     let letter = |letter: char| match letter {
         letter if letter.is_ascii_alphanumeric() || letter == '-' => letter,

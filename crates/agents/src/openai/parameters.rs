@@ -18,12 +18,12 @@ pub(super) enum Parameter {
     Usage,
     /// `tools`.
     Tools,
-    /// The reasoning of this turn, sent back.
+    /// The turn's reasoning, sent back to the model.
     Thoughts,
 }
 
 impl Parameter {
-    /// Finds the refused parameter: by its name if the server reports it, or else from the message.
+    /// Finds the refused parameter by its name if the server reports it, otherwise from the message.
     pub(super) fn refused(name: Option<&str>, message: &str) -> Option<Self> {
         let by_name = |name: &str| {
             Some(match name.split(['.', '[']).next_back().unwrap_or(name) {
@@ -48,7 +48,7 @@ impl Parameter {
             return None;
         }
         let mut words = message.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
-        // An error in one of our schemas must not disable all tools, so only known messages do.
+        // An error in one of our schemas must not disable all tools, so only known messages do that.
         let named = words.find_map(by_name).filter(|parameter| *parameter != Self::Tools);
         named.or_else(|| {
             let says = |phrases: &[&str]| phrases.iter().any(|phrase| message.contains(phrase));
@@ -86,7 +86,7 @@ impl Refused {
         *self.thoughts.lock() = Some(member);
     }
 
-    /// Returns the field to send reasoning back, if the server uses and accepts one.
+    /// Returns the field for sending reasoning back, if the server uses and accepts one.
     pub(super) fn thoughts_member(&self) -> Option<&'static str> {
         let member = *self.thoughts.lock();
         member.filter(|_| !self.has(Parameter::Thoughts))

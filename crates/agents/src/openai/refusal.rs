@@ -1,4 +1,4 @@
-//! Errors as one sentence that names the endpoint and the remedy.
+//! Turns errors into one sentence that names the endpoint and the remedy.
 
 use super::{
     answer::Flaw,
@@ -38,16 +38,16 @@ impl RequestFailure {
 /// Builds the error sentences of one endpoint.
 #[derive(Debug)]
 pub(super) struct Sentences {
-    /// `Ollama`.
+    /// Display name: `Ollama`.
     name: String,
-    /// `Ollama at http://127.0.0.1:11434`.
+    /// Name and address: `Ollama at http://127.0.0.1:11434`.
     server: String,
     base_url: String,
     model: String,
     /// The remedy for a missing or wrong key.
     key_remedy: String,
     local: bool,
-    /// Whether the key must not be sent, as the connection is not encrypted.
+    /// Whether the key must not be sent, because the connection is not encrypted.
     clear_text: bool,
 }
 
@@ -64,7 +64,7 @@ impl Sentences {
         }
     }
 
-    /// One sentence without a full stop.
+    /// Returns one sentence without a full stop.
     pub(super) fn no_key(&self) -> String {
         format!("{} needs a key; {}", self.server, self.key_remedy)
     }
@@ -101,7 +101,7 @@ impl Sentences {
             refused |= io == Some(std::io::ErrorKind::ConnectionRefused);
         }
         if refused && self.local {
-            // Connection refused; a retry would not help.
+            // The connection was refused; a retry would not help.
             let sentence = format!("nothing answers for {}; start it, or check the base URL", self.server);
             return RequestFailure::of(ModelError::Unavailable(sentence));
         }
@@ -144,7 +144,8 @@ impl Sentences {
         })
     }
 
-    /// How to make the server parse calls (<https://github.com/ggml-org/llama.cpp/blob/master/docs/function-calling.md>,
+    /// Returns how to make the server parse calls
+    /// (<https://github.com/ggml-org/llama.cpp/blob/master/docs/function-calling.md>,
     /// <https://docs.vllm.ai/en/latest/features/tool_calling.html>).
     fn parsing_remedy(&self) -> &'static str {
         match self.name.as_str() {
@@ -160,7 +161,7 @@ impl Sentences {
         }
     }
 
-    /// The error of a response with an error status.
+    /// Returns the error for a response with an error status.
     pub(super) fn status(
         &self,
         status: StatusCode,
@@ -206,7 +207,7 @@ impl Sentences {
         }
     }
 
-    /// The error of an error object sent as a frame.
+    /// Returns the error for an error object sent as a frame.
     pub(super) fn frame(&self, frame: &Value, key: Option<&Secret>) -> RequestFailure {
         let said = Said::of(frame, key);
         let status = said.status.and_then(|status| StatusCode::from_u16(status).ok());

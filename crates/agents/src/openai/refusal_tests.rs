@@ -1,4 +1,4 @@
-//! Error sentences.
+//! Tests of the error sentences.
 
 use super::*;
 

@@ -9,7 +9,7 @@ use openagents_core::model::{
 };
 use serde_json::{Map, Value, json};
 
-/// Returns the body, and the mapping of its tool names.
+/// Returns the body and the mapping of its tool names.
 pub(super) fn body(request: &ModelRequest, model: &str, refused: &Refused) -> (Value, Names) {
     let names = Names::of(&request.tools);
     let mut body = Map::new();
@@ -46,14 +46,14 @@ fn options(options: &ModelOptions, refused: &Refused, body: &mut Map<String, Val
     }
 }
 
-/// Writes 0.7 as such, not as the nearest 32-bit number in 64 bits.
+/// Converts 0.7 to exactly 0.7, not to the nearest 32-bit number widened to 64 bits.
 fn decimal(number: f32) -> Value {
     number.to_string().parse::<f64>().map_or(Value::Null, Value::from)
 }
 
 fn function(tool: &ToolSpec, names: &Names) -> Value {
     let mut parameters = tool.parameters.as_object().cloned().unwrap_or_default();
-    // OpenAI refuses an object without these.
+    // OpenAI rejects an object schema without these members.
     parameters.entry("type").or_insert_with(|| "object".into());
     parameters.entry("properties").or_insert_with(|| json!({}));
     json!({
@@ -90,7 +90,7 @@ fn assistant<'a>(
         (false, false) => format!("{}\n\n{}", said.preamble, said.text),
         _ => format!("{}{}", said.preamble, said.text),
     };
-    // The content of a message without text is null only if it has calls.
+    // The content of a message without text is null only if the message has calls.
     let content = if text.is_empty() && !said.calls.is_empty() { Value::Null } else { text.into() };
     let mut message = json!({"role": "assistant", "content": content});
     if let Some(member) = thoughts.filter(|_| !said.reasoning.is_empty()) {

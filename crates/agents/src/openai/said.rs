@@ -1,4 +1,4 @@
-//! Error messages of servers, in all their formats.
+//! Parses the error messages of servers, in all their formats.
 
 use super::key::Secret;
 use crate::limits::SAID_CHARS;
@@ -9,10 +9,10 @@ use serde_json::Value;
 pub(super) struct Said {
     pub(super) message: String,
     pub(super) parameter: Option<String>,
-    /// Its `code` and `type`.
+    /// The values of `code` and `type`.
     kinds: Vec<String>,
     pub(super) status: Option<u16>,
-    /// Tokens of the prompt and the context, reported by llama-server.
+    /// Tokens of the prompt and of the context, as reported by llama-server.
     tokens: Option<(u32, u32)>,
 }
 
@@ -51,7 +51,7 @@ impl Said {
         self.kinds.iter().any(|known| known == kind)
     }
 
-    /// Returns the message for the middle of a sentence.
+    /// Returns the message in a form that fits into a sentence.
     pub(super) fn aside(&self) -> String {
         let said = shown(self.message.trim_end_matches('.'));
         if said.is_empty() { said } else { format!(": {said}") }
@@ -93,7 +93,7 @@ fn hidden(text: &str, key: Option<&Secret>) -> String {
     key.map_or_else(|| text.to_owned(), |key| key.hide_in(text))
 }
 
-/// A foreign text, shortened to one line.
+/// Shortens foreign text to one line.
 pub(super) fn shown(text: &str) -> String {
     line(text, SAID_CHARS)
 }

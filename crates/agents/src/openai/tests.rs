@@ -43,7 +43,7 @@ fn request(text: &str) -> ModelRequest {
     }
 }
 
-/// The answer of a model as one message, and its end.
+/// A model's answer as one message, and its end.
 #[derive(Debug)]
 struct Heard {
     message: AssistantMessage,

@@ -1,4 +1,4 @@
-//! One tool call of an agent and the terminals it shows.
+//! One tool call of an agent and the terminals shown in it.
 
 use super::content::one_line;
 use crate::limits::{CALL_TERMINALS, SHOWN_TERMINAL};
@@ -7,21 +7,21 @@ use openagents_core::update::{Location, ToolCallDetails, ToolContent, ToolKind};
 use serde_json::Value;
 use std::time::Instant;
 
-/// A content piece of a call; the output of a terminal is filled in when it is sent.
+/// A content piece of a call. The output of a terminal is filled in when the piece is sent.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Shown {
     Fixed(ToolContent),
     Terminal(String),
 }
 
-/// The first news of a call, or an update.
+/// The first report of a call, or an update of it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct CallNews {
     pub(crate) id: String,
     pub(crate) name: Option<String>,
     /// `None` if unchanged.
     pub(crate) status: Option<CallStatus>,
-    /// Without content, which is in `shown`.
+    /// Details without content, which is in `shown`.
     pub(crate) details: ToolCallDetails,
     /// `None` if unchanged.
     pub(crate) shown: Option<Vec<Shown>>,
@@ -55,22 +55,22 @@ pub(super) struct Call {
     pub(super) open: bool,
     pub(super) started: bool,
     pub(super) kind: ToolKind,
-    /// The last reported values, kept until the call ends: agents repeat themselves.
+    /// The last reported values, kept until the call ends to drop repeated ones.
     pub(super) title: Option<String>,
     pub(super) raw_input: Option<Value>,
     pub(super) locations: Vec<Location>,
-    /// Kept while the call is open, and as long as it shows a terminal, which is sent again and again.
+    /// Kept while the call is open, and as long as it shows a terminal, which is sent repeatedly.
     pub(super) shown: Vec<Shown>,
-    /// The terminal this row was made for, until a call of the agent takes it over.
+    /// The terminal that this row was created for, until one of the agent's calls takes the row over.
     pub(super) made_for: Option<String>,
     /// The call has ended and the text of its terminals is dropped; its content is no longer sent.
     pub(super) forgotten: bool,
-    /// When one of its terminals was last sent, and whether there is more.
+    /// When one of its terminals was last sent, and whether there is new output.
     pub(super) told: Option<Instant>,
     pub(super) dirty: bool,
 }
 
-/// A terminal as calls show it.
+/// A terminal as shown in calls.
 #[derive(Debug)]
 pub(super) struct ShownTerminal {
     pub(super) command: Option<String>,
@@ -99,7 +99,7 @@ impl Call {
         })
     }
 
-    /// Bytes of its content, terminals not included.
+    /// Returns the bytes of its content, excluding terminals.
     pub(super) fn fixed_bytes(&self) -> usize {
         let bytes = |piece: &Shown| match piece {
             Shown::Fixed(ToolContent::Text { text }) => text.len(),
@@ -111,7 +111,7 @@ impl Call {
         self.shown.iter().map(bytes).sum()
     }
 
-    /// Replaces the content. Terminals shown before stay: agents send the final content without their text.
+    /// Replaces the content. Terminals already shown stay: agents send the final content without their text.
     pub(super) fn show(&mut self, shown: Vec<Shown>) {
         let is_terminal = |piece: &Shown| matches!(piece, Shown::Terminal(_));
         let terminals = self.shown.drain(..).filter(is_terminal);
@@ -127,7 +127,7 @@ impl Call {
             || input.any(|text| text.contains(command))
     }
 
-    /// Remembers new details and removes repeated ones, so that whole files are not logged twice.
+    /// Stores new details and removes repeated ones, so that whole files are not logged twice.
     pub(super) fn forget_repeated(&mut self, details: &mut ToolCallDetails) {
         if details.title.is_some() && details.title == self.title {
             details.title = None;
@@ -154,7 +154,7 @@ impl Call {
     }
 }
 
-/// The reason a call failed, on one line.
+/// Returns the reason why a call failed, on one line.
 pub(super) fn reason(raw_output: Option<&Value>, content: &[ToolContent]) -> String {
     let text = content.iter().find_map(|piece| match piece {
         ToolContent::Text { text } => Some(text.trim_matches(['`', '\n']).to_owned()),
@@ -173,7 +173,7 @@ pub(super) fn reason(raw_output: Option<&Value>, content: &[ToolContent]) -> Str
     said.as_deref().and_then(one_line).unwrap_or_else(|| "it failed".to_owned())
 }
 
-/// The strings in an input, two levels deep.
+/// Returns the strings in an input, two levels deep.
 fn texts(input: &Value) -> Vec<String> {
     let one = |value: &Value| match value {
         Value::String(text) => Some(text.clone()),

@@ -1,4 +1,4 @@
-//! The tool calls of an agent, by its ids and ours.
+//! An agent's tool calls, indexed by its ids and ours.
 
 use super::{
     call::{Call, CallNews, CallStatus, Shown, ShownTerminal, bounded, reason},
@@ -18,7 +18,7 @@ pub(super) struct Calls {
     pub(super) calls: Vec<Call>,
     pub(super) by_their_id: HashMap<String, usize>,
     pub(super) terminals: HashMap<String, ShownTerminal>,
-    /// Calls of this turn, and updates of calls over the limit.
+    /// Calls of this turn, and skipped updates of calls over the limit.
     count: usize,
     passed_over: u64,
 }
@@ -41,7 +41,8 @@ impl Calls {
         self.by_their_id.get(their_id).is_some_and(|at| !self.calls[*at].open)
     }
 
-    /// Applies an update of a call, or a `tool_call` that `announces` one. Returns our id of it; `None` over the limit.
+    /// Applies an update of a call, or a `tool_call` that `announces` one. Returns our id of
+    /// the call; `None` over the limit.
     pub(super) fn news(
         &mut self,
         now: Instant,
@@ -57,7 +58,7 @@ impl Calls {
         self.read_terminals(&mut news);
         let known = self.by_their_id.get(&news.id).copied().or_else(|| self.take_over(&news));
         let at = match known {
-            // Only an agent whose counter restarts reuses the id of an ended call.
+            // Only an agent whose counter restarts announces a call with the id of an ended one.
             Some(at) if announces && self.running && !self.calls[at].open => {
                 if self.is_full() {
                     return None;
@@ -145,7 +146,7 @@ impl Calls {
             ..ToolCall::default()
         }));
         if self.is_late(&self.calls[at]) {
-            // The announcement itself has no status.
+            // The announcement itself has no status, so an update marks it as late.
             let update = ToolCallUpdate::new(&self.calls[at].id, ToolCallStatus::Unchanged);
             ready.push(SessionUpdate::ToolCallUpdate(ToolCallUpdate { late: true, ..update }));
         }
@@ -190,7 +191,7 @@ impl Calls {
             ready.push(SessionUpdate::ToolCallUpdate(ToolCallUpdate { call_id, status, late, details }));
         }
         self.retell(now, at, ready);
-        // Nothing more to report, unless a terminal still runs.
+        // Nothing more to report, unless a terminal is still running.
         let runs = |id: &str| self.terminals.get(id).is_some_and(|terminal| !terminal.has_ended());
         let call = &self.calls[at];
         if at + RECENT_CALLS < self.calls.len()
@@ -268,7 +269,7 @@ impl Calls {
         }
     }
 
-    /// Returns whether a call outlasted its turn, or was made outside of one.
+    /// Returns whether a call outlasted its turn or was made outside of one.
     fn is_late(&self, call: &Call) -> bool {
         !self.running || call.turn != self.turn
     }

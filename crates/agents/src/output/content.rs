@@ -1,4 +1,4 @@
-//! Content of a call, within the limits of our log.
+//! Call content, within the limits of our log.
 
 use crate::limits::{DIFF_SIDE, SHOWN_TEXT, TITLE_CHARS};
 use openagents_core::{
@@ -7,8 +7,8 @@ use openagents_core::{
     visible::escaped,
 };
 
-/// Display text on one line, with invisible characters escaped: every client shows it beside our own words. `None` if
-/// empty.
+/// Returns display text on one line, with invisible characters escaped, because every client shows it next to our own
+/// text. `None` if empty.
 pub(crate) fn one_line(text: &str) -> Option<String> {
     Some(escaped(&line(text, TITLE_CHARS)).into_owned()).filter(|line| !line.is_empty())
 }
@@ -31,7 +31,8 @@ pub(crate) fn terminal(id: &str, command: &str, output: &str, exit_code: Option<
     }
 }
 
-/// A diff. Of long texts the common lines at both ends are dropped; what has changed is truncated if it is still long.
+/// A diff. For long texts, the common lines at both ends are dropped; the changed part
+/// is truncated if it is still long.
 pub(crate) fn diff(path: String, old_text: Option<String>, new_text: String) -> ToolContent {
     let old = old_text.as_deref().unwrap_or_default();
     let is_long = |old: &str, new: &str| old.len() > DIFF_SIDE || new.len() > DIFF_SIDE;

@@ -1,6 +1,7 @@
-//! The output of an agent as updates of our session, whatever program it comes from.
+//! The output of an agent as updates of our session, independent of the program.
 //!
-//! Text is joined, each call is announced once and always closed, and output after the end of its turn is marked as late.
+//! Text is joined, each call is announced once and always closed, and output after the
+//! end of its turn is marked as late.
 
 mod call;
 mod calls;

@@ -1,4 +1,4 @@
-//! The terminals that calls show: those of the agent, and ours that run commands for it.
+//! The terminals shown in calls: those of the agent, and ours that run commands for it.
 
 use super::{
     call::{Call, CallNews, CallStatus, Shown, ShownTerminal, bounded},
@@ -46,7 +46,7 @@ impl Calls {
         }
     }
 
-    /// Returns a terminal, creating it; `None` over the limit.
+    /// Returns a terminal, creating it if necessary; `None` over the limit.
     fn terminal(&mut self, id: &str) -> Option<&mut ShownTerminal> {
         if !self.terminals.contains_key(id) && self.terminals.len() >= TERMINALS {
             return None;
@@ -114,7 +114,7 @@ impl Calls {
         Some(self.calls[at].id.clone())
     }
 
-    /// Returns the call that a command runs for: the only one waiting for a command, or else the first that names it.
+    /// Returns the call that a command runs for: the only one waiting for a command, otherwise the first that names it.
     fn waiting_for(&self, command: &str) -> Option<usize> {
         let waits = |call: &Call| {
             let is_idle = call.open && call.shown.is_empty() && call.made_for.is_none();

@@ -1,4 +1,4 @@
-//! The output of one agent in order. Has no process and no clock; updates are fetched with [`Timeline::take`].
+//! One agent's output in order. Has no process and no clock; updates are fetched with [`Timeline::take`].
 
 use super::{call::CallNews, calls::Calls, content::one_line};
 use crate::limits::{MESSAGE_IDS, OUTCOME_BYTES, PLAN_STEPS};
@@ -26,16 +26,16 @@ pub(crate) enum Role {
 struct Source {
     role: Role,
     late: bool,
-    /// Our id.
+    /// Our message id.
     message_id: String,
-    /// The agent's own id, if it sends one.
+    /// The agent's message id, if it sends one.
     theirs: Option<String>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
     coalescer: Coalescer<Source>,
-    /// The source of the last text in time, and of the last late text: neither interrupts the other.
+    /// The sources of the last on-time text and of the last late text: neither interrupts the other.
     source: Option<Source>,
     late_source: Option<Source>,
     calls: Calls,
@@ -80,7 +80,7 @@ impl Timeline {
         self.calls.begin_turn();
     }
 
-    /// Separates what came before the prompt from its answer.
+    /// Separates output before the prompt from the answer to it.
     pub(crate) fn begin_answer(&mut self, now: Instant) {
         self.flush(now);
         (self.source, self.late_source) = (None, None);
@@ -88,7 +88,7 @@ impl Timeline {
         self.told = false;
     }
 
-    /// Adds a note of ours, apart from what the agent says.
+    /// Adds a note of ours, separate from the agent's text.
     pub(crate) fn note(&mut self, now: Instant, text: &str) {
         self.flush(now);
         (self.source, self.late_source) = (None, None);
@@ -100,7 +100,7 @@ impl Timeline {
         }));
     }
 
-    /// Adds text. `theirs` is the agent's own id of the message, if it sends one.
+    /// Adds text. `theirs` is the agent's message id, if it sends one.
     pub(crate) fn text(&mut self, now: Instant, role: Role, text: &str, theirs: Option<String>) {
         let is_earlier = theirs.as_ref().is_some_and(|id| self.earlier_ids.contains(id));
         let late = !self.calls.running || is_earlier;
@@ -149,7 +149,7 @@ impl Timeline {
         call_id
     }
 
-    /// Announces the call of a permission request unless it is known, and returns its id; `None` over the limit.
+    /// Announces the call of a permission request unless it is known, and returns our id of it; `None` over the limit.
     pub(crate) fn call_to_allow(&mut self, now: Instant, mut news: CallNews) -> Option<String> {
         news.status = None;
         let is_over = self.calls.is_over(&news.id);

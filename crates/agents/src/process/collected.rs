@@ -1,4 +1,4 @@
-//! The end of a stream, collected on a separate thread.
+//! Collects the end of a stream on a separate thread.
 
 use super::tail::Tail;
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -45,12 +45,12 @@ impl Collected {
         Self::of(stream.take(limit as u64), limit)
     }
 
-    /// Returns the text once the stream has ended, which is after the exit of its program, or the time is over.
+    /// Returns the text once the stream has ended or `limit` has passed. The stream ends after its program exits.
     pub(crate) fn text(&self, limit: Duration) -> String {
         self.wait(limit).tail.text()
     }
 
-    /// Returns the bytes once the stream has ended or the time is over.
+    /// Returns the bytes once the stream has ended or `limit` has passed.
     pub(crate) fn bytes(&self, limit: Duration) -> Vec<u8> {
         self.wait(limit).tail.bytes()
     }

@@ -1,6 +1,6 @@
 //! The environment passed to child processes.
 
-/// Removes our own variables: agents must not see tokens and folders of this app.
+/// Removes our own variables: agents must not see this app's tokens and folders.
 pub(crate) fn filtered<'a>(
     environment: impl IntoIterator<Item = (&'a String, &'a String)>,
 ) -> impl Iterator<Item = (&'a String, &'a String)> {
@@ -14,11 +14,11 @@ pub(crate) fn is_for_children(name: &str, value: &str) -> bool {
     !is_ours && !is_odd
 }
 
-/// Returns whether a command that an agent chose gets a variable of the person: one of those that programs and toolchains
-/// need to be found and to run.
+/// Returns whether a command that an agent chose gets one of the user's variables: those that are needed to find and
+/// run programs and toolchains.
 ///
-/// A list of what is known to be harmless, as no rule recognises every secret by its name: `DATABASE_URL`, `MYSQL_PWD`. An
-/// agent adds what else a command needs, and the person sees it in the approval.
+/// Uses a list of variables known to be harmless, as no rule recognizes every secret by its name: `DATABASE_URL`,
+/// `MYSQL_PWD`. If a command needs others, the agent adds them, and the user sees them in the approval.
 pub(crate) fn is_for_commands(name: &str, value: &str) -> bool {
     let is_known = FOR_COMMANDS.contains(&name)
         || FOR_COMMANDS.contains(&name.to_ascii_uppercase().as_str()) && name.ends_with("_proxy")
@@ -38,14 +38,14 @@ const FOR_COMMANDS_BEGIN: [&str; 2] = ["LC_", "XDG_"];
 
 #[rustfmt::skip]
 const FOR_COMMANDS: [&str; 118] = [
-    // The person, the terminal and the language.
+    // The user, the terminal and the language.
     "HOME", "LOGNAME", "USER", "SHELL", "PATH", "TMPDIR", "TMP", "TEMP", "TZ", "LANG", "LANGUAGE",
     "TERM", "TERM_PROGRAM", "TERMINFO", "TERMINFO_DIRS", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "CLICOLOR",
     "CLICOLOR_FORCE", "EDITOR", "VISUAL", "PAGER", "LESS", "MANPATH", "INFOPATH", "DISPLAY", "WAYLAND_DISPLAY",
     // The network.
     "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE",
     "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO", "NIX_SSL_CERT_FILE",
-    // C and its relatives.
+    // C and related languages.
     "CC", "CXX", "AR", "LD", "CPP", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "MAKEFLAGS", "CMAKE_GENERATOR",
     "CMAKE_PREFIX_PATH", "PKG_CONFIG_PATH", "LIBRARY_PATH", "LD_LIBRARY_PATH", "CPATH", "C_INCLUDE_PATH",
     "CPLUS_INCLUDE_PATH", "LIBCLANG_PATH", "SDKROOT", "DEVELOPER_DIR", "MACOSX_DEPLOYMENT_TARGET",
@@ -61,7 +61,7 @@ const FOR_COMMANDS: [&str; 118] = [
     // Java and Android, Ruby, .NET.
     "JAVA_HOME", "M2_HOME", "GRADLE_HOME", "GRADLE_USER_HOME", "SDKMAN_DIR", "ANDROID_HOME", "ANDROID_SDK_ROOT", "GEM_HOME",
     "GEM_PATH", "RBENV_ROOT", "DOTNET_ROOT",
-    // Package managers and containers: where they are, not who one is.
+    // Package managers and containers: locations, not credentials.
     "HOMEBREW_PREFIX", "NIX_PATH", "NIX_PROFILES", "ASDF_DIR", "ASDF_DATA_DIR", "MISE_DATA_DIR", "DOCKER_HOST",
 ];
 
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(left, ["OPENAGENTSX", "PATH", "Ä"]);
     }
 
-    /// Regression: names that do not look like a secret, such as `DATABASE_URL`, were passed on.
+    /// Regression: variables whose names do not suggest a secret, such as `DATABASE_URL`, were passed on.
     #[test]
     fn commands_of_agents_get_what_programs_need_and_nothing_else() {
         let passed = [

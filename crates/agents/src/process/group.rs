@@ -13,15 +13,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The variable that marks the processes of a group. As one of ours, it is not passed on to the agents of an OpenAgents
-/// that an agent starts.
+/// The variable that marks the processes of a group. As one of our own variables, it is not passed on to the agents
+/// of an OpenAgents that an agent starts.
 const MARK: &str = "OPENAGENTS_PROCESS_GROUP";
 
-/// A process group. It is killed when its leader exits, or stopped on request.
+/// A process group, which is killed when its leader exits, or stopped on request.
 #[derive(Debug)]
 pub(crate) struct Group {
     id: Pid,
-    /// `NAME=value` in the environment of its processes, to find those that have lost their parent.
+    /// `NAME=value` in the environment of its processes, for finding those that have lost their parent.
     mark: Option<String>,
     state: Mutex<State>,
     changed: Condvar,
@@ -30,13 +30,13 @@ pub(crate) struct Group {
 #[derive(Debug, Default)]
 struct State {
     ended: Option<ExitStatus>,
-    /// When SIGTERM was sent. It is sent once: many programs treat a second one as more urgent.
+    /// When SIGTERM was sent. It is sent only once: many programs treat a second one as more urgent.
     asked: Option<Instant>,
-    /// A thread is stopping it.
+    /// Whether a thread is stopping the group.
     stopping: bool,
-    /// Recorded descendants of the leader, in other groups too.
+    /// Recorded descendants of the leader, including those in other groups.
     family: Family,
-    /// Only the group is stopped: descendants in other groups go on.
+    /// Only the group is stopped: descendants in other groups keep running.
     alone: bool,
 }
 
@@ -53,7 +53,7 @@ impl Group {
         Self::start_as(None, command)
     }
 
-    /// Same as [`Self::start`], with a mark by which its processes are found.
+    /// Same as [`Self::start`], with a mark that identifies its processes.
     pub(super) fn start_marked(command: &mut Command) -> io::Result<(Arc<Self>, Streams)> {
         let id = uuid::Uuid::new_v4().to_string();
         Self::start_as(Some(format!("{MARK}={id}")), command.env(MARK, &id))
@@ -74,7 +74,7 @@ impl Group {
         Ok((group, streams))
     }
 
-    /// The leader is reaped after the others are killed: until then its id is not reused.
+    /// Reaps the leader after the others are killed: its id is not reused until then.
     fn wait_for(&self, mut child: Child) {
         while let Err(rustix::io::Errno::INTR) =
             waitid(WaitId::Pid(self.id), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
@@ -91,13 +91,13 @@ impl Group {
         self.record(self.mark.as_deref());
         let state = self.state.lock();
         if state.ended.is_none() {
-            // Fails if it has just exited.
+            // Fails if the group has just exited.
             let _ = kill_process_group(self.id, signal);
             state.family.signal(signal);
         }
     }
 
-    /// Records the descendants of the leader, which can't be found once it has exited.
+    /// Records the leader's descendants, which can't be found once it has exited.
     pub(crate) fn look(&self) {
         self.record(None);
     }
@@ -115,12 +115,12 @@ impl Group {
         if state.ended.is_none() {
             state.family.extend(family);
         } else {
-            // The leader has exited meanwhile.
+            // The leader has exited in the meantime.
             family.signal(Signal::KILL);
         }
     }
 
-    /// From now on only the group itself is stopped. Returns its descendants, in other groups too.
+    /// Limits later stops to the group itself. Returns its descendants, including those in other groups.
     pub(super) fn let_go(&self) -> Family {
         self.record(self.mark.as_deref());
         let mut state = self.state.lock();
@@ -151,7 +151,7 @@ impl Group {
         state.ended
     }
 
-    /// Sends SIGTERM to the whole group, and SIGKILL 2 s later. Blocks until then at most.
+    /// Sends SIGTERM to the whole group, and SIGKILL 2 s later. Blocks for that long at most.
     pub(crate) fn stop(&self) {
         let end = self.ask() + STOP_GRACE;
         if self.wait(end.saturating_duration_since(Instant::now())).is_none() {
@@ -164,7 +164,7 @@ impl Group {
         self.stop_after(Duration::ZERO);
     }
 
-    /// Same as [`Self::stop_soon`], but first waits for the process to exit by itself after its input was closed.
+    /// Same as [`Self::stop_soon`], but first gives the process time to exit after its input was closed.
     pub(crate) fn stop_after_a_pause(self: &Arc<Self>) {
         self.stop_after(STOP_PAUSE);
     }

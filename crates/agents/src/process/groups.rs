@@ -30,7 +30,7 @@ struct Running {
 impl Groups {
     /// Starts a command as the leader of a new group.
     pub(crate) fn start(&self, command: &mut Command) -> io::Result<(Arc<Group>, Streams)> {
-        // Held until the group is on the list: a process started meanwhile would not be stopped.
+        // Held until the group is in the list: otherwise a process started in the meantime would not be stopped.
         let mut running = self.running.lock();
         if running.ended {
             return Err(io::Error::other("OpenAgents is shutting down"));
@@ -83,7 +83,7 @@ mod tests {
         let watched = Arc::downgrade(&group);
         drop(group);
         groups.end();
-        // Another thread that waits for it may not have returned yet.
+        // Another thread waiting for the group may not have returned yet.
         let status = watched.upgrade().map(|group| group.wait(Duration::ZERO));
         assert_ne!(status, Some(None));
         assert!(groups.start(&mut command).is_err());

@@ -1,4 +1,4 @@
-//! Lines of a stream, up to a maximum length.
+//! Reads the lines of a stream, up to a maximum length.
 
 use std::{
     io::{self, BufRead, BufReader, Read},
@@ -9,7 +9,7 @@ use std::{
 /// The next item of a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// Without the line break.
+    /// A line, without the line break.
     Whole(Vec<u8>),
     /// Longer than the limit; nothing after it is read.
     TooLong,
@@ -17,7 +17,8 @@ pub(crate) enum Line {
     End,
 }
 
-/// Reads lines of at most `limit` bytes on a separate thread, up to `ahead` in advance. The last item is not a whole line.
+/// Reads lines of at most `limit` bytes on a separate thread, up to `ahead` in advance. The
+/// last item is never a whole line.
 pub(crate) fn read_lines(
     output: impl Read + Send + 'static,
     limit: usize,

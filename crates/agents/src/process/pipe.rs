@@ -10,12 +10,12 @@ use std::{
     time::Instant,
 };
 
-/// An end of a pipe to a process group. Ends soon after the group, even if another process holds the other end.
+/// One end of a pipe to a process group. Ends soon after the group, even if another process holds the other end.
 #[derive(Debug)]
 pub(crate) struct Pipe<T> {
     end: T,
     group: Arc<Group>,
-    /// When the exit of the program was noticed.
+    /// When the program was noticed to have exited.
     ended: Option<Instant>,
 }
 

@@ -36,7 +36,7 @@ impl Tail {
         [front, back].concat()
     }
 
-    /// Returns the text from a character boundary on, never longer than the limit.
+    /// Returns the text starting at a character boundary, never longer than the limit.
     pub(crate) fn text(&self) -> String {
         let mut bytes = self.bytes();
         if self.truncated {
@@ -44,7 +44,7 @@ impl Tail {
             bytes.drain(..cut);
         }
         let mut text = String::from_utf8_lossy(&bytes).into_owned();
-        // Replacement characters take more room than the invalid bytes.
+        // Replacement characters take more bytes than the invalid bytes.
         if text.len() > self.limit {
             let from = text.ceil_char_boundary(text.len() - self.limit);
             text.drain(..from);

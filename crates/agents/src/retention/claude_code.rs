@@ -1,7 +1,8 @@
-//! Claude Code deletes the transcripts of all projects that were last written longer ago than `cleanupPeriodDays` (30). It
-//! does so 5 s after the start of any of its processes, at most once a day: `.last-cleanup` says when.
+//! Claude Code deletes the transcripts of all projects that were last written more than `cleanupPeriodDays` (30) ago.
+//! It does so 5 s after any of its processes starts, at most once a day; `.last-cleanup` records when.
 //!
-//! Read in Claude Code 2.1.330, and tried with it. The settings: <https://code.claude.com/docs/en/settings>.
+//! Taken from the code of Claude Code 2.1.330 and tested with it. The settings:
+//! <https://code.claude.com/docs/en/settings>.
 
 use super::place::{DAY, Place, settings};
 use serde_json::Value;
@@ -13,20 +14,20 @@ use std::{
     time::SystemTime,
 };
 
-/// Days without a setting.
+/// Default number of days.
 const PERIOD: u64 = 30;
 
-/// Settings of an organisation.
+/// An organization's settings.
 const MANAGED: &str = if cfg!(target_os = "macos") {
     "/Library/Application Support/ClaudeCode/managed-settings.json"
 } else {
     "/etc/claude-code/managed-settings.json"
 };
 
-/// Bytes of the beginning and of the end of a transcript in which Claude Code looks for the program that wrote it.
+/// Bytes at the beginning and at the end of a transcript in which Claude Code searches for the program that wrote it.
 const ENDS: usize = 64 << 10;
 
-/// Programs whose transcripts stay, unless `desktopSessionCleanupPeriodDays` is set.
+/// Programs whose transcripts are kept, unless `desktopSessionCleanupPeriodDays` is set.
 const DESKTOP: [&str; 4] = ["claude-desktop", "claude-desktop-3p", "local-agent", "local_agent"];
 
 pub(super) fn due(place: &Place<'_>) -> usize {
@@ -48,8 +49,8 @@ fn days_ago(place: &Place<'_>, days: u64) -> Option<SystemTime> {
     place.before(DAY.checked_mul(u32::try_from(days).ok()?)?)
 }
 
-/// Returns the days that transcripts are kept, and those of the desktop app, if they are limited. `None` if nothing is deleted,
-/// because the settings are not valid.
+/// Returns the number of days that transcripts are kept, and the number for the desktop app if it is limited. `None`
+/// if nothing is deleted because the settings are invalid.
 fn periods(home: &Path, workspace: &Path) -> Option<(u64, Option<u64>)> {
     let user = home.join("settings.json");
     let local = workspace.join(".claude");
@@ -71,10 +72,10 @@ fn periods(home: &Path, workspace: &Path) -> Option<(u64, Option<u64>)> {
     Some((period, desktop.map(|days| days.max(period))))
 }
 
-/// Returns whether it is the transcript of a session, and old enough.
+/// Returns whether a file is a session's transcript that is old enough.
 fn is_due(path: &Path, cutoff: SystemTime, desktop: Option<SystemTime>) -> bool {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-    // Those of sub-agents belong to a session.
+    // Transcripts of subagents belong to a session.
     if !name.ends_with(".jsonl") || name.starts_with("agent-") {
         return false;
     }
@@ -86,7 +87,7 @@ fn is_due(path: &Path, cutoff: SystemTime, desktop: Option<SystemTime>) -> bool 
     desktop.is_some_and(|desktop| written < desktop) || !is_of_desktop(path).unwrap_or(true)
 }
 
-/// Returns whether the desktop app has begun or continued a session.
+/// Returns whether the desktop app started or continued a session.
 fn is_of_desktop(path: &Path) -> std::io::Result<bool> {
     let mut file = File::open(path)?;
     let mut first = Vec::new();
@@ -117,7 +118,7 @@ mod tests {
             Self { keep: tempfile::tempdir().unwrap(), now: SystemTime::now() }
         }
 
-        /// Writes a file that is so many days old.
+        /// Writes a file with an age of `days`.
         fn with(self, path: &str, text: &str, days: f64) -> Self {
             let path = self.keep.path().join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -176,7 +177,7 @@ mod tests {
                 ],
                 1,
             ),
-            // With settings that are not valid, nothing is deleted.
+            // Nothing is deleted if the settings are invalid.
             (&[("claude/settings.json", r#"{"cleanupPeriodDays": 0}"#)], 0),
             (&[("claude/settings.json", r#"{"cleanupPeriodDays": "7"}"#)], 0),
             (&[("claude/settings.json", "{")], 0),

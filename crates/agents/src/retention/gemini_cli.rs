@@ -1,8 +1,9 @@
-//! Gemini CLI deletes sessions of its project at each start: those whose own `lastUpdated` is longer ago than
-//! `general.sessionRetention.maxAge` (30 days), those beyond `maxCount`, those that it cannot read, and every file with the short
-//! id of one of them.
+//! Gemini CLI deletes sessions of its project at each start: those whose `lastUpdated` is older than
+//! `general.sessionRetention.maxAge` (30 days), those beyond `maxCount`, those that it cannot read, and every file
+//! with the short id of one of them.
 //!
-//! Read in Gemini CLI 0.61, and tried with it. The settings: <https://geminicli.com/docs/cli/session-management>.
+//! Taken from the code of Gemini CLI 0.61 and tested with it. The settings:
+//! <https://geminicli.com/docs/cli/session-management>.
 
 use super::place::{DAY, Place, settings};
 use serde_json::Value;
@@ -14,7 +15,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// Settings of the system, before and after those of the user.
+/// System settings, applied before and after the user's settings.
 const SYSTEM: [&str; 2] = if cfg!(target_os = "macos") {
     [
         "/Library/Application Support/GeminiCli/system-defaults.json",
@@ -24,13 +25,13 @@ const SYSTEM: [&str; 2] = if cfg!(target_os = "macos") {
     ["/etc/gemini-cli/system-defaults.json", "/etc/gemini-cli/settings.json"]
 };
 
-/// Bytes of a session that are read; of a longer one the rest is not.
+/// Maximum bytes read of a session.
 const SESSION_BYTES: u64 = 64 << 20;
 
-/// Sessions of a project that are read.
+/// Maximum number of sessions read per project.
 const SESSIONS: usize = 5_000;
 
-/// The beginning of the message with which every session begins.
+/// The beginning of the first message of every session.
 const CONTEXT: &str = "<session_context>";
 
 #[derive(Debug, PartialEq)]
@@ -44,7 +45,7 @@ struct Session {
     short_id: String,
     id: bool,
     is_subagent: bool,
-    /// The user has said something in it.
+    /// Whether the user wrote a message in it.
     has_prompt: bool,
     updated: Option<SystemTime>,
 }
@@ -55,7 +56,7 @@ pub(super) fn due(place: &Place<'_>) -> usize {
     let Some(chats) = chats(&home, place.workspace) else { return 0 };
     let files = fs::read_dir(chats).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut sessions: Vec<_> = files.filter_map(|path| read(&path)).take(SESSIONS).collect();
-    // Newest first. What cannot be read has no place among them.
+    // Newest first. Unreadable sessions don't count.
     sessions.sort_by_key(|session| std::cmp::Reverse(session.updated));
     let oldest = rules.max_age.and_then(|age| place.before(age));
     let mut kept = 0;
@@ -69,7 +70,7 @@ pub(super) fn due(place: &Place<'_>) -> usize {
             gone.insert(session.short_id.as_str());
         }
     }
-    // Files without a prompt are no sessions: each start leaves one.
+    // Files without a prompt are not sessions: each start leaves one.
     let is_lost = |session: &&Session| {
         session.has_prompt && !session.is_subagent && gone.contains(session.short_id.as_str())
     };
@@ -84,7 +85,7 @@ fn rules(home: &Path, workspace: &Path) -> Option<Rules> {
         workspace.join(".gemini/settings.json"),
         PathBuf::from(SYSTEM[1]),
     ];
-    // With settings that it cannot parse it does not start.
+    // Gemini CLI does not start if it can't parse a settings file.
     let settings = settings(&files, |text| serde_json::from_str(&without_comments(text)).ok())?;
     let last = |name: &str| {
         let retention = |settings: &Value| settings["general"]["sessionRetention"].get(name).cloned();
@@ -108,7 +109,7 @@ fn rules(home: &Path, workspace: &Path) -> Option<Rules> {
     is_valid.then(|| Rules { max_age, max_count: max_count.flatten() })
 }
 
-/// Reads `24h`, `30d`, `4w`, `6m`.
+/// Parses `24h`, `30d`, `4w`, `6m`.
 fn period(text: &str) -> Option<Duration> {
     let unit = text.chars().next_back()?;
     let number: u32 = text.strip_suffix(unit)?.parse().ok().filter(|number| *number > 0)?;
@@ -133,7 +134,7 @@ fn chats(home: &Path, workspace: &Path) -> Option<PathBuf> {
     Some(folders.find(is_of_workspace)?.join("chats"))
 }
 
-/// Reads what matters of a session; `None` if the file is none.
+/// Reads the relevant parts of a session; `None` if the file is not a session.
 fn read(path: &Path) -> Option<Session> {
     let name = path.file_name()?.to_str()?;
     let stem = name.strip_prefix("session-")?;
@@ -169,7 +170,7 @@ impl Session {
     }
 }
 
-/// Returns whether the user has said something in a message.
+/// Returns whether a message is one that the user wrote.
 fn is_prompt(message: &Value) -> bool {
     let text =
         |part: &Value| part["text"].as_str().is_some_and(|text| !text.trim_start().starts_with(CONTEXT));
@@ -181,7 +182,7 @@ fn is_prompt(message: &Value) -> bool {
         }
 }
 
-/// Replaces comments, which these settings may have, by spaces.
+/// Replaces comments, which these settings may contain, with spaces.
 fn without_comments(text: &str) -> String {
     let (mut plain, mut signs) = (String::with_capacity(text.len()), text.chars().peekable());
     while let Some(sign) = signs.next() {
@@ -242,7 +243,7 @@ mod tests {
             jiff::Timestamp::try_from(self.now - DAY * days).unwrap().to_string()
         }
 
-        /// Adds a session that was last updated so many days ago.
+        /// Adds a session that was last updated `days` ago.
         fn session(self, project: &str, short_id: &str, days: u32) -> Self {
             let (at, later) = (self.days_ago(days + 1), self.days_ago(days));
             let lines = [
@@ -311,7 +312,7 @@ mod tests {
             (r#"{"maxAge": "12m"}"#, 0),
             (r#"{"maxCount": 1}"#, 2),
             (r#"{"maxAge": "12m", "maxCount": 2}"#, 1),
-            // With rules that are not valid, nothing is deleted.
+            // Nothing is deleted if the rules are invalid.
             (r#"{"maxAge": "7 days"}"#, 0),
             (r#"{"maxAge": "1h"}"#, 0),
             (r#"{"maxAge": "1h", "minRetention": "1h"}"#, 3),

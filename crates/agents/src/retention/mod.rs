@@ -1,4 +1,4 @@
-//! Sessions that an agent deletes by itself when it is started, as its own settings say. Only reads its files.
+//! Sessions that an agent deletes when it starts, according to its own settings. Only reads the agent's files.
 
 mod claude_code;
 mod gemini_cli;
@@ -6,7 +6,7 @@ mod place;
 
 pub(crate) use place::Place;
 
-/// An agent that deletes its sessions some time after they were used.
+/// An agent that deletes its sessions some time after their last use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retention {
     /// See [`claude_code`].
@@ -16,7 +16,7 @@ pub enum Retention {
 }
 
 impl Retention {
-    /// Returns how many sessions it deletes at its next start. 0 as well if its files cannot be read.
+    /// Returns how many sessions the agent deletes at its next start; 0 if its files cannot be read.
     pub(crate) fn due(self, place: &Place<'_>) -> usize {
         match self {
             Self::ClaudeCode => claude_code::due(place),
@@ -25,7 +25,7 @@ impl Retention {
     }
 }
 
-/// Says before a start how many sessions the agent deletes; `None` if it deletes none.
+/// Returns a note, shown before the start, on how many sessions the agent deletes; `None` if it deletes none.
 pub(crate) fn note(agent: &str, sessions: usize) -> Option<String> {
     let count = if sessions == 1 { "1 session".to_owned() } else { format!("{sessions} sessions") };
     (sessions > 0).then(|| {

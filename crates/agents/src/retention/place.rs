@@ -1,4 +1,4 @@
-//! Where an agent looks for its files.
+//! Locates an agent's files.
 
 use serde_json::Value;
 use std::{
@@ -6,7 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// The variables that it is started with, its workspace, and the time.
+/// The environment variables that the agent is started with, its workspace, and the current time.
 pub(crate) struct Place<'a> {
     pub(crate) variable: &'a dyn Fn(&str) -> Option<String>,
     pub(crate) workspace: &'a Path,
@@ -14,24 +14,25 @@ pub(crate) struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Returns a folder that a variable names, or else one below the home folder.
+    /// Returns the folder that a variable names, or a folder below the home folder if it is not set.
     pub(super) fn folder(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
         let set = |name: &str| (self.variable)(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         set(variable).or_else(|| Some(set("HOME")?.join(below_home)))
     }
 
-    /// Returns the time that was so long ago.
+    /// Returns the time that is `time` before now.
     pub(super) fn before(&self, time: Duration) -> Option<SystemTime> {
         self.now.checked_sub(time)
     }
 }
 
-/// Bytes of a settings file.
+/// Maximum bytes of a settings file.
 const SETTINGS_BYTES: u64 = 1 << 20;
 
 pub(super) const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Settings files by rising priority. `None` if one of them cannot be parsed; those that do not exist are left out.
+/// Reads settings files, in order of increasing priority. `None` if one of them cannot be
+/// parsed; missing files are skipped.
 pub(super) fn settings(paths: &[PathBuf], parse: fn(&str) -> Option<Value>) -> Option<Vec<Value>> {
     let mut settings = Vec::new();
     for path in paths {

@@ -1,4 +1,4 @@
-//! Environment variables, and the programs found with them.
+//! Environment variables, and the programs found through them.
 
 use crate::process::filtered;
 use std::{
@@ -34,7 +34,7 @@ impl Environment {
         self.get(PATH).unwrap_or_default()
     }
 
-    /// Returns the variables for agents: everything that is text and not ours.
+    /// Returns the variables for agents: all that are valid text and not ours.
     pub(crate) fn for_agents(&self) -> BTreeMap<String, String> {
         let text = |text: &OsString| text.to_str().map(str::to_owned);
         let pairs = self.0.iter().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
@@ -47,8 +47,8 @@ impl Environment {
         self
     }
 
-    /// Adds missing variables. Existing values stay, as they were set for this program. So does the PATH if it has a
-    /// folder that the shell's PATH lacks; otherwise it is the Dock's, and the shell's comes first.
+    /// Adds missing variables. Existing values stay, as they were set for this program. The PATH also stays if it has
+    /// a folder that the shell's PATH lacks; otherwise it is the Dock's PATH, and the shell's comes first.
     pub(crate) fn completed_by(self, login: Self) -> Self {
         let is_folder = |path: &PathBuf| !path.as_os_str().is_empty();
         let folders = |path: &OsStr| std::env::split_paths(path).filter(is_folder).collect::<Vec<_>>();

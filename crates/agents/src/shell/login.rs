@@ -45,7 +45,7 @@ impl ShellTrouble {
     }
 }
 
-/// Returns a command for a person who looks for the mistake.
+/// Returns a command for the user to find the problem with.
 fn shown(shell: &Path) -> String {
     format!("{} -i -c true </dev/null", shell.display())
 }
@@ -71,19 +71,19 @@ pub(super) fn ask(own: &Environment, cancel: &CancellationToken) -> Result<Envir
     }
 }
 
-/// Adds the arguments to run one command after the start-up files of a login shell and of an interactive one.
+/// Adds the arguments that run one command after the start-up files of a login shell and of an interactive one.
 ///
-/// The command is a program, an option and a text in single quotes, which means the same to all shells: POSIX shells, csh,
-/// fish, elvish, xonsh, Nushell and PowerShell. Start-up files print greetings, so `sh` prints `marker` around the
-/// variables. The older `env` of macOS lacks `-0`.
+/// The command is a program, an option and a text in single quotes, which means the same in all shells: POSIX shells,
+/// csh, fish, elvish, xonsh, Nushell and PowerShell. Start-up files print greetings, so `sh` prints `marker` before
+/// and after the variables. The older `env` of macOS lacks `-0`.
 fn command(mut command: Command, shell: &Path, marker: &str) -> Command {
     let print =
         format!("/bin/sh -c 'echo; echo {marker}; /usr/bin/env -0 || /usr/bin/env; echo; echo {marker}'");
     let name = shell.file_name().unwrap_or_default().to_string_lossy();
     match &*name {
-        // Takes `-l` alone; a name that begins with a dash means the same.
+        // Accepts `-l` only as the sole argument; a name that begins with a dash means the same.
         "csh" | "tcsh" | "bsd-csh" => command.arg0(format!("-{name}")).args(["-i", "-c", &print]),
-        // Reads its start-up file only for a prompt, and knows neither option
+        // Reads its start-up file only for an interactive prompt, and supports neither option
         // (<https://elv.sh/ref/command.html>).
         "elvish" => {
             let read = "use runtime; try { eval (slurp < $runtime:rc-path) } catch e { }";
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(asked.get("NOTE"), Some(OsStr::new("two\nlines")));
     }
 
-    /// What a start-up file of each shell contains to extend the PATH, with text before and after.
+    /// The contents of each shell's start-up file, which extend the PATH and print text before and after.
     const START_UP_FILES: [(&str, &str, &str); 11] = [
         ("/bin/bash", ".bash_profile", "printf 'Hi'; export PATH=/opt/tools/bin:$PATH; echo bye"),
         ("/bin/dash", ".profile", "printf 'Hi'; export PATH=/opt/tools/bin:$PATH"),
@@ -133,7 +133,7 @@ mod tests {
         ("pwsh", ".config/powershell/profile.ps1", "'Hi'; $env:PATH = '/opt/tools/bin:' + $env:PATH"),
     ];
 
-    /// Shells that are not installed are skipped: bash is there everywhere.
+    /// Shells that are not installed are skipped; bash is installed everywhere.
     #[test]
     fn every_shell_gives_the_path_of_its_start_up_files() {
         let own = Environment::of_this_process();

@@ -1,4 +1,4 @@
-//! The person's environment, in which agents are found and started. An app started from the Dock has almost none of it.
+//! The user's environment, in which agents are found and started. An app started from the Dock has almost none of it.
 
 mod environment;
 mod login;
@@ -9,10 +9,10 @@ pub(crate) use environment::Environment;
 use openagents_core::{CancellationToken, agent::ShellProblem};
 use std::{ffi::OsString, fs::File};
 
-/// Overrides the PATH to look for agents in. For tests and experts.
+/// Overrides the PATH in which agents are searched. For tests and experts.
 pub const PATH_VARIABLE: &str = "OPENAGENTS_AGENT_PATH";
 
-/// Returns the person's environment if the shell need not be asked: a program started in a terminal has it.
+/// Returns the user's environment if the shell need not be asked: a program started in a terminal has it.
 pub(crate) fn known_environment() -> Option<Environment> {
     let own = Environment::of_this_process();
     if let Some(path) = own.get(PATH_VARIABLE).filter(|path| !path.is_empty()).map(OsString::from) {
@@ -22,7 +22,7 @@ pub(crate) fn known_environment() -> Option<Environment> {
     File::open("/dev/tty").is_ok().then_some(own)
 }
 
-/// The environment to look for agents in.
+/// The environment in which agents are searched.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) environment: Environment,
@@ -36,12 +36,12 @@ impl From<Environment> for Found {
     }
 }
 
-/// Returns our variables completed by those of the login shell. Blocks for 6 s at most, if the shell has to run.
+/// Returns our variables completed with those of the login shell. Blocks for 6 s at most, if the shell has to run.
 pub fn login_variables() -> Vec<(OsString, OsString)> {
     environment(&CancellationToken::new()).environment.into_variables()
 }
 
-/// Returns the person's environment: ours, completed by the login shell's if needed. Blocks for 6 s at most.
+/// Returns the user's environment: ours, completed with the login shell's if needed. Blocks for 6 s at most.
 pub(crate) fn environment(cancel: &CancellationToken) -> Found {
     if let Some(known) = known_environment() {
         return known.into();

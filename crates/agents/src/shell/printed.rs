@@ -6,8 +6,8 @@ use std::{
     os::unix::ffi::OsStrExt as _,
 };
 
-/// Parses `NAME=value` pairs that end with a zero byte, or else with a line break. `None` if a marker is missing or
-/// there is nothing in between. Invalid pairs are skipped.
+/// Parses `NAME=value` pairs that end with a zero byte, or with a line break if there are no zero bytes. `None` if a
+/// marker is missing or there is nothing in between. Invalid pairs are skipped.
 pub(super) fn variables(output: &[u8], marker: &str) -> Option<Vec<(OsString, OsString)>> {
     let line = format!("\n{marker}\n");
     let start = memmem::find(output, line.as_bytes())? + line.len();

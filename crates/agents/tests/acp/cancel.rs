@@ -79,7 +79,7 @@ fn closing_a_session_ends_its_turn_and_its_process() {
         assert_eq!(outcome.state, RunState::Failed);
         assert!(outcome.text.starts_with("❌ Fake was closed"), "{}", outcome.text);
     });
-    // It can be opened again.
+    // The session can be opened again.
     assert_eq!(scene.prompt("[[say again]]").text, "again");
 }
 
@@ -122,13 +122,13 @@ fn an_agent_with_nothing_to_do_is_stopped_and_started_again() {
     let scene = Setup { timeouts, environment, ..Setup::default() }.scene(Host::with([]));
     let agent = scene.prompt("[[leave-process]]").text;
     assert!(ends(agent.parse().unwrap()));
-    // The same session in another process.
+    // The same session, in another process.
     let session = scene.prompt("[[session]]").text;
     assert_eq!(session, format!("{} prompt 1", scene.host.remembered.lock().unwrap()[0]));
     assert!(!scene.shown().contains("Replayed"), "{}", scene.shown());
 }
 
-/// Regression: a server that it had started in a group of its own ended with it.
+/// Regression: a server that the agent had started in a separate process group ended with the agent.
 #[test]
 fn what_an_idle_agent_has_started_apart_goes_on_until_the_end() {
     let timeouts = AcpTimeouts { idle: Duration::from_millis(50), ..AcpTimeouts::default() };
@@ -137,7 +137,7 @@ fn what_an_idle_agent_has_started_apart_goes_on_until_the_end() {
     let ids: Vec<i32> = said.split([' ', '-']).filter_map(|word| word.parse().ok()).collect();
     let [in_group, apart, agent, _] = ids[..] else { panic!("{said}") };
     assert!(ends(agent) && ends(in_group));
-    // It is reaped after everything that ends with it was killed.
+    // The agent is reaped after everything that ends with it was killed.
     while !state(agent).is_empty() {
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -146,7 +146,7 @@ fn what_an_idle_agent_has_started_apart_goes_on_until_the_end() {
     assert!(ends(apart));
 }
 
-/// Returns the state of a process, `Z` for a zombie; empty if there is none.
+/// Returns the state of a process, `Z` for a zombie; empty if the process doesn't exist.
 fn state(pid: i32) -> String {
     let state = std::process::Command::new("ps").args(["-o", "state=", "-p", &pid.to_string()]).output();
     String::from_utf8(state.unwrap().stdout).unwrap().trim().to_owned()

@@ -25,7 +25,7 @@ pub(crate) const HANGS: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone)]
 pub(crate) enum Say {
     Kind(OptionKind),
-    /// Denies with words for the agent.
+    /// Denies, with a message for the agent.
     Denial(&'static str),
     Id(String),
     /// Waits until the request is withdrawn.
@@ -41,9 +41,9 @@ pub(crate) struct Host {
     pub(crate) asked: Mutex<Vec<ApprovalRequest>>,
     pub(crate) answers: Mutex<VecDeque<Say>>,
     pub(crate) remembered: Mutex<Vec<String>>,
-    /// The commands that are offered.
+    /// The commands that the agent offers.
     pub(crate) offered: Mutex<Vec<OfferedCommand>>,
-    /// What was said before.
+    /// A summary of the earlier conversation.
     pub(crate) brief: Mutex<Option<String>>,
 }
 
@@ -162,7 +162,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) environment: &'a [(&'a str, &'a str)],
     pub(crate) timeouts: AcpTimeouts,
     pub(crate) login: Option<String>,
-    /// The settings that make it ask; without one it decides itself.
+    /// The settings that make the agent ask; without one it decides when to ask.
     pub(crate) asks: &'static [LevelSetting],
     pub(crate) hides_files: bool,
     pub(crate) never_loads: bool,
@@ -247,7 +247,7 @@ pub(crate) fn check_turn(updates: &[SessionUpdate], outcome: &PromptOutcome) {
     assert_ne!(outcome.state, openagents_core::update::RunState::Running);
 }
 
-/// Returns the calls without an end.
+/// Returns the calls that have not ended.
 pub(crate) fn open_calls(updates: &[SessionUpdate]) -> Vec<&str> {
     let mut open: Vec<&str> = Vec::new();
     for update in updates {

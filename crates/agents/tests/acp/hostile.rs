@@ -38,7 +38,7 @@ fn an_exit_is_reported_and_the_next_turn_restarts_the_agent() {
     assert!(shown.contains("error: Fake ended before this did"), "{shown}");
 }
 
-/// On a busy machine the exit was reported before standard error had been read.
+/// Regression: on a busy machine, the exit was reported before standard error had been read.
 #[test]
 fn the_end_of_standard_error_is_always_shown() {
     let scene = Scene::new();

@@ -1,4 +1,4 @@
-//! What an agent asks: it is set before the first prompt, and stays as it was set.
+//! The asking level: it is set before the first prompt and then stays as it was set.
 
 use super::host::{Host, Say, Scene, Setup};
 use openagents_agents::acp::LevelSetting;
@@ -12,7 +12,7 @@ fn scene(environment: Variables) -> Scene {
     Setup { environment, asks: ASKS, ..Setup::default() }.scene(Host::with([]))
 }
 
-/// Regression: agents that start in a mode that asks nothing were left in it.
+/// Regression: agents that start in a mode in which they don't ask were left in it.
 #[test]
 fn the_mode_that_asks_is_set_before_the_first_prompt() {
     let rows: [Variables; 5] = [
@@ -87,14 +87,14 @@ fn a_change_that_nobody_asked_for_is_set_back_and_noted() {
         let note =
             "*Fake changed its mode to “auto”, in which it asks less. It was set back to “Ask first” (ask).*";
         assert_eq!(shown.matches(note).count(), 1, "{shown}");
-        // To a mode in which it may do no more, it may change.
+        // The agent may change to a mode in which it can do no more.
         assert_eq!(scene.prompt("[[mode plan]] [[wait 100]] [[which-mode]]").text, "mode plan");
     }
 }
 
 #[test]
 fn an_agent_that_does_not_change_back_is_stopped() {
-    // It starts in the right mode, and then it cannot be set.
+    // The agent starts in the right mode, but then the mode cannot be set.
     let scene = scene(&[("FAKE_AGENT_LOCKED", "refuse")]);
     let outcome = scene.prompt("[[mode auto]] [[silent]]");
     let expected = "❌ Fake changed its mode to “auto”, in which it asks less, refused to change it back, and was stopped";
@@ -108,12 +108,12 @@ fn an_agent_that_does_not_change_back_is_stopped() {
 #[test]
 fn what_the_user_has_chosen_stays() {
     let scene = scene(&[]);
-    // A command that the sender may give.
+    // A command that the sender is allowed to give.
     let mut request = scene.request("/mode auto [[mode auto]] [[wait 100]] [[which-mode]]");
     request.may_lower = true;
     assert_eq!(scene.turn(&request, &CancellationToken::new()).text, "mode auto");
     assert_eq!(scene.prompt("[[mode auto]] [[wait 100]] [[which-mode]]").text, "mode auto");
-    // The same words without that, or none of them.
+    // The same command without that permission, and other text with it.
     for (text, may_lower) in [("/mode auto", false), ("go on", true)] {
         let scene = self::scene(&[]);
         let mut request = scene.request(&format!("{text} [[mode auto]] [[wait 300]] [[which-mode]]"));

@@ -105,7 +105,7 @@ fn sessions_are_resumed_where_the_agent_can() {
     }
 }
 
-/// The agent's own session would be destroyed.
+/// Loading would destroy the agent's own session.
 #[test]
 fn an_agent_that_loses_what_it_loads_gets_a_summary_instead() {
     let environment = &[("FAKE_AGENT_LOAD", "1")];
@@ -124,7 +124,7 @@ fn an_agent_that_loses_what_it_loads_gets_a_summary_instead() {
         let note =
             format!("*Fake starts a new session {how}: it can't open a session again without losing it.*");
         assert!(shown.contains(&note) && !shown.contains("Replayed"), "{shown}");
-        // Only once.
+        // The note is shown only once.
         assert_eq!(scene.prompt("and on").text, "You said: and on");
     }
 }
@@ -138,7 +138,7 @@ fn reading_files_is_offered_to_agents_that_survive_an_error() {
     }
 }
 
-/// Regression: they were dropped.
+/// Regression: messages before the session was open were dropped.
 #[test]
 fn what_an_agent_says_before_its_session_is_open_is_shown_with_the_first_answer() {
     let scene = scene(&[("FAKE_AGENT_EARLY", "1")]);

@@ -15,7 +15,7 @@ fn recording(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/recordings").join(name)
 }
 
-/// The prompts and answers of the recorded person.
+/// Returns the prompts and answers of the recorded user.
 fn prompts(name: &str) -> Vec<Prompt> {
     let text = std::fs::read_to_string(recording(name)).unwrap();
     let mut prompts: Vec<Prompt> = Vec::new();
@@ -74,7 +74,7 @@ fn play(name: &str) -> Scene {
     scene
 }
 
-/// Returns the answers; none contains text of the one before.
+/// Returns the answers, each without text of the one before.
 fn answers(scene: &Scene) -> Vec<String> {
     let updates = scene.host.updates.lock().unwrap();
     let mut answers: Vec<String> = Vec::new();

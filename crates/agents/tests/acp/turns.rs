@@ -126,7 +126,7 @@ fn every_way_to_stop() {
             "{prompt}"
         );
     }
-    // All of them ran in one process.
+    // All turns ran in one process.
     assert!(scene.prompt("[[session]]").text.ends_with(&format!("prompt {}", count + 1)));
 }
 

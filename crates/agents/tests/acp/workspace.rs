@@ -72,7 +72,7 @@ fn a_file_that_a_command_names_and_that_was_rewritten_during_the_approval_is_not
     }
 }
 
-/// The agent asks to run a script, and writes it while the user reads.
+/// The agent asks to run a script and writes it while the user reads the request.
 #[test]
 fn a_file_that_a_command_names_voids_the_approval_when_the_agent_writes_it() {
     let rows = [
@@ -84,7 +84,7 @@ fn a_file_that_a_command_names_voids_the_approval_when_the_agent_writes_it() {
         ("make -C scripts", "scripts/Makefile"),
     ];
     for (command, file) in rows {
-        // Only a void approval lets this question end.
+        // Only voiding the approval ends this request.
         let scene = Scene::answering([Say::Nothing]);
         std::fs::create_dir(scene.root.join("scripts")).unwrap();
         std::fs::write(scene.root.join("scripts/build.sh"), "echo good\n").unwrap();
@@ -92,7 +92,7 @@ fn a_file_that_a_command_names_voids_the_approval_when_the_agent_writes_it() {
         let expected = format!("Refused: {command}: {file} changed while the approval was pending");
         assert_eq!(text, expected);
     }
-    // A file that it does not name.
+    // A file that the command does not name.
     let scene = Scene::new();
     std::fs::create_dir(scene.root.join("scripts")).unwrap();
     let text = scene.prompt("[[run-and-write other.txt echo scripts]]").text;
@@ -113,7 +113,7 @@ fn a_denial_tells_the_agent_why() {
     let scene = Scene::answering([Say::Denial("Use make"), Say::Denial("Leave it alone")]);
     let refused = "Refused: touch made.txt was not allowed: Use make";
     assert_eq!(scene.prompt("[[run touch made.txt]]").text, refused);
-    // The protocol's answer has no room for words: they are the next prompt of the same turn.
+    // The protocol's answer has no field for a message, so it becomes the next prompt of the same turn.
     let outcome = scene.prompt("[[edit-or-end b.txt]]");
     assert_eq!((outcome.state, outcome.text.as_str()), (RunState::Complete, "You said: Leave it alone"));
 }

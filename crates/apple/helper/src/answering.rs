@@ -1,4 +1,4 @@
-//! One answer: forwards text and tool calls of the model to the client, and results back.
+//! One answer: forwards the model's text and tool calls to the client, and results back to the model.
 
 use crate::{
     backend::{Backend, Exchange},
@@ -39,7 +39,7 @@ pub(crate) struct Handle {
 }
 
 impl Handle {
-    /// Cancels the answer. The client is notified at once, whatever the model still computes.
+    /// Cancels the answer. The client is notified at once, even if the model is still computing.
     pub(crate) fn cancel(&self, id: u64, tell: &Tell) {
         self.cancel.cancel();
         self.end(&Report::Failed { id: Some(id), error: ModelError::Cancelled }, tell);
@@ -100,7 +100,7 @@ pub(crate) fn answer(
     handle.end(&report, &*tell);
 }
 
-/// Counts tokens like the model if possible, or else estimates them.
+/// Counts tokens with the model's tokenizer if possible, otherwise estimates them.
 fn count(backend: &dyn Backend, text: &str) -> usize {
     backend.count(text).unwrap_or_else(|| budget::estimate(text))
 }
@@ -140,7 +140,8 @@ impl Answering {
             first_token_ms: first.duration_since(started).as_millis() as u32,
             ..Usage::default()
         };
-        // The framework reports no stop reason. An exact token count reveals it, an estimate does not.
+        // The framework reports no stop reason. An exact token count reveals a limit that
+        // was reached; an estimate does not.
         let counted = self.backend.count(&progress.text);
         let is_cut = counted.is_some_and(|tokens| tokens >= self.fitted.answer_tokens as usize);
         (usage, if is_cut { StopReason::MaxTokens } else { StopReason::EndTurn })

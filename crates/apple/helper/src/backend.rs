@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 /// Answers requests that fit its context.
 pub trait Backend: Send + Sync {
-    /// Returns why it can't answer now; `None` if it can.
+    /// Returns why the backend can't answer now; `None` if it can.
     fn unavailability(&self) -> Option<Unavailability>;
 
-    /// Counts tokens like the model itself; `None` if the model can't be asked.
+    /// Counts tokens exactly as the model does; `None` if the model can't be asked.
     fn count(&self, _text: &str) -> Option<usize> {
         None
     }
@@ -32,7 +32,7 @@ pub trait Exchange: Send + Sync {
     /// Sends a piece of text. Fails if the answer was cancelled.
     fn say(&self, text: &str) -> Result<(), ModelError>;
 
-    /// Calls a tool of the request with the model's arguments and waits. Returns the result of the tool or the error in
+    /// Calls a tool of the request with the model's arguments and waits. Returns the tool's result or the error in
     /// the arguments; both are for the model. Fails if the answer has ended.
     fn call(&self, tool: &OfferedTool, said: Value) -> Result<String, ModelError>;
 
@@ -40,7 +40,7 @@ pub trait Exchange: Send + Sync {
     fn cancel(&self) -> &CancellationToken;
 }
 
-/// A backend that is not available, for this reason.
+/// A backend that is never available, for this reason.
 #[derive(Debug)]
 pub struct Nothing(pub Unavailability);
 

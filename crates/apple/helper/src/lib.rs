@@ -1,16 +1,16 @@
 //! The library of the helper program `openagents-apple`: the protocol, backed by Apple's Foundation Models.
 //!
 //! [`serve()`] implements the protocol over any two streams and delegates to a [`Backend`]: the framework on macOS
-//! (`framework`), elsewhere one that is never available. **Architecture invariant:** only the helper program links this
-//! library, and only it is linked with the framework.
+//! (`framework`), and one that is never available elsewhere. **Architecture invariant:** only the helper program
+//! links this library, and only this library is linked with the framework.
 //!
 //! # Layers
 //!
-//! A module uses modules of lower layers only: `tests/layers.rs` reads this table and holds every file to it.
+//! A module uses only modules of lower layers: `tests/layers.rs` checks every file against this table.
 //!
 //! | layer | module | contents |
 //! |--:|---|---|
-//! | 1 | `backend` | what answers requests |
+//! | 1 | `backend` | backends that answer requests |
 //! | 1 | `limits` | limits and intervals |
 //! | 2 | `answering` | one answer |
 //! | 2 | `framework` | bindings to the framework, on macOS |

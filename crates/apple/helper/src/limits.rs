@@ -5,10 +5,11 @@ use std::time::Duration;
 /// Maximum number of concurrent answers. More than one, because a tool called by an answer may need an answer itself.
 pub(crate) const ANSWERS: usize = 16;
 
-/// Maximum calls with invalid arguments per answer; then the model is stopped.
+/// Maximum number of calls with invalid arguments per answer, after which the model is stopped.
 pub(crate) const WRONG_CALLS: usize = 4;
 
-/// Tokens reserved for a result if there is no room: enough for a note. The frame has some to spare.
+/// Tokens reserved for a result if there is no room: enough for a note. The allowance for
+/// the framework's own tokens has some to spare.
 pub(crate) const SHORTEST_RESULT: usize = 16;
 
 /// Interval of checks for a cancel while a call waits.

@@ -1,4 +1,4 @@
-//! Cuts a request to its budget.
+//! Cuts a request down to the token budget.
 
 use super::tokens::Counter;
 use crate::{
@@ -19,26 +19,26 @@ const FIRST: [&str; 7] =
 pub struct Fitted {
     /// The system instructions.
     pub instructions: String,
-    /// The conversation; the last message is a user's or a tool's result.
+    /// The conversation; the last message is the user's or a tool's result.
     pub messages: Vec<Message>,
     /// The tools, most important first.
     pub tools: Vec<OfferedTool>,
-    /// The names of the tools without room.
+    /// The names of the tools that did not fit.
     pub left_out: Vec<String>,
     /// Token limit of the answer.
     pub answer_tokens: u32,
-    /// Tokens of everything but the answer.
+    /// Tokens of everything except the answer.
     pub prompt_tokens: usize,
 }
 
 impl Fitted {
-    /// Returns the tokens left for results and further answers, after `used` more than the prompt.
+    /// Returns the tokens left for results and further answers after `used` tokens beyond the prompt.
     pub fn room(&self, used: usize) -> usize {
         (CONTEXT as usize).saturating_sub(self.answer_tokens as usize + self.prompt_tokens + used)
     }
 }
 
-/// Cuts a request to [`CONTEXT`], as counted by `count`.
+/// Cuts a request down to [`CONTEXT`], as counted by `count`.
 pub fn fit(request: &ModelRequest, count: Counter<'_>) -> Fitted {
     let answer_tokens = request.options.max_tokens.unwrap_or(ANSWER).clamp(1, ANSWER);
     let room = CONTEXT as usize - answer_tokens as usize - FRAME;
@@ -96,7 +96,7 @@ fn cost_of(message: &Message, count: Counter<'_>) -> usize {
             Message::User { text } => count(text),
             Message::Tool { name, text, .. } => count(name) + count(text),
             Message::Assistant(said) => {
-                // Reasoning is not sent.
+                // Reasoning is not sent to the model.
                 let calls =
                     said.calls.iter().map(|call| count(&call.name) + count(&call.arguments.to_string()));
                 count(&said.text) + calls.sum::<usize>()
@@ -121,7 +121,7 @@ fn fit_messages(messages: &[Message], room: usize, count: Counter<'_>) -> Vec<Me
             *text = cut(text, SHORT_RESULT, count);
         }
     }
-    // A turn with very many calls.
+    // Still too long, as in a turn with very many calls.
     while cost(&kept) > room && kept.len() > 1 {
         let has_prompt = kept.first().is_some_and(is_prompt);
         let oldest = usize::from(has_prompt && kept.len() > 2);

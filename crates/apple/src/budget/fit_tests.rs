@@ -143,7 +143,7 @@ fn the_room_for_results_shrinks_as_it_is_used() {
 }
 
 proptest! {
-    // The texts are long.
+    // Fewer cases, since the texts are long.
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]

@@ -3,7 +3,7 @@
 /// Counts the tokens of a text: the framework's own count, or [`estimate`].
 pub type Counter<'a> = &'a dyn Fn(&str) -> usize;
 
-/// Characters per token in a word of common length. Apple's technical note on the context window (TN3193) states three
+/// Characters per token in a word of average length. Apple's technical note on the context window (TN3193) states three
 /// to four characters, including spaces, for languages in Latin script, and one for Chinese, Japanese and Korean.
 const LETTERS: usize = 4;
 
@@ -11,9 +11,10 @@ const LETTERS: usize = 4;
 const RARE: usize = 12;
 const RARE_LETTERS: usize = 3;
 
-/// Estimates the tokens of a text, rather too high than too low: one per four letters of a word, or three if it is
-/// long, one per digit, one per two consecutive signs, one per letter of another script, and three per emoji. Single
-/// spaces belong to the next word. A tokenizer with a vocabulary of 200,000 counts between half and nine tenths of it.
+/// Estimates the tokens of a text, preferring to overestimate: one per four letters of a word, or per three if it is
+/// long, one per digit, one per two consecutive signs, one per letter of another script, and three per emoji. A
+/// single space belongs to the next word. A tokenizer with a vocabulary of 200,000 counts between half and nine
+/// tenths of the estimate.
 pub fn estimate(text: &str) -> usize {
     let mut tokens = 0;
     let mut chars = text.chars().peekable();
@@ -41,13 +42,13 @@ enum Kind {
     Letter,
     Digit,
     Space,
-    /// Signs of code and punctuation.
+    /// Code symbols and punctuation.
     Sign,
     /// Line breaks, tabs and invisible characters.
     Break,
     /// Letters with accents, or of another script.
     Script,
-    /// Everything else: emoji, mathematics, joiners.
+    /// Everything else: emoji, mathematical symbols, joiners.
     Rare,
 }
 

@@ -1,4 +1,4 @@
-//! Running answers, and those waiting for the result of a tool.
+//! Running answers, and answers that wait for a tool's result.
 
 use crate::{
     limits::WAITING,
@@ -20,9 +20,9 @@ pub(super) struct Answer {
 }
 
 pub(super) enum End {
-    /// It is complete.
+    /// The answer is complete.
     Done(StopReason),
-    /// It waits for the result of this call.
+    /// The answer waits for the result of this call.
     Calls(String),
 }
 
@@ -36,7 +36,7 @@ impl Answer {
         self.client.send(&Command::ToolResult { id: self.id, call_id, text })
     }
 
-    /// Forwards its text until it ends or calls a tool.
+    /// Forwards the answer's text until it ends or calls a tool.
     pub(super) fn listen(
         &mut self,
         cancel: &CancellationToken,
@@ -80,7 +80,8 @@ impl Waiting {
         }
     }
 
-    /// Takes the answer whose result ends this request, along with the call id and the result.
+    /// Takes the answer waiting for one of the results at the end of this request, along
+    /// with the call id and the result.
     pub(super) fn take(&mut self, request: &ModelRequest) -> Option<(Answer, String, String)> {
         let results = request.messages.iter().rev().map_while(|message| match message {
             Message::Tool { call_id, text, .. } => Some((call_id, text)),

@@ -1,8 +1,8 @@
 //! Foundation Models as a language model, through the helper program.
 //!
 //! The framework runs tools in the middle of an answer; our agent loop expects an answer that ends with its calls,
-//! followed by another request with the results. So an answer that calls a tool is kept waiting here, and is continued
-//! by the request with the result. Several may wait at once: a tool may itself request an answer.
+//! followed by another request with the results. So an answer that calls a tool is suspended here and continued by
+//! the request with the result. Several may wait at once: a tool may itself request an answer.
 
 mod answer;
 
@@ -51,7 +51,7 @@ fn start(program: &Path) -> Result<Client, ModelError> {
 pub struct FoundationModels(Arc<Inner>);
 
 struct Inner {
-    /// The reason this machine can't be supported; nothing is started.
+    /// Set if this machine can't be supported; nothing is started then.
     impossible: Option<Unavailability>,
     connect: Connect,
     /// The running helper.
@@ -63,7 +63,7 @@ struct Inner {
 /// The last known availability.
 #[derive(Debug, Default)]
 struct Known {
-    /// `None` until the helper has reported it.
+    /// `None` until the helper has reported the availability.
     availability: Option<Availability>,
     asked: Option<Instant>,
     is_asking: bool,
@@ -86,7 +86,7 @@ impl FoundationModels {
         Self::new(None, connect)
     }
 
-    /// Uses this helper program, on any machine. Starts nothing.
+    /// Uses this helper program, on any machine. Starts nothing yet.
     pub fn at(program: impl Into<PathBuf>) -> Self {
         let program = program.into();
         Self::connecting(move || start(&program))
@@ -220,7 +220,7 @@ impl Inner {
         Ok(unavailable.map_or(Availability::Ready, |reason| Availability::Unavailable(reason.to_string())))
     }
 
-    /// Returns a running helper, and its reported availability if it was just started.
+    /// Returns a running helper, and the availability it reported if it was just started.
     fn connected(
         &self,
         cancel: &CancellationToken,
@@ -238,7 +238,7 @@ impl Inner {
         Ok((client, said))
     }
 
-    /// Another thread may be starting the helper, which must not delay a cancel.
+    /// Locks the helper, checking for a cancel meanwhile: another thread may be starting it.
     fn locked(&self, cancel: &CancellationToken) -> Result<MutexGuard<'_, Option<Arc<Client>>>, ModelError> {
         while !cancel.is_cancelled() {
             if let Some(place) = self.client.try_lock_for(CANCEL_CHECK) {

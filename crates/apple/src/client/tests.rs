@@ -29,7 +29,7 @@ done
     program(folder, &text)
 }
 
-/// Another process writes it: a file that is open for writing in this process can't be executed.
+/// A separate process writes it: a file that is open for writing in this process can't be executed.
 fn program(folder: &TempDir, text: &str) -> PathBuf {
     let (source, program) = (folder.path().join("text"), folder.path().join("helper"));
     std::fs::write(&source, text).unwrap();
@@ -103,7 +103,7 @@ fn the_availability_is_checked_in_the_background_and_again_later() {
     assert!(
         matches!(models.availability(), Availability::Unavailable(why) if why.contains("checking whether"))
     );
-    // The hello of a new helper, then its answer to the command.
+    // The hello of a new helper, then its response to the command.
     let waited = Instant::now();
     while models.availability() != Availability::Ready && waited.elapsed() < HANG {
         thread::sleep(CANCEL_CHECK);

@@ -16,25 +16,25 @@ pub enum Node {
     Object {
         /// The type name.
         name: String,
-        /// For the model.
+        /// Description for the model.
         description: Option<String>,
-        /// In the order they are generated.
+        /// Properties, in the order in which they are generated.
         properties: Vec<Property>,
     },
     /// One of several schemas.
     AnyOf {
         /// The type name.
         name: String,
-        /// For the model.
+        /// Description for the model.
         description: Option<String>,
-        /// At least two.
+        /// Alternatives, at least two.
         choices: Vec<Node>,
     },
     /// One of these texts.
     Enum {
         /// The type name.
         name: String,
-        /// At least one.
+        /// Allowed texts, at least one.
         choices: Vec<String>,
     },
     /// Any text.
@@ -64,20 +64,20 @@ pub enum Node {
         /// Maximum number of items.
         maximum: Option<usize>,
     },
-    /// The definition with this name.
+    /// A reference to the definition with this name.
     Reference(String),
 }
 
 /// A property of an object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Property {
-    /// Its key.
+    /// Key in the object.
     pub name: String,
-    /// For the model.
+    /// Description for the model.
     pub description: Option<String>,
-    /// Its value.
+    /// Schema of the value.
     pub schema: Node,
-    /// Whether it may be omitted.
+    /// Whether the property may be omitted.
     pub presence: Presence,
 }
 
@@ -88,12 +88,13 @@ pub enum Presence {
     Required,
     /// May be omitted.
     Optional,
-    /// Required, but may be `null`, which the framework lacks before macOS 26.4: it is omitted and then inserted.
+    /// Required, but may be `null`, which the framework lacks before macOS 26.4: the model omits it, and it is
+    /// inserted afterwards.
     Nullable,
 }
 
 impl DynamicSchema {
-    /// Returns the same without descriptions, which are only for the model.
+    /// Returns the same schema without descriptions, which are only for the model.
     pub fn without_descriptions(&self) -> Self {
         let mut bare = self.clone();
         bare.root.drop_descriptions();
@@ -103,7 +104,7 @@ impl DynamicSchema {
 }
 
 impl Node {
-    /// Returns the name usable in a reference.
+    /// Returns the name to use in a reference.
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Object { name, .. } | Self::AnyOf { name, .. } | Self::Enum { name, .. } => Some(name),

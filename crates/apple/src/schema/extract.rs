@@ -1,4 +1,4 @@
-//! Dynamic schema → JSON Schema, and the framework's schemas → plain JSON Schema.
+//! Converts dynamic schemas, and the framework's own schemas, to JSON Schema.
 
 use super::dynamic::{DynamicSchema, Node, Presence};
 use crate::limits::FRAMEWORK_DEPTH;
@@ -79,7 +79,7 @@ fn node(schema: &Node) -> Value {
     Value::Object(members)
 }
 
-/// Converts a schema written by the framework, of a `@Generable` type or dynamic, into a plain JSON schema. The
+/// Converts a schema written by the framework, from a `@Generable` type or dynamic, into a plain JSON schema. The
 /// separately stored order of the properties becomes their actual order.
 pub fn from_framework(schema: &Value) -> Value {
     plain(schema, FRAMEWORK_DEPTH)
@@ -106,7 +106,7 @@ fn plain(schema: &Value, depth: usize) -> Value {
                         }
                         named.into_iter().map(|(key, value)| (key.clone(), plain(value, depth - 1))).collect()
                     }
-                    // These contain data, not schemas.
+                    // These keywords contain data, not schemas.
                     ("enum" | "const" | "default" | "examples" | "required", value) => value.clone(),
                     (_, value) => plain(value, depth - 1),
                 };

@@ -1,10 +1,10 @@
 //! Converts tool schemas between JSON Schema and Foundation Models.
 //!
-//! The framework does not read JSON Schema. Its arguments are *dynamic generation schemas*, of which [`DynamicSchema`]
-//! is an exact model. [`OfferedTool`] is one of our tools as offered to the framework: with a dynamic schema if it can
-//! express everything the JSON schema allows, or else behind the *universal JSON proxy*, a single string with all
-//! arguments. Constraints that only narrow (a pattern, a format, a length) are left to the check on arrival: all
-//! arguments are validated against the tool's own schema.
+//! The framework does not read JSON Schema. It describes arguments with *dynamic generation schemas*, of which
+//! [`DynamicSchema`] is an exact model. [`OfferedTool`] is one of our tools as offered to the framework: with a
+//! dynamic schema if that can express everything the JSON schema allows, otherwise behind the *universal JSON proxy*,
+//! a single string with all arguments. Constraints that only narrow (a pattern, a format, a length) are left to the
+//! check on arrival: all arguments are validated against the tool's own schema.
 
 mod convert;
 mod dynamic;

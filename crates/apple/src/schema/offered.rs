@@ -17,9 +17,9 @@ const PROXY_ARGUMENT: &str = "json";
 /// One of our tools, as offered to Foundation Models.
 #[derive(Debug, Clone)]
 pub struct OfferedTool {
-    /// Same as the tool's.
+    /// Same name as the tool's.
     pub name: String,
-    /// For the model.
+    /// Description for the model.
     pub description: String,
     /// The format of the arguments.
     pub arguments: Arguments,
@@ -30,9 +30,9 @@ pub struct OfferedTool {
 /// The format of the arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arguments {
-    /// Separate arguments with names.
+    /// Separate named arguments.
     Dynamic(DynamicSchema),
-    /// A single JSON text, for this reason.
+    /// A single JSON text, and the reason for it.
     Proxy(Inexpressible),
 }
 
@@ -47,7 +47,7 @@ impl OfferedTool {
         Self { name: spec.name.clone(), description, arguments, schema: spec.parameters.clone() }
     }
 
-    /// Returns the same behind the proxy, for a dynamic schema that the framework rejects.
+    /// Returns the same tool behind the proxy, for a dynamic schema that the framework rejects.
     pub fn behind_proxy(&self) -> Self {
         if matches!(self.arguments, Arguments::Proxy(_)) {
             return self.clone();

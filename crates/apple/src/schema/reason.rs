@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{at}: {reason}")]
 pub struct Inexpressible {
-    /// The place: a JSON pointer into the schema, `#` for its root.
+    /// The location: a JSON pointer into the schema, `#` for its root.
     pub at: String,
     /// The unsupported feature.
     pub reason: Reason,

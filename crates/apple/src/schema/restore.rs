@@ -1,10 +1,11 @@
-//! Converts arguments of a dynamic schema into those of the tool's own schema.
+//! Converts the arguments of a dynamic schema into those of the tool's own schema.
 
 use super::dynamic::{DynamicSchema, Node, Presence};
 use serde_json::{Number, Value};
 
 impl DynamicSchema {
-    /// Inserts the `null`s that the model can't write, removes those of omitted properties, and restores integers.
+    /// Inserts the `null`s that the model can't write, removes `null`s that mean an omitted
+    /// property, and restores integers.
     pub fn restore(&self, mut arguments: Value) -> Value {
         self.visit(&self.root, &mut arguments);
         arguments
@@ -41,7 +42,7 @@ impl DynamicSchema {
                     *number = Number::from(whole as i64);
                 }
             }
-            // The chosen alternative is unknown.
+            // Which alternative was chosen is unknown.
             _ => {}
         }
     }

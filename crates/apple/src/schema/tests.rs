@@ -1,4 +1,4 @@
-//! Conversion of real tools, of arguments, and of arbitrary JSON.
+//! Tests the conversion of real tools, of arguments, and of arbitrary JSON.
 
 use super::*;
 use crate::testing::{ours, spec};
@@ -79,7 +79,7 @@ fn arguments_match_the_schema_of_the_tool() {
             json!({"owner": "a", "repo": "b", "issue_number": 1.0}),
             Ok(json!({"owner": "a", "repo": "b", "issue_number": 1.0, "assignee": null})),
         ),
-        // An omitted optional key stays omitted, and an integer is written as one.
+        // An omitted optional key stays omitted, and an integer is written as an integer.
         (
             "create_task",
             json!({"content": "c", "priority": 2.0, "due_date": null}),

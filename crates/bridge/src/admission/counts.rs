@@ -23,7 +23,7 @@ impl<K: Hash + Eq + Clone> Counts<K> {
         Arc::new(Self { total, per_key, taken })
     }
 
-    /// Takes a slot. Without a key, it counts in total only. `None` when there is none left.
+    /// Takes a slot. Without a key, it counts in total only. Returns `None` when no slot is left.
     pub(super) fn take(self: &Arc<Self>, key: Option<K>) -> Option<Counted<K>> {
         let mut taken = self.taken.lock();
         let count = key.as_ref().and_then(|key| taken.of.get(key)).copied().unwrap_or_default();
@@ -43,7 +43,7 @@ impl<K: Hash + Eq + Clone> Counts<K> {
     }
 }
 
-/// A slot, given back on drop.
+/// A slot, freed on drop.
 #[derive(Debug)]
 pub(crate) struct Counted<K: Hash + Eq> {
     key: Option<K>,

@@ -17,22 +17,22 @@ use queue::{SlotKind, SlotQueue};
 use std::{net::IpAddr, sync::Arc};
 use unauthenticated::{UNAUTHENTICATED, UNAUTHENTICATED_PER_ADDRESS};
 
-/// Authenticated connections, in total.
+/// Maximum number of authenticated connections.
 const TOTAL: usize = 2048;
-/// Connections of one device, or iOS connections of one address.
+/// Maximum number of connections of one device, or of iOS connections of one address.
 const PER_DEVICE: usize = 64;
-/// Sockets of one device: its connections, and other requests.
+/// Maximum number of sockets of one device: its connections and other requests.
 const SOCKETS_PER_DEVICE: usize = 2 * PER_DEVICE;
-/// Delayed refusals; further ones are sent at once.
+/// Maximum number of delayed refusals; further ones are sent at once.
 const REFUSALS: usize = 64;
-/// Delayed refusals of one address.
+/// Maximum number of delayed refusals of one address.
 const REFUSALS_PER_ADDRESS: usize = 16;
-/// Sockets in total. Connections that are being closed still hold theirs.
+/// Maximum number of sockets. A connection that is closing still holds its socket.
 const SOCKETS: usize = TOTAL + 2 * (UNAUTHENTICATED + REFUSALS);
 /// Sockets reserved for the loopback listener.
 const RESERVED: usize = 128;
 
-/// Raises the limit of open files to the maximum allowed; some systems start with 256.
+/// Raises the limit on open files to the maximum allowed; some systems start with 256.
 pub(crate) fn raise_file_handles() {
     #[cfg(unix)]
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
@@ -43,10 +43,10 @@ pub(crate) fn raise_file_handles() {
 /// Counts connections and sockets.
 #[derive(Debug)]
 pub(crate) struct Limits {
-    /// Those of the network have a key.
+    /// Network sockets have a key, loopback sockets don't: see [`RESERVED`].
     sockets: Arc<Counts<()>>,
     sockets_of: Arc<Counts<Who>>,
-    /// Separate queues, so that the network takes no slot from this machine.
+    /// Separate queues, so that network connections cannot take slots from this machine.
     unauthenticated: Arc<SlotQueue>,
     unauthenticated_of_network: Arc<SlotQueue>,
     refusals: Arc<Counts<IpAddr>>,
@@ -69,7 +69,6 @@ impl Default for Limits {
 /// A slot among all connections, and among those of a device or an address.
 pub(crate) type ConnectionSlot = Counted<Who>;
 
-/// A slot for a delayed refusal.
 pub(crate) type DelayedRefusal = Counted<IpAddr>;
 
 impl Limits {

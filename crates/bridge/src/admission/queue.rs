@@ -20,7 +20,7 @@ struct Entry {
     evicted: CancellationToken,
 }
 
-/// How a slot is treated when others want one.
+/// Whether a slot can be evicted, and whether it counts towards the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SlotKind {
     /// A new connection may take it.
@@ -36,8 +36,8 @@ impl SlotQueue {
         Arc::new(Self { per_address, total, entries: Mutex::default() })
     }
 
-    /// Takes a slot, so that no address takes all: evicts the oldest connection of a full address, or of the address with
-    /// most connections when all slots are taken. `None` when there is none to evict.
+    /// Takes a slot, so that no address can take all of them: evicts the oldest connection of a full address, or of the
+    /// address with the most connections when all slots are taken. Returns `None` when no connection can be evicted.
     pub(crate) fn take(self: &Arc<Self>, address: IpAddr, kind: SlotKind) -> Option<QueueSlot> {
         let (address, evicted) = (one_address(address), CancellationToken::new());
         let mut entries = self.entries.lock();
@@ -107,7 +107,7 @@ mod tests {
         assert!(slot(0).is_none());
         let others: Vec<_> = (PER_ADDRESS..SLOTS).map(|n| slot(n).unwrap()).collect();
         assert!(slot(200).is_none());
-        // A full address evicts only its own.
+        // A full address evicts only its own connections.
         others[0].set_kind(SlotKind::Evictable);
         assert!(slot(0).is_none());
         of_one[2].set_kind(SlotKind::Evictable);

@@ -59,7 +59,7 @@ async fn a_full_address_evicts_only_its_own_connections() {
         }
     }
     assert!(!quiet.is_evicted());
-    // When all slots are taken, the address with most connections loses one.
+    // When all slots are taken, the address with the most connections loses one.
     let many: Vec<_> = (0..300u16)
         .filter_map(|n| limits.unauthenticated(Ipv6Addr::new(1, 2, 3, n, 0, 0, 0, 0).into(), Listener::Web))
         .collect();
@@ -67,7 +67,7 @@ async fn a_full_address_evicts_only_its_own_connections() {
     assert!(kept[0].is_evicted());
 }
 
-/// Regression: a page that took a phone on a slow network longer than five seconds was cut in the middle.
+/// Regression: a page that took longer than five seconds to load on a slow network was cut off.
 #[tokio::test(start_paused = true)]
 async fn a_download_lasts_for_as_long_as_it_goes_on() {
     let limits = Limits::default();

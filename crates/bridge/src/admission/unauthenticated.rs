@@ -11,19 +11,20 @@ use std::{
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// Unauthenticated connections of one address.
+/// Maximum number of unauthenticated connections of one address.
 pub(super) const UNAUTHENTICATED_PER_ADDRESS: usize = 16;
-/// Unauthenticated connections in total.
+/// Maximum number of unauthenticated connections.
 pub(super) const UNAUTHENTICATED: usize = 256;
-/// Time to authenticate, and the longest pause of a response that is being read, a file of the page for one. The pause is
-/// checked as often, so it may be twice as long.
+/// Time to authenticate, and the longest pause while a response is read, for example a file of the page. Pauses are
+/// checked at this interval, so one may last twice as long.
 pub(crate) const UNAUTHENTICATED_TIME: Duration = Duration::from_secs(5);
 /// Time for a refused connection to receive its refusal, which is delayed by up to five seconds.
 const REFUSAL_GRACE: Duration = Duration::from_secs(7);
 /// Time for a connection to receive that its device was removed.
 const REVOKED_GRACE: Duration = Duration::from_secs(2);
 
-/// A connection. Holds a slot until it authenticates or is refused, and a socket until the last clone is dropped.
+/// A connection. Holds a queue slot until it authenticates or is refused, and a socket slot until the last clone is
+/// dropped.
 #[derive(Debug, Clone)]
 pub(crate) struct Unauthenticated(Arc<Slot>);
 
@@ -40,10 +41,10 @@ struct Slot {
 struct SlotState {
     /// Clients that have authenticated on it: one, except behind a proxy.
     authenticated: Vec<Authenticated>,
-    /// Counted elsewhere.
+    /// The connection is counted elsewhere.
     is_released: bool,
     is_refused: bool,
-    /// It may carry more requests after an answer.
+    /// The connection may carry more requests after an answer.
     has_more: bool,
     /// Requests that wait for approval.
     holds: usize,
@@ -60,7 +61,7 @@ struct Authenticated {
 enum Limit {
     Unauthenticated,
     Refused,
-    /// None, until the state changes.
+    /// No deadline until the state changes.
     Unlimited,
     /// Until one of these passes is revoked.
     Revoked(Vec<CancellationToken>),
@@ -90,7 +91,8 @@ impl Unauthenticated {
         self.0.state.borrow().authenticated.iter().any(|client| client.who == *who)
     }
 
-    /// Gives the slot back: the connection lives until `pass` is revoked, `counted` among the sockets of its device.
+    /// Frees the queue slot. The connection lives until `pass` is revoked and is `counted` among the sockets of its
+    /// device.
     pub(super) fn authenticate(&self, pass: &Pass, counted: Counted<Who>) {
         let client =
             Authenticated { who: pass.who.clone(), revoked: pass.revoked.clone(), _counted: counted };
@@ -98,7 +100,7 @@ impl Unauthenticated {
         self.0.queued.free();
     }
 
-    /// Gives the slot back: the connection is counted elsewhere for as long as it lasts.
+    /// Frees the queue slot: from now on the connection is counted elsewhere.
     pub(crate) fn release(&self) {
         self.0.state.send_modify(|state| state.is_released = true);
         self.0.queued.free();
@@ -109,7 +111,7 @@ impl Unauthenticated {
         self.0.state.send_modify(|state| state.has_more = true);
     }
 
-    /// Gives the slot back, and leaves time to send the refusal. Does nothing when more requests may follow.
+    /// Frees the queue slot and leaves time to send the refusal. Does nothing when more requests may follow.
     pub(crate) fn refuse(&self) {
         if self.0.state.borrow().has_more {
             return;
@@ -118,7 +120,7 @@ impl Unauthenticated {
         self.0.queued.free();
     }
 
-    /// Notes that the peer has read on in a response: its deadline begins anew.
+    /// Restarts the deadline, because the peer has read another part of a response.
     pub(crate) fn progress(&self) {
         self.0.parts.fetch_add(1, Ordering::Relaxed);
     }
@@ -130,12 +132,13 @@ impl Unauthenticated {
         Hold(self.0.clone())
     }
 
-    /// Returns whether another connection took its slot.
+    /// Returns whether another connection has taken its slot.
     pub(crate) fn is_evicted(&self) -> bool {
         self.0.queued.evicted.is_cancelled()
     }
 
-    /// Resolves when the connection must close: not authenticated in time, evicted, refused, or its device was removed.
+    /// Resolves when the connection must close: it did not authenticate in time, was evicted or refused, or its device
+    /// was removed.
     pub(crate) async fn expired(&self) {
         let mut state = self.0.state.subscribe();
         loop {

@@ -1,4 +1,4 @@
-//! How a bridge is configured.
+//! Configuration of a bridge.
 
 use openagents_transcripts::history::HistoryRoots;
 use serde::{Deserialize, Serialize};
@@ -20,18 +20,18 @@ pub enum IosAccess {
 /// Network settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetworkConfig {
-    /// Serves the page and ACP on the network, encrypted. `None`: as set by the user.
+    /// Whether to serve the page and ACP on the network, encrypted. `None`: as set by the user.
     pub lan: Option<bool>,
     /// Port of the encrypted listener; 0 picks one.
     pub port: u16,
     /// Addresses to serve. `None`: those of this machine, followed as they change.
     pub addresses: Option<Vec<IpAddr>>,
-    /// Announces the listeners by mDNS.
+    /// Whether to announce the listeners over mDNS.
     pub announce: bool,
 }
 
 impl Default for NetworkConfig {
-    /// As set by the user, on port 9443.
+    /// Access as set by the user, on port 9443.
     fn default() -> Self {
         Self { lan: None, port: 9443, addresses: None, announce: true }
     }
@@ -40,11 +40,11 @@ impl Default for NetworkConfig {
 /// Configuration of a bridge.
 #[derive(Debug, Clone)]
 pub struct BridgeConfig {
-    /// The data folder: database, token, address.
+    /// The data folder, which holds the database, the token and the address.
     pub home: PathBuf,
     /// Loopback port; 0 picks one.
     pub port: u16,
-    /// The server's own workspace: always admitted, shown to the iOS app, and the fallback of its endpoint.
+    /// The server's own workspace: always admitted, shown to the iOS app, and the fallback of the iOS endpoint.
     pub root: PathBuf,
     /// Access to the iOS endpoint. `None`: as set by the user.
     pub ios: Option<IosAccess>,
@@ -52,6 +52,6 @@ pub struct BridgeConfig {
     pub network: NetworkConfig,
     /// Folders in which other agents keep their transcripts.
     pub history: HistoryRoots,
-    /// Serves a command: hands the data folder over to a bridge that lasts.
+    /// Whether the bridge only serves a command and hands the data folder over to a permanent bridge.
     pub temporary: bool,
 }

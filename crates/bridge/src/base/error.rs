@@ -1,4 +1,4 @@
-//! Errors at the boundary: a code for programs, a sentence for people, and an optional hint.
+//! Errors at the boundary: a code for programs, a sentence for users, and an optional hint.
 
 use super::scope::Scope;
 use openagents_core::{agent::AgentsError, model::LocalModelsError};
@@ -10,7 +10,7 @@ use std::{net::SocketAddr, path::PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BridgeError {
-    /// Another program listens there.
+    /// Another program listens on the port.
     #[error("port {0} is in use; choose another with --port, or 0 for any")]
     PortBusy(u16),
     /// The port cannot be bound for another reason.
@@ -21,10 +21,10 @@ pub enum BridgeError {
         /// The operating system's error.
         reason: String,
     },
-    /// Another bridge runs on this data folder.
+    /// Another bridge is running on this data folder.
     #[error("OpenAgents is already running on this data folder{}", at(.address.as_deref()))]
     AlreadyRunning {
-        /// Its address, if known.
+        /// The address of the running bridge, if known.
         address: Option<String>,
     },
     /// The data folder cannot be used.
@@ -64,7 +64,7 @@ impl BridgeError {
         }
     }
 
-    /// Returns the remedy, if there is one.
+    /// Returns a hint on how to fix the error, if there is one.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::PortBusy(_) => Some("Use --port 0 to let the system pick a free port."),

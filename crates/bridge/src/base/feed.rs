@@ -1,4 +1,4 @@
-//! Snapshots that watching connections are sent when they change, at a bounded rate.
+//! Snapshots that are sent to watching connections when they change, at a bounded rate.
 
 use super::{rpc, scope::Scope};
 use openagents_sessions::{Wake, Watchers};
@@ -47,7 +47,7 @@ impl Feed {
         Self::by_scope(method, needed, move |_| snapshot())
     }
 
-    /// Creates one whose snapshot depends on the client's scope.
+    /// Creates a feed whose snapshot depends on the client's scope.
     pub(crate) fn by_scope(
         method: &'static str,
         needed: Scope,
@@ -57,7 +57,6 @@ impl Feed {
         Arc::new(Self { method, needed, snapshot: Box::new(snapshot), changes, watchers })
     }
 
-    /// Wakes the watchers.
     pub(crate) fn changed(&self) {
         self.changes.fetch_add(1, Ordering::Relaxed);
         self.watchers.lock().wake();
@@ -73,12 +72,11 @@ impl Feed {
         })
     }
 
-    /// Returns the current snapshot, as sent to clients with every scope.
+    /// Returns the current snapshot, as sent to admins.
     pub(crate) fn snapshot(&self) -> Value {
         self.snapshot_for(Scope::Admin)
     }
 
-    /// Returns the current snapshot, as sent to clients with `scope`.
     pub(crate) fn snapshot_for(&self, scope: Scope) -> Value {
         (self.snapshot)(scope)
     }

@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, HeaderName, header};
 
-/// Returns the items of a header whose value is a comma-separated list, over all of its lines.
+/// Returns the items of a header whose value is a comma-separated list, from all of its lines.
 pub(crate) fn items<'a>(
     headers: &'a HeaderMap,
     name: &HeaderName,
@@ -11,7 +11,7 @@ pub(crate) fn items<'a>(
     lines.flat_map(|line| line.split(',')).map(str::trim)
 }
 
-/// Returns a media type or a coding without its parameters.
+/// Returns a media type or a content coding without its parameters.
 pub(crate) fn bare(item: &str) -> &str {
     item.split(';').next().unwrap_or_default().trim()
 }

@@ -1,4 +1,4 @@
-//! Ground: scopes, passes, errors, JSON-RPC frames and feeds.
+//! Basic types: scopes, passes, errors, JSON-RPC frames and feeds.
 
 pub(crate) mod config;
 pub(crate) mod error;

@@ -30,7 +30,7 @@ pub(crate) struct Pass {
 #[derive(Debug)]
 struct Granted {
     scope: Scope,
-    /// As named by the user.
+    /// The name that the user gave the client.
     name: String,
 }
 

@@ -7,8 +7,8 @@ use std::{
 };
 use tempfile::NamedTempFile;
 
-/// Writes a file and renames it into place, so that a reader sees the old or the new text, and the new one also after a
-/// power cut. Blocks.
+/// Writes a file and renames it into place, so that a reader sees either the old or the new text, and the new text
+/// survives a power cut. Blocks.
 pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     create_folder(folder)?;
@@ -17,7 +17,7 @@ pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     draft.write_all(text.as_bytes())?;
     draft.as_file().sync_all()?;
     draft.persist(path).map_err(|error| error.error)?;
-    // Its name is written with the folder.
+    // The file's name is stored in the folder, so the folder is synced too.
     #[cfg(unix)]
     std::fs::File::open(folder)?.sync_all()?;
     Ok(())

@@ -1,15 +1,16 @@
-//! Proof that a program is the bridge of a token, given before it is sent that token.
+//! Proof that a program is the bridge that issued a token. A client requires it before it sends the token.
 //!
-//! On loopback only its port identifies the bridge, and any program can take the port of a bridge that crashed. A
-//! client therefore sends a nonce first, and its token only to a program that returns the HMAC-SHA-256 of nonce and
-//! port. The nonce makes every proof a new one; the port makes that of a bridge on another port useless to the program
-//! that asked it for one.
+//! On loopback only the port identifies the bridge, and any program can take the port of a bridge that crashed. A
+//! client therefore sends a nonce first, and sends its token only to a program that returns the HMAC-SHA-256 of the
+//! nonce and the port. The nonce prevents replays. The port prevents relaying: a proof from a bridge on another port is
+//! useless.
 //!
-//! The key is the SHA-256 of the token. The bridge stores that of devices and tabs anyway, so it can prove itself after
-//! a restart and still stores no token: reading the data folder is enough to impersonate the bridge, but not to log in.
-//! An HMAC reveals nothing about its key, and the key nothing about the 256 random bits that it is the hash of.
+//! The key is the SHA-256 of the token. The bridge stores these hashes for devices and tabs anyway, so it can prove
+//! itself after a restart without storing any token: reading the data folder is enough to impersonate the bridge, but
+//! not to log in. An HMAC reveals nothing about its key, and the key reveals nothing about the 256 random bits that it
+//! hashes.
 //!
-//! A connection over TLS needs no proof: its certificate is one.
+//! A connection over TLS needs no proof: its certificate already is one.
 
 use super::token::{TOKEN_DIGITS, hash, new_token};
 use ring::hmac;
@@ -24,7 +25,7 @@ pub(crate) fn key_id(hash: &[u8; 32]) -> String {
     hex(hash, b"openagents token")
 }
 
-/// Returns the proof of the bridge on `port` that it knows the token with this SHA-256. `None` if `nonce` does not have 64
+/// Returns the proof that the bridge on `port` knows the token with this SHA-256. `None` if `nonce` is not 64
 /// hexadecimal digits.
 pub(crate) fn prove(hash: &[u8; 32], nonce: &str, port: u16) -> Option<String> {
     let is_nonce = nonce.len() == TOKEN_DIGITS && nonce.bytes().all(|digit| digit.is_ascii_hexdigit());
@@ -45,7 +46,7 @@ fn bytes(hex: &str) -> Option<Vec<u8>> {
     (0..hex.len()).step_by(2).map(pair).collect()
 }
 
-/// A question that only the bridge of a token can answer.
+/// A challenge that only the bridge that issued a token can answer.
 pub struct Challenge {
     hash: [u8; 32],
     nonce: String,
@@ -58,13 +59,14 @@ impl std::fmt::Debug for Challenge {
 }
 
 impl Challenge {
-    /// Challenges the bridge of `token` with a new nonce. Fails when the operating system returns no random numbers.
+    /// Creates a challenge for the bridge that issued `token`, with a new nonce. Fails if the operating system returns
+    /// no random numbers.
     pub fn new(token: &str) -> std::io::Result<Self> {
         let nonce = new_token().map_err(|error| std::io::Error::other(error.to_string()))?;
         Ok(Self { hash: hash(token), nonce })
     }
 
-    /// Returns path and body of the request, which is sent with POST.
+    /// Returns the path and the body of the POST request.
     pub fn request(&self) -> (&'static str, Value) {
         (PROOF, json!({"token": key_id(&self.hash), "nonce": self.nonce}))
     }
@@ -100,7 +102,7 @@ mod tests {
         }
     }
 
-    /// The page computes the same; see `ui/src/backend/proof.test.ts`.
+    /// The page must compute the same values; see `ui/src/backend/proof.test.ts`.
     #[test]
     fn the_same_proof_as_on_the_page() {
         let (hash, nonce) = (hash(&"ab".repeat(32)), "0123456789abcdef".repeat(4));

@@ -1,4 +1,4 @@
-//! Tokens: the local one, 256 bits in a file that only its owner can read, and those of tabs and devices.
+//! Tokens: the local token, 256 bits in a file that only its owner can read, and the tokens of tabs and devices.
 
 use super::{error::BridgeError, private_file};
 use sha2::{Digest, Sha256};
@@ -8,14 +8,15 @@ use std::{
 };
 use subtle::ConstantTimeEq;
 
-/// Name of the token's file in the data folder, for scripts. Our own programs read it with the address of its bridge.
+/// Name of the token file in the data folder, for scripts. Our own programs read the token together with the address of
+/// its bridge.
 const TOKEN_FILE: &str = "token";
 
 const TOKEN_BYTES: usize = 32;
 /// Characters of a token.
 pub(crate) const TOKEN_DIGITS: usize = 2 * TOKEN_BYTES;
 
-/// The local token, and its file. New at every start, so a leaked token is valid only until the next start.
+/// The local token and its file. The token is new at every start, so a leaked one is valid only until the next start.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Token {
     pub(crate) text: String,
@@ -39,7 +40,6 @@ impl Token {
         Ok(Self { text, file })
     }
 
-    /// Returns its SHA-256.
     pub(crate) fn hash(&self) -> [u8; 32] {
         hash(&self.text)
     }
@@ -57,7 +57,6 @@ pub(crate) fn new_token() -> Result<String, getrandom::Error> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Returns the SHA-256 of a token.
 pub(crate) fn hash(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }

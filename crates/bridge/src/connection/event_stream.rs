@@ -1,8 +1,8 @@
 //! The outgoing half of a remote connection: one event stream for the connection and one for each session.
 //!
 //! Frames wait in small bounded mailboxes until the reader of their stream takes them; a full mailbox makes the writer
-//! wait. A frame written to a stream that then breaks is lost; the next stream continues after it. A client that needs
-//! every update attaches again from the last update that it has.
+//! wait. If a stream breaks, frames already written to it are lost, and the next stream continues after them. A client
+//! that needs every update attaches again from the last update that it has.
 
 use super::{closing::Closing, mailbox::Mailbox, mailbox::SESSIONS, mailbox::StreamsState, mailbox::Target};
 use crate::base::limits::STUCK;
@@ -36,10 +36,10 @@ const OPEN: usize = 32;
 /// Maximum number of requests whose answers go to a session's stream; further answers go to the connection's.
 const ROUTES: usize = 256;
 
-/// The reason why a stream cannot be read.
+/// The reason why a stream cannot be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamRefusal {
-    /// It has a reader already.
+    /// The stream already has a reader.
     Taken,
     /// Too many streams are open.
     TooMany,
@@ -75,8 +75,8 @@ impl Streams {
         (Arc::new(Self { state: Mutex::new(state), changed: Notify::new() }), answer)
     }
 
-    /// Records the stream for the answer to a request about a session. Without a reader of the session's stream, that
-    /// is the connection's.
+    /// Records the stream for the answer to a request about a session: the session's stream, or the connection's stream
+    /// if the session's has no reader.
     pub(crate) fn await_answer(&self, id: &str, session: &str) {
         let mut state = self.state.lock();
         if state.one {
@@ -102,14 +102,14 @@ impl Streams {
         }
         let Some(id) = peek.id.map(RawValue::get) else { return Some(None) };
         if let Some((_, answer)) = state.initialize.take_if(|(known, _)| **known == *id) {
-            // The request may be gone.
+            // The client may have dropped the request.
             let _ = answer.send(frame.clone());
             return None;
         }
         Some(state.routes.remove(id))
     }
 
-    /// Queues a frame for its reader; false while there is no room.
+    /// Queues a frame for its reader. Returns `false` while there is no room.
     pub(crate) fn put(&self, target: &Target, frame: &Utf8Bytes, context: &Context<'_>) -> bool {
         let mut state = self.state.lock();
         if state.over {
@@ -203,8 +203,8 @@ impl Streams {
         state.connection.left.is_none() || state.sessions.values().any(|known| known.left.is_none())
     }
 
-    /// Waits until the connection must end: its stream has no reader for [`LOST`], a reader takes nothing for
-    /// [`STUCK`], or it has ended.
+    /// Waits until the connection must end: its stream has had no reader for [`LOST`], a reader has taken nothing for
+    /// [`STUCK`], or it has already ended.
     pub(crate) async fn watch(&self) {
         while let Some(due) = self.look_after() {
             tokio::select! {
@@ -475,7 +475,7 @@ mod tests {
         assert_eq!(fill(), BUDGET);
         assert!(tokio::time::timeout(OWN_STREAM, streams.watch()).await.is_err());
         assert_eq!((fill(), take(&mut reader)), (0, BUDGET));
-        // By bytes as well; a frame above the whole budget waits alone.
+        // The budget also limits bytes; a frame above the whole budget is queued alone.
         let long = Utf8Bytes::from(format!("{{\"id\":1,\"result\":\"{}\"}}", "x".repeat(BUDGET_BYTES / 2)));
         let longest = Utf8Bytes::from("x".repeat(2 * BUDGET_BYTES));
         assert!(put(&streams, &long) && !put(&streams, &long) && !put(&streams, &longest));

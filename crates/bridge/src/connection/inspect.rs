@@ -8,11 +8,11 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 /// Frames kept while a client watches, and bytes of their text; the oldest are dropped first.
 const WATCHED: (usize, usize) = (2000, 32 << 20);
-/// The same while none does: enough to show how a problem began.
+/// The same limits while no client watches: enough to show how a problem began.
 const UNWATCHED: (usize, usize) = (200, 1 << 20);
 /// Bytes of text kept per frame.
 const FRAME_BYTES: usize = 64 << 10;
-/// Bytes of the answer to `_openagents/inspect`, which has the newest frames that fit.
+/// Maximum bytes of the answer to `_openagents/inspect`, which holds the newest frames that fit.
 const ANSWER: usize = 8 << 20;
 
 /// The direction of a frame, as seen from the server.
@@ -166,7 +166,7 @@ impl Inspector {
         self.0.lock().watchers.add(wake);
     }
 
-    /// Undoes [`watch`](Self::watch): fewer frames are kept without watchers.
+    /// Undoes [`watch`](Self::watch). Without watchers, fewer frames are kept.
     pub(crate) fn leave(&self, wake: &Wake) {
         self.0.lock().watchers.remove(wake);
     }

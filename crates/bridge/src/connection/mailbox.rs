@@ -10,10 +10,10 @@ use tokio::{sync::oneshot, time::Instant};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_util::sync::CancellationToken;
 
-/// Frames queued for all readers of a connection, and their bytes.
+/// Maximum number of frames queued for all readers of a connection, and of their bytes.
 pub(crate) const BUDGET: usize = 64;
 pub(crate) const BUDGET_BYTES: usize = 4 << 20;
-/// How long a session's frames wait for its own stream before they move to the connection's.
+/// How long a session's frames wait for the session's stream before they move to the connection's stream.
 pub(crate) const OWN_STREAM: Duration = Duration::from_secs(5);
 /// Maximum number of session mailboxes; frames of further sessions go to the connection's stream.
 pub(crate) const SESSIONS: usize = 256;
@@ -36,7 +36,7 @@ pub(crate) struct StreamsState {
     pub(crate) initialize: Option<(Box<str>, oneshot::Sender<Utf8Bytes>)>,
     /// The writer, while it waits for room.
     pub(crate) writer: Option<Waker>,
-    /// Since when a current reader takes nothing.
+    /// When a current reader stopped taking frames; `None` while the readers keep up.
     pub(crate) stuck: Option<Instant>,
     pub(crate) over: bool,
     /// The reason for the end.
@@ -46,12 +46,12 @@ pub(crate) struct StreamsState {
 /// The frames queued for the reader of one stream.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
-    /// Each with its original target: the connection's stream may have frames of a session.
+    /// Each frame with its original target: the connection's stream may hold frames of a session.
     pub(crate) frames: VecDeque<(Target, Utf8Bytes)>,
     pub(crate) reader: Option<Waker>,
-    /// Since when there is no reader; `None` while there is one.
+    /// Start of the time without a reader; `None` while there is a reader.
     pub(crate) left: Option<Instant>,
-    /// No reader came in time: the session's frames go to the connection's stream until one does.
+    /// No reader connected in time: the session's frames go to the connection's stream until one does.
     pub(crate) joined: bool,
     /// Ends the exchange that carries the stream.
     pub(crate) cut: CancellationToken,
@@ -107,7 +107,7 @@ impl StreamsState {
         self.wake_writer();
     }
 
-    /// Moves a session's unread frames from the connection's stream to the front of its own.
+    /// Moves a session's unread frames from the connection's stream to the front of the session's stream.
     pub(crate) fn part(&mut self, session: &str) {
         let frames = std::mem::take(&mut self.connection.frames);
         let (mut its, others): (VecDeque<_>, VecDeque<_>) =
@@ -120,7 +120,7 @@ impl StreamsState {
         self.wake_writer();
     }
 
-    /// Returns whether a frame of `bytes` bytes fits the budget. A frame above the whole budget waits alone.
+    /// Returns whether a frame of `bytes` bytes fits the budget. A frame above the whole budget is queued alone.
     pub(crate) fn can_afford(&self, bytes: usize) -> bool {
         self.waiting == 0 || (self.waiting < BUDGET && self.bytes + bytes <= BUDGET_BYTES)
     }

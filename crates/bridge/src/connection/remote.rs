@@ -20,7 +20,7 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
-    /// `posted` are the frames of the client; what is written goes to `streams`.
+    /// `posted` yields the client's frames; outgoing frames go to `streams`.
     pub(crate) fn new(posted: mpsc::Receiver<Utf8Bytes>, streams: Arc<Streams>) -> Self {
         Self { posted, streams, next: None, pong: false, waker: None }
     }

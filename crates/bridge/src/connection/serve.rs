@@ -20,15 +20,15 @@ use tokio_util::sync::CancellationToken;
 
 /// Handles the frames of one connection.
 pub(crate) trait FrameHandler: Send {
-    /// Handles one frame; the next one waits. `cancelled` is set if the frame cancels a turn and that is already
-    /// done. An error closes the connection.
+    /// Handles one frame; the next one waits. `cancelled` is set if the frame cancels a turn that was already cancelled
+    /// ahead of its order. An error closes the connection.
     fn frame(&mut self, text: &str, cancelled: bool) -> impl Future<Output = Result<(), Closing>> + Send;
 
     /// Returns the session whose turn a frame cancels.
     fn cancels(text: &str) -> Option<String>;
 }
 
-/// Frames, and their bytes, that are read ahead while an earlier one is handled.
+/// Maximum number of frames, and of their bytes, read ahead while an earlier one is handled.
 const AHEAD: usize = 16;
 const AHEAD_BYTES: usize = 64 << 10;
 /// Longest frame that is checked for a cancel, in bytes.
@@ -48,10 +48,10 @@ pub(crate) struct ConnectionOptions {
     pub(crate) line: Arc<Line>,
     /// Largest frame in bytes; a larger one ends the connection.
     pub(crate) frame_limit: usize,
-    /// Binary frames are read as text.
+    /// Whether binary frames are read as text.
     pub(crate) binary: bool,
     pub(crate) control: Arc<ConnectionControl>,
-    /// What the client may do. A revoked client is closed with a reason.
+    /// The permissions of the client. If they are revoked, the connection is closed with a reason.
     pub(crate) pass: Arc<Pass>,
     /// Cancelled when the listener closes or the bridge shuts down; pending frames are sent first.
     pub(crate) closing: CancellationToken,
@@ -123,8 +123,8 @@ pub(crate) async fn serve<D: Dialect, H: FrameHandler>(
                 tokio::select! {
                     biased;
                     handled = &mut handling => break handled,
-                    // A turn is never left half started: a handler that waits for the sending half continues once that
-                    // has ended.
+                    // Never leaves a turn half started: a handler that waits for the sending half continues once the
+                    // sending half has ended.
                     () = is_cut(), if !hangup.is_cancelled() => hangup.cancel(),
                     message = stream.next(), if ahead.has_room() => match receive(message) {
                         Ok(Some(text)) => {
@@ -185,7 +185,7 @@ impl Ahead {
         self.end.is_none() && self.frames.len() < AHEAD && self.bytes < AHEAD_BYTES
     }
 
-    /// Queues a frame. A cancel runs at once and again in its order, for prompts in between.
+    /// Queues a frame. A cancel runs at once, and again in its order to cover prompts in between.
     fn push(
         &mut self,
         text: Utf8Bytes,

@@ -1,5 +1,5 @@
 //! Transports between a client and its connection: a WebSocket, or the protocol's remote transport of requests and
-//! event streams. Both implement [`Socket`].
+//! event streams. Both are variants of [`Socket`].
 
 /// Finds the stream of a frame.
 #[cfg(any(test, fuzzing))]

@@ -1,7 +1,7 @@
 //! Opening and closing WebSockets.
 //!
-//! Not axum's extractor, because a frame over the limit must be answered with close code 1009, and a client reads that
-//! only if the bytes that it is still sending are read too.
+//! Axum's extractor isn't used, because a frame over the limit must be answered with close code 1009, and a client
+//! reads that code only if the server keeps reading the bytes that the client is still sending.
 
 use super::closing::Closing;
 use crate::base::{headers::items, limits::SOCKET_BUFFER};

@@ -1,4 +1,4 @@
-//! iOS apps. They have no token and are allowed by address, which is not an identity, so only for a limited time.
+//! iOS apps. They have no token and are allowed by address. An address is not an identity, so access is temporary.
 
 use super::deadline::Deadline;
 use crate::base::{pass::Pass, pass::Who, scope::Scope};
@@ -11,9 +11,9 @@ pub(crate) const ALLOWED: Duration = Duration::from_secs(12 * 60 * 60);
 pub(crate) const BLOCKED_FOR: Duration = Duration::from_secs(10 * 60);
 /// Time to answer an access request.
 pub(crate) const APPROVAL_TIMEOUT: Duration = Duration::from_secs(60);
-/// Concurrent access requests.
+/// Maximum number of concurrent access requests.
 pub(crate) const ACCESS_REQUESTS: usize = 16;
-/// Blocked addresses kept at most.
+/// Maximum number of blocked addresses that are kept.
 const MAX_BLOCKED: usize = 1024;
 
 /// Access of an address to the iOS endpoint.
@@ -26,8 +26,8 @@ pub(crate) enum AppAccess {
     Ask,
 }
 
-/// Where a phone is: its address, and the one of ours that it connects to. On another of our networks the same address
-/// may belong to another device.
+/// The address of a phone, and the address of ours that it connects to. On another network of this computer, the same
+/// phone address may belong to another device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct PhoneAddress {
     pub(crate) phone: IpAddr,
@@ -84,7 +84,7 @@ impl Apps {
         }
     }
 
-    /// Closes the connections of a phone, on all of our addresses, and blocks it: the app reconnects by itself every
+    /// Closes the connections of a phone on all of our addresses, and blocks it, because the app reconnects every
     /// second. Returns its name.
     pub(crate) fn revoke(&mut self, phone: IpAddr) -> Option<String> {
         let known: Vec<PhoneAddress> =
@@ -103,8 +103,8 @@ impl Apps {
         its.map(|(_, app)| app.pass.clone()).collect()
     }
 
-    /// Closes the connections to those of our addresses whose network may have changed; the apps may ask again. Returns
-    /// whether there was any.
+    /// Closes the connections to our addresses whose network may have changed; the apps may ask again. Returns whether
+    /// any were closed.
     pub(crate) fn end_at(&mut self, is_elsewhere: impl Fn(IpAddr) -> bool) -> bool {
         let before = self.allowed.len();
         self.allowed.retain(|address, _| !is_elsewhere(address.at));
@@ -120,7 +120,7 @@ impl Apps {
         self.allowed.is_empty()
     }
 
-    /// Returns the allowed phones, newest last. One that is allowed on several of our addresses is one phone.
+    /// Returns the allowed phones, newest last. A phone that is allowed on several of our addresses is listed once.
     pub(crate) fn allowed(&self) -> Vec<(IpAddr, &App)> {
         let mut phones: HashMap<IpAddr, &App> = HashMap::new();
         for (address, app) in &self.allowed {
@@ -147,9 +147,9 @@ mod tests {
         assert!(!apps.end_at(|_| true));
         apps.allow(phone, "Phone", Scope::Prompt);
         let AppAccess::Allowed(pass) = apps.access(phone) else { panic!("it was allowed") };
-        // The same address, from another network.
+        // The same phone address on another network.
         assert!(matches!(apps.access(PhoneAddress { at: vpn, ..phone }), AppAccess::Ask));
-        // That network ends.
+        // The end of the VPN changes nothing; the end of the home network revokes the pass.
         assert!(!apps.end_at(|at| at == vpn) && !pass.is_revoked());
         assert!(apps.end_at(|at| at == home) && pass.is_revoked());
         // Not blocked: approval is requested again.

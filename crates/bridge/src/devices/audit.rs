@@ -10,14 +10,14 @@ use crate::{
 use serde_json::{Value, json};
 use std::{net::IpAddr, time::Duration};
 
-/// Rows of one page.
+/// Default and maximum number of rows per page.
 const PAGE: usize = 100;
 const PAGE_MAX: usize = 1_000;
 /// Window in which refusals of one kind are counted and recorded together.
 const SUMMARY: Duration = Duration::from_secs(60);
 
 impl Devices {
-    /// Records an action. `detail` holds names only, never secrets or prompt text.
+    /// Records an action. `detail` contains only names, never secrets or prompt text.
     pub(crate) async fn record(&self, actor: &Actor, action: &str, detail: &str) {
         self.store_entry(AuditEntry::of(actor, action, detail)).await;
     }

@@ -6,20 +6,21 @@ use rusqlite::{Transaction, params};
 use serde::Serialize;
 use std::net::IpAddr;
 
-/// Rows kept of access decisions, and of everything else: calls cannot push out the decision that allowed them.
+/// Rows kept of access decisions, and of all other entries. The two are bounded separately, so calls cannot push out
+/// the decision that allowed them.
 const KEPT: i64 = 10_000;
 /// Inserts between two prunes.
 const SLACK: i64 = 100;
 
-/// Bytes of a name, an action or a detail, except that of an answer.
+/// Maximum bytes of a name, an action or a detail, except the detail of an answer.
 const DETAIL: usize = 200;
-/// Bytes of the detail of an answer: the longest command that is shown, with its option and its folder.
+/// Maximum bytes of the detail of an answer: the longest command that is shown, with its option and its folder.
 const ANSWER_DETAIL: usize = SHOWN_COMMAND + 1024;
 
 /// The action of a refused address.
 pub(super) const ACCESS_REFUSED: &str = "access.refused";
 
-/// Selects access decisions.
+/// SQL condition that selects access decisions.
 const DECIDED: &str = "(action LIKE 'pair.%' OR action LIKE 'device.%' OR action LIKE 'app.%'
     OR action LIKE 'network.%')";
 
@@ -37,12 +38,12 @@ pub(crate) struct Actor {
 pub(crate) struct AuditEntry {
     /// `None` when the actor is not a paired device.
     pub(crate) device: Option<String>,
-    /// Name of the actor at that time.
+    /// The name of the actor at the time of the action.
     pub(crate) name: String,
     pub(crate) address: String,
-    /// A method, or a word such as `pair.allowed`.
+    /// A method, or a name such as `pair.allowed`.
     pub(crate) action: String,
-    /// A session, a scope, the option that was chosen and the command that was shown.
+    /// For example a session, a scope, or the chosen option with the command that was shown.
     pub(crate) detail: String,
 }
 

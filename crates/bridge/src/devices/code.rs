@@ -3,7 +3,7 @@
 use std::fmt;
 use subtle::ConstantTimeEq;
 
-/// Crockford's base 32, without look-alikes.
+/// Crockford's base 32, which has no look-alike characters.
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 const LENGTH: usize = 8;

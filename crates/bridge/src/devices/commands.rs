@@ -233,7 +233,8 @@ impl Devices {
         Ok(format!("{name}: {}", scope.as_str()))
     }
 
-    /// Deletes a disconnected device. If that is not stored, it stays listed: its token is valid after a restart.
+    /// Deletes a disconnected device. If the deletion cannot be stored, the device stays listed, because its token
+    /// would be valid again after a restart.
     async fn revoke(&self, id: &str) -> Result<String, Fault> {
         let pass = self.pass_of(id)?;
         let device = id.to_owned();

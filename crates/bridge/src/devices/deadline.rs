@@ -7,7 +7,8 @@ use tokio::time::Instant;
 /// Interval between checks of the wall clock.
 const CHECK_EVERY: Duration = Duration::from_secs(10);
 
-/// Passes when either clock has reached it: the monotonic clock stops during sleep, the wall clock can be set.
+/// A deadline on two clocks; it passes when either clock reaches it. The monotonic clock stops during sleep, and the
+/// wall clock can be set.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadline {
     instant: Instant,

@@ -8,7 +8,7 @@ use rusqlite::{Row, params};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DeviceRow {
     pub(crate) id: String,
-    /// As named by the user.
+    /// The name that the user gave the device.
     pub(crate) name: String,
     pub(crate) scope: Scope,
     /// SHA-256 of its token. The token itself is not stored.
@@ -69,7 +69,7 @@ pub(crate) fn remove(store: &Store, id: &str) -> Result<(), StoreError> {
     })
 }
 
-/// Stores time and address of the last connection; a power cut may undo it. Blocks.
+/// Stores the time and the address of the last connection; a power cut may undo this. Blocks.
 pub(crate) fn set_last_seen(store: &Store, id: &str, seen: i64, address: &str) -> Result<(), StoreError> {
     let (id, address) = (id.to_owned(), address.to_owned());
     store.write(move |transaction, _| {

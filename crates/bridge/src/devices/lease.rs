@@ -4,7 +4,7 @@ use super::registry::Devices;
 use crate::{admission::ConnectionSlot, base::pass::Pass};
 use std::{net::IpAddr, sync::Arc};
 
-/// An authenticated connection. Dropping the last clone frees its slot and stores the time.
+/// An authenticated connection. Dropping the last clone frees its slot and stores the device's last-seen time.
 pub(crate) struct ConnectionLease {
     pub(crate) pass: Arc<Pass>,
     pub(crate) address: IpAddr,

@@ -1,7 +1,7 @@
 //! Pairing with a code.
 //!
-//! The desktop shows a code. A device that sends it gets a pairing request, and both screens show the same six digits.
-//! Allowing the request gives the device a token and uses up the code.
+//! The desktop shows a code. A device that sends the code files a pairing request, and both screens show the same six
+//! digits. Allowing the request gives the device a token and uses up the code.
 
 use super::{code::Code, deadline::Deadline, requests::Outcome, requests::OutcomeReceiver};
 use crate::{
@@ -20,9 +20,9 @@ use tokio::time::Instant;
 pub(crate) const PAIRING_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 /// Time a device has to fetch its token.
 pub(crate) const FETCH_TIMEOUT: Duration = Duration::from_secs(60);
-/// Concurrent pairing requests.
+/// Maximum number of concurrent pairing requests.
 const CLAIMS: usize = 3;
-/// Ended claims kept so that their devices learn the outcome.
+/// Maximum number of claims. Ended claims are kept for a while, so that their devices learn the outcome.
 const ENDED: usize = 16;
 /// Ended codes kept so that a late device learns why its code fails.
 const PAST: usize = 8;
@@ -31,7 +31,7 @@ const GUESSES: usize = 5;
 const GUESSES_IN: Duration = Duration::from_secs(60);
 /// Maximum number of addresses with counted guesses; the oldest is evicted. Wrong guesses never invalidate the code or
 /// lock out other devices: that would let an attacker block every pairing. A code has 40 bits and lasts for five
-/// minutes, and a person compares six digits before a device is allowed.
+/// minutes, and the user compares six digits before a device is allowed.
 const ADDRESSES: usize = 1024;
 
 /// The reason why a code is not accepted.
@@ -40,7 +40,7 @@ pub(crate) enum CodeRefusal {
     Wrong,
     /// Timed out or withdrawn.
     Expired,
-    /// Another device paired with it.
+    /// Another device has paired with this code.
     Used,
     /// Too many guesses or pending requests; retry after this time.
     SlowDown(Duration),
@@ -70,7 +70,7 @@ struct Claim {
     /// SHA-256 of the secret that the device polls with.
     secret: [u8; 32],
     request: String,
-    /// Of the code.
+    /// The number of the code.
     number: u64,
     outcome: OutcomeReceiver,
     grant: Option<Grant>,
@@ -89,7 +89,7 @@ pub(crate) struct Pairing {
 }
 
 impl Pairing {
-    /// Replaces the current code, which is withdrawn.
+    /// Withdraws the current code and offers a new one.
     pub(crate) fn offer(&mut self, code: Code) {
         self.withdraw(CodeRefusal::Expired);
         self.number += 1;
@@ -153,7 +153,7 @@ impl Pairing {
         self.guesses.entry(address).or_default().push_back(now);
     }
 
-    /// Checks whether one more request may wait.
+    /// Checks whether another pairing request may be filed.
     pub(crate) fn has_room(&self) -> Result<(), CodeRefusal> {
         let pending = self.claims.iter().filter(|claim| claim.outcome.get().is_none()).count();
         if pending < CLAIMS { Ok(()) } else { Err(CodeRefusal::SlowDown(Duration::from_secs(15))) }
@@ -176,8 +176,8 @@ impl Pairing {
         });
     }
 
-    /// Sets the token that the device of `request` will fetch, which uses up the code. Returns the other pending requests
-    /// with that code.
+    /// Sets the token that the device of `request` will fetch, and uses up the code. Returns the other pending requests
+    /// for that code.
     pub(crate) fn grant(&mut self, request: &str, grant: Grant) -> Vec<String> {
         let claim = self.claims.iter_mut().find(|claim| claim.request == request);
         let Some(claim) = claim else { return Vec::new() };
@@ -215,7 +215,7 @@ impl Pairing {
         self.claims.iter().filter(is_its).fold(None, |_, claim| Some(claim.outcome.clone()))
     }
 
-    /// Returns the outcome of a claim, with the token until the device connects, because an answer may be lost.
+    /// Returns the outcome of a claim. Includes the token until the device connects, because an answer may be lost.
     pub(crate) fn fetch(&mut self, secret: &str) -> Option<(Outcome, Option<Grant>)> {
         let secret = hash(secret);
         let claim = self.claims.iter_mut().find(|claim| bool::from(claim.secret.ct_eq(&secret)))?;
@@ -238,7 +238,7 @@ mod tests {
         (pairing, code.shown())
     }
 
-    /// A code that was never given out.
+    /// Returns a code that was never offered.
     fn wrong(right: &str) -> String {
         let first = if right.starts_with('0') { '1' } else { '0' };
         format!("{first}{}", &right[1..])
@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(pairing.check(&code, HERE), Ok(1));
     }
 
-    /// Regression: fifty wrong codes withdrew the code that a person was about to type.
+    /// Regression: fifty wrong codes withdrew the code that the user was about to type.
     #[tokio::test(start_paused = true)]
     async fn guesses_of_others_do_not_end_the_code() {
         let (mut pairing, code) = offered();
@@ -298,7 +298,7 @@ mod tests {
         }
         assert!(pairing.current().is_some());
         assert_eq!(pairing.check(&code, HERE), Ok(1));
-        // Those of many addresses do not fill the memory, and the last ones are known.
+        // Guesses from many addresses don't fill memory, and the most recent addresses are still counted.
         assert_eq!(pairing.guesses.len(), ADDRESSES);
         let last = address(3 * ADDRESSES as u32 - 1);
         for _ in 1..GUESSES {

@@ -4,7 +4,7 @@ use super::audit_rows::{ACCESS_REFUSED, AuditEntry};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 
-/// Kinds of refusals counted separately.
+/// Maximum number of refusal kinds that are counted separately.
 const MAX_COUNTED: usize = 64;
 
 /// The refusals since the last [`Refusals::summary`].

@@ -27,7 +27,7 @@ use tokio_util::task::TaskTracker;
 /// Interval at which the last-seen time of a connected device is stored.
 const STORE_SEEN_EVERY: Duration = Duration::from_secs(60);
 
-/// Concurrent polls of devices without a token.
+/// Maximum number of concurrent polls of devices without a token.
 const POLLS: usize = 16;
 
 /// The registry of devices and its feed.
@@ -60,14 +60,15 @@ pub(crate) struct DevicesState {
 }
 
 impl DevicesState {
-    /// Returns the outcome, and whether the request is a new one.
+    /// Returns a receiver for the outcome, and whether the request is new.
     fn request_access(
         &mut self,
         address: PhoneAddress,
         name: &str,
         session: Option<String>,
     ) -> (OutcomeReceiver, bool) {
-        // Maybe answered since the caller's check: allowing the address again would close its connections.
+        // The request may have been answered since the caller's check. Allowing the address again would close its
+        // connections.
         match self.apps.access(address) {
             AppAccess::Allowed(_) => return (OutcomeReceiver::resolved(Outcome::Allowed), false),
             AppAccess::Blocked => return (OutcomeReceiver::resolved(Outcome::Declined), false),
@@ -76,7 +77,7 @@ impl DevicesState {
         if let Some(outcome) = self.requests.of_app(address, session.as_deref()) {
             return (outcome, false);
         }
-        // Refusing the new one instead would let a device with many addresses keep out every phone.
+        // Refusing the new request instead would let a device with many addresses keep out every phone.
         let pending = self.requests.pending().iter().filter(|request| request.info.kind == Kind::Ios);
         if pending.clone().count() >= apps::ACCESS_REQUESTS
             && let Some(oldest) = pending.map(|request| request.id.clone()).next()
@@ -98,7 +99,7 @@ impl DevicesState {
 /// A paired device.
 #[derive(Debug)]
 pub(crate) struct Device {
-    /// With the first name and scope; `pass` has the current ones.
+    /// The stored row. Its name and scope may be outdated; `pass` has the current ones.
     pub(crate) row: DeviceRow,
     pub(crate) pass: Arc<Pass>,
     pub(crate) connections: usize,
@@ -114,7 +115,7 @@ impl Device {
 }
 
 impl Devices {
-    /// Starts with the stored devices. The owner of `tasks` awaits them when the bridge stops.
+    /// Creates the registry from the stored devices. The owner of `tasks` awaits them when the bridge stops.
     pub(crate) fn new(
         store: Store,
         known: Vec<DeviceRow>,
@@ -149,7 +150,7 @@ impl Devices {
     pub(crate) fn authenticate(&self, token: &str) -> Option<Arc<Pass>> {
         let hash = hash(token);
         let mut state = self.state();
-        // Compares all of them, so that the time reveals nothing.
+        // Compares with every device, so that the timing reveals nothing.
         let is_its = |device: &&Device| bool::from(device.row.token_hash.ct_eq(&hash));
         let found = state.devices.iter().filter(is_its).fold(None, |_, device| Some(device))?;
         let pass = (!found.pass.is_revoked()).then(|| found.pass.clone())?;
@@ -175,7 +176,7 @@ impl Devices {
     }
 
     /// Files an access request for the iOS app `name` at `address`, which wants `session`. Evicts the oldest pending
-    /// request when there are too many. Another call for the same address joins its pending request, and may add the
+    /// request when there are too many. Another call for the same address joins the pending request and may add the
     /// session.
     pub(crate) fn request_access(
         &self,
@@ -197,7 +198,7 @@ impl Devices {
         !self.state().apps.is_empty()
     }
 
-    /// Ends the access of iOS apps at those of our addresses whose network may have changed: there the address of a
+    /// Ends the access of iOS apps that connect to an address of ours whose network may have changed: the address of a
     /// phone may now belong to another device.
     pub(crate) fn end_apps(&self, is_elsewhere: impl Fn(IpAddr) -> bool) {
         if self.state().apps.end_at(is_elsewhere) {
@@ -214,8 +215,8 @@ impl Devices {
         self.feed.changed();
     }
 
-    /// Updates the last-seen time of a device, whose number of connections changes by `change`. The time is stored once
-    /// per [`STORE_SEEN_EVERY`], and when a connection ends.
+    /// Updates the last-seen time of a device and changes its number of connections by `change`. The time is stored
+    /// once per [`STORE_SEEN_EVERY`], and when a connection ends.
     pub(crate) fn seen(&self, pass: &Pass, address: IpAddr, change: isize) {
         let Who::Device(id) = &pass.who else { return };
         let (now, seen, at) = (Instant::now(), now_ms(), address.to_string());
@@ -290,7 +291,7 @@ impl Devices {
     }
 }
 
-/// Returns a visible one-line name of at most 60 characters.
+/// Returns a name without invisible characters, on one line, with at most 60 characters.
 pub(crate) fn clean_name(name: &str) -> String {
     let visible = name.chars().filter(|character| !is_invisible(*character));
     let shown: String =
@@ -363,7 +364,7 @@ mod tests {
         assert_eq!(state.requests.pending().len(), apps::ACCESS_REQUESTS);
         let ended: Vec<_> = many.iter().map(OutcomeReceiver::get).collect();
         assert_eq!(ended[..2], [Some(Outcome::Displaced), None]);
-        // Each later call of the same phone joins, and starts nothing.
+        // Each later call of the same phone joins the pending request and starts nothing.
         let (again, is_new) = state.request_access(app(7), "Phone", Some("session".to_owned()));
         assert!(!is_new && again.get().is_none());
         assert_eq!(state.requests.pending().len(), apps::ACCESS_REQUESTS);

@@ -7,9 +7,9 @@ use tokio::sync::watch;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A device that knows the code asks for a token.
+    /// A device that knows the code requests a token.
     Pair,
-    /// An iOS app asks for access by its address.
+    /// An iOS app requests access for its address.
     Ios,
 }
 
@@ -19,7 +19,7 @@ pub(crate) enum Outcome {
     Declined,
     /// Timed out.
     Expired,
-    /// Evicted by newer requests; it may be asked again.
+    /// Evicted by newer requests; the app may ask again.
     Displaced,
 }
 
@@ -27,12 +27,12 @@ pub(crate) enum Outcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RequestInfo {
     pub(crate) kind: Kind,
-    /// As given by the device.
+    /// The name that the device gave.
     pub(crate) name: String,
     pub(crate) address: IpAddr,
-    /// Of an iOS app: the address of ours that it connects to.
+    /// For an iOS app, the address of ours that it connects to.
     pub(crate) at: Option<IpAddr>,
-    /// Shown on both screens: `482 913`.
+    /// The digits shown on both screens: `482 913`.
     pub(crate) compare: Option<String>,
     /// The session that an app asked for.
     pub(crate) session: Option<String>,
@@ -60,7 +60,7 @@ pub(crate) struct Request {
 pub(crate) struct OutcomeReceiver(watch::Receiver<Option<Outcome>>);
 
 impl OutcomeReceiver {
-    /// Creates one that already has its outcome.
+    /// Creates a receiver that already has its outcome.
     pub(crate) fn resolved(outcome: Outcome) -> Self {
         Self(watch::channel(Some(outcome)).1)
     }
@@ -110,7 +110,7 @@ impl Requests {
         Some(OutcomeReceiver(request.outcome.subscribe()))
     }
 
-    /// Ends a request and notifies its receivers. `None` when it is not pending.
+    /// Ends a request and notifies its receivers. Returns `None` if it is not pending.
     pub(crate) fn end(&mut self, id: &str, outcome: Outcome) -> Option<Request> {
         let known = self.0.iter().position(|request| request.id == id)?;
         let request = self.0.remove(known);

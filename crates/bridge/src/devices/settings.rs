@@ -1,7 +1,7 @@
 //! The settings: one JSON value per key, shared by all clients.
 //!
-//! Those of other agents' sessions have a file beside the database: a database that is moved aside, because it is damaged
-//! or of a newer version, must not take along what the user has excluded.
+//! The settings of other agents' transcripts are in a file next to the database: when a damaged or newer database is
+//! moved aside, the user's exclusions must not go with it.
 
 use crate::base::private_file;
 use openagents_core::model::{SettingsError, SettingsStore};
@@ -18,14 +18,14 @@ use std::{
 /// Time that a read waits for another process's lock.
 const BUSY: Duration = Duration::from_secs(1);
 
-/// Name of the file with the settings of other agents' sessions in the data folder.
+/// Name of the file with the settings of other agents' transcripts in the data folder.
 const HISTORY_FILE: &str = "history-settings.json";
 
-/// Shown when the exclusions went with a database.
+/// Notice shown when the exclusions were lost with a database.
 const LOST: &str = "What was excluded from other agents' sessions was in that database. None of them are shown until you \
                     choose under Settings → History.";
 
-/// The settings in a store, and in the files beside it.
+/// The settings in a store, and in the files next to it.
 #[derive(Debug, Clone)]
 pub struct Settings {
     store: Store,
@@ -33,13 +33,14 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Returns the settings in the data folder `home`, whose store is open.
+    /// Returns the settings in the data folder `home`, whose open store is `store`.
     pub fn new(store: Store, home: &Path) -> Self {
         Self { store, home: home.to_owned() }
     }
 
-    /// Moves the settings of other agents' sessions into their file, where earlier versions kept them in the database.
-    /// Returns a notice if they were in a database that was moved aside: all sessions are excluded then. Blocks.
+    /// Moves the settings of other agents' transcripts from the database, where earlier versions kept them, into their
+    /// own file. Returns a notice if they were in a database that was moved aside; in this case all transcripts are
+    /// excluded. Blocks.
     pub(crate) fn separate_history(&self) -> Result<Option<&'static str>, SettingsError> {
         if history_file(&self.home)?.is_some() {
             return Ok(None);
@@ -83,7 +84,7 @@ impl SettingsStore for Settings {
         }
     }
 
-    /// Stores a value; it survives a power cut.
+    /// Stores a value durably: it survives a power cut.
     fn set(&self, key: &str, value: Value) -> Result<(), SettingsError> {
         if key == HISTORY_SETTINGS {
             let path = self.home.join(HISTORY_FILE);
@@ -103,7 +104,7 @@ impl SettingsStore for Settings {
     }
 }
 
-/// The settings in the data folder of a bridge that may run: read only, for programs that are not its clients.
+/// Read-only settings in the data folder of a bridge that may be running, for programs that are not its clients.
 #[derive(Debug, Clone)]
 pub struct StoredSettings(pub PathBuf);
 
@@ -129,13 +130,13 @@ impl SettingsStore for StoredSettings {
             .transpose()
     }
 
-    /// Fails: only the bridge writes to its data folder.
+    /// Always fails: only the bridge writes to its data folder.
     fn set(&self, key: &str, _: Value) -> Result<(), SettingsError> {
         Err(SettingsError(format!("{key} can be set only through the bridge")))
     }
 }
 
-/// Reads the settings of other agents' sessions; `None` without the file.
+/// Reads the settings of other agents' transcripts; `None` if the file does not exist.
 fn history_file(home: &Path) -> Result<Option<Value>, SettingsError> {
     let path = home.join(HISTORY_FILE);
     match std::fs::read_to_string(&path) {
@@ -201,7 +202,7 @@ mod tests {
         HistorySettings { index, devices: true, excluded }
     }
 
-    /// Regression: a privacy switch or a network that was switched off came back after a power cut.
+    /// Regression: a privacy switch or a network that was switched off was on again after a power cut.
     #[test]
     fn settings_survive_a_power_cut() {
         let home = tempfile::tempdir().unwrap();
@@ -249,7 +250,7 @@ mod tests {
         }
     }
 
-    /// Regression: when the database was moved aside, what was excluded came back.
+    /// Regression: when the database was moved aside, excluded transcripts came back.
     #[test]
     fn exclusions_survive_a_database_that_is_moved_aside() {
         type Harm = fn(&Path);
@@ -273,7 +274,7 @@ mod tests {
             assert_eq!(settings.separate_history(), Ok((!is_separate).then_some(LOST)));
             let expected = match is_separate {
                 true => kept,
-                // Those of an earlier version went with the database.
+                // The settings of an earlier version were lost with the database.
                 false => HistorySettings { index: false, devices: false, excluded: ExcludedSessions::all() },
             };
             assert_eq!(HistorySettings::stored(&settings), Ok(expected.clone()));

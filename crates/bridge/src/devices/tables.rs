@@ -3,7 +3,7 @@
 use openagents_sessions::store::{Step, Store, StoreError};
 use std::path::Path;
 
-/// The migration steps; see [`Step`] for their numbers.
+/// The migration steps; see [`Step`] for the version numbers.
 const STEPS: &[Step] = &[
     // Settings.
     Step {

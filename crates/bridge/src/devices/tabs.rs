@@ -1,12 +1,12 @@
 //! Browser tabs of the local user.
 //!
-//! A tab exchanges the token of the bridge's start, which is in the address that is opened, for two others:
+//! A tab exchanges the token of the current bridge start, which is part of the opened URL, for two others:
 //!
-//! - The *tab token* connects, and is valid after a restart too, so that a page reconnects by itself. It is held only
-//!   in the memory of the page. Its SHA-256 is stored, as for a device; with it the bridge proves itself to the page
-//!   ([`crate::base::proof`]) before it is sent the token.
-//! - The *reload token* is kept by the browser, for a page that is reloaded, and is only good for another exchange.
-//!   It is invalid after a restart: a program on the port of a crashed bridge could read it with its own page.
+//! - The *tab token* connects, and stays valid after a restart so that a page can reconnect. It is held only in the
+//!   memory of the page. Its SHA-256 is stored, as for a device; with it the bridge proves itself to the page
+//!   ([`crate::base::proof`]) before the page sends the token.
+//! - The *reload token* is kept by the browser for page reloads and is valid only for another exchange. It is invalid
+//!   after a restart, because a program on the port of a crashed bridge could read it with a page of its own.
 
 use crate::base::{error::Fault, token::hash, token::new_token};
 use openagents_core::model::SettingsStore;
@@ -15,17 +15,14 @@ use serde::Serialize;
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
 
-/// The setting's key.
 const SETTING: &str = "tabs";
-/// Most starts whose tab tokens are valid. A page that was away for more is opened again.
+/// Maximum number of bridge starts whose tab tokens are valid. A page from an older start must be opened again.
 const MOST: usize = 16;
 
-/// The tokens of the tabs of one bridge start; the answer to the exchange.
+/// The tokens that the tabs of one bridge start share; the answer to the exchange.
 #[derive(Serialize)]
 pub(crate) struct TabTokens {
-    /// The tab token.
     pub(crate) token: String,
-    /// The reload token.
     pub(crate) reload: String,
 }
 
@@ -33,14 +30,14 @@ pub(crate) struct TabTokens {
 pub(crate) struct Tabs {
     store: Arc<dyn SettingsStore>,
     own: TabTokens,
-    /// The SHA-256 of the tab tokens that are valid, oldest first; that of this start is the last one.
+    /// The SHA-256 hashes of the valid tab tokens, oldest first; the token of this start is last.
     hashes: Vec<[u8; 32]>,
     is_stored: tokio::sync::Mutex<bool>,
 }
 
 impl Tabs {
-    /// Creates the tokens of this start, and reads what is stored of earlier ones. Blocks. Fails when the operating system
-    /// returns no random numbers.
+    /// Creates the tokens of this start and reads the stored hashes of earlier ones. Blocks. Fails if the operating
+    /// system returns no random numbers.
     pub(crate) fn read(store: Arc<dyn SettingsStore>) -> Result<Self, getrandom::Error> {
         let own = TabTokens { token: new_token()?, reload: new_token()? };
         let stored = store.get(SETTING).unwrap_or_else(|error| {
@@ -54,8 +51,8 @@ impl Tabs {
         Ok(Self { store, own, hashes, is_stored: tokio::sync::Mutex::new(false) })
     }
 
-    /// Returns the tokens of this start. Stored with the first call, so that a start without tabs does not displace
-    /// older tokens.
+    /// Returns the tokens of this start. They are stored on the first call, so that a start without tabs does not
+    /// displace older tokens.
     pub(crate) async fn tokens(&self) -> Result<&TabTokens, Fault> {
         let mut is_stored = self.is_stored.lock().await;
         if !*is_stored {
@@ -68,7 +65,7 @@ impl Tabs {
         Ok(&self.own)
     }
 
-    /// Returns whether this is a tab token. Compares all of them, so that the time reveals nothing.
+    /// Returns whether this is a valid tab token. Compares with every token, so that the timing reveals nothing.
     pub(crate) fn know(&self, token: &str) -> bool {
         let hash = hash(token);
         self.hashes.iter().fold(false, |known, own| known | bool::from(own.ct_eq(&hash)))
@@ -79,7 +76,7 @@ impl Tabs {
         self.own.reload.as_bytes().ct_eq(token.as_bytes()).into()
     }
 
-    /// Returns the SHA-256 of all valid tokens.
+    /// Returns the SHA-256 hashes of all valid tokens.
     pub(crate) fn hashes(&self) -> impl Iterator<Item = [u8; 32]> {
         self.hashes.iter().copied().chain([hash(&self.own.reload)])
     }
@@ -117,7 +114,7 @@ mod tests {
         for _ in 0..MOST {
             let tabs = start();
             tokens.push(tabs.tokens().await.unwrap().token.clone());
-            // Starts without a tab.
+            // Two starts without a tab.
             start();
             start();
         }
@@ -126,7 +123,7 @@ mod tests {
         assert_eq!(last.hashes.len(), MOST);
     }
 
-    /// They were kept by the browser.
+    /// Earlier versions kept these tokens in the browser.
     #[test]
     fn tokens_of_a_former_version_are_not_valid() {
         let home = tempfile::tempdir().unwrap();

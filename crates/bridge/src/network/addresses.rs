@@ -19,11 +19,11 @@ const INSIDE: [&str; 8] = ["docker", "br-", "veth", "virbr", "vmnet", "cni", "lx
 /// Prefixes of tunnels: the other end is not on the local network.
 const TUNNELS: [&str; 10] = ["utun", "tun", "tap", "wg", "ppp", "ipsec", "tailscale", "zt", "gif", "stf"];
 
-/// The served addresses, each with those that may connect to it; `None` is anyone.
+/// The served addresses, each with the peers that may connect to it; `None` means any peer.
 pub(crate) type Served = BTreeMap<IpAddr, Option<Prefix>>;
 
-/// Returns the served addresses of this computer: the private ones of the local network, for its members, and those of
-/// `chosen` that it has, for anyone.
+/// Returns the served addresses of this computer: its private addresses, for peers on the same network, and its
+/// addresses among `chosen`, for any peer.
 pub(crate) fn of_this_computer(chosen: &BTreeSet<IpAddr>) -> io::Result<Served> {
     let interfaces = if_addrs::get_if_addrs()?;
     Ok(interfaces.iter().filter_map(|interface| served(interface, chosen)).take(MOST).collect())
@@ -48,7 +48,7 @@ fn served(interface: &Interface, chosen: &BTreeSet<IpAddr>) -> Option<(IpAddr, O
     Some((address, Some(Prefix::new(address, length))))
 }
 
-/// Link-local addresses need a scope id, and are not supported.
+/// Returns whether an address can be served. Link-local addresses need a scope id and are not supported.
 pub(crate) fn is_unicast(address: IpAddr) -> bool {
     let address = address.to_canonical();
     let is_special = match address {
@@ -95,7 +95,8 @@ pub(crate) fn host_name(name: &str) -> Option<String> {
     (name.len() <= 253 && !is_address && name.split('.').all(is_label)).then_some(name)
 }
 
-/// Returns the names that the certificate must cover. Those of a private network have one of its proxy.
+/// Returns the names that the certificate must cover. Names on private networks are not included: they are covered by
+/// the certificate of their proxy.
 pub(crate) fn certified(addresses: impl Iterator<Item = IpAddr>, computer: &str) -> Names {
     let own = local_name(computer).into_iter().chain(["localhost".to_owned()]);
     Names { addresses: addresses.collect(), hosts: own.collect() }
@@ -125,16 +126,16 @@ mod tests {
     #[test]
     fn served_addresses() {
         use IfOperStatus::{Unknown, Up};
-        // By default, and by choice.
+        // Expected: whether the address is served by default, and whether it is served if the user chose it.
         for (name, address, status, expected) in [
             ("en0", "192.168.1.5", Up, [true, true]),
             ("en0", "10.0.0.7", Up, [true, true]),
             ("bridge0", "172.16.2.1", Up, [true, true]),
             ("en0", "fd00::2", Up, [true, true]),
-            // Anyone can reach it.
+            // Public addresses.
             ("en0", "203.0.113.9", Up, [false, true]),
             ("en0", "2001:db8::5", Up, [false, true]),
-            // Private networks of others.
+            // Private networks behind tunnels, and of containers.
             ("utun4", "100.101.102.103", Up, [false, true]),
             ("utun4", "10.8.0.2", Up, [false, true]),
             ("wg0", "fd00::2", Up, [false, true]),

@@ -1,6 +1,6 @@
 //! Network access for other devices: listeners, certificates and discovery.
 //!
-//! **Architecture invariant:** nothing binds to all addresses, and nothing beyond loopback is served until a person
+//! **Architecture invariant:** nothing binds to all addresses, and nothing beyond loopback is served until the user
 //! switches it on.
 
 use super::{state::NetworkState, switches::Switch, switches::Switches};
@@ -32,10 +32,10 @@ pub(crate) struct Network {
     /// The number of the last applied change of the switches.
     pub(crate) settled: watch::Sender<u64>,
     state: Mutex<Arc<NetworkState>>,
-    /// The authority, and the configuration with a certificate that it has signed.
+    /// The authority, and the TLS configuration with a certificate that it has signed.
     pub(crate) tls: Mutex<Option<(Arc<Authority>, Arc<ServerConfig>)>>,
     watchers: Mutex<Vec<OnChange>>,
-    /// Cancelled when the access of the iOS app changes.
+    /// Cancelled when the iOS access setting changes.
     ios: Mutex<CancellationToken>,
 }
 
@@ -73,7 +73,7 @@ impl Network {
         self.switches.borrow().ios
     }
 
-    /// Returns the token that is cancelled when the access of the iOS app changes.
+    /// Returns the token that is cancelled when the iOS access setting changes.
     pub(crate) fn ios_changes(&self) -> CancellationToken {
         self.ios.lock().clone()
     }

@@ -1,4 +1,4 @@
-//! The networks behind the served addresses. In another network this computer may have the same address.
+//! The networks behind the served addresses. This computer may have the same address on different networks.
 
 use openagents_sessions::store::now_ms;
 use std::{
@@ -8,7 +8,8 @@ use std::{
 };
 use tokio::time::Instant;
 
-/// The wall clock runs on while the computer sleeps. A larger difference to the other clock means that it slept.
+/// Unlike the monotonic clock, the wall clock keeps running while the computer sleeps. If it has advanced by more than
+/// this in comparison, the computer slept.
 const ASLEEP: Duration = Duration::from_secs(10);
 
 /// The known facts about the network of an address.
@@ -21,7 +22,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Returns whether `now` is another network, as far as both are known.
+    /// Returns whether `now` is another network. Facts that are not known on both sides are ignored.
     fn differs(&self, now: &Self) -> bool {
         let differ = |own: Option<&str>, other: Option<&str>| own.zip(other).is_some_and(|(a, b)| a != b);
         let gateways = [self.gateway, now.gateway].map(|gateway| gateway.map(|gateway| gateway.to_string()));
@@ -30,7 +31,7 @@ impl Link {
             || differ(self.hardware.as_deref(), now.hardware.as_deref())
     }
 
-    /// Keeps what is not known any more: an idle gateway is forgotten by the system.
+    /// Updates the link but keeps facts that are no longer known, because the system forgets idle gateways.
     fn update(&mut self, now: Self) {
         self.interface = now.interface;
         self.gateway = now.gateway.or(self.gateway);
@@ -38,17 +39,17 @@ impl Link {
     }
 }
 
-/// The networks as last seen.
+/// The networks, as last read.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
     known: BTreeMap<IpAddr, Link>,
-    /// When, by both clocks.
+    /// The time of the last read on both clocks; the wall clock in milliseconds since the epoch.
     seen: Option<(Instant, i64)>,
 }
 
 impl Links {
-    /// Returns whether one of our addresses may have changed its network, or lost it, since the last call: see
-    /// [`Links::changed`].
+    /// Returns a predicate: whether the network of one of our addresses may have changed since the last call (see
+    /// [`Links::changed`]), or the address is no longer served.
     pub(crate) fn elsewhere(
         &mut self,
         served: &BTreeSet<IpAddr>,
@@ -58,8 +59,8 @@ impl Links {
         move |at| !served.contains(&at) || changed.contains(&at)
     }
 
-    /// Returns those of the `served` addresses whose network may have changed since the last call: another gateway or
-    /// interface, or all of them after the computer slept.
+    /// Returns the `served` addresses whose network may have changed since the last call: those with another gateway or
+    /// interface, or all of them if the computer slept.
     fn changed(&mut self, served: &BTreeSet<IpAddr>, now: BTreeMap<IpAddr, Link>) -> BTreeSet<IpAddr> {
         let slept = self.slept(Instant::now(), now_ms());
         self.known.retain(|address, _| served.contains(address));
@@ -83,7 +84,7 @@ impl Links {
     }
 }
 
-/// Reads the networks of this computer's IPv4 addresses. The app supports no others. Blocks.
+/// Reads the networks of this computer's IPv4 addresses; the app does not support IPv6. Blocks.
 pub(crate) fn read() -> BTreeMap<IpAddr, Link> {
     let (routes, neighbours) = tables();
     let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
@@ -185,14 +186,14 @@ mod tests {
         ] {
             let (mut links, served) = (Links::default(), BTreeSet::from([HOME]));
             assert_eq!(links.changed(&served, BTreeMap::from([(HOME, home.clone())])), BTreeSet::new());
-            // A VPN beside it changes nothing for it.
+            // Connecting a VPN does not affect it.
             let vpn = IpAddr::from([10, 8, 0, 2]);
             let both = BTreeMap::from([(HOME, home.clone()), (vpn, link("utun4", None, None))]);
             assert_eq!(links.changed(&BTreeSet::from([HOME, vpn]), both), BTreeSet::new(), "{what}");
             let changed = links.changed(&served, BTreeMap::from([(HOME, now)]));
             assert_eq!(changed.contains(&HOME), expected, "{what}");
         }
-        // What the system forgot is compared with what comes next.
+        // Facts that the system forgot are still compared with the next ones.
         let (mut links, served) = (Links::default(), BTreeSet::from([HOME]));
         for (now, expected) in [
             (home.clone(), false),

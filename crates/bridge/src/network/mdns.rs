@@ -12,11 +12,11 @@ use std::{
 
 /// The clear-text service that the iOS app browses for. The app defines the name.
 const APP: &str = "_openagents._tcp.local.";
-/// The encrypted service: page and ACP.
+/// The encrypted service: the page and ACP.
 const WEB: &str = "_openagents-web._tcp.local.";
 /// Time limit for the shutdown of the daemon.
 const GOOD_BYE: Duration = Duration::from_secs(1);
-/// Bytes of an instance name.
+/// Maximum bytes of an instance name.
 const INSTANCE: usize = 63;
 
 /// One announced service.
@@ -39,7 +39,7 @@ fn records(state: &NetworkState) -> Vec<Record> {
         Some(Record {
             service,
             instance: openagents_sessions::prune::head(&state.computer, INSTANCE).to_owned(),
-            // Our own host name: the system answers for the computer's.
+            // A host name of our own, because the system answers for the computer's name.
             host: format!("{label}{}openagents.local.", if label.is_empty() { "" } else { "-" }),
             addresses: open.iter().map(SocketAddr::ip).collect(),
             port,
@@ -63,7 +63,7 @@ impl Record {
 /// Announces the open ports.
 #[derive(Default)]
 pub(crate) struct Announcer {
-    /// Empty without a daemon.
+    /// Empty if there is no daemon.
     announced: Vec<Record>,
     daemon: Option<ServiceDaemon>,
 }

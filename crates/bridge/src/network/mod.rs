@@ -1,4 +1,4 @@
-//! The network as a person sees it: switches, state, names and announcements.
+//! The network as the user sees it: switches, state, names and announcements.
 
 pub(crate) mod addresses;
 pub(crate) mod control;

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 /// An open port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct OpenListener {
-    /// What it serves.
+    /// The kind of listener, which determines the routes.
     pub kind: Listener,
     /// The bound address.
     pub address: SocketAddr,
@@ -18,7 +18,7 @@ pub struct OpenListener {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkState {
-    /// Network access to the page and ACP is on.
+    /// Whether network access to the page and ACP is on.
     pub lan: bool,
     /// The access of the iOS app.
     pub ios: IosAccess,
@@ -28,11 +28,11 @@ pub struct NetworkState {
     pub listeners: Vec<OpenListener>,
     /// SHA-256 of the authority's certificate, which phones install: `AB:CD:…`.
     pub fingerprint: Option<String>,
-    /// When the certificate expires, in milliseconds since the epoch. It is renewed before that.
+    /// When the certificate expires, in milliseconds since the epoch. It is renewed before then.
     pub certificate_until: Option<i64>,
-    /// A problem to show to the person: one or more sentences.
+    /// A problem to show to the user: one or more sentences.
     pub problem: Option<String>,
-    /// Set on the command line; cannot be switched.
+    /// Whether any switch was set on the command line; such switches cannot be changed.
     pub fixed: bool,
     /// The `.local` name of this computer, and its other names.
     #[serde(skip)]
@@ -46,7 +46,7 @@ impl NetworkState {
         open.map(|listener| listener.address)
     }
 
-    /// Returns the page's addresses for other devices, the likeliest first: `https://192.168.1.5:9443`.
+    /// Returns the page's URLs for other devices, most likely to work first: `https://192.168.1.5:9443`.
     pub fn pages(&self) -> Vec<String> {
         let mut open: Vec<SocketAddr> = self.addresses(Listener::Web).collect();
         open.sort_by_key(|address| (address.is_ipv6(), *address));

@@ -1,4 +1,4 @@
-//! The network switches, set by a person or on the command line. The command line takes precedence.
+//! The network switches, set by the user or on the command line. The command line takes precedence.
 
 use super::addresses;
 use crate::base::{config::IosAccess, config::NetworkConfig, error::BridgeError};
@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, net::IpAddr};
 /// Maximum number of private network names, and of further addresses.
 const NAMES: usize = 16;
 
-/// The setting's key.
+/// Key of the setting.
 const SETTING: &str = "network";
 
 /// The network switches.
@@ -20,7 +20,7 @@ pub(crate) struct Switches {
     pub(crate) ios: IosAccess,
     /// Further names of this computer, for example on a private network.
     pub(crate) names: BTreeSet<String>,
-    /// Addresses of this computer, beside those of the local network, that are served to anyone who can reach them.
+    /// Addresses of this computer, in addition to its local network addresses, that are served to any peer.
     pub(crate) addresses: BTreeSet<IpAddr>,
     /// Whether the command line has set `lan`, and `ios`.
     fixed: [bool; 2],
@@ -35,7 +35,7 @@ pub(crate) struct Switch {
     pub(crate) ios: Option<IosAccess>,
     /// This computer's names on private networks.
     pub(crate) names: Option<Vec<String>>,
-    /// Addresses to serve beside those of the local network: public ones, or those of a VPN.
+    /// Addresses to serve in addition to local network addresses: public or VPN addresses.
     pub(crate) addresses: Option<Vec<IpAddr>>,
 }
 
@@ -70,7 +70,7 @@ impl Switches {
         if ios == Some(IosAccess::Allow) && config.lan == Some(true) {
             return Err(BridgeError::OpenOnNetwork);
         }
-        // Open access can only be set on the command line.
+        // `Allow` can be set only on the command line.
         let switched = if setting.ios == IosAccess::Allow { IosAccess::Off } else { setting.ios };
         Ok(Self {
             lan: config.lan.unwrap_or(setting.lan),

@@ -1,4 +1,4 @@
-//! Highlights code: which parts are comments, strings, keywords and so on, as classes. The page has the colours.
+//! Syntax highlighting: marks comments, strings, keywords and so on with CSS classes. The page defines the colours.
 
 use pulldown_cmark_escape::escape_html_body_text;
 use std::{
@@ -10,12 +10,12 @@ use syntect::{
     util::LinesWithEndings,
 };
 
-/// Bytes of code that are highlighted; more is a dump.
+/// Maximum bytes of code that are highlighted; longer code is most likely a dump.
 const CODE: usize = 64 << 10;
-/// Bytes of a line; longer ones are minified code.
+/// Maximum bytes of a line that is highlighted; longer lines are most likely minified code.
 const LINE: usize = 2_000;
 
-/// The classes of scopes, the first prefix that fits. The names of scopes are Sublime Text's.
+/// The class of each scope prefix; the first match wins. The scope names are those of Sublime Text.
 const CLASSES: [(&str, &str); 24] = [
     ("comment", "hl-comment"),
     ("constant.character.escape", "hl-constant"),
@@ -39,7 +39,7 @@ const CLASSES: [(&str, &str); 24] = [
     ("markup.heading", "hl-heading"),
     ("markup.inserted", "hl-inserted"),
     ("markup.deleted", "hl-deleted"),
-    // What stands in a string, but is code.
+    // Code inside strings.
     ("meta.interpolation", ""),
     ("meta.template.expression", ""),
 ];
@@ -49,7 +49,8 @@ pub(super) fn classes() -> impl Iterator<Item = &'static str> {
     CLASSES.iter().map(|(_, class)| *class).filter(|class| !class.is_empty())
 }
 
-/// Returns code as HTML, without the element around it; `None` if the language is unknown. After `until` the rest is plain.
+/// Returns code as HTML, without the surrounding element. `None` if the language is unknown. After `until`, the rest is
+/// left plain.
 pub(super) fn html(language: &str, code: &str, until: Instant) -> Option<String> {
     let (set, scopes) = loaded();
     let syntax = syntax(set, language)?;
@@ -58,7 +59,7 @@ pub(super) fn html(language: &str, code: &str, until: Instant) -> Option<String>
     let mut done = 0;
     for line in LinesWithEndings::from(code) {
         let is_plain = done + line.len() > CODE || line.len() > LINE || Instant::now() > until;
-        // A line that cannot be parsed ends it: what follows depends on it.
+        // Stop at a line that cannot be parsed, because the state of the following lines depends on it.
         let Some(ops) = (!is_plain).then(|| state.parse_line(line, set).ok()).flatten() else { break };
         let mut from = 0;
         for (at, op) in ops {
@@ -73,12 +74,12 @@ pub(super) fn html(language: &str, code: &str, until: Instant) -> Option<String>
     Some(html)
 }
 
-/// Time for highlighting one message; the rest of its code is plain.
+/// Time limit for highlighting one message; the rest of its code is left plain.
 pub(super) const TIME: Duration = Duration::from_millis(150);
 
 type Scopes = Vec<(Scope, &'static str)>;
 
-/// The languages that bat knows: those of Sublime Text, TypeScript, TOML, Swift and others.
+/// Returns the languages that bat knows (those of Sublime Text, TypeScript, TOML, Swift and others), and the scopes.
 fn loaded() -> &'static (SyntaxSet, Scopes) {
     static LOADED: OnceLock<(SyntaxSet, Scopes)> = OnceLock::new();
     LOADED.get_or_init(|| {
@@ -88,7 +89,7 @@ fn loaded() -> &'static (SyntaxSet, Scopes) {
 }
 
 fn syntax<'a>(set: &'a SyntaxSet, language: &str) -> Option<&'a SyntaxReference> {
-    // ```rust,ignore and ```ts title="a.ts"
+    // For example ```rust,ignore and ```ts title="a.ts".
     let name = language.split([',', ' ', '{', ':']).next().filter(|name| !name.is_empty())?;
     let name = match name.to_ascii_lowercase().as_str() {
         "shell" | "console" | "zsh" => "bash".to_owned(),

@@ -1,4 +1,5 @@
-//! The models and the agents of this machine, and their read access: clients list, watch and change them by commands.
+//! The models and the agents of this machine, and their read access. Clients list and watch them, and change them with
+//! commands.
 
 use super::privacy::{self, PrivacyChange};
 use crate::base::{error::Fault, feed::Feed, scope::Scope};
@@ -15,7 +16,7 @@ use std::sync::Arc;
 type Run<C> = dyn Fn(C) -> Result<(), Fault> + Send + Sync;
 type Act = dyn Fn() + Send + Sync;
 
-/// Stands for a hidden argument, as for other hidden values.
+/// Placeholder for a hidden argument; also used for other hidden values.
 const HIDDEN: &str = "…";
 
 /// State that commands of type `C` change, and its feed.
@@ -72,7 +73,7 @@ impl Managed<PrivacyChange> {
     }
 }
 
-/// Hides the arguments of programs that a person added from clients that may not change them: one may be a key.
+/// Hides the arguments of programs that the user added, because one may be a key. For clients that may not change them.
 fn without_arguments(mut snapshot: AgentsSnapshot) -> AgentsSnapshot {
     for agent in &mut snapshot.settings.custom {
         if let CustomKind::Acp { args, .. } = &mut agent.kind {
@@ -98,7 +99,7 @@ impl<C: Send + 'static> Managed<C> {
         &self.feed
     }
 
-    /// Returns the snapshot after a rescan: files may have been added by hand.
+    /// Rescans and returns the snapshot: files may have been added by hand.
     pub(crate) async fn fresh_snapshot(&self) -> Value {
         let refresh = self.refresh.clone();
         run_blocking(move || refresh()).await;
@@ -113,7 +114,7 @@ impl<C: Send + 'static> Managed<C> {
         Ok(self.feed.snapshot())
     }
 
-    /// Stops what runs in the background. Blocks.
+    /// Stops the background work. Blocks.
     pub(crate) fn shut_down(&self) {
         (self.shut_down)();
     }

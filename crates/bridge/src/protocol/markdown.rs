@@ -1,15 +1,15 @@
-//! Renders Markdown to sanitised HTML, so that the page needs no Markdown code and trusts no text.
+//! Renders Markdown to sanitised HTML, so that the page needs no Markdown code and need not trust any text.
 
 use super::highlight;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd, html};
 use pulldown_cmark_escape::{escape_html, escape_html_body_text};
 use std::time::{Duration, Instant};
 
-/// Longer texts are cut.
+/// Longer texts, in bytes, are cut.
 const MAX_BYTES: usize = 1 << 20;
-/// Longer texts are shown as plain text.
+/// Longer texts, in bytes, are shown as plain text.
 const RENDERED_BYTES: usize = 256 << 10;
-/// Texts nested deeper are shown as plain text: an HTML parser takes time quadratic in the depth.
+/// Texts with deeper nesting are shown as plain text: an HTML parser takes time quadratic in the depth.
 const DEPTH: usize = 50;
 /// Time limit for rendering.
 const TIME: Duration = Duration::from_secs(2);

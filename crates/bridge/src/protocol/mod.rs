@@ -1,4 +1,4 @@
-//! The two dialects, and what they serve beside sessions.
+//! The two dialects, and the services that they offer in addition to sessions.
 
 pub mod acp;
 mod highlight;

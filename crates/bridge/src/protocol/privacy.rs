@@ -32,12 +32,12 @@ struct PrivacyCell {
     /// `local`, `elsewhere` or `hosted`.
     reader: Reader,
     allowed: bool,
-    /// The name of its switch; absent where a person cannot change it.
+    /// The name of the cell's switch; absent if the user cannot change it.
     #[serde(skip_serializing_if = "Option::is_none")]
     switch: Option<&'static str>,
 }
 
-/// Returns the table. Whatever cannot be read from the settings is not allowed.
+/// Returns the table. Rules that cannot be read from the settings count as not allowed.
 pub(crate) fn table(settings: &dyn SettingsStore) -> PrivacyTable {
     let rules = ReadingRules::stored(settings);
     let cell = |what: Readable, reader: Reader| PrivacyCell {

@@ -1,4 +1,4 @@
-//! The parts of a bridge that calls of clients reach.
+//! The parts of a bridge that client calls use.
 
 use super::{
     acp::past_sessions::PastSessions, ios::resume::Resumes, managed::Managed, privacy::PrivacyChange,
@@ -23,7 +23,7 @@ pub(crate) struct Services {
     pub(crate) agents: Option<Arc<Managed<AgentCommand>>>,
     /// Read access of models and agents.
     pub(crate) privacy: Arc<Managed<PrivacyChange>>,
-    /// The sessions of other agents.
+    /// Transcripts of other agents.
     pub(crate) past_sessions: Arc<PastSessions>,
     /// The trusted workspaces.
     pub(crate) trust: Arc<Feed>,

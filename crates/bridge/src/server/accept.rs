@@ -33,7 +33,7 @@ use tower::ServiceExt;
 /// Flow-control windows of one HTTP/2 stream and of the connection, in bytes.
 const STREAM_WINDOW: u32 = 64 << 10;
 const CONNECTION_WINDOW: u32 = 256 << 10;
-/// Concurrent requests of one HTTP/2 connection.
+/// Maximum number of concurrent requests of one HTTP/2 connection.
 const STREAMS: u32 = 64;
 /// Interval and timeout of HTTP/2 keep-alive pings.
 const PING: Duration = Duration::from_secs(20);
@@ -48,7 +48,7 @@ const NOT_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; c
 #[derive(Debug, Clone)]
 pub(crate) struct Gate {
     pub(crate) kind: Listener,
-    /// Those who may connect; `None` is anyone.
+    /// The peers that may connect; `None` means any peer.
     pub(crate) members: Option<Prefix>,
     /// Cancelled when no new connections are accepted.
     pub(crate) accepting: CancellationToken,
@@ -96,10 +96,10 @@ pub(crate) async fn listen(listener: TcpListener, gate: Gate, server: Arc<Server
                 };
                 let exchange = connection.serve(stream);
                 server.connections.spawn(gate.closing.clone().run_until_cancelled_owned(exchange));
-                // Let a connection that has already sent its request run before the next one can evict it.
+                // Lets a connection that has already sent its request run before the next one can evict it.
                 tokio::task::yield_now().await;
             }
-            // Most likely out of file handles; retry when some are free.
+            // Most likely out of file handles: retry after a pause.
             Err(error) => {
                 tracing::warn!(%error, "could not accept a connection");
                 tokio::time::sleep(Duration::from_millis(100)).await;
@@ -179,7 +179,7 @@ impl Connection {
                 return;
             }
             () = self.unauthenticated.expired() => {}
-            // The reader is stuck: a graceful shutdown would never finish.
+            // The reader is stuck, so a graceful shutdown would never finish.
             () = cut.cancelled() => return,
         }
         if self.unauthenticated.is_evicted() {
@@ -217,8 +217,8 @@ impl Connection {
     }
 }
 
-/// A response that extends its connection's deadline with every part: the next part is taken when the peer has read
-/// enough of those before.
+/// A response body that extends its connection's deadline with every part: the next part is polled only after the peer
+/// has read enough of the earlier ones.
 struct Progress {
     body: Body,
     connection: Unauthenticated,
@@ -288,11 +288,11 @@ mod tests {
     use futures::stream;
     use tokio::io::AsyncReadExt as _;
 
-    /// A file of the page on a slow network: every part of it that was read extends the deadline.
+    /// A file of the page on a slow network: every part that the client reads extends the deadline.
     #[tokio::test]
     async fn a_download_that_is_read_on_outlives_the_deadline_and_one_that_is_not_does_not() {
         const PARTS: usize = 256;
-        /// Bytes that the client reads at a time: more than the buffers hold, so that the next part is taken.
+        /// Bytes that the client reads at a time: more than the buffers hold, so that the next part is polled.
         const READ: usize = 2 * SOCKET_BUFFER;
         let (bridge, _home) = started().await;
         let part = || Ok::<_, std::convert::Infallible>(Bytes::from_static(&[b'x'; 1024]));

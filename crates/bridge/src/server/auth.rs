@@ -11,10 +11,11 @@ use std::sync::Arc;
 /// The subprotocol that the page offers and the server selects.
 pub(crate) const SUBPROTOCOL: &str = "openagents.v1";
 
-/// A browser cannot send a header with an upgrade: it offers the token as a second subprotocol.
+/// Prefix of the token as a subprotocol: a browser cannot send a header with an upgrade, so it offers the token as a
+/// second subprotocol.
 const TOKEN_PROTOCOL: &str = "openagents.token.";
 
-/// Returns the pass for the token of a request. The local token and those of tabs are valid only on this machine, not
+/// Returns the pass for the token of a request. The local token and tab tokens are valid only on this machine, not
 /// through a proxy.
 pub(crate) fn pass(server: &Server, caller: &Caller, headers: &HeaderMap) -> Option<Arc<Pass>> {
     let (token, devices) = (token(headers)?, &server.services.devices);
@@ -24,8 +25,8 @@ pub(crate) fn pass(server: &Server, caller: &Caller, headers: &HeaderMap) -> Opt
     devices.authenticate(token)
 }
 
-/// Returns whether a request comes from this machine and has a local token, that of a reloaded tab included: then its
-/// sender may have the tokens of a tab.
+/// Returns whether a request may be exchanged for the tokens of a tab: it comes from this machine and has the local
+/// token, a tab token or the reload token.
 pub(crate) fn may_exchange(server: &Server, caller: &Caller, headers: &HeaderMap) -> bool {
     let tabs = &server.services.devices.tabs;
     let is_known = |token: &str| server.token.is(token) || tabs.know(token) || tabs.may_reload(token);
@@ -51,8 +52,8 @@ pub(crate) fn offers_protocol(headers: &HeaderMap) -> bool {
     items(headers, &header::SEC_WEBSOCKET_PROTOCOL).any(|protocol| protocol == SUBPROTOCOL)
 }
 
-/// Delays the refusal of a failed authentication, longer each time. Not when too many refusals are delayed already. The
-/// connection gives its slot back.
+/// Delays the refusal of a failed authentication, longer each time, unless too many refusals are delayed already. Frees
+/// the connection's slot.
 pub(crate) async fn delay_refusal(server: &Server, caller: &Caller) -> Option<DelayedRefusal> {
     let delay = server.back_off.failed(caller.address);
     caller.unauthenticated.refuse();

@@ -1,4 +1,4 @@
-//! Delays of refusals, longer with each failure of an address.
+//! Delays of refusals, which grow with each failure of an address.
 
 use crate::admission::one_address;
 use parking_lot::Mutex;
@@ -10,7 +10,7 @@ const FIRST_DELAY: Duration = Duration::from_millis(100);
 const MAX_DELAY: Duration = Duration::from_secs(5);
 /// Time without failures after which an address starts over.
 const FORGET: Duration = Duration::from_secs(60);
-/// Addresses that are counted; further ones get [`MAX_DELAY`].
+/// Maximum number of addresses that are counted; further ones get [`MAX_DELAY`].
 const ADDRESSES: usize = 1024;
 
 /// Backs off per address after failures. A valid token is never delayed.
@@ -18,7 +18,7 @@ const ADDRESSES: usize = 1024;
 pub(crate) struct BackOff(Mutex<HashMap<IpAddr, (u32, Instant)>>);
 
 impl BackOff {
-    /// Counts a failure of `address` and returns the delay of its answer.
+    /// Counts a failure of `address` and returns the delay of the refusal.
     pub(crate) fn failed(&self, address: IpAddr) -> Duration {
         let (now, address) = (Instant::now(), one_address(address));
         let mut failures = self.0.lock();

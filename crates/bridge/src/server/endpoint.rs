@@ -43,11 +43,11 @@ const SESSION_ID: HeaderName = HeaderName::from_static("acp-session-id");
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 
-/// A longer body needs a permit, in bytes. Bounds the memory that one device can use.
+/// A body with more bytes than this needs a permit. Bounds the memory that one device can use.
 const LONG_BODY: usize = 64 << 10;
 /// Time limit for reading a body.
 const BODY_TIME: Duration = Duration::from_secs(60);
-/// Limits for draining a body that is too long: its sender reads the response only after sending.
+/// Limits for draining a body that is too long: the client reads the response only after it has sent the body.
 const DRAIN_TIME: Duration = Duration::from_secs(2);
 const DRAIN_BYTES: usize = 256 << 20;
 /// Time limit of `initialize`.
@@ -244,7 +244,7 @@ fn session_of<'a>(
     }
 }
 
-/// Reads a body. A long one holds a permit meanwhile.
+/// Reads a body. A long body holds a permit while it is read.
 async fn read(permits: &Semaphore, headers: &HeaderMap, body: Body) -> Result<Utf8Bytes, Box<Response>> {
     let too_late = || refuse(StatusCode::REQUEST_TIMEOUT, "The body took too long.");
     let too_long =

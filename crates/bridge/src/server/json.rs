@@ -1,4 +1,4 @@
-//! Requests and answers with a JSON body, of our own pages and of programs.
+//! Requests and answers with a JSON body, for our own pages and for programs.
 
 use super::state::Server;
 use crate::{admission::caller::Caller, base::headers::is_json};
@@ -13,7 +13,7 @@ use openagents_core::json_text;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// Bytes of a body.
+/// Maximum bytes of a body.
 const BODY: usize = 4 << 10;
 
 /// Reads a request from one of our own pages or from a program.

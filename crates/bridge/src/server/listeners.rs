@@ -1,7 +1,7 @@
 //! Opens and closes network ports as the switches, the addresses and the certificate change.
 //!
-//! Addresses are polled rather than watched: the call is cheap, works the same everywhere, and is also the moment to
-//! retry a busy port and renew an expiring certificate.
+//! Addresses are polled rather than watched: the call is cheap, works the same everywhere, and each poll also retries a
+//! busy port and renews an expiring certificate.
 
 use super::{accept, accept::Gate, state::Server};
 use crate::{
@@ -35,7 +35,7 @@ pub(crate) struct Listeners {
     /// Cancelled when no new connections are accepted.
     accepting: CancellationToken,
     open: BTreeMap<(Listener, SocketAddr), Open>,
-    /// Port of the encrypted listener; picked once.
+    /// Port of the encrypted listener, picked once.
     web_port: u16,
     authority: Option<Arc<Authority>>,
     leaf: Option<Leaf>,
@@ -48,7 +48,7 @@ pub(crate) struct Listeners {
     links: Links,
 }
 
-/// The ports to open, and who may connect to each.
+/// The ports to open, and the peers that may connect to each; `None` means any peer.
 type Wanted = BTreeMap<(Listener, IpAddr), Option<Prefix>>;
 
 struct Open {
@@ -144,7 +144,7 @@ impl Listeners {
         }
     }
 
-    /// Ensures that there is a certificate for `names`. Returns a problem for the person, if any.
+    /// Ensures that there is a certificate for `names`. Returns a problem to show to the user, if any.
     async fn certify(&mut self, names: Names) -> Option<String> {
         let now = SystemTime::now();
         let permitted = |authority: &Arc<Authority>| authority.permitted(&names);
@@ -185,7 +185,7 @@ impl Listeners {
             tracing::warn!("{notice}");
             self.notice = Some(notice);
         }
-        // The authority itself may have expired: reopen it next time.
+        // The authority itself may have expired, so it is reopened next time.
         let leaf = leaf.inspect_err(|_| self.authority = None)?;
         self.authority = Some(authority.clone());
         let config = leaf.server_config().map_err(|error| AuthorityError::Make(error.to_string()))?;
@@ -209,8 +209,9 @@ impl Listeners {
         }
     }
 
-    /// Ends the access of iOS apps whose network may have changed, as another device may now have their address: our
-    /// address that they connect to is gone, or has another gateway, or this computer slept.
+    /// Ends the access of iOS apps whose network may have changed, because another device may now have their address.
+    /// The network may have changed if our address that they connect to is gone or has another gateway, or if this
+    /// computer slept.
     async fn end_apps_elsewhere(&mut self, wanted: &Wanted) {
         let devices = &self.server.services.devices;
         if !devices.has_apps() {

@@ -1,5 +1,5 @@
-//! The requests of clients on this machine before they connect: the proof that this is the bridge of their token, and a
-//! tab's exchange of its token for those of this start.
+//! The requests that clients on this machine send before they connect: for the proof that this bridge issued their
+//! token, and for a tab to exchange its token for the tokens of this start.
 
 use super::{
     auth,
@@ -28,7 +28,7 @@ pub(crate) fn routes() -> Router<Arc<Server>> {
 
 #[derive(Deserialize)]
 struct Question {
-    /// The id of the token, see [`key_id`].
+    /// The id of the token; see [`key_id`].
     token: String,
     nonce: String,
 }
@@ -37,7 +37,7 @@ struct Question {
 #[derive(Deserialize)]
 struct Empty {}
 
-/// Needs no token, and is not delayed: it reveals nothing about one.
+/// Returns the proof. Needs no token and is not delayed, because it reveals nothing about the token.
 async fn give_proof(
     State(server): State<Arc<Server>>,
     Extension(caller): Extension<Caller>,
@@ -52,14 +52,14 @@ async fn give_proof(
     let Some(hash) = own.or_else(|| server.services.devices.hash_of(&token)) else {
         return Ok(answer_with(StatusCode::OK, json!({})));
     };
-    // The bound port: that of `Host` is whatever the asking program says.
+    // Proves the bound port, because the client chooses the port in `Host`.
     let port = server.services.network.loopback.port();
     let proof = prove(&hash, &nonce, port)
         .ok_or_else(|| refuse(StatusCode::BAD_REQUEST, "invalid", "A nonce has 64 hexadecimal digits."))?;
     Ok(answer_with(StatusCode::OK, json!({"port": port, "proof": proof})))
 }
 
-/// Gives a tab its tokens, see [`crate::devices::tabs`].
+/// Gives a tab its tokens; see [`crate::devices::tabs`].
 async fn exchange(
     State(server): State<Arc<Server>>,
     Extension(caller): Extension<Caller>,

@@ -1,4 +1,4 @@
-//! Listeners and HTTP: who asks, what for, and may they.
+//! Listeners and HTTP: admission, routing, authentication and authorization of requests.
 
 pub(crate) mod accept;
 pub(crate) mod auth;

@@ -1,7 +1,7 @@
 //! Checks of `Host` and `Origin`. Names and addresses are parsed, never compared as text.
 //!
-//! The page is never at `localhost`. Browsers resolve that name to `::1` first, where another user of this computer may
-//! listen: what the browser keeps for such a page would be theirs to read.
+//! The page is never served at `localhost`. Browsers resolve that name to `::1` first, where another user of this
+//! computer may listen and could read the data that the browser stores for the page.
 
 use crate::{
     base::listener::Listener,
@@ -13,24 +13,25 @@ use std::{
     sync::Arc,
 };
 
-/// The names and addresses of this machine: `.local` names are for the network, others for a private network whose
-/// encrypted proxy forwards to the loopback listener.
+/// The names and addresses of this machine. `.local` names are for the local network; other names are for a private
+/// network whose encrypted proxy forwards to the loopback listener.
 #[derive(Debug, Default)]
 pub(crate) struct Hosts(pub(crate) Arc<NetworkState>);
 
 impl Hosts {
-    /// Returns whether the `Host` of a request is one of our names. It is not in DNS rebinding.
+    /// Returns whether the `Host` of a request is one of our names. In a DNS rebinding attack, it is not.
     pub(crate) fn allow_host(&self, headers: &HeaderMap, listener: Listener) -> bool {
         self.requested_kind(headers, listener).is_some()
     }
 
-    /// Returns whether the request came through a proxy: then it is not local, even on a local socket.
+    /// Returns whether the request came through a proxy. Such a request is not local, even on a local socket.
     pub(crate) fn is_proxied(&self, headers: &HeaderMap) -> bool {
         let is_private = self.requested_kind(headers, Listener::Loopback) == Some(Kind::Private);
         is_private || headers.keys().any(|name| is_of_proxy(name.as_str()))
     }
 
-    /// Checks the `Origin` of a request. Allowed: none (a program), a page of this bridge, and the desktop window.
+    /// Checks the `Origin` of a request. Allowed are no origin (a program), a page of this bridge, and the desktop
+    /// window.
     pub(crate) fn allow_origin(&self, headers: &HeaderMap, listener: Listener) -> bool {
         let mut origins = headers.get_all(header::ORIGIN).into_iter();
         let Some(origin) = origins.next() else { return true };
@@ -46,7 +47,7 @@ impl Hosts {
                 let Name::Address(address) = name else { return false };
                 let at = at.unwrap_or(80);
                 let is_own = |own: SocketAddr| own.ip().to_canonical() == address && own.port() == at;
-                // Behind a tunnel the address differs from ours but is that of the `Host`.
+                // Behind a tunnel, the address is not ours but equals the `Host`.
                 let is_requested =
                     |(host, port): (Name, Option<u16>)| host == name && port.unwrap_or(80) == at;
                 self.0.addresses(Listener::Loopback).any(is_own) || requested.is_some_and(is_requested)
@@ -60,7 +61,7 @@ impl Hosts {
         }
     }
 
-    /// Returns the address at which the page is opened instead, if it was requested at `localhost`.
+    /// Returns the URL to redirect to if the page was requested at `localhost`.
     pub(crate) fn literal(&self, headers: &HeaderMap, listener: Listener) -> Option<String> {
         let (name, port) = requested(headers)?;
         let is_localhost =
@@ -69,7 +70,7 @@ impl Hosts {
         is_localhost.then(|| format!("http://{}{port}", Ipv4Addr::LOCALHOST))
     }
 
-    /// Returns the kind of name in the `Host` header.
+    /// Returns the kind of the name in the `Host` header.
     fn requested_kind(&self, headers: &HeaderMap, listener: Listener) -> Option<Kind> {
         self.kind(&requested(headers)?.0, listener)
     }
@@ -356,7 +357,7 @@ mod tests {
         for (values, expected) in [
             (&[][..], None),
             (&["203.0.113.9"], Some("203.0.113.9")),
-            // The nearest proxy wrote the last one; the others can be forged.
+            // The nearest proxy wrote the last address; the others can be forged.
             (&["10.0.0.1, 203.0.113.9"], Some("203.0.113.9")),
             (&["10.0.0.1", "203.0.113.9:51234"], Some("203.0.113.9")),
             (&["::ffff:203.0.113.9"], Some("203.0.113.9")),

@@ -63,7 +63,7 @@ fn found(name: &str, file: &rust_embed::EmbeddedFile, request: &HeaderMap) -> Re
     }
 }
 
-/// Returns a body that is sent in parts: each shows that the reader goes on.
+/// Returns a body that is sent in parts. Each part that is polled shows that the reader is making progress.
 fn in_parts(bytes: Bytes) -> Body {
     Body::new(Parts(bytes))
 }
@@ -95,7 +95,7 @@ impl HttpBody for Parts {
     }
 }
 
-/// Returns a file's bytes compressed and cached. On a slow network the page loads in a third of the time.
+/// Returns a file's bytes, compressed and cached. On a slow network, the page loads in a third of the time.
 fn gzip(tag: &str, bytes: &[u8]) -> Option<Bytes> {
     static COMPRESSED: Mutex<BTreeMap<String, Bytes>> = Mutex::new(BTreeMap::new());
     let mut compressed = COMPRESSED.lock();
@@ -123,8 +123,8 @@ fn is_text(name: &str) -> bool {
     kind.starts_with("text/") || kind.contains("json") || kind.contains("svg") || kind.contains("wasm")
 }
 
-/// Adds the headers of every response. `host` is the request's host, if it is ours: some browsers do not treat a
-/// WebSocket to it as `'self'`.
+/// Adds the security headers that every response has. `host` is the request's host, if it is ours: some browsers do not
+/// treat a WebSocket to it as `'self'`.
 pub(crate) fn secure(headers: &mut HeaderMap, host: Option<&str>) {
     let sockets = host.map(|host| format!(" ws://{host} wss://{host}")).unwrap_or_default();
     let policy = format!(

@@ -1,4 +1,4 @@
-//! The two requests of a device without a token: sending the code, then polling for approval.
+//! The two requests of a device without a token: one sends the code, the other polls for approval.
 
 use super::{
     auth,
@@ -65,7 +65,7 @@ async fn ask(
             let sentence = "This computer can't pair devices right now.";
             return Err(refuse(StatusCode::INTERNAL_SERVER_ERROR, "random", sentence));
         }
-        // Not delayed: it reveals nothing about the code.
+        // Not delayed, because it reveals nothing about the code.
         CodeRefusal::SlowDown(wait) => {
             let retry = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1);
             return Err(slow_down("Too many pairing attempts. Try again in a moment.", retry));

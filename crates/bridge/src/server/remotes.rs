@@ -18,13 +18,13 @@ use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// Posted frames that are not read yet; the next request waits.
+/// Maximum number of posted frames that are not read yet; the next request waits.
 const POSTED: usize = 1;
-/// Long bodies read at the same time per device; further ones wait.
+/// Maximum number of long bodies read at the same time per device; further ones wait.
 const LONG_BODIES: usize = 2;
-/// Queued long frames per connection; more are refused.
+/// Maximum number of queued long frames per connection; further ones are refused.
 const LONG_FRAMES: usize = 4;
-/// Time that readers have to take the queued frames after a connection has ended.
+/// Time for readers to take the queued frames after a connection has ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// The remote connections of a bridge, by id.
@@ -111,7 +111,7 @@ impl Remotes {
 }
 
 impl Connection {
-    /// Queues a frame, in call order; false if the connection has ended.
+    /// Queues a frame, in call order. Returns `false` if the connection has ended.
     pub(crate) async fn post(&self, frame: Utf8Bytes) -> bool {
         tokio::select! {
             taken = self.posted.send(frame) => taken.is_ok(),

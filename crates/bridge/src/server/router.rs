@@ -37,7 +37,7 @@ fn pages() -> Router<Arc<Server>> {
         .fallback(files)
 }
 
-/// Refuses every request with a foreign `Host`, even for the page, against DNS rebinding.
+/// Refuses every request with a foreign `Host`, even for the page, to prevent DNS rebinding.
 async fn check_host(
     State(server): State<Arc<Server>>,
     Extension(mut caller): Extension<Caller>,

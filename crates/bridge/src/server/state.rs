@@ -28,7 +28,7 @@ impl Server {
         Hosts(self.services.network.state())
     }
 
-    /// Takes a slot for an authenticated connection from `address`. `None` when there are too many.
+    /// Takes a slot for an authenticated connection from `address`. Returns `None` if there are too many.
     pub(crate) fn lease(&self, pass: Arc<Pass>, address: IpAddr) -> Option<Arc<ConnectionLease>> {
         let slot = self.limits.slot(&pass.who)?;
         Some(ConnectionLease::begin(self.services.devices.clone(), pass, address, slot))

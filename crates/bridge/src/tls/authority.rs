@@ -3,10 +3,10 @@
 //! It is stored in the folder `tls` of the data folder. An unusable one is moved aside, never overwritten: phones may
 //! trust it, and its owner may have a copy.
 //!
-//! It signs for servers only, and name constraints limit their names to this computer's surroundings: `.local` names,
-//! private addresses, and the addresses that were served when it was made. A stolen key cannot pass for a bank to a phone
-//! that trusts it, nor sign mail. An authority of an older version has fewer limits or none. It stays, because every phone
-//! would have to install a new one; a user who wants that moves the folder away.
+//! It signs only server certificates, and name constraints limit their names to `.local` names, private addresses, and
+//! the addresses that were served when the authority was created. A stolen key cannot be used to impersonate a bank to
+//! a phone that trusts the authority, or to sign mail. An authority of an older version has fewer constraints or none.
+//! It is kept, because every phone would have to install a new one; to replace it, the user moves the folder away.
 
 use super::{
     constraints::Constraints, error::AuthorityError, files, leaf::LEAST, leaf::Leaf, leaf::Names,
@@ -23,7 +23,7 @@ use std::{
 };
 use time::OffsetDateTime;
 
-/// The certificates' folder in the data folder.
+/// Name of the certificate folder in the data folder.
 const FOLDER: &str = "tls";
 const AUTHORITY: [&str; 2] = ["ca.pem", "ca.key"];
 const LEAF: [&str; 2] = ["leaf.pem", "leaf.key"];
@@ -32,10 +32,10 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const AUTHORITY_LIFE: Duration = Duration::from_secs(3652 * DAY.as_secs());
 /// Apple devices reject certificates that are valid for more than 398 days.
 const LEAF_LIFE: Duration = Duration::from_secs(397 * DAY.as_secs());
-/// Certificates are backdated by this, because clocks of phones differ from ours.
+/// Certificates are backdated by this, because the clocks of phones may differ from ours.
 const AGO: Duration = DAY;
 
-/// Signs the certificates of this computer.
+/// The authority that signs the certificates of this computer.
 pub(crate) struct Authority {
     folder: PathBuf,
     pem: String,
@@ -49,8 +49,8 @@ pub(crate) struct Authority {
 }
 
 impl Authority {
-    /// Reads the authority of the data folder, or creates one for `computer` and `names`. The sentence tells what happened to an
-    /// unusable one. Blocks.
+    /// Reads the authority of the data folder, or creates one for `computer` and `names`. Also returns a notice if an
+    /// unusable authority was moved aside. Blocks.
     pub(crate) fn open(
         home: &Path,
         computer: &str,
@@ -135,12 +135,12 @@ impl Authority {
         Some(Self { folder: folder.to_owned(), pem, certificate, issuer, constraints, begins, ends })
     }
 
-    /// Returns those of `names` that it may sign for.
+    /// Returns those of `names` that the authority may sign for.
     pub(crate) fn permitted(&self, names: &Names) -> Names {
         self.constraints.as_ref().map_or_else(|| names.clone(), |constraints| constraints.permitted(names))
     }
 
-    /// Returns a sentence about those of `names` that it may not sign for, if there are any.
+    /// Returns a sentence about those of `names` that the authority may not sign for, if there are any.
     pub(crate) fn outside(&self, names: &Names) -> Option<String> {
         let Names { addresses, hosts } = self.permitted(names);
         let addresses = names.addresses.difference(&addresses).map(ToString::to_string);
@@ -156,8 +156,8 @@ impl Authority {
         })
     }
 
-    /// Returns the stored certificate if it covers those of `names` that are permitted and lasts, otherwise a new one.
-    /// Blocks.
+    /// Returns the stored certificate if it covers the permitted ones of `names` and does not expire soon, otherwise a
+    /// new one. Blocks.
     pub(crate) fn leaf(&self, names: &Names, now: SystemTime) -> Result<Leaf, AuthorityError> {
         let names = &self.permitted(names);
         let [certificate, key] = LEAF.map(|name| self.folder.join(name));
@@ -199,7 +199,7 @@ impl Authority {
         Ok((certificate.pem(), key.serialize_pem()))
     }
 
-    /// Returns a warning if the clock is before the authority's validity.
+    /// Returns a warning if the clock is set to before the authority's validity period.
     pub(crate) fn too_early(&self, now: SystemTime) -> Option<String> {
         (seconds(now) < self.begins).then(|| {
             "This computer's clock is set to before its certificate authority was created; phones won't trust it \
@@ -213,7 +213,7 @@ impl Authority {
         &self.pem
     }
 
-    /// Returns the SHA-256 of the certificate as phones show it before they install it: `AB:CD:…`.
+    /// Returns the SHA-256 of the certificate, as phones show it before installation: `AB:CD:…`.
     pub(crate) fn fingerprint(&self) -> String {
         fingerprint(&self.certificate)
     }
@@ -322,13 +322,13 @@ mod tests {
         }
         let bank = Names { hosts: ["bank.example".to_owned()].into(), ..Names::default() };
         assert_eq!(authority.permitted(&bank), Names::default());
-        // The same after a restart.
+        // The constraints are the same after a restart.
         let (authority, _) = open(home.path(), now);
         assert_eq!(authority.permitted(&bank), Names::default());
         assert_eq!(authority.permitted(&names(&["100.101.102.103"])), names(&["100.101.102.103"]));
     }
 
-    /// Returns whether a client that trusts the authority takes the certificate for that of a server.
+    /// Returns whether a client that trusts the authority accepts the certificate for the server `name`.
     fn verify(authority: &Authority, certificate: &CertificateDer<'_>, name: &str) -> bool {
         let mut roots = rustls::RootCertStore::empty();
         roots.add(authority.certificate().clone()).unwrap();
@@ -423,7 +423,7 @@ mod tests {
             let leaf = authority.leaf(&wanted, now).unwrap();
             assert!(leaf.does(&wanted, now), "{what}");
             assert_eq!(leaf.fingerprint() == first, same, "{what}");
-            // A new certificate is found again.
+            // A new certificate is stored and reused.
             assert_eq!(
                 open(home.path(), now).0.leaf(&wanted, now).unwrap().fingerprint(),
                 leaf.fingerprint()
@@ -508,7 +508,7 @@ mod tests {
         assert!(authority.leaf(&names(&[]), UNIX_EPOCH).unwrap().does(&names(&[]), UNIX_EPOCH));
     }
 
-    /// Regression: a certificate was made every few seconds, each as short as the one before.
+    /// Regression: a new certificate was made every few seconds, each as short-lived as the one before.
     #[test]
     fn a_clock_years_ahead_makes_no_certificate_that_ends_before_it_begins() {
         let home = tempfile::tempdir().unwrap();
@@ -519,7 +519,7 @@ mod tests {
         let ahead = now + AUTHORITY_LIFE;
         assert!(matches!(authority.leaf(&names(&[]), ahead), Err(AuthorityError::Expired)));
         assert_eq!(fs::read(file(home.path(), "leaf.pem")).unwrap(), kept);
-        // Reopening makes a new one.
+        // Reopening makes a new authority.
         let (authority, notice) = open(home.path(), ahead);
         assert!(notice.is_some() && authority.leaf(&names(&[]), ahead).unwrap().does(&names(&[]), ahead));
     }

@@ -16,14 +16,15 @@ const DNS: u64 = 2;
 const URI: u64 = 6;
 const ADDRESS: u64 = 7;
 
-/// The only permitted host of email addresses and URIs. No host has this name (RFC 2606), so it excludes all of them: a
-/// kind of name without a permitted subtree is unlimited, and an excluded subtree names one host, not all of them.
+/// The only permitted host of email addresses and URIs. No host has this name (RFC 2606), so permitting only it
+/// excludes all email addresses and URIs. Without a permitted subtree, a kind of name is unlimited, and an excluded
+/// subtree can name only one host, not all of them.
 ///
-/// Directory names have no constraint. Clients do not take the name of a server from them, and some reject every
-/// certificate below an authority that limits them: rustls, and those in Go.
+/// Directory names are not constrained. Clients do not read server names from them, and some (rustls, and clients
+/// written in Go) reject every certificate of an authority that constrains them.
 const NO_HOST: &str = "invalid";
 
-/// The domain of mDNS host names, and the name of the computer itself.
+/// The domain of mDNS host names, and the computer's own name for itself.
 const HOSTS: [&str; 2] = ["local", "localhost"];
 
 /// The private ranges, and loopback.
@@ -32,7 +33,7 @@ const RANGES: [([u8; 4], u8); 4] =
 /// The unique local addresses.
 const RANGE_V6: ([u8; 16], u8) = ([0xfc, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], 7);
 
-/// Permitted domains, with all names beneath them, and addresses.
+/// The permitted domains, including all names below them, and the permitted addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Constraints {
     domains: Vec<String>,
@@ -40,7 +41,7 @@ pub(crate) struct Constraints {
 }
 
 impl Constraints {
-    /// Permits this computer's surroundings, and `names`.
+    /// Permits [`HOSTS`], private addresses, and `names`.
     pub(crate) fn of(names: &Names) -> Self {
         let v4 = RANGES.iter().map(|(address, length)| Prefix::new(IpAddr::from(*address), *length));
         let v6 = Prefix::new(IpAddr::from(RANGE_V6.0), RANGE_V6.1);
@@ -60,7 +61,7 @@ impl Constraints {
         constraints
     }
 
-    /// Reads those of a certificate.
+    /// Reads the constraints of a certificate.
     pub(crate) fn read(extension: &NameConstraints<'_>) -> Self {
         let mut constraints = Self { domains: Vec::new(), ranges: Vec::new() };
         for subtree in extension.permitted_subtrees.iter().flatten() {
@@ -73,7 +74,8 @@ impl Constraints {
         constraints
     }
 
-    /// Returns the critical extension of a certificate. `rcgen` does not write constraints of URIs.
+    /// Returns the constraints as a critical certificate extension, encoded here because `rcgen` cannot write
+    /// constraints on URIs.
     pub(crate) fn extension(&self) -> CustomExtension {
         let content = yasna::construct_der(|writer| {
             writer.write_sequence(|writer| {

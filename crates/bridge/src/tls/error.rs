@@ -1,4 +1,4 @@
-//! Why this computer has no certificate.
+//! Errors that leave this computer without a certificate.
 
 use std::path::PathBuf;
 

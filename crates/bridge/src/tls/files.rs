@@ -10,7 +10,8 @@ use std::{
 /// Largest certificate or key in bytes.
 const LIMIT: u64 = 64 << 10;
 
-/// Reads a file, or returns `None` if there is none. What is not a certificate becomes text that cannot be parsed.
+/// Reads a file, or returns `None` if it does not exist. Bytes that are not a certificate become text that cannot be
+/// parsed.
 pub(crate) fn read(path: &Path) -> Result<Option<String>, AuthorityError> {
     let mut bytes = Vec::new();
     match File::open(path).and_then(|file| file.take(LIMIT).read_to_end(&mut bytes)) {

@@ -13,7 +13,7 @@ use std::{
 };
 use x509_parser::extensions::GeneralName;
 
-/// A certificate with less time left is renewed.
+/// A certificate with less validity left is renewed.
 pub(crate) const LEAST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// The names of this computer that a certificate covers.
@@ -50,18 +50,18 @@ impl Leaf {
         Some(leaf)
     }
 
-    /// Returns whether it covers `names` and is valid now and for at least [`LEAST`].
+    /// Returns whether the certificate covers `names` and is valid now and for at least [`LEAST`].
     pub(crate) fn does(&self, names: &Names, now: SystemTime) -> bool {
         let Names { addresses, hosts } = &self.names;
         addresses.is_superset(&names.addresses) && hosts.is_superset(&names.hosts) && self.lasts(now)
     }
 
-    /// Returns whether it is valid now and for at least [`LEAST`].
+    /// Returns whether the certificate is valid now and for at least [`LEAST`].
     pub(crate) fn lasts(&self, now: SystemTime) -> bool {
         self.begins <= seconds(now) && seconds(now + LEAST) <= self.ends
     }
 
-    /// Returns when it expires, in milliseconds since the epoch.
+    /// Returns when the certificate expires, in milliseconds since the epoch.
     pub(crate) fn until(&self) -> i64 {
         self.ends.saturating_mul(1000)
     }

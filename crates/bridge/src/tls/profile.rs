@@ -11,10 +11,10 @@ pub(crate) const PROFILE_TYPE: &str = "application/x-apple-aspen-config";
 pub(crate) const CERTIFICATE_TYPE: &str = "application/x-pem-file";
 
 /// Returns a configuration profile that makes a phone trust the authority of `computer`. Its ids are stable, so that
-/// reinstalling it replaces the old one.
+/// reinstalling it replaces the old profile.
 ///
-/// Its texts have no fingerprint: a profile of someone else's authority could show ours. The phone computes the one to
-/// compare: Settings → Profile Downloaded → More Details → the certificate.
+/// Its texts contain no fingerprint, because a profile of another authority could show ours. Users compare the one that
+/// the phone computes: Settings → Profile Downloaded → More Details → the certificate.
 pub(crate) fn profile(authority: &Authority, computer: &str) -> String {
     let base64: String = authority.pem().lines().filter(|line| !line.starts_with("-----")).collect();
     let print = fingerprint(authority.certificate());
@@ -79,7 +79,7 @@ mod tests {
         // The same bytes as in the file, on one line.
         let base64: String = authority.pem().lines().filter(|line| !line.contains("CERT")).collect();
         assert!(shown.contains(&format!("<data>{base64}</data>")));
-        // A text could show any fingerprint: people must not compare that one.
+        // A text could show any fingerprint, so users must not compare one shown there.
         let print = fingerprint(authority.certificate());
         assert!(!shown.contains(&print) && !shown.contains(&print.replace(':', "")));
         assert!(shown.contains("More Details"));

@@ -129,7 +129,7 @@ async fn a_cancelled_queue_leaves_a_trace_of_every_prompt() {
     assert_eq!(shown(&notes), ["user_message_chunk: fourth", "agent_message_chunk: waiting\n\n"]);
 }
 
-/// Eight turns run at a time; the ninth is cancelled while it waits.
+/// At most eight turns run at a time; the ninth is cancelled while it waits.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_turn_that_waits_for_its_start_is_cancelled_at_once() {
     let house = House::new(|_, cancel, emit| {
@@ -180,7 +180,7 @@ async fn the_plan_of_a_failed_run_does_not_stay_running() {
         shown(&notes[notes.len() - 1..]),
         ["agent_message_chunk: ❌ the exploration ended unexpectedly"]
     );
-    // The state is a field: an agent's answer may begin with the same sign.
+    // The state is a field, because an agent's answer may begin with the same symbol.
     assert_eq!(last["update"]["_meta"]["openagents"], json!({"ended": true, "failed": true}));
 }
 
@@ -260,7 +260,7 @@ async fn attach_gives_every_update_exactly_once() {
                 let head = client.answer(id).await["result"]["seq"].as_u64().unwrap();
                 client.notes.clear();
                 let mut expected = since.min(head) + 1;
-                // Leave in the middle, but stay to the end in the last round.
+                // Leave in the middle, except in the last round, which runs to the end.
                 let stop = if round == 2 { LAST } else { (expected + 150).min(LAST) };
                 while expected <= stop {
                     assert_eq!(seq(&client.note().await), expected, "reader {reader}, round {round}");

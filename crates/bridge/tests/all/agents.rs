@@ -43,7 +43,7 @@ async fn an_agent_answers_in_its_mode_and_is_resumed() {
         assert_eq!(shown(&updates(&mut client)).last().map(String::as_str), Some(expected));
     }
     let support::House { home, workspace, bridge, .. } = house;
-    // The log is not read back for an agent that has its own history.
+    // An agent that has its own history is not given the log.
     for request in troupe.agents[0].requests.lock().unwrap().iter() {
         assert_eq!(format!("{:?}", request.transcript), format!("{:?}", Conversation::default()));
     }
@@ -108,7 +108,7 @@ async fn an_agent_that_panics_breaks_its_turn_and_nothing_else() {
     assert!(shown(&updates(&mut client)).contains(&"agent_message_chunk: fine".to_owned()));
 }
 
-/// Regression: the shutdown waited for the turn, whatever its agent did. It takes 5 s at most.
+/// Regression: the shutdown waited for the turn, even if its agent ignored the cancel. A shutdown takes 5 s at most.
 #[tokio::test]
 async fn an_agent_deaf_to_a_cancel_does_not_hold_up_the_shutdown() {
     let released = Arc::new(AtomicBool::new(false));
@@ -130,11 +130,11 @@ async fn an_agent_deaf_to_a_cancel_does_not_hold_up_the_shutdown() {
     let next = openagents_bridge::Bridge::start(support::config(home.path(), &workspace)).await;
     released.store(true, Ordering::SeqCst);
     assert!(over.is_ok() && troupe.shut_down.load(Ordering::SeqCst));
-    // The turn may still write.
+    // The turn may still write, so the data folder stays locked.
     assert!(matches!(next, Err(openagents_bridge::BridgeError::AlreadyRunning { .. })), "{next:?}");
 }
 
-/// Regression: the connections were closed while the answers to their prompts were on their way.
+/// Regression: the connections were closed before the answers to their prompts were sent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_client_with_a_pending_prompt_gets_its_answer_when_the_bridge_shuts_down() {
     let agent = ScriptedAgent::new(CODEX, |_, host, cancel| {
@@ -163,7 +163,7 @@ async fn every_client_with_a_pending_prompt_gets_its_answer_when_the_bridge_shut
     tokio::join!(house.bridge.shutdown(), answers);
 }
 
-/// A session whose log has only changes of the mode counts as empty, after a restart too; one that explored does not.
+/// A session whose log has only mode changes counts as empty, even after a restart; one with an exploration does not.
 #[tokio::test]
 async fn a_session_with_a_mode_and_no_prompt_is_deleted_by_a_device_that_may_prompt() {
     let (house, troupe) = agents::house(vec![echoes()]).await;
@@ -362,7 +362,7 @@ async fn arguments_of_added_agents_are_shown_to_admins_alone() {
         let custom = &shown["settings"]["custom"][0];
         assert_eq!((&custom["command"], &custom["args"]), (&json!("gemini"), &json!(["…", "…"])));
     }
-    // Who may change it sees it, from then on.
+    // Once the device may change the arguments, it sees them.
     desk.request("_openagents/devices/scope", json!({"id": paired.id, "scope": "admin"})).await;
     phone.notes_until("s3cret").await;
 }

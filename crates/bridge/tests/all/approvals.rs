@@ -153,7 +153,7 @@ async fn an_editor_is_asked_in_the_words_of_the_protocol() {
     assert!(editor.notes.iter().all(|note| note["method"] != "$/cancel_request"), "{:?}", editor.notes);
 }
 
-/// Regression: the agent went on waiting.
+/// Regression: the agent kept waiting.
 #[tokio::test]
 async fn an_editor_that_answers_cancelled_ends_the_turn() {
     let (house, _) = agents::house(vec![asker()]).await;
@@ -177,7 +177,7 @@ async fn an_editor_that_answers_cancelled_ends_the_turn() {
         assert_eq!(window.answer(id).await["result"]["stopReason"], "cancelled");
         let notes: Vec<Value> = window.notes.drain(..).map(|frame| frame["params"].clone()).collect();
         assert!(notes.iter().any(|note| agents::approval(note)["state"] == "expired"));
-        // A late one changes nothing: the next turn goes on.
+        // A late answer changes nothing: the next turn is not affected.
         editor.send(&answer).await;
     }
 }
@@ -215,7 +215,8 @@ async fn an_editor_gets_the_commands_of_the_agent() {
     assert!(window.notes.iter().all(|note| !note.to_string().contains("available_commands")));
 }
 
-/// Regression: an "always" for what an agent does by itself was not offered, nor a kind that the protocol does not have.
+/// Regression: an "always" option for an agent's own actions was not offered, and neither was an option of a kind that
+/// the protocol does not have.
 #[tokio::test]
 async fn every_option_of_an_agent_can_be_chosen() {
     let option = |id: &str, kind| ApprovalOption { id: id.to_owned(), name: id.to_owned(), kind };
@@ -268,7 +269,7 @@ async fn every_option_of_an_agent_can_be_chosen() {
                 .any(|note| note.to_string().contains(&format!("Selected {{ option_id: \\\"{chosen}\\\"")))
         );
     }
-    // It is no rule of ours.
+    // It does not become a rule of ours.
     assert_eq!(window.request("_openagents/approvals/rules", json!({})).await["rules"], json!([]));
 }
 
@@ -302,7 +303,7 @@ async fn a_question_does_not_outlive_its_turn() {
     let (house, _) = agents::house(vec![agent]).await;
     let mut client = ours_client(&house, "Window").await;
     let session = session_in(&mut client, &house, CODEX).await;
-    // Repeated, so that the question comes before, with and after the end of its turn.
+    // Repeated, so that the question comes before, during and after the end of its turn.
     for text in ["nothing", "panic", "nothing"].into_iter().cycle().take(30) {
         let id = client.ask("session/prompt", prompt(&session, text)).await;
         client.answer(id).await;
@@ -387,14 +388,14 @@ async fn an_answer_counts_once(Restart { house, session, approval }: Restart) {
     client.request("_openagents/approvals/answer", answer(&session, &asks, "no")).await;
     client.notes_until("told no").await;
 
-    // Another question is asked.
+    // A different question is still asked.
     client.notes.clear();
     let id = client.ask("session/prompt", prompt(&session, "b.rs")).await;
     let other = asked(&mut client).await;
     assert_ne!(other["hash"], approval["hash"]);
     client.request("_openagents/approvals/answer", answer(&session, &other, "no")).await;
     client.answer(id).await;
-    // The same question is answered, and the log has the name of the client.
+    // The same question is answered automatically, and the log has the name of the client.
     client.notes.clear();
     client.request("session/prompt", prompt(&session, "a.rs")).await;
     let notes: Vec<Value> = client.notes.drain(..).map(|frame| frame["params"].clone()).collect();
@@ -403,7 +404,7 @@ async fn an_answer_counts_once(Restart { house, session, approval }: Restart) {
     assert_eq!(approvals[0]["hash"], approval["hash"]);
     assert_eq!(approvals[0]["by"], "After, before it was asked again");
     assert!(notes.iter().any(|note| note.to_string().contains("told yes")));
-    // Once.
+    // The answer applies only once.
     let id = client.ask("session/prompt", prompt(&session, "a.rs")).await;
     let again = asked(&mut client).await;
     client.request("_openagents/approvals/answer", answer(&session, &again, "no")).await;
@@ -422,7 +423,7 @@ async fn a_withdrawn_question_can_be_resumed() {
     client.request("_openagents/approvals/answer", answer(&session, &again, "yes")).await;
     client.notes_until("told yes").await;
     rests(&mut client, &session).await;
-    // Once, and only what was withdrawn.
+    // Only a withdrawn approval can be resumed, and only once.
     for id in [&approval["id"], &again["id"]] {
         let resume = json!({"sessionId": session, "approvalId": id});
         let refused = client.error("_openagents/approvals/resume", resume).await;

@@ -189,7 +189,7 @@ async fn guessing_the_code() {
         let (status, told) = post(port, "/pair", &guess(n)).await;
         assert_eq!((status, &told["code"]), (403, &json!("wrong_code")));
     }
-    // The right code is refused too: it would be a sixth attempt.
+    // The right code is refused too, because it would be a sixth attempt.
     for body in [guess(5), json!({"code": code, "name": "Evil"})] {
         let (status, told) = post(port, "/pair", &body).await;
         assert_eq!((status, &told["code"]), (429, &json!("slow_down")));
@@ -213,7 +213,7 @@ async fn guessing_the_code_from_many_addresses() {
         }
     });
     futures::future::join_all(guesses).await;
-    // The device of the person who reads the code is not kept out.
+    // The device of the user who reads the code is not locked out.
     let (status, told) = post(port, "/pair", &json!({"code": code, "name": "Phone"})).await;
     assert_eq!(status, 200, "{told}");
     assert_eq!(desk.request("_openagents/devices/list", json!({})).await["pairing"]["code"], json!(code));
@@ -260,7 +260,7 @@ async fn guessing_what_another_device_waits_for() {
     let code = code(&mut desk).await;
     let waiting = claim(port, &code, "Phone").await;
     let shown = desk.request("_openagents/devices/list", json!({})).await["requests"][0].clone();
-    // The request id shown to the person is not a credential.
+    // The request id shown to the user is not a credential.
     for guess in [&shown["id"], &shown["compare"], &json!(""), &json!("0".repeat(64))] {
         let (status, told) = post(port, "/pair/wait", &json!({"request": guess})).await;
         assert_eq!((status, &told["state"]), (200, &json!("expired")));

@@ -1,4 +1,4 @@
-//! The "This is work for an agent" card: no external agent starts before a person chooses it.
+//! The "This is work for an agent" card: no external agent starts before the user chooses it.
 
 use crate::support::{
     Client, House,
@@ -182,7 +182,7 @@ async fn a_card_survives_a_restart() {
     std::fs::write(house.workspace.join("banana.rs"), "fn banana() {}\n").unwrap();
     let mut client = ours_client(&house, "Before").await;
     let session = new_session(&mut client, &house).await;
-    // Attachments are not the person's words: neither brief has findings for them.
+    // Attachments are not the user's words, so neither brief has findings for them.
     let attached =
         json!({"type": "resource", "resource": {"uri": "file:///notes.txt", "text": "banana banana"}});
     let mut work = prompt(&session, WORK);

@@ -298,7 +298,7 @@ async fn a_model_delegates_a_task_and_gets_the_report() {
     let mut client = ours_client(&house, "Window").await;
     let session = agents::session_in(&mut client, &house, "custom:planner").await;
     client.notes.clear();
-    // A person is asked before anything leaves this machine, whatever the prompt says.
+    // The user is asked before anything leaves this machine, whatever the prompt says.
     let id = client.ask("session/prompt", prompt(&session, "Use Codex to fix the parser")).await;
     let card = asked(&mut client).await;
     assert!(troupe.agents[1].requests.lock().unwrap().is_empty());
@@ -405,7 +405,7 @@ async fn a_resumed_delegate_keeps_its_limits_and_is_shown_above() {
         let house = support::House { home, workspace, bridge, _folders: folders };
         let mut client = ours_client(&house, "After").await;
         client.request("_openagents/attach", json!({"sessionId": session})).await;
-        // The delegate and the session above it have the same state.
+        // The approval has the same state in the delegate and in the session above it.
         let stands = client.notes.iter().map(|frame| approval(&frame["params"])).rfind(|one| one.is_object());
         let stands = match stands {
             Some(stands) => stands.clone(),
@@ -433,7 +433,7 @@ async fn a_resumed_delegate_keeps_its_limits_and_is_shown_above() {
     }
 }
 
-/// Regression: the shutdown did not wait until the log of the session above said that the resumed delegate has ended.
+/// Regression: the shutdown did not wait until the log of the session above recorded the end of the resumed delegate.
 #[tokio::test]
 async fn a_shutdown_ends_what_a_resumed_delegate_shows_above() {
     let asker = || ScriptedAgent::new(CODEX, |_, host, cancel| asks_to_edit("a.rs", host, cancel));
@@ -459,7 +459,7 @@ async fn a_shutdown_ends_what_a_resumed_delegate_shows_above() {
     };
     let support::House { home, bridge, .. } = house;
     bridge.shutdown().await;
-    // Read from the store: a bridge that loads the session closes what is open.
+    // Read from the store, because a bridge that loads the session closes everything that is open.
     let store = openagents_bridge::open_store(home.path()).unwrap();
     let log = store.updates_after(session.as_str().unwrap(), 0, 1_000).unwrap();
     let shown: Vec<Value> = log.iter().map(|row| serde_json::to_value(&row.update).unwrap()).collect();
@@ -528,7 +528,7 @@ async fn a_failure_has_one_sign() {
     assert_eq!(notes.last().unwrap()["update"]["content"]["text"], "❌ No disk.");
 }
 
-/// The client got the id of the call with the response.
+/// The client got the id of the call with the response, so the call needs an end.
 #[tokio::test]
 async fn a_delegation_that_is_cancelled_before_it_begins_has_an_end() {
     let waits = |_: &AgentRequest, host: &Session, cancel: &CancellationToken| {
@@ -606,7 +606,7 @@ async fn two_hundred_delegations_leave_nothing_open() {
                 let mut child = Value::Null;
                 let (mut end, mut last) = (false, false);
                 while !(end && last) {
-                    // Some wait for a cancel and emit nothing meanwhile.
+                    // Some turns wait for a cancel and emit nothing until then.
                     let Ok(note) = tokio::time::timeout(Duration::from_millis(50), client.note()).await
                     else {
                         let who = if dice.roll(2) == 0 && child.is_string() { &child } else { &session };
@@ -630,7 +630,7 @@ async fn two_hundred_delegations_leave_nothing_open() {
                         client.notify("session/cancel", json!({"sessionId": who})).await;
                     }
                 }
-                // On a busy machine some are cancelled before they start.
+                // On a busy machine, some delegates are cancelled before they start.
                 children += usize::from(child.is_string());
             }
             (session, children)

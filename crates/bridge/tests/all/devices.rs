@@ -24,7 +24,8 @@ async fn with_phone(scope: &str) -> (House, Client, Paired) {
     (house, desk, paired)
 }
 
-/// Starts a bridge with a client on this machine and a phone that has sent the code. Returns the code, too.
+/// Starts a bridge with a client on this machine and a phone that has sent the code. Also returns the code and the
+/// claim.
 async fn with_claim() -> (House, Client, String, Value) {
     let house = House::new(echo).await;
     let mut desk = house.acp().await;
@@ -448,7 +449,7 @@ async fn only_an_admin_manages_devices_and_everything_else() {
     }
 }
 
-/// Regression: choosing the agent of a new session failed, and the page could not take the empty session back.
+/// Regression: choosing the agent of a new session failed, and the page could not delete the empty session.
 #[tokio::test]
 async fn a_device_that_may_prompt_deletes_a_session_in_which_nothing_was_said() {
     for scope in ["prompt", "approve"] {
@@ -466,7 +467,7 @@ async fn a_device_that_may_prompt_deletes_a_session_in_which_nothing_was_said() 
         let done = audit(&mut desk).await;
         let told = done.iter().filter(|entry| entry["action"] == "session/delete");
         assert_eq!(told.map(|entry| &entry["detail"]).collect::<Vec<_>>(), [&session]);
-        // Not what was said by anyone, not even by itself, and not while it runs.
+        // A session with prompts, even the device's own, cannot be deleted, and neither can a running one.
         for client in [&mut phone, &mut desk] {
             let session = client.request("session/new", new.clone()).await["sessionId"].clone();
             client.request("session/prompt", prompt(&session, "Keep this")).await;

@@ -208,7 +208,7 @@ async fn page_at_localhost_is_redirected_to_the_literal_address() {
 async fn a_frame_over_the_limit_is_closed_with_a_reason() {
     let house = House::new(echo).await;
     for (mut client, limit) in [(house.phone().await, 1 << 20), (house.acp().await, 16 << 20)] {
-        // The server stops reading in the middle; the close reason must still arrive.
+        // The server stops reading in the middle, but the close reason must still arrive.
         let _ = client.socket.send(Message::text("x".repeat(limit + 1))).await;
         let close = client.closed().await.expect("a reason");
         assert_eq!(u16::from(close.code), 1009);

@@ -1,4 +1,4 @@
-//! Other agents' sessions: listed, read in parts, searched, and only on their own computer.
+//! Other agents' transcripts: listed, read in parts and searched, only on this computer unless devices are allowed.
 
 use crate::support::{self, Client, echo, pairing::pair_at};
 use openagents_bridge::Bridge;
@@ -13,7 +13,7 @@ fn line(role: &str, text: &str) -> String {
     format!("{}\n", json!({"type": role, "cwd": "/w/harbour", "message": {"role": role, "content": content}}))
 }
 
-/// Starts a bridge with one session of Claude Code, of `turns` turns.
+/// Starts a bridge with one Claude Code transcript of `turns` turns.
 async fn with_session(base: &Path, turns: usize) -> Bridge {
     let mut log = String::new();
     for turn in 1..=turns {
@@ -39,7 +39,7 @@ async fn error(client: &mut Client, method: &str, params: Value) -> String {
     client.answer(id).await["error"]["message"].as_str().unwrap().to_owned()
 }
 
-/// Returns a page of the list once every log was read, which takes longer on a busy machine.
+/// Returns a page of the list once every transcript has been read, which takes longer on a busy machine.
 async fn list(client: &mut Client, params: Value) -> Value {
     loop {
         let page = client.request("_openagents/history/list", params.clone()).await;
@@ -192,7 +192,7 @@ async fn a_paired_device_sees_other_agents_sessions_while_a_switch_is_on() {
     error(&mut phone, "_openagents/history/list", json!({})).await;
 }
 
-/// Regression: a device that may only view read the excluded folders and the counts of all agents.
+/// Regression: a device with the scope `view` could read the excluded folders and the counts of all agents.
 #[tokio::test]
 async fn paired_device_reads_no_excluded_folders_and_no_counts() {
     let base = tempfile::tempdir().unwrap();
@@ -312,7 +312,7 @@ async fn what_is_appended_to_a_log_is_told_to_clients_that_watch() {
     desk.request("_openagents/history/watch", json!({})).await;
     let log = base.path().join(format!("claude/projects/-w-harbour/{ID}.jsonl"));
     loop {
-        // Appended until it is told: the folder may not be watched yet.
+        // Append until the notification arrives, because the folder may not be watched yet.
         let mut file = fs::File::options().append(true).open(&log).unwrap();
         std::io::Write::write_all(&mut file, line("user", "One more").as_bytes()).unwrap();
         drop(file);

@@ -270,7 +270,7 @@ async fn a_broken_connection_is_resumed() {
     phone.notes_until("one").await;
     // No close frame.
     drop(phone);
-    // Watched over the ACP endpoint, so that it is certainly in the log.
+    // Watched over the ACP endpoint, to be sure that the update is in the log.
     let mut watcher = house.acp().await;
     watcher.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
     step.send("two").unwrap();

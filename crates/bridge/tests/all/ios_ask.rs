@@ -1,4 +1,4 @@
-//! The iOS app waits until a person on this machine allows it.
+//! The iOS app waits until the user on this machine allows it.
 
 use crate::support::{self, Client, House, echo, shown};
 use futures::{SinkExt, StreamExt};
@@ -142,7 +142,7 @@ async fn frames_are_held_until_access_is_allowed() {
     let answer = again.request("initialize", hello()).await;
     assert!(answer["_meta"]["working_directory"].is_string());
     again.request("tinyvex/history.recentSessions", json!({})).await;
-    // Another address has to ask for itself.
+    // Another address needs its own approval.
     desk.phone(OTHER).await;
     assert_eq!(desk.request(Value::is_object).await["address"], json!(OTHER));
     // Its calls are in the audit log.
@@ -202,7 +202,7 @@ async fn a_declined_app_is_told_in_its_new_session() {
     }
 }
 
-/// An app that asks for a session later is told then.
+/// An app that asks for a session later gets the refusal then.
 #[tokio::test]
 async fn a_declined_app_without_a_session_is_told_later() {
     let mut desk = Desk::new().await;
@@ -297,7 +297,7 @@ async fn access_expires() {
     desk.allow().await;
     phone.request("session/new", json!({})).await;
     tokio::time::pause();
-    // Answer pings meanwhile.
+    // Reading the socket also answers pings.
     while let Some(Ok(_)) = phone.socket.next().await {}
     tokio::time::resume();
     // The desktop's connection has missed its pings.

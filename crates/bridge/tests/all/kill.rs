@@ -12,10 +12,10 @@ use std::{
 
 const HOME: &str = "OPENAGENTS_TEST_KILL_HOME";
 const SESSION: &str = "s";
-/// Set for a process that stops during a run and waits to be killed.
+/// Environment variable, set for a process that stops during a run and waits to be killed.
 const HALFWAY: &str = "OPENAGENTS_TEST_KILL_HALFWAY";
 
-/// Not a test but the process that is killed. It prints each number that the store has returned.
+/// Not a test, but the process that is killed. It prints each number that the store has returned.
 #[test]
 fn the_process_that_is_killed() {
     let Some(home) = std::env::var_os(HOME) else { return };

@@ -122,7 +122,7 @@ async fn the_page_over_tls() {
     assert_eq!(web.ip(), LAN);
     for host in [web.to_string(), format!("localhost:{}", web.port())] {
         let result = browser.get(format!("https://{host}/")).send().await;
-        // The certificate covers `localhost`, but it is not served on the network.
+        // The certificate covers `localhost`, but `localhost` is not served on the network.
         if host.starts_with("localhost") {
             assert_eq!(result.unwrap().status(), StatusCode::FORBIDDEN);
             continue;

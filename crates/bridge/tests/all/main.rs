@@ -1,4 +1,4 @@
-//! Tests of a real bridge with all kinds of clients. One binary, because each would link the bridge again.
+//! Tests of a real bridge with all kinds of clients. A single binary, because each binary would link the bridge again.
 #![allow(
     unreachable_pub,
     clippy::unwrap_used,

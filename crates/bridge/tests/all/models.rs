@@ -27,7 +27,7 @@ struct Inner {
     watchers: Mutex<Vec<Arc<dyn Fn() + Send + Sync>>>,
     settings: Arc<dyn SettingsStore>,
     shut_down: Mutex<bool>,
-    /// The threads that asked for its availability, which may read files and the database.
+    /// The threads that queried the availability, which may read files and the database.
     asked_on: Mutex<Vec<ThreadId>>,
 }
 
@@ -349,7 +349,7 @@ async fn activities_are_sent_live_and_never_stored() {
     let id = client.ask("session/prompt", prompt(&session, "load")).await;
     let loading = json!({"sessionId": session, "activity": {"state": "loading", "progress": 0.5}});
     assert_eq!(client.notes_until("loading").await.last(), Some(&loading));
-    // A client that joins meanwhile gets it too.
+    // A client that joins during the activity gets it too.
     late.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
     assert_eq!(late.notes_until("loading").await.last(), Some(&loading));
     client.notify("session/cancel", json!({"sessionId": session})).await;

@@ -366,7 +366,7 @@ async fn a_body_that_never_ends_delays_no_other_request() {
     let mut desktop = house.acp().await;
     let (token, _) = pair(&house, &mut desktop, "prompt").await;
     let (mut other, mut remote) = (Remote::connect_as(&house, &token).await, remote);
-    // A long frame of another device, and a short one of the same.
+    // A long frame of another device, and a short frame of the same device.
     for (client, bytes) in [(&mut other, 1 << 20), (&mut remote, 1 << 10)] {
         let mut events = client.open(None).await;
         let id = client.ask("session/list", json!({"_meta": {"padding": "x".repeat(bytes)}})).await;

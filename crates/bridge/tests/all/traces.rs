@@ -1,5 +1,5 @@
-//! Nothing of a session that is excluded or deleted stays in the data folder: every byte of every file is read, and
-//! compressed texts are unpacked.
+//! No part of an excluded or deleted transcript stays in the data folder: every byte of every file is checked, and
+//! compressed texts are decompressed.
 
 use crate::support::{self, Client, echo};
 use openagents_bridge::{Bridge, BridgeConfig};
@@ -13,8 +13,8 @@ use std::{
 
 /// The name of the excluded folder.
 const FOLDER: &str = "xoycwd";
-/// What the sessions in it say: a first prompt, a title, a branch, answers, a document, and the user's own title. No two
-/// begin alike, since an index stores only how a word differs from the one before.
+/// Words in the transcripts of that folder: a first prompt, a title, a branch, answers, a document, and the user's own
+/// title. No two share a prefix, because an index stores only how a word differs from the one before.
 const SECRETS: [&str; 7] = [FOLDER, "vexprompt", "wuqtitle", "yarbranch", "zilbody", "jibgemini", "qumlabel"];
 
 const CLAUDE: &str = "c1a0de00-0000-4000-8000-000000000001";
@@ -25,8 +25,8 @@ struct Stage {
 }
 
 impl Stage {
-    /// Sessions of two agents in the folder: one in lines, and one in a document, whose text the index keeps. `open` others
-    /// ran elsewhere.
+    /// Creates transcripts of two agents in the folder: one made of lines, and one a document, whose text the index
+    /// keeps. `open` more are in another folder.
     fn new(open: usize) -> Self {
         let stage = Self { keep: tempfile::tempdir().unwrap() };
         stage.claude(FOLDER, CLAUDE, "vexprompt", "yarbranch", "zilbody", "wuqtitle");
@@ -85,7 +85,7 @@ impl Stage {
         BridgeConfig { history, ..support::config(&self.home(), &workspace) }
     }
 
-    /// Starts a bridge, and waits until everything is indexed and the user has given both sessions a title.
+    /// Starts a bridge, waits until everything is indexed, and gives both transcripts a title of the user.
     async fn indexed(&self) -> (Bridge, Client) {
         let (bridge, mut desk) = self.start(false).await;
         for (provider, id, word) in [("claude-code", CLAUDE, "zilbody"), ("gemini", GEMINI, "jibgemini")] {
@@ -110,13 +110,13 @@ impl Stage {
         (bridge, desk)
     }
 
-    /// Returns the secrets that are in files of the data folder, except in the list of what is excluded, with those files.
+    /// Returns the secrets in files of the data folder, each with the file's name. Ignores the list of exclusions.
     fn traces(&self) -> Vec<(&'static str, String)> {
         let mut found = Vec::new();
         for path in files(&self.home()) {
             let mut bytes = fs::read(&path).unwrap_or_default();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            // A new list is written beside the old one, and renamed.
+            // A new list is written next to the old one and then renamed.
             if name == "history-settings.json" || name.starts_with(".tmp") {
                 let text = String::from_utf8(bytes).unwrap();
                 bytes = text.replace(self.folder().to_str().unwrap(), "").into_bytes();
@@ -124,7 +124,7 @@ impl Stage {
             bytes.extend(unpacked(&bytes));
             bytes.extend(texts(&path));
             bytes.make_ascii_lowercase();
-            // Without the letters that it may have in common with another word.
+            // Skips the letters that the word may share with another one.
             let is_in = |secret: &&str| memchr::memmem::find(&bytes, &secret.as_bytes()[2..]).is_some();
             found.extend(SECRETS.into_iter().filter(is_in).map(|secret| (secret, name.clone())));
         }
@@ -141,7 +141,7 @@ impl Stage {
         panic!("{:?} stay in the data folder", self.traces());
     }
 
-    /// The same at the end, and after another start.
+    /// Checks that there are no traces now, after a shutdown, and after another start.
     async fn ends_clean(&self, bridge: Bridge) {
         assert_eq!(self.traces(), []);
         bridge.shutdown().await;
@@ -159,19 +159,19 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
 
-/// Returns what is compressed in a file, as far as it is in one piece.
+/// Decompresses the contiguous compressed texts in a file.
 fn unpacked(bytes: &[u8]) -> Vec<u8> {
     let mut texts = Vec::new();
     for at in memchr::memmem::find_iter(bytes, &[0x28, 0xb5, 0x2f, 0xfd]) {
         if let Ok(decoder) = zstd::stream::read::Decoder::new(&bytes[at..]) {
-            // Up to the first damage.
+            // Up to the first damaged byte.
             let _ = std::io::Read::read_to_end(&mut decoder.single_frame(), &mut texts);
         }
     }
     texts
 }
 
-/// Returns the compressed texts of an index, which may lie on several pages.
+/// Decompresses the texts of an index through SQLite, because they may span several pages.
 fn texts(path: &Path) -> Vec<u8> {
     if path.extension().is_none_or(|extension| extension != "db") {
         return Vec::new();
@@ -232,7 +232,7 @@ async fn deleted_log_leaves_no_traces() {
     stage.ends_clean(bridge).await;
 }
 
-/// Regression: with the index switched off, what was in it stayed.
+/// Regression: with the index switched off, its contents stayed.
 #[tokio::test(flavor = "multi_thread")]
 async fn deleted_log_leaves_no_traces_in_an_index_that_is_switched_off() {
     let stage = Stage::new(2);
@@ -284,7 +284,7 @@ async fn folder_that_is_excluded_by_a_command_leaves_no_traces() {
     stage.ends_clean(bridge).await;
 }
 
-/// Regression: after a clean end everything was in the logs beside the databases.
+/// Regression: after a clean shutdown, all data was in the logs next to the databases.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_clean_end_each_database_is_one_file() {
     for temporary in [false, true] {

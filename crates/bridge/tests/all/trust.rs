@@ -1,4 +1,4 @@
-//! Workspace trust: no hosted agent starts before a person at this computer trusts the folder.
+//! Workspace trust: no hosted agent starts before the user at this computer trusts the folder.
 
 use crate::support::{
     self, House,
@@ -23,7 +23,7 @@ fn codex() -> Arc<ScriptedAgent> {
     })
 }
 
-/// An agent that runs the hooks of the folder that it is started in, as Claude Code does.
+/// An agent that runs the hooks of the folder that it is started in, like Claude Code.
 fn hooked() -> Arc<ScriptedAgent> {
     ScriptedAgent::new(CODEX, |request, host, _| {
         let settings = std::fs::read(request.root.join(".claude/settings.json")).unwrap_or_default();
@@ -84,7 +84,7 @@ async fn an_agent_starts_only_after_a_person_trusts_the_folder() {
     assert_eq!(last, expected);
     assert_eq!(started(&agent), 0);
 
-    // The next prompt asks again; after that no more, in this session or another.
+    // The next prompt asks again. Once trusted, no prompt asks again, in this session or another.
     let id = client.ask("session/prompt", prompt(&session, "Fix it")).await;
     let question = asked(&mut client).await;
     client.request(ANSWER, answer(&session, &question, "trust")).await;
@@ -106,7 +106,7 @@ async fn a_paired_device_cannot_trust_a_folder_whatever_its_scope() {
     for scope in ["approve", "admin"] {
         let mut device = pair(&house, &mut window, scope, scope).await.connect(&house).await;
         let session = session_in(&mut window, &house, CODEX).await;
-        // A device may ask.
+        // A device may send the prompt.
         let id = device.ask("session/prompt", prompt(&session, "Fix it")).await;
         window.request("_openagents/attach", json!({"sessionId": session})).await;
         let question = asked(&mut window).await;
@@ -119,7 +119,7 @@ async fn a_paired_device_cannot_trust_a_folder_whatever_its_scope() {
             why.contains(if scope == "admin" { "only on the computer itself" } else { "Change its access" }),
             "{why}"
         );
-        // Nor by the answer to a request in the protocol's own form, which it does not even get.
+        // An answer in the protocol's own form doesn't work either. The device does not even get the request.
         let selected = json!({"outcome": {"outcome": "selected", "optionId": "trust"}});
         device.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": selected})).await;
         let attached = device.request("_openagents/attach", json!({"sessionId": session})).await;
@@ -335,7 +335,7 @@ async fn a_delegate_asks_in_the_session_above() {
     });
     let (house, _) = untrusted_house(vec![local, codex.clone()]).await;
     let mut client = ours_client(&house, "Window").await;
-    // A local model needs no trust; what it delegates to does.
+    // A local model needs no trust, but the agent that it delegates to does.
     let session = session_in(&mut client, &house, "custom:local").await;
     let id = client.ask("session/prompt", prompt(&session, "Fix it")).await;
     let card = asked(&mut client).await;
@@ -357,7 +357,7 @@ async fn a_delegate_asks_in_the_session_above() {
     assert!(said.contains("Codex says: ") && said.contains("Codex was not started"), "{said}");
 }
 
-/// A question of an exited process can be answered: the prompt is sent then.
+/// A question of an exited process can be answered, and then the prompt is sent.
 #[tokio::test]
 async fn a_question_survives_a_restart() {
     let (house, _) = untrusted_house(vec![codex()]).await;
@@ -377,7 +377,7 @@ async fn a_question_survives_a_restart() {
     client.notes_until("Codex got Fix it").await;
     let listed = client.request("_openagents/trust/list", json!({})).await;
     assert_eq!(listed["workspaces"][0]["path"], json!(house.workspace));
-    // Trust outlives the process too.
+    // Trust survives a restart too.
     let House { home, workspace, bridge, _folders } = house;
     bridge.shutdown().await;
     let troupe = Arc::new(Troupe { agents: vec![codex()], ..Troupe::default() });
@@ -387,7 +387,7 @@ async fn a_question_survives_a_restart() {
     bridge.shutdown().await;
 }
 
-/// A hostile repository: hooks, servers and names that try to steer what reads them.
+/// Creates a hostile repository: hooks, servers, and names that try to manipulate their readers.
 fn hostile(root: &Path, canary: &Path) {
     let hook = json!({"type": "command", "command": format!("touch {}", canary.display())});
     let hooks = json!([{"matcher": "*", "hooks": [hook]}]);
@@ -401,7 +401,7 @@ fn hostile(root: &Path, canary: &Path) {
     #[cfg(unix)]
     {
         use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
-        // One a line, with bytes as in a URL; the tests of the programs and of the page read it too.
+        // One name per line, percent-encoded. The tests of the programs and of the page read this file too.
         for line in include_str!("../../../../tests/support/hostile-names.txt").lines() {
             let mut parts = line.split('%');
             let mut name = parts.next().unwrap_or_default().as_bytes().to_vec();
@@ -422,7 +422,7 @@ async fn nothing_of_a_hostile_repository_runs_before_it_is_trusted() {
     hostile(&house.workspace, &canary);
     let mut window = ours_client(&house, "Window").await;
     let ask = "How does the parser work?";
-    // Explored, and asked about in the mode that routes, by every scope and by the app.
+    // It is explored, and asked about in the routing mode, with every scope and by the app.
     window.request("_openagents/explore", json!({"root": house.workspace, "goals": [ask]})).await;
     for scope in ["local", "prompt", "approve", "admin"] {
         let mut client = match scope {
@@ -446,13 +446,13 @@ async fn nothing_of_a_hostile_repository_runs_before_it_is_trusted() {
     phone.notes_until("Waiting for trust on ").await;
     assert_eq!((started(&agent), canary.exists()), (0, false));
 
-    // The agent of this test would have run it.
+    // Once trusted, the agent does run the hook, so the test is effective.
     trust(&house, &house.workspace).await;
     phone.notes_until("Done.").await;
     assert!(canary.exists());
 }
 
-/// Settings behind a link that leads out are read by agents, but not by us.
+/// Agents read settings behind a link that leads out of the folder, but we do not.
 #[cfg(unix)]
 #[tokio::test]
 async fn a_folder_that_hides_its_settings_cannot_be_trusted() {
@@ -477,7 +477,7 @@ async fn a_folder_that_hides_its_settings_cannot_be_trusted() {
     client.request(ANSWER, answer(&session, &question, "not-now")).await;
     client.answer(id).await;
     assert_eq!((started(&agent), canary.exists()), (0, false));
-    // Without the link, it is asked about as usual.
+    // Without the link, trust works as usual.
     std::fs::remove_file(&shown).unwrap();
     std::fs::rename(&hidden, &shown).unwrap();
     trust(&house, &house.workspace).await;

@@ -1,4 +1,5 @@
-//! What agents may do unasked: the first start of one that decides itself what it asks, and prompts that change what one asks.
+//! Agents that decide themselves what they ask: their first start needs a confirmation, and only some clients may send
+//! prompts that change what an agent asks.
 
 use crate::support::{
     agents::{
@@ -58,7 +59,7 @@ async fn an_agent_that_decides_itself_starts_after_one_confirmation() {
     client.request(ANSWER, answer(&session, &question, "start")).await;
     client.answer(id).await;
     assert_eq!(started(&odd), 1);
-    // Once for the folder, and for what lies below it.
+    // One confirmation covers the folder and everything below it.
     let below = house.workspace.join("part");
     std::fs::create_dir(&below).unwrap();
     for cwd in [&house.workspace, &below] {
@@ -87,7 +88,7 @@ async fn trusting_a_folder_names_the_agents_that_decide_themselves() {
     client.answer(id).await;
     assert_eq!(started(&odd), 1);
 
-    // On the command line.
+    // Trusting the folder on the command line has the same effect.
     let other = house.workspace.parent().unwrap().join("other");
     std::fs::create_dir(&other).unwrap();
     trust(&house, &other).await;
@@ -127,7 +128,7 @@ async fn only_who_may_approve_sends_a_command_that_changes_what_is_asked() {
     let notes: Vec<Value> = prompter.notes.drain(..).map(|frame| frame["params"].clone()).collect();
     let expected = "agent_message_chunk: ❌ /mode changes what Codex asks. Send it from a device that may approve, or from this computer.";
     assert_eq!(shown(&notes).pop().unwrap(), expected);
-    // Who may approve may.
+    // Clients that may approve can send such commands.
     for (client, text) in [(&mut approver, "/allow-all on"), (&mut desk, "/yolo")] {
         client.notes.clear();
         client.request("session/prompt", prompt(&session, text)).await;
@@ -135,14 +136,14 @@ async fn only_who_may_approve_sends_a_command_that_changes_what_is_asked() {
             client.notes.iter().any(|note| note.to_string().contains(&format!("{text} may_lower=true")));
         assert!(said, "{text}");
     }
-    // And other prompts are anybody's.
+    // Any client that may prompt can send other prompts.
     for text in ["/compact", "Explain /yolo", "/model gpt"] {
         prompter.request("session/prompt", prompt(&session, text)).await;
     }
     assert_eq!(started(&codex), 5);
     let last = codex.requests.lock().unwrap().last().unwrap().clone();
     assert!(!last.may_lower);
-    // A task that a model or a client delegates is nobody's own words.
+    // A delegated task is not in the user's own words, so it may not change what is asked.
     let arguments = json!({"provider": "codex", "user_prompt": "/allow-all on"});
     let call = desk.request("_openagents/delegate", json!({"sessionId": any, "arguments": arguments})).await;
     let over = |note: &Value| {

@@ -7,13 +7,13 @@ use openagents_core::{agent_ids::LOCAL_MODEL, model::NamedModel};
 /// Prefix of a model behind an OpenAI-compatible address.
 const OPENAI: &str = "openai:";
 
-/// Returns the model that answers instead of the local one in use.
+/// Returns the model that answers instead of the local one in use; `None` if none is named.
 pub(super) fn read(arguments: &args::Agent) -> Result<Option<NamedModel>, Usage> {
     let base_url = arguments.base_url.as_deref();
     let key_variable = arguments.key_variable.as_deref();
     let named = arguments.model.as_ref().and_then(|model| model.to_str());
     if let Some(name) = named.and_then(|named| named.strip_prefix(OPENAI)) {
-        // What is wrong with the address is told before anything starts.
+        // Reports a bad address before anything starts.
         OpenAi::new(Endpoint::named(name, base_url, key_variable))
             .map_err(|error| Usage(error.to_string()))?;
         return Ok(Some(NamedModel::Server {

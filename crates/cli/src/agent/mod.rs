@@ -117,7 +117,7 @@ async fn ask(asked: AskedPrompt, json: bool) -> anyhow::Result<ExitCode> {
             // The second Ctrl-C does not wait for the end of the turn.
             () = signals.next() => match std::mem::replace(&mut is_interrupted, true) {
                 true => break ended(RunState::Cancelled, CANCELLED),
-                // Where it fails, the next update does too.
+                // If this fails, the next update fails too.
                 false => drop(turn.cancel().await),
             },
         }
@@ -125,7 +125,7 @@ async fn ask(asked: AskedPrompt, json: bool) -> anyhow::Result<ExitCode> {
     finish(screen, turn.session_id(), &outcome, is_interrupted)
 }
 
-/// Asks the person at the terminal whether to trust a folder. `None` without a terminal, and on Ctrl-C.
+/// Asks at the terminal whether to trust a folder. `None` without a terminal, and on Ctrl-C.
 async fn asked_in_place(approval: &Value, signals: &mut Interrupts) -> anyhow::Result<Option<&'static str>> {
     if !std::io::stdin().is_terminal() {
         return Ok(None);

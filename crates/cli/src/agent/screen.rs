@@ -16,7 +16,7 @@ use std::{
     io::{IsTerminal, Write},
 };
 
-/// Shown characters of a call's arguments.
+/// Maximum length of a call's arguments on the screen, in characters.
 const ARGUMENTS: usize = 100;
 
 pub(crate) struct TurnScreen {
@@ -88,7 +88,7 @@ impl TurnScreen {
                 let arguments = output::first_words(&arguments, ARGUMENTS);
                 self.note(&format!("→ {name} {FAINT}{arguments}{FAINT:#}"));
                 self.calls.insert(id.to_owned(), name);
-                // Activity in a snapshot is over.
+                // Calls in a snapshot are already over.
                 self.came_of(id, update);
             }
             Some("tool_call_update") => self.came_of(id, update),
@@ -136,7 +136,7 @@ impl TurnScreen {
         Ok(())
     }
 
-    /// Prints a chunk, unless it looks like a failure reason: only the end of the turn tells.
+    /// Prints a chunk, unless it looks like a failure reason: only the end of the turn shows which it is.
     fn hear(&mut self, message: Option<&str>, text: &str) -> anyhow::Result<()> {
         if let Some((id, mut said)) = self.held.take() {
             if id.as_deref() == message {
@@ -207,7 +207,7 @@ impl TurnScreen {
         Ok(())
     }
 
-    /// Prints a line on a terminal only; in a script the output is the answer alone.
+    /// Prints a line on a terminal only; in a script, the output is only the answer.
     pub(crate) fn note(&mut self, line: &str) {
         self.clear();
         self.end_thought();

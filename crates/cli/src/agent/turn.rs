@@ -27,7 +27,7 @@ pub(super) enum TurnNews {
     /// The params of a `session/update`.
     Update(Value),
     Activity(Option<Activity>),
-    /// An agent starts once a person trusts the folder: the approval.
+    /// An agent starts once the user trusts the folder; holds the approval.
     Trust(Value),
     /// The turn is over.
     Ended(RunState),
@@ -50,7 +50,7 @@ impl Turn {
     /// Sends the prompt in a new session on the bridge of the data folder `home`.
     pub(super) async fn begin(home: &Path, asked: AskedPrompt) -> anyhow::Result<Self> {
         let mut bridge = reach(home).await?;
-        // The folder was named by a person at this machine, which makes it known.
+        // The user named the folder on this machine, which makes it known.
         let new = json!({"cwd": wire_path(asked.root)?, "mcpServers": [],
             "_meta": {"openagents": {"open": true}}});
         let session = bridge.request("session/new", new).await?["sessionId"].take();
@@ -93,7 +93,7 @@ impl Turn {
                 continue;
             }
             match message["method"].as_str() {
-                // The one that was asked for above; it may come after the answer.
+                // The mode update that the `session/set_mode` above caused; it may come after the answer.
                 Some("session/update") if params["update"]["sessionUpdate"] == "current_mode_update" => {}
                 Some("session/update") => {
                     let approval = &params["update"]["_meta"]["openagents"]["approval"];

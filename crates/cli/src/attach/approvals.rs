@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 const ASKS: Style = AnsiColor::Yellow.on_default().effects(Effects::BOLD);
 
-/// Most bytes of an agent's input that are shown. A longer one can only be denied here, as a longer command anywhere.
+/// Maximum size of an agent's input on the screen, in bytes. Longer input can only be denied here; a longer command can
+/// only be denied anywhere.
 const SHOWN_INPUT: usize = SHOWN_COMMAND;
 
 /// Pending approvals in the order in which they were requested.
@@ -69,7 +70,7 @@ impl Approvals {
             let number = self.numbers.len();
             let hint = match option["kind"].as_str() {
                 _ if denies => format!("  {FAINT}({number}: and a message){FAINT:#}"),
-                // A rule of ours is for a command that runs here.
+                // Our rules apply only to commands that run here.
                 Some("allow_always") if approval["command"]["program"].is_null() => {
                     format!("  {FAINT}({} remembers it){FAINT:#}", said(approval, "agent"))
                 }
@@ -80,8 +81,8 @@ impl Approvals {
         lines
     }
 
-    /// Returns the params of the answer that a line gives: `2`, or `2: use make instead` with words for the agent. `None`
-    /// if it is not an answer.
+    /// Returns the params of the answer in a typed line: `2`, or `2: use make instead` with a message to the agent.
+    /// `None` if it is not an answer.
     pub(super) fn answer(&self, session_id: &str, line: &str) -> Option<Result<Value, String>> {
         let (number, message) = line.split_once(':').unwrap_or((line, ""));
         let number: usize = number.trim().parse().ok()?;
@@ -103,7 +104,7 @@ impl Approvals {
     }
 }
 
-/// Returns what an agent asks, and whether that is all of it: only then may it be allowed here.
+/// Returns an agent's request, and whether it is complete: only a complete request may be allowed here.
 fn question(approval: &Value) -> (Vec<String>, bool) {
     if trust::is_about_trust(approval) {
         return (trust::question(approval), true);
@@ -113,7 +114,7 @@ fn question(approval: &Value) -> (Vec<String>, bool) {
         vec![format!("{ASKS}{} asks:{ASKS:#} {}", said(approval, "agent"), said(approval, "title"))];
     let command = &approval["command"];
     if let Some(text) = command["text"].as_str() {
-        // The bridge offers no other option for a command that is cut.
+        // For a truncated command, the bridge offers no other option.
         lines.extend(text.lines().map(|line| format!("  {}", output::printable(line))));
         if let Some(omitted) = command["omitted"].as_u64() {
             lines.push(format!("  {FAINT}and {omitted} more bytes: too long to be approved{FAINT:#}"));
@@ -129,7 +130,7 @@ fn question(approval: &Value) -> (Vec<String>, bool) {
     let has_changes = command["text"].is_null() || command["besideChanges"] == true;
     is_whole &= !has_changes || approval["rawInputCut"] != true;
     if has_changes && !approval["rawInput"].is_null() {
-        // A change of files: its content is in the input.
+        // The content of a change is in the input.
         let input = serde_json::to_string_pretty(&approval["rawInput"]).unwrap_or_default();
         let end = input.floor_char_boundary(SHOWN_INPUT);
         is_whole &= end == input.len();
@@ -211,7 +212,7 @@ mod tests {
         ");
     }
 
-    /// What an agent says beside a change does not stand for the change.
+    /// An agent's text next to a change does not replace the change.
     #[test]
     fn a_change_is_shown_with_what_is_said_beside_it() {
         let command = json!({"text": "Write\n{\n  \"mode\": \"777\"\n}", "besideChanges": true});

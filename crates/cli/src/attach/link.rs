@@ -11,7 +11,7 @@ use tokio::{
     time::{Instant, sleep_until, timeout},
 };
 
-/// A bridge sends something at least every 20 s, if only a ping; it is considered gone after two missed pings.
+/// A bridge sends at least a ping every 20 s; it is considered gone after two missed pings.
 const SILENCE: Duration = Duration::from_secs(50);
 
 /// Timeout for an answer of a bridge on this machine.
@@ -24,13 +24,13 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// State of the link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Link {
-    /// Updates still to come.
+    /// Number of updates still to come.
     CatchingUp(u64),
     Live,
     Offline {
         /// In milliseconds since the epoch.
         since: i64,
-        /// Seconds until the next attempt; 0 for now.
+        /// Seconds until the next attempt; 0 means now.
         again_in: u64,
         why: String,
     },
@@ -42,7 +42,7 @@ pub(super) struct Followed {
     pub(super) home: PathBuf,
     pub(super) session_id: String,
     pub(super) since: u64,
-    /// A long log may be sent as a snapshot.
+    /// A long session may be sent as a snapshot.
     pub(super) snapshot: bool,
 }
 
@@ -60,7 +60,7 @@ pub(super) enum LinkNews {
     Refused(String),
 }
 
-/// A person's input.
+/// The user's input.
 #[derive(Debug)]
 pub(super) enum Wish {
     /// Method and params of a request, which is lost while the link is down.
@@ -69,7 +69,7 @@ pub(super) enum Wish {
     Hurry,
 }
 
-/// Why a link ended.
+/// The reason why a link ended.
 enum End {
     /// The receiver was dropped.
     Done,
@@ -156,7 +156,7 @@ async fn connect(
 ) -> anyhow::Result<(Connection, Value)> {
     // A restarted bridge may listen on another address.
     let address: SocketAddr = openagents_bridge::running(&followed.home).context("no bridge is running")?;
-    // A snapshot cannot replace what is on the screen: later updates are requested one by one.
+    // A snapshot cannot replace text on the screen, so later updates are requested one by one.
     let attach = json!({"sessionId": followed.session_id, "since": position.last(),
         "snapshot": followed.snapshot && !shown});
     let attached = async {
@@ -245,7 +245,7 @@ impl Held<'_> {
         }
     }
 
-    /// Reports the remaining updates: every 100, and at the end.
+    /// Reports the number of remaining updates: every 100, and at the end.
     async fn tell_way(&self, head: u64, position: &Position) -> bool {
         match link_state(head, position) {
             Link::CatchingUp(left) if left % 100 != 0 => true,

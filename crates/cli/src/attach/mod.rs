@@ -82,7 +82,7 @@ fn is_deleted(session_id: &str, method: &str, params: &Value) -> bool {
     method == "_openagents/sessions" && removed.is_some_and(|ids| ids.iter().any(|id| id == session_id))
 }
 
-/// Returns the id of a session by the beginning of its id, or of the one that changed last.
+/// Returns the id of a session from the beginning of its id, or of the session that changed last.
 async fn choose(home: &Path, wanted: Option<&str>) -> anyhow::Result<String> {
     let address = openagents_bridge::running(home)
         .context("OpenAgents is not running here; start the app, or `openagents serve`")?;

@@ -21,7 +21,7 @@ pub(super) struct SessionScreen {
     ours: HashSet<String>,
     /// The last prompt.
     prompt: String,
-    /// A person can answer at this terminal.
+    /// The user can answer at this terminal.
     interactive: bool,
     link: Option<Link>,
     /// Standard error is a terminal.

@@ -12,7 +12,7 @@ use tokio_tungstenite::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
-/// Frames that are read ahead.
+/// Maximum number of frames read ahead.
 const FRAMES: usize = 1024;
 
 /// An error from the bridge. The connection stays open.
@@ -43,11 +43,11 @@ impl Connection {
         Self::greet(dial(address, home).await?, ours).await
     }
 
-    /// Makes the ACP handshake, with `ours` in the client's `_meta.openagents`.
+    /// Performs the ACP handshake, with `ours` in the client's `_meta.openagents`.
     pub(super) async fn greet(socket: WebSocketStream<TcpStream>, ours: Value) -> anyhow::Result<Self> {
         let (sink, mut stream) = socket.split();
         let (sender, frames) = mpsc::channel(FRAMES);
-        // Reads on, and so answers pings, while a command waits for a terminal or a pager that takes no more.
+        // Keeps reading, and so answers pings, while a command waits for a blocked terminal or pager.
         let _reader = AbortOnDropHandle::new(tokio::spawn(async move {
             while let Some(frame) = stream.next().await
                 && sender.send(frame).await.is_ok()
@@ -62,7 +62,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Returns the bridge's id of this connection; prompts in a log carry the id of their sender.
+    /// Returns the bridge's id of this connection; prompts in a session carry the id of their sender.
     pub(crate) fn id(&self) -> &str {
         &self.id
     }
@@ -124,7 +124,7 @@ impl Connection {
     }
 }
 
-/// Connects to the bridge of the data folder `home`, with its token, once it has proved that it is that bridge. Fails if
+/// Connects to the bridge of the data folder `home`, with its token, after the bridge has proved its identity. Fails if
 /// the bridge is no longer at `address`.
 pub(crate) async fn dial(address: SocketAddr, home: &Path) -> anyhow::Result<WebSocketStream<TcpStream>> {
     let announced = openagents_bridge::announced(home).filter(|announced| announced.address == address);

@@ -1,4 +1,4 @@
-//! Asks the program at an address to prove that it is our bridge, before it is sent the token.
+//! Asks the program at an address to prove that it is our bridge before the token is sent to it.
 
 use anyhow::{Context, ensure};
 use openagents_bridge::Challenge;
@@ -10,9 +10,9 @@ use tokio::{
     time::timeout,
 };
 
-/// Longest answer in bytes.
+/// Longest accepted response in bytes.
 const ANSWER: u64 = 16 << 10;
-/// Time for a bridge to answer.
+/// Timeout for a bridge's response.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Fails unless the program at `address` proves that it knows `token`, which is not sent.
@@ -28,7 +28,7 @@ pub(super) async fn prove(address: SocketAddr, token: &str) -> anyhow::Result<()
     Ok(())
 }
 
-/// Posts `body`, and returns the answer; `null` if it is not JSON.
+/// Posts `body` and returns the response; `null` if it is not JSON.
 async fn ask(address: SocketAddr, path: &str, body: &str) -> anyhow::Result<Value> {
     let mut stream = TcpStream::connect(address).await?;
     let head = format!(

@@ -1,6 +1,7 @@
 //! Reaches the running bridge, or starts a temporary one: `openagents serve --until-idle`.
 //!
-//! Only a bridge writes to the data folder, so every command that needs more than logs and code is a client of one.
+//! Only a bridge writes to the data folder, so every command that needs more than transcripts and code is a client of
+//! one.
 
 use super::connection::{Connection, dial};
 use crate::output;
@@ -17,21 +18,21 @@ use tokio::{
 };
 use tokio_tungstenite::WebSocketStream;
 
-/// How long another bridge may take to end, and a new one to start.
+/// Time limit for another bridge to end and a new one to start.
 const PATIENCE: Duration = Duration::from_secs(15);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What a temporary bridge prints on its first line.
+/// The first line that a temporary bridge prints.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FirstLine {
-    /// It serves.
+    /// It is serving.
     Serving {
         address: SocketAddr,
-        /// Notices about the start to show to the person.
+        /// Notices about the start, for the user.
         notices: Vec<String>,
     },
-    /// It does not, for this reason.
+    /// It is not serving, for this reason.
     Failed(String),
 }
 
@@ -40,7 +41,7 @@ pub(crate) async fn reach(home: &Path) -> anyhow::Result<Connection> {
     Connection::greet(reach_socket(home).await?, json!({})).await
 }
 
-/// The same, without the ACP handshake.
+/// Like [`reach`], without the ACP handshake.
 pub(crate) async fn reach_socket(home: &Path) -> anyhow::Result<WebSocketStream<TcpStream>> {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -50,14 +51,14 @@ pub(crate) async fn reach_socket(home: &Path) -> anyhow::Result<WebSocketStream<
         };
         match dial(address, home).await {
             Ok(socket) => return Ok(socket),
-            // It may just have ended, as a temporary one does.
+            // The bridge may have just ended, as a temporary one does.
             Err(_) if running(home) != Some(address) && Instant::now() < until => sleep(PAUSE).await,
             Err(error) => return Err(error).with_context(|| format!("the bridge at http://{address}")),
         }
     }
 }
 
-/// Starts a temporary bridge, which outlives this process by as long as it has clients.
+/// Starts a temporary bridge, which runs on after this process as long as it has clients.
 async fn start(home: &Path) -> anyhow::Result<SocketAddr> {
     let program = std::env::current_exe().context("the path of this program is unknown")?;
     let mut command = Command::new(&program);
@@ -75,7 +76,7 @@ async fn start(home: &Path) -> anyhow::Result<SocketAddr> {
             notices.iter().for_each(|notice| output::warn(notice));
             Ok(address)
         }
-        // Two commands may start one at the same time.
+        // Another command may have started a bridge at the same time.
         Ok(FirstLine::Failed(reason)) => running(home).with_context(|| reason),
         Err(_) => running(home).context("the temporary bridge ended at once; see `openagents serve`"),
     }

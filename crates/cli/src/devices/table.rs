@@ -1,4 +1,4 @@
-//! Devices, requests, the network and the audit log, in a terminal.
+//! Formats devices, requests, the network and the audit log for a terminal.
 
 use super::access_requests::who;
 use crate::output::{self, FAINT, columns, rows, said, short};

@@ -40,7 +40,7 @@ fn commands_with(
     AGENTS.into_iter().filter_map(command).collect()
 }
 
-/// Returns how to call a program in a shell: its name if the PATH finds it, otherwise its path.
+/// Returns a program as typed in a shell: its name if the PATH finds it, otherwise its path.
 fn typed(name: &str, program: &Path, on_path: &dyn Fn(&str) -> Option<PathBuf>) -> Option<String> {
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if on_path(name).is_some_and(|found| real(&found) == real(program)) {
@@ -49,7 +49,6 @@ fn typed(name: &str, program: &Path, on_path: &dyn Fn(&str) -> Option<PathBuf>) 
     shlex::try_quote(program.to_str()?).ok().map(|quoted| quoted.into_owned())
 }
 
-/// Prints the commands.
 pub(super) fn print(commands: &[McpCommand]) -> std::io::Result<()> {
     if commands.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! `openagents doctor` and `openagents agents`: the agents of this computer.
+//! `openagents doctor` and `openagents agents`: the agents on this computer.
 //!
 //! Commands go to the bridge, so that every client sees the result.
 
@@ -46,7 +46,7 @@ pub(crate) fn agents(command: &args::Agents) -> anyhow::Result<ExitCode> {
             output::line(format_args!("Removed  {}", output::printable(id)))?;
         }
         args::Agents::Add(add) => {
-            // Usage errors need no bridge.
+            // Usage errors are reported without a bridge.
             let agent = custom(add)?;
             let id = format!("{}{}", openagents_core::agent_ids::CUSTOM_PREFIX, agent.id);
             let mut endpoint = endpoint()?;

@@ -1,4 +1,4 @@
-//! The agents in a terminal.
+//! Formats the agents for a terminal.
 
 use crate::output::{self, columns, rows, said};
 use serde_json::Value;

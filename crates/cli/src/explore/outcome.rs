@@ -41,7 +41,7 @@ impl Outcome {
                 };
                 self.ops = entries.filter(ran).count();
             }
-            // Findings are a separate message; the final one follows.
+            // Findings are a separate message; the final message comes later.
             Some("agent_message_chunk") if meta["findings"].is_null() => {
                 self.message = update["content"]["text"].as_str().map(str::to_owned);
                 self.summary = meta["summary"].clone();

@@ -42,8 +42,8 @@ impl Run {
         screen.map_or(Ok(()), |mut screen| screen.end(&outcome))
     }
 
-    /// Shows updates until the run is over, as JSON without a screen. Returns whether a person stopped it; the second
-    /// Ctrl-C does not wait.
+    /// Shows updates until the run is over; without a screen, prints them as JSON. Returns whether the user stopped it.
+    /// The second Ctrl-C does not wait.
     pub(super) async fn follow(
         mut self,
         screen: &mut Option<RunScreen>,
@@ -56,7 +56,7 @@ impl Run {
                 () = signals.next() => {
                     interrupts += 1;
                     let cancel = json!({"sessionId": self.session_id()});
-                    // Where it fails, the next update does too.
+                    // If this fails, the next update fails too.
                     drop(self.bridge.notify("session/cancel", cancel).await);
                     continue;
                 }

@@ -1,5 +1,5 @@
-//! The live view in a terminal: one line per step, which becomes its result, then the summary. Without a terminal, each
-//! line is printed when its step is over.
+//! The live view in a terminal: one line per step, which turns into its result, then the summary. Without a terminal,
+//! each line is printed when its step is over.
 
 use super::outcome::Outcome;
 use crate::{
@@ -19,7 +19,7 @@ struct Row {
     bar: ProgressBar,
     text: String,
     tool: String,
-    /// In milliseconds since the epoch, from the log, so that a late viewer sees the real duration.
+    /// In milliseconds since the epoch, from the session's log, so that a late viewer sees the real duration.
     begun: i64,
 }
 

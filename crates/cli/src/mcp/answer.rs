@@ -21,7 +21,7 @@ pub(super) fn instructions(workspace: &str, history: bool) -> String {
     }
 }
 
-/// Returns findings as data, and as the text that every client of ours shows.
+/// Returns findings as data, and as the text that all our clients show.
 pub(super) fn findings(findings: &Findings, question: &str) -> Result<CallToolResult, ToolError> {
     let failed = |error: serde_json::Error| ToolError::ExecutionFailed(error.to_string());
     let mut result = CallToolResult::success(vec![ContentBlock::text(findings.message(question))]);
@@ -46,7 +46,7 @@ pub(super) fn malformed_call(params: Option<&Value>) -> String {
     }
 }
 
-/// Returns the part of a name that is quoted in an error.
+/// Returns the part of a name to quote in an error.
 pub(super) fn shown(name: &str) -> &str {
     &name[..name.floor_char_boundary(NAME)]
 }

@@ -1,7 +1,7 @@
-//! The lines between the client and the library, which answers what it understands and ignores the rest.
+//! The lines between the client and the library. The library answers messages that it understands and ignores the rest.
 //!
-//! Every request gets one response here: lines that are not JSON, requests that are none, batches, and requests before the
-//! handshake. Lone surrogates become U+FFFD.
+//! Here every request gets one response, including lines that are not JSON, invalid requests, batches, and requests
+//! before the handshake. Lone surrogates become U+FFFD.
 
 use openagents_core::json_text;
 use parking_lot::Mutex;
@@ -16,17 +16,17 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// Maximum bytes of a line, as in the library.
+/// Maximum size of a line in bytes, as in the library.
 const LINE: u64 = 16 << 20;
 
-/// Bytes between the tasks and the library.
+/// Size of the buffers between the tasks and the library, in bytes.
 const BUFFER: usize = 64 << 10;
 
 /// The newest version with batches. The next one removed them
 /// (<https://modelcontextprotocol.io/specification/2025-06-18/changelog>).
 const LAST_WITH_BATCHES: &str = "2025-03-26";
 
-/// Names the version of a request without a handshake
+/// The `_meta` key with the version of a request without a handshake
 /// (<https://modelcontextprotocol.io/specification/2026-07-28/basic>).
 const INLINE_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
@@ -42,7 +42,7 @@ pub(super) struct LibrarySide {
     pub(super) writer: JoinHandle<io::Result<()>>,
 }
 
-/// Connects the library to a client. The input ends with that of the client.
+/// Connects the library to a client. The library's input ends with the client's.
 pub(super) fn connect(
     input: impl AsyncRead + Send + Unpin + 'static,
     output: impl AsyncWrite + Send + Unpin + 'static,
@@ -67,23 +67,23 @@ pub(super) fn connect(
     LibrarySide { input: library_input, output: library_output, writer }
 }
 
-/// What waits for responses of the library.
+/// Requests that wait for responses of the library.
 #[derive(Default)]
 struct Open {
-    /// The handshake: its id, and where its version goes.
+    /// The handshake: its id, and the receiver of the agreed version.
     handshake: Option<(Value, oneshot::Sender<Option<String>>)>,
     batches: Vec<Batch>,
 }
 
 #[derive(Default)]
 struct Batch {
-    /// Ids without a response.
+    /// Ids without a response yet.
     waiting: Vec<Value>,
     responses: Vec<Value>,
 }
 
 impl Open {
-    /// Returns what is to be written once a response has arrived: itself, a whole batch, or nothing yet.
+    /// Returns the message to write after a response: the response, a whole batch, or nothing yet.
     fn respond(&mut self, response: Value) -> Option<Value> {
         let id = &response["id"];
         if self.handshake.as_ref().is_some_and(|(handshake, _)| handshake == id)
@@ -98,7 +98,7 @@ impl Open {
         self.take_whole_batch()
     }
 
-    /// A cancelled request has no response.
+    /// Removes a cancelled request, which gets no response. Returns the batch if it is now complete.
     fn cancel(&mut self, id: &Value) -> Option<Value> {
         self.batches.iter_mut().for_each(|batch| batch.waiting.retain(|waiting| waiting != id));
         self.take_whole_batch()
@@ -111,7 +111,7 @@ impl Open {
     }
 }
 
-/// Writes what the library sends.
+/// Writes the library's messages to the client.
 async fn write_responses<W: AsyncWrite + Unpin>(
     library: DuplexStream,
     open: Arc<Mutex<Open>>,
@@ -127,7 +127,7 @@ async fn write_responses<W: AsyncWrite + Unpin>(
         }
         line.clear();
     }
-    // Their other requests have been given up.
+    // The other requests of these batches were abandoned.
     let batches = std::mem::take(&mut *open.lock()).batches;
     for Batch { responses, .. } in batches {
         write_line(&output, &Value::Array(responses)).await?;
@@ -143,18 +143,18 @@ async fn write_line<W: AsyncWrite + Unpin>(output: &AsyncMutex<W>, message: &Val
     output.flush().await
 }
 
-/// A message of the client.
+/// A message from the client.
 #[derive(Debug, PartialEq)]
 enum Message {
     Request {
         id: Value,
         method: String,
     },
-    /// A notification, or the response to a request of ours.
+    /// A notification, or the response to a request of the library.
     Other {
         method: String,
     },
-    /// The error to respond with.
+    /// An invalid message; holds the error to respond with.
     Invalid(Value),
 }
 
@@ -179,12 +179,12 @@ impl Message {
     }
 }
 
-/// Reads what the client sends.
+/// Reads the client's messages.
 struct Requests<W> {
     open: Arc<Mutex<Open>>,
     output: Arc<AsyncMutex<W>>,
     library: DuplexStream,
-    /// The agreed version, once there was a handshake.
+    /// The agreed version; set after a handshake.
     version: Option<String>,
     /// The library has begun a session, with or without a handshake.
     begun: bool,
@@ -269,7 +269,7 @@ impl<W: AsyncWrite + Unpin> Requests<W> {
                 let (sender, version) = oneshot::channel();
                 self.open.lock().handshake = Some((id, sender));
                 self.pass_on(&message).await?;
-                // What follows depends on it.
+                // Later messages depend on the version.
                 self.version = version.await.ok().flatten().or(self.version.take());
                 self.begun |= self.version.is_some();
                 return Ok(None);
@@ -285,7 +285,7 @@ impl<W: AsyncWrite + Unpin> Requests<W> {
                 // A discovery opens no session.
                 self.begun = method != "server/discover";
             }
-            // The library would end.
+            // The library would exit.
             Message::Other { .. } if !self.begun => return Ok(None),
             Message::Other { method } if method == "notifications/cancelled" => {
                 let whole = self.open.lock().cancel(&message["params"]["requestId"]);

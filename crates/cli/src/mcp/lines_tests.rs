@@ -44,7 +44,7 @@ fn initialized() -> Value {
     json!({"jsonrpc": "2.0", "method": "notifications/initialized"})
 }
 
-/// After a handshake in `version`: the responses to `lines`, without that of the handshake.
+/// Returns the responses to `lines` after a handshake in `version`, without that of the handshake.
 fn after_handshake(version: &str, lines: &[&str]) -> Vec<Value> {
     let handshake = [initialize(version), initialized()].map(|frame| frame.to_string());
     let all = [&handshake.each_ref().map(String::as_str), lines].concat();
@@ -54,7 +54,7 @@ fn after_handshake(version: &str, lines: &[&str]) -> Vec<Value> {
     frames
 }
 
-/// The code and message of an error, by the id of its frame.
+/// Returns the code and message of each error, by the id of its frame.
 fn errors<'a>(frames: &'a [Value]) -> Vec<(Value, i64, &'a str)> {
     let error = |frame: &Value| Some((frame["id"].clone(), frame["error"]["code"].as_i64()?));
     let message = |frame: &'a Value| frame["error"]["message"].as_str().unwrap_or_default();
@@ -126,7 +126,7 @@ fn a_byte_order_mark_and_line_ends_of_windows_are_accepted() {
     let text: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
     let frames = converse(format!("\u{feff}{text}").as_bytes());
     assert_eq!(frames.iter().map(|frame| &frame["id"]).collect::<Vec<_>>(), [&json!(1), &json!(2)]);
-    // The last line ends with the input.
+    // The last line may end with the input instead of a line break.
     assert_eq!(converse(text.trim_end().as_bytes()).len(), 2);
 }
 
@@ -206,7 +206,7 @@ fn a_client_without_a_handshake_is_served() {
     let frames = converse(lines.as_bytes());
     assert!(frames[0]["result"]["supportedVersions"].is_array(), "{frames:?}");
     assert_eq!(frames[1]["result"]["tools"][0]["name"], "find");
-    // A probe before a handshake.
+    // A probe before the handshake.
     let lines = format!("{discover}\n{}\n{}\n", initialize("2025-11-25"), initialized());
     assert_eq!(converse(lines.as_bytes()).len(), 2);
 }

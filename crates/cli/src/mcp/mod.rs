@@ -1,6 +1,7 @@
-//! `openagents mcp`: code findings and past sessions of one workspace, for other agents, over standard input and output.
+//! `openagents mcp`: code findings and past sessions of one workspace for other agents, over standard input and output.
 //!
-//! Read-only, and a hosted agent in the sense of `openagents_tools::reading`, whichever program the client is. Standard output carries only the protocol; logs go to standard error.
+//! Read-only. Every client is a hosted agent in the sense of `openagents_tools::reading`, whichever program it is.
+//! Standard output carries only the protocol; logs go to standard error.
 
 mod answer;
 mod lines;
@@ -22,12 +23,12 @@ pub(crate) fn run(arguments: &args::Mcp) -> anyhow::Result<ExitCode> {
             "past sessions are not offered: run `openagents privacy --allow hosted-history`, or see Settings → Privacy",
         );
     }
-    // Read anew each time: this process may run for days.
+    // Read again each time: this process may run for days.
     let server = Server::new(Arc::new(workspace), move || wanted && surroundings::hosted_history());
     runtime::run(serve(server)).map(|()| ExitCode::SUCCESS)
 }
 
-/// Serves until the client closes standard input, or a signal.
+/// Serves until the client closes standard input or a signal arrives.
 async fn serve(server: Server) -> anyhow::Result<()> {
     let mut signals = Interrupts::listen()?;
     let library = lines::connect(tokio::io::stdin(), tokio::io::stdout());

@@ -27,7 +27,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Offers the sessions of `workspace` only while `history` returns true, which may read the settings.
+    /// Offers the sessions of `workspace` only while `history` returns true; `history` may read the settings.
     pub(super) fn new(workspace: Arc<Workspace>, history: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self { workspace, history: Arc::new(history), slots: Arc::new(Semaphore::new(CALLS)) }
     }

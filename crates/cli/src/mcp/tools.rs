@@ -80,7 +80,7 @@ impl McpTool {
         };
         match schema.to_value() {
             Value::Object(mut members) => {
-                // The name and the description of a Rust type.
+                // The name and the description come from the Rust type.
                 members.retain(|key, _| key != "title" && key != "description");
                 members
             }

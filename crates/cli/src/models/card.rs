@@ -1,4 +1,4 @@
-//! One model in the snapshot of a bridge.
+//! One model in a bridge's snapshot.
 
 use crate::output;
 use anyhow::Context;

@@ -84,7 +84,7 @@ fn download(endpoint: &mut Endpoint, id: Option<&str>, accept: bool) -> anyhow::
     }
 }
 
-/// Pauses a download that is running; returns the card afterwards.
+/// Pauses a running download; returns the card afterwards.
 fn pause(endpoint: &mut Endpoint, id: &str) -> anyhow::Result<Value> {
     let model = card(&endpoint.snapshot()?, id)?;
     match model["status"]["state"].as_str() {

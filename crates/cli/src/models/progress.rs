@@ -10,9 +10,9 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(250);
 
 pub(super) enum End {
-    /// With the card of the model.
+    /// Holds the card of the model.
     Done(Value),
-    /// Stopped by a person.
+    /// Stopped by the user.
     Stopped,
 }
 

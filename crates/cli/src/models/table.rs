@@ -1,4 +1,4 @@
-//! The models in a terminal.
+//! Formats the models for a terminal.
 
 use super::card::cards;
 use crate::output::{self, columns, said};

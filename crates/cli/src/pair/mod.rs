@@ -184,7 +184,7 @@ impl<'a> Pairing<'a> {
         Ok(())
     }
 
-    /// Sends the person's answer, and returns the snapshot afterwards.
+    /// Sends the user's answer, and returns the snapshot afterwards.
     async fn answer(&mut self, client: &mut DevicesClient, yes: bool) -> anyhow::Result<Value> {
         let Some(request) = self.asked.take() else { return client.snapshot().await };
         if yes {
@@ -196,7 +196,7 @@ impl<'a> Pairing<'a> {
         Ok(now)
     }
 
-    /// Returns whether the code has expired; the bridge may send no event for that.
+    /// Returns whether the code has expired; the bridge may not send an event for it.
     fn is_due(&mut self) -> bool {
         self.show_time();
         output::now_ms() > self.code.expires_at()

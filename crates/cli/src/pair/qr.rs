@@ -3,12 +3,12 @@
 use anstyle::{AnsiColor, Color, Style};
 use qrcode::{EcLevel, QrCode, render::unicode::Dense1x2};
 
-/// Light on dark, whatever the terminal's colours are.
+/// Light on dark, in any colour scheme.
 const INK: Style = Style::new()
     .fg_color(Some(Color::Ansi(AnsiColor::BrightWhite)))
     .bg_color(Some(Color::Ansi(AnsiColor::Black)));
 
-/// Returns the lines of a QR code, two rows in each; `None` if the text is too long.
+/// Returns the lines of a QR code, two rows per line; `None` if the text is too long.
 pub(super) fn lines(text: &str) -> Option<Vec<String>> {
     let code = QrCode::with_error_correction_level(text, EcLevel::L).ok()?;
     // Light modules are drawn: without colours the code stays readable on a dark terminal.

@@ -1,18 +1,18 @@
-//! Starting a bridge where another one may still run.
+//! Starts a bridge while another one may still be running.
 
 use crate::{output, signals::Interrupts};
 use openagents_bridge::{Bridge, BridgeConfig, BridgeError, Claim, Providers, Surroundings};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// How long a bridge without an address, which is ending or starting, may take.
+/// Time limit for another bridge that has no address because it is starting or ending.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Time after which a person is told what is being waited for.
+/// Time after which a notice names the reason for the wait.
 const NOTICED: Duration = Duration::from_millis(500);
 
-/// Starts a bridge, once the temporary one of a command has ended its turns. `None` after Ctrl-C.
+/// Starts a bridge, once a command's temporary bridge has ended its turns. `None` after Ctrl-C.
 pub(super) async fn start(
     config: BridgeConfig,
     providers: fn(Surroundings) -> Providers,

@@ -6,7 +6,7 @@ use openagents_bridge::{BridgeConfig, IosAccess, NetworkConfig};
 use openagents_transcripts::history::HistoryRoots;
 use std::process::ExitCode;
 
-/// Serves until no client needs this bridge, or another one wants the data folder.
+/// Serves until no client needs this bridge or another bridge wants the data folder.
 pub(super) async fn serve() -> anyhow::Result<ExitCode> {
     let home = surroundings::data_folder()?;
     let config = BridgeConfig {

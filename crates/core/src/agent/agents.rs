@@ -17,12 +17,12 @@ pub trait Agents: Send + Sync + std::fmt::Debug {
     /// Returns all agents, available or not: Codex and Claude Code first.
     fn providers(&self) -> Vec<Arc<dyn AgentProvider>>;
 
-    /// Finds one by its id.
+    /// Finds an agent by its id.
     fn provider(&self, id: &str) -> Option<Arc<dyn AgentProvider>> {
         self.providers().into_iter().find(|provider| provider.id() == id)
     }
 
-    /// Returns a model behind an OpenAI-compatible address that is not in the settings.
+    /// Returns a model at an OpenAI-compatible address that is not in the settings.
     fn open_server(
         &self,
         name: &str,
@@ -46,7 +46,7 @@ pub trait Agents: Send + Sync + std::fmt::Debug {
     fn shut_down(&self);
 }
 
-/// A command from a person.
+/// A command from the user.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the fields are those of the command's subject")]
@@ -71,9 +71,9 @@ pub struct AgentSettings {
     pub allow_external_llms: bool,
     /// "Always in this folder": the id of the agent for work in a workspace, by the workspace's path.
     pub workspace_agents: BTreeMap<PathBuf, String>,
-    /// Agents that a person added.
+    /// Agents that the user added.
     pub custom: Vec<CustomAgent>,
-    /// Agents that decide themselves what they ask, with the folders in which the user lets them start all the same.
+    /// Agents that decide for themselves when to ask, with the folders in which the user lets them start anyway.
     pub unasked: BTreeMap<String, BTreeSet<PathBuf>>,
 }
 
@@ -95,17 +95,17 @@ pub struct AgentSettingsChange {
     pub allow_external_llms: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace_agent: Option<WorkspaceAgent>,
-    /// Adds to them.
+    /// Added to [`AgentSettings::unasked`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unasked: Vec<UnaskedAgent>,
 }
 
-/// An agent that decides itself what it asks, and a folder in which the user lets it start all the same.
+/// An agent that decides for itself when to ask, and a folder in which the user lets it start anyway.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnaskedAgent {
     /// Its id.
     pub agent: String,
-    /// The folder, canonical; it covers those below.
+    /// The folder, canonical; includes its subfolders.
     pub folder: PathBuf,
 }
 
@@ -118,7 +118,7 @@ pub struct WorkspaceAgent {
     pub agent: Option<String>,
 }
 
-/// An agent added by a person; its mode is `custom:<id>`.
+/// An agent added by the user; its mode is `custom:<id>`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomAgent {
@@ -137,7 +137,7 @@ pub struct CustomAgent {
 pub enum CustomKind {
     /// A program that speaks ACP on its standard input and output.
     Acp {
-        /// A name looked up in the PATH, or an absolute path.
+        /// A name that is looked up in `PATH`, or an absolute path.
         command: String,
         /// Its arguments.
         #[serde(default)]
@@ -148,7 +148,7 @@ pub enum CustomKind {
         /// Working directory; defaults to the workspace.
         cwd: Option<PathBuf>,
     },
-    /// A model behind an OpenAI-compatible address, run by our own agent loop with our tools.
+    /// A model at an OpenAI-compatible address, run by our own agent loop with our tools.
     Openai {
         /// `http://127.0.0.1:8080/v1`.
         base_url: String,
@@ -168,11 +168,11 @@ pub enum CustomKind {
 pub struct AgentsSnapshot {
     /// Codex, Claude Code, the other known agents by name, then the added ones.
     pub agents: Vec<AgentCard>,
-    /// The settings. Values of variables and headers are replaced by `…`; sent back that way, they stay unchanged.
+    /// The settings. Values of variables and headers are replaced by `…`; sending `…` back leaves them unchanged.
     pub settings: AgentSettings,
-    /// The PATH of the user's login shell, which is searched for agents.
+    /// The `PATH` of the user's login shell, which is searched for agents.
     pub path: String,
-    /// Why the login shell's PATH is unknown; `path` is then that of this program alone.
+    /// Why the login shell's `PATH` is unknown; `path` is then only that of this process.
     pub shell: Option<ShellProblem>,
     /// A check is running.
     pub checking: bool,
@@ -180,7 +180,7 @@ pub struct AgentsSnapshot {
     pub checked_at: Option<i64>,
 }
 
-/// A login shell that does not give its environment.
+/// A login shell whose environment cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ShellProblem {
     /// The problem, one sentence that names the shell.
@@ -201,9 +201,9 @@ pub struct AgentCard {
     pub usable: bool,
     /// Prompts do not leave this machine.
     pub local: bool,
-    /// Added by a person.
+    /// Added by the user.
     pub custom: bool,
-    /// No setting is known that makes it ask before it acts.
+    /// No known setting makes it ask before it acts.
     pub decides_what_it_asks: bool,
     /// Current transport: `acp`, `cli` or `openai`; absent if prompts cannot reach it.
     pub transport: Option<String>,
@@ -229,7 +229,7 @@ pub enum AgentsError {
     /// No added agent has this id.
     #[error("no such agent: {0} (run `openagents doctor`)")]
     Unknown(String),
-    /// One sentence.
+    /// The reason, one sentence.
     #[error("{0}")]
     Refused(String),
 }

@@ -1,15 +1,15 @@
-//! What was said in a session, for an agent whose own session of it is lost.
+//! The earlier conversation of a session as text, for an agent that lost its own copy of the session.
 
 use super::conversation::Conversation;
 use crate::{model::Message, text::cut_with_note};
 
-/// Characters in all, without the first prompt.
+/// Maximum characters in total, without the first prompt.
 const ROOM: usize = 12_000;
 
-/// Characters of one message.
+/// Maximum characters of one message.
 const MESSAGE: usize = 1_500;
 
-/// Characters of the arguments, and of the result, of a call.
+/// Maximum characters of a call's arguments, and of its result.
 const CALL: usize = 300;
 
 /// Returns the first prompt and the newest messages as text that precedes the next prompt; `None` if there are none.
@@ -33,7 +33,7 @@ pub fn brief(conversation: &Conversation) -> Option<String> {
     ))
 }
 
-/// Returns a message in lines.
+/// Formats a message as lines.
 fn words(message: &Message) -> String {
     let line = |who: &str, text: &str, room| match text.trim() {
         "" => String::new(),
@@ -91,7 +91,7 @@ mod tests {
             SessionUpdate::ToolCall(call),
             SessionUpdate::ToolCallUpdate(ToolCallUpdate::new("1", output)),
             agent("Fixed."),
-            // Without an answer yet: it is the prompt that follows.
+            // Not answered yet: this is the prompt that follows the brief.
             user("And b.rs"),
         ];
         insta::assert_snapshot!(of(&updates).unwrap(), @r#"

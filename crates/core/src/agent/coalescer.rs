@@ -1,11 +1,11 @@
-//! Joins the deltas of a stream: the first is emitted at once, those within 25 ms are joined.
+//! Joins the deltas of a stream: the first is emitted immediately, those within the next 25 ms are joined.
 
 use std::time::{Duration, Instant};
 
 /// Deltas within this time of the last emitted one are joined.
 const DELTAS_JOINED: Duration = Duration::from_millis(25);
 
-/// TextRole of a piece of text.
+/// Role of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextRole {
     /// The answer.

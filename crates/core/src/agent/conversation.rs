@@ -26,7 +26,7 @@ pub struct Conversation {
     over: bool,
     /// Characters of the dropped turns.
     dropped: usize,
-    /// Past sessions may have been read in a turn that is not here.
+    /// A turn that is not here may have read past sessions.
     history_before: bool,
     /// The mode of the next prompt, if known.
     mode: Option<String>,
@@ -64,19 +64,19 @@ enum Part {
 const LEFT_OUT: &str = "(Answer omitted: it may quote past sessions.)";
 
 impl Conversation {
-    /// Says that the log has updates before the first one that is added.
+    /// Marks the log as having updates before the first one that is added.
     pub fn starts_late(&mut self) {
         self.history_before = true;
     }
 
-    /// Returns whether it may contain what past sessions say.
+    /// Returns whether it may contain content of past sessions.
     pub fn has_history(&self) -> bool {
         self.turns.iter().any(|turn| turn.history)
     }
 
-    /// Returns the conversation for a reader off this machine, whose provider id is `own`. Answers that rest on past
-    /// sessions are left out, and so are those that came after one, except its own: another model may have repeated what
-    /// was read. Prompts stay: they are a person's words.
+    /// Returns the conversation for a reader off this machine whose provider id is `own`. Omits answers based on past
+    /// sessions and all answers after them, except the reader's own: another model may have repeated what was read.
+    /// Prompts stay: the user wrote them.
     pub fn for_reader_elsewhere(mut self, own: &str) -> Self {
         let mut seen = self.history_before;
         for turn in &mut self.turns {
@@ -107,9 +107,9 @@ impl Conversation {
             SessionUpdate::ToolCall(call) => self.call(call),
             SessionUpdate::ToolCallUpdate(update) => self.end_call(&update.call_id, &update.status),
             SessionUpdate::AgentThought(_) => drop(self.turn()),
-            // A delegate's work comes back as the result of the call.
             SessionUpdate::Mode(change) => self.mode = Some(change.mode_id.clone()),
             SessionUpdate::Routed(decision) => self.routed = Some(decision.target.mode()),
+            // A delegate's work comes back as the result of the call.
             SessionUpdate::Title(_) | SessionUpdate::Approval(_) | SessionUpdate::Delegated(_) => {}
         }
     }
@@ -136,7 +136,7 @@ impl Conversation {
         if self.turns.is_empty() || self.over && !self.waiting.is_empty() {
             self.begin("Go on.");
         } else if let Some(turn) = self.turns.back_mut() {
-            // The log does not say where that provider's turn ended.
+            // The log does not record where that provider's turn ended.
             let is_other = |prompt: &Prompt| prompt.mode != turn.provider;
             if self.routed.is_some() || self.waiting.iter().any(is_other) {
                 turn.provider = None;
@@ -242,7 +242,8 @@ fn reads_history(tool: &str) -> bool {
     tool.to_ascii_lowercase().contains("session")
 }
 
-/// Returns whether a result is the report of a delegate that runs with our tools, and may contain what past sessions say.
+/// Returns whether a result is the report of a delegate that runs with our tools, so it may contain content of past
+/// sessions.
 pub fn is_from_model(result: &Value) -> bool {
     let provider = result["provider"].as_str();
     result["dispatched"] == true && provider.is_none_or(|provider| ![CODEX, CLAUDE_CODE].contains(&provider))
@@ -254,13 +255,13 @@ fn is_aside(message: &AgentMessage) -> bool {
 }
 
 impl Turn {
-    /// Replaces the answer by a note. The conversation keeps its length, by which old turns are dropped.
+    /// Replaces the answer with a note. Keeps `chars` unchanged: old turns are dropped by length.
     fn leave_out(&mut self) {
         self.parts = vec![Part::Said { id: None, text: LEFT_OUT.to_owned() }];
         self.history = false;
     }
 
-    /// A turn that is only a refusal, in logs older than [`AgentMessage::ended`].
+    /// Returns whether the turn is only a refusal, in logs older than [`AgentMessage::ended`].
     fn is_refused(&self, message: &AgentMessage) -> bool {
         self.parts.is_empty() && message.text.starts_with("❌ ")
     }

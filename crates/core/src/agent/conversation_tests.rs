@@ -57,7 +57,7 @@ fn mode(id: &str) -> SessionUpdate {
     SessionUpdate::Mode(crate::update::ModeChange { mode_id: id.to_owned() })
 }
 
-/// Returns the part of a log that a reader elsewhere, with the id `custom:far`, gets.
+/// Returns the part of a log that a reader off this machine, with the id `custom:far`, gets.
 fn elsewhere(updates: &[SessionUpdate]) -> String {
     let mut transcript = Conversation::default();
     updates.iter().for_each(|update| transcript.push(update));
@@ -91,7 +91,7 @@ fn what_rests_on_past_sessions_is_left_out_for_a_reader_elsewhere() {
     let rows = [
         // Nothing was read.
         (vec![prompt("a"), called("1", "search.grep"), ended("1", "x"), answer("y")], "> a|x|y"),
-        // Read by a tool: its answer, and what came after it.
+        // A tool read them: its answer and all later answers are omitted.
         (
             vec![
                 prompt("a"),
@@ -104,7 +104,7 @@ fn what_rests_on_past_sessions_is_left_out_for_a_reader_elsewhere() {
             "> a|-|> b|-",
         ),
         (vec![prompt("a"), found, answer("SECRET"), prompt("b"), answer("SECRET")], "> a|-|> b|-"),
-        // Its own answers are known to it.
+        // The reader already knows its own answers.
         (
             vec![
                 prompt("a"),
@@ -121,7 +121,7 @@ fn what_rests_on_past_sessions_is_left_out_for_a_reader_elsewhere() {
             ],
             "> a|-|> b|mine|> c|-",
         ),
-        // Where a turn ended is not certain: it may be another's.
+        // The end of the turn is uncertain: the answer may be from another provider.
         (
             vec![
                 prompt("a"),
@@ -237,7 +237,7 @@ fn queued_prompts_come_before_their_own_answers() {
         prompt("two"),
         prompt("three"),
         answer("first"),
-        // An older log: no mark says that the message ends the turn.
+        // An older log: the message is not marked as the end of its turn.
         chunk("w", "Cancelled before it began."),
         chunk("m", "Once"),
         last("p", "The answer was cut off: the limit of 7 tokens was reached."),
@@ -299,7 +299,7 @@ fn a_prompt_that_was_refused_takes_no_answer_from_the_others() {
     assert_eq!(read(log, 10_000), "user one\nassistant first\nuser two\nassistant second");
 }
 
-/// Otherwise the model rereads everything in every turn of a long session.
+/// Otherwise the model would process everything again in every turn of a long session.
 #[test]
 fn old_turns_are_forgotten_in_steps() {
     let log = |turns| (0..turns).flat_map(|n| [prompt(&format!("{n}")), answer("012345678")]).collect();

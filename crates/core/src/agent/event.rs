@@ -35,7 +35,7 @@ impl PromptOutcome {
     }
 }
 
-/// The final message of a turn that a person stopped.
+/// The final message of a turn that the user stopped.
 pub const CANCELLED: &str = "Cancelled.";
 
 /// Beginning of the note below a truncated answer.
@@ -54,13 +54,13 @@ pub fn say_last(emit: &(dyn Fn(AgentEvent) + Sync), state: RunState, text: &str,
     emit(AgentEvent::Update(SessionUpdate::AgentMessage(message)));
 }
 
-/// Ends a turn with a message of ours, which is also its outcome.
+/// Ends a turn with our own message, which is also its outcome.
 pub fn end_turn(emit: &(dyn Fn(AgentEvent) + Sync), state: RunState, text: String) -> PromptOutcome {
     say_last(emit, state, &text, None);
     PromptOutcome::new(state, text)
 }
 
-/// Emits how a call ended.
+/// Emits the final status of a call.
 pub fn end_call(emit: &(dyn Fn(AgentEvent) + Sync), call_id: &str, status: ToolCallStatus) {
     emit(AgentEvent::Update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call_id, status))));
 }

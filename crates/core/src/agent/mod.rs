@@ -1,5 +1,5 @@
-//! Agents as the user chooses them: the trait [`AgentProvider`], what an agent is asked and what it reports, the
-//! conversation so far, and the settings of all agents.
+//! Agents that the user can choose: the trait [`AgentProvider`], its requests and events, the conversation so far, and
+//! the settings of all agents.
 
 mod agents;
 mod brief;

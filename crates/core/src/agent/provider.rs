@@ -15,7 +15,7 @@ use std::{
     sync::Arc,
 };
 
-/// Answers prompts in a session: a model with tools, a program that speaks ACP, a command line.
+/// Answers prompts in a session: a model with tools, a program that speaks ACP, or a command-line program.
 pub trait AgentProvider: Send + Sync + std::fmt::Debug {
     /// Returns its id, which is also its mode: `codex`, `claude-code`, `custom:<id>`, `gptoss_20b`.
     fn id(&self) -> &str;
@@ -26,18 +26,18 @@ pub trait AgentProvider: Send + Sync + std::fmt::Debug {
     /// Returns whether prompts stay on this machine.
     fn is_local(&self) -> bool;
 
-    /// Returns the program that runs for a prompt; `None` if it starts none. Blocks while that is looked up, unless it is
+    /// Returns the program that runs for a prompt; `None` if it does not start one. Blocks during the lookup unless
     /// cancelled.
     fn program(&self, _cancel: &CancellationToken) -> Option<PathBuf> {
         None
     }
 
-    /// Returns whether it decides itself what it asks before it acts: no setting is known that makes it ask.
+    /// Returns whether it decides for itself when to ask: no known setting makes it ask before it acts.
     fn decides_what_it_asks(&self) -> bool {
         false
     }
 
-    /// Returns how many of its own sessions it deletes when it is next started in a workspace. Reads files. Blocks.
+    /// Returns how many of its own sessions it will delete the next time it starts in a workspace. Reads files. Blocks.
     fn deletes_next(&self, _workspace: &Path, _cancel: &CancellationToken) -> usize {
         0
     }
@@ -56,8 +56,8 @@ pub trait AgentProvider: Send + Sync + std::fmt::Debug {
         None
     }
 
-    /// Runs a turn on this thread. Returns within 100 ms of a cancel; later output of the agent reaches the host as
-    /// late. Every announced tool call is closed, and every turn ends with exactly one
+    /// Runs a turn on this thread. Returns within 100 ms of a cancel; later output of the agent reaches the host marked
+    /// as late. Every announced tool call is closed, and every turn ends with exactly one
     /// [ending](crate::update::AgentMessage::ends_turn) message.
     fn prompt(
         &self,
@@ -66,17 +66,17 @@ pub trait AgentProvider: Send + Sync + std::fmt::Debug {
         cancel: &CancellationToken,
     ) -> PromptOutcome;
 
-    /// Stops what it keeps running for a session. Returns immediately.
+    /// Stops everything that it keeps running for a session. Returns immediately.
     fn close(&self, session_id: &str);
 
-    /// Stops all of its processes with their process groups. Blocks for little more than 2 s.
+    /// Stops all of its processes with their process groups. Blocks for slightly more than 2 s.
     fn shut_down(&self) {}
 }
 
 /// One turn for an agent.
 #[derive(Debug, Clone)]
 pub struct AgentRequest {
-    /// Our session.
+    /// Id of our session.
     pub session_id: String,
     /// The workspace; the agent's file access through us is limited to it.
     pub root: PathBuf,
@@ -84,11 +84,11 @@ pub struct AgentRequest {
     pub text: String,
     /// History of the session, for agents that keep none themselves.
     pub transcript: Conversation,
-    /// The agent's own id of this session, after an earlier turn.
+    /// The agent's own id for this session, from an earlier turn.
     pub resume: Option<String>,
     /// Limits of its file access through us.
     pub limits: AccessLimits,
-    /// A command in the prompt may change what the agent asks: the user may do so, and has written it.
+    /// A command in the prompt may change when the agent asks: the user wrote it and is allowed to do so.
     pub may_lower: bool,
 }
 
@@ -99,14 +99,15 @@ pub struct OfferedCommand {
     pub name: String,
     /// One line.
     pub description: String,
-    /// What may follow it.
+    /// Hint about its arguments.
     pub hint: Option<String>,
 }
 
-/// Commands that change what an agent asks, typed as a prompt: those of GitHub Copilot, Codex, Gemini CLI and Claude Code.
+/// Commands that, typed as a prompt, change when an agent asks: those of GitHub Copilot, Codex, Gemini CLI and Claude
+/// Code.
 const LOWERING: [&str; 5] = ["/allow-all", "/permissions", "/autopilot", "/yolo", "/mode"];
 
-/// Returns the command with which a prompt changes what an agent asks.
+/// Returns the command in a prompt that changes when the agent asks.
 pub fn lowering_command(prompt: &str) -> Option<&'static str> {
     let first = prompt.split_whitespace().next()?;
     LOWERING.into_iter().find(|command| command.eq_ignore_ascii_case(first))
@@ -126,13 +127,13 @@ pub trait AgentHost: Approvals + Send + Sync {
     /// Adds an event to the session, in order.
     fn emit(&self, event: AgentEvent);
 
-    /// Stores the agent's own id of this session for [`AgentRequest::resume`].
+    /// Stores the agent's own id for this session, for [`AgentRequest::resume`].
     fn remember(&self, agent_session_id: &str);
 
     /// Shows the commands that the agent offers from now on. They are not stored.
     fn offer(&self, _commands: Vec<OfferedCommand>) {}
 
-    /// Returns what was said in this session before, for an agent whose own session of it is lost; `None` if nothing was.
+    /// Returns the earlier conversation of this session, for an agent that lost its own copy; `None` if it is empty.
     fn brief(&self) -> Option<String> {
         None
     }

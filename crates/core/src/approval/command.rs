@@ -1,25 +1,25 @@
-//! Commands in approvals: what would run, and how it is shown. Every client shows [`ApprovalCommand::text`] and nothing
-//! made from the parts.
+//! Commands in approvals: what would run, and how it is shown. Clients show [`ApprovalCommand::text`] and never build
+//! their own text from the parts.
 
 use crate::visible::{escaped, on_one_line, shell_word};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Bytes of a command that are shown. A longer one can only be denied: a person would not read it.
+/// Maximum bytes of a command that are shown. A longer one can only be denied: the user would not read it.
 pub const SHOWN_COMMAND: usize = 16 << 10;
 
 /// A command that an agent wants to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalCommand {
-    /// For a person: a command line that bash reads as exactly the arguments that run, or the agent's own words with
-    /// invisible characters escaped. At most [`SHOWN_COMMAND`] bytes.
+    /// The text for the user: a command line that bash parses into exactly the arguments that run, or the agent's own
+    /// words with invisible characters escaped. At most [`SHOWN_COMMAND`] bytes.
     #[serde(default)]
     pub text: String,
     /// Bytes of the text that are not shown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub omitted: usize,
-    /// It says what the agent asks beside changes of files, which are shown as diffs or in the raw input.
+    /// The text is what the agent asks in addition to file changes, which are shown as diffs or in the raw input.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub beside_changes: bool,
     /// The command that runs here if it is approved; `None` if the agent runs it itself and only reports it.
@@ -27,7 +27,7 @@ pub struct ApprovalCommand {
     pub exact: Option<FrozenCommand>,
 }
 
-/// The exact command that was shown; no other command is run for it.
+/// The exact command that was shown; an approval runs only this command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FrozenCommand {
@@ -47,7 +47,7 @@ pub struct FrozenCommand {
     /// The files of the workspace that the command names, as they were when it was shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub digests: Vec<ContentDigest>,
-    /// Programs that run other files, and words whose value only the shell knows: what they run may change until then.
+    /// Programs that run other files, and words whose value only the shell knows: what they run may still change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unpinned: Vec<String>,
 }
@@ -72,12 +72,12 @@ impl ApprovalCommand {
         Self { exact: Some(command.clone()), ..Self::shown(&command.line()) }
     }
 
-    /// Returns a command that an agent reports and runs by itself.
+    /// Returns a command that an agent reports and runs itself.
     pub fn reported(words: &str) -> Self {
         Self::shown(&escaped(words))
     }
 
-    /// Like [`Self::reported`], for what an agent says beside changes of files.
+    /// Like [`Self::reported`], for what an agent asks in addition to file changes.
     pub fn beside_changes(words: &str) -> Self {
         Self { beside_changes: true, ..Self::reported(words) }
     }
@@ -95,7 +95,7 @@ impl ApprovalCommand {
 }
 
 impl FrozenCommand {
-    /// Returns a sentence about what may still change until it runs; `None` if nothing is known to.
+    /// Returns a sentence about what may still change before it runs; `None` if nothing is known to change.
     pub fn caution(&self) -> Option<String> {
         let words: Vec<_> = self.unpinned.iter().map(|word| on_one_line(word)).collect();
         (!words.is_empty()).then(|| format!("May run files that can still change: {}.", words.join(", ")))
@@ -137,7 +137,7 @@ mod tests {
         }
     }
 
-    /// Returns what bash makes of a command line: the output of the command.
+    /// Runs a command line in bash and returns its output.
     fn run(line: &str) -> String {
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("script");
@@ -147,7 +147,7 @@ mod tests {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Any text without the one character that no argument can have.
+    /// Any text without NUL, the one character that an argument cannot contain.
     fn any_text() -> impl Strategy<Value = String> {
         let sign = prop_oneof![
             any::<char>(),
@@ -223,7 +223,7 @@ mod tests {
         let written = serde_json::to_value(&reported).unwrap();
         assert_eq!(written, serde_json::json!({"text": "make \\u{202e}"}));
         assert_eq!(serde_json::from_value::<ApprovalCommand>(written).unwrap(), reported);
-        // Before commands had a text of their own.
+        // Written before commands had a `text`.
         let old = serde_json::json!({"program": "/bin/ls", "args": [], "cwd": "/"});
         let read: ApprovalCommand = serde_json::from_value(old).unwrap();
         assert!(read.text.is_empty() && read.exact.is_some());

@@ -1,4 +1,4 @@
-//! Approvals. One outlives the connection and the process that asked for it; the first answer counts.
+//! Approvals. An approval outlives the connection and the process that requested it; the first answer counts.
 
 mod command;
 
@@ -19,9 +19,9 @@ pub struct ApprovalRequest {
     pub title: String,
     /// The agent's raw input, verbatim.
     pub raw_input: Option<Value>,
-    /// The command that would run; `None` if it is unknown or something else happens.
+    /// The command that would run; `None` if it is unknown or the action is not a command.
     pub command: Option<ApprovalCommand>,
-    /// Part of the changes that it is about is not shown.
+    /// Part of the changes in question is not shown.
     pub cut: bool,
     /// The options, in the agent's order.
     pub options: Vec<ApprovalOption>,
@@ -55,7 +55,7 @@ pub enum OptionKind {
     AllowAlways,
     RejectOnce,
     RejectAlways,
-    /// A kind that the protocol does not have. It counts as one that allows, and is never chosen but by the user.
+    /// A kind that is not in the protocol. It counts as one that allows, and only the user can choose it.
     Other,
 }
 
@@ -94,10 +94,10 @@ pub struct Approval {
     /// The raw input was truncated; the hash covers all of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub raw_input_cut: bool,
-    /// Part of the changes that it is about is not shown: it can only be denied.
+    /// Part of the changes in question is not shown: the approval can only be denied.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
-    /// Answered when the agent was no longer waiting; the answer counts once, if the same request comes again.
+    /// Answered after the agent stopped waiting; the answer counts once, if the same request comes again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unheard: bool,
     /// The agent was resumed after the approval was withdrawn.
@@ -118,8 +118,8 @@ pub enum ApprovalSubject {
 }
 
 impl Approval {
-    /// Returns what it is about, for a record of the answer: the command as it was shown, with the folder that it runs in,
-    /// else the agent's title with invisible characters escaped.
+    /// Describes the action for a record of the answer: the command as shown with its working directory, otherwise the
+    /// agent's title with invisible characters escaped.
     pub fn shown(&self) -> String {
         let Some(command) = &self.command else { return escaped(&self.title).into_owned() };
         let more = match command.omitted {
@@ -146,7 +146,7 @@ impl ApprovalSubject {
 pub enum ApprovalState {
     /// Not answered yet.
     Pending,
-    /// A person chose an option.
+    /// The user chose an option.
     Answered {
         /// [`ApprovalOption::id`].
         option_id: String,
@@ -154,24 +154,24 @@ pub enum ApprovalState {
         by: String,
         /// Time of the answer, in milliseconds since the epoch.
         at: i64,
-        /// Words for the agent, given with a denial.
+        /// Message to the agent, sent with a denial.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
     /// The turn ended or was cancelled before an answer.
     Expired,
-    /// The agent exited or crashed before an answer. A person can resume the session.
+    /// The agent exited or crashed before an answer. The user can resume the session.
     Withdrawn,
 }
 
 /// Result of a request for the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApprovalOutcome {
-    /// A person chose the option with this id.
+    /// The user chose the option with this id.
     Selected {
         /// [`ApprovalOption::id`].
         option_id: String,
-        /// The person's words for the agent.
+        /// The user's message to the agent.
         message: Option<String>,
     },
     /// The turn was cancelled, or no client can be asked.

@@ -4,11 +4,11 @@ use super::worktree::{index_of, top_of};
 use crate::file;
 use std::{fs, path::Path};
 
-/// Bytes of git's index, which has some 100 for each file.
+/// Maximum bytes of git's index, which has about 100 per file.
 const GIT_INDEX: u64 = 32 << 20;
 
-/// Returns whether git may track a file whose path contains `part`, in lower case, in the repository around a directory.
-/// False without a repository, and without an index; true if the index cannot be read, or shortens its paths or keeps
+/// Returns whether git may track a file whose path contains `part` (in lower case) in the repository around a
+/// directory. False without a repository or an index; true if the index cannot be read, shortens its paths or keeps
 /// them elsewhere.
 pub fn may_track(directory: &Path, part: &str) -> bool {
     if top_of(directory).is_none() {
@@ -21,7 +21,7 @@ pub fn may_track(directory: &Path, part: &str) -> bool {
         return true;
     }
     match file::read_bounded(&index, GIT_INDEX) {
-        // Version 4 writes only how a path differs from the one before.
+        // Version 4 stores only the difference of a path from the previous one.
         Some(bytes) if bytes.starts_with(b"DIRC\0\0\0\x02") || bytes.starts_with(b"DIRC\0\0\0\x03") => {
             memchr::memmem::find(&bytes.to_ascii_lowercase(), part.as_bytes()).is_some()
         }

@@ -10,9 +10,9 @@ use std::{
 };
 use unicode_normalization::UnicodeNormalization as _;
 
-/// Bytes of a `.git` file; they hold one path.
+/// Maximum bytes of a `.git` file, which holds one path.
 const GIT_FILE: u64 = 16 << 10;
-/// Entries of a folder that are looked at for one whose name has a case: most names have one.
+/// Maximum entries of a folder checked for a name with cased letters: most names have them.
 const CASE_ENTRIES: usize = 16;
 
 /// The directories of one workspace, with cached lookups.
@@ -25,7 +25,7 @@ pub struct WorktreeScope {
     /// The workspace relative to the root of its worktree.
     inside: PathBuf,
     home: Option<PathBuf>,
-    /// Folders beside the repository whose names say that they hold its worktrees.
+    /// Folders next to the repository that hold its worktrees, judging by their names.
     of_worktrees: Vec<PathBuf>,
     known: HashMap<PathBuf, bool>,
 }
@@ -36,7 +36,7 @@ impl WorktreeScope {
         Self::beside(workspace, std::env::home_dir().map(|home| real(&home)))
     }
 
-    /// Also holds other worktrees that are gone but still listed, and `seen` folders.
+    /// Like [`Self::of`], and also holds other worktrees that are gone but still listed, and the `seen` folders.
     pub fn with_removed(workspace: &Path, seen: impl Iterator<Item = PathBuf>) -> Self {
         let mut scope = Self::of(workspace);
         let listed = Worktree::around(&real(workspace)).filter(Worktree::is_listed);
@@ -49,7 +49,7 @@ impl WorktreeScope {
         scope
     }
 
-    /// A folder may come with a `.git` that names anything. What it says counts only if the other side says the same.
+    /// A folder may come with a `.git` that names anything. It counts only if the other side confirms it.
     fn beside(workspace: &Path, home: Option<PathBuf>) -> Self {
         let root = real(workspace);
         let mut scope = Self {
@@ -113,8 +113,8 @@ impl WorktreeScope {
     }
 }
 
-/// Returns the folders beside a repository that tools name after it to hold its worktrees: `shop.worktrees` (GitLens) and
-/// `shop-worktrees` beside `shop`.
+/// Returns the folders next to a repository that tools name after it for its worktrees: `shop.worktrees` (GitLens) and
+/// `shop-worktrees` next to `shop`.
 fn beside_repository(common: &Path) -> Vec<PathBuf> {
     let Some(top) = common.parent().filter(|_| common.ends_with(".git")) else { return Vec::new() };
     let Some((name, parent)) = top.file_name().zip(top.parent()) else { return Vec::new() };
@@ -199,8 +199,8 @@ pub fn in_other_worktrees(cwd: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
     Some((tree.top, others))
 }
 
-/// Returns whether a path is a folder or lies below it. Both are canonical as far as they exist: what is gone is compared
-/// without regard to case and Unicode form where the file system ignores them.
+/// Returns whether `path` is `folder` or below it. Both are canonical as far as they exist; the missing part is
+/// compared without regard to case and Unicode normalization where the file system ignores them.
 fn lies_in(path: &Path, folder: &Path) -> bool {
     path.starts_with(folder) || (folded(path).starts_with(folded(folder)) && ignores_case(folder))
 }
@@ -209,16 +209,16 @@ fn folded(path: &Path) -> PathBuf {
     path.to_string_lossy().nfc().flat_map(char::to_lowercase).collect::<String>().into()
 }
 
-/// Returns whether the file system of a folder, which may be gone, finds names that differ in case.
+/// Returns whether the file system of a folder ignores case. The folder may be gone.
 fn ignores_case(folder: &Path) -> bool {
     let Some(exists) = folder.ancestors().find(|ancestor| ancestor.exists()) else { return false };
-    // An entry is on the same file system, which the folder's own name need not be.
+    // The folder's entries are on its file system; its own name need not be.
     let entries = fs::read_dir(exists).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut names = entries.take(CASE_ENTRIES).chain(exists.ancestors().map(Path::to_owned));
     names.find_map(|path| finds_other_case(&path)).unwrap_or(false)
 }
 
-/// Returns whether an existing path is also found by its name in another case; `None` if its name has no case.
+/// Returns whether an existing path is also found by its name in the opposite case; `None` if its name has no case.
 fn finds_other_case(path: &Path) -> Option<bool> {
     let name = path.file_name()?.to_str()?;
     let swap =
@@ -231,7 +231,7 @@ fn finds_other_case(path: &Path) -> Option<bool> {
     (other != name).then(is_same)
 }
 
-/// Returns what tells files apart: device and inode.
+/// Returns the identity of a file: device and inode.
 #[cfg(unix)]
 fn identity(metadata: &fs::Metadata) -> (u64, u64) {
     use std::os::unix::fs::MetadataExt as _;
@@ -243,12 +243,12 @@ fn identity(_: &fs::Metadata) {}
 
 /// Returns the time of the last commit, checkout or merge in the repository of a directory.
 ///
-/// `None` if there is only one entry: after a clone every file is newer than it.
+/// `None` if git's log has only one entry: after a clone, every file is newer than that entry.
 pub fn last_commit_or_checkout(path: &Path) -> Option<SystemTime> {
     let log = Worktree::around(&real(path))?.own.join("logs/HEAD");
     let metadata = fs::metadata(&log).ok().filter(fs::Metadata::is_file)?;
     let several = |log: Vec<u8>| memchr::memchr_iter(b'\n', &log).nth(1).is_some();
-    // A log that is too large to read has several.
+    // A log that is too large to read has several entries.
     let several = file::read_bounded(&log, GIT_FILE).is_none_or(several);
     several.then(|| metadata.modified().ok()).flatten()
 }
@@ -365,12 +365,12 @@ mod tests {
             repository(name);
         }
         let secret = home.join("secret/.git").display().to_string();
-        // Lists folders that know nothing of it.
+        // Lists folders that do not refer to it.
         for (number, claimed) in [".git", "secret/.git", "plain/.git", "../../.git"].iter().enumerate() {
             let gitdir = home.join("forged/.git/worktrees").join(number.to_string()).join("gitdir");
             write(gitdir, &format!("{}\n", home.join(claimed).display()));
         }
-        // Says that it is a worktree of a repository that does not list it, in four ways.
+        // Claims to be a worktree of a repository that does not list it, in four ways.
         write(home.join("alleged/.git"), &format!("gitdir: {secret}\n"));
         write(home.join("listed-elsewhere/.git"), &format!("gitdir: {secret}/worktrees/true\n"));
         write(home.join("secret/.git/worktrees/true/gitdir"), &home.join("true/.git").display().to_string());
@@ -381,7 +381,7 @@ mod tests {
         write(home.join("with-own-folder/fake/gitdir"), "../.git");
         fs::create_dir_all(home.join("linked")).unwrap();
         std::os::unix::fs::symlink(home.join("secret/.git"), home.join("linked/.git")).unwrap();
-        // A true worktree of the home folder.
+        // A real worktree of the home folder.
         write(home.join(".git/worktrees/side/gitdir"), &base.join("side/.git").display().to_string());
         write(home.join(".git/worktrees/side/commondir"), "../..\n");
         write(base.join("side/.git"), &format!("gitdir: {}\n", home.join(".git/worktrees/side").display()));
@@ -409,7 +409,7 @@ mod tests {
         }
     }
 
-    /// Two names of one file stand for a file system that ignores case.
+    /// Two names of one file simulate a file system that ignores case.
     #[cfg(unix)]
     #[test]
     fn folder_that_is_gone_is_found_in_another_case_where_the_file_system_ignores_it() {

@@ -20,10 +20,10 @@ use std::{
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio_util::sync::CancellationToken;
 
-/// A running helper program: commands go in, and each gets reports until one ends it. Dropping it ends the program.
+/// A running helper program. Each command gets reports until one ends it. Dropping the client stops the program.
 #[derive(Debug)]
 pub struct HelperClient<C, R> {
-    /// Names the program in errors.
+    /// The program's name, for errors.
     name: String,
     limits: HelperLimits,
     /// Closes the program's input when dropped. A thread writes: a program that does not read must not block a cancel.
@@ -33,7 +33,8 @@ pub struct HelperClient<C, R> {
 }
 
 impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
-    /// Starts the program with the variables that were set for it and those that a helper needs. `on_exit` is called from another thread after its exit.
+    /// Starts the program with the variables that were set for it and those that a helper needs. `on_exit` is called from
+    /// another thread after its exit.
     pub fn start(
         mut command: Command,
         limits: HelperLimits,
@@ -65,7 +66,7 @@ impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
         })
     }
 
-    /// Uses a helper at the other end of these streams, its output and its input. `name` is for errors.
+    /// Connects to a helper over its output and input streams. `name` is for errors.
     pub fn over(
         name: &str,
         limits: HelperLimits,
@@ -98,7 +99,7 @@ impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
         Ok(Self { name, limits, input, peer, _commands: PhantomData })
     }
 
-    /// Waits for the first report and returns it; fails if there is none in time, or one of another version.
+    /// Waits for the first report and returns it; fails if it does not arrive in time or has another version.
     pub fn greet(&self, cancel: &CancellationToken) -> Result<R, ModelError> {
         self.peer.wait(self.limits.hello, cancel, |state| state.hello.is_some() || state.ended)?;
         let hello = self.peer.state().hello.take();
@@ -119,20 +120,20 @@ impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
         self.peer.process_id()
     }
 
-    /// Returns whether it takes commands.
+    /// Returns whether it accepts commands.
     pub fn is_running(&self) -> bool {
         let state = self.peer.state();
         !state.ended && !state.stopped && !state.killed
     }
 
-    /// Returns whether [`Self::stop`] was called before it had to be killed. On a busy machine an exit takes longer than is
-    /// waited for; that is no crash.
+    /// Returns whether [`Self::stop`] was called before the program had to be killed. On a busy machine, an exit may
+    /// take longer than we wait for it; that is not a crash.
     pub fn was_stopped(&self) -> bool {
         self.peer.state().stopped
     }
 
     /// Sends a command with a new id; returns the id and the reports, see [`next_report`](super::next_report). Fails if
-    /// it is too long. After the exit there are no reports.
+    /// the command is too long. After the exit there are no reports.
     pub fn ask(&self, command: impl FnOnce(u64) -> C) -> Result<(u64, Receiver<R>), ModelError> {
         let (sender, reports) = channel(self.limits.queued_reports);
         let id = self.peer.begin(sender);
@@ -140,7 +141,7 @@ impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
         Ok((id, reports))
     }
 
-    /// Sends a command without reports of its own. Fails if it is too long; does nothing after the exit.
+    /// Sends a command that gets no reports. Fails if it is too long; does nothing after the exit.
     pub fn send(&self, command: &C) -> Result<(), ModelError> {
         let mut line = serde_json::to_vec(command)
             .map_err(|error| ModelError::Failed(format!("cannot encode a command: {error}")))?;
@@ -189,7 +190,7 @@ impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
 }
 
 impl<C, R> HelperClient<C, R> {
-    /// Stops the program and waits for its exit, for little more than a second.
+    /// Stops the program and waits for its exit, for slightly more than a second.
     pub fn stop(&self) {
         self.peer.abandon();
         *self.input.lock() = None;

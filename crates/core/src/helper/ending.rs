@@ -44,7 +44,7 @@ fn exit(status: ExitStatus) -> String {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return match signal_name(signal) {
-            // Not sent by us: out of memory, the system kills the largest process.
+            // Not sent by us: when memory runs out, the system kills the largest process.
             Some(name) if signal == libc::SIGKILL => {
                 format!("signal {signal} ({name}), perhaps because memory ran out")
             }

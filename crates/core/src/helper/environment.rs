@@ -1,8 +1,8 @@
-//! The environment of a helper program: what it needs to run, and no keys of the person.
+//! The environment of a helper program: the variables that it needs to run, without the user's keys.
 
 use std::{ffi::OsString, process::Command};
 
-/// Folders, language, log.
+/// Variables for folders, language and logs.
 const PASSED: [&str; 15] = [
     "HOME",
     "USER",
@@ -21,7 +21,7 @@ const PASSED: [&str; 15] = [
     "__CF_USER_TEXT_ENCODING",
 ];
 
-/// Settings of ours, and of the libraries that compute.
+/// Prefixes of our own settings and those of the compute libraries.
 const PASSED_BEGIN: [&str; 14] = [
     "OPENAGENTS_LLAMA_",
     "OPENAGENTS_APPLE_",
@@ -39,7 +39,7 @@ const PASSED_BEGIN: [&str; 14] = [
     "LC_",
 ];
 
-/// Gives a command, beside the variables that were set for it, only those that a helper needs.
+/// Reduces a command's environment to the variables that were set for it and those that a helper needs.
 pub(super) fn reduce(command: &mut Command) {
     let added: Vec<(OsString, OsString)> =
         command.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))).collect();
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
     use std::ffi::OsStr;
 
-    /// Regression: the helper program had every key of the person's shell.
+    /// Regression: the helper program inherited every key of the user's shell.
     #[test]
     fn a_helper_gets_no_keys() {
         let rows = [
@@ -78,7 +78,7 @@ mod tests {
         reduce(command.env("ADDED", "1"));
         let names: Vec<&OsStr> = command.get_envs().map(|(name, _)| name).collect();
         assert!(names.contains(&OsStr::new("ADDED")) && names.contains(&OsStr::new("PATH")), "{names:?}");
-        // Of cargo, in a test.
+        // Set by cargo in tests.
         assert!(!names.contains(&OsStr::new("CARGO_PKG_NAME")), "{names:?}");
     }
 }

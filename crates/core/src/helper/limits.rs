@@ -11,7 +11,7 @@ pub(super) const LOG_LINE: u64 = 4096;
 /// Time to exit after the input was closed; then the program is killed.
 pub(super) const EXIT: Duration = Duration::from_secs(1);
 
-/// Interval of checks for a cancel: shorter than a person notices.
+/// Interval of checks for a cancel: too short for a user to notice.
 pub(super) const CANCEL_CHECK: Duration = Duration::from_millis(20);
 
 /// Interval of checks whether the program has exited.

@@ -9,7 +9,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 pub struct InvalidLine {
     /// The `id` in the line, if it can be read.
     pub id: Option<u64>,
-    /// The mistake; `None` if the line is longer than the limit.
+    /// The parse error; `None` if the line is longer than the limit.
     pub error: Option<serde_json::Error>,
 }
 
@@ -40,7 +40,7 @@ pub fn read_messages<T: DeserializeOwned>(
     mut on_message: impl FnMut(Result<T, InvalidLine>),
 ) -> io::Result<()> {
     let (mut input, mut line) = (BufReader::new(input), Vec::new());
-    // With the end of the line.
+    // The limit does not count the line end.
     while (&mut input).take(limit as u64 + 1).read_until(b'\n', &mut line)? > 0 {
         on_message(if line.len() > limit && !line.ends_with(b"\n") {
             input.skip_until(b'\n')?;

@@ -19,7 +19,7 @@ use std::{
 use tokio::sync::mpsc::Sender;
 use tokio_util::sync::CancellationToken;
 
-/// See the module documentation. Shared by the client and the threads of the streams.
+/// The helper program, shared by the client and the threads of the streams.
 #[derive(Debug)]
 pub(super) struct Peer<R> {
     state: Mutex<State<R>>,
@@ -38,9 +38,8 @@ pub(super) struct State<R> {
     last: u64,
     /// The commands that have not ended, and the receivers of their reports.
     pub(super) commands: HashMap<u64, Sender<R>>,
-    /// The last lines that it logged.
     pub(super) log: Log,
-    /// There is no more to log.
+    /// Its log has ended.
     logged: bool,
     /// We asked it to exit, before it was killed.
     pub(super) stopped: bool,
@@ -83,10 +82,9 @@ impl<R> Peer<R> {
         self.changed.notify_all();
     }
 
-    /// Begins a command and returns its id.
     pub(super) fn begin(&self, reports: Sender<R>) -> u64 {
         let mut state = self.state();
-        // The log of earlier commands says nothing about this one.
+        // The log of earlier commands is not about this one.
         if state.commands.is_empty() {
             state.log.clear();
         }
@@ -102,7 +100,7 @@ impl<R> Peer<R> {
         self.change(|state| drop(state.commands.remove(&id)));
     }
 
-    /// Notes that it is asked to exit, and drops all reports from now on.
+    /// Records that it is asked to exit, and drops all reports from now on.
     pub(super) fn abandon(&self) {
         {
             let mut state = self.state();
@@ -155,7 +153,7 @@ impl<R> Peer<R> {
         while (&mut errors).take(LOG_LINE).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
             let text = String::from_utf8_lossy(&line);
             let text = text.trim_end();
-            // Errors for the person are reported as results of commands.
+            // Errors for the user are reported as results of commands.
             tracing::debug!("{text}");
             self.state().log.push(text);
             line.clear();
@@ -210,7 +208,7 @@ impl<R: HelperReport> Peer<R> {
             return self.change(|state| state.hello = Some(report));
         }
         let Some(id) = report.id() else {
-            // The program has not begun that command, whichever it was.
+            // The program has not started that command, and we cannot know which one it was.
             self.fail(None, "it received an invalid command");
             return self.change(|state| state.commands.clear());
         };

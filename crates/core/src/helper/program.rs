@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Returns the path of a program: from the variable, next to this program, or one folder up (tests of cargo).
+/// Returns the path of a program: from the variable, next to this program, or one folder up (for cargo tests).
 pub fn find(name: &str, variable: &str) -> Result<PathBuf, String> {
     if let Some(named) = std::env::var_os(variable).filter(|named| !named.is_empty()) {
         return Ok(PathBuf::from(named));

@@ -1,4 +1,4 @@
-//! A single request with a text as result, for stages that need no stream.
+//! A single request that returns text, for stages that need no stream.
 
 use super::{
     event::{ModelEvent, StopReason},

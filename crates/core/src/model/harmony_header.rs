@@ -1,6 +1,6 @@
 //! Headers of messages in Harmony, the format of gpt-oss, as models write them: role, channel and recipient.
 //!
-//! The markers around the parts are tokens for a model of ours, and text behind a server that does not parse them.
+//! The markers around the parts are tokens if we run the model, and text if a server does not parse them.
 
 /// Maximum bytes of a part of a header; the rest of it is dropped.
 const PART_BYTES: usize = 64 << 10;
@@ -20,7 +20,7 @@ pub struct HarmonyHeader {
 /// A parsed header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HarmonyAddress {
-    /// What the message is for.
+    /// The purpose of the message.
     pub channel: HarmonyChannel,
     /// The tool of a call, as written by the model: `functions.fs_list_dir`.
     pub recipient: Option<String>,
@@ -28,7 +28,7 @@ pub struct HarmonyAddress {
     pub json: bool,
 }
 
-/// What a message is for.
+/// The purpose of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HarmonyChannel {
     /// Reasoning.
@@ -37,7 +37,7 @@ pub enum HarmonyChannel {
     Commentary,
     /// The answer.
     Final,
-    /// Not written: possibly reasoning.
+    /// No channel was written: possibly reasoning.
     Missing,
     /// Any other word: possibly reasoning.
     Unknown,
@@ -75,7 +75,7 @@ impl HarmonyHeader {
 
     /// Handles `<|channel|>`: the channel follows; the last one counts.
     pub fn begin_channel(&mut self) {
-        // The rest of an earlier channel still counts.
+        // The recipients in an earlier channel still count.
         if let Some(channel) = self.channel.replace(Vec::new()) {
             let mut recipients = Vec::new();
             cut_recipients(&text(&channel), &mut recipients);
@@ -89,7 +89,7 @@ impl HarmonyHeader {
         self.constrain.get_or_insert_default();
     }
 
-    /// Returns the text of a header that has a role alone: a body without its markers.
+    /// Returns the text of a header that has only a role: a body without its markers.
     pub fn unaddressed(&self) -> String {
         if self.channel.is_some() || self.constrain.is_some() {
             return String::new();
@@ -133,7 +133,7 @@ impl HarmonyHeader {
     }
 }
 
-/// Finds the channel by the beginning of its first word; punctuation before it and whatever follows is ignored.
+/// Finds the channel by the beginning of its first word; ignores punctuation before it and anything after it.
 fn channel_of(name: &str) -> HarmonyChannel {
     let word = name.trim_start_matches(|letter: char| !letter.is_alphanumeric()).to_ascii_lowercase();
     let known = [

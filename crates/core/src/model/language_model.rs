@@ -26,7 +26,7 @@ pub trait LanguageModel: Send + Sync + std::fmt::Debug {
     /// Returns whether a request would succeed now; checks disk and memory without loading.
     fn availability(&self) -> Availability;
 
-    /// Answers on this thread and emits `on_event`, which applies backpressure.
+    /// Answers on this thread and calls `on_event`, which applies backpressure.
     ///
     /// Loads the model if needed. Returns [`ModelError::Cancelled`] within 100 ms of a cancel. Requests run one at a
     /// time; others wait.
@@ -41,7 +41,7 @@ pub trait LanguageModel: Send + Sync + std::fmt::Debug {
 /// Capabilities of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
-    /// It can call tools. Otherwise it is offered none.
+    /// It can call tools. Otherwise, no tools are offered to it.
     pub tools: bool,
     /// It runs on this machine.
     pub local: bool,
@@ -54,7 +54,7 @@ pub struct Capabilities {
 pub enum Availability {
     /// Available.
     Ready,
-    /// Unavailable for a reason that a person can act on: one sentence without a full stop.
+    /// Unavailable for a reason that the user can act on: one sentence without a full stop.
     Unavailable(String),
 }
 

@@ -11,12 +11,13 @@ use std::{
     sync::Arc,
 };
 
-/// Manages the model files of this machine and the one that is in use.
+/// Manages the model files of this machine and the model in use.
 pub trait LocalModels: Send + Sync + std::fmt::Debug {
     /// Returns the provider of the model in use; always the same object.
     fn model(&self) -> Arc<dyn LanguageModel>;
 
-    /// Returns a model of a file that is not in the settings, in a process of its own that ends with the object.
+    /// Returns a model from a file that is not in the settings. It runs in a separate process, which ends with the
+    /// object.
     fn open_file(&self, file: &Path) -> Result<Arc<dyn LanguageModel>, String> {
         Err(format!("{} cannot be opened here", file.display()))
     }
@@ -37,12 +38,12 @@ pub trait LocalModels: Send + Sync + std::fmt::Debug {
     fn shut_down(&self);
 }
 
-/// A command from a person. `id` is [`ModelCard::id`].
+/// A command from the user. `id` is [`ModelCard::id`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[expect(missing_docs, reason = "the fields are those of the command's subject")]
 pub enum ModelCommand {
-    /// Start or resume a download. `accept_licence`: the licence was shown and the person accepts it.
+    /// Start or resume a download. `accept_licence`: the licence was shown and the user accepts it.
     Download {
         id: String,
         #[serde(default)]
@@ -164,7 +165,7 @@ pub enum ModelStatus {
     Ready,
     /// Answering a request.
     Generating,
-    /// The last operation failed, with what happened and what to do; a retry may succeed.
+    /// The last operation failed, with the reason and the remedy; a retry may succeed.
     Error { reason: String },
 }
 

@@ -1,10 +1,10 @@
-//! What one prompt asks for, beside the settings.
+//! Options of a single prompt, which override the settings.
 
 use super::{request::ModelOptions, settings::ModelSettings};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What one prompt asks for. Absent fields follow the settings.
+/// Options of a single prompt. Absent fields follow the settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct PromptOptions {
@@ -17,7 +17,7 @@ pub struct PromptOptions {
     /// Maximum number of tokens of an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
-    /// The prompt is a question, however it is worded: it gets findings and never an agent.
+    /// The prompt is a question, however it is worded: it gets findings and never goes to an agent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub question: bool,
 }
@@ -28,11 +28,11 @@ pub struct PromptOptions {
 pub enum NamedModel {
     /// A GGUF file, absolute.
     File(PathBuf),
-    /// A model behind an OpenAI-compatible address.
+    /// A model at an OpenAI-compatible address.
     Server {
         /// Its name on the server.
         name: String,
-        /// The base URL, or the short name of a known server; OpenAI's without one.
+        /// The base URL, or the short name of a known server; defaults to OpenAI's.
         #[serde(skip_serializing_if = "Option::is_none")]
         base_url: Option<String>,
         /// The environment variable that holds the key.
@@ -49,7 +49,7 @@ impl PromptOptions {
         ModelSettings { temperature: options.temperature, max_tokens: options.max_tokens, ..settings }.check()
     }
 
-    /// Returns `settings` with what this prompt asks for.
+    /// Returns `settings` overridden by the options of this prompt.
     pub fn over(&self, settings: ModelOptions) -> ModelOptions {
         ModelOptions {
             temperature: self.temperature.unwrap_or(settings.temperature),

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Opening and closing tags that models put around their reasoning. An answer may mention them, so they only count before
-/// it.
+/// Opening and closing tags that models put around their reasoning. An answer may mention them, so they count only
+/// before the answer.
 pub const THOUGHT_TAGS: [(&str, &str); 11] = [
     ("<think>", "</think>"),
     ("[THINK]", "[/THINK]"),

@@ -9,7 +9,7 @@ use serde_json::Value;
 pub struct ModelRequest {
     /// General instructions: the developer message of Harmony, the system message elsewhere.
     pub instructions: String,
-    /// The conversation, oldest first; ends with a person's message or a tool result.
+    /// The conversation, oldest first; ends with the user's message or a tool result.
     pub messages: Vec<Message>,
     /// Tools that the model may call.
     #[serde(default)]
@@ -24,11 +24,11 @@ pub struct ModelRequest {
 #[serde(tag = "role", rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the lines of the variants describe the fields")]
 pub enum Message {
-    /// A person's message, as typed.
+    /// The user's message, as typed.
     User { text: String },
     /// The model's message.
     Assistant(AssistantMessage),
-    /// The result of a tool's call: JSON or plain text.
+    /// The result of a tool call: JSON or plain text.
     Tool { call_id: String, name: String, text: String },
 }
 

@@ -24,7 +24,7 @@ pub trait SettingsStore: Send + Sync + std::fmt::Debug {
 #[error("the settings cannot be kept: {0}")]
 pub struct SettingsError(pub String);
 
-/// Settings of the local model. Versions ignore unknown fields and have defaults for missing ones.
+/// Settings of the local model. Every version ignores unknown fields and uses defaults for missing ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ModelSettings {

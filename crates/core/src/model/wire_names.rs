@@ -1,4 +1,4 @@
-//! Tool names on the wire. Ours have dots (`fs.list_dir`), which most wires do not allow.
+//! Tool names on the wire. Ours have dots (`fs.list_dir`), which most protocols do not allow.
 
 use super::request::ToolSpec;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ pub struct WireNames {
 }
 
 impl WireNames {
-    /// Names `tools` on a wire whose names `valid` makes, with at most `length` ASCII characters.
+    /// Assigns wire names to `tools`. `valid` turns a name into a wire name of at most `length` ASCII characters.
     pub fn new(tools: &[ToolSpec], valid: fn(&str) -> String, length: usize) -> Self {
         let mut names = Self { valid, ours: BTreeMap::new(), wire: BTreeMap::new() };
         // Valid names are kept, whatever their position in the list.
@@ -48,7 +48,7 @@ impl WireNames {
         self.wire.insert(name.to_owned(), wire);
     }
 
-    /// Returns whether there is no tool.
+    /// Returns whether there are no tools.
     pub fn is_empty(&self) -> bool {
         self.wire.is_empty()
     }
@@ -63,8 +63,9 @@ impl WireNames {
         self.ours.get(name).cloned().or_else(|| self.wire.contains_key(name).then(|| name.to_owned()))
     }
 
-    /// Returns our name of an offered tool as models write it: with other punctuation or, by gpt-oss, in its namespace, with
-    /// a marker or a word of the header glued to it. Otherwise the name as written, without these.
+    /// Returns our name of an offered tool from the name that a model wrote. It may have other punctuation; gpt-oss may
+    /// also add its namespace, or glue a marker or a word of the header to it. Otherwise, fails with the name as
+    /// written, without these.
     pub fn recognize(&self, written: &str) -> Result<String, String> {
         let bare = written.split("<|").next().unwrap_or(written).trim();
         let bare = bare.strip_prefix(NAMESPACE).unwrap_or(bare);

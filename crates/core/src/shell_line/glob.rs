@@ -3,7 +3,7 @@
 use globset::{GlobBuilder, GlobMatcher};
 use std::path::{Component, Path, PathBuf};
 
-/// Entries of a folder that are compared.
+/// Maximum entries of a folder that are compared.
 const ENTRIES: usize = 5_000;
 
 /// Returns whether a shell would expand a word.

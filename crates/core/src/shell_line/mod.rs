@@ -1,7 +1,7 @@
 //! The files that a shell line may run or read, found without running it.
 //!
-//! One file too many costs a question, one too few a run of something that the user has not seen. So each word counts in
-//! each folder that the line may change to, in whatever order, and a line that a shell would refuse is read too.
+//! A file too many costs a question; a file too few lets something run that the user has not seen. So each word counts
+//! in each folder that the line may change to, in any order, and a line that a shell would reject is parsed too.
 
 mod glob;
 mod words;
@@ -12,7 +12,7 @@ use std::{
 };
 use words::{HOME, LineWord, PROJECT};
 
-/// Folders that one line may change to.
+/// Maximum folders that one line may change to.
 const FOLDERS: usize = 64;
 
 /// Options and commands that are followed by a folder to run in.
@@ -33,7 +33,7 @@ const EXTENSIONS: &[&str] = &[".js", ".cjs", ".mjs", ".ts", ".json", ".py", ".rb
 const IN_MODULE: &[&str] =
     &["index.js", "index.cjs", "index.mjs", "index.ts", "package.json", "__main__.py", "__init__.py"];
 
-/// Programs that run what files of their folder say, and those files.
+/// Programs that run commands from files in their folder, and those files.
 const TOOLS: &[(&str, &str)] = &[
     ("make gmake", "GNUmakefile makefile Makefile"),
     ("npm npx yarn pnpm bun bunx corepack", "package.json .npmrc .yarnrc.yml .pnpmfile.cjs bunfig.toml"),
@@ -56,7 +56,7 @@ const TOOLS: &[(&str, &str)] = &[
     ("pre-commit lefthook", ".pre-commit-config.yaml lefthook.yml"),
 ];
 
-/// Where a line runs.
+/// The context in which a line runs.
 #[derive(Debug, Clone, Copy)]
 pub struct LineScene<'a> {
     /// The folders that it may start in.
@@ -67,29 +67,29 @@ pub struct LineScene<'a> {
     pub most: usize,
 }
 
-/// What a line names.
+/// The paths and programs that a line names.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct NamedPaths {
-    /// Every path, whether something is there or not.
+    /// Every path, whether or not it exists.
     pub paths: BTreeSet<PathBuf>,
-    /// Each word without its quotes, with the paths that it may mean. A word for the project is `.`, one for the home
-    /// folder is `~`.
+    /// Each word without its quotes, with the paths that it may refer to. The project is written as `.`, the home
+    /// folder as `~`.
     pub words: BTreeMap<String, BTreeSet<PathBuf>>,
     /// Words whose value only the shell knows: `$SCRIPT`, `"$(which x)"`.
     pub unknown: BTreeSet<String>,
-    /// Programs that run what other files say: `make`.
+    /// Programs that run commands from other files: `make`.
     pub tools: BTreeSet<String>,
     /// It names more than `most` paths.
     pub is_cut: bool,
 }
 
 impl NamedPaths {
-    /// Adds what a line for a shell names.
+    /// Adds everything that a shell line names.
     pub fn add_line(&mut self, line: &str, scene: LineScene<'_>) {
         self.add(&words::words(line), &[line], scene);
     }
 
-    /// Adds what the words of a command name, which no shell reads.
+    /// Adds everything that the words of a command name, for a command that runs without a shell.
     pub fn add_command(&mut self, words: &[&str], scene: LineScene<'_>) {
         self.add(&words::command(words), words, scene);
     }
@@ -128,7 +128,7 @@ impl NamedPaths {
         }
     }
 
-    /// Returns the paths that a word may mean.
+    /// Returns the paths that a word may refer to, in all of its forms.
     fn meant(
         &mut self,
         word: &str,
@@ -186,7 +186,7 @@ fn shown(word: &str) -> String {
     word.replace(PROJECT, ".").replace(HOME, "~")
 }
 
-/// Returns the name of a program.
+/// Returns the file name of a program's path.
 fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
@@ -207,7 +207,7 @@ fn folders(words: &[LineWord], pieces: &[&str], scene: LineScene<'_>) -> (Vec<Pa
         }
     }
     targets.remove("");
-    // Each with the targets on its way: a line changes to each of them once.
+    // Each folder has the targets on the way to it: a line changes to each target once.
     let mut found: Vec<(PathBuf, Vec<&str>)> =
         scene.folders.iter().map(|folder| (folder.clone(), Vec::new())).collect();
     let (mut at, mut is_cut) = (0, false);
@@ -238,7 +238,7 @@ fn folders(words: &[LineWord], pieces: &[&str], scene: LineScene<'_>) -> (Vec<Pa
     (found.into_iter().map(|(folder, _)| folder).collect(), is_cut)
 }
 
-/// Returns the paths that a word may mean.
+/// Returns the paths that a word may refer to in these folders.
 fn placed(word: &str, folders: &[PathBuf], scene: LineScene<'_>) -> Vec<PathBuf> {
     if let Some(rest) = word.strip_prefix(PROJECT) {
         let rest = rest.trim_start_matches('/');
@@ -262,7 +262,7 @@ fn forms(word: &str) -> impl Iterator<Item = &str> {
         .filter(|form| !form.is_empty())
 }
 
-/// Returns whether only the shell can tell the value of a word.
+/// Returns whether only the shell knows the value of a word.
 fn is_unknown(word: &str) -> bool {
     let is_begin = |c: char| c.is_ascii_alphanumeric() || "_{(@*#?!".contains(c);
     word.contains('`') || word.split('$').skip(1).any(|rest| rest.starts_with(is_begin))
@@ -321,7 +321,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// A plain path is found whatever surrounds it, and no text breaks the reader.
+        /// A plain path is found whatever surrounds it, and no text breaks the parser.
         #[test]
         fn a_path_is_found_in_any_text(before in any::<String>(), after in any::<String>()) {
             let named = named(&format!("{before}\n./dir/x.sh\n{after}"));

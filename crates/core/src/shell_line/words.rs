@@ -3,20 +3,20 @@
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// Stands for a folder that only the caller knows: the project, or the root of its repository.
+/// Placeholder for a folder that only the caller knows: the project, or the root of its repository.
 pub(super) const PROJECT: char = '\u{1}';
 
-/// Stands for the home folder.
+/// Placeholder for the home folder.
 pub(super) const HOME: char = '\u{2}';
 
-/// Nesting of lines in lines: `sh -c "sh -c '…'"`.
+/// Maximum nesting of lines in lines: `sh -c "sh -c '…'"`.
 const DEPTH: usize = 4;
 
-/// Words between which a command begins.
+/// Words after which a command begins.
 const OPERATORS: &str =
     "; & | && || ( ) ! { then do else if elif while until time exec command nohup xargs sudo env";
 
-/// Expansions that stand for the project. Agents set the variables for hooks; see the sources in `trust::catalogue`.
+/// Expansions that refer to the project. Agents set the variables for hooks; see the sources in `trust::catalogue`.
 static PROJECTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let names = "(?:CLAUDE|GEMINI|QWEN|CURSOR|FACTORY|COPILOT|DROID|AMP|CODEX|OPENCODE)_(?:PROJECT_DIR|CWD|PROJECT_ROOT)|\
                  (?:[A-Z]+_)?(?:PLUGIN|EXTENSION|SKILL)_(?:ROOT|DIR)|extensionPath|PROJECT_DIR|workspaceFolder|workspaceRoot|PWD|INIT_CWD";
@@ -38,14 +38,14 @@ pub(super) struct LineWord {
     pub(super) is_program: bool,
 }
 
-/// Returns the words of a line, without its quotes, then those of the lines in it.
+/// Returns the words of a line, without its quotes, then those of the lines nested in it.
 pub(super) fn words(line: &str) -> Vec<LineWord> {
     let mut found = Vec::new();
     collect(&placed(line), 0, &mut found);
     found
 }
 
-/// Returns the words of a command without a shell, then those of the lines in them.
+/// Returns the words of a command that runs without a shell, then those of the lines nested in them.
 pub(super) fn command(words: &[&str]) -> Vec<LineWord> {
     let words: Vec<String> = words.iter().map(|word| placed(word)).collect();
     let mut found = Vec::new();
@@ -54,7 +54,7 @@ pub(super) fn command(words: &[&str]) -> Vec<LineWord> {
     found
 }
 
-/// Replaces what stands for a known folder.
+/// Replaces expansions of known folders with their placeholders.
 fn placed(line: &str) -> String {
     match (PROJECTS.as_ref(), HOMES.as_ref()) {
         (Some(projects), Some(homes)) => {
@@ -68,7 +68,7 @@ fn placed(line: &str) -> String {
 fn collect(line: &str, depth: usize, found: &mut Vec<LineWord>) {
     let spaced = spaced(line);
     let split = shlex::split(&spaced).unwrap_or_else(|| {
-        // A quote that does not end: the words between all quotes.
+        // A quote is not closed: split at all quotes instead.
         spaced.split(|c: char| c.is_whitespace() || "'\"\\".contains(c)).map(str::to_owned).collect()
     });
     let nested: Vec<String> =
@@ -87,7 +87,7 @@ fn read(words: Vec<String>, found: &mut Vec<LineWord>) {
     }
 }
 
-/// Returns whether a word may be a line by itself.
+/// Returns whether a word may itself be a line.
 fn is_line(word: &str) -> bool {
     word.len() > 1 && word.contains(|c: char| c.is_whitespace() || ";|&()`".contains(c))
 }
@@ -97,7 +97,7 @@ fn is_name(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Puts spaces around the operators outside of quotes, so that they are words.
+/// Puts spaces around the operators outside of quotes, so that they become words.
 fn spaced(line: &str) -> String {
     let mut spaced = String::with_capacity(line.len() + 16);
     let (mut quote, mut is_escaped) = (None, false);
@@ -124,7 +124,7 @@ fn spaced(line: &str) -> String {
     spaced
 }
 
-/// Returns the parts of a line between all characters that cannot be part of a plain path, whatever the quotes.
+/// Splits a line at all characters that cannot be part of a plain path, ignoring quotes.
 pub(super) fn pieces(line: &str) -> impl Iterator<Item = &str> {
     let between = |c: char| c.is_whitespace() || "=;|&<>()'\"`$,:{}[]".contains(c);
     line.split(between).filter(|piece| !piece.is_empty())

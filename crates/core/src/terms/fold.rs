@@ -1,7 +1,8 @@
-//! Text as it is compared: the same in every normal form, width and case, and with straight quotes and hyphens.
+//! Folds text for comparison: the same in every normal form, width and case, with straight quotes and hyphens.
 //!
-//! Compatibility composition (NFKC, Unicode Standard Annex 15), then case folding. Diacritics count: `cafe` is not `café`.
-//! White space is one space, and characters without a glyph, such as a byte order mark, are left out.
+//! Folding is compatibility composition (NFKC, Unicode Standard Annex 15), then case folding. Diacritics count: `cafe`
+//! is not `café`. Runs of white space become one space; characters without a glyph, such as a byte order mark, are
+//! removed.
 
 use std::{borrow::Cow, ops::Range};
 use unicode_normalization::{
@@ -10,20 +11,20 @@ use unicode_normalization::{
     is_nfkc_quick,
 };
 
-/// A text as it is compared, and the way back to its source.
+/// A text folded for comparison, and the mapping back to its source.
 #[derive(Debug, Clone, Default)]
 pub struct FoldedText {
     text: String,
-    /// In order. What lies before the first one is the same in the source, apart from case.
+    /// In order. The text before the first step is the same in the source, apart from case.
     steps: Vec<Step>,
 }
 
-/// A place in the text and in the source.
+/// A position in the text and in the source.
 #[derive(Debug, Clone, Copy)]
 struct Step {
     text: usize,
     source: usize,
-    /// Up to the next step both have characters of the same lengths in the same order. A normal form sorts marks.
+    /// Up to the next step, both have characters of the same lengths in the same order. Normalization reorders marks.
     is_alike: bool,
 }
 
@@ -56,7 +57,7 @@ impl FoldedText {
 
     fn step(&mut self, step: Step) {
         match self.steps.last_mut() {
-            // Nothing lies between them.
+            // Both steps are at the same position.
             Some(last) if (last.text, last.source) == (step.text, step.source) => *last = step,
             _ => self.steps.push(step),
         }
@@ -74,7 +75,7 @@ impl FoldedText {
         let of_start = before(self.steps.partition_point(|step| step.text <= range.start));
         let next = self.steps.partition_point(|step| step.text < range.end);
         let of_end = before(next);
-        // There is no way back into the middle of a character.
+        // Positions inside a changed character cannot be mapped back: the range covers all of it.
         let start = of_start.source + if of_start.is_alike { range.start - of_start.text } else { 0 };
         let end = match self.steps.get(next) {
             Some(behind) if !of_end.is_alike => behind.source,
@@ -84,7 +85,7 @@ impl FoldedText {
     }
 }
 
-/// Returns a text in the form in which its words are read, with its case.
+/// Normalizes a text before its words are read. Keeps the case.
 pub fn composed(text: &str) -> Cow<'_, str> {
     let changes = |letter: char| is_without_glyph(letter) || straight(letter) != letter;
     let is_plain =
@@ -131,13 +132,12 @@ fn push_folded(cluster: &str, text: &mut String) {
     text.extend(letters.flat_map(folded_char).nfc());
 }
 
-/// Returns a character in the case in which it is compared.
 fn folded_char(letter: char) -> impl Iterator<Item = char> {
     letter.to_uppercase().flat_map(char::to_lowercase)
 }
 
-/// Returns the straight form of typographic quotes and hyphens, which editors put in place of what was typed, and of the
-/// dotted `İ`, which other keyboards than the Turkish one do not have.
+/// Returns the plain form of typographic quotes and hyphens, which editors substitute for typed ones, and of the dotted
+/// `İ`, which only Turkish keyboards have.
 fn straight(letter: char) -> char {
     match letter {
         '\u{2018}' | '\u{2019}' | '\u{201b}' | '\u{02bc}' => '\'',
@@ -148,8 +148,8 @@ fn straight(letter: char) -> char {
     }
 }
 
-/// Returns whether a character is not shown, and only tells how others are: a soft hyphen, joiners, variation selectors, a
-/// byte order mark.
+/// Returns whether a character is invisible and only affects how others are shown: a soft hyphen, joiners, variation
+/// selectors, a byte order mark.
 fn is_without_glyph(letter: char) -> bool {
     matches!(
         letter,
@@ -202,7 +202,7 @@ mod tests {
             ("one \n two", "e t", "e \n t"),
             ("ＡＢＣ", "b", "Ｂ"),
             ("Größe", "öss", "öß"),
-            // Two marks, which a normal form puts in the other order.
+            // Two marks that normalization puts in the opposite order.
             ("\u{11370}\u{11943}a", "\u{11943}", "\u{11370}\u{11943}"),
         ] {
             let folded = FoldedText::new(source);

@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::LazyLock};
 use stop_words::LANGUAGE;
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
-/// A language of questions. Code is assumed to be English. The order is that of the tables of words.
+/// A language of questions. Code is assumed to be English. The order matches the word tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Language {
@@ -17,7 +17,7 @@ pub enum Language {
     Chinese,
 }
 
-/// Common words of questions that are missing in lists of function words.
+/// Common words of questions that are missing from lists of function words.
 const ASKING: &str = "also case cases code codebase decide decided decides determine determined done even file find finds \
     get gets getting give given go goes going got handle handled happen happens happened implementation implemented \
     instead just kind kinds let like long look looks made make makes making many much need needs new old one ones \
@@ -38,7 +38,7 @@ fn listed(language: LANGUAGE) -> impl Iterator<Item = &'static str> {
 
 impl Language {
     /// Returns the language of a question; English if unsure. Uses function words, because letter statistics fail on
-    /// few words that are partly identifiers.
+    /// short texts that are partly identifiers.
     pub fn of(text: &str) -> Self {
         if text.chars().any(is_kana) {
             return Self::Japanese;
@@ -49,12 +49,12 @@ impl Language {
         let lower = text.to_lowercase();
         let words = || lower.split(|c: char| !c.is_alphanumeric());
         let count = |language: Self| words().filter(|word| language.is_stop_word(word)).count();
-        // Of equals the last wins.
+        // Among equals, the last one wins.
         let languages = [Self::French, Self::Spanish, Self::German, Self::English];
         languages.into_iter().max_by_key(|language| count(*language)).unwrap_or(Self::English)
     }
 
-    /// `word` is in lower case.
+    /// Returns whether `word`, in lower case, is a stop word.
     pub fn is_stop_word(self, word: &str) -> bool {
         STOP_WORDS.get(self as usize).is_some_and(|words| words.contains(word))
     }

@@ -31,7 +31,7 @@ fn begins_word(before: char, letter: char, after: Option<char>) -> bool {
     hump || acronym_ends || before.is_ascii_digit() != letter.is_ascii_digit()
 }
 
-/// Returns whether a word looks like a name from code: `snake_case`, `camelCase`, `a::b`, `x.y`.
+/// Returns whether a word is probably a name from code: `snake_case`, `camelCase`, `a::b`, `x.y`.
 pub fn is_identifier(word: &str) -> bool {
     let has_hump = word.chars().skip(1).any(char::is_uppercase) && word.chars().any(char::is_lowercase);
     word.contains('_') || word.contains("::") || has_hump

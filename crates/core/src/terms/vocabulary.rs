@@ -1,5 +1,5 @@
-//! Vocabulary: translations from five languages to the English of identifiers, and English synonyms in code. The tables
-//! are data with their source in the header.
+//! Vocabulary: translations from five languages to the English of identifiers, and English synonyms in code. Each table
+//! names its source in its header.
 
 use super::language::Language;
 use crate::limits::terms as limits;
@@ -81,7 +81,7 @@ pub fn synonyms(stem: &str) -> &'static [&'static str] {
     ENGLISH.get(stem).map_or(&[], Vec::as_slice)
 }
 
-/// Returns the English translations of a lower-case word; for a compound those of its parts. Each comes with the
+/// Returns the English translations of a lower-case word; for a compound, those of its parts. Each comes with the
 /// matched part.
 pub fn translations(word: &str, language: Language) -> Vec<(String, &'static [&'static str])> {
     let Some(dictionary) = dictionary(language) else { return Vec::new() };

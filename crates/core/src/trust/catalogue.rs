@@ -1,15 +1,15 @@
-//! What agents load from the folder that they start in, and from those above it.
+//! The files that agents load from the folder that they start in, and from the folders above it.
 //!
-//! Read from the programs themselves: their file accesses while they open a session over ACP in an empty folder, in a
-//! repository and outside of one, and the texts of their programs and manuals. `.claude`, `.codex` and the like are read
-//! whole, so that a new kind of file in them is not missed. Git is read in `git.rs`.
+//! The list comes from the programs themselves: their file accesses while they open a session over ACP in an empty
+//! folder, inside and outside a repository, and the texts of their programs and manuals. `.claude`, `.codex` and the
+//! like are read in full, so that a new kind of file in them is not missed. Git is covered in `git.rs`.
 
 /// A program that loads settings from folders.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Loader {
     /// The name that the user knows.
     pub name: &'static str,
-    /// The version that was read.
+    /// The version that was examined.
     pub version: &'static str,
     /// The package, and the manual.
     pub source: &'static str,
@@ -27,18 +27,17 @@ pub struct CatalogueEntry {
     pub(super) format: FileFormat,
 }
 
-/// The format of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileFormat {
     /// Claude Code's settings.
     Claude,
-    /// Claude Code's settings of one user: it adds to the permissions there whenever the user answers "always".
+    /// Claude Code's settings of one user. It adds to the permissions there whenever the user answers "always".
     ClaudeLocal,
     /// Settings in JSON, TOML or another format.
     Settings,
     /// Every file in the folder, or one file of that name.
     Tree,
-    /// `NAME=value`, with secrets among them.
+    /// `NAME=value`, some of them secrets.
     Variables,
     /// Text for the model. Listed only.
     Text,
@@ -47,7 +46,6 @@ pub(super) enum FileFormat {
 macro_rules! loaders {
     ($($id:ident: $name:literal, $version:literal, $source:literal;)*) => {
         $(const $id: &Loader = &Loader { name: $name, version: $version, source: $source };)*
-        /// All of them.
         #[cfg(test)]
         pub(super) const LOADERS: &[&Loader] = &[$($id),*];
     };
@@ -81,7 +79,7 @@ const fn entry(
 
 use FileFormat::{Claude, ClaudeLocal, Settings, Text, Tree, Variables};
 
-/// Returns everything in folders that agents are known to load.
+/// Returns everything that agents are known to load from folders.
 pub fn catalogue() -> &'static [CatalogueEntry] {
     ENTRIES
 }

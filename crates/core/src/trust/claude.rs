@@ -8,7 +8,7 @@ use crate::git::may_track;
 use serde_json::Value;
 use std::path::Path;
 
-/// Settings of looks and habits. They neither run anything nor decide what may run.
+/// Settings for appearance and preferences. They neither run anything nor decide what may run.
 const HARMLESS: &[&str] = &[
     "$schema",
     "alwaysThinkingEnabled",
@@ -29,14 +29,14 @@ const HARMLESS: &[&str] = &[
 /// Lists that Claude Code itself extends in the user's own file.
 const ANSWERS: &[&str] = &["allow", "ask", "deny"];
 
-/// In the path of the user's own file, also if a link leads to it or letters of either case name it: no other character
-/// stands for one of these.
+/// Part of the path of the user's own file, even if a link leads to it or its name has letters of either case. No other
+/// character is equivalent to one of these.
 const OWN: &str = ".local.j";
 
-/// Reads settings, and the scripts in the folder that they name.
+/// Reads settings, and the scripts in the folder that the settings name.
 ///
-/// The user's `own` file is shown once when it appears. After that, the rules that Claude Code writes there when they
-/// answer "always" do not count, unless git may track such a file: then the repository writes them.
+/// The user's `own` file is shown once when it appears. After that, the rules that Claude Code writes there when the
+/// user answers "always" do not count, unless git may track such a file: then the repository writes them.
 pub(super) fn read(
     reader: &mut FolderReader,
     level: &Path,

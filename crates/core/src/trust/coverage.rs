@@ -1,4 +1,4 @@
-//! The folders that the trust in a folder covers.
+//! The folders covered by the trust in a folder.
 
 use crate::git::WorktreeScope;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ pub fn place(trusted: &Path, folder: &Path) -> Option<PathBuf> {
     places(trusted, folder).into_iter().next()
 }
 
-/// Returns all such paths, the nearest first: a worktree that lies in another has two of them, and settings in its parents
+/// Returns all such paths, the nearest first: a worktree inside another has two of them, and settings in its parents
 /// are known from the second.
 pub fn places(trusted: &Path, folder: &Path) -> Vec<PathBuf> {
     let below = |top: &Path| folder.strip_prefix(top).ok().map(Path::to_owned);

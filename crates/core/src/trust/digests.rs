@@ -2,14 +2,15 @@
 
 use sha2::{Digest, Sha256};
 
-/// Returns the digest of a file; for one that is not read to its end, also of `rest`, its size and time of change.
+/// Returns the digest of a file. If it was not read to its end, `rest` adds its size and modification time.
 pub(super) fn whole(bytes: &[u8], rest: Option<(u64, u128)>) -> Vec<u8> {
     let rest = rest.map(|(size, modified)| format!("{size} {modified}"));
     let digest = digest(&[bytes, rest.unwrap_or_default().as_bytes()]);
     digest.into_bytes()
 }
 
-/// Returns the SHA-256 of several parts, in hex. Their lengths are hashed too, so that no other parts give the same.
+/// Returns the SHA-256 of several parts, in hex. Their lengths are hashed too, so that no other parts give the same
+/// digest.
 pub(super) fn digest(parts: &[&[u8]]) -> String {
     let mut hash = Sha256::new();
     for part in parts {

@@ -1,4 +1,4 @@
-//! Reads files, within limits for all of them, and collects the lines to show.
+//! Reads files within shared limits, and collects the lines to show.
 
 use super::{
     catalogue::CatalogueEntry,
@@ -17,9 +17,10 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// Reads folders, one after the other, within limits for all of them.
+/// Reads folders one after the other, within shared limits.
 pub(super) struct FolderReader {
-    /// Paths are relative to it: the root of the repository, the folder if it is in none, or one of the folders above.
+    /// Paths are relative to it: the root of the repository, the folder itself outside a repository, or one of the
+    /// folders above.
     pub(super) top: Workspace,
     /// The folder that agents run in.
     pub(super) own: PathBuf,
@@ -37,7 +38,7 @@ pub(super) struct FolderReader {
 
 /// The result of reading a path.
 pub(super) enum Content {
-    /// The beginning of a file; all of it unless `rest` has its size and the time of its last change.
+    /// The beginning of a file; all of it unless `rest` has its size and modification time.
     Bytes { bytes: Vec<u8>, rest: Option<(u64, u128)> },
     /// A description of anything else, whose effect on agents is unknown.
     Other(String),
@@ -49,12 +50,12 @@ pub(super) struct Reading {
     pub(super) lines: Vec<(Risk, String)>,
     /// Empty if a change needs no new answer.
     pub(super) counts: Vec<u8>,
-    /// The risk of a file whose lines do not tell.
+    /// The risk of a file whose lines do not show it.
     pub(super) risk: Option<Risk>,
 }
 
 impl Reading {
-    /// One line, which is hashed too.
+    /// Returns a reading of one line, which is hashed too.
     pub(super) fn line(line: String) -> Self {
         Self { counts: line.clone().into_bytes(), lines: vec![(Risk::Programs, line)], risk: None }
     }
@@ -75,7 +76,7 @@ impl FolderReader {
         }
     }
 
-    /// Goes on above the folders read so far.
+    /// Continues above the folders read so far.
     pub(super) fn go_up(&mut self, top: Workspace, own: PathBuf) {
         (self.top, self.own) = (top, own);
     }
@@ -96,7 +97,7 @@ impl FolderReader {
         self.add_as(path, entry.path, entry.does, agents, reading);
     }
 
-    /// Adds what is called `name`, wherever it lies.
+    /// Adds a file called `name`, wherever it is.
     pub(super) fn add_as(
         &mut self,
         path: String,
@@ -156,7 +157,7 @@ impl FolderReader {
         })
     }
 
-    /// Reads a file. Blocks on nothing, and leaves the repository by no link.
+    /// Reads a file. Never blocks, and never follows a link out of the repository.
     pub(super) fn read(&mut self, path: &Path) -> Content {
         self.owners.note(self.top.owner(path));
         let opened = match self.top.open_file(path) {
@@ -177,7 +178,7 @@ impl FolderReader {
         };
         let most = limits::FILE.min(self.bytes);
         let mut bytes = Vec::new();
-        // One more than kept, so that a file that grows meanwhile is not taken for whole.
+        // One byte more than is kept, so that a file that grows meanwhile is not mistaken for whole.
         if opened.file.take(most.saturating_add(1)).read_to_end(&mut bytes).is_err() {
             self.cut();
             return Content::Other("unreadable: remove it".to_owned());

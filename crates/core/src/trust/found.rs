@@ -29,7 +29,7 @@ pub struct AgentFile {
     /// Its purpose: `hooks, MCP servers`.
     #[serde(default)]
     pub does: String,
-    /// The names of the programs that load it. Empty if any may.
+    /// The names of the programs that load it. Empty if any program may.
     #[serde(default)]
     pub agents: Vec<String>,
     /// Its settings, one line each, the most dangerous first: `hooks.Stop.hooks.command: ./check.sh`. At most 1,000 lines
@@ -71,14 +71,14 @@ impl Risk {
 }
 
 impl AgentFiles {
-    /// Returns the digests that the user accepts by trusting this in a folder at `place` in the trusted one: one for each
-    /// file that counts, with its location.
+    /// Returns the digests that the user accepts by trusting these files in a folder at `place` in the trusted one: one
+    /// for each file that counts, with its location.
     pub fn accepted(&self, place: &Path) -> impl Iterator<Item = String> {
         self.files.iter().filter_map(|file| file.accepted(place))
     }
 
-    /// Marks what the user has not accepted, and returns whether there is nothing left to ask. `accepted` is what was
-    /// accepted in each trusted folder, with the place of this folder there.
+    /// Marks the files that the user has not accepted, and returns whether nothing is left to ask. `accepted` has the
+    /// digests accepted in each trusted folder, with the place of this folder there.
     pub fn mark_changes(&mut self, accepted: &[(PathBuf, BTreeSet<String>)]) -> bool {
         for file in &mut self.files {
             let is_known = |(place, known): &(PathBuf, BTreeSet<String>)| {

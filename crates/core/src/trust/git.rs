@@ -1,7 +1,8 @@
-//! What git runs in a folder: agents call it as soon as they start. `core.fsmonitor` runs at the first `git status`.
+//! Programs that git runs in a folder: agents call git as soon as they start. `core.fsmonitor` runs at the first
+//! `git status`.
 //!
-//! The keys are those of git-config(1) and githooks(5), of git 2.51 and git-lfs. Configurations of the user and of the
-//! computer are not looked at.
+//! The keys are those of git-config(1) and githooks(5), of git 2.51 and git-lfs. The user's configuration and the
+//! computer's are not read.
 
 use super::{
     digests::whole,
@@ -16,15 +17,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Files that include each other.
+/// Maximum nesting of files that include each other.
 const INCLUDES: usize = 8;
 
-/// Last parts of keys whose values run.
+/// Last parts of keys whose values are run.
 const PROGRAMS: &str = "askpass alternaterefscommand cccmd clean cmd command defaultkeycommand diffcmd difffilter driver editor \
     external fsmonitor gitproxy headercmd helper hookspath httpd packobjectshook pager path process program receivepack \
     sendmailcmd smtpserver smudge sshcommand templatedir textconv tocmd tunnel uploadpack vcs";
 
-/// Sections whose values run.
+/// Sections whose values are run.
 const SECTIONS: &str = "alias hook pager";
 
 /// Last parts of keys that redirect.
@@ -57,7 +58,7 @@ pub(super) fn read(reader: &mut FolderReader, level: &Path, prefix: &str) {
         (repository.name, Reading { lines: found.lines, counts: found.counts, risk: None });
     if repository.is_elsewhere(&folder) {
         let line = format!("in {}", repository.common.display());
-        // Not hashed: a worktree of the same repository runs the same.
+        // Not hashed: a worktree of the same repository runs the same programs.
         reading.lines.push((Risk::Instructions, line));
     }
     let does = "programs that git runs, and where it connects to";
@@ -87,7 +88,7 @@ impl Repository {
             let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
             return Some(Self { name: ".git", own: real(own), common: real(common) });
         }
-        // A folder that git takes for a bare repository.
+        // A folder that git treats as a bare repository.
         let is_bare = folder.join("HEAD").is_file()
             && ["objects", "refs"].iter().all(|part| folder.join(part).is_dir());
         is_bare.then(|| Self { name: "config", own: folder.to_owned(), common: folder.to_owned() })
@@ -102,7 +103,7 @@ impl Repository {
     }
 }
 
-/// What a repository runs.
+/// The programs that a repository runs.
 #[derive(Default)]
 struct Found {
     folder: PathBuf,
@@ -115,7 +116,7 @@ struct Found {
 }
 
 impl Found {
-    /// Reads a configuration, and those that it includes.
+    /// Reads a configuration, and the files that it includes.
     fn config(&mut self, path: &Path, depth: usize) {
         if path.symlink_metadata().is_err() || !self.seen.insert(path.to_owned()) {
             return;
@@ -150,7 +151,6 @@ impl Found {
         tree.is_some_and(|tree| tree == self.folder)
     }
 
-    /// Reads the hooks in a folder.
     fn hooks(&mut self, folder: &Path, reader: &mut FolderReader) {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         let mut paths: Vec<_> = entries.take(limits::HOOKS + 1).map(|entry| entry.path()).collect();
@@ -172,7 +172,7 @@ impl Found {
     }
 }
 
-/// Returns where a path in a configuration leads.
+/// Resolves a path in a configuration.
 fn placed(folder: &Path, path: &str) -> PathBuf {
     match path.strip_prefix("~/").and_then(|rest| Some(std::env::home_dir()?.join(rest))) {
         Some(path) => path,
@@ -194,7 +194,7 @@ fn risk(entry: &ConfigEntry) -> Option<Risk> {
         () if last == "worktree" && section != "core" => None,
         () if is_in(last, REDIRECTS) => Some(Risk::Redirects),
         () if is_command => Some(Risk::Programs),
-        // `core.fsmonitor = true` is git's own.
+        // `core.fsmonitor = true` is git's own monitor.
         () if is_switch => None,
         () if is_in(last, PROGRAMS) || is_in(section, SECTIONS) => Some(Risk::Programs),
         () => None,

@@ -1,5 +1,5 @@
-//! Parses git's configuration files: the section "Syntax" of git-config(1). Where git stops at an error, this goes on
-//! with the next line.
+//! Parses git's configuration files: the section "Syntax" of git-config(1). Where git stops at an error, this parser
+//! continues with the next line.
 
 use std::{iter::Peekable, str::Chars};
 
@@ -8,7 +8,7 @@ use std::{iter::Peekable, str::Chars};
 pub(super) struct ConfigEntry {
     /// `remote.Origin.url`: section and variable in lower case, the subsection as written.
     pub(super) key: String,
-    /// `true` if there is none.
+    /// `true` if the variable has no value.
     pub(super) value: String,
 }
 
@@ -76,7 +76,7 @@ fn read_section(signs: &mut Peekable<Chars<'_>>) -> Option<String> {
     (signs.next_if(|sign| *sign == ']')).map(|_| name)
 }
 
-/// Reads the rest of a line, and those that continue it.
+/// Reads the rest of a line, and its continuation lines.
 fn read_value(signs: &mut Peekable<Chars<'_>>) -> String {
     let (mut value, mut spaces, mut is_quoted, mut is_comment) = (String::new(), String::new(), false, false);
     while let Some(sign) = signs.next() {
@@ -117,7 +117,7 @@ mod tests {
     use proptest::prelude::*;
     use std::process::Command;
 
-    /// Returns what git reads; `None` if it refuses the file.
+    /// Returns the entries that git reads; `None` if it rejects the file.
     fn as_git_reads(text: &str) -> Option<Vec<(String, String)>> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config");

@@ -1,4 +1,4 @@
-//! Folders that try to be trusted without being seen.
+//! Folders that try to gain trust without showing all of their settings.
 
 use super::{
     look,
@@ -7,7 +7,7 @@ use super::{
 use crate::limits::trust as limits;
 use std::{fs, path::Path};
 
-/// Returns all lines shown of a folder, and whether they are complete.
+/// Returns all lines shown for a folder, and whether they are complete.
 fn told(root: &Path) -> (String, bool) {
     let found = look(root).unwrap();
     let lines: Vec<_> = found
@@ -41,7 +41,7 @@ fn a_link_that_leads_out_is_told_and_cannot_be_trusted() {
         let is_named = told.contains("link that leaves the folder") || told.contains("broken link");
         assert!(is_named, "{link} -> {target}: {told}");
     }
-    // Instructions are listed, not shown, and so is where they come from; that counts.
+    // Instructions are listed, not shown. The target of a link is listed too, and counts.
     let (_keep, root) = folder();
     symlink("/etc/passwd", root.join("CLAUDE.md")).unwrap();
     assert_eq!(told(&root), ("CLAUDE.md\nlink that leaves the folder, to /etc/passwd".to_owned(), true));
@@ -49,7 +49,7 @@ fn a_link_that_leads_out_is_told_and_cannot_be_trusted() {
     fs::remove_file(root.join("CLAUDE.md")).unwrap();
     symlink("/etc/group", root.join("CLAUDE.md")).unwrap();
     assert_eq!(changed(&root, &first), ["CLAUDE.md"]);
-    // Not a link that stays in the repository, also if the agent runs in a part of it.
+    // A link that stays in the repository can be trusted, even if the agent runs in a part of it.
     let (_keep, root) = folder();
     write(&root, ".git/HEAD", "ref: refs/heads/main\n");
     write(&root, "shared/settings.json", r#"{"apiKeyHelper": "make key"}"#);
@@ -184,7 +184,7 @@ fn an_ordinary_repository_is_trusted_whole_and_asks_again_only_about_what_runs()
     assert_eq!(changed(&root, &first), [".claude/settings.json", ".mcp.json"]);
 }
 
-/// Claude Code adds the person's answers to their own file. A repository may bring that file too.
+/// Claude Code adds the user's answers to the user's own file. A repository may bring that file too.
 #[test]
 fn answers_in_the_persons_own_file_do_not_count_unless_git_may_track_it() {
     let own = ".claude/settings.local.json";
@@ -199,7 +199,7 @@ fn answers_in_the_persons_own_file_do_not_count_unless_git_may_track_it() {
         (".git/index", index(2, own), true),
         (".git/index", index(2, "part/.claude/settings.local.json"), true),
         (".git/index", index(2, "linked/Settings.LOCAL.json"), true),
-        // Paths are shortened, stand in another file, or cannot be read.
+        // Paths are shortened, are in another file, or cannot be read.
         (".git/index", index(4, "src/main.rs"), true),
         (".git/sharedindex.1", Vec::new(), true),
         (".git/index", b"odd".to_vec(), true),

@@ -1,10 +1,10 @@
-//! A setting on a line: its risk, and what of it is shown.
+//! One line for a setting: its risk, and the part of it that is shown.
 
 use super::found::Risk;
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// Parts of names whose values run, in lower case.
+/// Parts of names whose values are run, in lower case.
 const PROGRAMS: &[&str] = &[
     "args",
     "bash",
@@ -36,10 +36,10 @@ const PROGRAMS: &[&str] = &[
     "tool",
 ];
 
-/// Parts of names whose values say where agents connect to, in lower case.
+/// Parts of names whose values set where agents connect to, in lower case.
 const REDIRECTS: &[&str] = &["address", "cert", "endpoint", "host", "proxy", "registry", "server", "url"];
 
-/// Ends of names whose values are secret, in lower case.
+/// Endings of names whose values are secret, in lower case.
 const SECRETS: &[&str] =
     &["key", "token", "secret", "password", "passwd", "_auth", "authorization", "credential", "credentials"];
 
@@ -51,9 +51,9 @@ pub(super) struct SettingLine {
     /// `hooks.Stop.hooks.command`; empty for a line whose syntax is not known.
     pub(super) key: String,
     pub(super) value: String,
-    /// Scripts of the folder may be named in it.
+    /// It may name scripts in the folder.
     pub(super) may_run: bool,
-    /// If its name tells more than that of a setting.
+    /// The risk, if the name of a variable determines it.
     pub(super) known: Option<Risk>,
 }
 
@@ -62,7 +62,7 @@ impl SettingLine {
         Self { key: key.to_owned(), value, may_run: true, known: None }
     }
 
-    /// Returns a variable of an environment.
+    /// Returns the line for an environment variable.
     pub(super) fn variable(name: &str, value: String) -> Self {
         Self { known: Some(risk_of_variable(name)), ..Self::new(name, value) }
     }
@@ -75,7 +75,7 @@ impl SettingLine {
         if self.key.is_empty() { self.value.clone() } else { format!("{}: {}", self.key, self.value) }
     }
 
-    /// Returns whether its value is a command line, as far as its name tells.
+    /// Returns whether its value is a command line, judging by its name.
     pub(super) fn is_command(&self) -> bool {
         self.may_run && (self.key.is_empty() || has_part(&self.key, PROGRAMS))
     }
@@ -90,7 +90,6 @@ impl SettingLine {
     }
 }
 
-/// Returns the risk of a variable by its name.
 pub(super) fn risk_of_variable(name: &str) -> Risk {
     // npm writes `node-options`.
     let upper = name.replace('-', "_").to_ascii_uppercase();
@@ -111,13 +110,14 @@ fn has_part(name: &str, parts: &[&str]) -> bool {
     parts.iter().any(|part| name.contains(part))
 }
 
-/// Returns whether a value of this name is a secret by itself, whatever it is.
+/// Returns whether any value with this name is a secret.
 pub(super) fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SECRETS.iter().any(|end| name.ends_with(end))
 }
 
-/// Returns a value without the secrets in it: a question is stored, and shown on other devices. What runs is shown.
+/// Returns a value without its secrets, because a question is stored, and shown on other devices. Values that run are
+/// shown.
 pub(super) fn shown_value(name: &str, value: &str) -> String {
     let is_variable =
         [".env.", ".environment.", ".headers.", ".http_headers."].iter().any(|part| name.contains(part));

@@ -1,4 +1,4 @@
-//! Folders in which agents load something, and questions that name it.
+//! Folders with settings that agents load, and questions that name them.
 
 use super::{
     catalogue::{ENTRIES, FileFormat, LOADERS},
@@ -55,7 +55,7 @@ const SETTINGS: &[(&str, &str, &str)] = &[
     (".github/instructions/a.instructions.md", "Be evil.", "a.instructions.md"),
 ];
 
-/// The catalogue itself: a new entry needs no new test.
+/// Covers the whole catalogue: a new entry needs no new test.
 #[test]
 fn the_question_names_every_entry_of_the_catalogue_and_asks_again_when_it_changes() {
     for entry in ENTRIES {
@@ -142,7 +142,7 @@ fn parents_count_up_to_the_disk_with_and_without_a_repository() {
     }
 }
 
-/// Needs the superuser, who alone may give files away.
+/// Needs the superuser: no other user may change the owner of a file.
 #[cfg(unix)]
 #[test]
 fn files_and_folders_of_another_user_are_named_with_their_owner() {
@@ -255,7 +255,7 @@ fn a_tree_of_claude_code_counts_whole() {
     write(&root, ".claude/hooks/x.sh", "evil");
     assert_eq!(changed(&root, &first), [".claude"]);
     write(&root, ".claude/hooks/x.sh", "good");
-    // Checkouts of their own, and notes that Claude Code writes itself.
+    // Separate checkouts, and notes that Claude Code writes itself.
     write(&root, ".claude/worktrees/a/.mcp.json", "{}");
     write(&root, ".claude/agent-memory/a/MEMORY.md", "A note.");
     assert_eq!(changed(&root, &first), [""; 0]);

@@ -1,10 +1,10 @@
-//! The settings that agents load from the folder they start in, and the folders that a trust covers.
+//! The settings that agents load from the folder they start in, and the folders that trust covers.
 //!
-//! Agents read settings from the folder that they run in and from its parents: hooks that run by themselves, servers that
-//! are started, permissions, addresses. A user who trusts a folder sees all of them first, and is asked again when one of
-//! them changes. A folder with settings that cannot be shown in full cannot be trusted.
+//! Agents read settings from the folder that they run in and from its parents: hooks that run automatically, servers
+//! that are started, permissions, addresses. A user who trusts a folder sees all of them first, and is asked again when
+//! one of them changes. A folder with settings that cannot be shown in full cannot be trusted.
 //!
-//! Files are read beneath a workspace handle, up to the limits in `limits::trust`. Nothing here runs anything.
+//! Files are read beneath a workspace handle, up to the limits in `limits::trust`. This module never runs a program.
 
 mod catalogue;
 mod claude;
@@ -42,8 +42,8 @@ use crate::{
 use files::FolderReader;
 use std::path::{Path, PathBuf};
 
-/// Reads the agent settings in a folder and in those above it, up to the home folder or the root of the disk: agents read
-/// settings there too, with a repository and without.
+/// Reads the agent settings in a folder and in the folders above it, up to the home folder or the root of the disk:
+/// agents read settings there too, inside or outside a repository.
 pub fn look(folder: &Path) -> Result<AgentFiles, WorkspaceError> {
     let own = Workspace::open(folder)?;
     let root = own.root().to_owned();
@@ -51,7 +51,7 @@ pub fn look(folder: &Path) -> Result<AgentFiles, WorkspaceError> {
     // In the repository, links may lead from one part to another.
     let repository = top_of(&root);
     let is_inside = |level: &&Path| repository.as_deref().is_some_and(|top| level.starts_with(top));
-    // The home folder is the user's own, and so is what they put there.
+    // The home folder belongs to the user, and so do the settings in it.
     let is_own = |level: &&Path| Some(*level) == home.as_deref();
     let levels: Vec<&Path> = root.ancestors().take_while(|level| !is_own(level)).collect();
     let top = levels.iter().copied().take_while(is_inside).last().unwrap_or(&root);

@@ -1,11 +1,12 @@
-//! The users who own settings. What another user owns can change at any time.
+//! The users who own settings. Another user can change their own files at any time.
 
 use std::collections::BTreeSet;
 
-/// The owners of what is read.
+/// The owners of the files and folders that are read.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
-    /// Ids of users who are not named: this one, the superuser, and the one who owns the folder that agents start in.
+    /// Ids of users who are not named: the current user, the superuser, and the owner of the folder that agents start
+    /// in.
     usual: BTreeSet<u32>,
     others: BTreeSet<u32>,
 }
@@ -15,7 +16,6 @@ impl Owners {
         Self { usual: folder.into_iter().chain([0, own()]).collect(), others: BTreeSet::new() }
     }
 
-    /// Records the owner of a file or folder.
     pub(super) fn note(&mut self, owner: Option<u32>) {
         self.others.extend(owner.filter(|owner| !self.usual.contains(owner)));
     }
@@ -26,7 +26,7 @@ impl Owners {
     }
 }
 
-/// Returns the name of the user who owns a folder, unless it is this one or the superuser.
+/// Returns the name of the user who owns a folder, unless it is the current user or the superuser.
 pub(super) fn other(owner: Option<u32>) -> Option<String> {
     owner.filter(|owner| *owner != 0 && *owner != own()).map(name)
 }

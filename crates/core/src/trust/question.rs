@@ -1,11 +1,11 @@
-//! The question whether to trust a workspace.
+//! The question of whether to trust a workspace.
 
 use super::found::{AgentFile, AgentFiles, Risk};
 use crate::visible::on_one_line;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// The title of the approval that asks it.
+/// The title of the approval that asks the question.
 pub const TRUST_TITLE: &str = "Trust this folder?";
 
 /// The ids of its options.
@@ -20,7 +20,7 @@ pub const NOT_WHOLE: &str = "This folder can't be trusted: some agent settings c
 /// Shown with a folder in which nothing was found.
 pub const NOTHING_KNOWN: &str = "Agents load nothing from this folder that OpenAgents knows of.";
 
-/// Agents that are named for one file.
+/// Maximum agents named for one file.
 const AGENTS: usize = 3;
 
 /// The details shown with the question; the raw input of the approval.
@@ -29,7 +29,7 @@ const AGENTS: usize = 3;
 pub struct TrustQuestion {
     /// Canonical.
     pub workspace: PathBuf,
-    /// Display name of the agent that waits.
+    /// Display name of the waiting agent.
     pub agent: String,
     /// The program that would be started, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,10 +37,10 @@ pub struct TrustQuestion {
     /// The folder was trusted before, and some of its files have changed.
     #[serde(default)]
     pub again: bool,
-    /// The agent decides itself what it asks before it acts. Trusting the folder lets it start there all the same.
+    /// The agent decides for itself when to ask before it acts. Trusting the folder lets it start there anyway.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub decides_what_it_asks: bool,
-    /// Sessions of its own that the agent deletes at its next start.
+    /// Number of its own sessions that the agent deletes at its next start.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub deletes: usize,
     /// The agent settings in the folder.
@@ -81,7 +81,8 @@ impl TrustQuestion {
 }
 
 impl AgentFiles {
-    /// Returns the files and what they say as plain lines; only what has changed, if `changed` and all of it can be shown.
+    /// Returns the files and their settings as plain lines; only the changed files, if `changed` is true and everything
+    /// can be shown.
     pub fn lines(&self, changed: bool) -> Vec<String> {
         let mut lines = Vec::new();
         let files = || self.files.iter().filter(|file| file.changed || !changed || !self.complete);
@@ -106,7 +107,7 @@ impl AgentFiles {
 }
 
 impl AgentFile {
-    /// Returns ` (Codex, Gemini CLI)`.
+    /// Returns the agents that load it: ` (Codex, Gemini CLI)`.
     fn for_whom(&self) -> String {
         let named =
             self.agents.iter().take(AGENTS).map(|agent| on_one_line(agent)).collect::<Vec<_>>().join(", ");

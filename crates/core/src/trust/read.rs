@@ -9,7 +9,7 @@ use super::{
 };
 use std::path::Path;
 
-/// Reads a `level`; paths are shown after `prefix`.
+/// Reads the entries in the folder `level`; shown paths start with `prefix`.
 pub(super) fn folder(reader: &mut FolderReader, level: &Path, prefix: &str) {
     owner(reader, level, prefix);
     for entry in ENTRIES {
@@ -33,7 +33,7 @@ pub(super) fn folder(reader: &mut FolderReader, level: &Path, prefix: &str) {
     git::read(reader, level, prefix);
 }
 
-/// Names the user who owns a folder, if it is another one.
+/// Names the owner of a folder, if it is another user.
 fn owner(reader: &mut FolderReader, level: &Path, prefix: &str) {
     let Some(owner) = owners::other(reader.top.owner(level)) else { return };
     let path = prefix.trim_end_matches('/');
@@ -42,14 +42,14 @@ fn owner(reader: &mut FolderReader, level: &Path, prefix: &str) {
     reader.add_as(path.to_owned(), "owner", "a folder of another user", Vec::new(), Reading::line(line));
 }
 
-/// Names a folder in which agents may find files by their names, though it cannot be listed.
+/// Names a folder that cannot be listed, although agents may find files in it by name.
 pub(super) fn unreadable(reader: &mut FolderReader, prefix: &str) {
     let line = "settings for agents may be in it; it can't be read".to_owned();
     let path = prefix.trim_end_matches('/').to_owned();
     reader.add_as(path, "unreadable", "an unreadable folder", Vec::new(), Reading::line(line));
 }
 
-/// Text for the model is listed, not shown. That it comes from somewhere else is.
+/// Reads text for the model. It is listed, not shown; a link out of the repository is shown.
 fn instructions(reader: &mut FolderReader, path: &Path) -> Reading {
     reader.owners.note(reader.top.owner(path));
     let link = reader.leads_out(path).map(|link| Reading {

@@ -1,4 +1,4 @@
-//! The files of a folder that its settings name: a hook or server that stays the same may run a script that does not.
+//! The files of a folder that its settings name: a hook or server that stays the same may run a script that changes.
 
 use super::{
     digests::whole,
@@ -93,7 +93,7 @@ fn inside(reader: &FolderReader, path: &Path) -> Option<PathBuf> {
     real.strip_prefix(reader.top.root()).ok().map(Path::to_owned)
 }
 
-/// Returns whether a word of a command can only mean a script.
+/// Returns whether a word of a command can only refer to a script.
 fn is_script(word: &str) -> bool {
     let is_path = !word.starts_with(['-', '@', '~']) && !word.contains("://");
     let is_one = !word.contains(|c: char| c.is_whitespace() || "=;|&<>()*?[]{}$`,".contains(c));

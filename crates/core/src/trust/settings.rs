@@ -11,7 +11,7 @@ use crate::visible::on_one_line;
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// Members of settings that name files for the model to read, or that it may read. They do not run.
+/// Members of settings that name files that the model reads or may read. These files do not run.
 const INSTRUCTIONS: &[&str] =
     &["context", "contextFileName", "instructions", "permissions", "project_doc_fallback_filenames"];
 
@@ -19,14 +19,13 @@ const INSTRUCTIONS: &[&str] =
 const DESCRIPTIONS: &[&str] =
     &["argument-hint", "color", "description", "license", "model", "name", "version"];
 
-/// The syntax of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Syntax {
     Json,
     Toml,
-    /// Others, whose text is shown.
+    /// Any other syntax; the text is shown.
     Text,
-    /// Text for the model, with settings before it, and commands in it.
+    /// Text for the model, with settings before it and commands in it.
     Markdown,
 }
 
@@ -42,7 +41,7 @@ pub(super) fn is_document(path: &Path) -> bool {
 }
 
 fn syntax(path: &Path) -> Option<Syntax> {
-    // What npm writes next to plugins.
+    // npm writes it next to plugins.
     if path.file_name().is_some_and(|name| name == "package-lock.json") {
         return None;
     }
@@ -56,7 +55,7 @@ fn syntax(path: &Path) -> Option<Syntax> {
     })
 }
 
-/// Lists the settings in a file. All of them are hashed, with the scripts of the folder that they name.
+/// Lists the settings in a file. All of them are hashed, with the scripts in the folder that they name.
 pub(super) fn read(reader: &mut FolderReader, level: &Path, path: &Path, bytes: &[u8]) -> Reading {
     let Ok(text) = std::str::from_utf8(bytes) else {
         reader.cut();
@@ -68,7 +67,7 @@ pub(super) fn read(reader: &mut FolderReader, level: &Path, path: &Path, bytes: 
         Some(Syntax::Markdown) => Some(raw(front_matter(text).chain(inline_commands(text)))),
         Some(Syntax::Text) | None => None,
     };
-    // Agents accept comments and more. What they make of it is not known here, so the text itself is shown.
+    // Agents accept comments and more. How they read such a file is not known here, so the text itself is shown.
     let lines = listed.unwrap_or_else(|| raw(text.lines().filter(|line| !line.trim().is_empty())));
     let counts = whole(bytes, None);
     from_lines(reader, level, path, lines, counts)
@@ -144,7 +143,7 @@ fn list(value: &Value, name: &str, lines: &mut Vec<SettingLine>) {
     }
 }
 
-/// Returns a value on one line: a text bare, a list as the words of a command.
+/// Returns a value on one line: a string without quotes, a list as the words of a command.
 fn words(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -153,7 +152,7 @@ fn words(value: &Value) -> String {
     }
 }
 
-/// Returns one argument, quoted where a shell would need it.
+/// Returns one argument, quoted if a shell would need quotes.
 fn word(value: &Value) -> String {
     let Value::String(text) = value else { return value.to_string() };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
@@ -163,7 +162,8 @@ fn word(value: &Value) -> String {
     }
 }
 
-/// Returns the front matter of a text, except what only names and describes; all of the text if it does not end.
+/// Returns the front matter of a text, except lines that only name or describe; all of the text if the front matter
+/// has no end.
 fn front_matter(text: &str) -> impl Iterator<Item = &str> {
     let text = text.trim_start_matches(|c: char| c == '\u{feff}' || c.is_whitespace());
     let text = if text.starts_with("---") { text } else { "" };
@@ -184,10 +184,11 @@ fn inline_commands(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns whether a line of front matter is a plain text that only names or describes.
+/// Returns whether a line of front matter is plain text that only names or describes.
 fn is_description(line: &str) -> bool {
     let Some((name, text)) = line.split_once(": ") else { return line.trim().is_empty() };
-    // Other characters than these begin something that YAML does not take for a text, or that other lines continue.
+    // Any other first character begins something that YAML does not read as plain text, or that continues on other
+    // lines.
     let is_plain = text.starts_with(|c: char| c.is_alphanumeric() || "\"'[".contains(c));
     DESCRIPTIONS.contains(&name) && is_plain && on_one_line(line) == line
 }

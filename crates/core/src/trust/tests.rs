@@ -8,7 +8,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// A folder in a temporary one.
+/// Creates a folder inside a temporary folder.
 pub(super) fn folder() -> (tempfile::TempDir, PathBuf) {
     let keep = tempfile::tempdir().unwrap();
     let root = keep.path().canonicalize().unwrap().join("app");
@@ -26,7 +26,7 @@ pub(super) fn accepted(root: &Path) -> BTreeSet<String> {
     look(root).unwrap().accepted(Path::new("")).collect()
 }
 
-/// Returns the paths of what is new or has changed.
+/// Returns the paths of the files that are new or have changed.
 pub(super) fn changed(root: &Path, accepted: &BTreeSet<String>) -> Vec<String> {
     let mut now = look(root).unwrap();
     let is_accepted = now.mark_changes(&[(PathBuf::new(), accepted.clone())]);
@@ -160,7 +160,7 @@ fn a_change_of_what_runs_counts_and_others_do_not() {
         }
         assert!(changed(&root, &first).is_empty(), "{path} is as it was");
     }
-    // A file that is renamed is another file.
+    // A renamed file is another file.
     fs::rename(root.join(".codex/rules/a.rules"), root.join(".codex/rules/b.rules")).unwrap();
     assert_eq!(changed(&root, &first), [".codex"]);
 }
@@ -212,7 +212,7 @@ fn trust_covers_what_lies_below_and_worktrees_that_the_repository_lists() {
     for (trusted, folder, expected) in rows {
         assert_eq!(covers(&base.join(trusted), &base.join(folder)), expected, "{folder} in {trusted}");
     }
-    // A worktree in another: what lies there is what lies in the other one.
+    // A worktree inside another: its folders correspond to those of the other one.
     write(&root, ".git/worktrees/in/gitdir", base.join("app/trees/in/.git").to_str().unwrap());
     write(&root, ".git/worktrees/in/commondir", "../..\n");
     write(&root, "trees/in/.git", format!("gitdir: {}\n", root.join(".git/worktrees/in").display()));
@@ -276,7 +276,7 @@ fn hostile_files_neither_block_nor_lead_out() {
     for hidden in ['\u{1b}', '\u{202e}', '\n'] {
         assert!(found.files.iter().all(|file| file.says.iter().all(|line| !line.contains(hidden))), "{all}");
     }
-    // The target of a link that leaves the folder is part of its digest, and so is that it is a link.
+    // The digest of a link that leaves the folder covers its target, and the fact that it is a link.
     let first = accepted(&root);
     fs::remove_file(root.join(".mcp.json")).unwrap();
     symlink("/dev/null", root.join(".mcp.json")).unwrap();
@@ -297,7 +297,7 @@ fn a_folder_that_is_too_large_to_read_cannot_be_trusted() {
     assert!(!look(&root).unwrap().complete);
     fs::remove_dir_all(root.join(".codex")).unwrap();
 
-    // Of a large file the beginning counts, the size and the time.
+    // For a large file, the beginning, the size and the modification time count.
     let size = usize::try_from(limits::FILE).unwrap() + 1;
     write(&root, ".codex/large", vec![b'x'; size]);
     let first = accepted(&root);

@@ -1,4 +1,4 @@
-//! A folder of settings as a whole.
+//! Reads a folder of settings as a whole.
 
 use super::{
     catalogue::ENTRIES,
@@ -10,10 +10,10 @@ use super::{
 use crate::{limits::trust as limits, workspace::Workspace};
 use std::{ffi::OsString, path::Path};
 
-/// Folders in folders of settings that are not followed, each with a line that says so; without one where agents load
-/// nothing from them.
+/// Folders in folders of settings that are not followed, each with the line that is shown for it; no line if agents
+/// load nothing from it.
 const SKIPPED: &[(&str, Option<&str>)] = &[
-    // Checkouts. An agent that starts in one asks for itself.
+    // Checkouts. An agent that starts in one has its own question.
     (".claude/worktrees", None),
     (".qwen/worktrees", None),
     (".cline/worktrees", None),
@@ -26,7 +26,7 @@ const SKIPPED: &[(&str, Option<&str>)] = &[
 ];
 
 /// Reads every file below `top`, in the order of their names. Settings are listed, other files are only named. Returns
-/// `None` if there is nothing but what other entries show.
+/// `None` if it has only files that other entries show.
 pub(super) fn read(reader: &mut FolderReader, level: &Path, top: &Path) -> Option<Reading> {
     let (mut reading, mut open) = (Reading::default(), vec![top.to_owned()]);
     let (mut files, mut is_own) = (0_usize, true);
@@ -107,7 +107,7 @@ pub(super) fn read(reader: &mut FolderReader, level: &Path, top: &Path) -> Optio
     Some(reading)
 }
 
-/// Returns the sorted names in a directory; `None` if it is not one, or cannot be read.
+/// Returns the sorted names in a directory; `None` if `path` is not a directory or cannot be opened.
 fn names(reader: &mut FolderReader, path: &Path) -> Option<Vec<OsString>> {
     let directory = reader.top.open_dir(path).ok()?;
     reader.owners.note(reader.top.owner(path));

@@ -1,4 +1,5 @@
-//! Files of variables: `.env`, `.npmrc`. Most values are secrets, so only those are shown that run something or redirect.
+//! Files of variables: `.env`, `.npmrc`. Most values are secrets, so only values that run something or redirect are
+//! shown.
 
 use super::{
     digests::whole,

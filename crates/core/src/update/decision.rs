@@ -12,7 +12,7 @@ pub struct Decision {
     /// Action of OpenAgents itself; absent if the target answers immediately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inline: Option<Inline>,
-    /// One sentence for people: `Code is written by the local model.`
+    /// One sentence for the user: `Code is written by the local model.`
     pub reason: String,
     /// The preferred target, if it was unavailable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,7 +45,7 @@ pub enum Target {
     Claude,
     /// Another known agent, by id: `gemini`.
     Known(String),
-    /// An agent added by a person, by id.
+    /// An agent added by the user, by id.
     Custom(String),
 }
 
@@ -58,7 +58,7 @@ pub enum Inline {
     /// Answer with findings from the workspace and its past sessions, worded by a model if one is ready.
     #[serde(alias = "explore")]
     Find,
-    /// Ask a person to choose the agent; [`Decision::target`] is offered first.
+    /// Ask the user to choose the agent; [`Decision::target`] is offered first.
     Card,
     /// Answer with findings, and what to install or enable.
     Guidance,

@@ -25,7 +25,7 @@ pub struct Finding {
     pub symbol: Option<String>,
     /// Relative to the best finding of the same question, which has 1.
     pub score: f32,
-    /// One line for people: matched terms and contributing signals.
+    /// One line for the user: matched terms and contributing signals.
     pub why: String,
 }
 
@@ -50,7 +50,7 @@ pub enum FindingKind {
 pub enum Place {
     /// In a file of the workspace; the path is relative to it, with `/`.
     File { path: String },
-    /// In a past session of another agent, with its id and that of the session; lines refer to its log.
+    /// In another agent's transcript, with the ids of the agent and of the session; lines refer to the transcript.
     Session { provider: String, session_id: String },
 }
 
@@ -73,7 +73,7 @@ pub struct Findings {
     pub in_exploration: bool,
 }
 
-/// Findings listed in a message; its data contains all of them.
+/// Maximum findings listed in a message; its data contains all of them.
 const LISTED: usize = 5;
 
 impl Findings {
@@ -96,7 +96,7 @@ impl Findings {
         text
     }
 
-    /// Returns [`Findings::missing`] for people: `“kubernetes” or “helm”`.
+    /// Returns [`Findings::missing`] for the user: `“kubernetes” or “helm”`.
     pub fn missing_words(&self) -> Option<String> {
         let words: Vec<_> = self.missing.iter().map(|word| format!("“{word}”")).collect();
         (!words.is_empty()).then(|| words.join(" or "))
@@ -107,7 +107,7 @@ impl Finding {
     /// Maximum length of an excerpt in bytes.
     pub const EXCERPT_BYTES: usize = 4096;
 
-    /// Returns the names from code quoted in the reason, most significant first.
+    /// Returns the names from code that the reason quotes, most significant first.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.why.split('`').skip(1).step_by(2)
     }
@@ -120,7 +120,8 @@ impl Finding {
         }
     }
 
-    /// Returns the place for a code span: `src/net.rs:12-40`, or `codex session 1234:7`. A hostile name cannot end it.
+    /// Returns the place for a code span: `src/net.rs:12-40`, or `codex session 1234:7`. A hostile name cannot end the
+    /// span.
     pub fn citation(&self) -> String {
         let lines = if self.end > self.start {
             format!("{}-{}", self.start, self.end)

@@ -29,7 +29,7 @@ pub fn new_id() -> String {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SessionUpdate {
-    /// A person's prompt.
+    /// A prompt from the user.
     UserMessage(UserMessage),
     /// A part of an answer.
     AgentMessage(AgentMessage),
@@ -37,7 +37,7 @@ pub enum SessionUpdate {
     AgentThought(AgentThought),
     /// The current plan; replaces the previous one.
     Plan(PlanSnapshot),
-    /// A tool call starts.
+    /// The start of a tool call.
     ToolCall(ToolCall),
     /// An update of an announced tool call.
     ToolCallUpdate(ToolCallUpdate),
@@ -75,13 +75,13 @@ pub struct UserMessage {
     /// Name of the sending client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
-    /// The client's id of the prompt.
+    /// The client's id for the prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
-    /// Our id of the prompt, while queued and afterwards.
+    /// Our id for the prompt, while queued and afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
-    /// The prompt with this id was removed before its turn started; its own message, without text.
+    /// The prompt with this id was removed before its turn started. Set on a separate message without text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removed: bool,
 }
@@ -177,7 +177,7 @@ pub enum RunState {
     Complete,
     /// Could not run, or every op failed.
     Failed,
-    /// Stopped by a person.
+    /// Stopped by the user.
     Cancelled,
 }
 
@@ -196,7 +196,7 @@ impl RunState {
 /// One step of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanEntry {
-    /// Description for a person: `Read README.md:1-50`.
+    /// Description for the user: `Read README.md:1-50`.
     pub content: String,
     /// Its status. A failed op is `Completed` and has an `error`.
     pub status: EntryStatus,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A tool call starts.
+/// The start of a tool call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// Globally unique; the op id if the call belongs to a plan.
@@ -26,7 +26,7 @@ pub struct ToolCall {
 /// Content of a tool call. In an update, absent or empty fields stay unchanged and others are replaced.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolCallDetails {
-    /// One line for people: `Edit src/main.rs`.
+    /// One line for the user: `Edit src/main.rs`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Kind of work, if the name does not imply it.
@@ -35,7 +35,7 @@ pub struct ToolCallDetails {
     /// The arguments, if they became known later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_input: Option<Value>,
-    /// Files concerned.
+    /// The files that it concerns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub locations: Vec<Location>,
     /// Shown content, in order.
@@ -88,11 +88,11 @@ pub enum ToolContent {
     Diff {
         /// As named by the agent, usually absolute.
         path: String,
-        /// `None` for a new file. Of texts over 256 KiB the common lines at both ends are dropped first.
+        /// `None` for a new file. In texts over 256 KiB, the common lines at both ends are dropped first.
         old_text: Option<String>,
         /// The file after the change, or the changed part, up to 256 KiB.
         new_text: String,
-        /// Part of what has changed is left out.
+        /// Part of the change is left out.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         truncated: bool,
     },
@@ -100,7 +100,7 @@ pub enum ToolContent {
     Terminal {
         /// Unique within the agent's session.
         terminal_id: String,
-        /// The command line, for people.
+        /// The command line, for the user.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         command: Option<String>,
         /// The end of the output, 64 KiB at most.
@@ -157,7 +157,7 @@ pub enum ToolCallStatus {
     Completed {
         /// The complete result, which dialects may shorten for a client. `null` if the content is the whole result.
         output: Value,
-        /// Cuts of the result.
+        /// The bounds that cut the result.
         #[serde(default)]
         cut: Cut,
     },

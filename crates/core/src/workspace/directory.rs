@@ -15,7 +15,7 @@ pub struct Workspace {
 /// Why a directory cannot be a workspace.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorkspaceError {
-    /// The text is part of the interface.
+    /// The path does not exist or is not a directory. The text is part of the interface.
     #[error("Invalid workspace: Path does not exist or is not a directory")]
     NotADirectory,
     /// The operating system denies listing it.
@@ -32,7 +32,7 @@ impl Workspace {
         Self::open_for(path, std::env::home_dir())
     }
 
-    /// Opens a directory for a person whose home folder is `home`.
+    /// Opens a directory for a user whose home folder is `home`.
     pub fn open_for(path: &Path, home: Option<PathBuf>) -> Result<Self, WorkspaceError> {
         let denied = |error: std::io::Error| match error.kind() {
             std::io::ErrorKind::PermissionDenied => WorkspaceError::Unreadable(path.display().to_string()),
@@ -51,7 +51,7 @@ impl Workspace {
         Self::at(root, home).map_err(denied)
     }
 
-    /// Opens a directory however wide it is, to look for single files in it.
+    /// Opens a directory even if it is too wide for a workspace, to find single files in it.
     pub(crate) fn open_any(path: &Path) -> std::io::Result<Self> {
         Self::at(std::fs::canonicalize(path)?, None)
     }

@@ -1,11 +1,11 @@
 //! Text files as UTF-8, whatever encoding their byte order mark names.
 //!
-//! A mark never reaches a reader. Without one, bytes that are not UTF-8 stay as they are: Latin-1 keeps its ASCII words.
+//! Readers never see the mark. Without one, bytes that are not UTF-8 stay as they are: Latin-1 keeps its ASCII words.
 
 use encoding_rs_io::{DecodeReaderBytes, DecodeReaderBytesBuilder};
 use std::io::Read;
 
-/// Bytes of a file that are checked for a NUL.
+/// Maximum bytes at the beginning of a file that are checked for a NUL.
 pub const BINARY_PROBE: usize = 8 << 10;
 
 /// The encoding that a byte order mark names.
@@ -28,7 +28,7 @@ impl MarkedEncoding {
         }
     }
 
-    /// Returns its name in the registry of IANA, in lower case.
+    /// Returns its IANA name, in lower case.
     pub fn name(self) -> &'static str {
         match self {
             Self::Utf8 => "utf-8",
@@ -56,7 +56,7 @@ pub fn decoded(bytes: Vec<u8>) -> Vec<u8> {
         return bytes;
     }
     let mut text = Vec::with_capacity(bytes.len());
-    // Memory does not fail to be read.
+    // Reading from memory cannot fail.
     let _ = decoding(bytes.as_slice()).read_to_end(&mut text);
     text
 }
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(decoded(b"caf\xe9".to_vec()), b"caf\xe9");
         let unmarked = utf16(text, [b'a', 0], u16::to_le_bytes);
         assert!(is_binary(&unmarked));
-        // Cut inside of a character.
+        // Cut inside a character.
         assert_eq!(decoded(b"\xff\xfea\0b".to_vec()), "a\u{fffd}".as_bytes());
     }
 

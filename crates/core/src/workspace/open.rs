@@ -42,14 +42,14 @@ impl Workspace {
         self.dir.open_dir(path).map_err(|error| PathError::beneath(&shown, &error))
     }
 
-    /// Returns whether something is at `path`: also a broken link, and what cannot be looked at, as behind a link that
-    /// leads out.
+    /// Returns whether something exists at `path`. Also true for a broken link, and if the path cannot be checked, as
+    /// behind a link that leads out.
     pub fn exists(&self, path: &Path) -> bool {
         let is_absent = |kind| matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory);
         !self.dir.symlink_metadata(path).is_err_and(|error| is_absent(error.kind()))
     }
 
-    /// Returns the id of the user who owns what is at `path`, which may be a link.
+    /// Returns the id of the user who owns the file, folder or link at `path`.
     #[cfg(unix)]
     pub(crate) fn owner(&self, path: &Path) -> Option<u32> {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };

@@ -1,4 +1,4 @@
-//! Aliases of the workspace in paths written by people and models.
+//! Aliases of the workspace in paths written by users and models.
 
 use super::{
     directory::Workspace,
@@ -7,7 +7,7 @@ use super::{
 use std::path::{Component, Path, PathBuf};
 
 impl Workspace {
-    /// Converts a path written by a person or a model to one relative to the workspace; `.` is the workspace itself.
+    /// Converts a path written by a user or a model to one relative to the workspace; `.` is the workspace itself.
     /// The path need not exist. Fails with [`PathError::Outside`] if it leads out.
     pub fn resolve(&self, input: &str) -> Result<PathBuf, PathError> {
         let outside = || PathError::Outside(input.to_owned());
@@ -55,7 +55,7 @@ fn relative(input: &str, workspace: &Workspace) -> Option<PathBuf> {
     let named = strip_directory(rest, workspace.name(), workspace);
     match named {
         Some(inside) => Some(dot_if_empty(inside)),
-        // Any other absolute path is outside of the workspace.
+        // Any other absolute path is outside the workspace.
         None if was_absolute && rest.len() == bare.len() => None,
         None => Some(dot_if_empty(rest)),
     }
@@ -75,7 +75,7 @@ fn expand(text: &str, workspace: &Workspace) -> String {
     }
 }
 
-/// Returns the part of `path` below `root`, also if `path` goes through a symlink.
+/// Returns the part of `path` below `root`, even if `path` goes through a symlink.
 fn beneath(path: &Path, root: &Path) -> Option<PathBuf> {
     if let Ok(rest) = path.strip_prefix(root) {
         return Some(rest.to_path_buf());

@@ -36,7 +36,7 @@ impl Workspace {
         written.map_err(failed)
     }
 
-    /// Resolves links, so that the target is replaced and not the link.
+    /// Resolves links, so that the target is replaced, not the link.
     fn behind_links(&self, path: &Path) -> io::Result<PathBuf> {
         match self.dir.canonicalize(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && !self.exists(path) => {

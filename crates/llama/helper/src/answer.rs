@@ -1,4 +1,4 @@
-//! Generates one answer: messages into tokens, tokens into events, and usage at the end.
+//! Generates one answer: converts messages into tokens and tokens into events, and reports usage at the end.
 
 use crate::{
     limits::{ATTEMPTS, SPEED},

@@ -6,7 +6,7 @@
 //!
 //! # Layers
 //!
-//! A module uses modules of lower layers only: `tests/layers.rs` reads this table and holds every file to it.
+//! A module uses only modules of lower layers: `tests/layers.rs` reads this table and checks every file.
 //!
 //! | layer | module | contents |
 //! |--:|---|---|

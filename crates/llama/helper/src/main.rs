@@ -4,9 +4,9 @@ use cap::Cap;
 use std::alloc::System;
 use tracing_subscriber::EnvFilter;
 
-/// Maximum bytes allocated by our own code, not counting models and llama.cpp. It needs about a tenth. A template from
-/// a file is untrusted code, and doubling a text thirty times takes a gigabyte: the program aborts before the machine
-/// runs out of memory.
+/// Maximum bytes allocated by our own code, not counting models and llama.cpp; it needs about a tenth of that. A
+/// template from a file is untrusted code, and doubling a text thirty times takes a gigabyte: this limit aborts the
+/// program before the machine runs out of memory.
 const MEMORY: usize = 1 << 30;
 
 #[global_allocator]

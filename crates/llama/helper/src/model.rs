@@ -26,13 +26,13 @@ use std::{num::NonZeroU32, path::Path};
 /// Environment variable with the number of threads, used if [`LoadRequest::threads`] is `None`.
 const THREADS: &str = "OPENAGENTS_LLAMA_THREADS";
 
-/// Loads the file into memory. Returns soon after a cancel.
+/// Loads the file into memory. Returns soon after a cancellation.
 pub(crate) fn load(
     load: &LoadRequest,
     cancel: &CancellationToken,
     mut on_progress: impl FnMut(f32) + 'static,
 ) -> Result<LlamaModel, ModelError> {
-    // The errors of llama.cpp are less specific.
+    // Read first, because llama.cpp's errors are less specific.
     let header = Header::read(&load.path).map_err(|error| ModelError::Load(error.to_string()))?;
     speaks(&load.path, &header.architecture)?;
     let backend = backend()?;
@@ -63,7 +63,7 @@ pub(crate) fn open<'m>(model: &'m LlamaModel, load: &LoadRequest) -> Result<Sess
         .with_n_ubatch(BATCH)
         .with_n_threads(threads)
         .with_n_threads_batch(threads)
-        // With a sliding window that forgets, truncating the cache gives wrong answers without an error.
+        // With a sliding-window cache that drops tokens, truncating the cache gives wrong answers without an error.
         .with_swa_full(true)
         .with_no_perf(true);
     let (context, reason) = with_log(|| model.new_context(backend, params));
@@ -128,7 +128,7 @@ fn not_loaded(error: chat::ChatError) -> ModelError {
     ModelError::Load(error.to_string())
 }
 
-/// Refuses models that can't generate text: sampling from them is an assertion in C++.
+/// Rejects models that can't generate text: sampling from them fails an assertion in C++.
 fn speaks(path: &Path, architecture: &str) -> Result<(), ModelError> {
     let silent = architecture.contains("bert") || ["t5", "t5encoder", "clip"].contains(&architecture);
     if silent {

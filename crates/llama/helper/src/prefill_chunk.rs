@@ -1,4 +1,4 @@
-//! The number of prompt tokens computed between two checks for a cancel. Pure: durations in, sizes out.
+//! The number of prompt tokens computed between two cancellation checks. Pure: durations in, sizes out.
 
 use crate::limits::{FIRST_CHUNK, LEAST_CHUNK, LONG_CHUNK, MOST_CHUNK, SHORT_CHUNK};
 use std::time::Duration;
@@ -42,7 +42,7 @@ impl PrefillChunk {
 mod tests {
     use super::*;
 
-    /// Processes a long prompt where a chunk takes `each` ms plus `token` ms per token.
+    /// Returns the chunk size after a long prompt in which a chunk takes `each` ms plus `token` ms per token.
     fn settled(batch: usize, each: f64, token: f64) -> usize {
         let mut chunk = PrefillChunk::new(batch);
         for _ in 0..20 {

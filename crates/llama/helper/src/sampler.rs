@@ -4,7 +4,7 @@ use crate::limits::{RETRY_TEMPERATURE, TOP_K};
 use llama_cpp_2::sampling::LlamaSampler;
 use openagents_core::model::ModelOptions;
 
-/// Returns the sampler of an attempt, starting at 0.
+/// Returns the sampler for an attempt; attempts are numbered from 0.
 pub(crate) fn sampler(options: &ModelOptions, attempt: u32) -> LlamaSampler {
     let temperature =
         if attempt == 0 { options.temperature } else { options.temperature.max(RETRY_TEMPERATURE) };

@@ -21,7 +21,7 @@ pub(crate) struct Session<'m> {
 
 impl<'m> Session<'m> {
     pub(crate) fn new(context: LlamaContext<'m>) -> Self {
-        // A batch larger than the context's is an assertion, which ends the process.
+        // A batch larger than the context's fails an assertion, which ends the process.
         let chunk = PrefillChunk::new(context.n_batch() as usize);
         Self { batch: LlamaBatch::new(chunk.max(), 1), computed: Vec::new(), chunk, context }
     }
@@ -89,7 +89,7 @@ impl<'m> Session<'m> {
         let oldest = u32::try_from(self.context.kv_cache_seq_pos_min(SEQUENCE)).ok();
         let keep = prefix::keep(&self.computed, prompt, oldest);
         let cut = u32::try_from(keep).ok();
-        // Models with a recurrent state can't be truncated and compute everything again.
+        // The cache of a model with a recurrent state can't be truncated; everything is computed again.
         if keep > 0 && self.context.kv_cache_seq_rm(SEQUENCE, cut, None).is_ok() {
             self.computed.truncate(keep);
             return keep;

@@ -1,8 +1,8 @@
-//! Converts text into tokens and back, such that text typed by a person never becomes markup.
+//! Converts text into tokens and back, so that text typed by the user never becomes markup.
 //!
-//! llama.cpp finds special tokens of the type "user defined" in any text, even if told not to; the markup of gpt-oss
-//! has this type. So gpt-oss text uses OpenAI's own tokenizer, which also splits Hindi, Thai and Khmer as in training,
-//! and the text of other models is split inside of each marker.
+//! llama.cpp finds special tokens of the type "user defined" in any text, even with special tokens turned off; the
+//! markup of gpt-oss has this type. So gpt-oss text uses OpenAI's own tokenizer, which also splits Hindi, Thai and
+//! Khmer as in training, and the text of other models is split inside each marker.
 
 use llama_cpp_2::{token::LlamaToken, token_type::LlamaTokenAttr, vocab::LlamaVocab};
 use openagents_llama::{
@@ -45,7 +45,7 @@ impl FileVocabulary<'_> {
         self.file.tokenize(text.as_bytes(), false, markup)
     }
 
-    /// Returns the text of a token that must not result from a person's text. In some files runs of spaces and single
+    /// Returns the text of a token that must not result from user text. In some files runs of spaces and single
     /// characters are "user defined" too, but are not markup.
     fn marker(&self, token: LlamaToken) -> Option<String> {
         let attributes = self.file.attr(token);

@@ -28,7 +28,7 @@ pub(crate) enum Work {
 
 impl Job {
     fn report(&self, report: Report) {
-        // Fails only without a receiver, which then misses nothing.
+        // Fails only if the receiver is gone.
         let _ = self.reports.blocking_send(report);
     }
 

@@ -30,7 +30,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The library needs a local vocabulary file, or downloads it.
+/// Provides a local vocabulary file, which the library would otherwise download.
 fn encoding() -> Result<HarmonyEncoding> {
     let folder = tempfile::tempdir()?;
     let bpe = tiktoken_rs::o200k_harmony()?;

@@ -67,7 +67,7 @@ fn closed(text: &str) -> Option<Map<String, Value>> {
         }
     }
     let end = text.trim_end().chars().next_back()?;
-    // A number might lack digits, a word letters.
+    // A number might be missing digits, and a word letters.
     let whole = matches!(end, '"' | '}' | ']');
     if in_string || open.is_empty() || !whole {
         return None;

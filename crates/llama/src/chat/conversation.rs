@@ -40,7 +40,7 @@ pub(super) fn native(request: &ModelRequest, shield: &Shield) -> Vec<Value> {
 }
 
 /// Alternates between user and assistant, for templates that support neither tools nor consecutive messages of one
-/// role, and perhaps no `system`; the instructions then precede the first message.
+/// role. Without `system`, the instructions precede the first message.
 pub(super) fn alternating(request: &ModelRequest, system: bool, shield: &Shield) -> Vec<Value> {
     let mut turns: Vec<(&str, String)> = Vec::new();
     let mut say = |role: &'static str, text: String| match turns.last_mut() {

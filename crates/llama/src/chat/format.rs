@@ -1,4 +1,4 @@
-//! What a chat format is: it renders messages into tokens, and parses tokens into text, calls and reasoning.
+//! The traits of a chat format: rendering messages into tokens, and parsing tokens into text, calls and reasoning.
 
 use openagents_core::model::{ModelEvent, ModelRequest};
 
@@ -7,13 +7,13 @@ pub trait Vocabulary {
     /// Tokenizes markup of a template: markers become special tokens.
     fn markup(&self, text: &str) -> Vec<i32>;
 
-    /// Tokenizes text of a person, a tool or a model: never yields a special token.
+    /// Tokenizes text from the user, a tool or a model; never yields a special token.
     fn text(&self, text: &str) -> Vec<i32>;
 
     /// Returns the id of a special token by its exact text.
     fn special(&self, marker: &str) -> Option<i32>;
 
-    /// Returns the bytes of a token; those of a special token are its marker.
+    /// Returns the bytes of a token; for a special token, those of its marker.
     fn bytes(&self, token: i32) -> Vec<u8>;
 
     /// Returns whether an answer ends with this token.
@@ -25,16 +25,16 @@ pub trait ChatFormat: Send + Sync + std::fmt::Debug {
     /// Returns whether tools are supported.
     fn tools(&self) -> bool;
 
-    /// Renders the tokens of a prompt.
+    /// Renders a request into the tokens of a prompt.
     fn render(&self, request: &ModelRequest, vocabulary: &dyn Vocabulary) -> Result<Vec<i32>, ChatError>;
 
-    /// Starts to parse an answer to `request`.
+    /// Starts parsing an answer to `request`.
     fn parser(&self, request: &ModelRequest) -> Box<dyn AnswerParser>;
 }
 
 /// Parses one answer, token by token. The concatenated output does not depend on the split into tokens.
 pub trait AnswerParser: Send {
-    /// Parses the next token; never one that ends the answer. Adds text, preambles, reasoning and calls.
+    /// Parses the next token, which never ends the answer. Adds text, preambles, reasoning and calls.
     fn push(&mut self, token: i32, bytes: &[u8], out: &mut Vec<ModelEvent>);
 
     /// Ends the input and returns how the answer ended. `end` is the token that ended it, see

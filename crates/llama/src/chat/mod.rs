@@ -1,6 +1,6 @@
 //! Chat formats: messages into tokens, and tokens into text, calls and reasoning.
 //!
-//! Text of people and markup of a template are tokenized separately, so that text can't become markup.
+//! User text and template markup are tokenized separately, so that text can't become markup.
 
 pub(crate) mod arguments;
 mod conversation;

@@ -49,7 +49,7 @@ pub(super) struct TaggedParser {
     undecided: bool,
     spoke: bool,
     called: bool,
-    /// Invalid calls before any text: shown along with text, or else dropped.
+    /// Invalid calls before any text: shown if text follows, otherwise dropped.
     unread: String,
 }
 

@@ -43,7 +43,8 @@ pub fn chatml() -> TemplateFormat {
 }
 
 impl TemplateFormat {
-    /// Tests the template of a file. `begin` and `end` are the vocabulary's markers around a text.
+    /// Creates the format of a file's template, after testing the template. `begin` and `end` are the vocabulary's
+    /// markers around a text.
     pub fn new(source: &str, begin: &str, end: &str) -> Result<Self, ChatError> {
         let mut format = Self {
             source: source.to_owned(),
@@ -74,7 +75,7 @@ impl TemplateFormat {
             .all(|word| whole.contains(word))
     }
 
-    /// Renders the conversation; falls back to what every template supports, as many refuse parts of it.
+    /// Renders the conversation. Many templates reject parts of it; these get only what every template supports.
     fn pieces(&self, request: &ModelRequest) -> Result<Vec<Piece>, ChatError> {
         let mentions_tools =
             |message: &Message| matches!(message, Message::Tool { .. }) || !calls_of(message).is_empty();
@@ -106,7 +107,7 @@ impl TemplateFormat {
     ) -> Result<String, ChatError> {
         let tools = match &request.tools[..] {
             [_, ..] if self.tools => Value::from_serialize(conversation::tools(&request.tools, shield)),
-            // Templates check whether there are any.
+            // Templates check whether there are any tools.
             _ => Value::from(()),
         };
         let context = context! {

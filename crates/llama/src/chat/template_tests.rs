@@ -78,7 +78,7 @@ impl Vocabulary for Letters {
     }
 }
 
-/// The prompt, with the text of people, tools and models between `⟦` and `⟧`.
+/// The prompt, with text from the user, tools and models between `⟦` and `⟧`.
 fn prompt(format: &TemplateFormat, request: &ModelRequest) -> String {
     let mut prompt = String::new();
     let mut said = false;

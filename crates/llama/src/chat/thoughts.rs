@@ -16,7 +16,7 @@ impl Thoughts {
     pub(super) fn of(template: &str, prompt: &str) -> Self {
         let prompt = prompt.trim_end();
         let begun = THOUGHT_TAGS.into_iter().find(|(opening, _)| prompt.ends_with(opening));
-        // If the prompt contains reasoning, the answer is text.
+        // If the prompt already contains the reasoning, the answer is text.
         let over = THOUGHT_TAGS.iter().any(|(_, closing)| prompt.ends_with(closing));
         let closings = THOUGHT_TAGS.into_iter().map(|(_, closing)| closing);
         let closings = closings.filter(|closing| begun.is_none() && !over && template.contains(closing));

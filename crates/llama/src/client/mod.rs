@@ -1,4 +1,4 @@
-//! The engine in a separate process: an assertion in C++ or a lost GPU is an error followed by a restart.
+//! The engine in a separate process: a failed C++ assertion or a lost GPU becomes an error, followed by a restart.
 //!
 //! The helper is started when needed and exits when its input closes, so it never survives this process.
 
@@ -37,12 +37,12 @@ pub struct Helper {
 }
 
 impl Helper {
-    /// Uses the program next to this one, or the one in [`HELPER_VARIABLE`]. Starts nothing.
+    /// Uses the program next to this one, or the one in [`HELPER_VARIABLE`]. Does not start it.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Uses this program. Starts nothing.
+    /// Uses this program. Does not start it.
     pub fn at(program: impl Into<PathBuf>) -> Self {
         Self { program: Some(program.into()), ..Self::default() }
     }
@@ -69,7 +69,7 @@ impl Helper {
             None => helper::find("openagents-llama", HELPER_VARIABLE).map_err(ModelError::Unavailable)?,
         };
         let mut command = std::process::Command::new(program);
-        // Otherwise an assertion starts a debugger first.
+        // Otherwise a failed assertion starts a debugger first.
         command.env("GGML_NO_BACKTRACE", "1");
         let on_end = self.on_end.clone();
         let client = Arc::new(Client::start(command, HELPER, move || {
@@ -123,7 +123,7 @@ impl Engine for Helper {
         on_progress: &mut dyn FnMut(f32),
     ) -> Result<Loaded, ModelError> {
         let _turn = self.turn.lock();
-        // Whatever stops a load, no model is loaded afterwards.
+        // If a load fails for any reason, no model is loaded afterwards.
         let client = self.started(cancel).inspect_err(|_| self.unload())?;
         *self.loaded.lock() = None;
         let command = |id| Command::Load { id, load: load.clone() };
@@ -157,7 +157,7 @@ impl Engine for Helper {
 
     fn unload(&self) {
         *self.loaded.lock() = None;
-        // Not under the lock: a running request needs it.
+        // Stopped outside the lock, which a running request needs.
         let client = self.client.lock().take();
         if let Some(client) = client {
             client.stop();

@@ -16,7 +16,7 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// Limit of every wait; longer means a hang.
+/// Time limit for every wait; exceeding it means a hang.
 const HANG: Duration = Duration::from_secs(60);
 
 /// A helper that sends a hello and runs `load` and `generate`; `$id` is the id of the command.
@@ -44,7 +44,7 @@ done
     (program(&folder, &script), folder)
 }
 
-/// Another process writes it: a file that is open for writing in this process can't be executed.
+/// Another process writes the program: a file that is open for writing in this process can't be executed.
 fn program(folder: &TempDir, script: &str) -> Helper {
     let (text, program) = (folder.path().join("text"), folder.path().join("helper"));
     std::fs::write(&text, script).unwrap();
@@ -82,7 +82,7 @@ fn the_helper_has_none_of_the_keys_of_this_program() {
     load(&engine).unwrap();
     let variables = std::fs::read_to_string(folder.path().join("environment")).unwrap();
     assert!(variables.contains("PATH=") && variables.contains("GGML_NO_BACKTRACE=1"), "{variables}");
-    // Cargo sets it for a test.
+    // Cargo sets it for tests.
     assert!(!variables.contains("CARGO_PKG_NAME="), "{variables}");
 }
 

@@ -11,7 +11,7 @@ use std::{path::PathBuf, sync::Arc};
 
 /// Loads one model at a time and generates answers. Every method blocks.
 pub trait Engine: Send + Sync + std::fmt::Debug {
-    /// Loads a model after unloading the current one, even if loading then fails; reports progress from 0.0 to 1.0.
+    /// Loads a model; the current one is unloaded first, even if loading then fails. Reports progress from 0.0 to 1.0.
     fn load(
         &self,
         load: &LoadRequest,
@@ -53,11 +53,11 @@ pub trait Engine: Send + Sync + std::fmt::Debug {
 /// A compute device of llama.cpp.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {
-    /// `Metal`, `CUDA0`, `CPU`.
+    /// The name, for example `Metal`, `CUDA0` or `CPU`.
     pub name: String,
-    /// `Apple M2 Pro`.
+    /// The description, for example `Apple M2 Pro`.
     pub description: String,
-    /// Whether it is a graphics processor, which holds the model.
+    /// Whether it is a GPU, which holds the model.
     pub gpu: bool,
     /// Total memory in bytes.
     pub memory_total: u64,
@@ -84,7 +84,7 @@ pub struct Loaded {
     pub path: PathBuf,
     /// The model's name from the file.
     pub name: String,
-    /// `gpt-oss`, `llama`.
+    /// The architecture, for example `gpt-oss` or `llama`.
     pub architecture: String,
     /// Context length in tokens.
     pub context_tokens: u32,

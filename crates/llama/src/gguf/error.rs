@@ -12,7 +12,7 @@ pub struct GgufError {
     pub fault: Fault,
 }
 
-/// What is wrong with a file.
+/// A fault in a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// The file cannot be read.

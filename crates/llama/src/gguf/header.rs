@@ -1,4 +1,4 @@
-//! What this program needs to know about a model file.
+//! The facts about a model file that this program needs.
 
 use super::{
     bounded::Bounded,

@@ -13,7 +13,7 @@ fn request(text: &str) -> ModelRequest {
     let answer = AssistantMessage {
         reasoning: Reasoning::new(text),
         preamble: said(),
-        // Of the second one, the arguments could not be parsed.
+        // The arguments of the second call could not be parsed.
         calls: vec![call(json!({text: text})), call(json!(text))],
         ..AssistantMessage::default()
     };

@@ -11,7 +11,7 @@ pub(super) const END: i32 = 200_007;
 pub(super) const MESSAGE: i32 = 200_008;
 pub(super) const CALL: i32 = 200_012;
 
-/// Text tokens come first, followed by special and reserved ones.
+/// Number of text tokens. They come first, followed by special and reserved tokens.
 pub(super) const TEXT_TOKENS: i32 = 199_998;
 
 pub(super) const MARKERS: [(&str, i32); 8] = [

@@ -1,7 +1,8 @@
 //! Harmony, the chat format of gpt-oss: renders prompts and parses text, reasoning and calls.
 //!
-//! Written by hand, since the official library rejects mistakes that real models make. It is the reference, though: it
-//! generated the texts in `goldens/` (see `crates/llama/oracle`), and repairs apply only where it would fail.
+//! Written by hand, since the official library rejects mistakes that real models make. The library is still the
+//! reference: it generated the texts in `goldens/` (see `crates/llama/oracle`), and repairs apply only where it would
+//! fail.
 //!
 //! The format in short: a message is `<|start|>header<|message|>body<|end|>`; a header has the role, the channel after
 //! `<|channel|>`, and the recipient after `to=`. An answer has reasoning in `analysis`, preambles in `commentary`,

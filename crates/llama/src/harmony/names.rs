@@ -14,7 +14,7 @@ impl Names {
         self.0.wire(name)
     }
 
-    /// Returns our name of a recipient if it is an offered tool, or else the written name without its namespace.
+    /// Returns our name for a recipient if it is an offered tool, or else the written name without its namespace.
     pub(super) fn ours(&self, recipient: &str) -> String {
         self.0.recognize(recipient).unwrap_or_else(|written| written)
     }

@@ -120,7 +120,7 @@ fn mistakes_of_models_are_repaired() {
         // A call in another channel.
         (&format!("<|channel|>analysis to=functions.fs_list_dir code{body}"), CALLED),
         (&format!("<|channel|>final to=functions.fs_list_dir{body}"), CALLED),
-        // The tool by our name, or outside of its namespace.
+        // The tool under our name, or outside its namespace.
         (&format!("<|channel|>commentary to=functions.fs.list_dir{body}"), CALLED),
         (&format!("<|channel|>commentary to=fs_list_dir{body}"), CALLED),
         // Extra words in the header.
@@ -220,7 +220,7 @@ fn headers_that_are_not_quite_right_are_read() {
             "<|channel|>commentary to=functions.web-browsing <|constrain|>json<|message|>{}<|call|>".to_owned(),
             "web-browsing{} Whole",
         ),
-        // A bracket is missing: the tool gets what can be read, and refuses it.
+        // A bracket is missing: the tool gets the readable part and rejects it.
         (
             r#"<|channel|>commentary to=functions.fs_list_dir<|constrain|>json<|message|>{"path":{"a":{"b":1}}<|call|>"#
                 .to_owned(),
@@ -261,7 +261,7 @@ fn unparseable_answers_are_malformed_and_hidden() {
     }
 }
 
-/// Regression: such a call was dropped, and with it, beside a good call, what the model meant to do.
+/// Regression: such a call was dropped. Next to a valid call, the model's intent was lost with it.
 #[test]
 fn a_call_with_broken_arguments_is_kept_as_text() {
     let rows = [

@@ -1,5 +1,5 @@
 //! Renders messages into a prompt. Markers are pushed by id and everything else goes through [`Vocabulary::text`], so
-//! text of a person, a tool or a model can't become one.
+//! text from the user, a tool or a model can't become a marker.
 
 use super::{
     markers::{self, CALL, CHANNEL, CONSTRAIN, END, MESSAGE, START},
@@ -90,7 +90,7 @@ impl Prompt<'_> {
             self.tokens.push(CONSTRAIN);
             self.text("json");
             match &call.arguments {
-                // As the model wrote them: they could not be parsed.
+                // Kept as the model wrote them, because they could not be parsed.
                 Value::String(text) => self.body(text, CALL),
                 arguments => self.body(&arguments.to_string(), CALL),
             }

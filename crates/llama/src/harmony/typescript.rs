@@ -9,7 +9,7 @@ pub(super) fn typescript(schema: &Value) -> String {
 }
 
 struct Writer<'a> {
-    /// The target of `#/…`.
+    /// The schema that `#/…` references point into.
     root: &'a Value,
     /// Approximate bytes so far: references could multiply exponentially.
     written: usize,

@@ -1,4 +1,4 @@
-//! Commands of a person.
+//! Commands from the user.
 
 use super::{
     Inner,

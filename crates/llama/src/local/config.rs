@@ -22,16 +22,16 @@ pub struct LocalConfig {
     pub engine: Arc<dyn Engine>,
     /// A model file that overrides the settings.
     pub model_file: Option<PathBuf>,
-    /// The download server; `None` for the one of the environment.
+    /// The download server; `None` to use the one from the environment.
     pub server: Option<String>,
     /// Retries of a broken connection.
     pub(crate) patience: Patience,
-    /// Whether to load the model in use at the start if the settings say so. Not for short-lived programs.
+    /// Whether to load the model in use at startup if the settings request it. Not for short-lived programs.
     pub preload: bool,
     /// The requested context length in tokens.
     pub context: Option<u32>,
     pub(super) machine: Source<MachineFacts>,
-    /// `None` where the system does not say.
+    /// `None` if the system does not report it.
     pub(super) pressure: Source<Option<Pressure>>,
     pub(super) clock: Source<Instant>,
 }
@@ -59,7 +59,7 @@ impl LocalConfig {
     }
 }
 
-/// Reads something that tests replace.
+/// A source of values that tests can replace.
 #[derive(Clone)]
 pub(super) struct Source<T>(pub(super) Arc<dyn Fn() -> T + Send + Sync>);
 

@@ -1,6 +1,6 @@
 //! The local model as a provider, and management of the models on this machine.
 //!
-//! [`Local`] coordinates: `provider` answers prompts, `commands` handles a person's commands, `transfers` downloads and
+//! [`Local`] coordinates: `provider` answers prompts, `commands` handles the user's commands, `transfers` downloads and
 //! verifies files, `rest` unloads an idle model. `status`, a pure function of `state`, is what clients see.
 
 mod commands;
@@ -53,7 +53,7 @@ struct Inner {
 }
 
 impl Local {
-    /// Lists the files, and loads the model in use if the settings say so.
+    /// Lists the files, and loads the model in use if the settings request it.
     pub fn start(mut config: LocalConfig) -> Arc<Self> {
         // Files are identified by canonical path.
         config.model_file = config.model_file.map(|file| std::fs::canonicalize(&file).unwrap_or(file));

@@ -39,7 +39,7 @@ impl LanguageModel for Local {
         let entry = state.in_use(self.inner.config.model_file.as_deref());
         let loaded = entry.is_some_and(|entry| matches!(state.run(entry), Run::Ready | Run::Generating));
         let header = entry.and_then(|entry| entry.file.as_ref()?.header.as_ref().ok());
-        // The engine knows; before the model is loaded, guess from the template.
+        // Once the model is loaded, the engine knows; before that, guess from the template.
         let said = loaded.then(|| self.inner.config.engine.loaded()).flatten().map(|loaded| loaded.tools);
         let tools = said.unwrap_or_else(|| {
             header.is_some_and(|header| {
@@ -149,7 +149,7 @@ impl Inner {
             on_progress(share);
         });
         if result.is_err() {
-            // The process may be running, perhaps with the model.
+            // The process may still be running, perhaps with the model.
             self.config.engine.unload();
         }
         let memory_bytes = self.config.engine.memory_bytes();

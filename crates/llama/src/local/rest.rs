@@ -33,7 +33,7 @@ fn rest(idle: Duration, idle_minutes: u32, pressure: Pressure) -> Rest {
     Rest::Look(left.min(REST_CHECK))
 }
 
-/// Looks after the model whenever it is woken or due, until there is none.
+/// Checks the model whenever it is woken or due, until `inner` is dropped.
 fn watch(inner: &Weak<Inner>, woken: &Receiver<()>) {
     while let Some(inner) = inner.upgrade() {
         let wait = inner.look_after(inner.config.clock.read());
@@ -70,7 +70,7 @@ impl Inner {
         match rest(idle, idle_minutes, pressure) {
             Rest::Look(after) => Some(after),
             Rest::Unload => {
-                // A request has come meanwhile. Its end may not notify, since it may only have checked.
+                // A request has arrived meanwhile. It may end without a notification, since it may only have checked.
                 let Some(_turn) = self.turns.try_take() else { return Some(REST_CHECK) };
                 if self.state().engine.run == Run::Ready {
                     self.unload();

@@ -19,9 +19,9 @@ pub(super) const VERIFIED: Kept<BTreeMap<String, bool>> =
 #[derive(Debug, Default)]
 pub(super) struct Saved {
     pub(super) settings: ModelSettings,
-    /// Files outside of the folder, in the order they were added.
+    /// Files outside the folder, in the order they were added.
     pub(super) added: Vec<PathBuf>,
-    /// Milliseconds since the epoch, by model id.
+    /// Time of the last use in milliseconds since the epoch, by model id.
     pub(super) last_used: BTreeMap<String, i64>,
     /// The result of the last hash comparison, by model id.
     pub(super) verified: BTreeMap<String, bool>,
@@ -35,7 +35,7 @@ pub(super) struct Kept<T> {
 }
 
 impl Saved {
-    /// Reads everything again. Invalid values are ignored: a damaged setting must not prevent a start.
+    /// Reads everything again. Invalid values are ignored: a damaged setting must not prevent startup.
     pub(super) fn reread(&mut self, store: &dyn SettingsStore) {
         SETTINGS.reread(store, self);
         ADDED.reread(store, self);

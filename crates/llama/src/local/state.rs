@@ -211,7 +211,7 @@ impl State {
     }
 }
 
-/// The requirements of a model; those of its makers if it can be downloaded.
+/// Returns the requirements of a model; for one that is not downloaded yet, those stated by its makers.
 pub(super) fn demand(entry: &Entry) -> Option<Demand> {
     match (&entry.file, entry.offer) {
         (Some(file), _) => file.header.as_ref().ok().map(Demand::of),

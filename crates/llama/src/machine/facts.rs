@@ -20,10 +20,10 @@ impl MachineFacts {
         let what = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
         let system = System::new_with_specifics(what);
         let (mut total, mut free) = (system.total_memory(), system.available_memory());
-        // Panics without any memory.
+        // `cgroup_limits` panics if the total memory is 0.
         if let Some(limits) = (total > 0).then(|| system.cgroup_limits()).flatten() {
             total = total.min(limits.total_memory);
-            // Its own "free" counts the page cache as used.
+            // The "free" value of the limits counts the page cache as used.
             free = free.min(total.saturating_sub(limits.rss));
         }
         let metal = cfg!(all(target_os = "macos", target_arch = "aarch64"));

@@ -9,25 +9,26 @@ use std::process::{Command, Stdio};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pressure {
     Normal,
-    /// Programs wait for memory.
+    /// Programs are waiting for memory.
     Warning,
-    /// The system will soon end programs.
+    /// The system will soon kill programs.
     Critical,
 }
 
 /// The kernel's statistics of tasks that wait for memory (psi(7), "Pressure Stall Information").
 #[cfg(target_os = "linux")]
 const STALLS: &str = "/proc/pressure/memory";
-/// Percent of the last 10 s during which some tasks waited for memory, or all of them.
+/// Percentage of the last 10 s during which some tasks, or all of them, waited for memory.
 #[cfg(any(target_os = "linux", test))]
 const STALLED_PERCENT: f64 = 10.0;
 
 impl Pressure {
-    /// Asks the system; `None` if it does not say.
+    /// Reads the pressure from the system; `None` if the system does not report it.
     pub(crate) fn of_system() -> Option<Self> {
         #[cfg(target_os = "macos")]
         {
-            // A program, because the call needs `unsafe`. Asked every 15 s while a model is loaded and idle.
+            // Runs a program, because the system call needs `unsafe`. This happens every 15 s while a model is loaded
+            // and idle.
             let mut command = Command::new("/usr/sbin/sysctl");
             command.args(["-n", "kern.memorystatus_vm_pressure_level"]);
             let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
@@ -41,7 +42,7 @@ impl Pressure {
         None
     }
 
-    /// Judges by the available memory, which includes what the system can reclaim.
+    /// Derives the pressure from the available memory, which includes memory that the system can reclaim.
     pub(crate) fn of_available(machine: &MachineFacts) -> Self {
         let is_below = |part: u64| machine.memory_free < machine.memory_total / part;
         if is_below(50) {
@@ -141,7 +142,7 @@ mod tests {
         }
     }
 
-    /// Every system that this program is built for says it, containers without `/proc/pressure` aside.
+    /// Every system that this program is built for reports its pressure, except containers without `/proc/pressure`.
     #[test]
     fn this_system_is_asked() {
         let said = Pressure::of_system();

@@ -7,9 +7,9 @@ pub(crate) struct Offer {
     pub(crate) name: &'static str,
     /// Owner and name of the repository on the server.
     pub(crate) repository: &'static str,
-    /// The file name here; that of the repository differs in case only.
+    /// The local file name; the name in the repository differs only in case.
     pub(crate) file: &'static str,
-    /// The version in the repository: what its branch has later is not what was looked at.
+    /// The pinned version in the repository. Later commits of its branch have not been reviewed.
     pub(crate) pin: Pin,
     pub(crate) licence: &'static str,
     pub(crate) licence_url: &'static str,

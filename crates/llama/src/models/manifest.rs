@@ -66,7 +66,7 @@ pub(super) fn write_json(path: &Path, value: &impl Serialize) -> io::Result<()> 
     std::fs::rename(&new, path)
 }
 
-/// Deletes a file unless it is gone already.
+/// Deletes a file, unless it is already gone.
 pub(crate) fn delete(path: &Path) -> io::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

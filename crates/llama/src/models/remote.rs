@@ -53,14 +53,14 @@ impl RemoteError {
 pub(crate) struct Remote {
     client: Client,
     base: Url,
-    /// Its host name, for sentences.
+    /// Its host name, for messages.
     server: String,
-    /// It is on this machine, where a person may serve another version.
+    /// Whether the server is on this machine, where the user may serve another version.
     is_here: bool,
 }
 
 impl Remote {
-    /// The server in [`SERVER_VARIABLE`], or else Hugging Face.
+    /// Uses the server in [`SERVER_VARIABLE`], or else Hugging Face.
     pub(crate) fn from_env() -> Result<Self, RemoteError> {
         let named = std::env::var(SERVER_VARIABLE).ok().filter(|named| !named.is_empty());
         Self::new(named.as_deref().unwrap_or(SERVER))
@@ -96,7 +96,7 @@ impl Remote {
         Ok(Self { client, base, server, is_here: here })
     }
 
-    /// Returns the pinned file of an offer. Only a server on this machine is asked what it has.
+    /// Returns the pinned file of an offer. Only a server on this machine is queried for the file that it has.
     pub(crate) async fn resolve(&self, offer: &Offer) -> Result<RemoteFile, RemoteError> {
         if self.is_here {
             return self.look_up(offer).await;
@@ -145,14 +145,14 @@ impl Remote {
         self.address(&format!("{}/resolve/{commit}/{name}", offer.repository))
     }
 
-    /// Returns whether the file of an unfinished download is the one that this server would give now: since then
-    /// [`SERVER_VARIABLE`] or the pin may have changed.
+    /// Returns whether the file of an unfinished download is the one that this server would serve now:
+    /// [`SERVER_VARIABLE`] or the pin may have changed since.
     pub(super) fn serves(&self, file: &RemoteFile, offer: &Offer) -> bool {
         let is_pinned = (file.commit.as_str(), file.sha256.as_str()) == (offer.pin.commit, offer.pin.sha256);
         file.url.starts_with(self.base.as_str()) && (self.is_here || is_pinned)
     }
 
-    /// Requests a file from an offset; `etag` is of the earlier bytes. The response may contain the whole file.
+    /// Requests a file from an offset; `etag` is that of the earlier bytes. The response may contain the whole file.
     pub(super) async fn open(
         &self,
         file: &RemoteFile,
@@ -271,12 +271,12 @@ mod tests {
         }
     }
 
-    /// Regression: commit and hash were those of the branch at that moment, so that it decided what was "verified".
+    /// Regression: commit and hash were the current ones of the branch, so that the branch decided what was "verified".
     #[tokio::test]
     async fn an_offer_is_a_file_of_one_commit_with_a_known_hash() {
         for offer in OFFERS {
             for server in ["https://huggingface.co", "https://mirror.lan/hf/"] {
-                // Without a request: neither the branch nor the listing has a say.
+                // No request is made, so neither the branch nor the listing can affect the result.
                 let file = Remote::new(server).unwrap().resolve(&offer).await.unwrap();
                 assert!(file.is_sound(), "{file:?}");
                 let base = server.trim_end_matches('/');
@@ -284,7 +284,7 @@ mod tests {
                 assert_eq!(file.url, format!("{base}/{repository}/resolve/{}/{}", pin.commit, pin.path));
                 assert_eq!((file.sha256.as_str(), file.size), (pin.sha256, pin.bytes));
                 assert!(pin.path.eq_ignore_ascii_case(offer.file));
-                // A download that an earlier version began with the hash of the branch does not go on.
+                // A download that an earlier version began with the hash of the branch is not resumed.
                 let remote = Remote::new(server).unwrap();
                 let other = RemoteFile { sha256: "0".repeat(64), ..file.clone() };
                 assert!(remote.serves(&file, &offer) && !remote.serves(&other, &offer));

@@ -30,15 +30,15 @@ pub struct AgentLoop {
 pub struct PromptRequest {
     /// The workspace; need not exist.
     pub root: PathBuf,
-    /// The prompt, from a person or a delegating agent.
+    /// The prompt, from the user or a delegating agent.
     pub text: String,
-    /// The part of the text that the person typed, if not all of it; attached text is not an instruction.
+    /// The part of the text that the user typed, if not all of it; attached text is not an instruction.
     pub words: Option<String>,
     /// History of the session.
     pub transcript: Conversation,
-    /// Findings for the question, already shown to the person. The model reads them, and its citations are checked.
+    /// Findings for the question, already shown to the user. The model reads them, and its citations are checked.
     pub findings: Option<Findings>,
-    /// Another agent wrote the text and chose the root, so the text is not a person's and the root must be canonical.
+    /// Another agent wrote the text and chose the root, so the text is not the user's and the root must be canonical.
     pub delegated: bool,
 }
 

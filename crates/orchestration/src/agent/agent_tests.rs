@@ -45,7 +45,7 @@ fn a_turn_with_a_tool_call() {
     assert_eq!((told.outcome.state, told.outcome.text.as_str()), (RunState::Complete, "It is an app."));
     assert_eq!(told.activities, [Some(Activity::Loading { progress: 0.5 }), None]);
 
-    // The second request has everything of the first, including the chain of thought; the updates do not.
+    // The second request contains everything of the first, including the chain of thought; the updates don't.
     let asked = model.asked.lock().unwrap();
     assert_eq!(asked[0].tools.len(), 7);
     let [Message::User { text }, Message::Assistant(said), Message::Tool { text: result, name, .. }] =
@@ -275,7 +275,7 @@ fn the_oldest_messages_are_dropped_when_the_conversation_does_not_fit() {
     assert_eq!(last.messages[0], Message::User { text: "prompt 9".to_owned() });
 }
 
-/// A transcript pairs prompts with answers by this mark.
+/// The conversation pairs prompts with answers by this mark.
 #[test]
 fn every_turn_says_once_that_it_is_over_and_says_it_last() {
     let bench = Bench::with(&[]);

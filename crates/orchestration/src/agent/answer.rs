@@ -31,7 +31,7 @@ pub(super) struct Answer {
     pub(super) usage: Option<Usage>,
 }
 
-/// Why there is no complete answer.
+/// The reason why there is no complete answer.
 #[derive(Debug)]
 pub(super) enum Broken {
     Model(ModelError),
@@ -111,7 +111,7 @@ struct Reader<'a> {
     message: AssistantMessage,
     grounding: Option<&'a Grounding>,
     filter: Option<Filter<'a>>,
-    /// TextRole of the text held by the filter.
+    /// Role of the text held by the filter.
     role: TextRole,
     shown: String,
     bytes: usize,
@@ -237,7 +237,7 @@ impl<'a> Reader<'a> {
         Answer { message: self.message, shown: self.shown, stop, usage: self.usage }
     }
 
-    /// Emits what is held and returns `reason`.
+    /// Emits the held text and returns `reason`.
     fn broken(mut self, reason: Broken) -> Broken {
         self.release();
         self.flush(false);

@@ -29,12 +29,12 @@ use std::{
 /// Runs the calls of one turn.
 pub(super) struct CallRunner<'a> {
     pub(super) agent: &'a AgentLoop,
-    /// The person's prompt; empty if another agent wrote it.
+    /// The user's prompt; empty if another agent wrote it.
     pub(super) prompt: &'a str,
     pub(super) workspace: Arc<Workspace>,
     pub(super) cancel: &'a CancellationToken,
     pub(super) emit: &'a (dyn Fn(AgentEvent) + Sync),
-    /// The conversation may contain what past sessions say.
+    /// The conversation may contain text from past sessions.
     pub(super) has_history: AtomicBool,
 }
 

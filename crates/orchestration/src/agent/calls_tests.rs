@@ -39,7 +39,7 @@ impl Tool for Meets {
     }
 }
 
-/// Each call waits for the other, so running them in sequence would time out.
+/// Each call waits for the other, so calls in sequence would time out.
 #[test]
 fn calls_that_only_read_run_at_the_same_time_and_their_results_keep_the_order() {
     static MET: std::sync::Barrier = std::sync::Barrier::new(2);

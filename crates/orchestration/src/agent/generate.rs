@@ -87,7 +87,7 @@ impl SessionTool for Generate {
         model.id() != self.model.id()
     }
 
-    /// If the model cannot run, the row ends as an error and the result tells the caller to answer itself.
+    /// If the model cannot run, the row ends as an error and the result asks the caller to answer instead.
     fn call(&self, context: &SessionContext<'_>, arguments: Value) -> Result<String, ToolError> {
         (context.emit)(AgentEvent::Update(SessionUpdate::ToolCall(ToolCall {
             call_id: context.call_id.to_owned(),
@@ -117,7 +117,7 @@ impl SessionTool for Generate {
     }
 }
 
-/// Reason for missing text.
+/// The reason for missing text.
 enum Stop {
     Unavailable(String),
     Failed(ToolError),
@@ -203,7 +203,7 @@ impl Generate {
     }
 }
 
-/// The arguments as given, and the provider that runs them.
+/// Returns the arguments as given, and the provider that runs them.
 fn shown(arguments: &Value) -> Map<String, Value> {
     let provider = ("provider".to_owned(), "gptoss".into());
     let given = arguments.as_object().cloned().unwrap_or_default();

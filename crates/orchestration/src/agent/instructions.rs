@@ -4,8 +4,8 @@ use super::limits::FOLDER_NAME_CHARS;
 use openagents_core::text::{cut_at_word, one_line};
 use openagents_tools::tool::Toolbox;
 
-/// Returns the instructions for a turn in the workspace `name` with `tools`, if there are any; short, because small
-/// models read slowly.
+/// Returns the instructions for a turn in the workspace `name` with `tools`, if there are any. They are short, because
+/// small models read slowly.
 pub fn instructions(name: &str, tools: Option<&Toolbox>) -> String {
     let name = quotable(name);
     let mut text = format!(
@@ -66,7 +66,7 @@ mod tests {
         assert!(!text.contains("session."));
     }
 
-    /// A question that needs more is answered by what to switch on.
+    /// If a question needs more, the answer names the switch to turn on.
     #[test]
     fn the_instructions_say_which_history_is_closed() {
         let limited =

@@ -4,7 +4,7 @@ use std::{ops::RangeInclusive, time::Duration};
 
 /// Length of a conversation in characters if the model's context size is unknown.
 pub(super) const CONVERSATION_CHARS: usize = 60_000;
-/// Characters per token, a conservative estimate: code and languages other than English have fewer than prose.
+/// Characters per token, a conservative estimate: code and languages other than English have fewer than English prose.
 pub(super) const TOKEN_CHARS: usize = 3;
 /// Maximum number of answers per turn; stops a model that loops.
 pub(super) const ROUNDS: usize = 12;
@@ -50,7 +50,7 @@ pub(super) const TITLE_PROMPT_CHARS: usize = 1_000;
 pub(super) const TITLE_CHARS: usize = 60;
 /// Number of words in a model's title.
 pub(super) const TITLE_WORDS: RangeInclusive<usize> = 1..=8;
-/// Length of a session's beginning that a title is made from.
+/// Length of the beginning of a session that a title is made from.
 pub(super) const TITLE_SOURCE_CHARS: usize = 100_000;
 
 /// Short answer without tools: token limit.
@@ -60,13 +60,13 @@ pub(super) const SPOKEN_TIME: Duration = Duration::from_secs(60);
 /// Short answer without tools: length of the session's history in the request.
 pub(super) const SPOKEN_HISTORY_CHARS: usize = 6_000;
 
-/// Citations of one line that are opened; an answer of a model in a loop has thousands.
+/// Maximum number of citations opened per line; a looping model's answer has thousands.
 pub(super) const CITATIONS: usize = 200;
 /// Time limit for opening the citations of a turn; later ones are struck.
 pub(super) const CITATIONS_TIME: Duration = Duration::from_secs(15);
 /// Maximum number of words in a citation before its line numbers: `claude code session`.
 pub(super) const CITATION_WORDS: usize = 3;
-/// Lines around a cited span that also count.
+/// Lines before and after a cited span that also count.
 pub(super) const LINES_AROUND: u64 = 5;
 /// Shortest shared prefix of two related words, in characters: `config` and `configuration`.
 pub(super) const SHARED_PREFIX: usize = 4;

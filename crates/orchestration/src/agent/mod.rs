@@ -2,8 +2,8 @@
 //! model answers. Every step is emitted as it happens.
 //!
 //! The order of the updates is part of the product: preambles as thoughts, each call with its arguments and its end,
-//! the answer in chunks that share a message id, the last of them with the figures. A turn that ends without an answer
-//! has exactly one final message that says so. **Architecture invariant:**
+//! the answer in chunks that share a message id, the last one with the figures. A turn that ends without an answer has
+//! exactly one final message with the reason. **Architecture invariant:**
 //! [`Reasoning`](openagents_core::model::Reasoning) goes into the next request of the same turn and nowhere else.
 
 mod agent_loop;

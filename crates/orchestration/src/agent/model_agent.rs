@@ -1,4 +1,4 @@
-//! A model as an agent: runs the agent loop with the tools that need no session, if the caller does not.
+//! A model as an agent: runs the agent loop, with the tools that need no session, for callers that don't run it.
 
 use super::agent_loop::{AgentLoop, PromptRequest};
 use openagents_core::{
@@ -70,7 +70,7 @@ impl AgentProvider for ModelAgent {
         agent.prompt(&turn, cancel, &|event| host.emit(event))
     }
 
-    /// Keeps nothing running.
+    /// Does nothing: no process is kept running.
     fn close(&self, _session_id: &str) {}
 }
 

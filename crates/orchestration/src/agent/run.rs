@@ -232,7 +232,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Drops the older half, up to a person's message. Returns whether there was anything.
+    /// Drops the older half, up to a user message. Returns whether there was anything to drop.
     fn forget(&mut self) -> bool {
         let had = !self.earlier.is_empty();
         let half = self.earlier.len().div_ceil(2);
@@ -252,7 +252,7 @@ impl<'a> Run<'a> {
         oldest.map(|text| *text = cut_with_note(text, SHORTENED_CHARS)).is_some()
     }
 
-    /// Halves the room of the findings. Returns whether the model still gets any.
+    /// Halves the room for the findings. Returns whether the request had any.
     fn shorten_findings(&mut self) -> bool {
         let had = prompt(self.request, self.findings_room, true) != self.request.text;
         self.findings_room /= 2;

@@ -32,11 +32,11 @@ pub struct SessionContext<'a> {
     pub workspace: &'a Workspace,
     /// Id of its row; globally unique.
     pub call_id: &'a str,
-    /// The person's prompt of this turn in their own words; empty if another agent wrote it.
+    /// The user's prompt of this turn, as typed; empty if another agent wrote it.
     pub prompt: &'a str,
-    /// Id of the calling model; `None` if a person calls.
+    /// Id of the calling model; `None` if the user calls.
     pub caller: Option<&'a str>,
-    /// The past sessions that the caller has read, and may repeat in the arguments.
+    /// The past sessions that the caller has read and may repeat in the arguments.
     pub read: HistoryRead,
     /// Cancelled when the result is no longer needed.
     pub cancel: &'a CancellationToken,
@@ -44,7 +44,7 @@ pub struct SessionContext<'a> {
     pub emit: &'a (dyn Fn(AgentEvent) + Sync),
 }
 
-/// The past sessions that a conversation may repeat.
+/// The past sessions that a conversation has read and may repeat.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum HistoryRead {
     /// None.

@@ -9,7 +9,7 @@ use openagents_core::{
 use openagents_tools::tool::shown_name;
 use serde_json::{Map, Value};
 
-/// A row opened by us.
+/// A row that this crate opened.
 pub(super) struct Row<'a> {
     id: String,
     emit: &'a (dyn Fn(AgentEvent) + Sync),
@@ -55,7 +55,7 @@ fn details(call: &CallRequest, workspace: &Workspace) -> ToolCallDetails {
     }
 }
 
-/// Returns the location of a call. Only for tools that read the workspace: in others a path may mean anything.
+/// Returns the location of a call. Only for tools that read the workspace: in other tools, a path may mean anything.
 fn location(call: &CallRequest, workspace: &Workspace) -> Option<Location> {
     let keys: &[&str] = match call.name.as_str() {
         "fs.list_dir" | "content.get_span" => &["path"],

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 pub(crate) type Answer =
     fn(&ModelRequest, &CancellationToken, &mut dyn FnMut(ModelEvent)) -> Result<StopReason, ModelError>;
 
-/// Returns its answers in order and records the requests.
+/// A model that returns its answers in order and records the requests.
 #[derive(Debug, Default)]
 pub(crate) struct Scripted {
     pub(crate) id: Option<&'static str>,

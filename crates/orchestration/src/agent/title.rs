@@ -13,7 +13,7 @@ use std::sync::Arc;
 const INSTRUCTIONS: &str = "Give a title of three to five words to the conversation that begins with the person's message. \
     Reply with the title alone: no quotation marks, no full stop.";
 
-/// Returns a title for a prompt: by a local model in memory within 10 s, otherwise its first words. Blocks.
+/// Returns a title for a prompt: from a local model in memory within 10 s, otherwise its first words. Blocks.
 pub fn title(prompt: &str, model: Option<&Arc<dyn LanguageModel>>, cancel: &CancellationToken) -> String {
     let is_at_hand = |model: &&Arc<dyn LanguageModel>| {
         let can = model.capabilities();
@@ -38,7 +38,7 @@ fn ask(prompt: &str, model: &Arc<dyn LanguageModel>, cancel: &CancellationToken)
     read(&said)
 }
 
-/// Extracts a title from its decoration.
+/// Strips the decoration from a model's title.
 fn read(said: &str) -> Option<String> {
     let line = said.lines().map(str::trim).find(|line| !line.is_empty())?;
     let line = line.strip_prefix("Title:").unwrap_or(line);

@@ -24,7 +24,7 @@ pub(super) fn specs(registry: &Registry, session_tools: &[Arc<dyn SessionTool>])
 fn spec(name: &str, description: &str, schema: schemars::Schema) -> ToolSpec {
     let mut parameters = schema.to_value();
     if let Some(members) = parameters.as_object_mut() {
-        // Schema keywords that only cost tokens.
+        // These schema keywords only cost tokens.
         members.remove("$schema");
         members.remove("title");
         members.remove("description");

@@ -60,7 +60,7 @@ pub(super) struct DelegateTask {
     /// The instruction as given.
     pub(super) prompt: String,
     pub(super) dry_run: bool,
-    /// Its provider is the requested one, or `auto`, until the agent is chosen.
+    /// Until the agent is chosen, its provider is the requested one, or `auto`.
     pub(super) order: DelegateOrder,
 }
 
@@ -122,7 +122,7 @@ fn folder(given: Option<&str>, workspace: &Workspace) -> Result<PathBuf, ToolErr
         return Ok(workspace.root().to_path_buf());
     };
     let outside = || format!("workspace_root {given} is not in the workspace of this session");
-    // For reading tools `/` means the workspace; a delegate would get the whole disk.
+    // For read tools `/` means the workspace; a delegate would get the whole disk.
     if given.bytes().all(|byte| byte == b'/') {
         return invalid(outside());
     }

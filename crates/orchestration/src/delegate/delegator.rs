@@ -1,4 +1,4 @@
-//! What a delegation asks for and returns, and the trait that runs it.
+//! The request and the result of a delegation, and the trait that runs it.
 
 use crate::route::{Candidate, Situation};
 use openagents_core::{CancellationToken, agent::AccessLimits};
@@ -10,7 +10,7 @@ use std::{path::PathBuf, time::Duration};
 pub struct DelegateOrder {
     /// The provider's id: `codex`, `claude-code`, `gptoss_20b`, `local_fm`, `custom:<id>`.
     pub provider: String,
-    /// One line for people.
+    /// One line for the user.
     pub description: Option<String>,
     /// The complete text for the delegate: the task and its limits.
     pub text: String,
@@ -27,7 +27,7 @@ pub struct DelegateOrder {
 /// Result of a delegation, and of the tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DelegateReport {
-    /// The delegate ended its turn well, or a dry run would have started one.
+    /// The delegate completed its turn, or a dry run would have started one.
     pub ok: bool,
     /// The agent, as in [`DelegateOrder::provider`].
     pub provider: String,
@@ -38,17 +38,17 @@ pub struct DelegateReport {
     pub session_id: Option<String>,
     /// The call in the delegating session.
     pub tool_call_id: String,
-    /// The summary, or the reason of a failure and the available agents.
+    /// The summary, or the reason for a failure and the available agents.
     pub notes: String,
 }
 
 /// Runs delegates for one session. Implemented by the owner of the sessions.
 pub trait Delegator: Send + Sync + std::fmt::Debug {
-    /// Returns the available agents and the person's permissions.
+    /// Returns the available agents and the user's permissions.
     fn situation(&self) -> Situation;
 
-    /// Asks the person to choose one of `offered` for a task; `brief` is the text it would get. Returns the id; `None`
-    /// if the person refuses or the call is cancelled. Blocks; returns within 100 ms of a cancel.
+    /// Asks the user to choose one of `offered` for a task; `brief` is the text it would get. Returns the id; `None` if
+    /// the user refuses or the call is cancelled. Blocks; returns within 100 ms of a cancel.
     fn ask(
         &self,
         brief: &str,

@@ -1,4 +1,4 @@
-//! Chooses the agent of a task: the named one or a fitting one. A named agent is never replaced.
+//! Chooses the agent for a task: the named one or a fitting one. A named agent is never replaced.
 
 use super::delegator::Delegator;
 use crate::{
@@ -19,11 +19,11 @@ const STAYS_HERE: &str = "this conversation has read sessions of other folders, 
 pub(super) enum Chosen {
     /// Starts without approval.
     Starts(Candidate),
-    /// Needs a person's choice among these, best first.
+    /// The user must choose one of these, best first.
     Asks(Vec<Candidate>),
 }
 
-/// Returns the choice, or why there is none.
+/// Returns the choice, or the reason why there is none.
 pub(super) fn choose(
     wanted: &str,
     delegator: &dyn Delegator,
@@ -60,8 +60,8 @@ pub(super) fn choose(
     })
 }
 
-/// A model that has read past sessions may repeat them in a task. Off this machine go those of the workspace only after a
-/// person has seen the text, and those of other workspaces never.
+/// A model that has read past sessions may repeat them in a task. Sessions of the workspace leave this machine only
+/// after the user has seen the text; those of other workspaces never do.
 fn keep_history_here(situation: &mut Situation, context: &SessionContext<'_>) {
     if context.caller.is_none() || context.read == HistoryRead::Nothing {
         return;

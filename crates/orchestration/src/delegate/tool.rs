@@ -71,7 +71,7 @@ impl SessionTool for Delegate {
         model.capabilities().tools
     }
 
-    /// The result is the report as JSON, also for a failed delegation.
+    /// Returns the report as JSON, for a failed delegation too.
     fn call(&self, context: &SessionContext<'_>, arguments: Value) -> Result<String, ToolError> {
         let mut arguments = arguments;
         if let Some(members) = arguments.as_object_mut().filter(|_| self.is_codex) {
@@ -154,7 +154,7 @@ impl Delegate {
     }
 }
 
-/// Returns the task with the code locations found for `prompt`. Past sessions are left out, because the person has not
+/// Returns the task with the code locations found for `prompt`. Past sessions are left out, because the user has not
 /// seen the text.
 fn brief(context: &SessionContext<'_>, prompt: &str, order: &DelegateOrder) -> String {
     let found = find::find_in(&order.root, None, prompt, context.cancel);

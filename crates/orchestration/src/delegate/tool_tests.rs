@@ -19,7 +19,7 @@ struct FakeDelegator {
     cancels: bool,
     /// The past sessions that the caller has read.
     read: HistoryRead,
-    /// The person's answer.
+    /// The user's answer.
     allows: Option<&'static str>,
     /// Recorded requests: the brief and the offered agents.
     asked: Mutex<Vec<(String, Vec<String>)>>,
@@ -79,7 +79,7 @@ struct Told {
     provider: Option<String>,
 }
 
-/// `caller` is the calling model; `None` is the person.
+/// `caller` is the calling model; `None` is the user.
 fn delegate(delegator: FakeDelegator, caller: Option<&str>, prompt: &str, arguments: Value) -> Told {
     let delegator = Arc::new(delegator);
     run(&Delegate::new(delegator.clone()), &delegator, caller, prompt, arguments)
@@ -129,7 +129,7 @@ fn what_a_model_has_read_of_past_sessions_leaves_only_after_a_person_has_seen_it
     use HistoryRead::{Everywhere, Nothing, Workspace};
     let named = json!({"provider": "codex", "user_prompt": "Fix it"});
     let auto = json!({"user_prompt": "Fix it"});
-    // Who is started, and whether a person is asked.
+    // The agent that is started, and the number of questions to the user.
     let rows = [
         (Nothing, &named, Some("codex"), 0),
         (Workspace, &named, Some("codex"), 1),
@@ -154,7 +154,7 @@ fn what_a_model_has_read_of_past_sessions_leaves_only_after_a_person_has_seen_it
             assert!(told.result.unwrap().contains("stay on this computer"), "{arguments}");
         }
     }
-    // What stays on this machine needs no question.
+    // Text that stays on this machine needs no question.
     let here = FakeDelegator { read: Everywhere, ..FakeDelegator::default() };
     let told =
         delegate(here, Some("custom:qwen"), "Fix it", json!({"provider": "gptoss", "user_prompt": "Fix it"}));
@@ -233,7 +233,7 @@ fn the_agent_is_chosen() {
         // A delegating model does not get its own task back.
         (open(), model, "Fix it", "auto", Ok("codex")),
         (FakeDelegator { missing: &["codex"], ..open() }, model, "Fix it", "auto", Ok("claude-code")),
-        // Only a person sends work off this machine, regardless of the prompt.
+        // Only the user sends work off this machine, regardless of the prompt.
         (all(), model, "Fix it", "auto", Err("The person did not allow it")),
         (all(), model, "Hand the tests to Codex", "codex", Err("The person did not allow it")),
         (says("codex"), model, "Fix it", "codex", Ok("codex")),

@@ -330,7 +330,7 @@ impl LanguageModel for Thinker {
     }
 }
 
-/// Stands for the limit of tokens at the end of what the model says.
+/// Marks the token limit at the end of the model's text.
 const CUT: &str = "[limit]";
 
 #[test]
@@ -361,7 +361,7 @@ fn an_answer_that_is_cut_off_is_neither_plan_nor_intent_nor_answer() {
     assert!(!outcome.message.contains("unless the li"), "{}", outcome.message);
 }
 
-/// M16: a follow-up without findings was offered.
+/// Regression (M16): a follow-up without findings was offered.
 #[test]
 fn every_follow_up_that_is_offered_has_a_finding() {
     let bench = Bench::with(&[

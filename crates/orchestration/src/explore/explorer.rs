@@ -26,7 +26,7 @@ pub struct Explorer {
 pub struct ExploreRequest {
     /// The workspace; need not exist.
     pub root: PathBuf,
-    /// The person's goals; may be empty.
+    /// The user's goals; may be empty.
     pub goals: Vec<String>,
     /// UUID of the plan, chosen by the caller to be known before the run starts.
     pub plan_id: String,
@@ -34,7 +34,7 @@ pub struct ExploreRequest {
     pub repository_note: Option<String>,
     /// The planner.
     pub planner: PlannerChoice,
-    /// The goal was typed as a prompt, so findings are sent to every client, not only those that explore.
+    /// The goal was typed as a prompt, so findings are sent to every client, not only to those that explore.
     pub answers_prompt: bool,
 }
 
@@ -64,7 +64,7 @@ pub struct ExploreOutcome {
     pub message: String,
 }
 
-/// The final message of a run that a person stopped.
+/// The final message of a run that the user stopped.
 pub const CANCELLED: &str = "Exploration cancelled.";
 
 impl Explorer {
@@ -77,7 +77,7 @@ impl Explorer {
         }
     }
 
-    /// Returns the model for a request, if one is to be used.
+    /// Returns the model for a request, if it uses one.
     pub(super) fn model_for(&self, choice: PlannerChoice) -> Option<&Arc<dyn LanguageModel>> {
         let ready = |model: &&Arc<dyn LanguageModel>| model.availability() == Availability::Ready;
         match choice {
@@ -85,7 +85,7 @@ impl Explorer {
                 self.models.iter().find(|model| model.capabilities().loaded && ready(model))
             }
             PlannerChoice::Heuristic => None,
-            // If none is ready, the last one gives the reason.
+            // If no model is ready, the last one gives the reason.
             PlannerChoice::Model => self.models.iter().find(ready).or(self.models.last()),
         }
     }

@@ -1,4 +1,4 @@
-//! Infers one sentence with a model: the answer to the goals or, without goals, the person's intent.
+//! Infers one sentence with a model: the answer to the goals or, without goals, the user's intent.
 
 use super::intent::Intent;
 use crate::survey::Survey;
@@ -66,7 +66,7 @@ fn as_evidence(finding: &Finding) -> Option<Evidence> {
     })
 }
 
-/// Returns a sentence of a model. The local model, and a server's, may be another one than gpt-oss.
+/// Returns a sentence of a model with its source. The local model, and a server's, may be a model other than gpt-oss.
 fn said_by(model: &dyn LanguageModel, sentence: String, evidence: Vec<Evidence>) -> Intent {
     let name = model.name();
     let letters: String = name.chars().filter(|letter| letter.is_alphanumeric()).collect();

@@ -1,4 +1,4 @@
-//! The person's intent in one sentence: from their sessions, otherwise from the repository.
+//! The user's intent in one sentence: from their sessions, otherwise from the repository.
 
 use crate::{plan::OpKind, survey::Survey};
 use openagents_core::update::{Evidence, IntentSource};
@@ -24,7 +24,7 @@ pub(super) struct Intent {
     pub(super) evidence: Vec<Evidence>,
 }
 
-/// `inferred` is a model's answer to the goals, if any; it takes precedence.
+/// Returns the intent. `inferred` is a model's answer to the goals, if any; it takes precedence.
 pub(super) fn find(survey: &Survey, done: &[Done], inferred: Option<Intent>) -> Intent {
     inferred.or_else(|| from_sessions(done)).or_else(|| from_repository(survey)).unwrap_or_default()
 }
@@ -53,7 +53,7 @@ fn from_repository(survey: &Survey) -> Option<Intent> {
     })
 }
 
-/// Turns a description into a sentence: `ripgrep is a search tool` is one already; `A fast find` gets a subject.
+/// Turns a description into a sentence: `ripgrep is a search tool` is a sentence already; `A fast find` gets a subject.
 fn as_sentence(name: &str, said: &str) -> String {
     let full_stop = if said.ends_with(['.', '!', '?', '…']) { "" } else { "." };
     let first = |text: &str| {

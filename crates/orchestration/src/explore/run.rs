@@ -114,9 +114,9 @@ impl Run<'_> {
         if self.cancel.is_cancelled() { Err(Stop::Cancelled) } else { Ok(()) }
     }
 
-    /// Inspects the workspace once and finds what answers the goals.
+    /// Inspects the workspace once and finds the places that answer the goals.
     fn survey(&self, workspace: Arc<Workspace>) -> Result<Arc<Survey>, Stop> {
-        // An exploration is about one workspace, and a model may plan it.
+        // An exploration covers one workspace, and a model may plan it.
         let history = self.explorer.tools.history.of_workspace(workspace.root());
         let mut survey = Survey::new(workspace, &history);
         let goals = self.request.goals.clone();

@@ -12,8 +12,8 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HeuristicPlanner;
 
-/// Time limit for titles, which takes that long only if many sessions were never listed. The plan is the first thing that a
-/// person sees, but with less a busy machine plans otherwise.
+/// Time limit for titles, which take that long only if many sessions were never listed. The plan is the
+/// first thing that the user sees, but with a shorter limit a busy machine would plan differently.
 const LOOK_AT_HISTORY: Duration = Duration::from_millis(250);
 
 /// Lines of a README or manifest that a plan reads: the introduction.
@@ -31,7 +31,7 @@ const PLACES: usize = 3;
 /// Maximum number of names to search for.
 const NAMES: usize = 3;
 
-/// Pattern of open work in code.
+/// Pattern of unfinished work in code.
 pub(crate) const OPEN_ENDS: &str = "TODO|FIXME";
 
 impl Planner for HeuristicPlanner {
@@ -61,7 +61,7 @@ fn answering(names: &str, findings: &[Finding], has_history: bool) -> Vec<OpKind
     ops
 }
 
-/// Plans steps that show the folder's purpose and its open work.
+/// Plans steps that show the folder's purpose and its unfinished work.
 fn looking_around(request: &PlanRequest<'_>, has_history: bool) -> Vec<OpKind> {
     let repository = request.survey.repository();
     let mut ops = vec![if has_history {
@@ -96,7 +96,8 @@ pub(super) fn recent_titles(request: &PlanRequest<'_>) -> Option<Vec<String>> {
         ..Query::default()
     };
     let listing = request.survey.history.list(&query, &budget);
-    // A history too large for this look counts as one: the step that reads it has more time, and says if it is empty.
+    // A history too large to list in time counts as present: the step that reads it has more time, and reports if it is
+    // empty.
     let known = !listing.rows.is_empty() || listing.timed_out;
     known.then(|| listing.rows.into_iter().filter_map(|row| row.title).collect())
 }

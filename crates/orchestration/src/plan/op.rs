@@ -11,9 +11,8 @@ use xxhash_rust::xxh32::xxh32;
 pub(crate) struct Op {
     /// UUID; also the globally unique id of the tool call.
     pub(crate) id: String,
-    /// The action.
     pub(crate) kind: OpKind,
-    /// Description for a person; unique within a plan.
+    /// Description for the user; unique within a plan.
     pub(crate) text: String,
 }
 
@@ -65,7 +64,7 @@ pub enum OpKind {
     },
 }
 
-/// Lines that a step reads when it names none.
+/// Default first line of a step that reads a file.
 fn first_line() -> u64 {
     1
 }
@@ -85,7 +84,7 @@ impl OpKind {
         Self::Grep { pattern: pattern.into(), path_prefix: None, case_insensitive: false }
     }
 
-    /// Returns whether the step looks at past sessions.
+    /// Returns whether the step uses past sessions.
     pub fn is_session_op(&self) -> bool {
         self.tool().starts_with("session.")
     }
@@ -103,7 +102,7 @@ impl OpKind {
         }
     }
 
-    /// Returns the step in a person's words, as it stands in the plan.
+    /// Returns the description of the step that is shown in the plan.
     pub fn entry_text(&self) -> String {
         let whose = |provider: &Option<Provider>| provider.map_or("all", Provider::as_str);
         match self {

@@ -13,7 +13,7 @@ pub trait Planner: Send + Sync + std::fmt::Debug {
 /// Input of a planner.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanRequest<'a> {
-    /// The person's goals.
+    /// The user's goals.
     pub goals: &'a [String],
     /// The workspace and its history.
     pub survey: &'a Survey,
@@ -21,7 +21,7 @@ pub struct PlanRequest<'a> {
     pub cancel: &'a CancellationToken,
 }
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// A model's answer contains no valid step.

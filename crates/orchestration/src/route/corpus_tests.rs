@@ -28,7 +28,7 @@ fn corpus() -> Vec<Row> {
     lines.map(row).collect()
 }
 
-/// All agents are ready, and none off this machine may start unless it is named.
+/// All agents are ready, and those off this machine may start only if they are named.
 fn all_ready() -> Situation {
     let names = [(LOCAL_MODEL, "GPTOSS 20B"), (CODEX, "Codex"), (CLAUDE_CODE, "Claude Code")];
     let candidate = |(id, name): (&str, &str)| Candidate {

@@ -25,7 +25,7 @@ impl Candidate {
     }
 }
 
-/// The agents that can be chosen, and the person's permissions.
+/// The agents that can be chosen, and the user's permissions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Situation {
     /// All candidates, available or not.

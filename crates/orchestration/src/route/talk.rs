@@ -1,4 +1,4 @@
-//! Small talk, and questions about us or the agents, which get a fixed answer without running anything.
+//! Small talk, and questions about OpenAgents or the agents, which get a fixed answer without running anything.
 
 use super::{
     named::Names,
@@ -16,11 +16,11 @@ pub enum Topic {
     Greeting,
     /// "Thanks!"
     Thanks,
-    /// Who we are.
+    /// The identity of OpenAgents.
     Identity,
-    /// What we can do, and how prompts are routed.
+    /// The capabilities of OpenAgents, and how prompts are routed.
     Capabilities,
-    /// Which agents we can hand work to.
+    /// The agents that OpenAgents can delegate to.
     Delegates,
     /// One agent.
     Agent(Target),
@@ -98,7 +98,7 @@ fn of(sentence: &Sentence, names: &Names) -> Option<Topic> {
     (is_about || names.is_one(&sentence.request)).then_some(Topic::Agent(named))
 }
 
-/// Returns whether a text names no file and no code.
+/// Returns whether a text mentions neither files nor code.
 fn is_general(text: &str) -> bool {
     let is_code = |word: &str| {
         let inner = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '`');

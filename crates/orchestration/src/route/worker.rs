@@ -1,4 +1,4 @@
-//! Chooses the agent for work: the configured one, the local model, or the one that a person picks.
+//! Chooses the agent for work: the configured one, the local model, or the one that the user picks.
 
 use super::situation::Situation;
 use openagents_core::update::{Decision, Inline, Target};
@@ -8,7 +8,7 @@ use openagents_core::update::{Decision, Inline, Target};
 pub(crate) enum Worker {
     /// Starts without approval.
     Starts(Target),
-    /// A person chooses; this agent is offered first.
+    /// The user chooses; this agent is offered first.
     Asks(Option<Target>),
     /// No agent is available.
     Unavailable,
@@ -122,7 +122,7 @@ mod tests {
             (code, situation(&["claude-code"], true), "claude"),
             (code, situation(&["custom:gem"], true), "inline card"),
             (code, situation(&["codex", "custom:ollama"], true), "custom:ollama"),
-            // No work leaves this machine without a person's choice.
+            // No work leaves this machine unless the user chooses so.
             (code, situation(&["codex", "claude-code"], false), "inline card"),
             (code, Situation::default(), "inline guidance"),
             (named, situation(&["codex"], false), "codex card"),

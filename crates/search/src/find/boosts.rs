@@ -1,8 +1,8 @@
-//! Boosts files that matching sessions touched, and files edited since the last commit or checkout: people ask about
+//! Boosts files that matching sessions touched, and files edited since the last commit or checkout: users ask about
 //! their current work.
 //!
-//! Git is not run, because it executes programs configured by a repository (filters, a file system monitor). File times
-//! are nearly equivalent; edits made before the last commit but not committed are missed.
+//! Git is not run, because it executes programs that a repository configures (filters, a file system monitor). File
+//! times are nearly equivalent; edits made before the last commit but not committed are missed.
 
 use super::scan::Scan;
 use crate::recall::Recall;
@@ -11,18 +11,18 @@ use std::collections::HashMap;
 
 /// Boost of a file edited by the best matching session.
 const SESSION_EDITED: f32 = 0.25;
-/// Boost of a file that it only read.
+/// Boost of a file that the best matching session only read.
 const SESSION_READ: f32 = 0.1;
 /// Boost of an edited file; not tuned, because the benchmark projects are not repositories.
 const EDITED: f32 = 0.1;
 
-/// Maximum number of edited files; more were written by a program.
+/// Maximum number of edited files to boost; if there are more, a program wrote them.
 const BY_HAND: usize = 100;
 
 /// Maximum length of a title in a reason, in characters.
 const TITLE: usize = 60;
 
-/// Factors of files' scores and additions to their reasons, by path.
+/// Score factor and addition to the reason, by path.
 #[derive(Debug)]
 pub(super) struct Boosts(HashMap<String, (f32, String)>);
 
@@ -42,7 +42,6 @@ impl Boosts {
         Self(boosts)
     }
 
-    /// Returns the factor for a file's score.
     pub(super) fn factor(&self, path: &str) -> f32 {
         self.0.get(path).map_or(1.0, |(factor, _)| *factor)
     }

@@ -5,10 +5,10 @@ use super::definition;
 /// Maximum number of lines in a chunk; longer definitions are split evenly.
 const LINES: usize = 60;
 
-/// Loose lines and short definitions that belong together are joined up to this many lines.
+/// Maximum number of lines in a chunk joined from loose lines and short definitions that belong together.
 const JOINED: usize = 25;
 
-/// Maximum number of lines examined of a definition; longer ones are generated.
+/// Maximum number of lines scanned in a definition; longer ones are generated.
 const DEFINITION: usize = 2000;
 
 /// Maximum number of comment and attribute lines joined to the definition below.

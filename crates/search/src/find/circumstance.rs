@@ -1,4 +1,4 @@
-//! Finds the asking part of an English question. "When a redirect fails, how is it tried again without losing the
+//! Finds the main clause of an English question. "When a redirect fails, how is it tried again without losing the
 //! body?" asks how it is tried again; the rest is a circumstance or an exclusion.
 
 use openagents_core::text::is_listed;
@@ -22,7 +22,7 @@ const ASIDES: &str = " although | even after | even if | even though | even when
 /// Minimum length of a part in bytes.
 const SHORTEST: usize = 15;
 
-/// Returns the byte range of the asking part, or of the whole question.
+/// Returns the byte range of the main clause, or of the whole question if there is none.
 pub(super) fn part(question: &str) -> Range<usize> {
     let lower = question.to_ascii_lowercase();
     let commas = || lower.match_indices(", ").map(|(at, _)| at).filter(|at| *at >= SHORTEST);

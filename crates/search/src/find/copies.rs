@@ -1,4 +1,4 @@
-//! Copies inside the workspace: vendored files, linked worktrees, backups. The file itself comes first.
+//! Detects copies inside the workspace: vendored files, linked worktrees, backups. The original ranks first.
 
 use super::{
     scan::{self, ScannedFile},
@@ -20,15 +20,15 @@ const COPY_FOLDERS: &str = "\
 const COPY_WORDS: &str =
     "archive|archived|backup|backups|bak|copies|copy|legacy|old|orig|save|saved|worktree|worktrees";
 
-/// Bytes from which equal texts are copies whatever their names; shorter ones may be boilerplate.
+/// Minimum size in bytes for identical texts to count as copies under any name; shorter ones may be boilerplate.
 const TEXT: usize = 256;
 
-/// Minimum share of the shorter file's lines that a changed copy has.
+/// Minimum share of the shorter file's lines that a changed copy has in common with its original.
 const SIMILAR: f32 = 0.6;
-/// The same if their folders have the same name as well.
+/// Minimum share if their folders have the same name too.
 const SIMILAR_IN_PLACE: f32 = 0.5;
 
-/// Copies named in a reason.
+/// Maximum number of copies named in a reason.
 const NAMED: usize = 2;
 
 /// The paths of copies by the path of their original.
@@ -36,7 +36,7 @@ const NAMED: usize = 2;
 pub(super) struct Copies(HashMap<String, Vec<String>>);
 
 impl Copies {
-    /// Removes the files that have the same text as another one, and match no word of the query that it does not.
+    /// Removes files with the same text as another file, unless they match a query word that the other one doesn't.
     pub(super) fn fold(files: &mut Vec<ScannedFile>, workspace: &Workspace) -> Self {
         let mut same: HashMap<(u64, usize), Vec<usize>> = HashMap::new();
         for (at, file) in files.iter().enumerate() {
@@ -64,7 +64,7 @@ impl Copies {
         Self(copies)
     }
 
-    /// Returns an addition to the reason for a file: where else its text is.
+    /// Returns an addition to a file's reason that names its copies.
     pub(super) fn note(&self, path: &str) -> Option<String> {
         let copies = self.0.get(path)?;
         let names: Vec<String> = copies.iter().take(NAMED).map(|copy| format!("`{copy}`")).collect();
@@ -74,7 +74,7 @@ impl Copies {
     }
 }
 
-/// Ranks changed copies behind their originals, unless a copy matches a word of the query that its original does not.
+/// Ranks changed copies behind their originals, unless a copy matches a query word that its original doesn't.
 pub(super) fn demote(files: &mut [RankedFile], workspace: &Workspace) {
     let mut named: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (at, file) in files.iter().enumerate() {
@@ -104,8 +104,8 @@ pub(super) fn demote(files: &mut [RankedFile], workspace: &Workspace) {
     files.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.path.cmp(&b.path)));
 }
 
-/// Orders the paths of one text, the original first: not marked as a copy, not in a linked worktree or a submodule, not
-/// deep.
+/// Sort key of the paths of one text. The original sorts first: it is not marked as a copy, not in a linked worktree or
+/// a submodule, and closest to the root.
 fn precedence(path: &str, workspace: &Workspace) -> (bool, bool, usize, usize, String) {
     let lower = path.to_lowercase();
     let is_copy =
@@ -122,7 +122,7 @@ fn words(name: &str) -> impl Iterator<Item = &str> {
     name.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
-/// Returns a file's name without what marks it as a copy: `pay.py` for `pay_old.py` and `Copy of pay.py`.
+/// Returns a file's name without its copy markers: `pay.py` for `pay_old.py` and `Copy of pay.py`.
 fn plain_name(path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
     let is_marked = words(&name).any(|word| is_listed(word, COPY_WORDS));
@@ -139,18 +139,18 @@ fn folder_name(path: &str) -> Option<&str> {
     path.rsplit('/').nth(1)
 }
 
-/// Returns whether sorted alternatives include all of the others.
+/// Returns whether `all` contains every one of `others`; both are sorted.
 fn covers(all: &[u16], others: &[u16]) -> bool {
     others.iter().all(|other| all.binary_search(other).is_ok())
 }
 
-/// Returns the distinct lines of a text, without indentation and blank ones, as hashes.
+/// Returns hashes of the distinct lines of a text, without indentation and blank lines.
 fn lines(text: &[u8]) -> HashSet<u64> {
     let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| line.len() > 1);
     lines.map(scan::hash).collect()
 }
 
-/// Returns the share of the shorter text's lines that both have.
+/// Returns the share of the shorter text's lines that both texts have.
 fn similarity(a: &HashSet<u64>, b: &HashSet<u64>) -> f32 {
     let shorter = a.len().min(b.len());
     if shorter == 0 { 0.0 } else { a.intersection(b).count() as f32 / shorter as f32 }

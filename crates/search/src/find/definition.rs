@@ -5,7 +5,7 @@ use openagents_core::text::is_listed;
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// Longest examined line in bytes; longer ones are generated or data.
+/// Longest scanned line in bytes; longer ones are generated or data.
 const LINE: usize = 300;
 
 /// Modifiers, a keyword, a name; `impl X for Y`; `const f = (…)`; `exports.f =`; `X.prototype.f =`; `const LIMIT`.
@@ -32,7 +32,7 @@ pub(super) fn is_c_like(extension: &str) -> bool {
     is_listed(extension, C_LIKE)
 }
 
-/// Returns the name defined by a line.
+/// Returns the name that a line defines.
 pub(super) fn name<'a>(line: &'a str, extension: &str) -> Option<&'a str> {
     let text = line.trim_start();
     if text.len() > LINE || text.starts_with(['*', '#']) || text.starts_with("//") {

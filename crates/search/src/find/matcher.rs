@@ -5,7 +5,7 @@ use aho_corasick::AhoCorasick;
 use openagents_core::terms::Language;
 use std::collections::HashMap;
 
-/// Maximum number of hits per file; a file with more is a table or a log, and its beginning is representative.
+/// Maximum number of hits per file. A file with more is a table or a log, and its beginning is representative.
 const HITS: usize = 20_000;
 
 /// Longest word of code in bytes; longer runs are data.

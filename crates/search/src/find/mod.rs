@@ -1,4 +1,4 @@
-//! Finds the places in a workspace that answer a question. Without a model, network access or an index: every question
+//! Finds the places in a workspace that answer a question, without a model, network access or an index: every question
 //! reads the workspace once, like ripgrep, and ranks the result.
 //!
 //! `question → FindQuery → scan (all files) → rank (the best files, in chunks) → select → findings`
@@ -80,7 +80,8 @@ pub enum FindError {
     Failed(String),
 }
 
-/// Like [`find`], on a separate thread: a file system that hangs blocks no one. Returns within 100 ms of a cancel.
+/// Like [`find`], but on a separate thread, so that a hanging file system doesn't block the caller. Returns within 100
+/// ms of a cancel.
 pub fn find_in(
     root: &Path,
     history: Option<Arc<History>>,

@@ -13,7 +13,7 @@ pub(super) const CONCEPTS: usize = 48;
 /// Maximum number of words in a quotation searched as a phrase.
 const QUOTED: usize = 5;
 
-/// Shortest two words that are also searched joined, in bytes: `event loop` is often `eventloop`.
+/// Minimum length in bytes of two words that are also searched as one: `event loop` is often `eventloop`.
 const JOINED: usize = 6;
 
 /// Concepts, most significant first.
@@ -98,7 +98,7 @@ impl FindQuery {
         let words = words(question);
         let (asked, aside): (Vec<&Word>, Vec<&Word>) =
             words.iter().filter(|word| !word.is_stop).partition(|word| word.is_asked);
-        // The asking part comes first: a word in both parts gets full weight.
+        // The main clause comes first: a word in both parts gets full weight.
         for word in asked.into_iter().chain(aside) {
             let weight = if word.is_asked { 1.0 } else { ASIDE };
             self.add_word(&word.text, if word.is_identifier { IDENTIFIER } else { weight });
@@ -200,7 +200,7 @@ impl FindQuery {
         }
     }
 
-    /// Adds a concept and returns its first alternative, unless its word is already there.
+    /// Adds a concept and returns its first alternative; `None` if its word is known or there are too many concepts.
     fn add(&mut self, word: &str, weight: f32, ways: Vec<(String, Origin)>) -> Option<&mut Alternative> {
         if self.concepts.len() == CONCEPTS {
             return None;
@@ -230,7 +230,7 @@ impl FindQuery {
 const IDENTIFIER: f32 = 1.3;
 /// Weight of a quotation.
 const QUOTATION: f32 = 2.0;
-/// Weight of a word outside of the asking part; tuned like the numbers in `weights`.
+/// Weight of a word outside of the main clause; tuned like the numbers in `weights`.
 const ASIDE: f32 = 0.4;
 /// Weight of a possible cognate.
 const COGNATE: f32 = 0.8;
@@ -241,7 +241,7 @@ struct Word {
     text: String,
     is_stop: bool,
     is_identifier: bool,
-    /// It is in the asking part of the question.
+    /// It is in the main clause of the question.
     is_asked: bool,
 }
 

@@ -45,7 +45,6 @@ pub(super) struct ScannedFile {
     pub(super) path: String,
     pub(super) role: Role,
     pub(super) bytes: usize,
-    /// Written after the given time.
     pub(super) is_written_since: bool,
     /// Weighted occurrences by alternative; only those with some.
     pub(super) counts: Vec<(u16, f32)>,
@@ -77,7 +76,6 @@ pub(super) struct InPath {
     pub(super) folder: Vec<u16>,
 }
 
-/// Reads every file of a workspace once.
 pub(super) fn scan(
     workspace: &Workspace,
     query: &FindQuery,
@@ -152,7 +150,7 @@ fn scan_file(
     })
 }
 
-/// Returns a hash that is the same within this process.
+/// Returns a hash that is stable within this process.
 pub(super) fn hash(text: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! The second pass: reads the best files again, splits them into chunks and ranks these.
+//! The second pass: reads the best files again, splits them into chunks and ranks the chunks.
 //!
 //! The function is BM25F (Robertson & Zaragoza, "The Probabilistic Relevance Framework", 2009): occurrences in names,
 //! paths and text are weighted and added before saturation. A concept scores as its best alternative.

@@ -1,4 +1,4 @@
-//! Selects the findings among the ranked files and their extent.
+//! Selects the findings among the ranked files, and the lines to show of each.
 
 use super::{
     query::FindQuery,

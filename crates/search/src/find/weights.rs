@@ -20,9 +20,9 @@ pub(super) const COVERAGE: f32 = 0.42;
 pub(super) const NEARNESS: f32 = 0.4;
 /// Exponent of word rarity: below 1, many common words count as much as a few rare ones.
 pub(super) const RARITY: f32 = 0.622;
-/// Share of further alternatives of a concept besides the best.
+/// Weight of a concept's further alternatives, after the best.
 pub(super) const OTHER_WAYS: f32 = 0.194;
-/// Preference for larger files, which are changed more often.
+/// Boost of larger files, which change more often.
 pub(super) const SIZE: f32 = 0.057;
 
 /// Occurrences credited for a word in the definition's name.
@@ -41,8 +41,8 @@ pub(super) const TEST_IN_CODE: f32 = 0.2;
 /// Share of comment lines above which a chunk counts as a comment.
 pub(super) const COMMENT_SHARE: f32 = 0.7;
 
-/// Factor of a changed copy of a file, relative to the better of the two; not tuned, because the benchmark projects have
-/// none.
+/// Factor of a changed copy of a file, relative to the better of the two; not tuned, because the benchmark projects
+/// have no copies.
 pub(super) const COPY: f32 = 0.5;
 
 /// Factor of each further chunk of a file.

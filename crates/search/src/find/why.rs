@@ -1,4 +1,4 @@
-//! Words the reason for a finding.
+//! Writes the reason for a finding.
 
 use super::{
     matcher::Fit,

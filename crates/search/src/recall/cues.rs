@@ -1,4 +1,4 @@
-//! Words that tell which facts of the history a question asks for, in six languages. Data for [`super::question`].
+//! Words that show which facts of the history a question asks for, in six languages. Data for [`super::question`].
 //!
 //! A cue only ranks facts; it never rejects a question. Entries are lower case, `*` matches any ending, and entries in
 //! scripts without spaces match anywhere.

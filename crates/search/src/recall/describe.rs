@@ -1,4 +1,4 @@
-//! Words a ranked session: its lines and the reason.
+//! Formats a ranked session as a finding: its lines and its reason.
 
 use super::{
     gather::{Kind, Seen},

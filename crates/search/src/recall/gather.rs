@@ -26,7 +26,7 @@ pub(super) struct Session {
     pub(super) row: Transcript,
     /// Words of the question in the title or branch.
     pub(super) title_hits: Hits,
-    /// In log order; only facts of the question's time window.
+    /// In transcript order; only facts of the question's time window.
     pub(super) facts: Vec<Seen>,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Seen {
     pub(super) line: u64,
     /// Milliseconds since the epoch.
     pub(super) at: Option<i64>,
-    /// Shared by copies of the line in other logs.
+    /// Shared by copies of the line in other transcripts.
     pub(super) origin: Option<u64>,
     /// A path in the workspace, a command, or text on one line, truncated around the first match.
     pub(super) text: String,
@@ -48,7 +48,7 @@ pub(super) struct Seen {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
-    /// A person's prompt; `reason` if it contains one.
+    /// A user's prompt; `reason` if it contains one.
     Prompt {
         reason: bool,
     },
@@ -79,7 +79,8 @@ pub(super) fn gather(question: &Question, workspace: &Path, history: &History, b
     if let Some(window) = &question.window {
         rows.retain(|row| row.created_at.is_none_or(|created| created < window.to));
     }
-    // If sessions are indistinguishable, the newest suffice, unless failed ones are requested, which are rare.
+    // If nothing distinguishes the sessions, the newest suffice, unless the question asks for failed ones, which are
+    // rare.
     if question.is_general() && question.window.is_none() && !question.asks(Cue::Failed) {
         rows.truncate(limits::ALIKE);
     }
@@ -98,7 +99,7 @@ pub(super) fn gather(question: &Question, workspace: &Path, history: &History, b
         let mut session = Session::new(question, row);
         let worth = !session.title_hits.is_empty()
             || pattern.as_ref().is_none_or(|pattern| history.may_hold(row, pattern));
-        // A missing log has no facts.
+        // A missing transcript has no facts.
         if worth && let Ok(digest) = history.digest_untitled(row, budget) {
             session.read(question, &digest, places);
         }

@@ -7,7 +7,7 @@ pub(super) const FILES: usize = 200;
 pub(super) const SESSIONS: usize = 400;
 /// Sessions if only their time distinguishes them: the newest suffice.
 pub(super) const ALIKE: usize = 40;
-/// Bytes of all their logs, so that a few huge ones do not use up the time.
+/// Bytes of all their transcripts, so that a few huge ones do not use up the time.
 pub(super) const BYTES: u64 = 512 << 20;
 /// Characters of a prompt, an answer or a command: two lines of a terminal.
 pub(super) const TEXT: usize = 200;
@@ -40,5 +40,5 @@ pub(super) const STEM: usize = 4;
 pub(super) const LONG: usize = 6;
 pub(super) const BEHIND: usize = 5;
 
-/// Threads that read whole logs; more would slow down running agents.
+/// Threads that read whole transcripts; more would slow down running agents.
 pub(super) const THREADS: usize = 2;

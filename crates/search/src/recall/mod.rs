@@ -1,5 +1,5 @@
-//! Answers questions about past sessions from the facts of their logs: changes, commands, failures, unfinished work and
-//! reasons. Uses no model and no network; every line cites its session and the line in its log.
+//! Answers questions about past sessions from the facts in their transcripts: changes, commands, failures, unfinished
+//! work and reasons. Uses neither a model nor the network; every line cites its session and the line in its transcript.
 
 mod cues;
 mod describe;
@@ -29,10 +29,10 @@ pub struct Recall {
     pub files: Vec<SessionFile>,
     /// A bound ended the search early.
     pub truncated: bool,
-    /// Whether any sessions exist, for a question that only they can answer; `None` for other questions, and if not all
-    /// sessions were examined.
+    /// Whether any sessions exist. Set only if nothing but the history can answer the question and all sessions were
+    /// examined; otherwise `None`.
     pub has_sessions: Option<bool>,
-    /// Only the history can answer the question: its words need not be in a file.
+    /// Only the history can answer the question, so its words need not be in a file.
     pub is_about_history: bool,
 }
 

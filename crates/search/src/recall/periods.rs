@@ -61,7 +61,7 @@ pub(super) const WEEKDAYS: [&str; 7] = [
 pub(super) const AGO: &[&str] =
     &[r"\bN U ago\b", r"\bvor N U\b", r"\bhace N U\b", r"\bil y a N U\b", r"N ?U前", r"N ?U之?前"];
 
-/// The same for everything since then, and for one unit.
+/// Patterns for the time from then until now, with a count or for a single unit.
 pub(super) const WITHIN: &[&str] = &[
     r"\b(?:last|past) N U\b",
     r"\bletzten N U\b",
@@ -103,7 +103,7 @@ pub(super) const UNITS: &[(Unit, &str)] = &[
     (Unit::Month, "months|month|monaten|monat|meses|mes|mois|か月|ヶ月|个月"),
 ];
 
-/// Words before a time that extend it until now.
+/// Words before a time that extend it to now.
 pub(super) const SINCE_BEFORE: &str = "since|seit|desde|depuis|自|从|自从";
 /// Words allowed in between.
 pub(super) const ARTICLES: &str = "the|last|dem|der|letztem|letzter|el|la|le|l'|pasado";

@@ -63,7 +63,8 @@ impl Question {
             }
             let acts = cues.contains(&Cue::Failed) || cues.contains(&Cue::Ran);
             for (cue, _, range) in &found {
-                // The target of a build or test is found through its command; otherwise it is a regular word.
+                // A question about runs or failures finds builds and tests by their command; in other questions the
+                // word is a regular one.
                 if acts || !matches!(cue, Cue::Build | Cue::Test) {
                     blank(&mut left, range);
                 }
@@ -93,7 +94,7 @@ impl Question {
         self.cues.contains(&cue)
     }
 
-    /// Returns the pattern that a relevant raw log must match; `None` if any log may be relevant.
+    /// Returns the pattern that a relevant raw transcript must match; `None` if any transcript may be relevant.
     pub(super) fn pattern(&self) -> Option<bytes::Regex> {
         let scopes: Option<Vec<&str>> = self.scopes.iter().map(Scope::literal).collect();
         let literals = self.words.iter().flat_map(Word::stems).chain(scopes?);
@@ -154,7 +155,7 @@ fn matched(text: &str, form: &str) -> Option<Range<usize>> {
     })
 }
 
-/// Returns a text in lower case with a final question mark: the last word of a Japanese question tells whether it is
+/// Returns a text in lower case with a final question mark: the last word of a Japanese question shows whether it is
 /// about the past, and many questions lack the mark.
 fn normal(text: &str) -> String {
     let end = |c: char| c.is_whitespace() || matches!(c, '?' | '？' | '.' | '。' | '!' | '！');
@@ -163,7 +164,7 @@ fn normal(text: &str) -> String {
     normal
 }
 
-/// Returns a text with JSON's escapes for what is not ASCII.
+/// Returns a text with its non-ASCII characters escaped as in JSON.
 fn escaped(text: &str) -> String {
     let escape = |unit: u16| match u8::try_from(unit) {
         Ok(byte) if byte.is_ascii() => char::from(byte).to_string(),

@@ -34,7 +34,7 @@ pub(super) fn rank<'a>(question: &Question, sessions: &'a [Session]) -> Vec<Rank
         let Some(topic) = ranking.topic(session, own) else { continue };
         let mut facts: Vec<(&Seen, f32)> = own.iter().map(|fact| (*fact, ranking.fact(fact))).collect();
         facts.retain(|(_, weight)| *weight > 0.0);
-        // Among equal facts the newest wins, or the first of the actions.
+        // Among equal facts, the newest wins for questions about time or unfinished work, otherwise the first.
         let newest = question.asks(Cue::When) || question.asks(Cue::Open);
         facts.sort_by(|(a, weight), (b, other)| {
             let order = if newest { b.line.cmp(&a.line) } else { a.line.cmp(&b.line) };
@@ -62,8 +62,8 @@ pub(super) fn rank<'a>(question: &Question, sessions: &'a [Session]) -> Vec<Rank
     ranked
 }
 
-/// Returns the facts of each session, without those copied from an older one: a copy keeps the line's id and time. An id
-/// alone is not enough, because some logs count from 1 in every session.
+/// Returns the facts of each session, without those copied from an older one: a copy keeps the line's id and time. An
+/// id alone is not enough, because some transcripts count from 1 in every session.
 fn own_facts(sessions: &[Session]) -> Vec<Vec<&Seen>> {
     let mut seen = HashSet::new();
     let oldest_first = sessions.iter().rev().map(|session| {
@@ -129,7 +129,7 @@ impl Ranking<'_> {
         let holds_name = self.question.names == 0 || words_held & self.question.names != 0;
         let enough = holds_name
             && match scope {
-                // A named file limits where to search; the words tell what for.
+                // A named file limits where to search; the words say what to search for.
                 Some(_) => historical || coverage > 0.0 || self.weights.len() == 1,
                 None if historical => coverage >= limits::TOPIC,
                 // A single common word among several is coincidence.

@@ -1,4 +1,4 @@
-//! Files named by a question, and paths of logs relative to the workspace.
+//! Files named by a question, and paths in transcripts relative to the workspace.
 
 use globset::{GlobBuilder, GlobMatcher};
 use openagents_core::git::{WorktreeScope, real};
@@ -17,7 +17,7 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    /// Parses a path; `None` for texts such as `and/or` that are not one.
+    /// Parses a path; `None` for text that is not a path, such as `and/or`.
     pub(super) fn new(written: &str) -> Option<Self> {
         let text = written.trim_start_matches("./").trim_matches(',').trim_end_matches('/');
         if text.is_empty() || ["and/or", "he/she", "n/a", "e.g", "i.e", "z.b", "u.a"].contains(&text) {
@@ -31,7 +31,7 @@ impl Scope {
         Some(Self { text: text.to_owned(), lower: text.to_lowercase(), glob: glob.flatten() })
     }
 
-    /// Returns a literal that a log mentioning the file must contain; `None` for a glob.
+    /// Returns a literal that a transcript mentioning the file must contain; `None` for a glob.
     pub(super) fn literal(&self) -> Option<&str> {
         if self.glob.is_some() { None } else { self.text.rsplit('/').next() }
     }
@@ -50,7 +50,7 @@ impl Scope {
     }
 }
 
-/// Converts logged paths to paths relative to the workspace, including its other worktrees.
+/// Converts recorded paths to paths relative to the workspace, including its other worktrees.
 #[derive(Debug)]
 pub(super) struct Places {
     /// Longest first: a worktree may be inside the workspace.
@@ -73,7 +73,7 @@ impl Places {
         let absolute = clean(&match plain.strip_prefix(cwd) {
             Ok(inside) => real_cwd.join(inside),
             Err(_) if plain.is_relative() => real_cwd.join(plain),
-            // The folder may have been logged through a link.
+            // The folder may have been recorded through a link.
             Err(_) => through_link(plain, cwd, real_cwd).unwrap_or_else(|| plain.to_owned()),
         });
         let inside = self.folders.iter().find_map(|folder| absolute.strip_prefix(folder).ok())?;

@@ -93,13 +93,13 @@ impl Word {
         Self { text: word.to_owned(), stems, own }
     }
 
-    /// Returns the stems of which a matching text contains at least one, lower case.
+    /// Returns the stems, in lower case; a matching text contains at least one of them.
     pub(super) fn stems(&self) -> impl Iterator<Item = &str> {
         self.stems.iter().map(String::as_str)
     }
 
-    /// Returns the byte offset of the first occurrence in a lower-case text, and whether it is the word itself and not
-    /// a translation.
+    /// Returns the byte offset of the first occurrence in a lower-case text, and whether it is the word itself rather
+    /// than a translation.
     pub(super) fn find(&self, lower: &str) -> Option<(usize, bool)> {
         let mut stems = self.stems.iter().enumerate();
         stems.find_map(|(at, stem)| Some((find(stem, lower)?, at < self.own)))

@@ -17,10 +17,10 @@ use std::sync::{Arc, mpsc::sync_channel};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-/// Bytes of raw input that are kept: it is stored with every state and sent to every client.
+/// Maximum size of the raw input, in bytes. It is stored with every state and sent to every client.
 const RAW_INPUT: usize = 256 << 10;
 
-/// A question to a person.
+/// A question for the user.
 pub(crate) struct Question {
     approval: Approval,
     agent_id: String,
@@ -46,10 +46,10 @@ impl Question {
             }
             input => (input, false),
         };
-        // What a person cannot read whole can only be refused.
+        // A question that the user cannot read in full can only be rejected.
         let is_whole = is_whole && (command.is_some() || !raw_input_cut);
         options.retain(|option| match option.kind {
-            // An "always" for what the agent runs itself is kept by the agent, and is no rule here.
+            // An "always" for an action that the agent runs itself is remembered by the agent and is not a rule here.
             OptionKind::AllowOnce | OptionKind::AllowAlways | OptionKind::Other => is_whole,
             OptionKind::RejectOnce | OptionKind::RejectAlways => true,
         });
@@ -116,7 +116,7 @@ impl OpenQuestion {
     ) -> ApprovalOutcome {
         let Self { session, id, answer, stored } = self;
         let outcome = match stored.map(|decided| decided.approval.map(|approval| approval.state)) {
-            // Answered already: by a standing rule, or because an earlier process asked the same question and exited.
+            // Already answered: by a standing rule, or because an earlier process asked the same question and exited.
             Ok(Some(state)) => match selected(&state).or_else(|| first_answer(answer, cancels)) {
                 Some(outcome) => Ok(outcome),
                 None => give_up(&session, &id, given_up()),
@@ -132,7 +132,8 @@ impl OpenQuestion {
     }
 }
 
-/// Waits for an answer; `None` if one of `cancels` comes first. An agent's thread is outside of the runtime.
+/// Waits for an answer; `None` if one of `cancels` comes first. Uses `block_on`, because an agent's thread is outside
+/// the runtime.
 fn first_answer(
     answer: oneshot::Receiver<ApprovalOutcome>,
     cancels: &[&CancellationToken],
@@ -154,7 +155,7 @@ impl Session {
         let session = self.clone();
         self.store.decide_then(self.id().clone(), change, move |appended| {
             let decided = appended.as_ref().map(|appended| appended.decided.clone()).map_err(Clone::clone);
-            // Cannot fail while the receiver waits: the channel has room for the one answer.
+            // Cannot fail while the receiver waits: the channel has room for the only answer.
             session.publish_or_fail(appended);
             let _ = done.try_send(decided);
         })?;

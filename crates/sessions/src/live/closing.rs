@@ -84,7 +84,7 @@ fn last_words(work: &OpenWork, scope: &Scope) -> Vec<SessionUpdate> {
     begun.into_iter().chain(waiting).map(|text| word(text, RunState::Failed)).collect()
 }
 
-/// Loads a session, and first closes the work that a dead process left open in it. Blocks.
+/// Loads a session after closing the work that a dead process left open in it. Blocks.
 pub(crate) fn load(store: &Store, id: &str) -> Result<Option<SessionRow>, StoreError> {
     let Some(row) = store.session(id)? else { return Ok(None) };
     if !store.left_open().contains(id) {
@@ -95,7 +95,7 @@ pub(crate) fn load(store: &Store, id: &str) -> Result<Option<SessionRow>, StoreE
             store.left_open().remove(id);
             store.session(id)
         }
-        // On a full disk it can still be read; the next load tries again.
+        // On a full disk the session can still be read; the next load tries again.
         Err(error) => {
             tracing::warn!(%error, "could not close an unfinished session");
             Ok(Some(row))
@@ -108,7 +108,7 @@ fn close_in_store(store: &Store, id: &str) -> Result<(), StoreError> {
     if work.is_empty() {
         return Ok(());
     }
-    // In the table of approvals as well, so that a later answer is kept.
+    // Also in the approvals table, so that a later answer is kept.
     for approval in work.of(&None).filter_map(Open::approval) {
         store.withdraw(id, &approval.id)?;
     }
@@ -117,7 +117,7 @@ fn close_in_store(store: &Store, id: &str) -> Result<(), StoreError> {
     store.append(id, closing).map(drop)
 }
 
-/// Returns the final message of a turn. It has an id, so that clients do not append it to the message before.
+/// Returns the final message of a turn. It has an id, so that clients do not append it to the previous message.
 pub(crate) fn word(text: &str, state: RunState) -> SessionUpdate {
     SessionUpdate::AgentMessage(AgentMessage {
         text: text.to_owned(),

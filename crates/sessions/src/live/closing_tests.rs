@@ -177,7 +177,7 @@ fn an_unanswered_question_is_withdrawn_in_the_store_as_well() {
     let log = store.updates_after("s", 3, 10).unwrap();
     let told = log.iter().any(|stored| stored.update == approval("c", ApprovalState::Withdrawn));
     assert!(told, "{log:?}");
-    // Once.
+    // The work is closed only once.
     assert_eq!(load(&store, "s").unwrap().unwrap().last_seq, last);
 }
 
@@ -301,7 +301,7 @@ fn only_what_an_earlier_process_left_open_is_closed() {
     assert_eq!(load(&store, "s").unwrap().unwrap().last_seq, 2);
 }
 
-/// Writes a log like a version without the table of open work.
+/// Writes a log the way a version without the open-work table did.
 fn write_as_before(home: &std::path::Path, log: &[SessionUpdate]) {
     let mut connection = rusqlite::Connection::open(home.join(crate::store::DATABASE_FILE)).unwrap();
     crate::store::run_to(&mut connection, 4, &[]).unwrap();
@@ -336,7 +336,7 @@ fn unfinished_work_of_an_older_version_is_closed() {
     let answer = "❌ OpenAgents ended before this answer was done.";
     let prompt = "❌ OpenAgents ended before this was begun.";
     assert_eq!(kinds, ["d", "Failed", answer, prompt]);
-    // Once.
+    // The work is closed only once.
     assert_eq!(load(&store, "s").unwrap().unwrap().last_seq, closed);
 }
 

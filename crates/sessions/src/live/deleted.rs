@@ -3,7 +3,7 @@
 use super::session::Session;
 
 impl Session {
-    /// Stops accepting turns; `false` if one runs or waits.
+    /// Stops accepting turns. Returns false if one is running or waiting.
     pub(crate) async fn retire(&self) -> bool {
         let _order = self.submitting.lock().await;
         let mut state = self.lock();
@@ -23,7 +23,7 @@ impl Session {
         state.watchers.wake();
     }
 
-    /// Returns whether it was deleted from the store.
+    /// Returns whether the session was deleted from the store.
     pub fn is_deleted(&self) -> bool {
         self.lock().deleted
     }

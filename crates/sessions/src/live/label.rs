@@ -1,4 +1,4 @@
-//! The person's label of a session: title, pinned, archived.
+//! The user's label for a session: title, pinned, archived.
 
 use super::session::Session;
 use crate::{
@@ -10,13 +10,13 @@ use openagents_core::update::{SessionUpdate, Title};
 use std::sync::{Arc, mpsc::sync_channel};
 
 impl Session {
-    /// Sets the title. It is an update like that of an agent, and no later prompt replaces it.
+    /// Sets the title. It is logged like an agent's title update, and no later prompt replaces it.
     pub async fn rename(self: &Arc<Self>, title: &str) -> Result<(), SessionError> {
         let (session, title) = (self.clone(), title.to_owned());
         let rename = move || {
             session.lock().titled = true;
             let (done, stored) = sync_channel(1);
-            // Cannot fail: the channel has room for the one answer.
+            // Cannot fail: the channel has room for the only answer.
             session.append_then(vec![SessionUpdate::Title(Title { title })], move |result| {
                 drop(done.try_send(result));
             });
@@ -25,7 +25,7 @@ impl Session {
         Ok(run_blocking(rename).await.unwrap_or(Err(StoreError::Closed))?)
     }
 
-    /// Changes where the session stands in the list.
+    /// Changes the marks of the session in the list.
     pub async fn mark(
         self: &Arc<Self>,
         change: impl FnOnce(&mut Marks) + Send + 'static,

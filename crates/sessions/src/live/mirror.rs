@@ -16,7 +16,7 @@ pub(crate) trait ShownIn: std::fmt::Debug + Send + Sync {
     /// Queues updates for its log. Blocks while the store's queue is full.
     fn append(self: Arc<Self>, updates: Vec<SessionUpdate>);
 
-    /// Returns its open work after all updates queued before. Blocks.
+    /// Returns its open work after all updates queued so far. Blocks.
     fn open_work(&self) -> Arc<OpenWork>;
 }
 

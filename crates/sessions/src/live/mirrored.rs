@@ -9,7 +9,7 @@ use openagents_core::{approval::ApprovalState, update::SessionUpdate};
 use std::sync::Arc;
 
 impl Session {
-    /// Mirrors this session from now on. Returns false if it was mirrored already.
+    /// Mirrors this session from now on. Returns false if it was already mirrored.
     pub(crate) fn show_in(&self, mirror: Mirror) -> bool {
         let mut known = self.mirror();
         let is_first = known.is_none();
@@ -17,15 +17,14 @@ impl Session {
         is_first
     }
 
-    /// Ends [`Session::show_in`]. Everything open there is closed with `reason`, and pending approvals get the state
-    /// `approvals`. Blocks while the store's queue is full.
+    /// Stops mirroring this session. Closes everything open in the parent with `reason`, and gives pending approvals
+    /// the state `approvals`. Blocks while the store's queue is full.
     pub(crate) fn show_here_only(&self, reason: &str, approvals: &ApprovalState) {
         if let Some(mirror) = self.mirror().take() {
             mirror.close(reason, approvals);
         }
     }
 
-    /// Returns whether this session is mirrored.
     pub(crate) fn is_mirrored(&self) -> bool {
         self.mirror().is_some()
     }

@@ -8,8 +8,7 @@ use std::collections::VecDeque;
 /// Maximum number of waiting turns.
 const WAITING: usize = 8;
 
-/// The running turn's token and the turns behind it. While turns wait or were dropped, a run is active that handles
-/// them.
+/// The running turn's token and the turns behind it. While turns are waiting or dropped, an active run handles them.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     running: Option<CancellationToken>,
@@ -18,18 +17,18 @@ pub(crate) struct Queue {
     dropped: Vec<Turn>,
     /// Number of cancels so far.
     cancels: u64,
-    /// Number of changes of the running and waiting turns.
+    /// Number of changes to the running and waiting turns.
     changes: u64,
 }
 
-/// Whether a turn runs, and the turns that wait behind it.
+/// Whether a turn is running, and the turns waiting behind it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waits {
     /// Incremented with every change.
     pub changes: u64,
-    /// A turn runs.
+    /// A turn is running.
     pub running: bool,
-    /// In queue order.
+    /// The waiting turns, in queue order.
     pub queued: Vec<Queued>,
 }
 
@@ -39,7 +38,7 @@ pub(crate) struct Slot {
     cancels: u64,
 }
 
-/// The next thing a session has to do.
+/// The next step of a session.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "almost all are turns, and none is kept")]
 pub(crate) enum Next {
@@ -82,8 +81,8 @@ impl Queue {
         Ok(Slot { cancels: self.cancels })
     }
 
-    /// Queues a turn, or returns it if none runs: then the caller runs it, and the next ones until [`Queue::next`]
-    /// returns `None`.
+    /// Queues a turn, or returns it if none is running: the caller then runs it, and the next ones until
+    /// [`Queue::next`] returns `None`.
     pub(crate) fn enqueue(&mut self, turn: Turn, slot: Slot, stopping: &CancellationToken) -> Option<Next> {
         let is_cancelled = self.cancels != slot.cancels;
         if self.running.is_some() {

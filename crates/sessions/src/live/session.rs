@@ -32,17 +32,17 @@ use tokio::sync::oneshot;
 /// Updates per page read from the store.
 const PAGE: usize = 256;
 
-/// Maximum number of updates for a model's transcript; more than fits its context.
+/// Maximum number of updates in a model's conversation; more than fits its context.
 const TRANSCRIPT: u64 = 20_000;
 
 /// A session in memory, while it has readers or a turn.
 #[derive(Debug)]
 pub struct Session {
     id: Arc<str>,
-    /// Its row, as it was loaded.
+    /// The row as loaded.
     row: SessionRow,
     pub(super) store: Store,
-    /// Gets the row after every change.
+    /// Receives the row after every change.
     changes: Arc<Changes>,
     state: Mutex<SessionState>,
     /// Held from storing a prompt until it is queued, so that the log has the order of the queue.
@@ -57,25 +57,25 @@ pub struct Session {
 
 #[derive(Debug)]
 pub(crate) struct SessionState {
-    /// Number of the last update on disk; none above it has been shown.
+    /// Number of the last update on disk; no later one has been shown.
     seq: u64,
-    /// When it was stored, in milliseconds since the epoch.
+    /// Time when that update was stored, in milliseconds since the epoch.
     last_ts: i64,
     /// Ends at `seq`.
     tail: Tail,
-    /// A title is stored or about to be.
+    /// A title is stored or about to be stored.
     pub(crate) titled: bool,
     pub(crate) title: Option<String>,
     mode: Arc<str>,
     pub(super) marks: Marks,
-    /// See `unstored`: each with the number of its changes.
+    /// See `unstored`: each with its number of changes.
     pub(super) activity: (u64, Option<Activity>),
     pub(super) commands: (u64, Arc<[OfferedCommand]>),
-    /// Open work of this session and its delegates. Starts empty: that of an earlier process was closed.
+    /// Open work of this session and its delegates. Starts empty: the work of an earlier process has been closed.
     work: Arc<OpenWork>,
-    /// Number of changes of the pending approvals.
+    /// Number of changes to the pending approvals.
     approval_changes: u64,
-    /// A turn was submitted at some time.
+    /// A turn has been submitted.
     pub(crate) used: bool,
     pub(crate) queue: Queue,
     pub(super) watchers: Watchers,
@@ -101,7 +101,7 @@ pub struct Failure {
 pub struct Head {
     /// Number of the last update; 0 if there is none.
     pub seq: u64,
-    /// A turn runs.
+    /// A turn is running.
     pub running: bool,
     /// The last failure to write the log.
     pub failure: Option<Failure>,
@@ -142,12 +142,12 @@ impl Session {
         }
     }
 
-    /// Its id.
+    /// Returns the session id.
     pub fn id(&self) -> &Arc<str> {
         &self.id
     }
 
-    /// Its workspace.
+    /// Returns the workspace.
     pub fn cwd(&self) -> &Path {
         &self.row.cwd
     }
@@ -167,13 +167,13 @@ impl Session {
         &self.row.limits
     }
 
-    /// Returns the end of its log, and whether a turn runs.
+    /// Returns the end of its log, and whether a turn is running.
     pub fn head(&self) -> Head {
         let state = self.lock();
         Head { seq: state.seq, running: state.queue.is_running(), failure: state.failure.clone() }
     }
 
-    /// Returns the title, once it has one.
+    /// Returns the title, if it has one yet.
     pub fn title(&self) -> Option<String> {
         self.lock().title.clone()
     }
@@ -196,13 +196,13 @@ impl Session {
 
     fn store_mode(self: &Arc<Self>, mode: &str) -> Result<(), StoreError> {
         let _order = self.setting_mode.lock();
-        // Set before it is stored: the next prompt may arrive earlier.
+        // Set before it is stored, because the next prompt may arrive earlier.
         let before = std::mem::replace(&mut self.lock().mode, mode.into());
-        // They were those of another agent.
+        // The offered commands were those of another agent.
         self.offer(Vec::new());
         let (done, stored) = sync_channel(1);
         let change = SessionUpdate::Mode(ModeChange { mode_id: mode.to_owned() });
-        // Cannot fail: the channel has room for the one answer.
+        // Cannot fail: the channel has room for the only answer.
         self.append_then(vec![change], move |result| drop(done.try_send(result)));
         stored.recv().unwrap_or(Err(StoreError::Closed)).inspect_err(|_| self.lock().mode = before)
     }
@@ -230,7 +230,7 @@ impl Session {
         self.lock().watchers.add(wake);
     }
 
-    /// Returns at most `limit` updates after `since`, stopping once they have `bytes` bytes.
+    /// Returns at most `limit` updates after `since`, stopping once they total `bytes` bytes.
     pub async fn read_after(
         &self,
         since: u64,
@@ -294,13 +294,13 @@ impl Session {
         }
     }
 
-    /// Returns what the log leaves open, once all appended updates are on disk. Blocks.
+    /// Returns the open work, once all appended updates are on disk. Blocks.
     pub(crate) fn open_work(&self) -> Arc<OpenWork> {
         self.settle();
         self.lock().work.clone()
     }
 
-    /// Returns the transcript for a model; incomplete if cancelled. Blocks.
+    /// Returns the session as a conversation for a model; incomplete if cancelled. Blocks.
     ///
     /// Reads forwards from a fixed start, so that the model's prefix stays the same between turns.
     pub(crate) fn transcript(&self, cancel: &CancellationToken) -> Result<Conversation, StoreError> {
@@ -319,7 +319,7 @@ impl Session {
         Ok(transcript)
     }
 
-    /// Shows what was appended, or the error. Called on the writer's thread.
+    /// Publishes the appended updates, or the error. Called on the writer's thread.
     pub(super) fn publish_or_fail(&self, appended: Result<Appended, StoreError>) {
         match appended {
             Ok(appended) => self.publish(appended),

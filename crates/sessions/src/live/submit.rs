@@ -98,7 +98,7 @@ impl Session {
 
     /// Cancels the running turn and clears the queue. Returns whether a turn was running.
     pub fn cancel(&self) -> bool {
-        // The active run writes to the log, not this method: the log's writer calls it too.
+        // Does not write to the log, since the log's writer also calls this method; the active run does.
         let mut state = self.lock();
         let running = state.queue.cancel();
         state.watchers.wake();
@@ -115,7 +115,7 @@ impl Session {
         self.lock().queue.changes()
     }
 
-    /// Removes a waiting prompt from the queue; `false` if it no longer waits. The removal is in the log when this
+    /// Removes a waiting prompt from the queue; `false` if it is no longer waiting. The removal is in the log when this
     /// returns.
     pub async fn remove(self: &Arc<Self>, id: &str) -> Result<bool, SessionError> {
         let removed = {

@@ -25,7 +25,7 @@ impl Tail {
         }
     }
 
-    /// Returns at most `limit` updates after `since`, stopping once they have `bytes` bytes; `None` if the tail begins
+    /// Returns at most `limit` updates after `since`, stopping once they total `bytes` bytes; `None` if the tail begins
     /// later.
     pub(crate) fn after(&self, since: u64, limit: usize, bytes: usize) -> Option<Vec<Arc<Stored>>> {
         let first = self.updates.front().filter(|first| first.seq <= since + 1)?;

@@ -1,4 +1,4 @@
-//! Turns: what clients submit to a session, which runs one at a time.
+//! Turns: the work that clients submit to a session, which runs one turn at a time.
 
 use super::work::{Choice, Delegation, Prompt, Said, Work};
 use crate::error::SessionError;
@@ -15,16 +15,16 @@ use std::{
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-/// Goals of one exploration; every plan snapshot repeats them.
+/// Maximum goals of one exploration; every plan snapshot repeats them.
 const GOALS: usize = 16;
 
-/// Bytes of one goal.
+/// Maximum bytes of one goal.
 const GOAL_BYTES: usize = 4 << 10;
 
-/// Bytes of a prompt shown while it waits; the log has all of it.
+/// Maximum bytes of a prompt shown while it waits; the log has the full prompt.
 const QUEUED_BYTES: usize = 4 << 10;
 
-/// Characters of a title made from a prompt.
+/// Maximum characters of a title made from a prompt.
 const TITLE_CHARS: usize = 60;
 
 /// A turn to submit.
@@ -93,7 +93,7 @@ impl By {
 }
 
 impl TurnRequest {
-    /// An explicitly requested exploration.
+    /// Creates an explicitly requested exploration.
     pub fn exploration(root: PathBuf, goals: Vec<String>, note: Option<String>) -> Self {
         let name =
             root.file_name().map_or_else(|| root.display().to_string(), |n| n.to_string_lossy().into_owned());
@@ -116,8 +116,8 @@ impl TurnRequest {
         }
     }
 
-    /// A prompt that explores the workspace with the prompt as the goal. The message has the whole text, the goal its
-    /// start.
+    /// Creates a turn that explores the workspace with the prompt as the goal. The message has the full text, the goal
+    /// only its start.
     pub fn prompt(workspace: &Path, said: Said, by: &By) -> Self {
         let title = title_of(Some(said.words()).filter(|words| !words.is_empty()).unwrap_or(&said.text));
         let text = said.text;
@@ -128,14 +128,14 @@ impl TurnRequest {
         request
     }
 
-    /// The same prompt, answered by a model or an agent.
+    /// Has a model or an agent answer the prompt.
     pub fn answered_by(mut self, provider: &str, workspace: &Path, said: Said) -> Self {
         let (provider, root) = (provider.to_owned(), workspace.to_owned());
         self.work = Ok(Work::Prompt(Prompt { provider, root, said, options: PromptOptions::default() }));
         self
     }
 
-    /// The same prompt with options of its own.
+    /// Sets the options of the prompt.
     pub fn with_options(mut self, asked: PromptOptions) -> Self {
         if let Ok(Work::Prompt(Prompt { options, .. }) | Work::Choose(Choice { options, .. })) =
             &mut self.work
@@ -145,7 +145,7 @@ impl TurnRequest {
         self
     }
 
-    /// The same prompt, routed by OpenAgents.
+    /// Has OpenAgents route the prompt.
     pub fn answered_by_choice(mut self, said: Said, shows_cards: bool) -> Self {
         self.work = self.work.map(|work| match work {
             Work::Exploration(exploration) => Work::Choose(Choice {
@@ -159,7 +159,7 @@ impl TurnRequest {
         self
     }
 
-    /// A task from a delegating session.
+    /// Creates a task from a delegating session.
     pub fn task(prompt: Prompt, title: Option<&str>) -> Self {
         let queued = queued(&prompt.said.text, "");
         let message = UserMessage {
@@ -176,7 +176,7 @@ impl TurnRequest {
         }
     }
 
-    /// A turn that consists of one call of `delegate.run`.
+    /// Creates a turn that consists of one call of `delegate.run`.
     pub fn delegation(delegation: Delegation, by: &By) -> Self {
         let text = delegation.text.clone();
         let title = title_of(&text);
@@ -190,7 +190,7 @@ impl TurnRequest {
         }
     }
 
-    /// The same exploration with another planner.
+    /// Sets the planner of an exploration.
     pub fn planned_by(mut self, planner: PlannerChoice) -> Self {
         if let Ok(Work::Exploration(request)) = &mut self.work {
             request.planner = planner;
@@ -198,13 +198,13 @@ impl TurnRequest {
         self
     }
 
-    /// The same, with the name of the client that submits it.
+    /// Sets the name of the client that submits the turn.
     pub fn asked_by(mut self, client: &str) -> Self {
         client.clone_into(&mut self.queued.by);
         self
     }
 
-    /// The same turn, replaced by an error.
+    /// Replaces the work with an error.
     pub fn refusal(mut self, fault: SessionError) -> Self {
         self.work = Err(fault);
         self
@@ -218,7 +218,7 @@ impl TurnRequest {
         }
     }
 
-    /// Returns the id of its plan; a new one if it has none.
+    /// Returns the id of the exploration's plan; a new id for other work.
     pub fn plan_id(&self) -> String {
         match &self.work {
             Ok(Work::Exploration(request)) => request.plan_id.clone(),

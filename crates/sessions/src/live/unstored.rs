@@ -1,4 +1,5 @@
-//! What clients see of a session that is not stored: what the running turn does, and the commands that its agent offers.
+//! Session state that is shown to clients but not stored: the running turn's activity, and the commands its agent
+//! offers.
 
 use super::session::Session;
 use openagents_core::{agent::OfferedCommand, model::Activity};

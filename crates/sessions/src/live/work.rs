@@ -18,7 +18,7 @@ pub enum Work {
     Choose(Choice),
     /// A prompt that OpenAgents answers itself.
     Inline(Box<Reply>),
-    /// A card on which a person chooses the agent.
+    /// A card on which the user chooses the agent.
     Card(Box<Card>),
 }
 
@@ -27,14 +27,14 @@ pub enum Work {
 pub struct Said {
     /// The whole text, with attachments.
     pub text: String,
-    /// The part that the person wrote, if there are attachments. Attachments do not affect routing.
+    /// The part that the user wrote, if there are attachments. Attachments do not affect routing.
     pub words: Option<String>,
-    /// It may change what an agent asks, by a command of the agent's: its sender may approve.
+    /// A command in the prompt may change what an agent asks, because the sender may approve.
     pub may_lower: bool,
 }
 
 impl Said {
-    /// Returns the part that the person wrote.
+    /// Returns the part that the user wrote.
     pub fn words(&self) -> &str {
         self.words.as_deref().unwrap_or(&self.text)
     }
@@ -67,7 +67,7 @@ pub struct Reply {
     pub topic: Option<Topic>,
     /// The routing decision.
     pub decision: Decision,
-    /// Findings are the whole answer if no model words them.
+    /// If no model words an answer, the findings alone are the answer.
     pub only_findings: bool,
 }
 
@@ -98,7 +98,7 @@ pub struct Delegation {
     pub root: PathBuf,
     /// The id of the call.
     pub call_id: String,
-    /// The text shown as the person's message.
+    /// The text shown as the user's message.
     pub text: String,
     /// The tool's arguments; the tool validates them.
     pub arguments: Value,

@@ -14,7 +14,7 @@ type Lock = tokio::sync::Mutex<()>;
 pub(crate) struct Loading(Mutex<HashMap<Arc<str>, Weak<Lock>>>);
 
 impl Loading {
-    /// Locks a session for loading or deleting. Lock several in the order of their ids.
+    /// Locks a session for loading or deleting. Lock several sessions in the order of their ids.
     pub(crate) async fn begin(&self, id: &str) -> OwnedMutexGuard<()> {
         self.lock_of(id).lock_owned().await
     }

@@ -35,7 +35,7 @@ pub struct SessionRegistry {
     root: PathBuf,
     /// Weak, so that a session without readers or a turn is dropped.
     live: Mutex<HashMap<Arc<str>, Weak<Session>>>,
-    /// Ensures that unfinished work in a session is closed once.
+    /// Ensures that unfinished work in a session is closed only once.
     loading: Loading,
     changes: Arc<Changes>,
     /// Cancelled when the program shuts down.
@@ -43,7 +43,7 @@ pub struct SessionRegistry {
 }
 
 impl SessionRegistry {
-    /// Serves the sessions of `store`. `root` is the folder that the program was started in.
+    /// Creates a registry for the sessions of `store`. `root` is the folder that the program was started in.
     pub fn new(store: Store, history: Arc<History>, root: PathBuf) -> Arc<Self> {
         Arc::new(Self {
             trusted: Arc::new(TrustedWorkspaces::load(store.clone())),
@@ -69,17 +69,17 @@ impl SessionRegistry {
         self.known.root()
     }
 
-    /// Returns the workspaces that a person trusts.
+    /// Returns the workspaces that the user trusts.
     pub fn trusted(&self) -> &Arc<TrustedWorkspaces> {
         &self.trusted
     }
 
-    /// Returns what a person has noted about other agents' sessions.
+    /// Returns the user's labels for other agents' transcripts.
     pub fn labels(&self) -> &Arc<TranscriptLabels> {
         &self.labels
     }
 
-    /// Returns the logs of other agents.
+    /// Returns the transcripts of other agents.
     pub fn history(&self) -> &Arc<History> {
         &self.history
     }
@@ -147,7 +147,7 @@ impl SessionRegistry {
             return Ok(Some(session));
         }
         let _loading = self.loading.begin(id).await;
-        // Another connection may have been faster.
+        // Another connection may have loaded it meanwhile.
         if let Some(session) = self.live(id) {
             return Ok(Some(session));
         }
@@ -176,7 +176,7 @@ impl SessionRegistry {
         &self.changes
     }
 
-    /// Watches the list for changes from now on.
+    /// Starts watching the list for changes.
     pub fn watch_list(&self, wanted: Wanted) -> ListWatch {
         ListWatch::new(&self.changes, wanted)
     }
@@ -192,7 +192,7 @@ impl SessionRegistry {
         self.live.lock().get(id).and_then(Weak::upgrade)
     }
 
-    /// Lists sessions, last changed first, from `after` on.
+    /// Lists the sessions after `after`, last changed first.
     pub async fn list(
         &self,
         limit: usize,
@@ -225,7 +225,7 @@ impl SessionRegistry {
             .unwrap_or_else(|| Err(SessionError::internal("the folder cannot be read")))
     }
 
-    /// Lists the workspaces of history, last active first.
+    /// Lists the workspaces known from history, last active first.
     pub async fn workspaces(&self) -> Vec<RecentWorkspace> {
         let known = self.known.clone();
         run_blocking(move || known.recent()).await.unwrap_or_default()

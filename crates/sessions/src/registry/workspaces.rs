@@ -18,9 +18,9 @@ const TIME: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(crate) struct Known {
-    /// The default workspace; not a whole disk or home folder, where a desktop app starts.
+    /// The default workspace. Never a whole disk or the home folder, where a desktop app starts.
     root: Option<PathBuf>,
-    /// Opened by an admin since the start.
+    /// Workspaces opened by an admin since the start.
     opened: Mutex<Vec<PathBuf>>,
     home: Option<PathBuf>,
     history: Arc<History>,
@@ -40,7 +40,8 @@ impl Known {
 
     /// Returns the canonical path of a directory, if it is in a known workspace. Blocks.
     pub(crate) fn admit(&self, path: &Path) -> Result<PathBuf, SessionError> {
-        // The iOS app gets one answer for every refusal, and its time must not tell whether the folder exists either.
+        // The iOS app gets the same answer for every refusal; the response time must not reveal whether the folder
+        // exists either.
         let found = self.directory(path).inspect_err(|_| drop(self.recent()))?;
         let known = self.root().is_some_and(|root| found.starts_with(root))
             || self.opened().iter().any(|opened| found.starts_with(opened))
@@ -84,7 +85,7 @@ impl Known {
     /// Lists the usable workspaces of history, last active first. Blocks.
     pub(crate) fn recent(&self) -> Vec<RecentWorkspace> {
         let mut found = self.history.workspaces(RECENT, &Budget::within(TIME, &CancellationToken::new()));
-        // An agent that once ran in a parent of the home folder does not open it to every client.
+        // An agent that once ran in a parent of the home folder must not open that folder to every client.
         found.retain(|found| !self.is_too_large(&found.path));
         found
     }

@@ -8,26 +8,26 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde_json::Value;
 use std::time::Duration;
 
-/// Time for which an answer that was given while no agent waited applies to the same question.
+/// Time for which an answer given while no agent was waiting applies to the same question.
 const APPLIES: Duration = Duration::from_secs(600);
 
-/// A change of an approval.
+/// A change to an approval.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "it is boxed on its way to the writer")]
 pub(crate) enum ApprovalChange {
-    /// An agent asks. An earlier answer to the same question that no agent received is the answer to this one.
+    /// An agent asks. An earlier answer to the same question that no agent received answers this one.
     Ask {
-        /// Pending.
+        /// The pending approval.
         approval: Approval,
         /// The asking provider.
         agent_id: String,
     },
-    /// A person answers. Applies if the approval has no answer, whether or not the agent still waits.
+    /// The user answers. Applies if the approval has no answer, whether or not the agent still waits.
     Answer {
         id: String,
         option_id: String,
         by: String,
-        /// Words for the agent.
+        /// A message for the agent.
         message: Option<String>,
     },
     /// The agent no longer waits. Applies if the approval is pending.
@@ -61,7 +61,7 @@ pub struct Asked {
     pub session_id: String,
     /// The asking provider.
     pub agent_id: String,
-    /// In its last state.
+    /// The approval in its last state.
     pub approval: Approval,
 }
 
@@ -164,7 +164,7 @@ fn standing_answer(
     let mut rows = statement.query(params![session_id, agent_id])?;
     while let Some(row) = rows.next()? {
         let Some(rule) = read(&row.get::<_, String>(0)?) else { continue };
-        // What a command names may have moved into the workspace since: then the question has no such option.
+        // The command may since refer to something inside the workspace: then the question has no such option.
         let option = question.options.iter().find(|option| option.kind == OptionKind::AllowAlways);
         if let (true, Some(option)) = (rule.command == question.command, option)
             && let ApprovalState::Answered { by, at, .. } = rule.state
@@ -196,7 +196,7 @@ pub(super) fn revoke(transaction: &Transaction<'_>, id: Option<&str>) -> rusqlit
     transaction.execute(revoked, [id]).map(drop)
 }
 
-/// Returns whether an answer is a rule for the same command from now on.
+/// Returns whether an answer becomes a standing rule for the same command.
 fn stands(approval: &Approval) -> bool {
     let ApprovalState::Answered { option_id, .. } = &approval.state else { return false };
     let is_exact = approval.command.as_ref().is_some_and(|command| command.exact.is_some());

@@ -17,7 +17,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 use std::{collections::HashSet, path::Path, sync::Arc, time::Duration};
 use tokio::sync::oneshot;
 
-/// Attempts at a checkpoint while pages are read, which takes milliseconds.
+/// Maximum checkpoint attempts while pages are being read; a read takes milliseconds.
 const CHECKPOINTS: usize = 100;
 const CHECKPOINT_PAUSE: Duration = Duration::from_millis(10);
 
@@ -32,8 +32,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens or creates the database in the data folder `home`. The caller makes sure that no other process has it open,
-    /// so that work left open in it is that of a dead process.
+    /// Opens or creates the database in the data folder `home`. The caller ensures that no other process has it open,
+    /// so that work left open in it belongs to a dead process.
     ///
     /// `tables` are the migration steps of other owners' tables. A damaged file, or one written by a newer version, is
     /// moved aside first; see [`Store::notices`].
@@ -73,8 +73,8 @@ impl Store {
         result.blocking_recv().map_err(|_| StoreError::Closed)?
     }
 
-    /// Queues updates. `done` is called on the writer's thread, in the order of the numbers. Blocks while the queue is
-    /// full.
+    /// Queues updates. `done` is called on the writer's thread, in the order of the update numbers. Blocks while the
+    /// queue is full.
     pub fn append_then(
         &self,
         session_id: Arc<str>,
@@ -84,7 +84,7 @@ impl Store {
         self.writer.send(Job::Append { session_id, updates, done: Box::new(done) })
     }
 
-    /// Queues a change of an approval and its update. See [`Store::append_then`].
+    /// Queues a change to an approval and its update. See [`Store::append_then`].
     pub(crate) fn decide_then(
         &self,
         session_id: Arc<str>,
@@ -113,7 +113,7 @@ impl Store {
         self.write_as(false, Box::new(write))
     }
 
-    /// Like [`Store::write`], and survives a power cut once it returns. Blocks.
+    /// Like [`Store::write`], but the change survives a power cut once this returns. Blocks.
     pub fn write_durably(
         &self,
         write: impl Fn(&Transaction<'_>, i64) -> rusqlite::Result<()> + Send + 'static,
@@ -137,8 +137,8 @@ impl Store {
         self.wait_for(|done| Job::Flush { done })
     }
 
-    /// Waits until the database file alone has everything that was queued before, without the log beside it. Fails with
-    /// [`StoreError::Locked`] if it is read all the time. Blocks.
+    /// Waits until everything queued before is in the database file itself rather than in the write-ahead log. Fails
+    /// with [`StoreError::Locked`] if the database is being read all the time. Blocks.
     pub fn checkpoint(&self) -> Result<(), StoreError> {
         for _ in 0..CHECKPOINTS {
             match self.wait_for(|done| Job::Checkpoint { done })? {
@@ -159,7 +159,7 @@ impl Store {
         self.page_after(session_id, since, limit, usize::MAX)
     }
 
-    /// Like [`Store::updates_after`], stopping once the updates have `bytes` bytes.
+    /// Like [`Store::updates_after`], stopping once the updates total `bytes` bytes.
     pub fn page_after(
         &self,
         session_id: &str,
@@ -175,7 +175,8 @@ impl Store {
         self.left_open.lock()
     }
 
-    /// Returns the open work of a session. Blocks until the writer, which tracks it, has written what was queued before.
+    /// Returns the open work of a session. Blocks until the writer, which tracks it, has written everything queued
+    /// before.
     pub(crate) fn open_work(&self, session_id: &str) -> Result<Arc<OpenWork>, StoreError> {
         Ok(self.append(session_id, Vec::new())?.work)
     }
@@ -185,7 +186,7 @@ impl Store {
         self.readers.with(|reader| reader.session(id))
     }
 
-    /// Returns sessions with at least one update, last changed first, from `after` on; with `children`, those of
+    /// Returns the sessions after `after` that have at least one update, last changed first; with `children`, those of
     /// delegates too. Blocks.
     pub fn sessions(
         &self,

@@ -1,4 +1,4 @@
-//! The person's labels of sessions, stored beside their logs.
+//! The user's labels for sessions and transcripts, stored outside their logs.
 
 use super::{
     error::StoreError,
@@ -8,7 +8,7 @@ use super::{
 use rusqlite::{Transaction, params};
 
 impl Store {
-    /// Stores where a session stands in the list. Blocks.
+    /// Stores the marks of a session in the list. Blocks.
     pub fn mark_session(&self, session_id: &str, marks: Marks) -> Result<(), StoreError> {
         let id = session_id.to_owned();
         self.write(move |transaction, _| {
@@ -19,7 +19,7 @@ impl Store {
         })
     }
 
-    /// Returns the labels of other agents' sessions, by agent and id. Blocks.
+    /// Returns the labels for other agents' transcripts, by agent and id. Blocks.
     pub fn transcript_labels(&self) -> Result<Vec<(String, String, TranscriptLabel)>, StoreError> {
         self.read(|connection| {
             let mut statement = connection
@@ -32,21 +32,21 @@ impl Store {
         })
     }
 
-    /// Replaces all labels of other agents' sessions, by agent and id. What they said before cannot be read from the files
-    /// any more. Blocks.
+    /// Replaces all labels for other agents' transcripts, by agent and id. The previous labels can no longer be read
+    /// from the files. Blocks.
     pub(crate) fn rewrite_transcript_labels(
         &self,
         labels: Vec<(&'static str, String, TranscriptLabel)>,
     ) -> Result<(), StoreError> {
         self.write_durably(move |transaction, _| {
-            // Without a condition the pages themselves are overwritten: see `secure_delete` in `open.rs`.
+            // A DELETE without a condition overwrites the pages themselves: see `secure_delete` in `open.rs`.
             transaction.execute("DELETE FROM transcript_labels", [])?;
             labels.iter().try_for_each(|(provider, id, label)| insert(transaction, provider, id, label))
         })?;
         self.checkpoint()
     }
 
-    /// Stores the label of another agent's session; forgets one that says nothing. Blocks.
+    /// Stores the label for another agent's transcript; deletes an empty one. Blocks.
     pub fn label_transcript(
         &self,
         provider: &str,

@@ -1,19 +1,19 @@
-//! What a person notes about sessions, beside their logs.
+//! The user's labels for sessions and transcripts, kept outside their logs.
 
-/// Where a session stands in the list.
+/// The marks of a session in the list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// It stands above the others.
+    /// Listed above the others.
     pub pinned: bool,
-    /// It is shown on request only.
+    /// Shown only on request.
     pub archived: bool,
 }
 
-/// The person's label of another agent's session, whose log is not ours to change.
+/// The user's label for another agent's transcript, which is not ours to change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TranscriptLabel {
-    /// The person's own title.
+    /// The user's own title.
     pub title: Option<String>,
-    /// Where it stands in the list.
+    /// Its marks in the list.
     pub marks: Marks,
 }

@@ -10,7 +10,7 @@ use rusqlite::Connection;
 pub struct Step {
     /// The resulting version. Unique across all owners of tables.
     pub version: u32,
-    /// Its statements.
+    /// The SQL statements.
     pub sql: &'static str,
 }
 
@@ -77,7 +77,7 @@ const STEPS: &[Step] = &[
     },
     // The limits of a delegate.
     Step { version: 4, sql: "ALTER TABLE sessions ADD COLUMN limits_json TEXT;" },
-    // Open work. That of an earlier session is found when it is first opened.
+    // Open work. For sessions from before this step, it is found when they are first opened.
     Step {
         version: 6,
         sql: "ALTER TABLE sessions ADD COLUMN tracks_work INTEGER NOT NULL DEFAULT 0;
@@ -88,9 +88,9 @@ const STEPS: &[Step] = &[
         PRIMARY KEY (session_id, seq, part)
     ) STRICT, WITHOUT ROWID;",
     },
-    // The index of transcripts has a file of its own.
+    // The transcript index moved to its own file.
     Step { version: 7, sql: "DROP TABLE transcripts;" },
-    // Answers that are rules for the same command.
+    // Answers that are standing rules for the same command.
     Step { version: 8, sql: "ALTER TABLE approvals ADD COLUMN standing INTEGER NOT NULL DEFAULT 0;" },
     // Trusted workspaces.
     Step {
@@ -102,7 +102,7 @@ const STEPS: &[Step] = &[
         accepted_json TEXT NOT NULL
     ) STRICT;",
     },
-    // What a person has noted about sessions.
+    // The user's labels for sessions and transcripts.
     Step {
         version: 10,
         sql: "ALTER TABLE sessions ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;

@@ -18,7 +18,7 @@ pub const DATABASE_FILE: &str = "openagents.sqlite";
 /// How long a statement waits for another process's lock.
 pub(super) const BUSY: Duration = Duration::from_secs(5);
 
-/// Largest file that is checked when it is opened, in bytes. Damage in a larger one shows at the first read.
+/// Largest file that is checked when it is opened, in bytes. Damage in a larger file shows up at the first read.
 const CHECKED_BYTES: u64 = 32 << 20;
 
 pub(super) struct Opened {
@@ -48,7 +48,8 @@ pub(super) fn open(home: &Path, tables: &[Step]) -> Result<Opened, StoreError> {
     Ok(Opened { connection, path, notices })
 }
 
-/// Restricts the permissions of an existing folder and its files. A disk without permissions is used anyway.
+/// Restricts the permissions of an existing folder and its files. A disk that does not support permissions is used
+/// anyway.
 fn keep_private(home: &Path, path: &Path) {
     #[cfg(unix)]
     {
@@ -126,8 +127,8 @@ fn try_open(path: &Path, tables: &[Step]) -> Result<Connection, Refusal> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     // Survives a crash of the process; a power cut may lose the last transactions.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
-    // What was written durably stays so when it moves from the log into the file. On macOS `fsync` leaves it in the cache
-    // of the disk.
+    // Durable writes stay durable when they move from the log into the file. On macOS `fsync` leaves them in the disk's
+    // cache.
     connection.pragma_update(None, "checkpoint_fullfsync", true)?;
     // Deleted sessions and titles are overwritten.
     connection.pragma_update(None, "secure_delete", true)?;

@@ -73,7 +73,6 @@ impl Open {
         }
     }
 
-    /// Returns the plan.
     pub(crate) fn plan(&self) -> Option<&PlanSnapshot> {
         match unscoped(&self.by.update) {
             SessionUpdate::Plan(plan) if self.part == Part::Plan => Some(plan),
@@ -111,7 +110,7 @@ impl Open {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct OpenWork(pub(super) Vec<Open>);
 
-/// A change of open work, with the number of the update that opened it.
+/// A change to open work, with the number of the update that opened it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     Opened(Part, u64),
@@ -119,7 +118,7 @@ pub(crate) enum Change {
 }
 
 impl OpenWork {
-    /// Returns whether the log ends outside of any turn.
+    /// Returns whether the log ends outside any turn.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -234,7 +233,7 @@ impl Fold<'_> {
         let id = message.message_id.as_deref();
         let ends = message.ends_turn();
         if id.is_some() && self.any(|open| open.part == Part::Message && open.id() == id) {
-            // More of the last message: its start was not the end of the turn.
+            // This continues the last message, whose earlier part did not end the turn.
             if ends {
                 self.end();
             } else if !self.has_turn() {
@@ -262,7 +261,7 @@ impl Fold<'_> {
         }
     }
 
-    /// Begins a turn, unless one runs: its prompt no longer waits.
+    /// Begins a turn, unless one is running: its prompt no longer waits.
     fn begin(&mut self, turn: Part) {
         if !self.has_turn() {
             self.close_oldest_prompt();

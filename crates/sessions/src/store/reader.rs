@@ -30,13 +30,13 @@ pub struct SessionRow {
     pub id: String,
     /// Its workspace.
     pub cwd: PathBuf,
-    /// Its title, once it has one.
+    /// Its title, if it has one yet.
     pub title: Option<String>,
     /// Its mode.
     pub mode: String,
-    /// Milliseconds since the epoch.
+    /// Creation time, in milliseconds since the epoch.
     pub created_ts: i64,
-    /// Last change, in milliseconds since the epoch.
+    /// Time of the last change, in milliseconds since the epoch.
     pub last_ts: i64,
     /// Number of the last update; 0 if there is none.
     pub last_seq: u64,
@@ -46,7 +46,7 @@ pub struct SessionRow {
     pub policy: Policy,
     /// The limits of its agents, for a delegate's session.
     pub limits: AccessLimits,
-    /// Where it stands in the list.
+    /// Its marks in the list.
     pub marks: Marks,
 }
 

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 pub struct Stored {
     /// 1, 2, 3 … without gaps within a session.
     pub seq: u64,
-    /// Milliseconds since the epoch; never goes back within a session.
+    /// Milliseconds since the epoch; never decreases within a session.
     pub ts: i64,
     /// The update.
     pub update: SessionUpdate,

@@ -1,24 +1,24 @@
-//! The workspaces that a person trusts.
+//! The workspaces that the user trusts.
 
 use super::{error::StoreError, handle::Store};
 use rusqlite::{OptionalExtension as _, params};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Number of digests kept for each workspace: some for each branch that is checked out in turn.
+/// Number of digests kept for each workspace: each branch that is checked out in turn needs some.
 const KEPT: usize = 256;
 
 /// A trusted workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TrustedWorkspace {
-    /// Canonical.
+    /// Canonical path.
     pub path: PathBuf,
-    /// The name of the client on which a person last trusted it.
+    /// Name of the client on which the user last trusted it.
     pub by: String,
-    /// When, in milliseconds since the epoch.
+    /// When the user last trusted it, in milliseconds since the epoch.
     pub at: i64,
-    /// Digests of the hooks, servers and agent settings that the person saw, and of where they lie, oldest first.
+    /// Digests of the hooks, servers and agent settings that the user saw, and of their locations, oldest first.
     #[serde(skip)]
     pub accepted: Vec<String>,
 }
@@ -42,7 +42,7 @@ impl Store {
         })
     }
 
-    /// Stores that a person trusts a workspace with these digests, beside those that they accepted before. Blocks.
+    /// Stores that the user trusts a workspace with these digests, in addition to those accepted before. Blocks.
     pub fn trust_workspace(&self, path: &Path, by: &str, accepted: &[String]) -> Result<(), StoreError> {
         let path = path.to_str().ok_or_else(|| {
             StoreError::Sqlite(format!("{}: a path that is not UTF-8 cannot be stored", path.display()))

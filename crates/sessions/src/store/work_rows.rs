@@ -28,7 +28,7 @@ pub(super) fn left_open(connection: &Connection) -> rusqlite::Result<HashSet<Str
     statement.query_map([], |row| row.get(0))?.collect()
 }
 
-/// Stores changes of the open work of a session.
+/// Stores changes to the open work of a session.
 pub(super) fn store(
     transaction: &Transaction<'_>,
     session_id: &str,
@@ -48,7 +48,7 @@ pub(super) fn store(
     Ok(())
 }
 
-/// Finds the open work of a session that a version without the table wrote. Reads the whole log, once.
+/// Finds the open work of a session written by a version without this table. Reads the whole log, once.
 pub(super) fn fill(transaction: &Transaction<'_>, session_id: &str) -> rusqlite::Result<OpenWork> {
     let mut work = OpenWork::default();
     {

@@ -25,7 +25,7 @@ use std::{
 };
 use tokio::sync::oneshot;
 
-/// Maximum number of queued jobs; producers block above it.
+/// Maximum number of queued jobs; producers block when it is reached.
 const QUEUE: usize = 1024;
 
 /// Maximum number of rows in one transaction.
@@ -36,7 +36,7 @@ const REMEMBERED: usize = 1024;
 
 type Done = Box<dyn FnOnce(Result<Appended, StoreError>) + Send>;
 
-/// A change of a table other than the log. The second argument is the time in milliseconds since the epoch.
+/// A change to a table other than the log. The second argument is the time in milliseconds since the epoch.
 pub(super) type Write = Box<dyn Fn(&Transaction<'_>, i64) -> rusqlite::Result<()> + Send>;
 
 /// A session to create.
@@ -55,7 +55,7 @@ pub struct NewSession {
 pub struct Appended {
     /// The updates with their numbers.
     pub rows: Vec<Arc<Stored>>,
-    /// What the log leaves open after them.
+    /// The open work after them.
     pub(crate) work: Arc<OpenWork>,
     /// The result of an approval change.
     pub(crate) decided: Decided,
@@ -75,7 +75,7 @@ pub(super) enum Job {
     },
     Write {
         write: Write,
-        /// Wait until the disk has it.
+        /// Whether to wait until the write is on disk.
         durable: bool,
         done: oneshot::Sender<Result<(), StoreError>>,
     },
@@ -86,7 +86,7 @@ pub(super) enum Job {
     Flush {
         done: oneshot::Sender<()>,
     },
-    /// Moves everything from the log beside the file into the file.
+    /// Moves everything from the write-ahead log into the database file.
     Checkpoint {
         done: oneshot::Sender<Result<(), StoreError>>,
     },
@@ -135,7 +135,7 @@ impl Drop for Writer {
         self.jobs = None;
         let thread = self.thread.lock().take();
         if let Some(thread) = thread
-            // A callback on the thread itself may drop the last handle.
+            // A callback on the writer thread itself may drop the last handle.
             && thread.thread().id() != std::thread::current().id()
             && thread.join().is_err()
         {
@@ -155,7 +155,7 @@ struct LogEnd {
 struct Loop {
     connection: Connection,
     ends: HashMap<Arc<str>, LogEnd>,
-    /// Commits wait for the disk.
+    /// Whether commits wait for the disk.
     is_durable: bool,
 }
 
@@ -207,7 +207,7 @@ impl Loop {
         let is_durable = group.iter().any(Job::survives_a_power_cut);
         if is_durable != self.is_durable {
             self.connection.pragma_update(None, "synchronous", if is_durable { "FULL" } else { "NORMAL" })?;
-            // Otherwise macOS leaves the last writes in the cache of the disk.
+            // Otherwise macOS leaves the last writes in the disk's cache.
             self.connection.pragma_update(None, "fullfsync", is_durable)?;
             self.is_durable = is_durable;
         }
@@ -239,7 +239,7 @@ impl Loop {
         Ok(stored)
     }
 
-    /// Fails with [`StoreError::Locked`] while another connection is reading: updates do not wait for it.
+    /// Fails with [`StoreError::Locked`] while another connection is reading, so that updates do not wait for it.
     fn checkpoint(&self) -> Result<(), StoreError> {
         let busy = |row: &rusqlite::Row<'_>| row.get::<_, bool>(0);
         self.connection.busy_timeout(Duration::ZERO)?;

@@ -1,4 +1,4 @@
-//! Asks a person to choose the agent for a task.
+//! Asks the user to choose the agent for a task.
 
 use super::context::TurnContext;
 use crate::{
@@ -27,8 +27,8 @@ const ALWAYS: &str = "always:";
 /// Id of the option that declines.
 const NOT_NOW: &str = "not-now";
 
-/// Asks a person which of `offered` may do the work in `question`, and stores an "always". `agent_id` is the asking
-/// mode. `None` if the person declines, the turn is cancelled, or there is nothing to offer. Blocks.
+/// Asks the user which of `offered` may do the work in `question`, and stores an "always". `agent_id` is the asking
+/// mode. `None` if the user declines, the turn is cancelled, or there is nothing to offer. Blocks.
 pub(crate) fn ask(
     turns: &TurnContext,
     session: &Arc<Session>,

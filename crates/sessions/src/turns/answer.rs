@@ -80,8 +80,8 @@ pub(crate) fn answer(
     }
 }
 
-/// Checks the folder of a delegate again: since the task was given, an agent may have replaced it by a link that leads
-/// out of the workspace.
+/// Checks a delegate's folder again: since the task was given, an agent may have replaced it with a link that leads out
+/// of the workspace.
 fn check_folder(root: &Path) -> Result<(), String> {
     match root.canonicalize() {
         Ok(now) if now == root => Ok(()),
@@ -89,7 +89,7 @@ fn check_folder(root: &Path) -> Result<(), String> {
     }
 }
 
-/// Returns the tools that need a session, for a model that is `reader`.
+/// Returns the tools that need a session, for a model that reads as `reader`.
 pub(crate) fn session_tools(
     turns: &TurnContext,
     session: &Arc<Session>,

@@ -10,24 +10,24 @@ use crate::{
 use openagents_core::approval::{Approval, ApprovalState, ApprovalSubject};
 use std::sync::Arc;
 
-/// Bytes of the words that a denial carries.
+/// Maximum size of a denial's message, in bytes.
 const MESSAGE: usize = 16 << 10;
 
 /// A client that answers an approval.
 #[derive(Debug, Clone, Copy)]
 pub struct Answerer<'a> {
-    /// Its name.
+    /// The client's name.
     pub by: &'a str,
     /// The id of its connection.
     pub connection: &'a str,
-    /// It is a person at this computer, not a paired device.
+    /// The user at this computer answers, not a paired device.
     pub is_here: bool,
 }
 
 impl TurnExecutor {
-    /// Answers an approval of a session or of a delegate below it, with words for the agent if it is a denial. Returns
-    /// the approval's new state: the first answer counts. An agent that has exited is resumed, so that it asks again and
-    /// gets the answer.
+    /// Answers an approval of a session or of a delegate below it; a denial may carry a message for the agent. Returns
+    /// the approval's new state: the first answer counts. An agent that has exited is resumed, so that it asks again
+    /// and gets the answer.
     pub async fn answer(
         self: &Arc<Self>,
         session_id: &str,
@@ -60,13 +60,14 @@ impl TurnExecutor {
         let decided = self.decide(&session, change).await?;
         let is_unheard = decided.changed && decided.approval.as_ref().is_some_and(|known| known.unheard);
         if is_unheard && let Err(fault) = self.resume_agent(&asked, &session, connection).await {
-            // The answer is stored, and the person can still resume the agent.
+            // The answer is stored, and the user can still resume the agent.
             tracing::warn!(%fault, "could not resume an agent");
         }
         Ok(decided.approval.unwrap_or(asked.approval))
     }
 
-    /// Ends the turn that waits for an answer: a client says that its user has cancelled it. A late one changes nothing.
+    /// Ends the turn that waits for an answer, when a client reports that its user cancelled the question. Has no
+    /// effect if the approval is no longer pending.
     pub async fn dismiss(&self, session_id: &str, approval_id: &str) -> Result<(), SessionError> {
         let (asked, session) = self.asked(session_id, approval_id).await?;
         if asked.approval.state == ApprovalState::Pending {
@@ -111,7 +112,7 @@ impl TurnExecutor {
                 self.prompt(session, session.cwd(), prompt, by)
             }
             None => {
-                // An agent that was not started yet has not got its prompt.
+                // An agent that had not started yet never received its prompt.
                 let said = waiting.flatten().unwrap_or_else(|| Said::from("Continue.".to_owned()));
                 let turn = TurnRequest::prompt(session.cwd(), said.clone(), &connection.into());
                 turn.answered_by(&asked.agent_id, session.cwd(), said)
@@ -145,8 +146,8 @@ impl TurnExecutor {
         Ok(shown)
     }
 
-    /// Changes an approval, and shows it in the sessions above whose delegation has ended, which are not mirrors any
-    /// more.
+    /// Changes an approval, and shows it in those sessions above whose delegation has ended and that no longer mirror
+    /// it.
     async fn decide(&self, session: &Arc<Session>, change: ApprovalChange) -> Result<Decided, SessionError> {
         let deciding = session.clone();
         let decided =

@@ -1,4 +1,4 @@
-//! The "This is work for an agent" card: a person sees the brief and chooses the agent.
+//! The "This is work for an agent" card: the user sees the brief and chooses the agent.
 
 use super::{
     agent_choice::{TITLE, ask},
@@ -87,7 +87,7 @@ pub(crate) fn put(
     };
     let output = serde_json::to_value(&report).unwrap_or_default();
     end(ToolCallStatus::Completed { output, cut: Cut::default() });
-    // A person has read the brief, which is enough for an agent, but not for a model elsewhere.
+    // The user has read the brief. That is enough to send it to an agent, but not to a model elsewhere.
     let brief = match turns.may_get_history(&chosen.id) {
         true => brief,
         false => with_findings(&card.said.text, &found.findings, false),

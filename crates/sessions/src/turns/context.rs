@@ -23,7 +23,7 @@ use openagents_transcripts::history::History;
 use std::{fmt, future::Future, path::Path, pin::Pin, sync::Arc};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Maximum number of concurrent delegates. More are refused, so that a model cannot delegate without end.
+/// Maximum number of concurrent delegates. More are refused, so that a model cannot delegate endlessly.
 pub(crate) const DELEGATES: usize = 8;
 
 /// Starts the turns of delegates.
@@ -57,7 +57,6 @@ impl TurnContext {
         self.sessions.given_up()
     }
 
-    /// Returns the agent settings.
     pub(crate) fn agent_settings(&self) -> AgentSettings {
         match self.settings.get(AGENT_SETTINGS) {
             Ok(settings) => {
@@ -75,12 +74,12 @@ impl TurnContext {
         ReadingRules::stored(&*self.settings).toolbox(reader, &self.runner.tools, workspace)
     }
 
-    /// Returns the history for a search that a person sees.
+    /// Returns the history for a search whose results the user sees.
     pub(crate) fn history_of(&self, workspace: &Path) -> Arc<History> {
         Arc::new(self.runner.tools.history.of_workspace(workspace))
     }
 
-    /// Returns whether a provider may get past sessions of its workspace in a brief that a person has read.
+    /// Returns whether a provider may get past sessions of its workspace in a brief that the user has read.
     pub(crate) fn may_get_history(&self, provider: &str) -> bool {
         match self.runner.who(provider) {
             Ok(Who::Model(model, _)) => {
@@ -115,7 +114,7 @@ pub(crate) fn show(session: &Arc<Session>, event: AgentEvent) {
     }
 }
 
-/// Returns the transcript of a session; empty if it cannot be read.
+/// Returns the conversation of a session; empty if it cannot be read.
 pub(crate) fn transcript(session: &Session, cancel: &CancellationToken) -> Conversation {
     session.transcript(cancel).unwrap_or_else(|error| {
         tracing::warn!(%error, "could not read the transcript");
@@ -123,13 +122,14 @@ pub(crate) fn transcript(session: &Session, cancel: &CancellationToken) -> Conve
     })
 }
 
-/// Returns the reader that a model is in a session: one that answers for a model elsewhere reads no more than that one.
+/// Returns the reader that a model acts as in a session: if it answers for a model elsewhere, it reads no more than
+/// that one.
 pub(crate) fn reader(session: &Session, model: &dyn LanguageModel) -> Reader {
     let own = Reader::of(model);
     session.policy().answers.map_or(own, |asking| asking.delegating(own))
 }
 
-/// Returns the transcript of a session for `reader`, whose provider is `provider`.
+/// Returns the conversation of a session for `reader`, whose provider is `provider`.
 pub(crate) fn transcript_for(
     reader: Reader,
     provider: &str,

@@ -46,12 +46,12 @@ const SUMMARIZE: &str = "Summarize what you did in a few sentences: what changed
 struct SessionDelegator {
     turns: TurnContext,
     session: Arc<Session>,
-    /// The reader of the delegates' answers: a model, or a person and with them this machine.
+    /// The reader of the delegates' answers: a model, or the user and with them this machine.
     reader: Reader,
     runtime: Handle,
 }
 
-/// Returns the delegation tools for a model that is `reader`. Must be called on the thread of a turn.
+/// Returns the delegation tools for a model that reads as `reader`. Must be called on the thread of a turn.
 pub(crate) fn tools(
     turns: &TurnContext,
     session: &Arc<Session>,
@@ -145,7 +145,7 @@ impl Delegator for SessionDelegator {
         let work = Delegated { delegator: self, order, call_id, child: &child, cancel };
         let (state, mut notes) = work.run();
         if state != RunState::Complete {
-            // A failed turn's message starts with the sign; the caller adds its own.
+            // A failed turn's message starts with ❌; the caller adds its own.
             notes = notes.trim_start_matches(['❌', ' ']).to_owned();
         }
         report(state == RunState::Complete, Some(&child), notes)
@@ -199,9 +199,9 @@ impl Drop for Delegated<'_> {
 /// Time limits of a delegate's turn.
 #[derive(Debug, Clone, Copy, Default)]
 struct Budget {
-    /// Adds a note to the call.
+    /// Past this time, a note is added to the call.
     soft: Option<Duration>,
-    /// Cancels the turn.
+    /// Past this time, the turn is cancelled.
     hard: Option<Duration>,
 }
 
@@ -235,7 +235,7 @@ impl Delegated<'_> {
         let [last, before] = self.last_messages(since);
         let asks = self.order.summarize && state != RunState::Failed;
         let summary = if asks { self.summary() } else { None };
-        // The last message of an answer that was cut off says so.
+        // If an answer was cut off, its last message says so.
         let said = match (summary, last) {
             (Some(summary), Some(note)) if is_cut => Some(format!("{note}\n\nIts summary: {summary}")),
             (Some(summary), _) => Some(summary),
@@ -256,7 +256,7 @@ impl Delegated<'_> {
         (state, notes)
     }
 
-    /// Asks for a summary; `None` if there is none in time.
+    /// Asks for a summary; `None` if it does not arrive in time.
     fn summary(&self) -> Option<String> {
         let since = self.child.head().seq;
         let budget = Budget { soft: None, hard: Some(SUMMARY) };

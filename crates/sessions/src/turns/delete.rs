@@ -9,7 +9,8 @@ use crate::{
 use openagents_core::update::SessionUpdate;
 use std::sync::Arc;
 
-/// Maximum number of changes of the mode in a session that counts as unprompted, so that one page of its log tells.
+/// Maximum number of mode changes in a session that counts as unprompted, so that one page of its log is enough to
+/// decide.
 const CHANGES: usize = 64;
 
 impl TurnExecutor {
@@ -18,21 +19,22 @@ impl TurnExecutor {
         self.delete_if(session, |_| Ok(true)).await.map(drop)
     }
 
-    /// Deletes a session in which nothing was asked and nothing ran: its log has at most changes of the mode, and no
-    /// agent delegated to it. Returns whether it was one.
+    /// Deletes a session without prompts and turns: its log has mode changes at most, and no agent delegated to it.
+    /// Returns whether it was deleted.
     pub async fn delete_unprompted(&self, session: &Arc<Session>) -> Result<bool, SessionError> {
         if session.parent().is_some() {
             return Ok(false);
         }
         let (id, again) = (session.id().clone(), session.id().clone());
-        // Looked at first: a session that is retired, if only for a moment, refuses prompts.
+        // Checked before retiring the session: a retired session refuses prompts, even if only for a moment.
         if !self.sessions().read(move |store| is_unprompted(store, &id)).await? {
             return Ok(false);
         }
         self.delete_if(session, move |store| is_unprompted(store, &again)).await
     }
 
-    /// Deletes a session if `may` allows it, which is asked when no more turn can begin. Returns whether it did.
+    /// Deletes a session if `may` allows it. `may` is called once no more turns can begin. Returns whether the session
+    /// was deleted.
     async fn delete_if(
         &self,
         session: &Arc<Session>,

@@ -72,7 +72,6 @@ impl TurnExecutor {
         &self.sessions
     }
 
-    /// Returns the context for a running turn.
     pub(super) fn context(self: &Arc<Self>) -> TurnContext {
         TurnContext {
             sessions: self.sessions.clone(),
@@ -83,7 +82,8 @@ impl TurnExecutor {
         }
     }
 
-    /// Returns the available modes. On its own thread: a model looks at its files and settings to say whether it is there.
+    /// Returns the available modes. Runs on its own thread, because a model reads its files and settings to determine
+    /// whether it is available.
     pub async fn modes(&self) -> Vec<Mode> {
         let runner = self.runner.clone();
         let modes =
@@ -92,7 +92,7 @@ impl TurnExecutor {
     }
 
     /// Creates a turn for a prompt. The mode is fixed when the prompt is sent; a change while it waits applies to later
-    /// prompts. A mode that is not served here explores.
+    /// prompts. In a mode that is not served here, the prompt runs an exploration.
     pub fn prompt(&self, session: &Session, cwd: &Path, said: Said, by: impl Into<By>) -> TurnRequest {
         let by = by.into();
         let turn = TurnRequest::prompt(cwd, said.clone(), &by);
@@ -153,7 +153,7 @@ impl TurnExecutor {
                 Next::Drop(turns) => self.drop_turns(&session, turns).await,
             };
             next = session.next(self.sessions.stopping());
-            // Only now, when the session is ready for the next turn.
+            // Notified only now, when the session is ready for the next turn.
             ended.into_iter().for_each(|(asker, end)| asker.notify(end));
         }
     }
@@ -204,7 +204,7 @@ impl TurnExecutor {
         Some((asker, end))
     }
 
-    /// Returns whether no turn runs or waits.
+    /// Returns whether no turn is running or waiting.
     pub fn is_idle(&self) -> bool {
         self.tracker.is_empty()
     }

@@ -20,7 +20,7 @@ use std::{collections::HashSet, sync::Arc};
 /// Receives an agent's events. Events after the end of the turn are stored too, marked as late.
 #[derive(Debug)]
 pub(crate) struct Host {
-    /// Not the whole context: agents keep their last host, and are kept by the context.
+    /// Not the whole context: agents keep their last host, and the context keeps the agents.
     sessions: Arc<SessionRegistry>,
     session: Arc<Session>,
     agent_id: String,
@@ -33,9 +33,9 @@ pub(crate) struct Host {
 #[derive(Debug, Default)]
 struct TurnState {
     announced: HashSet<String>,
-    /// The final message was shown.
+    /// The final message has been shown.
     ended: bool,
-    /// Everything was closed: later events are late.
+    /// Everything has been closed: later events are late.
     over: bool,
 }
 
@@ -77,7 +77,7 @@ impl Host {
 
     /// Closes open approvals, calls and the plan.
     fn close(&self, state: RunState) {
-        // First, so that nothing that is closed is reopened. The final message may still follow.
+        // Set first, so that nothing closed below is reopened. The final message may still follow.
         self.turn().over = true;
         self.over.cancel();
         let work = self.session.open_work();
@@ -110,7 +110,7 @@ fn last_word(outcome: &PromptOutcome) -> String {
         RunState::Failed if outcome.text.is_empty() => "❌ The agent ended without a word.".to_owned(),
         RunState::Failed if !outcome.text.starts_with('❌') => format!("❌ {}", outcome.text),
         RunState::Failed => outcome.text.clone(),
-        // The answer was shown already.
+        // The answer has already been shown.
         RunState::Complete | RunState::Running => String::new(),
     }
 }

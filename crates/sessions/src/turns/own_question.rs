@@ -1,4 +1,4 @@
-//! Questions of ours, which a turn puts before an agent starts.
+//! OpenAgents' own questions, which a turn asks before an agent starts.
 
 use super::context::{TurnContext, show};
 use crate::live::{Question, Session, word};
@@ -12,12 +12,12 @@ use openagents_core::{
 use serde_json::Map;
 use std::{path::Path, sync::Arc};
 
-/// A question of ours that was answered, with the call that shows it.
+/// One of these questions, with the call that shows it.
 pub(super) struct Put {
-    /// Of the question.
+    /// The id of the question.
     pub(super) id: String,
     call_id: String,
-    /// The option; `None` if there is no answer.
+    /// The chosen option; `None` if there is no answer.
     pub(super) chosen: Option<String>,
 }
 
@@ -25,7 +25,8 @@ pub(super) fn option(id: &str, name: &str, kind: OptionKind) -> ApprovalOption {
     ApprovalOption { id: id.to_owned(), name: name.to_owned(), kind }
 }
 
-/// Puts a question about a workspace, in a call of its own: its name, the workspace and the title. Blocks until it is answered.
+/// Asks a question about a workspace in its own call. The call has the given name, workspace and title. Blocks until
+/// the question is answered.
 pub(super) fn put(
     turns: &TurnContext,
     session: &Arc<Session>,
@@ -62,7 +63,7 @@ impl Put {
         show(session, AgentEvent::Update(SessionUpdate::ToolCallUpdate(update)));
     }
 
-    /// Ends the call and the turn: it was not allowed, which `text` says, or cancelled.
+    /// Ends the call and the turn, either with `text` because the user did not allow it, or as cancelled.
     pub(super) fn refuse(
         &self,
         turns: &TurnContext,
@@ -82,7 +83,7 @@ impl Put {
     }
 }
 
-/// Returns a path for a sentence.
+/// Returns a path to show in a sentence.
 pub(super) fn shown(path: &Path) -> String {
     escaped(&path.to_string_lossy()).into_owned()
 }

@@ -46,7 +46,7 @@ pub struct Providers {
 }
 
 impl Providers {
-    /// Rule-based exploration without models.
+    /// Creates providers for rule-based exploration without models.
     pub fn rules(history: Arc<History>) -> Self {
         Self {
             explorer: Arc::new(Explorer::heuristic(history)),
@@ -56,7 +56,8 @@ impl Providers {
         }
     }
 
-    /// Local models answer, and plan explorations on request: the fast model before the one that has to be loaded.
+    /// Creates providers with local models that answer, and that plan explorations on request: the fast model before
+    /// the one that has to be loaded.
     pub fn local(
         history: Arc<History>,
         models: Option<Arc<dyn LocalModels>>,

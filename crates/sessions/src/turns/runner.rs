@@ -130,7 +130,6 @@ impl Runner {
         ready.max_by_key(|(model, _)| model.capabilities().loaded)
     }
 
-    /// Finds an agent by id.
     pub(crate) fn agent(&self, id: &str) -> Option<Arc<dyn AgentProvider>> {
         self.agents.as_ref().and_then(|agents| agents.provider(id))
     }

@@ -1,4 +1,4 @@
-//! Routes a prompt to a provider when a person leaves the choice to OpenAgents.
+//! Routes a prompt to a provider when the user leaves the choice to OpenAgents.
 
 use super::context::TurnContext;
 use crate::live::{Card, Choice, Prompt, Reply, Said, Session, Work};
@@ -21,7 +21,7 @@ pub(crate) fn select(turns: &TurnContext, choice: Choice, session: &Arc<Session>
         return Work::Exploration(exploration);
     }
     let situation = turns.situation(session);
-    // Attachments are not the person's words and do not affect routing.
+    // Attachments are not the user's words and do not affect routing.
     let Route { decision, topic, prompt } = route(said.words(), &situation);
     // Without models and agents there is nothing to choose, except for small talk.
     if !turns.runner.has_any() && topic.is_none() {
@@ -42,7 +42,7 @@ pub(crate) fn select(turns: &TurnContext, choice: Choice, session: &Arc<Session>
     }
 }
 
-/// Returns the prompt without its leading `@agent`; `rest` is the part of the person's words after it.
+/// Returns the prompt without its leading `@agent`; `rest` is the part of the user's words after it.
 fn without_mention(said: &Said, rest: &str) -> Said {
     let words = said.words();
     match said.text.strip_prefix(words) {

@@ -1,4 +1,4 @@
-//! Workspace trust: no hosted agent starts in a folder that a person has not trusted on this computer.
+//! Workspace trust: no hosted agent starts in a folder that the user has not trusted on this computer.
 
 use super::{
     context::{TurnContext, refusal},
@@ -29,11 +29,11 @@ use std::{
 /// The name of the tool call that asks.
 const CALL: &str = "workspace.trust";
 
-/// Bytes of a prompt that is kept with the question; a longer one is sent again by the person.
+/// Maximum size of a prompt that is kept with the question, in bytes. The user has to send a longer one again.
 const KEPT_PROMPT: usize = 32 << 10;
 
-/// Asks the user to trust the folders whose settings an agent loads for a prompt, if needed. Blocks until it may start;
-/// otherwise returns the turn's outcome, whose final message was already shown.
+/// Asks the user to trust the folders whose settings an agent loads for a prompt, if needed. Blocks until the agent may
+/// start; otherwise returns the turn's outcome, whose final message has already been shown.
 pub(crate) fn gate(
     turns: &TurnContext,
     session: &Arc<Session>,
@@ -41,13 +41,13 @@ pub(crate) fn gate(
     prompt: &Prompt,
     cancel: &CancellationToken,
 ) -> Result<(), PromptOutcome> {
-    // Looked at again after every answer: a file may have changed while the question was open.
+    // Checked again after every answer: a file may have changed while the question was open.
     loop {
         let mut has_asked = false;
         for folder in folders(agent, prompt, cancel) {
             let mut brings = match look(&folder) {
                 Ok(brings) => brings,
-                // An agent's own folder may be the home folder: what lies there is the user's own.
+                // An agent's own folder may be the home folder: its contents are the user's own.
                 Err(WorkspaceError::TooWide(_)) if folder != prompt.root => continue,
                 Err(error) => return Err(failed(session, error.to_string())),
             };
@@ -79,12 +79,12 @@ pub(crate) fn gate(
 /// Returns the folders whose settings an agent loads: the workspace, and the folder that its program starts in.
 fn folders(agent: &dyn AgentProvider, prompt: &Prompt, cancel: &CancellationToken) -> BTreeSet<PathBuf> {
     let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
-    // One that does not exist fails when the agent starts.
+    // If the agent's folder does not exist, starting the agent fails.
     let own = agent.folder(cancel).filter(|folder| folder.is_dir());
     std::iter::once(prompt.root.clone()).chain(own).map(real).collect()
 }
 
-/// Asks a person, and stores their consent.
+/// Asks the user, and stores their consent.
 fn ask(
     turns: &TurnContext,
     session: &Arc<Session>,
@@ -150,7 +150,7 @@ fn answered_by(turns: &TurnContext, id: &str) -> String {
     }
 }
 
-/// Stores that a person trusts a folder with its agent settings, and answers other questions about it. Returns the
+/// Stores that the user trusts a folder with its agent settings, and answers other questions about it. Returns the
 /// workspace that covers it. Blocks.
 pub(super) fn grant(
     sessions: &SessionRegistry,

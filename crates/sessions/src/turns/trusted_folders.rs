@@ -1,4 +1,4 @@
-//! Trusting a folder and revoking it, without a turn that waits for it.
+//! Trusting a folder and revoking that trust, without a turn that waits for it.
 
 use super::{executor::TurnExecutor, own_question::shown, trust::grant, unasked};
 use crate::{blocking::run_blocking, error::SessionError, live::Session};
@@ -9,8 +9,9 @@ use std::{
 };
 
 impl TurnExecutor {
-    /// Stores that a person at this computer trusts a folder with its present agent settings; fails if they differ from
-    /// those `seen`. Prompts that wait for that go on. Returns the settings, and the workspace that covers the folder.
+    /// Stores that the user at this computer trusts a folder with its current agent settings. Fails if these differ
+    /// from `seen`. Prompts that wait for this trust continue. Returns the settings, and the workspace that covers the
+    /// folder.
     pub async fn trust(
         self: &Arc<Self>,
         folder: &Path,
@@ -30,7 +31,7 @@ impl TurnExecutor {
                 return Err(invalid(&"it changed after it was shown; look again"));
             }
             let covered_by = grant(&turns.sessions, &root, &brings, &by)?;
-            // Whoever trusts a folder is told of them.
+            // A user who trusts a folder is informed about these agents.
             let agents = turns.runner.agents.iter().flat_map(|agents| agents.providers());
             let unasked = agents.filter(|agent| agent.decides_what_it_asks());
             unasked::confirm(&turns, unasked.map(|agent| agent.id().to_owned()), &root);
@@ -39,7 +40,7 @@ impl TurnExecutor {
         run_blocking(work).await.unwrap_or_else(|| Err(SessionError::internal("the folder cannot be read")))
     }
 
-    /// Revokes the trust in a workspace, and stops the agents that run in it. The next one asks again.
+    /// Revokes the trust in a workspace, and stops the agents that run in it. The next agent asks again.
     pub async fn revoke_trust(&self, folder: &Path) -> Result<(), SessionError> {
         let (sessions, given) = (self.sessions().clone(), folder.to_owned());
         let work = move || {

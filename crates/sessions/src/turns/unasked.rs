@@ -1,4 +1,5 @@
-//! What an agent may do unasked: the first start of one that decides itself what it asks, and prompts that change what one asks.
+//! Agents that decide themselves what they ask: confirms their first start, and refuses prompts that change what an
+//! agent asks.
 
 use super::{
     context::TurnContext,
@@ -20,10 +21,11 @@ use std::{path::Path, sync::Arc};
 /// The name of the tool call that asks.
 const CALL: &str = "agent.start";
 
-/// The id of the option that lets it start.
+/// The id of the option that lets the agent start.
 const START: &str = "start";
 
-/// Refuses a prompt that changes what an agent asks, if its sender may not approve. The turn's final message is shown.
+/// Refuses a prompt that changes what an agent asks, if its sender may not approve. The turn's final message is then
+/// shown.
 pub(super) fn check_words(
     session: &Arc<Session>,
     agent: &dyn AgentProvider,
@@ -38,8 +40,9 @@ pub(super) fn check_words(
     Err(PromptOutcome::new(RunState::Failed, text))
 }
 
-/// Asks the user to let an agent start in a folder although it decides itself what it asks, if that is not settled. Blocks until
-/// it may; otherwise returns the turn's outcome, whose final message was already shown.
+/// Asks the user whether an agent that decides itself what it asks may start in a folder, unless this is already
+/// settled. Blocks until the agent may start; otherwise returns the turn's outcome, whose final message has already
+/// been shown.
 pub(super) fn gate(
     turns: &TurnContext,
     session: &Arc<Session>,
@@ -78,13 +81,13 @@ pub(super) fn gate(
     Ok(())
 }
 
-/// Returns whether the user lets an agent start in a folder that decides itself what it asks.
+/// Returns whether the user has confirmed that an agent that decides itself what it asks may start in a folder.
 pub(super) fn is_confirmed(turns: &TurnContext, agent_id: &str, folder: &Path) -> bool {
     let confirmed = turns.agent_settings().unasked.remove(agent_id).unwrap_or_default();
     confirmed.iter().any(|confirmed| covers(confirmed, folder))
 }
 
-/// Stores that the user lets agents start in a folder that decide themselves what they ask.
+/// Stores that the user lets agents that decide themselves what they ask start in a folder.
 pub(super) fn confirm(turns: &TurnContext, agent_ids: impl IntoIterator<Item = String>, folder: &Path) {
     let Some(agents) = &turns.runner.agents else { return };
     let unasked = agent_ids.into_iter().map(|agent| UnaskedAgent { agent, folder: folder.to_owned() });

@@ -44,10 +44,10 @@ pub struct SessionAnalyzeOutput {
     /// Mean number of events per session; absent without sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avg_conversation_length: Option<f64>,
-    /// The person's intent in one sentence.
+    /// The user's intent in one sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_intent: Option<String>,
-    /// Evidence for the sentence; never empty if there is one.
+    /// Evidence for the intent; not empty if there is an intent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Evidence>,
 }
@@ -118,7 +118,7 @@ fn run(context: &ToolContext<'_>, arguments: Arguments) -> Result<ToolOutput, To
         .zip(&digests)
         .filter_map(|(row, digest)| digest.as_ref().map(|digest| (row, digest)))
         .collect();
-    // Oldest first: lines copied by a resumed session belong to the original.
+    // Oldest first, so that lines copied by a resumed session count for the original.
     for (row, digest) in pairs.iter().rev() {
         analysis.add(row, digest);
     }
@@ -134,7 +134,7 @@ fn run(context: &ToolContext<'_>, arguments: Arguments) -> Result<ToolOutput, To
     };
     let unread = targets.unread as u64;
     let omitted = unread + missing + pairs.iter().map(|(_, digest)| digest.omitted).sum::<u64>();
-    // Older sessions of the workspace were not requested, so the result is not cut.
+    // Older sessions of the workspace were not requested, so leaving them out is not a cut.
     let truncated = pairs.iter().any(|(_, digest)| digest.partial);
     Ok(ToolOutput::new(result, Cut { truncated, timed_out, omitted }))
 }
@@ -143,7 +143,7 @@ fn digest_all(context: &ToolContext<'_>, rows: &[Transcript], budget: &Budget) -
     let done = Mutex::new(0);
     let digest = |(): &mut (), at: usize| {
         let digest = context.history.digest(&rows[at], budget).ok();
-        // Under the lock, so that progress is reported in order.
+        // Holds the lock, so that progress is reported in order.
         let mut done = done.lock();
         *done += 1;
         context.progress.report(*done, rows.len() as u64);
@@ -168,7 +168,7 @@ struct Session {
     id: String,
     /// It ran in this workspace and its agent lists it, so it may supply the intent.
     counts: bool,
-    /// The session's own statement of its intent.
+    /// The session's title, or its first prompt.
     candidate: Option<String>,
     /// Cleaned, in order.
     prompts: Vec<Goal>,
@@ -203,7 +203,7 @@ impl<'a> Analysis<'a> {
         let prompts = digest.prompts.iter().filter(|prompt| is_new(&prompt.origin));
         let goal = |prompt: &Fact<String>| Goal {
             line: prompt.line,
-            // A prompt cannot be newer than the log.
+            // A prompt cannot be newer than the transcript.
             at: prompt.at.map_or(row.updated_at, |at| at.min(row.updated_at)),
             text: history::sentence(&prompt.what, &relative),
         };
@@ -212,7 +212,7 @@ impl<'a> Analysis<'a> {
         let candidate = title.or_else(|| prompts.first().map(|goal| goal.text.clone()));
         let calls = digest.calls.iter().filter(|(origin, _)| is_new(origin));
         let calls: Vec<&String> = calls.map(|(_, name)| name).collect();
-        // A file that was only read may be there to be looked up: it does not say what the work was about.
+        // A file that was only read may have been a reference: it doesn't show what the work was about.
         let files = digest.files.iter().filter(|(_, was_edited)| **was_edited);
         let files: BTreeSet<String> =
             files.map(|(path, _)| relative(path).unwrap_or_else(|| path.clone())).collect();
@@ -252,7 +252,7 @@ impl<'a> Analysis<'a> {
         let mut seen = HashSet::new();
         let sessions = self.sessions.iter().rev();
         let mut prompts: Vec<&Goal> = sessions.flat_map(|session| session.prompts.iter().rev()).collect();
-        // Sessions may run concurrently; prompts of the same time keep the order of their sessions.
+        // Sessions may run concurrently; prompts with the same time keep the order of their sessions.
         prompts.sort_by_key(|goal| std::cmp::Reverse(goal.at));
         let texts = prompts.into_iter().map(|goal| goal.text.as_str()).filter(|text| !text.is_empty());
         texts.filter(|text| seen.insert(text.to_lowercase())).take(most).map(str::to_owned).collect()

@@ -63,7 +63,7 @@ fn run(context: &ToolContext<'_>, arguments: Arguments) -> Result<ToolOutput, To
         ..SearchQuery::default()
     };
     let budget = context.budget(limits.search_time);
-    // Listing new logs must not use up the time of the search.
+    // Listing new transcripts must not use up the time of the search.
     let list_budget = context.budget(limits.search_time / 2);
     let found =
         context.history.search(&query, &list_budget, &budget, context.progress).map_err(|reason| {
@@ -75,7 +75,7 @@ fn run(context: &ToolContext<'_>, arguments: Arguments) -> Result<ToolOutput, To
     Ok(ToolOutput::new(result(&query.pattern, &found.matches, truncated, found.total), cut))
 }
 
-/// `matches` are those of this workspace first, then newest first; `total` counts all that were seen.
+/// `matches` is sorted: this workspace first, then newest first; `total` counts all that were found.
 fn result(pattern: &str, matches: &[SearchMatch], truncated: bool, total: usize) -> Value {
     json!({"pattern": pattern, "matches": matches, "truncated": truncated, "totalMatches": total})
 }

@@ -15,7 +15,8 @@ const FAULTS: usize = 3;
 /// Maximum length of a fault in characters: it may quote the input.
 const FAULT: usize = 300;
 
-/// Parses arguments, with names in camel or snake case; none count as empty. The error lists faults by field.
+/// Parses arguments, with names in camel or snake case; missing arguments count as empty. The error lists faults by
+/// field.
 pub fn parse_arguments<T: DeserializeOwned + JsonSchema>(given: Value) -> Result<T, ToolError> {
     let schema = schemars::schema_for!(T).to_value();
     let arguments = Value::Object(with_our_names(members(given)?, &schema));
@@ -31,7 +32,7 @@ pub fn parse_arguments<T: DeserializeOwned + JsonSchema>(given: Value) -> Result
 }
 
 fn members(given: Value) -> Result<Map<String, Value>, ToolError> {
-    // Arguments that a model garbled arrive as text.
+    // A model's malformed arguments arrive as text.
     let garbled = given.as_str().and_then(|text| serde_json::from_str::<Value>(text).err());
     match (given, garbled) {
         (Value::Object(members), _) => Ok(members),

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 pub struct ToolContext<'a> {
     /// The only directory that a workspace tool may access.
     pub workspace: &'a Workspace,
-    /// The logs of other agents on this machine.
+    /// The transcripts of other agents on this machine.
     pub history: &'a History,
     /// The caps.
     pub limits: &'a Limits,

@@ -1,8 +1,8 @@
-//! Why a tool failed.
+//! The errors of a tool.
 
 use openagents_core::{budget::Cancelled, workspace::PathError};
 
-/// Why a tool failed. The texts are part of the interface: clients show them unchanged.
+/// The error of a failed tool call. The texts are part of the interface: clients show them unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say it")]
 pub enum ToolError {

@@ -1,4 +1,4 @@
-//! A tool: a name, a JSON schema and a bounded execution. Plans, models and people use the same interface.
+//! A tool: a name, a JSON schema and a bounded execution. Plans, models and users share one interface.
 
 mod arguments;
 mod context;

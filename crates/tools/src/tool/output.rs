@@ -17,7 +17,7 @@ impl<T: Serialize + Any + Debug + Send + Sync> ToolResult for T {
     }
 }
 
-/// The result of a call and its cuts.
+/// The result of a call, and what was cut from it.
 #[derive(Debug, Clone)]
 pub struct ToolOutput {
     result: Arc<dyn ToolResult>,

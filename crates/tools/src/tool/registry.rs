@@ -4,7 +4,7 @@ use super::{context::ToolContext, error::ToolError, output::ToolOutput};
 use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Can be called with JSON arguments and ends within its limits.
+/// A tool: takes JSON arguments and ends within its limits.
 pub trait Tool: Send + Sync + std::fmt::Debug {
     /// Returns the name on the wire: `search.grep`.
     fn name(&self) -> &'static str;
@@ -15,7 +15,7 @@ pub trait Tool: Send + Sync + std::fmt::Debug {
     /// Returns the JSON schema of the arguments.
     fn schema(&self) -> schemars::Schema;
 
-    /// Returns whether it changes nothing, so that it may run concurrently.
+    /// Returns whether it only reads, so that calls may run concurrently.
     fn is_read_only(&self) -> bool {
         true
     }
@@ -50,7 +50,7 @@ impl Registry {
         self
     }
 
-    /// Returns the tools without those that `is_dropped`.
+    /// Returns the registry without the tools for which `is_dropped` is true.
     pub fn without(mut self, is_dropped: impl Fn(&dyn Tool) -> bool) -> Self {
         self.tools.retain(|_, tool| !is_dropped(tool.as_ref()));
         self

@@ -16,7 +16,7 @@ type Called = Result<ToolOutput, ToolError>;
 /// Data shared by all runs of a process.
 #[derive(Debug, Clone)]
 pub struct Toolbox {
-    /// The logs of other agents.
+    /// The transcripts of other agents.
     pub history: Arc<History>,
     /// Limits of the tools.
     pub limits: Limits,
@@ -25,7 +25,7 @@ pub struct Toolbox {
 }
 
 impl Toolbox {
-    /// Runs a tool; `on_progress` receives (done, total) on this thread, never after the end. A tool that panics or
+    /// Runs a tool. `on_progress` receives (done, total) on this thread, never after the end. A tool that panics or
     /// hangs only fails this call, and a cancel returns without waiting for it.
     pub fn call(
         &self,

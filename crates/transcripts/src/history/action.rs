@@ -1,4 +1,4 @@
-//! The structured part of an event: its command, how that ended, and changes of the task list.
+//! The structured part of an event: its command, the command's outcome, and changes of the task list.
 
 use super::json::Node;
 use crate::limits;
@@ -43,7 +43,7 @@ pub struct Action {
 /// Outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// With this exit code.
+    /// Exited with this code.
     Exit(i32),
     /// It was refused or never started.
     NotRun,
@@ -74,7 +74,6 @@ pub struct Task {
     pub done: bool,
 }
 
-/// Reads the arguments of a call of `tool`.
 pub(super) fn of_call(tool: &str, call: Option<&str>, input: Option<&Node<'_>>) -> Action {
     let mut action = Action { call: call.map(str::to_owned), ..Action::default() };
     // Codex stores arguments as JSON in a string.
@@ -96,7 +95,7 @@ pub(super) fn of_call(tool: &str, call: Option<&str>, input: Option<&Node<'_>>) 
     action
 }
 
-/// Returns the command of an argument vector or a string, as a person would type it; `None` for a patch.
+/// Returns the command of an argument vector or a string, as the user would type it; `None` for a patch.
 pub(super) fn command(node: Option<&Node<'_>>) -> Option<String> {
     let words: Vec<&str> = node?.items().iter().filter_map(Node::as_str).collect();
     let mut text = match (node?.as_str(), words.as_slice()) {
@@ -113,7 +112,7 @@ pub(super) fn command(node: Option<&Node<'_>>) -> Option<String> {
         .then(|| text.to_owned())
 }
 
-/// Finds the exit code in a result: in the head that both agents write, or in Codex's metadata.
+/// Finds the exit code in a result: in the header that both agents write, or in Codex's metadata.
 pub(super) fn exit_code(text: &str) -> Option<i32> {
     let number = |rest: &str| {
         let rest = rest.trim_start_matches([':', ' ', '"']);
@@ -121,7 +120,7 @@ pub(super) fn exit_code(text: &str) -> Option<i32> {
         rest[..end].parse().ok()
     };
     if text.starts_with('{') {
-        // After the output, which may contain anything.
+        // The output before it may contain anything.
         let at = text.rfind("\"exit_code\"")?;
         return number(&text[at + "\"exit_code\"".len()..]);
     }

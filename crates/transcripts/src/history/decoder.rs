@@ -1,4 +1,4 @@
-//! Turns the lines of a session into events.
+//! Decodes the lines of a transcript into events.
 
 use super::{event::Event, json::Node, known::LogSurvey, lines::LogLine, taken_back::TakenBack};
 use crate::limits;
@@ -14,10 +14,10 @@ pub(crate) trait Decoder {
     /// Called before each line with the byte offset at which it begins in the log.
     fn line_begins(&mut self, _offset: u64) {}
 
-    /// Returns the events of the record in a line; `None` if it is not of this format.
+    /// Returns the events of the record in a line; `None` if it is not in this format.
     fn record(&mut self, record: &Node<'_>, number: u64) -> Option<Vec<Event>>;
 
-    /// Returns facts about the session from the lines so far; none for formats with a summary of their own.
+    /// Returns facts about the session from the lines so far; empty for formats with their own summary.
     fn facts(&self) -> SessionFacts {
         SessionFacts::default()
     }
@@ -26,9 +26,9 @@ pub(crate) trait Decoder {
 /// Facts about a session, taken from its lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SessionFacts {
-    /// If it differs from the one in the file's name.
+    /// Set if it differs from the id in the file's name.
     pub(crate) id: Option<String>,
-    /// Given outside of the lines.
+    /// Stored outside the lines.
     pub(crate) title: Option<String>,
     pub(crate) cwd: Option<PathBuf>,
     pub(crate) branch: Option<String>,
@@ -38,43 +38,42 @@ pub(crate) struct SessionFacts {
     pub(crate) created_at: Option<i64>,
     /// Milliseconds since the epoch; the last event's time if absent.
     pub(crate) updated_at: Option<i64>,
-    /// Of the lines so far.
+    /// Counted in the lines so far.
     pub(crate) tokens: Option<u64>,
-    /// As the agent itself last counted those of the whole session.
+    /// Total for the whole session, as last counted by the agent.
     pub(crate) total_tokens: Option<u64>,
     /// Started by another session.
     pub(crate) subagent: bool,
     /// Hidden in the agent's own list.
     pub(crate) hidden: bool,
-    /// Put away in its agent.
+    /// Archived in its agent.
     pub(crate) archived: bool,
-    /// Id of the session that it is a fork, a branch or a copy of.
+    /// Id of the session that it was forked, branched or copied from.
     pub(crate) continues: Option<String>,
 }
 
-/// Decodes the lines of one log: repairs those that a crash has damaged, and marks the events that were taken back.
+/// Decodes the lines of one log: repairs lines damaged by a crash, and marks events that the user has undone.
 pub(super) struct LogDecoder {
     pub(super) decoder: Box<dyn Decoder>,
-    /// Looks at each record.
+    /// Checks each record.
     survey: Option<LogSurvey>,
     taken_back: TakenBack,
-    /// Origins of the lines of the session that this one is a copy of; `None` if that one is gone, so that no other session
-    /// has its lines.
+    /// Origins of the lines of the session that this one was copied from; `None` if that session is gone, so that no
+    /// other session has its lines.
     copied: Option<HashSet<u64>>,
     /// The line of each origin.
     seen: HashMap<u64, u64>,
 }
 
-/// The content of one line.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct DecodedLine {
     pub(super) events: Vec<Event>,
-    /// Something in it is not of this format.
+    /// Part of it is not in this format.
     pub(super) is_broken: bool,
 }
 
 impl DecodedLine {
-    /// Returns the events of turns that were not taken back, with or without those that another session has.
+    /// Returns the events of turns that were not undone, with or without those copied from another session.
     pub(super) fn counted(mut self, with_copies: bool) -> Vec<Event> {
         self.events.retain(|event| !event.taken_back && (with_copies || !event.copied));
         self.events
@@ -86,17 +85,16 @@ impl LogDecoder {
         Self { decoder, survey: None, taken_back, copied: Some(HashSet::new()), seen: HashMap::new() }
     }
 
-    /// Marks events as copied whose origins are in the original, too; none if the original is gone.
+    /// Marks events whose origins are also in the original as copied; marks none if the original is gone.
     pub(super) fn with_copies_of(self, copied: Option<HashSet<u64>>) -> Self {
         Self { copied, ..self }
     }
 
-    /// Looks at each record, for what the reader does not know.
+    /// Checks each record for data that the reader does not know.
     pub(super) fn surveying(self, survey: LogSurvey) -> Self {
         Self { survey: Some(survey), ..self }
     }
 
-    /// Returns what was met, if each record was looked at.
     pub(super) fn survey(&self) -> Option<&LogSurvey> {
         self.survey.as_ref()
     }
@@ -142,11 +140,11 @@ impl LogDecoder {
     }
 }
 
-/// Finds the whole JSON objects in a line that is not one: after a crash, an agent appends the next record to half of the
-/// last one. Returns whether anything else is left over.
+/// Finds the complete JSON objects in a line that is not a single object: after a crash, an agent appends the next
+/// record to half of the last one. Also returns whether anything is left over.
 pub(super) fn records(line: &str) -> (Vec<&str>, bool) {
     let (mut records, mut is_broken) = (Vec::new(), false);
-    // Control characters, which JSON forbids in texts, do not hide where an object ends. Each stays one byte.
+    // Control characters, which JSON forbids in strings, must not hide the end of an object. Each stays one byte.
     let spaced = line.replace(|letter| letter < ' ', " ");
     let mut at = 0;
     for _ in 0..limits::GLUED_RECORDS {
@@ -161,7 +159,7 @@ pub(super) fn records(line: &str) -> (Vec<&str>, bool) {
             continue;
         }
         is_broken = true;
-        // Objects inside of the broken record are whole, too: the next record is followed by nothing else.
+        // Objects inside the broken record are complete too, but only the next record is followed by nothing else.
         let starts = rest.match_indices("{\"").map(|(at, _)| at).filter(|at| *at > 0);
         match starts.take(limits::GLUED_RECORDS).find(|at| is_records(&rest[*at..])) {
             Some(start) => at += start,
@@ -171,13 +169,13 @@ pub(super) fn records(line: &str) -> (Vec<&str>, bool) {
     (records, true)
 }
 
-/// Returns where the object at the start of a text ends.
+/// Returns the byte offset at which the object at the start of a text ends.
 fn object_end(text: &str) -> Option<usize> {
     let mut values = Deserializer::from_str(text).into_iter::<IgnoredAny>();
     (text.starts_with('{') && values.next()?.is_ok()).then(|| values.byte_offset())
 }
 
-/// Returns whether a text is objects, and nothing else.
+/// Returns whether a text consists only of objects.
 fn is_records(text: &str) -> bool {
     Deserializer::from_str(text).into_iter::<IgnoredAny>().all(|value| value.is_ok())
 }
@@ -196,7 +194,7 @@ mod tests {
             (r#"{"a":{"c":1},"text":"cut {"b":{"d":2}}"#, &[r#"{"b":{"d":2}}"#], true),
             (r#"{"a":1}{"b":"#, &[r#"{"a":1}"#], true),
             (r#"{"a":1},{"b":2}"#, &[r#"{"a":1}"#, r#"{"b":2}"#], true),
-            // The object inside of half a record is whole; decoders pass over it.
+            // The object inside half a record is complete; decoders skip it.
             (r#"{"a":{"c":1}"#, &[r#"{"c":1}"#], true),
             ("\u{feff}", &[], false),
             ("not JSON", &[], true),

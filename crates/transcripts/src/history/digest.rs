@@ -21,15 +21,15 @@ use std::{
 /// The data of one transcript for an analysis.
 #[derive(Debug, Default)]
 pub struct Digest {
-    /// Title given by the agent or a person.
+    /// Title given by the agent or the user.
     pub title: Option<String>,
-    /// Prompts of the person in order: the first one, and the latest ones.
+    /// Prompts of the user in order: the first one, and the latest ones.
     pub prompts: Vec<Fact<String>>,
     /// Tool calls: origin hash of the line, and tool name.
     pub calls: Vec<(Option<u64>, String)>,
     /// Touched files by logged path, and whether they were changed.
     pub files: BTreeMap<String, bool>,
-    /// What the session did, by kind.
+    /// Facts about the session, by kind.
     pub facts: Facts,
     /// Number of events read.
     pub events: u64,

@@ -1,4 +1,4 @@
-//! The environment variables that place an agent's folder.
+//! The environment variables that locate an agent's folder.
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -11,7 +11,6 @@ impl Environment<'_> {
         (self.0)(name).filter(|value| !value.is_empty()).map(PathBuf::from)
     }
 
-    /// Returns a folder below the home folder.
     pub(crate) fn beneath_home(&self, name: &str) -> Option<PathBuf> {
         Some(self.folder("HOME")?.join(name))
     }

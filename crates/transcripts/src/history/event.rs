@@ -20,11 +20,11 @@ pub struct Event {
     pub action: Action,
     /// Caused by a sub-agent.
     pub sidechain: bool,
-    /// The line was copied from the continued session.
+    /// The line was copied from the session that this one continues.
     pub copied: bool,
-    /// The user took the turn back: its agent no longer shows it.
+    /// The user undid the turn: its agent no longer shows it.
     pub taken_back: bool,
-    /// Hash of the line's id, if lines have ids; copies in other files share it.
+    /// Hash of the line's id, if it has one; copies in other files share it.
     pub origin: Option<u64>,
 }
 
@@ -58,7 +58,7 @@ pub struct TouchedFile {
 /// The kind of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventKind {
-    /// A person's prompt, without text added by the agent.
+    /// A prompt by the user, without text added by the agent.
     Prompt,
     /// The agent's answer or a part of it.
     Assistant,
@@ -75,9 +75,9 @@ pub enum EventKind {
     FileChange,
     /// The end of a command: see [`Event::action`]. Has no text; its call and output are separate events.
     CommandEnd,
-    /// The agent replaced what was said so far by a summary, which is the text.
+    /// The agent replaced the conversation so far with a summary, which is the text.
     Compaction,
-    /// A title given by the agent or a person.
+    /// A title given by the agent or the user.
     Title(TitleRank),
 }
 
@@ -92,7 +92,7 @@ impl Event {
 }
 
 impl EventKind {
-    /// Returns whether an index of the words in sessions has it: prompts, answers and the arguments of calls.
+    /// Returns whether a word index includes it: prompts, answers and the arguments of calls.
     pub fn is_indexed(&self) -> bool {
         matches!(self, Self::Prompt | Self::Assistant | Self::ToolCall { .. })
     }
@@ -125,6 +125,6 @@ pub enum TitleRank {
     Summary,
     /// Made by a model.
     Model,
-    /// Typed by a person.
+    /// Typed by the user.
     Person,
 }

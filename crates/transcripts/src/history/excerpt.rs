@@ -1,4 +1,4 @@
-//! The lines around a match, as a person would read them.
+//! The lines around a match, as the user would read them.
 
 use super::{
     event::{Event, EventKind},
@@ -95,7 +95,7 @@ fn lines_of(text: &str) -> impl Iterator<Item = String> + '_ {
     text.lines().filter(|line| !line.trim().is_empty() && !is_blob(line)).map(str::to_owned)
 }
 
-/// Puts the last of the `lines` before those of a match that lacks context.
+/// Prepends the last of the `lines` to the context of a match that has too little.
 pub(super) fn fill_before(hit: &mut SearchMatch, lines: impl Iterator<Item = String>, query: &SearchQuery) {
     let mut lines: Vec<String> = lines.collect();
     let room = query.context - hit.before.len();
@@ -105,7 +105,7 @@ pub(super) fn fill_before(hit: &mut SearchMatch, lines: impl Iterator<Item = Str
     hit.before = lines;
 }
 
-/// Adds the first of the `lines` to a match that lacks context.
+/// Appends the first of the `lines` to the context of a match that has too little.
 pub(super) fn fill_after(hit: &mut SearchMatch, lines: impl Iterator<Item = String>, query: &SearchQuery) {
     let room = query.context - hit.after.len();
     hit.after.extend(lines.take(room).map(|line| shortened(&line, 0, query.line_chars)));

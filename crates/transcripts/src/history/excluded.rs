@@ -1,4 +1,4 @@
-//! Decides which sessions the user has excluded. A session that may be one of them is one.
+//! Decides which sessions the user has excluded. In doubt, a session counts as excluded.
 
 use super::{
     formats,
@@ -32,7 +32,7 @@ impl Exclusions {
         self.0.read().agents.contains(&provider)
     }
 
-    /// Looks at the excluded folders as they are now. Blocks.
+    /// Resolves the excluded folders as they are now. Blocks.
     pub(super) fn check(&self) -> ExclusionCheck<'_> {
         let excluded = self.get();
         let scope = |workspace: &PathBuf| {
@@ -46,15 +46,15 @@ impl Exclusions {
         ExclusionCheck { all: self, agents: excluded.agents, scopes, known: HashMap::new() }
     }
 
-    /// Remembers folders that an excluded workspace stands for.
+    /// Remembers the folders that an excluded workspace covers.
     fn see(&self, workspace: &Path, folders: &[PathBuf]) {
-        // Other paths cannot be stored.
+        // Paths that are not UTF-8 cannot be stored.
         let folders = folders.iter().filter(|folder| folder.to_str().is_some());
         let is_seen =
             |folder: &&PathBuf| self.0.read().seen.get(workspace).is_some_and(|seen| seen.contains(*folder));
         let new: Vec<_> = folders.filter(|folder| !is_seen(folder)).cloned().collect();
         let mut excluded = self.0.write();
-        // It may have been included meanwhile.
+        // The workspace may have been included in the meantime.
         if !new.is_empty() && excluded.workspaces.iter().any(|other| other == workspace) {
             excluded.seen.entry(workspace.to_owned()).or_default().extend(new);
         }
@@ -62,7 +62,7 @@ impl Exclusions {
 }
 
 impl ExcludedSessions {
-    /// Adds the folders that the workspaces stand for now to those that they stood for. Blocks.
+    /// Adds the folders that the workspaces cover now to those that they covered before. Blocks.
     pub fn see(&mut self) {
         let all = Exclusions(RwLock::new(std::mem::take(self)));
         drop(all.check());
@@ -70,7 +70,7 @@ impl ExcludedSessions {
     }
 }
 
-/// The excluded folders at one time, with cached lookups.
+/// The excluded folders at one point in time, with cached lookups.
 #[derive(Debug)]
 pub(super) struct ExclusionCheck<'a> {
     all: &'a Exclusions,
@@ -88,14 +88,13 @@ impl ExclusionCheck<'_> {
         if self.scopes.is_empty() {
             return false;
         }
-        // A relative directory would be one of this process's.
+        // A relative directory would be resolved against the one of this process.
         match row.cwd.as_deref().filter(|cwd| cwd.is_absolute()) {
             Some(cwd) => self.holds_folder(cwd),
             None => self.may_hold(row.provider, &row.file_path),
         }
     }
 
-    /// Returns whether folders are excluded.
     pub(super) fn has_folders(&self) -> bool {
         !self.scopes.is_empty()
     }
@@ -109,7 +108,7 @@ impl ExclusionCheck<'_> {
         holds
     }
 
-    /// Returns whether a folder is in a worktree of a repository that lies below an excluded folder.
+    /// Returns whether a folder is in a worktree of a repository below an excluded folder.
     fn is_worktree(&mut self, cwd: &Path) -> bool {
         let Some((top, folders)) = git::in_other_worktrees(cwd) else { return false };
         let of = self.scopes.iter_mut().find_map(|(workspace, scope)| {
@@ -129,8 +128,8 @@ impl ExclusionCheck<'_> {
         folders.any(|folder| format.may_have_run_below(log, folder))
     }
 
-    /// Returns a number for a log as it is now and the excluded folders. It says nothing about either: of an excluded
-    /// session nothing else is kept.
+    /// Returns a hash of the current state of a log and of the excluded folders. It reveals neither: nothing else is
+    /// stored about an excluded session.
     pub(super) fn mark(&self, log: &LogFile) -> u128 {
         let mut hash = Xxh3::new();
         for (workspace, _) in &self.scopes {
@@ -248,10 +247,10 @@ mod tests {
         assert!(holds(&subfolder, &side.join("src/deep")) && !holds(&subfolder, &side.join("docs")));
         let (seen, seen_below) = (excluding(&main), excluding(&base.join("repos")));
         assert!(holds(&seen, &side) && holds(&seen_below, &side));
-        // Gone, but still listed.
+        // Removed from disk, but still listed.
         fs::remove_dir_all(&lost).unwrap();
         assert!(holds(&excluding(&main), &lost.join("src")));
-        // Removed as `git worktree remove` does, and known from before; also after a restart.
+        // Removed like `git worktree remove` does, and known from before; also after a restart.
         fs::remove_dir_all(&side).unwrap();
         fs::remove_dir_all(main.join(".git/worktrees/side")).unwrap();
         for exclusions in [seen, seen_below] {
@@ -262,7 +261,7 @@ mod tests {
                 "{stored}"
             );
         }
-        // A listed worktree in a place that holds other projects.
+        // A listed worktree in a folder that contains other projects.
         write(main.join(".git/worktrees/root/gitdir"), "/.git\n");
         assert!(!holds(&excluding(&main), &base.join("unrelated")));
     }
@@ -304,7 +303,7 @@ mod tests {
         for (provider, cwd, log, expected) in [
             (Provider::Cursor, None, cursor("real/proj"), true),
             (Provider::Cursor, None, cursor("real/proj/sub"), true),
-            // The agent saw the link.
+            // The agent used the link.
             (Provider::Cursor, None, cursor("link"), true),
             (Provider::Cursor, None, cursor("real/other"), false),
             (Provider::Cursor, None, cursor("real"), false),

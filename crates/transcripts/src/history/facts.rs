@@ -13,7 +13,7 @@ pub struct Facts {
     pub touched: Vec<Fact<TouchedFile>>,
     /// Commands that were run.
     pub commands: Vec<Fact<Ran>>,
-    /// What the agent said.
+    /// Messages from the agent.
     pub messages: Vec<Fact<String>>,
     /// The last task list of the agent.
     pub tasks: Option<Fact<Vec<Task>>>,
@@ -30,7 +30,7 @@ pub struct Fact<T> {
     pub origin: Option<u64>,
     /// Id of the tool call.
     call: Option<String>,
-    /// What happened.
+    /// The fact itself.
     pub what: T,
 }
 
@@ -114,7 +114,7 @@ impl Facts {
         }
     }
 
-    /// Records how a call ended; a refused call is dropped.
+    /// Records the outcome of a call; drops a refused call.
     fn end(&mut self, call: &str, outcome: Outcome) {
         let is_call = |other: &Option<String>| other.as_deref() == Some(call);
         match self.commands.iter().rposition(|ran| is_call(&ran.call)) {
@@ -131,7 +131,7 @@ impl Facts {
         }
     }
 
-    /// Records the end of a command whose call is elsewhere, or only inside a script.
+    /// Records the end of a command whose call is elsewhere or only inside a script.
     fn late_command(&mut self, event: &Event) {
         let action = &event.action;
         let is_it = |ran: &Fact<Ran>| {

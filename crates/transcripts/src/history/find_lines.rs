@@ -1,4 +1,4 @@
-//! Finds a text in one transcript, as a person who reads it would.
+//! Finds text in one transcript, as the user sees it.
 
 use super::{
     decoder::LogDecoder,
@@ -14,8 +14,9 @@ use openagents_core::{budget::Budget, terms::FoldedText};
 use std::io;
 
 impl History {
-    /// Returns the lines, from 1, that have `text` in a prompt, an answer, a thought, or a call and its result, in any case,
-    /// width and normal form of Unicode; `limit` at most, and whether there are more or the budget was spent.
+    /// Returns the lines, from 1, with `text` in a prompt, an answer, a thought, or a call and its result, ignoring
+    /// case, width and Unicode normalization; at most `limit`. Also returns whether there are more lines or the budget
+    /// was spent.
     pub fn find_lines(
         &self,
         transcript: &Transcript,

@@ -1,4 +1,4 @@
-//! Forgets sessions that are gone or excluded, in what the program keeps about them.
+//! Removes stored data about sessions that are gone or excluded.
 
 use super::{
     formats,
@@ -16,7 +16,7 @@ use std::{
 };
 
 impl History {
-    /// Drops excluded sessions from the cache, and those of logs that are in none of the agents' folders and are gone.
+    /// Drops excluded sessions from the cache, and sessions whose logs are gone and were outside the agents' folders.
     /// Blocks.
     pub fn forget_excluded(&self) {
         let excluded = parking_lot::Mutex::new(self.excluded.check());
@@ -30,12 +30,12 @@ impl History {
         self.index.forget(&|_| true);
     }
 
-    /// Leaves the files of the cache such that one of them alone has everything. Blocks.
+    /// Moves everything in the cache into one of its files, which is then complete without the others. Blocks.
     pub fn checkpoint(&self) {
         self.index.checkpoint();
     }
 
-    /// Drops the logs from the cache that are not among all logs that were found.
+    /// Drops the logs from the cache that are missing from all logs found.
     pub(super) fn forget_vanished(&self, folders: &[Folder]) {
         let here: HashSet<&OsStr> =
             folders.iter().flat_map(|folder| &folder.files).map(|file| file.path.as_os_str()).collect();
@@ -50,7 +50,7 @@ impl History {
         }
     }
 
-    /// Returns those of `sessions` that are gone or excluded; none of an agent whose sessions may only be out of reach.
+    /// Returns those of `sessions` that are gone or excluded; none for an agent whose sessions may only be unreachable.
     /// Blocks.
     pub fn gone(&self, sessions: &[SessionKey], budget: &Budget) -> Vec<SessionKey> {
         let mut by_agent: BTreeMap<Provider, Vec<&str>> = BTreeMap::new();
@@ -70,7 +70,7 @@ impl History {
         gone
     }
 
-    /// Returns whether the folders of an agent can be read: on a disk that is away, all of its sessions are missing.
+    /// Returns whether the folders of an agent can be read: on an unmounted disk, all of its sessions are missing.
     fn is_reachable(&self, provider: Provider, budget: &Budget) -> bool {
         if self.excludes(provider) {
             return true;
@@ -81,7 +81,7 @@ impl History {
                 || (!root.exists() && root.parent().is_some_and(Path::is_dir))
         };
         let own = self.roots.iter().filter(|(other, _)| *other == provider);
-        // No session is found in a database that is busy.
+        // A busy database yields no sessions.
         let is_database = matches!(provider, Provider::Opencode | Provider::Goose);
         own.into_iter().all(|(_, root)| is_reachable(root))
             && (!is_database
@@ -89,8 +89,8 @@ impl History {
     }
 }
 
-/// Returns whether a log does not exist; one that was found elsewhere does not either. A session in a database is below
-/// the database's file, which may be busy.
+/// Returns whether a log no longer exists at its path, even if it was found at another one. A session in a database has
+/// a path below the database's file, which may be busy.
 fn is_gone(row: &Transcript) -> bool {
     let path = &row.file_path;
     if path.parent().is_some_and(Path::is_file) {

@@ -21,11 +21,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A title that is stored outside of the log.
+/// A title that is stored outside the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OutsideName {
     pub(crate) text: String,
-    /// The user gave it; otherwise one in the log counts more.
+    /// Given by the user; otherwise a title in the log takes precedence.
     pub(crate) is_given: bool,
 }
 
@@ -33,56 +33,55 @@ pub(crate) struct OutsideName {
 pub(crate) trait Format: Debug + Sync {
     fn provider(&self) -> Provider;
 
-    /// Returns the agent's folder.
     fn root(&self, environment: &Environment<'_>) -> Option<PathBuf>;
 
-    /// Returns its other folders: of older names, or in the editors that it extends.
+    /// Returns its other folders: those with older names, or in the editors that it extends.
     fn other_roots(&self, _environment: &Environment<'_>) -> Vec<PathBuf> {
         vec![]
     }
 
-    /// Returns the subfolders in which its sessions change, each with everything below; the empty name is the agent's folder
-    /// itself, without what is below.
+    /// Returns the subfolders in which its sessions change, each including everything below it; the empty name is the
+    /// agent's folder itself, without its subfolders.
     fn watched(&self) -> &'static [&'static str];
 
     /// Finds all sessions below the agent's folder, or as many as the budget allows; opens no log.
     fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile>;
 
-    /// Returns whether a session without a logged directory may have run in `folder`: its path holds the folder's name in a
-    /// form that other folders may share.
+    /// Returns whether a session without a logged directory may have run in `folder`: its path contains the folder's
+    /// name in a form that other folders may share.
     fn may_have_run_in(&self, _log: &Path, _folder: &Path) -> bool {
         false
     }
 
-    /// Returns whether a session without a known directory may have run in `folder` or below: its path does not rule it
-    /// out.
+    /// Returns whether a session without a known directory may have run in `folder` or below it: its path does not rule
+    /// it out.
     fn may_have_run_below(&self, _log: &Path, _folder: &Path) -> bool {
         true
     }
 
-    /// Returns titles stored outside of the logs, by session id.
+    /// Returns titles stored outside the logs, by session id.
     fn names(&self, _root: &Path) -> HashMap<String, OutsideName> {
         HashMap::new()
     }
 
-    /// Opens a session as lines, numbered as evidence names them.
+    /// Opens a session as lines, numbered the way evidence refers to them.
     fn open(&self, files: SessionFiles<'_>) -> io::Result<OpenLog> {
         lines::open_all(files)
     }
 
-    /// Returns how the records of a log form a tree, if they do.
+    /// Returns the tree that the records of a log form, if any.
     fn tree(&self, _files: SessionFiles<'_>) -> Option<Tree> {
         None
     }
 
-    /// Returns the lines that the user took back, of those that begin in a range of byte offsets; none for formats that are
-    /// not lines, whose open log knows.
+    /// Returns the lines that the user undid, among those that begin in a range of byte offsets; empty for formats that
+    /// are not line-based, where the open log has them.
     fn taken_back(&self, files: SessionFiles<'_>, range: Range<u64>, budget: &Budget) -> TakenBack {
         self.tree(files).map(|tree| tree.taken_back(files, range, budget)).unwrap_or_default()
     }
 
-    /// Returns whether lines that begin before `offset` were taken back by those behind it, as far as the lines from `from` on
-    /// tell.
+    /// Returns whether lines that begin before `offset` were undone by those after it, judging by the lines from `from`
+    /// on.
     fn takes_back_before(&self, files: SessionFiles<'_>, from: u64, offset: u64, budget: &Budget) -> bool {
         if let Some(tree) = self.tree(files) {
             return tree.takes_back_before(files, from, offset, budget);
@@ -102,16 +101,15 @@ pub(crate) trait Format: Debug + Sync {
         summary::summarise(self.provider(), file, log, decoder, budget)
     }
 
-    /// Returns how the usage is read, if the lines count tokens request by request.
+    /// Returns how to read token usage, if the lines count tokens per request.
     fn request_usage(&self) -> Option<UsageOf> {
         None
     }
 
-    /// Returns a decoder for the lines of a session.
     fn decoder(&self, files: SessionFiles<'_>, locate: Locate<'_>, budget: &Budget) -> Box<dyn Decoder>;
 
-    /// Returns a decoder for single lines that are known to count. It may read less of the session
-    /// than [`Format::decoder`], which has to tell which lines those are.
+    /// Returns a decoder for single lines that are known to count. It may read less of the session than
+    /// [`Format::decoder`], which has to determine those lines.
     fn line_decoder(&self, files: SessionFiles<'_>, budget: &Budget) -> Box<dyn Decoder> {
         self.decoder(files, &|_| None, budget)
     }

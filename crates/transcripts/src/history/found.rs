@@ -15,17 +15,17 @@ use std::sync::atomic::AtomicBool;
 /// One pass over sessions.
 pub(super) struct SearchPass<'a> {
     pub(super) wanted: &'a Wanted,
-    /// The words that an index is asked for.
+    /// The words to look up in an index.
     pub(super) words: &'a [QueryWord],
-    /// Matches that fit so well are shown before all that are found later.
+    /// Matches with this fit are shown before all that are found later.
     pub(super) best: TextFit,
     pub(super) query: &'a SearchQuery,
     pub(super) budget: &'a Budget,
-    /// Maximum number of matches of one session.
+    /// Maximum number of matches per session.
     pub(super) of_session: usize,
     /// Number of matches after which those of later sessions are only counted.
     pub(super) enough: usize,
-    /// The first sessions have enough.
+    /// The first sessions have enough matches.
     pub(super) is_full: AtomicBool,
 }
 
@@ -48,7 +48,7 @@ impl<'a> SearchPass<'a> {
 /// Matches in one transcript.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Found {
-    /// Each with how well it matches.
+    /// Each with its fit.
     pub(super) matches: Vec<(TextFit, SearchMatch)>,
     pub(super) total: usize,
     pub(super) omitted: u64,
@@ -56,47 +56,46 @@ pub(super) struct Found {
     pub(super) finished: bool,
     /// Maximum number of matches.
     most: usize,
-    /// Number of matches by how well they match.
+    /// Number of matches by fit.
     fits: [usize; 3],
     /// The title, folded, if a typed text matches it.
     title: Option<(TextFit, String)>,
-    /// A prompt that matches is where the title comes from.
+    /// The title comes from a prompt that matches.
     title_is_said: bool,
 }
 
 impl Found {
-    /// Returns nothing but the match of the title; `is_named` if the index names it.
+    /// Returns only the match of the title; `is_named` if the index lists the title.
     pub(super) fn new(row: &Transcript, is_named: bool, search: &SearchPass<'_>) -> Self {
         let fit = match search.wanted.typed() {
             Some(_) => search.wanted.fit_of_title(row),
             None => is_named.then_some(TextFit::Exact),
         };
-        // That of a copy may be a prompt of its original, which is found there.
+        // The title of a copy may be a prompt of its original, where it is found.
         let has_own = row.named || row.continues.is_none();
         let title = row.title.as_deref().filter(|_| has_own).zip(fit).map(|(title, fit)| {
             let folded = FoldedText::new(title);
-            // A title that was cut ends with an ellipsis.
+            // A truncated title ends with an ellipsis.
             (fit, folded.text().trim_end_matches('.').to_owned())
         });
         Self { most: search.of_session, title, ..Self::default() }
     }
 
-    /// Returns whether nothing that is found later is shown.
+    /// Returns whether matches found later are no longer shown.
     pub(super) fn is_full(&self, search: &SearchPass<'_>) -> bool {
         self.up_to(search.best) >= self.most
     }
 
-    /// Returns how many matches fit so well, or better.
+    /// Returns how many matches have this fit or a better one.
     fn up_to(&self, fit: TextFit) -> usize {
         self.fits[..=fit as usize].iter().sum()
     }
 
-    /// Returns whether a match is shown.
+    /// Returns whether a match with this fit is shown.
     pub(super) fn has_room(&self, fit: TextFit) -> bool {
         self.up_to(fit) < self.most
     }
 
-    /// Adds a match in a line with these events.
     pub(super) fn add(&mut self, hit: SearchMatch, fit: TextFit, events: &[Event]) {
         if let Some((_, title)) = self.title.as_ref().filter(|_| !self.title_is_said) {
             let mut prompts = events.iter().filter(|event| event.kind == EventKind::Prompt);
@@ -109,11 +108,11 @@ impl Found {
         }
     }
 
-    /// Adds the title, unless a prompt that says the same is among the matches: nothing is found twice.
+    /// Adds the title, unless a prompt with the same text is among the matches: nothing is found twice.
     pub(super) fn finish(&mut self, row: &Transcript, search: &SearchPass<'_>) {
         self.matches.sort_by_key(|(_, hit)| hit.line_number);
         let found = self.matches.len();
-        // A line may be in the index and in what follows its part.
+        // A line may be both in the index and after the indexed part.
         self.matches.dedup_by(|(_, a), (_, b)| a.line_number == b.line_number && a.line_number > 0);
         self.total = self.total.saturating_sub(found - self.matches.len());
         let named = self.title.take().filter(|_| !self.title_is_said);

@@ -1,12 +1,12 @@
-//! Images in a line of a log, whichever agent wrote it: each keeps them as base64 beside their type, or as a data URL.
+//! Images in a line of any agent's log: each agent stores them as base64 next to their type, or as a data URL.
 
 use serde_json::Value;
 
-/// Images of one line; more are a film.
+/// Maximum number of images in one line; more are a video.
 const MOST: usize = 8;
-/// Types that every browser shows.
+/// Types that every browser can display.
 const TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-/// Names of the type beside the data.
+/// Keys of the type next to the data.
 const TYPE_KEYS: [&str; 4] = ["media_type", "mimeType", "mime_type", "mediaType"];
 
 /// An image of a prompt or of a tool's result.
@@ -29,7 +29,7 @@ pub(super) fn images(line: &[u8]) -> Vec<TranscriptImage> {
     found
 }
 
-/// `serde_json` bounds the depth.
+/// `serde_json` bounds the depth of the recursion.
 fn look(value: &Value, found: &mut Vec<TranscriptImage>) {
     match value {
         Value::String(text) => {

@@ -1,4 +1,4 @@
-//! Caches parsed transcripts, so that listing never parses twice.
+//! Caches parsed transcripts, so that listing never parses a log twice.
 
 use super::transcript::Transcript;
 use parking_lot::Mutex;
@@ -21,8 +21,8 @@ pub struct FileStamp {
     pub mtime_ns: i64,
 }
 
-/// Parsed transcripts by the paths of their newest files, and the states of their files. A path is compared byte by byte,
-/// as it was found: to compare thousands by their components takes longer than to look at their files.
+/// Parsed transcripts by the paths of their newest files, with the states of their files. Paths are compared byte by
+/// byte, as they were found: comparing thousands of them by component takes longer than checking their files.
 pub type CachedTranscripts = HashMap<OsString, (FileStamp, Transcript)>;
 
 /// A cache of parsed transcripts keyed by (path, size, mtime).
@@ -33,10 +33,10 @@ pub trait TranscriptIndex: Send + Sync + std::fmt::Debug {
     /// Caches rows; failures are not reported, because they only cost speed.
     fn save(&self, rows: Vec<(FileStamp, Transcript)>);
 
-    /// Drops the rows for which `is_gone` returns true, so that nothing of them can be read any more.
+    /// Drops the rows for which `is_gone` returns true, so that no trace of them can be read any more.
     fn forget(&self, _is_gone: &dyn Fn(&Transcript) -> bool) {}
 
-    /// Returns the marks of excluded logs: they are not read again while they stay the same.
+    /// Returns the marks of excluded logs: these are not read again until they change.
     fn marks(&self) -> Arc<HashSet<u128>> {
         Arc::default()
     }
@@ -44,7 +44,7 @@ pub trait TranscriptIndex: Send + Sync + std::fmt::Debug {
     /// Caches marks of excluded logs.
     fn mark(&self, _marks: &[u128]) {}
 
-    /// Leaves the files of a persistent cache such that one of them alone has everything.
+    /// Moves everything in a persistent cache into one of its files, which is then complete without the others.
     fn checkpoint(&self) {}
 }
 

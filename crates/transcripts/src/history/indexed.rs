@@ -1,5 +1,5 @@
-//! The words of a text as a full-text index keeps them: identifiers whole and in parts; scripts that are written without
-//! spaces in pairs of characters.
+//! The words of a text as a full-text index stores them: identifiers whole and in parts; scripts that are written
+//! without spaces as pairs of characters.
 
 use openagents_core::terms::{composed, fold_case, subwords};
 use unicode_normalization::char::is_combining_mark;
@@ -7,9 +7,9 @@ use unicode_normalization::char::is_combining_mark;
 /// A word of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryWord {
-    /// A text has the word if it has every word of one of these forms: `GitHub` may be written `github` as well.
+    /// A text contains the word if it contains every word of one of these forms: `GitHub` may also be written `github`.
     pub forms: Vec<Vec<String>>,
-    /// The last word of each form may go on in the text.
+    /// The last word of each form may be the beginning of a longer word in the text.
     pub is_beginning: bool,
 }
 
@@ -48,13 +48,14 @@ fn each_word(text: &str, each: &mut dyn FnMut(&str)) {
     });
 }
 
-/// Returns the words that a passage must have to answer a query. The last one may go on, unless the query ends behind it.
+/// Returns the words that a passage must contain to match a query. The last word may be incomplete, unless the query
+/// continues after it.
 pub fn query_words(query: &str) -> Vec<QueryWord> {
     words_of_query(query, true)
 }
 
-/// Like [`query_words`], but identifiers have no parts: `topic7x` is not `topic`, `7` and `x`. Fewer passages have them, and
-/// most of those have the text as it was typed.
+/// Like [`query_words`], but identifiers are not split: `topic7x` does not become `topic`, `7` and `x`. Fewer passages
+/// match, and most of those contain the text as it was typed.
 pub(super) fn query_identifiers(query: &str) -> Vec<QueryWord> {
     words_of_query(query, false)
 }
@@ -79,7 +80,7 @@ fn words_of_query(query: &str, with_parts: bool) -> Vec<QueryWord> {
             vec![pairs(run).map(folded).collect()]
         };
         if forms.iter().all(|form| !form.is_empty()) {
-            // A character begins a pair, or is the last one of a run.
+            // A single character begins a pair, or is the last one of a run.
             words.push(QueryWord { forms, is_beginning: is_one && !is_spaced });
         }
     });
@@ -90,9 +91,8 @@ fn words_of_query(query: &str, with_parts: bool) -> Vec<QueryWord> {
     words
 }
 
-/// Returns whether a text has all of these words.
 pub(super) fn has_words(text: &str, wanted: &[QueryWord]) -> bool {
-    // The parts of all forms one after the other: which may go on, and which were met.
+    // The parts of all forms in sequence: whether each may continue, and whether it was found.
     let mut parts: Vec<(&str, bool, bool)> = Vec::new();
     for word in wanted {
         for form in &word.forms {
@@ -112,7 +112,7 @@ pub(super) fn has_words(text: &str, wanted: &[QueryWord]) -> bool {
         |form: &Vec<String>| met.by_ref().take(form.len()).filter(|is_met| *is_met).count() == form.len();
     let mut has_all = true;
     for word in wanted {
-        // Every form is looked at, to take its own parts.
+        // Every form is checked, so that each takes its own parts.
         has_all &= word.forms.iter().filter(|form| has_form(form)).count() > 0;
     }
     has_all
@@ -135,7 +135,7 @@ pub(super) fn is_part_of_word(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_' || is_without_spaces(letter) && is_combining_mark(letter)
 }
 
-/// Returns the pairs of a run and its last character, with which a run may be looked up from each of its characters.
+/// Returns the pairs of a run and its last character, so that a run can be looked up from each of its characters.
 fn characters(run: &str) -> impl Iterator<Item = &str> {
     let last = run.char_indices().next_back().map(|(at, _)| &run[at..]);
     pairs(run).chain(last)
@@ -147,8 +147,8 @@ fn pairs(run: &str) -> impl Iterator<Item = &str> {
     run.char_indices().zip(seconds).map(|((start, _), end)| &run[start..end])
 }
 
-/// Returns whether a character is of a script that does not put spaces between words, or only between phrases: Thai, Lao,
-/// Burmese, Khmer and their neighbours (class SA of Unicode Standard Annex 14), kana, ideographs, Yi, Hangul.
+/// Returns whether a character is of a script that does not put spaces between words, or only between phrases: Thai,
+/// Lao, Burmese, Khmer and their neighbours (class SA of Unicode Standard Annex 14), kana, ideographs, Yi, Hangul.
 pub(super) fn is_without_spaces(letter: char) -> bool {
     matches!(
         letter,

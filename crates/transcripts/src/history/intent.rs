@@ -1,4 +1,4 @@
-//! Derives the person's intent in one sentence from their prompts. Pure functions on text.
+//! Derives the user's intent in one sentence from their prompts. Pure functions on text.
 
 use crate::limits;
 use openagents_core::{
@@ -128,7 +128,7 @@ pub fn choose(sentences: &[&str]) -> Option<(usize, Vec<usize>)> {
     let sharing: Vec<usize> = (newest..themes.len())
         .filter(|at| *at == newest || share_theme(&themes[newest], &themes[*at]))
         .collect();
-    // Of equals the newest.
+    // Among equals, the newest one.
     let specificity = |at: &&usize| specificity(sentences[**at], &themes[**at]);
     let chosen = *sharing.iter().rev().max_by_key(specificity)?;
     Some((chosen, sharing))

@@ -1,14 +1,13 @@
-//! Several files read as one log: a session that its agent went on with in another file.
+//! Several files read as one log: a session that its agent continued in another file.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
 /// A log that can be read from any position.
 pub(crate) trait Positioned: Read {
-    /// Continues at a byte offset.
     fn go_to(&mut self, offset: u64) -> io::Result<()>;
 }
 
-/// The files of a session, oldest first, one after the other. A file whose last line has no end gets one, so that no line
+/// The files of a session in sequence, oldest first. A file whose last line has no line end gets one, so that no line
 /// continues in the next file.
 pub(crate) struct Joined<L> {
     pieces: Vec<Piece<L>>,
@@ -17,7 +16,7 @@ pub(crate) struct Joined<L> {
 
 struct Piece<L> {
     log: L,
-    /// Where it begins in the joined log, in bytes.
+    /// Byte offset in the joined log at which it begins.
     start: u64,
     /// Bytes of the file.
     length: u64,
@@ -42,7 +41,7 @@ impl<L: Positioned> Joined<L> {
             let start = joined.size();
             joined.pieces.push(Piece { log, start, length, read: u64::MAX, gap });
         }
-        // The end of the newest file may still be written.
+        // The end of the newest file may still be incomplete.
         if let Some(last) = joined.pieces.last_mut() {
             last.gap = false;
         }
@@ -53,7 +52,7 @@ impl<L: Positioned> Joined<L> {
         self.pieces.last().map_or(0, Piece::end)
     }
 
-    /// Returns where each file begins, in bytes.
+    /// Returns the byte offset at which each file begins.
     pub(crate) fn starts(&self) -> Vec<u64> {
         self.pieces.iter().map(|piece| piece.start).collect()
     }
@@ -79,7 +78,7 @@ impl<L: Positioned> Read for Joined<L> {
             }
             let read = piece.log.read(&mut buffer[..wanted])?;
             if read == 0 {
-                // The file is shorter than it was.
+                // The file has become shorter.
                 self.position = piece.end();
                 continue;
             }

@@ -41,8 +41,8 @@ pub(crate) enum Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// Parses a JSON text. Bytes that do not belong to it are passed over: a byte order mark, NUL bytes at either end (left by
-    /// a crash), halves of surrogate pairs, and control characters in texts.
+    /// Parses a JSON text. Skips bytes that do not belong to it: a byte order mark, NUL bytes at either end (left by a
+    /// crash), lone surrogates, and control characters in strings.
     pub(crate) fn parse(text: &'a str) -> Option<Self> {
         let text = text.trim_matches(['\u{feff}', '\0']);
         serde_json::from_str(text).ok().or_else(|| {
@@ -123,12 +123,12 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Returns the value of its own, for a client.
+    /// Returns an owned value, for a client.
     pub(crate) fn to_value(&self) -> Value {
         match self {
             Self::Null => Value::Null,
             Self::Bool(value) => Value::Bool(*value),
-            // JSON writes whole numbers without a point.
+            // JSON writes whole numbers without a decimal point.
             Self::Number(value) if value.fract() == 0.0 && value.abs() < 1e15 => Value::from(*value as i64),
             Self::Number(value) => Value::from(*value),
             Self::Text(text) => Value::from(text.as_ref()),
@@ -156,7 +156,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Replaces control characters, which JSON allows between values only (tabs and line ends) or not at all.
+/// Replaces control characters, which JSON allows only between values (tabs and line ends) or not at all.
 fn without_controls(json: &str) -> String {
     let replace = |letter| match letter {
         '\t' | '\n' | '\r' => ' ',
@@ -205,7 +205,7 @@ pub(crate) fn unescaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(read)
 }
 
-/// Reads `u0041`, or `ud83d\ude00`, and returns the character and its length there.
+/// Reads `u0041`, or `ud83d\ude00`; returns the character and the length of its escape.
 fn escaped_char(escape: &str) -> (Option<char>, usize) {
     let unit = |at: usize| escape.get(at..at + 4).and_then(|digits| u16::from_str_radix(digits, 16).ok());
     let Some(first) = unit(1) else { return (Some('\\'), 0) };
@@ -350,7 +350,7 @@ mod tests {
         #[test]
         fn any_json_text_comes_back(text in proptest::prelude::any::<String>()) {
             let text = text.replace(['\r', '\u{8}', '\u{c}'], "");
-            // Controls are escaped as well.
+            // Control characters are escaped too.
             let json = serde_json::to_string(&[&text]).unwrap();
             proptest::prop_assert_eq!(unescaped(&json).into_owned(), format!("[\"{text}\"]"));
         }

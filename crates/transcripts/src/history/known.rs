@@ -1,9 +1,10 @@
-//! The records and fields that readers know, and those in a session that they do not know: agents change their logs without
+//! The records and fields that readers know, and a survey of those that they don't: agents change their logs without
 //! notice.
 //!
 //! The folder `known` has a table for each agent. Its names come from the fixtures, from the versions that
-//! `scripts/check-formats` drives, and from the sources that each format cites; the events of Copilot CLI come from the schema in
-//! its package (1.0.102). Before a new name is added with `make check-formats LEARN=yes`, check whether the reader needs it.
+//! `scripts/check-formats` runs, and from the sources that each format cites; the events of Copilot CLI come from the
+//! schema in its package (1.0.102). Before a new name is added with `make check-formats LEARN=yes`, check whether the
+//! reader needs it.
 
 use super::{
     json::Node,
@@ -15,7 +16,7 @@ use std::{
     sync::LazyLock,
 };
 
-/// Fields whose objects are records by themselves: envelopes, messages and their blocks.
+/// Fields whose objects are records themselves: envelopes, messages and their blocks.
 const NESTED: [&str; 12] = [
     "message",
     "payload",
@@ -34,7 +35,7 @@ const NESTED: [&str; 12] = [
 /// Fields with the version of the agent.
 const VERSIONS: [&str; 3] = ["version", "cli_version", "copilotVersion"];
 
-/// Names of one session that are kept, and characters of each: a log may have any.
+/// Maximum number of names kept per session, and of characters of each: a log may contain anything.
 const NAMES: usize = 100;
 const NAME: usize = 80;
 
@@ -44,12 +45,12 @@ const ANY: &str = "*";
 /// Counts the names beyond [`NAMES`].
 const OTHERS: &str = "…";
 
-/// What is known of an agent's logs.
+/// The known parts of an agent's logs.
 #[derive(Debug, Default, Deserialize)]
 struct Known {
-    /// The fields of each kind of record. Those of which the reader shows nothing may have [`ANY`].
+    /// The fields of each kind of record. Kinds that the reader does not show at all may have [`ANY`].
     records: HashMap<String, HashSet<String>>,
-    /// The files beside its sessions, as globs below the agent's folder.
+    /// The files next to its sessions, as globs below the agent's folder.
     files: Vec<String>,
 }
 
@@ -79,16 +80,16 @@ fn table(provider: Provider) -> &'static str {
     }
 }
 
-/// Returns the globs of the files that an agent keeps beside its sessions, below its folder.
+/// Returns the globs of the files that an agent keeps next to its sessions, relative to its folder.
 pub(super) fn files_beside(provider: Provider) -> &'static [String] {
     KNOWN.get(&provider).map_or(&[], |known| &known.files)
 }
 
-/// Looks at the records of one session.
+/// Finds unknown records and fields in one session.
 #[derive(Debug, Clone)]
 pub(crate) struct LogSurvey {
     provider: Provider,
-    /// Of the agent that wrote the last record that names one.
+    /// Version of the agent, from the last record that names one.
     pub(crate) version: Option<String>,
     pub(crate) unknown: Unknown,
 }
@@ -98,14 +99,14 @@ impl LogSurvey {
         Self { provider, version: None, unknown: Unknown::default() }
     }
 
-    /// Looks at a record. `of` is the kind of what it is a part of, and empty for a line.
+    /// Checks a record. `of` is the kind of the record that contains it, and empty for a line.
     pub(crate) fn look(&mut self, of: &str, record: &Node<'_>) {
         if let Some(known) = KNOWN.get(&self.provider) {
             self.look_at(known, kind(of, "", record), record, false);
         }
     }
 
-    /// Looks at a record and its parts; `is_counted` if it is a part of something unknown, whose words were counted.
+    /// Checks a record and its parts; `is_counted` if it is part of something unknown whose words were already counted.
     fn look_at(&mut self, known: &Known, kind: String, record: &Node<'_>, is_counted: bool) {
         let fields = known.records.get(&kind);
         if fields.is_none() {
@@ -133,8 +134,8 @@ impl LogSurvey {
     }
 }
 
-/// Returns the kind of a record: what it is a part of, and its type, or the name of its field there. What is a part of
-/// nothing may have a role or an only field instead.
+/// Returns the kind of a record: the kind of the record that contains it, and its own type, or the name of its field
+/// there. A top-level record may have a role or an only field instead.
 fn kind(of: &str, name: &str, record: &Node<'_>) -> String {
     let only = || record.fields().first().map(|(key, _)| key.as_ref()).filter(|key| key.starts_with('$'));
     let unnamed = || record.text("role").or_else(only).unwrap_or_default();

@@ -23,7 +23,7 @@ pub(crate) struct LogLine<'a> {
     /// Byte offset in the log.
     pub(crate) offset: u64,
     pub(crate) bytes: &'a [u8],
-    /// False for a last line without an end, which may still be written.
+    /// False for a last line without a line end, which may still be incomplete.
     pub(crate) complete: bool,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Lines<R> {
     max_line: usize,
     /// Reading begins inside a line, which is skipped.
     torn: bool,
-    /// The last line that was read had its end.
+    /// The last line that was read had a line end.
     whole: bool,
     extent: Extent,
 }
@@ -152,7 +152,7 @@ impl<R: Read> Lines<R> {
 
 impl Lines<OpenLog> {
     /// Continues with the last `bytes` of the log, at the start of a line; line numbers begin at 1 again. `None` for a
-    /// compressed log, whose end costs as much as all of it.
+    /// compressed log, where reading the end costs as much as reading all of it.
     pub(crate) fn tail(self, bytes: u64) -> io::Result<Option<Lines<OpenLog>>> {
         let mut log = self.reader.into_inner().into_inner();
         let Some(end) = log.seek(SeekFrom::End(0))? else { return Ok(None) };
@@ -171,11 +171,11 @@ pub(crate) enum OpenLog {
     Zstd(zstd::stream::read::Decoder<'static, BufReader<Compressed>>),
     /// Several files, one after the other.
     Joined(Joined<OpenLog>),
-    /// The records of a format that is not lines, a line each.
+    /// The records of a format that is not line-based, one per line.
     Records(RecordLog),
 }
 
-/// The records of a session that is not lines.
+/// The records of a session that is not line-based.
 pub(crate) struct RecordLog {
     lines: io::Cursor<Vec<u8>>,
     taken_back: TakenBack,
@@ -193,12 +193,12 @@ impl OpenLog {
         }
     }
 
-    /// Returns records, a line each, and which of them were taken back.
+    /// Returns a log of records, one per line; `taken_back` has those that were undone.
     pub(crate) fn of_records(lines: Vec<u8>, taken_back: TakenBack) -> Self {
         Self::Records(RecordLog { lines: io::Cursor::new(lines), taken_back, survey: None })
     }
 
-    /// Adds what was met in the session, if its records do not show it.
+    /// Attaches a survey of the session, for records that do not show what was found in it.
     pub(crate) fn surveyed(mut self, met: LogSurvey) -> Self {
         if let Self::Records(RecordLog { survey, .. }) = &mut self {
             *survey = Some(met);
@@ -206,7 +206,7 @@ impl OpenLog {
         self
     }
 
-    /// Returns what was met in the session; `None` if its records show it.
+    /// Returns the survey of the session; `None` if its records show what is in it.
     pub(crate) fn survey(&self) -> Option<&LogSurvey> {
         match self {
             Self::Records(records) => records.survey.as_ref(),
@@ -214,7 +214,7 @@ impl OpenLog {
         }
     }
 
-    /// Returns the records that were taken back; none for files of lines, whose formats find them.
+    /// Returns the records that were undone; empty for files of lines, whose formats find them.
     pub(crate) fn taken_back(&self) -> TakenBack {
         match self {
             Self::Records(records) => records.taken_back.clone(),
@@ -222,7 +222,7 @@ impl OpenLog {
         }
     }
 
-    /// Returns whether its lines stay where they are in the file.
+    /// Returns whether its lines are in its files as they are.
     pub(crate) fn is_file_of_lines(&self) -> bool {
         matches!(self, Self::Plain(_) | Self::Joined(_))
     }
@@ -257,7 +257,7 @@ impl Read for OpenLog {
     }
 }
 
-/// Opens the log of a session that is files of lines.
+/// Opens the log of a session that consists of files of lines.
 pub(crate) fn open_all(files: SessionFiles<'_>) -> io::Result<OpenLog> {
     if files.earlier.is_empty() {
         return open(files.newest);
@@ -265,7 +265,7 @@ pub(crate) fn open_all(files: SessionFiles<'_>) -> io::Result<OpenLog> {
     open_joined(files.oldest_first()).map(OpenLog::Joined)
 }
 
-/// Opens files, oldest first, as one log. A file that is gone is left out: agents move and delete logs at any time.
+/// Opens files, oldest first, as one log. Missing files are left out: agents move and delete logs at any time.
 pub(crate) fn open_joined<'a>(paths: impl Iterator<Item = &'a Path>) -> io::Result<Joined<OpenLog>> {
     let (mut logs, mut failed) = (Vec::new(), None);
     for path in paths {
@@ -286,8 +286,8 @@ impl Positioned for OpenLog {
     }
 }
 
-/// The bytes of a compressed log. The decoder does not return before it has content, and skippable and empty frames
-/// (RFC 8878, 3.1.2) have none: a log that consists of them fails after a bounded number of bytes.
+/// The bytes of a compressed log. The decoder does not return until it has content, and skippable and empty frames (RFC
+/// 8878, 3.1.2) have none: a log that consists of them fails after a bounded number of bytes.
 pub(crate) struct Compressed {
     file: File,
     /// Bytes that may still be read.
@@ -295,8 +295,8 @@ pub(crate) struct Compressed {
 }
 
 impl Compressed {
-    /// Allows more bytes after `content` bytes were decoded. The smallest block with content has 3 bytes of header for one
-    /// of content.
+    /// Allows more bytes after `content` bytes were decoded. The smallest block with content has 3 bytes of header for
+    /// one of content.
     fn allow(&mut self, content: usize) {
         self.left = self.left.saturating_add((content as u64).saturating_mul(4));
     }
@@ -316,8 +316,8 @@ impl Read for Compressed {
     }
 }
 
-/// Opens a log. Codex compresses and decompresses cold logs at any time, so a missing log is looked up again under its
-/// other name.
+/// Opens a log. Codex compresses and decompresses cold logs at any time, so a missing log is also tried under its other
+/// name.
 pub(crate) fn open(path: &Path) -> io::Result<OpenLog> {
     match open_as_named(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => match other_name(path) {
@@ -342,7 +342,7 @@ pub(crate) fn is_zstd(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "zst")
 }
 
-/// Returns `x.jsonl.zst` for `x.jsonl` and the other way round.
+/// Returns `x.jsonl.zst` for `x.jsonl`, and vice versa.
 fn other_name(path: &Path) -> Option<PathBuf> {
     if is_zstd(path) {
         return Some(path.with_extension(""));

@@ -1,4 +1,4 @@
-//! Lists transcripts: finds the logs, uses cached ones, reads the others, newest first.
+//! Lists transcripts, newest first: finds the logs, takes cached rows, and reads the other logs.
 
 use super::{
     formats,
@@ -46,7 +46,7 @@ impl History {
                     && query.since.is_none_or(|since| row.updated_at >= since)
             };
             let mut rows = listed.iter().filter(wanted).cloned().collect();
-            // The user may have excluded some meanwhile.
+            // The user may have excluded some in the meantime.
             self.retain_own(&mut rows);
             return Listing { rows, ..Listing::default() };
         }
@@ -82,7 +82,7 @@ impl History {
         let mut seen = HashSet::new();
         found.rows.retain(|row| seen.insert((row.provider, row.id.clone())));
         name_originals(&mut found.rows);
-        // A file may be newer than what is in it.
+        // A file may be newer than its content.
         found.rows.retain(|row| query.since.is_none_or(|since| row.updated_at >= since));
         found
     }
@@ -122,7 +122,7 @@ impl History {
         wanted.map(|(provider, root)| Source::new(provider, root.to_owned())).collect()
     }
 
-    /// Finds the logs of all agents at the same time: a database takes as long as thousands of files.
+    /// Finds the logs of all agents in parallel: a database takes as long as thousands of files.
     pub(super) fn discover(&self, provider: Option<Provider>, budget: &Budget) -> Vec<Folder> {
         let sources = self.sources(provider);
         let discover = |(): &mut (), at: usize| {
@@ -188,7 +188,7 @@ impl History {
                 self.index.mark(&to_mark);
             }
         }
-        // Names are stored outside of the logs and may change independently.
+        // Names are stored outside the logs and may change independently.
         for logs in folders {
             let Source { provider, format, root } = &logs[0].folder.source;
             let names = format.names(root);
@@ -219,15 +219,14 @@ impl Folder {
     }
 }
 
-/// A log that was found in a folder.
 #[derive(Clone, Copy)]
 struct Found<'a> {
     folder: &'a Folder,
     file: &'a LogFile,
 }
 
-/// Completes which session each copy continues: copies share the first line of their original, which is the one that ended
-/// first. Some name it themselves.
+/// Sets the session that each copy continues: copies share the first line of their original, which is the session that
+/// ended first. Some copies name it themselves.
 fn name_originals(rows: &mut [Transcript]) {
     let mut copies: HashMap<(Provider, u64), Vec<usize>> = HashMap::new();
     for (at, row) in rows.iter().enumerate().filter(|(_, row)| !row.subagent) {
@@ -248,7 +247,7 @@ fn name_originals(rows: &mut [Transcript]) {
     }
 }
 
-/// Drops sessions that ran outside of `workspace`, or in an unknown directory.
+/// Drops sessions that ran outside `workspace`, or in an unknown directory.
 fn retain_of(workspace: &Path, rows: &mut Vec<Transcript>) {
     let mut scope = WorktreeScope::of(workspace);
     rows.retain(|row| is_of(&mut scope, row));

@@ -1,4 +1,4 @@
-//! Shared by the formats: a log that was found, its summary, ids and times.
+//! Shared by the formats: logs that were found, their summaries, ids and times.
 
 use super::{
     index::FileStamp,
@@ -16,11 +16,11 @@ use xxhash_rust::xxh32::xxh32;
 pub(crate) struct LogFile {
     /// The newest file.
     pub(crate) path: PathBuf,
-    /// The files before it, oldest first, if the agent went on in another file.
+    /// The files before it, oldest first, if the agent continued in another file.
     pub(crate) earlier: Vec<PathBuf>,
-    /// State of the files when they were found: their bytes, and the newest change.
+    /// State of the files when they were found: their total bytes, and the latest change.
     pub(crate) stamp: FileStamp,
-    /// The agent itself says when the session changed, so `stamp` is not the time of a file.
+    /// The agent itself records when the session changed, so `stamp` does not have the time of a file.
     pub(crate) is_dated: bool,
     /// Id of the session, from the file's name.
     pub(crate) id: String,
@@ -50,7 +50,7 @@ impl LogFile {
         SessionFiles { newest: &self.path, earlier: &self.earlier }
     }
 
-    /// Returns a session inside of a database: its path is below that of the file. `None` if its id cannot be a file's name.
+    /// Returns a session in a database: its path is below that of the file. `None` if its id cannot be a file name.
     pub(crate) fn in_database(database: &Path, id: &str, stamp: FileStamp, subagent: bool) -> Option<Self> {
         let mut parts = Path::new(id).components();
         let is_name = matches!(parts.next(), Some(Component::Normal(name)) if name == id);
@@ -67,7 +67,7 @@ impl LogFile {
         })
     }
 
-    /// Splits the path of a session inside of a database.
+    /// Splits the path of a session in a database.
     pub(crate) fn database_and_id(path: &Path) -> io::Result<(&Path, &str)> {
         let id = path.file_name().and_then(|name| name.to_str());
         path.parent()
@@ -75,7 +75,7 @@ impl LogFile {
             .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "not a session in a database"))
     }
 
-    /// Returns a listed log as it is now; one inside of a database as it was listed.
+    /// Returns the current state of a listed log; for a session in a database, the state when it was listed.
     pub(crate) fn of(transcript: &Transcript) -> Self {
         let (id, subagent, archived) = (&transcript.id, transcript.subagent, transcript.archived);
         let paths = transcript.earlier.iter().chain([&transcript.file_path]);
@@ -129,7 +129,7 @@ impl LogFile {
 #[derive(Debug)]
 pub(crate) struct Summarised {
     pub(crate) row: Transcript,
-    /// The title if the agent or a person gave it; `row` may have a prompt instead.
+    /// The title if the agent or the user gave it; `row` may have a prompt instead.
     pub(crate) given_title: Option<String>,
 }
 
@@ -147,12 +147,12 @@ pub(crate) fn is_uuid(text: &str) -> bool {
     text.len() == uuid::fmt::Hyphenated::LENGTH && uuid::Uuid::try_parse(text).is_ok()
 }
 
-/// Hashes the id of a line. Two 32-bit hashes are enough to tell the lines of one machine apart.
+/// Hashes the id of a line. Two 32-bit hashes are enough to distinguish the lines on one machine.
 pub(crate) fn origin(id: &str) -> u64 {
     u64::from(xxh32(id.as_bytes(), 0)) << 32 | u64::from(xxh32(id.as_bytes(), 1))
 }
 
-/// Hashes the id of a line and its time, which copies keep. An id by itself may be as short as `u1`.
+/// Hashes the id of a line and its time, which copies keep. An id alone may be as short as `u1`.
 pub(crate) fn dated_origin(id: Option<&str>, at: Option<i64>) -> Option<u64> {
     id.map(|id| origin(&format!("{id} {at:?}")))
 }

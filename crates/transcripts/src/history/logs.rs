@@ -1,4 +1,5 @@
-//! All history on this machine, or of one workspace, or as of the start of a run; without what a person has excluded.
+//! All history on this machine, of one workspace, or as of the start of a run; without the sessions that the user has
+//! excluded.
 
 use super::{
     excluded::Exclusions,
@@ -38,22 +39,23 @@ impl History {
         Self { roots, index, words: None, excluded: Arc::default(), limit: None, listed: None }
     }
 
-    /// Searches for words in `words` instead of the logs that it knows.
+    /// Looks up words in `words` rather than in the logs that it covers.
     pub fn with_words(self, words: Arc<dyn WordIndex>) -> Self {
         Self { words: Some(words), ..self }
     }
 
-    /// Leaves out these sessions from now on, in this history and all that were made from it.
+    /// Excludes these sessions from now on, in this history and all histories made from it.
     pub fn exclude(&self, excluded: ExcludedSessions) {
         self.excluded.set(excluded);
     }
 
-    /// Returns what is left out, with the folders that were seen since [`History::exclude`].
+    /// Returns the excluded sessions, with the folders that were seen since [`History::exclude`].
     pub fn excluded(&self) -> ExcludedSessions {
         self.excluded.get()
     }
 
-    /// Returns the folders in which sessions change, and whether what is below changes too. They need not exist.
+    /// Returns the folders in which sessions change, and whether everything below them changes too. They need not
+    /// exist.
     pub fn folders(&self) -> Vec<(PathBuf, bool)> {
         let folders = |source: Source| {
             let folder = move |name: &&str| match *name {
@@ -65,7 +67,6 @@ impl History {
         self.sources(None).into_iter().flat_map(folders).collect()
     }
 
-    /// Returns whether an agent's sessions are left out.
     pub(super) fn excludes(&self, provider: Provider) -> bool {
         self.excluded.have(provider)
     }
@@ -83,7 +84,7 @@ impl History {
 
     /// Returns the history limited to one workspace: sessions that ran in `workspace` or in another worktree of its
     /// repository. Other sessions are not listed, found by id, searched or read; neither are those with an unknown
-    /// directory. A limit that the history has already stays.
+    /// directory. A limit that the history already has still applies.
     pub fn of_workspace(&self, workspace: &Path) -> Self {
         let outer = self.limit.clone();
         let limit = WorkspaceLimit { workspace: workspace.to_owned(), outer, scope: OnceLock::new() };
@@ -95,18 +96,18 @@ impl History {
         self.limit.is_some()
     }
 
-    /// Drops the sessions that this history does not hold. Blocks.
+    /// Drops the sessions that this history does not contain. Blocks.
     pub fn retain_own(&self, rows: &mut Vec<Transcript>) {
         let mut excluded = self.excluded.check();
         rows.retain(|row| !excluded.holds(row) && self.limit.as_ref().is_none_or(|limit| limit.holds(row)));
     }
 
-    /// Returns whether it holds a session that was found otherwise.
+    /// Returns whether it contains a session that was found by other means.
     pub fn holds(&self, transcript: &Transcript) -> bool {
         self.check(transcript).is_ok()
     }
 
-    /// Fails if this history does not hold `transcript`, which may come from another one.
+    /// Fails if this history does not contain `transcript`, which may come from another one.
     pub(super) fn check(&self, transcript: &Transcript) -> io::Result<()> {
         let why = match &self.limit {
             Some(limit) if !limit.holds(transcript) => "did not run in this workspace",
@@ -127,7 +128,7 @@ struct WorkspaceLimit {
 
 impl WorkspaceLimit {
     fn holds(&self, transcript: &Transcript) -> bool {
-        // A relative directory would be one of this process's.
+        // A relative directory would be resolved against the one of this process.
         let Some(cwd) = transcript.cwd.as_deref().filter(|cwd| cwd.is_absolute()) else { return false };
         let scope = self.scope.get_or_init(|| Mutex::new(WorktreeScope::of(&self.workspace)));
         scope.lock().holds(cwd) && self.outer.as_ref().is_none_or(|outer| outer.holds(transcript))

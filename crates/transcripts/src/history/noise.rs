@@ -1,10 +1,10 @@
-//! Strips text that agents add to a person's turn, with two tables for all agents.
+//! Strips text that agents add to a user's turn, with two tables for all agents.
 //!
 //! The rows are from Codex (`codex-rs`, contextual user fragments) and Claude Code (the first-prompt rule of its
-//! session list) up to November 2026. Unknown tags are kept, because a person may write about `<div>`.
+//! session list) up to November 2026. Unknown tags are kept, because a user may write about `<div>`.
 
-/// Tags around generated text, of Codex, of Claude Code and of the others; `*` stands for a family of tags. Text after the closing tag
-/// is kept.
+/// Tags around generated text, of Codex, of Claude Code and of the others; `*` stands for a family of tags. Text after
+/// the closing tag is kept.
 const ENVELOPES: [&str; 3] = [
     "\
         INSTRUCTIONS|user_instructions|environment_context|env_context|permissions instructions|\
@@ -21,7 +21,7 @@ const ENVELOPES: [&str; 3] = [
         environment_details|mode_notice|file_content|user_command",
 ];
 
-/// Beginnings of messages that are entirely generated.
+/// Prefixes of messages that are entirely generated.
 const DROPPED_BEGINNINGS: &[&str] = &[
     "[Request interrupted by user",
     "Caveat:",
@@ -29,11 +29,11 @@ const DROPPED_BEGINNINGS: &[&str] = &[
     "Stop hook feedback",
     "Base directory for this skill:",
     "## Context Usage",
-    // An IDE prefix that lost its request.
+    // An IDE prefix without its request.
     "# Context from my IDE setup:",
 ];
 
-/// Prompts that Claude Code sends itself to warm its cache.
+/// Prompts that Claude Code itself sends to warm its cache.
 const DROPPED_WHOLE: &[&str] = &["Warmup", "No response requested."];
 
 /// Heading before a folder's instructions, which end with their closing tag.
@@ -78,7 +78,7 @@ fn opening_tag(text: &str) -> Option<&str> {
 fn past_envelope<'a>(text: &'a str, tag: &str) -> &'a str {
     match text.split_once(&format!("</{tag}>")) {
         Some((_, after)) => after,
-        // An image tag stands alone; any other unclosed envelope extends to the end.
+        // An image tag may have no closing tag; any other unclosed envelope extends to the end.
         None if tag == "image" => after(text, ">"),
         None => "",
     }
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn every_row() {
         let rows = [
-            // Codex envelopes, alone and with a prompt behind them
+            // Codex envelopes, alone and followed by a prompt
             ("# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nbe nice\n</INSTRUCTIONS>", ""),
             (
                 "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nbe nice\n</INSTRUCTIONS>\nFix it now",
@@ -155,7 +155,7 @@ mod tests {
             ("## Context Usage\n\n| a |", ""),
             ("<fork-boilerplate>x</fork-boilerplate>\nReview it", "Review it"),
             ("Warmup", ""),
-            // a person's own words
+            // a user's own words
             ("Warmup routine is broken", "Warmup routine is broken"),
             ("<div> is not closed", "<div> is not closed"),
             ("<systemd> unit", "<systemd> unit"),

@@ -1,4 +1,4 @@
-//! Reads a transcript in parts: from its end upwards, around a line, or what was appended.
+//! Reads a transcript in parts: upwards from its end, around a line, or the lines that were appended.
 
 use super::{
     decoder::LogDecoder,
@@ -17,7 +17,7 @@ use std::{
     io::{self, BufRead, BufReader, Read, SeekFrom},
 };
 
-/// The part of a transcript to read. Offsets are bytes of the log, or of its records if it is not lines.
+/// The part of a transcript to read. Offsets are bytes of the log, or of its records if it is not line-based.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// The last lines.
@@ -26,7 +26,7 @@ pub enum Part {
     Before(u64),
     /// The lines from this offset on.
     From(u64),
-    /// The lines around this one, from 1.
+    /// The lines around this one, numbered from 1.
     Around(u64),
 }
 
@@ -37,19 +37,19 @@ pub struct TranscriptPart {
     pub events: Vec<Event>,
     /// Offset of the first line.
     pub from: u64,
-    /// Offset behind the last line.
+    /// Offset after the last line.
     pub to: u64,
     /// Size of the log.
     pub size: u64,
-    /// Lines that are not of this format, and lines that are too long.
+    /// Lines that are not in this format, and lines that are too long.
     pub omitted: u64,
-    /// Where the lines with events begin, by their numbers, if the log's file has them as they are.
+    /// Numbers and offsets of the lines with events, if the log's file contains the lines as they are.
     pub offsets: Vec<(u64, u64)>,
 }
 
 impl History {
-    /// Reads some `bytes` of a transcript: whole lines, so one line at least. Lines are numbered 0 if more than 64 MiB
-    /// stand before them.
+    /// Reads some `bytes` of a transcript: whole lines, so at least one line. Lines are numbered 0 if more than 64 MiB
+    /// precede them.
     pub fn part(
         &self,
         transcript: &Transcript,
@@ -60,7 +60,7 @@ impl History {
         self.read_part(transcript, part, (bytes, limits::LINE), budget, &mut |_, _| {})
     }
 
-    /// Like [`History::part`] from an offset on, for an index: with lines that are long because of images.
+    /// Like [`History::part`] from an offset on, for an index: includes lines that are long because of images.
     pub fn indexed_part(
         &self,
         transcript: &Transcript,
@@ -71,7 +71,7 @@ impl History {
         self.read_part(transcript, Part::From(from), (bytes, limits::SHOWN_LINE), budget, &mut |_, _| {})
     }
 
-    /// Like [`History::part`], for a person: with the images by line, and with lines that are long because of them.
+    /// Like [`History::part`], for display: with the images by line, and including lines that are long because of them.
     pub fn shown_part(
         &self,
         transcript: &Transcript,
@@ -124,7 +124,7 @@ impl History {
         let mut lines = Lines::new(log, line_bytes, u64::MAX);
         while from + lines.position() < end {
             let Some(line) = lines.next(budget)? else {
-                // The last lines were too long, or blank: nothing is left to read again.
+                // The last lines were too long, or blank: nothing has to be read again.
                 if lines.ended_whole() {
                     read.to = from + lines.position();
                 }
@@ -142,7 +142,7 @@ impl History {
             }
             read.events.extend(decoded.events);
             read.omitted += u64::from(decoded.is_broken && complete);
-            // A last line without an end may still be written: it is read again.
+            // A last line without a line end may be incomplete: it is read again.
             if complete {
                 read.to = from + lines.position();
             }
@@ -153,7 +153,7 @@ impl History {
 }
 
 impl History {
-    /// Returns one line of a transcript, from 1, as it is in the log; `None` behind the last one.
+    /// Returns one line of a transcript, from 1, as it is in the log; `None` after the last one.
     pub fn line(&self, transcript: &Transcript, line: u64, budget: &Budget) -> io::Result<Option<String>> {
         self.check(transcript)?;
         let (mut log, size) = self.open(transcript)?.sized()?;
@@ -175,8 +175,8 @@ impl History {
 }
 
 impl History {
-    /// Returns the events of one line, from 1, that is known to have some: nothing else of the log is decoded. `before` is
-    /// that line or an earlier one, and where it begins.
+    /// Returns the events of one line, from 1, that is known to have some: nothing else of the log is decoded. `before`
+    /// is the number of that line or an earlier one, and its byte offset.
     pub fn line_events(
         &self,
         transcript: &Transcript,
@@ -187,7 +187,7 @@ impl History {
         self.check(transcript)?;
         let mut log = self.open(transcript)?;
         let (first, offset) = before;
-        // A log that was compressed since begins with its first line again.
+        // A log that was compressed in the meantime starts again at its first line.
         let first = log.seek(SeekFrom::Start(offset))?.map_or(1, |_| first);
         let mut log = BufReader::with_capacity(limits::CHUNK, log);
         for _ in first..line {
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!((numbers(&end), end.to, end.omitted), (vec![1], log.len() as u64, 1));
         let rest = history.part(&row, Part::From(end.to), 1000, &budget()).unwrap();
         assert_eq!((rest.events.len(), rest.omitted), (0, 0));
-        // It is still being written.
+        // The log is still being written.
         std::fs::write(&row.file_path, log.trim_end()).unwrap();
         let torn = history.part(&row, Part::End, 1000, &budget()).unwrap();
         assert_eq!(torn.to, prompt(1, 10).len() as u64);
@@ -342,7 +342,7 @@ mod tests {
         std::fs::write(row.file_path.with_extension("jsonl.zst"), compressed).unwrap();
         assert_eq!(texts(offsets[29], 31), ["31 xxxxx"], "the log was compressed");
 
-        // Of two records of a prompt a reader of the whole log takes the first one alone.
+        // If a prompt has two records, a reader of the whole log takes only the first one.
         let id = "0199a2b4-1111-7000-8000-000000000001";
         let path = folder.path().join(format!("sessions/2026/01/01/rollout-2026-01-01T00-00-00-{id}.jsonl"));
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

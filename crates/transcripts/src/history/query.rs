@@ -4,27 +4,27 @@ use super::transcript::Provider;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// What a pattern is.
+/// How a pattern is interpreted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PatternKind {
-    /// A regular expression, case-insensitive. Where it is plain words, an index answers it: a line with all of them
-    /// matches.
+    /// A regular expression, case-insensitive. If it consists of plain words, an index answers it: a line with all of
+    /// them matches.
     #[default]
     Expression,
-    /// Text as it was typed: every word with its punctuation has to be in one prompt, answer or call, or several words
-    /// in double quotes; in any case, width and normal form of Unicode. If no line has all of them, sessions that do
-    /// are found.
+    /// Text as it was typed: one prompt, answer or call must contain every word with its punctuation, or several words
+    /// in double quotes, ignoring case, width and Unicode normalization. If no line contains all of them, sessions that
+    /// do are found.
     Typed,
 }
 
 /// Parameters of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchQuery {
-    /// What is searched for.
+    /// The text or expression to search for.
     pub pattern: String,
-    /// What the pattern is.
+    /// How the pattern is interpreted.
     pub kind: PatternKind,
-    /// Reads every log whole instead of an index, tool results included.
+    /// Reads every log whole, including tool results, instead of using an index.
     pub whole_logs: bool,
     /// Only sessions of this agent.
     pub provider: Option<Provider>,
@@ -68,22 +68,22 @@ pub struct SearchMatch {
     pub after: Vec<String>,
 }
 
-/// What a search for typed text has left out.
+/// The parts that a search for typed text left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Unsearched {
     /// Sessions of which only the beginning was searched.
     pub ends: usize,
     /// Prompts, answers and calls of which only the beginning was searched.
     pub long: usize,
-    /// Tool results.
+    /// Tool results were not searched.
     pub results: bool,
 }
 
 /// The result of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchResult {
-    /// Matches of the workspace's sessions first, then newest first; within a session by line. Lines that have a typed
-    /// text as a whole come before those that have its words.
+    /// Matches of the workspace's sessions first, then newest first; within a session by line. Lines that contain a
+    /// typed text as a whole come before those that contain only its words.
     pub matches: Vec<SearchMatch>,
     /// Number of all matches seen.
     pub total: usize,

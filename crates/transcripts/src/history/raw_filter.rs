@@ -1,22 +1,22 @@
-//! Passes over lines of a log that cannot have a folded text, before they are decoded.
+//! Skips lines of a log that cannot contain a folded text, before they are decoded.
 
 use crate::limits;
 use memchr::memmem;
 use regex::bytes::{Regex, RegexBuilder};
 
-/// Passes over lines of a log that cannot contain any of the folded texts.
+/// Skips lines of a log that cannot contain any of the folded texts.
 #[derive(Debug)]
 pub(super) enum RawFilter {
-    /// Every line: the texts are punctuation, which JSON may escape.
+    /// Accepts every line: the texts are punctuation, which JSON may escape.
     Every,
-    /// Lines with other characters than ASCII: folding makes none of them from ASCII.
+    /// Accepts lines with non-ASCII characters: folding produces none of those from ASCII.
     NotAscii,
-    /// Lines with this run of letters and digits, and those in which another character may be one of them.
+    /// Accepts lines with this run of letters and digits, and those in which another character may fold to one of them.
     Run(Regex),
 }
 
 impl RawFilter {
-    /// Makes a filter for lines with all of these folded texts.
+    /// Builds a filter for lines with all of these folded texts.
     pub(super) fn new<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> Self {
         let runs = texts.clone().flat_map(|text| text.split(|letter: char| !letter.is_ascii_alphanumeric()));
         let longest = runs.max_by_key(|run| run.len()).filter(|run| !run.is_empty());
@@ -35,7 +35,7 @@ impl RawFilter {
         }
     }
 
-    /// Returns false only if no text in this line of a log, which is JSON, has all of the texts.
+    /// Returns false only if no text in this line of a log, which is JSON, contains all of the texts.
     pub(super) fn may_match(&self, line: &[u8]) -> bool {
         match self {
             Self::Every => true,
@@ -45,17 +45,17 @@ impl RawFilter {
     }
 }
 
-/// Returns whether a line has characters that folding makes ASCII letters or digits of, or leaves out between them.
+/// Returns whether a line has characters that folding turns into ASCII letters or digits, or drops between them.
 fn has_others(line: &[u8]) -> bool {
     let is_escaped = escapes(line).any(|unit| match u8::try_from(unit) {
         Ok(byte) if byte.is_ascii() => byte.is_ascii_alphanumeric(),
-        // One half of a character is as good as any.
+        // Half of a surrogate pair may belong to any character.
         _ => char::from_u32(unit.into()).is_none_or(is_other),
     });
     is_escaped || !line.is_ascii() && String::from_utf8_lossy(line).chars().any(is_other)
 }
 
-/// Returns the code units that a line has as escapes of JSON.
+/// Returns the code units that a line contains as JSON escapes.
 fn escapes(line: &[u8]) -> impl Iterator<Item = u16> {
     memmem::find_iter(line, b"\\u").filter_map(|at| {
         let digits = std::str::from_utf8(line.get(at + 2..at + 6)?).ok()?;
@@ -63,7 +63,7 @@ fn escapes(line: &[u8]) -> impl Iterator<Item = u16> {
     })
 }
 
-/// Returns whether folding may make an ASCII letter or digit of a character, or leave it out.
+/// Returns whether folding may turn a character into an ASCII letter or digit, or drop it.
 fn is_other(letter: char) -> bool {
     matches!(
         letter,
@@ -87,7 +87,7 @@ mod tests {
         for letter in '\u{80}'..=char::MAX {
             let folded = FoldedText::new(&format!("a{letter}b"));
             let middle = folded.text().strip_prefix('a').and_then(|rest| rest.strip_suffix('b'));
-            // Combining marks compose with what is before them.
+            // Combining marks compose with the character before them.
             let becomes = middle
                 .is_some_and(|text| text.is_empty() || text.contains(|c: char| c.is_ascii_alphanumeric()));
             assert!(!becomes || is_other(letter), "U+{:04X} {middle:?}", letter as u32);

@@ -46,7 +46,7 @@ impl Default for Span {
 /// Statistics of a read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReadEnd {
-    /// Lines that are not of this format.
+    /// Lines that are not in this format.
     pub bad_lines: u64,
     /// Skipped lines that are too long.
     pub long_lines: u64,
@@ -106,7 +106,6 @@ impl History {
         Ok(reading.end)
     }
 
-    /// Opens a transcript as lines.
     pub(super) fn open(&self, transcript: &Transcript) -> io::Result<OpenLog> {
         self.source(transcript)?.format.open(transcript.files())
     }
@@ -137,7 +136,8 @@ impl History {
         Ok(source.format.decoder(transcript.files(), &locate, budget))
     }
 
-    /// Returns a decoder for the lines from byte `from` of a log on. `taken_back` is what the open log knows.
+    /// Returns a decoder for the lines from byte `from` of a log on. `taken_back` has the undone lines that the open
+    /// log knows.
     pub(super) fn log_decoder(
         &self,
         transcript: &Transcript,
@@ -151,15 +151,15 @@ impl History {
         Ok(decoder.with_copies_of(self.origins_of_original(transcript, budget)))
     }
 
-    /// Returns whether lines before byte `offset` of a log were taken back by what follows them.
+    /// Returns whether lines before byte `offset` of a log were undone by those after it.
     pub fn takes_back_before(&self, transcript: &Transcript, offset: u64, budget: &Budget) -> bool {
         let Ok(Source { format, .. }) = self.source(transcript) else { return true };
         let from = offset.saturating_sub(limits::RECENTLY_TAKEN_BACK);
         format.takes_back_before(transcript.files(), from, offset, budget)
     }
 
-    /// Returns the origins of the lines of the session that `transcript` is a copy of: empty if it is not a copy, `None` if
-    /// that session is gone.
+    /// Returns the origins of the lines of the session that `transcript` was copied from: empty if it is not a copy,
+    /// `None` if that session is gone.
     fn origins_of_original(&self, transcript: &Transcript, budget: &Budget) -> Option<HashSet<u64>> {
         let mut origins = HashSet::new();
         let Some(original) = &transcript.continues else { return Some(origins) };
@@ -186,7 +186,7 @@ impl History {
         Ok(self.source(transcript)?.format.line_decoder(transcript.files(), budget))
     }
 
-    /// Returns the title given by the agent or a person, by the rules of the agent's list; never a prompt.
+    /// Returns the title given by the agent or the user, by the rules of the agent's list; never a prompt.
     pub(crate) fn given_title(&self, transcript: &Transcript, budget: &Budget) -> Option<String> {
         self.check(transcript).ok()?;
         let source = self.source(transcript).ok()?;
@@ -209,7 +209,7 @@ struct Reading<'a> {
 impl Reading<'_> {
     fn line(&mut self, line: LogLine<'_>) -> ControlFlow<()> {
         let decoded = self.decoder.line(&line);
-        // A last line without an end may still be written.
+        // A last line without a line end may be incomplete.
         self.end.bad_lines += u64::from(decoded.is_broken && line.complete);
         decoded.events.into_iter().try_for_each(&mut *self.visit)
     }

@@ -12,8 +12,8 @@ use std::{
 pub struct HistoryRoots(BTreeMap<Provider, Vec<PathBuf>>);
 
 impl HistoryRoots {
-    /// Reads the environment of this process: the variables by which each agent places its folder, and `HOME`. Empty
-    /// values count as unset.
+    /// Reads the environment of this process: the variables that set each agent's folder, and `HOME`. Empty values
+    /// count as unset.
     pub fn from_env() -> Self {
         Self::from_lookup(&|name| std::env::var_os(name))
     }
@@ -117,7 +117,7 @@ mod tests {
         let budget = Budget::within(Duration::from_secs(60), &CancellationToken::new());
         let query = Query { all: true, ..Query::default() };
         let history = History::new(roots, Arc::new(MemoryIndex::default()));
-        // A second list takes them from the index.
+        // The second listing takes them from the index.
         for _ in 0..2 {
             let mut ids: Vec<_> = history.list(&query, &budget).rows.into_iter().map(|row| row.id).collect();
             ids.sort();

@@ -1,4 +1,4 @@
-//! Searches the text of transcripts as a person would read it: without JSON, keys, ciphertext and images.
+//! Searches the text of transcripts as the user would read it: without JSON, keys, ciphertext and images.
 
 use super::{
     decoder::LogDecoder,
@@ -65,8 +65,8 @@ impl History {
         Ok(result)
     }
 
-    /// Finds the exact matches, which come first, by their words in the index: these are looked up faster than words of
-    /// which only the beginning was typed, and fewer lines have them. `None` if that saves nothing.
+    /// Finds the exact matches, which come first, by their words in the index: these are faster to look up than words
+    /// of which only the beginning was typed, and fewer lines contain them. `None` if that saves nothing.
     fn search_exact(&self, rows: &[Transcript], search: &SearchPass<'_>) -> Option<SearchResult> {
         let words = search.wanted.exact_words().filter(|_| search.enough < usize::MAX)?;
         let search = &SearchPass { words, is_full: false.into(), ..*search };
@@ -77,7 +77,7 @@ impl History {
         }
         let (mut result, mut matches) = self.search_chosen(chosen, search, &());
         matches.retain(|(fit, _)| *fit == TextFit::Exact);
-        // There may be others.
+        // There may be other matches.
         result.truncated = true;
         result.matches = matches.into_iter().take(search.enough).map(|(_, hit)| hit).collect();
         Some(result).filter(|result| !result.timed_out)
@@ -104,7 +104,8 @@ impl History {
         self.search_chosen(search_index::choose(self.words.as_deref(), search, rows), search, progress)
     }
 
-    /// Searches sessions. Returns the matches beside the result: the best come first, then those of the first sessions.
+    /// Searches sessions. Returns the matches separately from the result: the best come first, then those of the first
+    /// sessions.
     fn search_chosen(
         &self,
         chosen: ChosenRows,
@@ -133,7 +134,8 @@ impl History {
         (result, matches)
     }
 
-    /// Finds the sessions that have every part of a typed text that no line has as a whole: a line for each part.
+    /// Finds the sessions that contain every part of a typed text that no line contains as a whole; returns a line for
+    /// each part.
     fn search_parts(
         &self,
         mut rows: Vec<Transcript>,
@@ -236,7 +238,7 @@ impl History {
         search: &SearchPass<'_>,
         found: &mut Found,
     ) -> io::Result<()> {
-        // The index has lines that were taken back since.
+        // The index contains lines that were undone in the meantime.
         let is_outdated = matches!(candidates, Candidates::Lines { rest: Some(offset), .. }
             if self.takes_back_before(row, *offset, search.budget));
         let candidates = if is_outdated { &Candidates::All } else { candidates };
@@ -256,7 +258,7 @@ impl History {
         if search.wanted.is_answered_by_index() {
             found.total = found.total.max(named);
         }
-        // Lines that are not read may have matches.
+        // Lines that are not read may contain matches.
         found.capped |= is_full && named + unsure.len() > 0;
         rest.map_or(Ok(()), |offset| self.scan(row, &Candidates::All, offset, search, found))
     }
@@ -271,9 +273,9 @@ impl History {
         found: &mut Found,
     ) -> io::Result<()> {
         let SearchPass { wanted, query, budget, .. } = search;
-        // A line that the index names is read wherever it is, however long.
+        // A line that the index lists is read wherever it is, however long.
         let (line_bytes, bytes) = match candidates {
-            // What follows the indexed part is short.
+            // The part after the indexed one is short.
             Candidates::All if from > 0 => (limits::SHOWN_LINE, u64::MAX),
             Candidates::All if wanted.typed().is_some() => (limits::SHOWN_LINE, query.file_bytes),
             Candidates::All => (limits::SEARCH_LINE, query.file_bytes),
@@ -283,7 +285,7 @@ impl History {
         let taken_back = log.taken_back();
         let mut lines = Lines::new(log, line_bytes, bytes);
         let mut decoder: Option<LogDecoder> = None;
-        // The original has them, unless it is not asked for.
+        // The original contains them, unless it is not requested.
         let with_copies = !query.sessions.is_empty();
         let mut before: VecDeque<(u64, u64, Vec<u8>)> = VecDeque::new();
         // The last match still needs context lines after it.
@@ -346,8 +348,8 @@ impl History {
         Ok(())
     }
 
-    /// Opens a log at an offset at which a line begins, or at its start if that is too far behind. Returns that offset and
-    /// the number of lines before it.
+    /// Opens a log at the offset of a line, or at its start if the offset is too large. Returns the offset used and the
+    /// number of lines before it.
     fn open_at(&self, row: &Transcript, from: u64, budget: &Budget) -> io::Result<(OpenLog, u64, u64)> {
         let log = self.open(row)?;
         if from == 0 {

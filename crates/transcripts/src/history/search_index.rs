@@ -1,4 +1,5 @@
-//! Chooses what a search reads: of indexed sessions the lines that have the words, of others everything. Reads such lines.
+//! Chooses what a search reads: for indexed sessions, the lines with the words; for others, everything. Reads such
+//! lines.
 
 use super::{
     excerpt::excerpt,
@@ -19,25 +20,25 @@ pub(super) enum Candidates {
     Lines {
         /// Lines with the words; 0 is the title.
         lines: BTreeSet<u64>,
-        /// Lines that may have them.
+        /// Lines that may contain them.
         unsure: BTreeSet<u64>,
-        /// And all lines from this offset on, which are not indexed.
+        /// All lines from this offset on, which are not indexed, are read too.
         rest: Option<u64>,
     },
 }
 
 impl Candidates {
-    /// Returns whether the index names the title.
+    /// Returns whether the index lists the title.
     pub(super) fn has_title(&self) -> bool {
         matches!(self, Self::Lines { lines, .. } if lines.contains(&0))
     }
 }
 
-/// What a search reads.
+/// The transcripts and lines that a search reads.
 pub(super) struct ChosenRows {
     pub(super) rows: Vec<(Transcript, Candidates)>,
     pub(super) unsearched: Unsearched,
-    /// The index has left out older lines.
+    /// The index left out older lines.
     pub(super) is_cut: bool,
 }
 
@@ -65,7 +66,7 @@ pub(super) fn choose(
         };
         let is_same = known.size == row.size && known.updated_at == row.updated_at;
         let mut rest = if is_same { None } else { known.appended_from(row.size) };
-        // Lines of context are those of the whole log.
+        // Context lines are those of the whole log.
         if !is_same && (rest.is_none() || query.context > 0) {
             chosen.rows.push((row, Candidates::All));
             continue;
@@ -109,8 +110,8 @@ pub(super) fn choose(
 }
 
 impl History {
-    /// Adds the matches in lines that the index names. Each is read by itself: a log may be large, and its last line wanted.
-    /// The index has the text of a line only if that is `is_whole`.
+    /// Adds the matches in lines that the index lists. Each line is read by itself: a log may be large, and only its
+    /// last line wanted. Texts stored in the index are used only if `is_whole`.
     pub(super) fn search_lines(
         &self,
         transcript: &Transcript,

@@ -1,4 +1,4 @@
-//! The person's settings for other agents' sessions.
+//! The user's settings for other agents' sessions.
 
 use super::transcript::Provider;
 use openagents_core::{
@@ -14,15 +14,15 @@ use std::{
 /// The key of [`HistorySettings`] among the settings.
 pub const HISTORY_SETTINGS: &str = "history";
 
-/// The person's settings for other agents' sessions.
+/// The user's settings for other agents' sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct HistorySettings {
-    /// Their words are indexed.
+    /// Whether their words are indexed.
     pub index: bool,
-    /// Paired devices may read them.
+    /// Whether paired devices may read them.
     pub devices: bool,
-    /// Whose are left out.
+    /// The sessions that are left out.
     pub excluded: ExcludedSessions,
 }
 
@@ -34,7 +34,7 @@ pub struct ExcludedSessions {
     pub agents: Vec<Provider>,
     /// The sessions that ran in these folders or below, as the user named them.
     pub workspaces: Vec<PathBuf>,
-    /// The folders that each of the workspaces has stood for: its canonical path, and other worktrees of its repository.
+    /// The folders that each of the workspaces has covered: its canonical path, and other worktrees of its repository.
     /// They stay excluded when a link is changed or a worktree is removed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub seen: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
@@ -47,14 +47,14 @@ impl Default for HistorySettings {
 }
 
 impl HistorySettings {
-    /// Reads the stored settings; the default if there are none. Fails if they cannot be read: what a person has
-    /// excluded must not come back. Blocks.
+    /// Reads the stored settings; the default if there are none. Fails if they cannot be read: sessions that the user
+    /// has excluded must not come back. Blocks.
     pub fn stored(settings: &dyn SettingsStore) -> Result<Self, SettingsError> {
         let read = |value| serde_json::from_value(value).map_err(|error| SettingsError(error.to_string()));
         Ok(settings.get(HISTORY_SETTINGS)?.map(read).transpose()?.unwrap_or_default())
     }
 
-    /// Stores them. Blocks.
+    /// Stores the settings. Blocks.
     pub fn store(&self, settings: &dyn SettingsStore) -> Result<(), SettingsError> {
         let value = serde_json::to_value(self).map_err(|error| SettingsError(error.to_string()))?;
         settings.set(HISTORY_SETTINGS, value)
@@ -62,7 +62,7 @@ impl HistorySettings {
 }
 
 impl ExcludedSessions {
-    /// Every session.
+    /// Excludes every session.
     pub fn all() -> Self {
         Self { agents: Provider::ALL.to_vec(), ..Self::default() }
     }
@@ -74,7 +74,7 @@ impl ExcludedSessions {
         }
     }
 
-    /// Removes a workspace, and others that are the same folder by another path. Blocks.
+    /// Removes a workspace, and others that are the same folder under another path. Blocks.
     pub fn include_workspace(&mut self, folder: &Path) {
         let same = real(folder);
         self.workspaces.retain(|other| other != folder && real(other) != same);

@@ -1,4 +1,4 @@
-//! Summarises a session from the events of its head and tail, for agents without rules of their own.
+//! Summarises a session from the events of its head and tail, for agents without their own rules.
 
 use super::{
     decoder::{Decoder, LogDecoder, SessionFacts},
@@ -55,7 +55,7 @@ struct Summary {
     first_prompt: Option<String>,
     first_at: Option<i64>,
     last_at: Option<i64>,
-    /// Of the first event with an id.
+    /// Origin of the first event that has one.
     first_line: Option<u64>,
     prompts: u64,
     bad_lines: u64,
@@ -85,7 +85,7 @@ impl Summary {
 
     fn line(&mut self, line: LogLine<'_>) {
         let decoded = self.decoder.line(&line);
-        // A last line without an end may still be written.
+        // A last line without a line end may be incomplete.
         self.bad_lines += u64::from(decoded.is_broken && line.complete);
         decoded.events.into_iter().for_each(|event| self.event(event));
     }
@@ -99,7 +99,7 @@ impl Summary {
         if let Some(at) = event.timestamp {
             self.first_at = Some(self.first_at.map_or(at, |first| first.min(at)));
         }
-        // A name stays when the turns around it were taken back.
+        // A name stays when the turns around it are undone.
         if event.taken_back && !matches!(event.kind, EventKind::Title(_)) {
             return;
         }

@@ -1,9 +1,9 @@
-//! Turns that the user took back: an agent that rewinds, reverts or rolls back leaves them in its log and no longer shows
+//! Turns that the user undid: an agent that rewinds, reverts or rolls back leaves them in its log and no longer shows
 //! them.
 
 use std::{collections::HashMap, ops::Range};
 
-/// The lines of a log that were taken back.
+/// The lines of a log that the user undid.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TakenBack {
     /// Byte offsets at which such lines begin, in order and without overlap.
@@ -24,26 +24,26 @@ impl TakenBack {
         self.ranges.splice(first..last, [joined]);
     }
 
-    /// Returns those that begin before an offset.
+    /// Returns the lines that begin before an offset.
     pub(crate) fn before(mut self, offset: u64) -> Self {
         self.ranges.retain(|range| range.start < offset);
         self.ranges.iter_mut().for_each(|range| range.end = range.end.min(offset));
         self
     }
 
-    /// Returns these lines if there are any, else the others.
+    /// Returns these lines if there are any, otherwise the others.
     pub(crate) fn or(self, other: impl FnOnce() -> Self) -> Self {
         if self.ranges.is_empty() { other() } else { self }
     }
 
-    /// Returns whether the line that begins at an offset was taken back.
+    /// Returns whether the line that begins at an offset was undone.
     pub(crate) fn contains(&self, offset: u64) -> bool {
         let at = self.ranges.partition_point(|range| range.end <= offset);
         self.ranges.get(at).is_some_and(|range| range.contains(&offset))
     }
 }
 
-/// A record of a log that is a tree: each names the one that it follows.
+/// A record of a log that forms a tree: each record names the one that it follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Link {
     /// Byte offsets of its line.
@@ -60,24 +60,24 @@ pub(crate) enum Parent {
     Id(u64),
     /// The record before it in the log.
     Previous,
-    /// An answer that follows nothing: the log does not say what follows what.
+    /// An answer that follows nothing: the log does not record what follows what.
     Missing,
     /// None: the conversation starts with it.
     None,
 }
 
-/// Returns the lines that were taken back: those beside the path to the last record, if that branch has a prompt. Parallel
-/// tool calls are branches too, and have none.
+/// Returns the undone lines: those off the path to the last record, if their branch has a prompt. Parallel tool calls
+/// are branches too, but have no prompt.
 pub(crate) fn beside_the_path(links: &[Link], is_prompt: &mut dyn FnMut(&Link) -> bool) -> TakenBack {
     let mut places = HashMap::with_capacity(links.len());
     for (at, link) in links.iter().enumerate() {
-        // A copy of a session may hold a record twice.
+        // A copy of a session may contain a record twice.
         places.entry(link.id).or_insert(at);
     }
     let is_tree = links.iter().all(|link| link.parent != Parent::Missing);
     let parent_of = |at: usize| match links[at].parent {
         Parent::None if is_tree => None,
-        // A parent that is not in this part of the log, or comes later, says nothing.
+        // A parent that is not in this part of the log, or comes later, is ignored.
         Parent::Id(id) => places.get(&id).copied().filter(|place| *place < at).or(at.checked_sub(1)),
         Parent::Previous | Parent::Missing | Parent::None => at.checked_sub(1),
     };
@@ -87,14 +87,14 @@ pub(crate) fn beside_the_path(links: &[Link], is_prompt: &mut dyn FnMut(&Link) -
         on_path[place] = true;
         at = parent_of(place);
     }
-    // The same record again.
+    // Repeated records are on the path if the first one is.
     for (at, link) in links.iter().enumerate() {
         on_path[at] |= places.get(&link.id).is_some_and(|first| on_path[*first]);
     }
     if on_path.iter().all(|on_path| *on_path) {
         return TakenBack::default();
     }
-    // By record: the first one of its branch; by that one: whether the branch has a prompt.
+    // For each record, the first one of its branch; for each of those, whether the branch has a prompt.
     let mut branches = vec![0; links.len()];
     let mut has_prompt = vec![false; links.len()];
     for (at, link) in links.iter().enumerate().filter(|(at, _)| !on_path[*at]) {
@@ -132,8 +132,8 @@ mod tests {
         }
     }
 
-    /// Makes records of ten bytes each, from `id<parent` where `-` is no parent, `^` the previous record and `?` a missing one. Prompts have
-    /// capital ids. Returns the ids that were taken back.
+    /// Builds records of ten bytes each from `id<parent`, where `-` is no parent, `^` the previous record and `?` a
+    /// missing one. Prompts have capital ids. Returns the ids that were undone.
     fn taken(log: &str) -> String {
         let letter = |letter: char| u64::from(letter.to_ascii_lowercase());
         let links: Vec<Link> = log
@@ -161,13 +161,13 @@ mod tests {
     fn a_branch_with_a_prompt_that_the_last_record_does_not_follow_was_taken_back() {
         for (log, expected) in [
             ("A<- b<A C<b d<C", ""),
-            // The user took C and its answer back.
+            // The user undid C and its answer.
             ("A<- b<A C<b d<C E<b f<E", "Cd"),
             // Twice, at different places.
             ("A<- b<A C<b d<C E<d f<E G<d h<G I<b j<I", "CdEfGh"),
             // Back to the start.
             ("A<- b<A C<- d<C", "Ab"),
-            // Two calls at once: the result of the first is beside the path.
+            // Two calls at once: the result of the first is off the path.
             ("A<- b<A c<b d<b e<c f<e", ""),
             ("A<- b<A c<b e<c d<b f<e G<f", ""),
             // After a compaction the records before it still count.
@@ -175,7 +175,7 @@ mod tests {
             // A parent that was not read.
             ("A<- b<A C<z d<C", ""),
             ("A<- b<A C<b d<C E<b F<z", "Cd"),
-            // The same records twice, as some copies of a session hold them.
+            // The same records twice, as in some copies of a session.
             ("A<- A<- b<A b<A C<b d<C", ""),
             ("A<- A<- b<A b<A C<b C<b E<b E<b", "CC"),
             ("A<A", ""),

@@ -1,4 +1,4 @@
-//! Extracts a person's prompt from a logged turn, and a title from the prompt. One set of rules for all agents; the
+//! Extracts the user's prompt from a logged turn, and a title from the prompt. One set of rules for all agents; the
 //! noise tables are in [`super::noise`].
 
 use super::noise;
@@ -8,14 +8,14 @@ use openagents_core::text::{joined, line};
 /// Placeholder for a prompt of images only, as in Codex.
 pub(crate) const IMAGE_ONLY: &str = "[Image]";
 
-/// Follows an IDE's description of open files and precedes the person's text (Codex's own rule).
+/// Follows an IDE's description of open files and precedes the user's text (Codex's own rule).
 const REQUEST_MARKER: &str = "## My request for Codex:";
 /// Heading of the fenced user text in expanded prompt templates.
 const USER_INPUT_HEADING: &str = "## User Input";
 /// Precedes a whole plan, whose heading is the subject.
 const PLAN_MARKER: &str = "Implement the following plan:";
 
-/// A text block of a person's turn.
+/// A text block of a user's turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TypedText<'a> {
     Prompt(&'a str),
@@ -52,7 +52,7 @@ pub(crate) fn one_line(text: &str) -> String {
     line(text, limits::TITLE)
 }
 
-/// Returns a title given by an agent or a person, if not empty.
+/// Returns a title given by an agent or the user, if not empty.
 pub(crate) fn given(title: Option<&str>) -> Option<String> {
     title.map(one_line).filter(|title| !title.is_empty())
 }

@@ -7,9 +7,9 @@ use std::ops::AddAssign;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenUsage {
-    /// Neither read from a cache nor written to one.
+    /// Input neither read from a cache nor written to one.
     pub input: u64,
-    /// Thoughts included.
+    /// Output, including thoughts.
     pub output: u64,
     /// Written to the provider's cache.
     pub cache_write: u64,
@@ -36,10 +36,11 @@ impl AddAssign for TokenUsage {
 /// The token usage of a request, from one line of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RequestUsage {
-    /// A hash of the request's ids. Several lines tell of one request, also in copies of a session; the last one is right.
+    /// A hash of the request's ids. Several lines report the same request, also in copies of a session; the last one is
+    /// right.
     pub(crate) request: Option<u64>,
     pub(crate) tokens: TokenUsage,
 }
 
-/// Reads the usage from a line; `None` if it tells of none.
+/// Reads the usage from a line; `None` if it reports none.
 pub(crate) type UsageOf = fn(&[u8]) -> Option<RequestUsage>;

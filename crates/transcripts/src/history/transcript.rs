@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-/// Names of unknown records and fields that are listed for one session.
+/// Number of unknown records and fields that are named for one session.
 const NAMED: usize = 3;
 
 /// The agent that wrote a transcript.
@@ -29,11 +29,11 @@ pub enum Provider {
     /// OpenClaw, which is built on pi.
     #[serde(rename = "openclaw")]
     OpenClaw,
-    /// Cursor: the editor and its command.
+    /// Cursor: the editor and its CLI.
     Cursor,
     /// Sourcegraph Amp.
     Amp,
-    /// Cline, in editors and as a command.
+    /// Cline, in editors and as a CLI.
     Cline,
     /// Factory Droid.
     Droid,
@@ -80,7 +80,7 @@ impl Provider {
         }
     }
 
-    /// Returns the name that a person knows.
+    /// Returns the name that users know.
     pub fn display_name(self) -> &'static str {
         match self {
             Self::Codex => "Codex",
@@ -101,7 +101,7 @@ impl Provider {
 
     /// Returns the command that continues a session of this agent in a terminal, if it has one.
     pub fn resume_command(self, id: &str) -> Option<String> {
-        // Ids that are not such words would need quotes.
+        // Other ids would need quotes.
         let is_plain = !id.starts_with('-')
             && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
         let command = match self {
@@ -161,13 +161,13 @@ pub struct Transcript {
     pub model: Option<String>,
     /// Milliseconds since the epoch.
     pub created_at: Option<i64>,
-    /// Time of its last record, in milliseconds since the epoch; of the file's last change if no record has a time. Copied,
-    /// restored and synchronised files keep their age.
+    /// Time of its last record, in milliseconds since the epoch; if no record has a time, of the file's last change.
+    /// Copied, restored and synchronised files keep their age.
     pub updated_at: i64,
     /// Path of the log.
     #[serde(serialize_with = "shown")]
     pub file_path: PathBuf,
-    /// Paths of the files before it, oldest first, if the agent went on in another file.
+    /// Paths of the files before it, oldest first, if the agent continued in another file.
     #[serde(default, serialize_with = "all_shown", skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<PathBuf>,
     /// Bytes of its files; in a database, a number that changes with the session.
@@ -176,7 +176,7 @@ pub struct Transcript {
     /// Last change of its files, in milliseconds since the epoch.
     #[serde(skip)]
     pub changed_at: i64,
-    /// Number of prompts that were not taken back, if the whole file was read.
+    /// Number of prompts that were not undone, if the whole file was read.
     pub user_turns: Option<u64>,
     /// Tokens used, if logged.
     pub tokens: Option<u64>,
@@ -184,10 +184,10 @@ pub struct Transcript {
     pub hidden: bool,
     /// Started by another session.
     pub subagent: bool,
-    /// Put away in its agent.
+    /// Archived in its agent.
     #[serde(default)]
     pub archived: bool,
-    /// Id of the session that it is a fork, a branch or a copy of.
+    /// Id of the session that it was forked, branched or copied from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<String>,
     /// Hash of the id of its first line, if lines have ids; copies share it.
@@ -198,12 +198,12 @@ pub struct Transcript {
     /// Version of the agent that wrote it, if logged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// What its reader does not know, of the part that the list reads.
+    /// Data that its reader does not know, in the part that the list reads.
     #[serde(default, skip_serializing_if = "Unknown::is_empty")]
     pub unknown: Unknown,
 }
 
-/// What a reader does not know in a session.
+/// Data in a session that its reader does not know.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unknown {
     /// The number of records of each unknown kind, such as `event_msg/turn_summary`.
@@ -212,7 +212,7 @@ pub struct Unknown {
     /// The number of records with each unknown field, such as `assistant/message.summary`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub fields: BTreeMap<String, u64>,
-    /// How many of both have words: these may be missing from what is shown.
+    /// How many of both contain words: these may be missing from the display.
     #[serde(default)]
     pub with_words: u64,
 }
@@ -223,7 +223,7 @@ impl Unknown {
         self.records.is_empty() && self.fields.is_empty()
     }
 
-    /// Adds what another session has.
+    /// Adds the unknown data of another session.
     pub fn add(&mut self, other: &Self) {
         for (all, more) in [(&mut self.records, &other.records), (&mut self.fields, &other.fields)] {
             for (name, count) in more {
@@ -235,7 +235,7 @@ impl Unknown {
 }
 
 impl Transcript {
-    /// Returns why something may be missing from what is shown of it, as a sentence without its end.
+    /// Returns why parts of it may be missing from the display, as a sentence without its full stop.
     pub fn why_incomplete(&self) -> Option<String> {
         let lines = match self.bad_lines {
             0 => None,
@@ -272,7 +272,6 @@ fn shown_if_any<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<
     path.as_deref().map(Path::to_string_lossy).serialize(serializer)
 }
 
-/// The files of one session.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SessionFiles<'a> {
     pub(crate) newest: &'a Path,
@@ -303,7 +302,7 @@ pub struct Query {
     pub all: bool,
     /// Maximum number of rows; 0 for no limit.
     pub limit: usize,
-    /// Time for reading logs that are not cached, newest first; the others are unread. `None` for all of the budget.
+    /// Time for reading logs that are not cached, newest first; the others stay unread. `None` for all of the budget.
     pub read_time: Option<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! Logs whose records name the one that they follow, as a tree.
+//! Logs whose records name the record that they follow, as a tree.
 
 use super::{
     json::Node,
@@ -18,16 +18,14 @@ use std::{
 /// How the records of an agent's log form a tree.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tree {
-    /// Keys of a record's own id and of the id of the one that it follows, in quotes.
+    /// Keys of a record's own id and of the id of the record that it follows, in quotes.
     pub(super) id: &'static str,
     pub(super) parent: &'static str,
-    /// Returns the place of a record; `None` for one outside of the tree.
+    /// Returns the place of a record; `None` for one outside the tree.
     pub(super) place: fn(&Node<'_>) -> Option<TreePlace>,
-    /// Returns whether the user typed a record.
     pub(super) is_prompt: fn(&Node<'_>) -> bool,
 }
 
-/// The place of a record in the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TreePlace {
     /// Hash of its id.
@@ -36,14 +34,14 @@ pub(super) struct TreePlace {
 }
 
 impl Tree {
-    /// Returns the lines that were taken back, of those that begin in a range of byte offsets. The last record in the range
-    /// is the end of the conversation.
+    /// Returns the undone lines among those that begin in a range of byte offsets. The last record in the range is the
+    /// end of the conversation.
     pub(super) fn taken_back(self, files: SessionFiles<'_>, range: Range<u64>, budget: &Budget) -> TakenBack {
         self.read(files, range, budget)
             .map_or_else(|_| TakenBack::default(), |branches| branches.taken_back(files))
     }
 
-    /// Returns whether lines that begin before `offset` were taken back by those behind it; `from` is where reading begins.
+    /// Returns whether lines that begin before `offset` were undone by those after it; reading starts at `from`.
     pub(super) fn takes_back_before(
         self,
         files: SessionFiles<'_>,
@@ -70,7 +68,7 @@ impl Tree {
         Ok(branches)
     }
 
-    /// Reads the place of a record. Of most lines the two ids are enough, which are found without parsing the rest.
+    /// Reads the place of a record. For most lines the two ids are enough, which are found without parsing the rest.
     fn place(&self, [id, parent]: &[memmem::Finder<'_>; 2], line: &[u8], is_tree: bool) -> Option<TreePlace> {
         let head = &line[..line.len().min(limits::TREE_HEAD)];
         parent.find(line)?;
@@ -84,7 +82,7 @@ impl Tree {
             let parent = parent + self.parent.len();
             let parent = match value(line, parent) {
                 Some(parent) => Parent::Id(origin(parent)),
-                // What else the record says makes a difference only in a tree.
+                // The rest of the record makes a difference only in a tree.
                 None if !is_tree && line[parent..].starts_with(b":null") => Parent::None,
                 None => return None,
             };
@@ -94,13 +92,13 @@ impl Tree {
     }
 }
 
-/// The tree of a log whose lines are read one after the other.
+/// The tree of a log whose lines are read in order.
 pub(super) struct Branches {
     tree: Tree,
-    /// Find the keys of the two ids.
+    /// Finders for the keys of the two ids.
     keys: [memmem::Finder<'static>; 2],
     links: Vec<Link>,
-    /// No answer follows nothing.
+    /// Every answer follows something.
     is_tree: bool,
 }
 
@@ -117,7 +115,7 @@ impl Branches {
         }
     }
 
-    /// Returns the lines that were taken back. The last one is the end of the conversation.
+    /// Returns the undone lines. The last line is the end of the conversation.
     pub(super) fn taken_back(&self, files: SessionFiles<'_>) -> TakenBack {
         let is_chain = |pair: &[Link]| match pair[1].parent {
             Parent::Previous => true,
@@ -147,7 +145,6 @@ fn value(line: &[u8], at: usize) -> Option<&str> {
     (text[end] == b'"').then(|| std::str::from_utf8(&text[..end]).ok())?
 }
 
-/// Returns the parent that a field names.
 pub(super) fn parent(node: &Node<'_>, key: &str) -> Parent {
     match node.get(key) {
         Some(Node::Text(id)) => Parent::Id(origin(id)),

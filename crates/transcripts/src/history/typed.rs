@@ -1,5 +1,5 @@
-//! Text as it was typed into a search: all of its words in any order, and the whole of it first. Nothing in it is syntax
-//! except double quotes around several words.
+//! Text as it was typed into a search: all of its words in any order, with matches of the whole text first. The only
+//! syntax is double quotes around several words.
 
 use super::{
     event::Event,
@@ -12,18 +12,19 @@ use unicode_normalization::char::canonical_combining_class;
 
 /// Text as it was typed into a search.
 ///
-/// A text matches if it has every word with its punctuation, or several words in double quotes; in any case, width and
-/// normal form of Unicode. Words count from their beginning, and only the last one may go on: an index knows no others.
+/// A text matches if it contains every word with its punctuation, or several words in double quotes, ignoring case,
+/// width and Unicode normalization. Words match from their beginning, and only the last one may be incomplete: an index
+/// knows no others.
 #[derive(Debug)]
 pub struct SearchText {
-    /// All of it, folded.
+    /// The whole text, folded.
     phrase: String,
     terms: Vec<Term>,
     words: Vec<QueryWord>,
     identifiers: Vec<QueryWord>,
     exact: Vec<QueryWord>,
     raw: RawFilter,
-    /// Words match from anywhere.
+    /// Words may match anywhere inside others.
     within_words: bool,
 }
 
@@ -38,22 +39,22 @@ struct Term {
 /// How well a text matches, best first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TextFit {
-    /// It has all that was typed, in one piece, and not as a part of longer words.
+    /// It contains the whole typed text, in one piece and not as part of longer words.
     #[default]
     Exact,
-    /// It has all that was typed, in one piece.
+    /// It contains the whole typed text, in one piece.
     Whole,
-    /// It has every term.
+    /// It contains every term.
     Terms,
 }
 
 impl SearchText {
-    /// Reads what was typed; `None` if that is only white space.
+    /// Parses typed text; `None` if it is only white space.
     pub fn new(typed: &str) -> Option<Self> {
         Self::read(typed, false)
     }
 
-    /// Like [`SearchText::new`], but words match from anywhere inside of others.
+    /// Like [`SearchText::new`], but words may match anywhere inside others.
     pub(super) fn within_words(typed: &str) -> Option<Self> {
         Self::read(typed, true)
     }
@@ -64,7 +65,7 @@ impl SearchText {
         let last = found.len().checked_sub(1)?;
         let (mut words, mut identifiers, mut exact) = (Vec::new(), Vec::new(), Vec::new());
         let term = |(at, (text, is_quoted)): (usize, &(&str, bool))| {
-            // A later term or a quote ends a word; otherwise one may go on typing.
+            // A later term or a quote ends a word; otherwise the user may still be typing it.
             let goes_on = at == last && !is_quoted && typed.ends_with(text);
             let end = if goes_on { "" } else { " " };
             let ended = format!("{text}{end}");
@@ -80,23 +81,23 @@ impl SearchText {
         Some(Self { phrase, terms, words, identifiers, exact, raw, within_words })
     }
 
-    /// Returns the words that a text must have; none if nothing that was typed is a letter or a digit.
+    /// Returns the words that a text must contain; empty if nothing that was typed is a letter or a digit.
     pub fn words(&self) -> &[QueryWord] {
         &self.words
     }
 
-    /// Returns its words without the parts of identifiers, if that makes a difference: most texts that match have these.
+    /// Returns its words with unsplit identifiers, if that makes a difference: most matching texts contain these.
     pub fn identifiers(&self) -> Option<&[QueryWord]> {
         (self.identifiers != self.words).then_some(&self.identifiers)
     }
 
-    /// Returns the words that every text has that matches as [`TextFit::Exact`], if they are others: each as it was typed,
-    /// from its beginning to its end.
+    /// Returns the words that every [`TextFit::Exact`] match contains, if they differ: each as it was typed, from its
+    /// beginning to its end.
     pub(super) fn exact_words(&self) -> Option<&[QueryWord]> {
         (self.exact != self.words).then_some(&self.exact)
     }
 
-    /// Returns whether every text that has its words matches: it is a single word.
+    /// Returns whether every text that contains its words matches: it is a single word.
     pub fn is_sure(&self) -> bool {
         match (self.terms.as_slice(), self.words.as_slice()) {
             ([term], [word]) => word.single() == Some(&term.folded),
@@ -123,8 +124,8 @@ impl SearchText {
         self.fit_of(&[(FoldedText::new(text), text)])
     }
 
-    /// Returns the best match in the events of a line: the event, the byte offset in its text, and how well it matches. What
-    /// was asked, what was answered and what was called match by themselves, as they are indexed.
+    /// Returns the best match in the events of a line: the event, the byte offset in its text, and how well it matches.
+    /// Prompts, answers and calls match separately, as they are indexed.
     pub fn find(&self, events: &[Event]) -> Option<(usize, usize, TextFit)> {
         let kind = |at: usize| std::mem::discriminant(&events[at].kind);
         let mut best: Option<(usize, usize, TextFit)> = None;
@@ -147,7 +148,7 @@ impl SearchText {
         best
     }
 
-    /// Returns how well texts match together.
+    /// Returns how well several texts match together.
     fn fit_of(&self, texts: &[(FoldedText, &str)]) -> Option<TextFit> {
         let has = |wanted: &str| texts.iter().any(|text| find(text, wanted).is_some());
         if !self.terms.iter().all(|term| has(&term.folded)) {
@@ -183,7 +184,7 @@ fn terms(typed: &str) -> Vec<(&str, bool)> {
     found
 }
 
-/// Returns what is in quotes at the beginning of a text, and what follows.
+/// Returns the quoted text at the beginning of a text, and what follows.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let inner = text.strip_prefix('"')?;
     let ends = |behind: &str| behind.chars().next().is_none_or(char::is_whitespace);
@@ -196,16 +197,16 @@ fn folded(text: &str) -> String {
     FoldedText::new(text).text().to_owned()
 }
 
-/// Where a folded text was found in another one.
+/// A match of a folded text in another one.
 struct Place {
-    /// In bytes of the source.
+    /// Byte offset in the source.
     at: usize,
-    /// No word goes on before or behind it.
+    /// No word continues before or after it.
     is_exact: bool,
 }
 
-/// Returns where a folded text is found in the source of another one: not before a mark of its last letter, and not in
-/// data.
+/// Returns the places of a folded text in the source of another one, except those before a combining mark of its last
+/// letter and those in binary data.
 fn places<'a>((text, source): &'a (FoldedText, &str), wanted: &'a str) -> impl Iterator<Item = Place> {
     let goes_on = |inside: Option<char>, outside: Option<char>| {
         let is_letter = |letter: char| is_part_of_word(letter) && !is_without_spaces(letter);
@@ -221,7 +222,6 @@ fn places<'a>((text, source): &'a (FoldedText, &str), wanted: &'a str) -> impl I
     })
 }
 
-/// Returns the first of these places.
 fn find(text: &(FoldedText, &str), wanted: &str) -> Option<usize> {
     places(text, wanted).next().map(|place| place.at)
 }
@@ -334,7 +334,7 @@ mod tests {
     }
 
     proptest! {
-        /// The index is asked for the words of exact matches alone.
+        /// The index is queried only for the words of exact matches.
         #[test]
         fn exact_matches_have_the_exact_words(before in any::<String>(), typed in any::<String>(), after in any::<String>()) {
             let text = format!("{before}{typed}{after}");

@@ -1,4 +1,4 @@
-//! The files in agents' session folders that no reader takes for a session or knows to lie beside one.
+//! The files in agents' session folders that no reader recognises, as a session or as a known file next to one.
 
 use super::{known, logs::History, source::Source, transcript::Provider};
 use globset::{Glob, GlobSet, GlobSetBuilder};
@@ -9,12 +9,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Files that are looked at below one folder.
+/// Maximum number of files that are checked below one folder.
 const LOOKED_AT: usize = 200_000;
 
 impl History {
-    /// Returns how many files of each kind lie unknown among an agent's sessions. A kind is an extension, as `*.bin`, or a
-    /// name: folders may be private. Reads no file. Blocks.
+    /// Returns the number of unknown files of each kind among an agent's sessions. A kind is an extension, such as
+    /// `*.bin`, or a file name; folders are not named, because they may be private. Reads no file. Blocks.
     pub fn unknown_files(&self, provider: Provider, budget: &Budget) -> BTreeMap<String, u64> {
         let beside = globs(known::files_beside(provider));
         let mut found = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Adds up the tokens that an agent counted, over all of its sessions.
+//! Adds up the tokens that an agent counted in all of its sessions.
 
 use super::{
     formats,
@@ -14,15 +14,15 @@ use std::{collections::HashMap, io};
 /// The tokens of an agent's sessions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UsageTotal {
-    /// Each request once.
+    /// Each request counts once.
     pub tokens: TokenUsage,
     /// Sessions that could not be read to their end.
     pub unread: usize,
 }
 
 impl History {
-    /// Reads all sessions of an agent for their tokens, hidden ones too; `None` if its lines do not count them by request.
-    /// Blocks.
+    /// Adds up the tokens of all sessions of an agent, including hidden ones; `None` if its lines do not count them by
+    /// request. Blocks.
     pub fn token_usage(&self, provider: Provider, budget: &Budget) -> Option<UsageTotal> {
         formats::of(provider).request_usage().map(|usage_of| {
             let query = Query { provider: Some(provider), all: true, ..Query::default() };

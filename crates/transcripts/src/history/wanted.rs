@@ -1,4 +1,4 @@
-//! What a search looks for: a regular expression, or text as it was typed.
+//! The target of a search: a regular expression, or text as it was typed.
 
 use super::{
     event::{Event, EventKind},
@@ -12,13 +12,12 @@ use super::{
 };
 use std::borrow::Cow;
 
-/// What a search looks for.
 pub(super) enum Wanted {
     Expression {
         whole: Pattern,
-        /// Any of its words. A line that the index names has them in any order: the whole need not be there.
+        /// Any of its words. A line that the index lists contains them in any order, and not necessarily the whole.
         word: Option<Pattern>,
-        /// Those that an index is asked for; none if only the logs can be searched.
+        /// The words to look up in an index; empty if only the logs can be searched.
         words: Vec<QueryWord>,
     },
     Typed {
@@ -28,7 +27,7 @@ pub(super) enum Wanted {
 }
 
 impl Wanted {
-    /// Reads a query; the error is one sentence.
+    /// Parses a query; the error is one sentence.
     pub(super) fn new(query: &SearchQuery) -> Result<Self, String> {
         let pattern = &query.pattern;
         if query.kind == PatternKind::Typed {
@@ -45,7 +44,7 @@ impl Wanted {
         Ok(Self::Expression { whole: Pattern::new(pattern)?, word, words })
     }
 
-    /// Returns the words that an index is asked for; none if it cannot answer.
+    /// Returns the words to look up in an index; empty if it cannot answer.
     pub(super) fn words(&self) -> &[QueryWord] {
         match self {
             Self::Expression { words, .. } => words,
@@ -54,7 +53,7 @@ impl Wanted {
         }
     }
 
-    /// Returns the words of the best matches, if an index finds these sooner than all.
+    /// Returns the words of the best matches, if an index finds these faster than all matches.
     pub(super) fn exact_words(&self) -> Option<&[QueryWord]> {
         match self {
             Self::Typed { text, whole_logs: false } => text.exact_words(),
@@ -62,7 +61,7 @@ impl Wanted {
         }
     }
 
-    /// Returns whether every line that an index names matches.
+    /// Returns whether every line that an index lists matches.
     pub(super) fn is_answered_by_index(&self) -> bool {
         match self {
             Self::Expression { .. } => true,
@@ -70,7 +69,6 @@ impl Wanted {
         }
     }
 
-    /// Returns the typed text.
     pub(super) fn typed(&self) -> Option<&SearchText> {
         match self {
             Self::Expression { .. } => None,
@@ -86,10 +84,10 @@ impl Wanted {
         }
     }
 
-    /// Returns the events of a line that are searched, as they are searched.
+    /// Returns the events of a line that are searched, with their texts as they are searched.
     pub(super) fn searched(&self, events: Vec<Event>, transcript: &Transcript) -> Vec<Event> {
         let Self::Typed { whole_logs, .. } = self else { return events };
-        // What the index has, and nothing else: an answer does not depend on whether it is there.
+        // Exactly what the index contains, so that an answer does not depend on whether there is one.
         let is_indexed = |event: &Event| {
             event.kind.is_indexed() && !event.copied && (transcript.subagent || !event.sidechain)
         };
@@ -119,7 +117,7 @@ impl Wanted {
         }
     }
 
-    /// Returns the best match in the events of a line that the index names.
+    /// Returns the best match in the events of a line that the index lists.
     pub(super) fn place_of_indexed(&self, events: &[Event]) -> Option<(Position, TextFit)> {
         let Self::Expression { whole, word, .. } = self else { return self.place(events) };
         let found = place(events, whole)
@@ -129,7 +127,7 @@ impl Wanted {
         Some((found?, TextFit::Exact))
     }
 
-    /// Returns how well a title matches. Titles are those that the list shows, not those that an index has.
+    /// Returns how well a title matches. Titles are those that the list shows, not those in an index.
     pub(super) fn fit_of_title(&self, transcript: &Transcript) -> Option<TextFit> {
         self.typed()?.fit(transcript.title.as_deref()?)
     }

@@ -1,4 +1,4 @@
-//! An index of the words in transcripts, which the program keeps.
+//! An index of the words in transcripts, maintained by the program.
 
 use super::{event::Event, indexed::QueryWord, lines::is_zstd, transcript::Provider};
 use crate::limits;
@@ -11,27 +11,28 @@ use std::{
 /// A session by its agent and id.
 pub type SessionKey = (Provider, String);
 
-/// Knows which lines of transcripts have which words. It need not know all transcripts, nor be up to date: the state in
-/// which it knows each is part of the answer.
+/// Finds the lines of transcripts that contain given words. It need not know all transcripts, nor be up to date: the
+/// state in which it knows each one is part of the answer.
 pub trait WordIndex: fmt::Debug + Send + Sync {
-    /// Returns the lines that have all of these words; `None` if the index cannot be read. Blocks.
+    /// Returns the lines that contain all of these words; `None` if the index cannot be read. Blocks.
     fn lines(&self, words: &[QueryWord]) -> Option<IndexedLines>;
 
-    /// Returns where the text of an indexed line is, so that nothing else of its log is read; `None` if that is not known.
+    /// Returns where the text of an indexed line is stored, so that nothing else of its log is read; `None` if that is
+    /// unknown.
     fn text(&self, session: &SessionKey, line: u64) -> Option<IndexedText>;
 }
 
-/// Where the text of an indexed line is.
+/// Where the text of an indexed line is stored.
 #[derive(Debug, Clone, PartialEq)]
 pub enum IndexedText {
     /// In the log.
     Logged {
-        /// That line or an earlier one, from 1.
+        /// Number of that line or an earlier one, from 1.
         first: u64,
-        /// Where `first` begins, in bytes.
+        /// Byte offset of `first`.
         offset: u64,
     },
-    /// In the index: what was said in the line.
+    /// In the index: the events of the line.
     Kept(Vec<Event>),
 }
 
@@ -42,7 +43,7 @@ pub struct IndexedLines {
     pub sessions: HashMap<SessionKey, IndexedState>,
     /// Lines with the words by session, from 1; 0 stands for the title.
     pub lines: HashMap<SessionKey, BTreeSet<u64>>,
-    /// Lines of which only the beginning is indexed: the rest of them may have the words.
+    /// Lines of which only the beginning is indexed: the rest of them may contain the words.
     pub long: HashMap<SessionKey, BTreeSet<u64>>,
     /// Older lines were left out.
     pub truncated: bool,
@@ -51,19 +52,19 @@ pub struct IndexedLines {
 /// The state of a transcript when it was indexed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IndexedState {
-    /// As [`Transcript::size`](super::transcript::Transcript::size).
+    /// Same as [`Transcript::size`](super::transcript::Transcript::size).
     pub size: u64,
     /// Its last change, in milliseconds since the epoch.
     pub updated_at: i64,
     /// Only its first part is indexed.
     pub cut: bool,
-    /// Bytes of its log that were read, if its agent only ever appends to it.
+    /// Bytes of its log that were read, if its agent only appends to it.
     pub upto: Option<u64>,
 }
 
 impl IndexedState {
-    /// Returns how many bytes of a log of `size` bytes a search has to read, as its end is not indexed. That is unknown of a
-    /// session in a database, of which it has to read everything.
+    /// Returns how many bytes of a log of `size` bytes a search has to read because its end is not indexed. For a
+    /// session in a database this is unknown, and everything has to be read.
     pub(super) fn rest(&self, path: &Path, size: u64) -> u64 {
         let ratio = if is_zstd(path) { limits::ZSTD_RATIO } else { 1 };
         match self.upto {
@@ -72,8 +73,8 @@ impl IndexedState {
         }
     }
 
-    /// Returns where the part begins that was appended to a log since it was indexed, if it is now `size` bytes long;
-    /// `None` if the log was replaced, or so much was appended that it is better read as a whole.
+    /// Returns the offset of the part that was appended to a log since it was indexed, if the log is now `size` bytes
+    /// long; `None` if the log was replaced, or so much was appended that it is better read as a whole.
     pub(super) fn appended_from(&self, size: u64) -> Option<u64> {
         let upto = self.upto.filter(|_| size >= self.size)?;
         let is_short = size.saturating_sub(upto) <= limits::APPENDED && upto <= limits::COUNTED;

@@ -1,4 +1,4 @@
-//! The directories that agents worked in, for a person to choose from.
+//! The directories that agents worked in, for the user to choose from.
 
 use super::{logs::History, transcript::Query};
 use openagents_core::{budget::Budget, git};

@@ -1,4 +1,5 @@
-//! Each agent's fixtures through the index: listed, opened, found by a word, and the line that was found is read.
+//! Runs each agent's fixtures through the index: lists them, opens them, finds them by a word, and reads the line
+//! found.
 
 use super::index::HistoryIndex;
 use crate::history::{
@@ -61,7 +62,7 @@ fn sessions_of_every_agent_are_listed_opened_and_found_at_their_line() {
                 let passage = matches.passages.iter().find(|passage| is_it(&passage.session.id));
                 let name = format!("{provider:?} {}: {word:?} of line {}", row.id, prompt.line);
                 let passage = passage.unwrap_or_else(|| panic!("{name} is not found"));
-                // That of a title is the title.
+                // A match of a title shows the title.
                 let shown = passage.snippet.as_ref().or(row.title.as_ref()).unwrap();
                 assert!(shown.to_lowercase().contains(&word), "{name}: {shown}");
                 let query = SearchQuery {
@@ -71,13 +72,13 @@ fn sessions_of_every_agent_are_listed_opened_and_found_at_their_line() {
                     line_chars: usize::MAX,
                     ..SearchQuery::default()
                 };
-                // It reads nothing but the lines that the index names: no bytes of a whole log are allowed.
+                // Reads only the lines that the index lists: no bytes of a whole log are allowed.
                 let lines = history.search(&query, &budget(), &budget(), &()).unwrap().matches;
                 let line =
                     lines.iter().find(|line| line.line_number == prompt.line && line.session_id == row.id);
                 let line = &line.unwrap_or_else(|| panic!("{name} is not searched")).line;
                 assert!(line.to_lowercase().contains(&word), "{name}: {line}");
-                // What a link to the line shows.
+                // The part that a link to the line shows.
                 let around = history.part(row, Part::Around(prompt.line), 1 << 20, &budget()).unwrap();
                 assert!(
                     around.events.iter().any(|event| event.line == prompt.line && event.text == prompt.text)

@@ -24,9 +24,9 @@ use std::{
 
 /// Threads that read logs, while one writes.
 const READERS: usize = 2;
-/// Sessions after which the index is to be written anew in one piece: in many pieces it is larger and slower.
+/// Number of sessions after which the index should be rewritten in one piece: in many pieces it is larger and slower.
 const MANY: usize = 64;
-/// Time for the list.
+/// Time for listing.
 const TIME: Duration = Duration::from_secs(60);
 
 /// Progress of the index.
@@ -39,7 +39,7 @@ pub struct IndexProgress {
 }
 
 impl HistoryIndex {
-    /// Indexes what is new, newest sessions first, and drops what is gone, until `cancel` is cancelled or `progress`
+    /// Indexes new content, newest sessions first, and drops what is gone, until `cancel` is cancelled or `progress`
     /// returns false. Blocks.
     pub fn update(
         &self,
@@ -54,8 +54,8 @@ impl HistoryIndex {
         Ok(())
     }
 
-    /// The same, with the sessions that were just listed; returns whether the index is worth compacting. A damaged one is
-    /// empty afterwards.
+    /// Like [`HistoryIndex::update`], with the sessions that were just listed; returns whether the index is worth
+    /// compacting. A damaged index is empty afterwards.
     pub(super) fn update_from(
         &self,
         listing: Listing,
@@ -83,7 +83,7 @@ impl HistoryIndex {
             let is_same = |known: &&Indexed| known.size == row.size && known.updated_at == row.updated_at;
             match known.as_ref().filter(is_same) {
                 Some(known) if known.title == row.title => {}
-                // A name may be stored outside of the log.
+                // A name may be stored outside the log.
                 Some(known) => renamed.push((known.key, row)),
                 None => stale.push(Stale { row, known, key: 0 }),
             }
@@ -99,7 +99,7 @@ impl HistoryIndex {
         Ok(stale.len() >= MANY)
     }
 
-    /// Gives sessions their keys: the newest one the largest.
+    /// Assigns keys to sessions: the newest one gets the largest.
     fn number(&self, stale: &mut [Stale]) -> rusqlite::Result<()> {
         let last: i64 =
             self.writer
@@ -113,8 +113,8 @@ impl HistoryIndex {
         Ok(())
     }
 
-    /// Reads sessions on some threads and stores each as soon as it is read. Returns false if it was stopped: `progress`
-    /// is called before each, with the number of those before.
+    /// Reads sessions on several threads and stores each as soon as it is read. Returns false if it was stopped:
+    /// `progress` is called before each session, with the number of sessions before it.
     fn store_all(
         &self,
         history: &History,
@@ -134,7 +134,7 @@ impl HistoryIndex {
             let (sender, receiver) = sync_channel(READERS);
             for _ in 0..READERS {
                 let (read, sender) = (&read, sender.clone());
-                // It ends when everything is read, or the receiver is gone.
+                // Ends when everything is read, or the receiver is gone.
                 scope.spawn(move || while read().is_some_and(|read| sender.send(read).is_ok()) {});
             }
             drop(sender);
@@ -145,7 +145,7 @@ impl HistoryIndex {
                 }
                 match read {
                     Ok(read) => self.store(history, stale, &read, &mut terms)?,
-                    // What is indexed of it stays, and it is tried again: a search reads the log meanwhile.
+                    // Its indexed part stays, and indexing is tried again: a search reads the log in the meantime.
                     Err(error) => {
                         let log = stale.row.file_path.display();
                         tracing::debug!(%error, %log, "a session could not be indexed");
@@ -158,7 +158,7 @@ impl HistoryIndex {
         all
     }
 
-    /// Stores new titles of sessions whose logs are as they were, by their keys.
+    /// Stores new titles, by key, of sessions whose logs have not changed.
     fn rename(&self, renamed: &[(i64, Transcript)]) -> rusqlite::Result<()> {
         if renamed.is_empty() {
             return Ok(());
@@ -168,7 +168,7 @@ impl HistoryIndex {
         let mut terms = Terms::default();
         for (key, row) in renamed {
             let json = serde_json::to_string(row).unwrap_or_default();
-            // Another process may have indexed it anew.
+            // Another process may have indexed it again.
             let changed = transaction.execute(
                 "UPDATE sessions SET title = ?3, row_json = ?4
                  WHERE key = ?1 AND id = ?2 AND size = ?5 AND updated_at = ?6",
@@ -183,8 +183,8 @@ impl HistoryIndex {
         terms.store(&mut writer)
     }
 
-    /// Stores what was read of a session, unless the user has excluded it meanwhile, or another process has indexed or
-    /// forgotten it.
+    /// Stores the passages of a session, unless the user has excluded it in the meantime, or another process has
+    /// indexed or forgotten it.
     fn store(
         &self,
         history: &History,
@@ -194,7 +194,7 @@ impl HistoryIndex {
     ) -> rusqlite::Result<()> {
         let Stale { row, known, key } = stale;
         let mut writer = self.writer.lock();
-        // Under the lock: excluded sessions are forgotten after this, or excluded before.
+        // Under the lock: a session is excluded before this, or forgotten after it.
         if !history.holds(row) {
             return Ok(());
         }
@@ -245,7 +245,7 @@ impl HistoryIndex {
     }
 }
 
-/// Returns what is indexed, by provider and id.
+/// Returns the indexed state of all sessions, by provider and id.
 pub(super) fn indexed(connection: &Connection) -> rusqlite::Result<HashMap<(String, String), Indexed>> {
     let mut statement = connection
         .prepare_cached("SELECT key, size, updated_at, upto, bytes, title, provider, id FROM sessions")?;
@@ -253,7 +253,7 @@ pub(super) fn indexed(connection: &Connection) -> rusqlite::Result<HashMap<(Stri
     statement.query_map([], read)?.collect()
 }
 
-/// Returns how a session is indexed now, by provider and id.
+/// Returns the indexed state of a session, by provider and id.
 pub(super) fn indexed_as(
     transaction: &Transaction<'_>,
     (provider, id): &(String, String),
@@ -275,12 +275,12 @@ fn state(row: &Row<'_>) -> rusqlite::Result<Indexed> {
     })
 }
 
-/// Returns a session's title, unless it may be a prompt of the one that it is a copy of.
+/// Returns a session's title, unless it may be a prompt of the session that it was copied from.
 fn own_title(row: &Transcript) -> Option<&str> {
     row.title.as_deref().filter(|_| row.named || row.continues.is_none())
 }
 
-/// Stores the words of a session's title in place of those of its last one.
+/// Stores the words of a session's title in place of those of its previous one.
 fn store_title(
     transaction: &Transaction<'_>,
     (session, title): (i64, Option<&str>),
@@ -297,7 +297,7 @@ fn store_title(
     Ok(())
 }
 
-/// Returns `key`, or the next free one if another process has given it to a session.
+/// Returns `key`, or the next free one if another process has assigned it already.
 fn free_key(transaction: &Transaction<'_>, key: i64) -> rusqlite::Result<i64> {
     let mut statement = transaction.prepare_cached(
         "SELECT CASE WHEN EXISTS (SELECT 1 FROM sessions WHERE key = ?1)

@@ -1,4 +1,4 @@
-//! Forgets sessions that are gone or excluded, so that nothing of them can be read from the file.
+//! Forgets sessions that are gone or excluded, so that no trace of them can be read from the file.
 
 use super::{
     build::{forget, indexed, indexed_as},
@@ -13,17 +13,17 @@ use openagents_core::CancellationToken;
 use rusqlite::TransactionBehavior;
 use std::{collections::HashSet, sync::atomic::Ordering};
 
-/// A session as it is in the tables.
+/// Provider and id of a session, as stored in the tables.
 type Session = (String, String);
 
 impl HistoryIndex {
-    /// Drops the sessions that are not in a complete list.
+    /// Drops the sessions that are missing from a complete list.
     pub(super) fn forget_vanished(
         &self,
         listing: &Listing,
         cancel: &CancellationToken,
     ) -> rusqlite::Result<()> {
-        // What was not listed for lack of time is not gone.
+        // A session that was not listed for lack of time is not gone.
         if listing.unread > 0 || listing.timed_out || cancel.is_cancelled() {
             return Ok(());
         }
@@ -33,7 +33,7 @@ impl HistoryIndex {
         self.forget_all(known.into_keys().filter(|(provider, id)| !here.contains(&(provider, id))).collect())
     }
 
-    /// Drops the sessions that `history` does not hold. Blocks.
+    /// Drops the sessions that `history` does not contain. Blocks.
     pub(super) fn forget_excluded(&self, history: &History) -> rusqlite::Result<()> {
         let all = {
             let writer = self.writer.lock();
@@ -69,16 +69,16 @@ impl HistoryIndex {
         Ok(())
     }
 
-    /// Returns whether forgotten sessions may still be read from the file: FTS5 keeps their words until its parts are
-    /// merged.
+    /// Returns whether forgotten sessions may still be readable in the file: FTS5 keeps their words until its segments
+    /// are merged.
     pub(super) fn is_unscrubbed(&self) -> bool {
-        // An index that cannot be read is replaced by its next user.
+        // An unreadable index is replaced on its next use.
         CacheFile::is_unscrubbed(&self.writer.lock()).unwrap_or(false)
             || self.log_is_kept.load(Ordering::Relaxed)
     }
 
-    /// Writes the index anew in one piece, without what was forgotten. Takes seconds, in which nothing else is written.
-    /// Blocks.
+    /// Rewrites the index in one piece, without forgotten sessions. Takes seconds, during which nothing else is
+    /// written. Blocks.
     pub(super) fn compact(&self) {
         let writer = self.writer.lock();
         let compacted = CacheFile::scrub(&writer, "INSERT INTO words(words) VALUES ('optimize')");
@@ -89,7 +89,7 @@ impl HistoryIndex {
         self.log_is_kept.store(!is_done, Ordering::Relaxed);
     }
 
-    /// Moves what was written last into the file. Blocks.
+    /// Moves the write-ahead log into the file. Blocks.
     pub fn checkpoint(&self) {
         let is_done = CacheFile::empty_log(&self.writer.lock());
         if let Err(error) = is_done {

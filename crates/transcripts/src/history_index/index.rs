@@ -1,4 +1,4 @@
-//! The file of the index: opening, its state, forgetting everything.
+//! The file of the index: opening it, its state, and forgetting everything.
 
 use super::schema::INDEX;
 use crate::cache_file::CacheFile;
@@ -13,18 +13,18 @@ use std::{
 /// Name of the file in the data folder.
 pub(super) const FILE: &str = "history.db";
 
-/// The index; see the documentation of this folder.
+/// The index; see the documentation of this module.
 #[derive(Debug)]
 pub struct HistoryIndex {
     path: PathBuf,
-    /// A search does not wait for the writer.
+    /// Separate from the reader, so that a search does not wait for the writer.
     pub(super) writer: Mutex<Connection>,
     pub(super) reader: Mutex<Connection>,
     /// Incremented when sessions are forgotten.
     pub(super) forgotten: AtomicU64,
-    /// The log beside the file could not be emptied: a search was reading it.
+    /// The write-ahead log could not be emptied, because a search was reading it.
     pub(super) log_is_kept: AtomicBool,
-    /// What is not indexed, with the version of the file in which it was counted.
+    /// The parts that are not indexed, with the version of the file in which they were counted.
     pub(super) not_indexed: Mutex<Option<(i64, NotIndexed)>>,
 }
 
@@ -33,13 +33,13 @@ pub struct HistoryIndex {
 pub struct IndexStatus {
     /// Sessions that are indexed.
     pub sessions: u64,
-    /// Of them those of which only the first 256 KiB of text are.
+    /// Sessions of which only the first 256 KiB of text are indexed.
     pub cut: u64,
     /// Bytes of the file.
     pub bytes: u64,
 }
 
-/// What an index does not hold, and a search does not find.
+/// The parts of sessions that an index does not contain and a search does not find.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NotIndexed {
     /// Sessions of which only the beginning is indexed.
@@ -52,7 +52,7 @@ impl HistoryIndex {
     /// Opens or creates the index in the data folder `home`. Blocks.
     pub fn open(home: &Path) -> rusqlite::Result<Self> {
         let path = home.join(FILE);
-        // An error occurs again when the file is opened.
+        // If this fails, opening the file fails too and reports it.
         let _ = create_folder(home);
         let (writer, reader) = (INDEX.open(&path)?, INDEX.open(&path)?);
         let (forgotten, log_is_kept) = (AtomicU64::new(0), AtomicBool::new(false));
@@ -65,7 +65,7 @@ impl HistoryIndex {
         home.join(FILE).exists().then(|| Self::open(home).ok()).flatten()
     }
 
-    /// Returns what the index holds. Blocks.
+    /// Returns the size of the index. Blocks.
     pub fn status(&self) -> rusqlite::Result<IndexStatus> {
         let (sessions, cut) = self.reader.lock().query_row(
             "SELECT count(*), coalesce(sum(cut), 0) FROM sessions",
@@ -73,12 +73,12 @@ impl HistoryIndex {
             |row| Ok((row.get(0)?, row.get(1)?)),
         )?;
         let size = |file: std::path::PathBuf| std::fs::metadata(file).map_or(0, |file| file.len());
-        // What was written last is in the log beside the file.
+        // The latest writes are in the log next to the file.
         let bytes = size(self.path.clone()) + size(self.path.with_extension("db-wal"));
         Ok(IndexStatus { sessions, cut, bytes })
     }
 
-    /// Replaces the file by an empty one if an error means that it is damaged; returns whether it does.
+    /// Replaces the file with an empty one if an error means that it is damaged; returns whether it does.
     pub(super) fn renew_if_damaged(&self, error: &rusqlite::Error) -> bool {
         let damaged = [ErrorCode::DatabaseCorrupt, ErrorCode::NotADatabase];
         if !error.sqlite_error_code().is_some_and(|code| damaged.contains(&code)) {

@@ -24,17 +24,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Reasons that are kept of each agent.
+/// Maximum number of reasons kept for each agent.
 const REASONS: usize = 3;
 
 /// The numbers of an agent's sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionCounts {
-    /// All that are listed.
+    /// All listed sessions.
     pub sessions: usize,
-    /// Those of which something may be missing.
+    /// Sessions of which something may be missing.
     pub incomplete: usize,
-    /// Why: the first reasons that were met, at most three.
+    /// Why something may be missing: the first reasons found, at most three.
     pub why: Vec<String>,
 }
 
@@ -49,18 +49,19 @@ impl SessionCounts {
     }
 }
 
-/// Time before the first look: a window that opens asks for its list, and would wait for a look that reads the same logs.
+/// Delay before the first scan: a window that opens requests its list, and would wait for a scan that reads the same
+/// logs.
 const LOOK_FIRST: Duration = Duration::from_millis(300);
-/// Time between two looks at the logs while changes are told, for folders that are new.
+/// Interval between scans of the logs while changes are reported, to find new folders.
 const LOOK: Duration = Duration::from_secs(30);
-/// The same where changes are not told.
+/// The same where changes are not reported.
 const LOOK_OFTEN: Duration = Duration::from_secs(5);
-/// Time for a look at the logs.
+/// Time limit for a scan of the logs.
 const TIME: Duration = Duration::from_secs(60);
-/// Time between two looks, at least: an agent writes many lines at once.
+/// Minimum interval between scans: an agent writes many lines at once.
 const PAUSE: Duration = Duration::from_millis(100);
-/// A look is followed by a pause of so many times its length, so that it takes a tenth of a core at most, unless that is
-/// longer than what a person waits for.
+/// Pause after a scan, as a multiple of its duration, so that scanning takes at most a tenth of a core. `PAUSE_MOST`
+/// caps it at what a user will wait for.
 const PAUSES: u32 = 9;
 const PAUSE_MOST: Duration = Duration::from_millis(300);
 
@@ -75,16 +76,16 @@ pub struct HistoryIndexer {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// The titles that the user gave to transcripts, which are kept outside of the index.
+/// The titles that the user gave to transcripts, which are stored outside the index.
 pub trait KeptTitles: Send + Sync {
-    /// Returns the transcripts that have one.
+    /// Returns the transcripts that have such a title.
     fn titled(&self) -> Vec<SessionKey>;
 
-    /// Forgets the titles of transcripts, so that they cannot be read from the files any more. Blocks.
+    /// Forgets the titles of transcripts, so that they can no longer be read from the files. Blocks.
     fn forget_titles(&self, transcripts: &[SessionKey]) -> Result<(), Box<dyn Error + Send + Sync>>;
 }
 
-/// Why something of an excluded or deleted transcript may still be in the files.
+/// Why data of an excluded or deleted transcript may still be in the files.
 #[derive(Debug, thiserror::Error)]
 pub enum ForgetError {
     /// The index failed.
@@ -97,7 +98,7 @@ pub enum ForgetError {
 
 /// Transcripts to follow.
 pub struct Followed {
-    /// Lists them.
+    /// The history that lists them.
     pub history: Arc<History>,
     /// Their titles.
     pub titles: Arc<dyn KeptTitles>,
@@ -116,9 +117,10 @@ struct Shared {
     index: Option<Arc<HistoryIndex>>,
     history: Arc<History>,
     titles: Arc<dyn KeptTitles>,
-    /// The user wants it.
+    /// The user wants an index.
     wanted: AtomicBool,
-    /// Sessions that are not listed are gone or excluded. False if the exclusions could not be read: then none are listed.
+    /// Forget sessions that are not listed: they are gone or excluded. False if the exclusions could not be read,
+    /// because then none are listed.
     forgets: AtomicBool,
     progress: Mutex<IndexProgress>,
     news: Mutex<HistoryNews>,
@@ -134,8 +136,8 @@ impl fmt::Debug for HistoryIndexer {
 }
 
 impl HistoryIndexer {
-    /// Follows sessions, and fills `index` while `wanted`. Without `follows` it does neither: a bridge that ends soon only
-    /// reads the index. Without `forgets` it keeps what is indexed of sessions that are not listed.
+    /// Follows sessions, and fills `index` while `wanted`. Without `follows` it does neither: a short-lived bridge only
+    /// reads the index. Without `forgets` it keeps the indexed data of sessions that are not listed.
     pub fn start(
         index: Option<Arc<HistoryIndex>>,
         followed: Followed,
@@ -169,7 +171,8 @@ impl HistoryIndexer {
         Self { shared, cancel, look, thread: Mutex::new(thread) }
     }
 
-    /// Ends the thread, and leaves the files of the index such that one of them alone has everything. Blocks.
+    /// Stops the thread, and moves everything in the index into one of its files, which is then complete without the
+    /// others. Blocks.
     pub fn stop(&self) {
         self.cancel.cancel();
         self.look();
@@ -184,14 +187,14 @@ impl HistoryIndexer {
         self.shared.history.checkpoint();
     }
 
-    /// Forgets everything about sessions that the history does not hold any more, so that nothing of them can be read from
-    /// the files. Takes as long as writing the index anew. Blocks.
+    /// Forgets everything about sessions that the history no longer contains, so that no trace of them can be read from
+    /// the files. Takes as long as rewriting the index. Blocks.
     pub fn forget_excluded(&self) -> Result<(), ForgetError> {
         self.shared.forgets.store(true, Ordering::Relaxed);
         self.shared.forget_excluded(&self.cancel)
     }
 
-    /// Looks for new lines now.
+    /// Scans for new lines now.
     pub fn look(&self) {
         // Without a thread there is nothing to wake.
         let _ = self.look.send(());
@@ -212,7 +215,7 @@ impl HistoryIndexer {
         self.shared.news.lock().clone()
     }
 
-    /// Notifies watchers of a change of a session outside of its log.
+    /// Notifies watchers of a change of a session outside its log.
     pub fn tell(&self, row: Transcript) {
         self.shared.news.lock().add(row);
         self.shared.told();
@@ -223,20 +226,20 @@ impl HistoryIndexer {
         self.shared.counts.lock().clone()
     }
 
-    /// Returns what the index holds; nothing without an index. Blocks.
+    /// Returns the size of the index; all zero without an index. Blocks.
     pub fn status(&self) -> IndexStatus {
         let index = self.shared.index.as_ref();
         index.and_then(|index| index.status().ok()).unwrap_or_default()
     }
 
-    /// Fills the index, or stops that. What it holds stays.
+    /// Starts or stops filling the index. Its content stays.
     pub fn set_wanted(&self, wanted: bool) {
         self.shared.wanted.store(wanted, Ordering::Relaxed);
         self.shared.told();
         self.look();
     }
 
-    /// Forgets everything; while the index is wanted it is filled again. Blocks.
+    /// Forgets everything; if the index is wanted, it is filled again. Blocks.
     pub fn clear(&self) -> rusqlite::Result<()> {
         self.shared.history.clear_cache();
         if let Some(index) = &self.shared.index {
@@ -289,7 +292,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Forgets the user's titles of sessions that are gone or excluded. Those that are `listed` are neither.
+    /// Forgets the user's titles of sessions that are gone or excluded; `listed` sessions are neither.
     fn forget_titles(&self, listed: &[Transcript], cancel: &CancellationToken) -> Result<(), ForgetError> {
         let listed: HashSet<(Provider, &str)> =
             listed.iter().map(|row| (row.provider, row.id.as_str())).collect();
@@ -306,14 +309,14 @@ impl Shared {
         cancel: &CancellationToken,
         scanned: &dyn Fn(),
     ) {
-        // Running agents come first. The threads that read logs inherit it.
+        // Running agents take precedence. The threads that read logs inherit the priority.
         if let Err(error) = thread_priority::ThreadPriority::Min.set_for_current() {
             tracing::debug!(?error, "the index is built at normal priority");
         }
         thread::sleep(LOOK_FIRST);
         let mut reader = NewsReader::default();
         let mut compaction: Option<JoinHandle<()>> = None;
-        // What was deleted or excluded while no bridge ran.
+        // Forget sessions that were deleted or excluded while no bridge was running.
         if self.forgets.load(Ordering::Relaxed)
             && let Err(error) = self.forget_excluded(cancel)
         {
@@ -337,14 +340,14 @@ impl Shared {
                 let mut step = |now| {
                     *self.progress.lock() = now;
                     self.told();
-                    // A first index takes minutes; what is written meanwhile is shown.
+                    // A first index takes minutes; new lines are shown in the meantime.
                     if Instant::now() > looked.next && wakes.try_recv().is_ok() {
                         looked = self.look(&mut reader, wakes, cancel);
                     }
                     self.wanted.load(Ordering::Relaxed)
                 };
                 match index.update_from(listing, &self.history, cancel, &mut step) {
-                    // What is written meanwhile is shown, and indexed afterwards.
+                    // New lines are shown in the meantime, and indexed afterwards.
                     Ok(is_large) if is_large || index.is_unscrubbed() => compaction = compact(index.clone()),
                     Ok(_) => {}
                     Err(error) => {
@@ -363,9 +366,9 @@ impl Shared {
         }
     }
 
-    /// Lists the sessions and tells what has changed.
+    /// Lists the sessions and reports changes.
     fn look(&self, reader: &mut NewsReader, wakes: &Receiver<()>, cancel: &CancellationToken) -> Looked {
-        // Everything that was told until now is seen by this look.
+        // This scan covers all notifications up to now.
         while wakes.try_recv().is_ok() {}
         let began = Instant::now();
         let listing = self.history.list(&Query::default(), &Budget::within(TIME, cancel));
@@ -386,7 +389,7 @@ impl Shared {
     }
 }
 
-/// Compacts the index on a thread of its own; without one it stays larger.
+/// Compacts the index on a separate thread; if none can be started, the index stays larger.
 fn compact(index: Arc<HistoryIndex>) -> Option<JoinHandle<()>> {
     let compact = move || index.compact();
     thread::Builder::new().name("history index".to_owned()).spawn(compact).ok()
@@ -394,6 +397,6 @@ fn compact(index: Arc<HistoryIndex>) -> Option<JoinHandle<()>> {
 
 struct Looked {
     listing: Option<Listing>,
-    /// When the next look may be.
+    /// Earliest time of the next scan.
     next: Instant,
 }

@@ -3,7 +3,6 @@
 use crate::history::{EventKind, TitleRank};
 use serde::{Deserialize, Serialize};
 
-/// The kind of a passage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Kind {
@@ -16,12 +15,12 @@ pub(super) enum Kind {
 impl Kind {
     const ALL: [Self; 4] = [Self::Title, Self::Prompt, Self::Answer, Self::Call];
 
-    /// Returns the kind with a number of the file.
+    /// Returns the kind with this number in the file.
     pub(super) fn stored(number: u8) -> Self {
         Self::ALL.into_iter().find(|kind| *kind as u8 == number).unwrap_or(Self::Call)
     }
 
-    /// A title says best what a session is about.
+    /// Weight in the ranking: a title says best what a session is about.
     pub(super) fn weight(self) -> f64 {
         match self {
             Self::Title => 3.0,
@@ -40,7 +39,7 @@ impl Kind {
         }
     }
 
-    /// Returns the kind of events that it stands for.
+    /// Returns the corresponding kind of events.
     pub(super) fn event(self) -> EventKind {
         match self {
             Self::Title => EventKind::Title(TitleRank::Person),

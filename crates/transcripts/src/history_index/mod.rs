@@ -1,7 +1,7 @@
 //! The full-text index of other agents' sessions, `history.db` in the data folder.
 //!
 //! Shared by processes, like [`crate::cache::TranscriptCache`]. A damaged or outdated file is replaced and refilled, so
-//! opening it does not fail. It holds which words are in which lines, and where the texts of these lines are.
+//! opening it does not fail. It records which lines contain which words, and where the texts of these lines are.
 
 #[cfg(test)]
 mod agents_tests;

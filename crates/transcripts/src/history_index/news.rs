@@ -3,13 +3,14 @@
 use crate::history::{Listing, SessionKey, Transcript};
 use std::collections::{HashMap, VecDeque};
 
-/// The changes that are kept: a client that has missed more reads the list again.
+/// Maximum number of changes kept: a client that has missed more reads the list again.
 const KEPT: usize = 20;
 
 /// The newest changes of the list.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HistoryNews {
-    /// The number of changes so far. One that is more than those kept ahead of the last seen means that some are missing.
+    /// Number of changes so far. If it is ahead of the last number seen by more than the changes kept, some are
+    /// missing.
     pub number: u64,
     /// New and changed sessions, the newest change last.
     pub changed: VecDeque<Transcript>,
@@ -17,14 +18,13 @@ pub struct HistoryNews {
     pub removed: VecDeque<SessionKey>,
 }
 
-/// Compares each list with the one before it.
+/// Compares each listing with the previous one.
 #[derive(Debug, Default)]
 pub(super) struct NewsReader {
     known: Option<HashMap<SessionKey, Transcript>>,
 }
 
 impl HistoryNews {
-    /// Adds a changed session.
     pub(super) fn add(&mut self, row: Transcript) {
         let key = key(&row);
         self.changed.retain(|other| (other.provider, &other.id) != (key.0, &key.1));
@@ -38,11 +38,11 @@ impl HistoryNews {
 impl NewsReader {
     /// Adds what has changed since the last listing to `news`; returns whether anything has.
     pub(super) fn take(&mut self, listing: &Listing, news: &mut HistoryNews) -> bool {
-        // What was not listed for lack of time is not gone.
+        // A session that was not listed for lack of time is not gone.
         let is_whole = listing.unread == 0 && !listing.timed_out;
         let Some(known) = &mut self.known else {
             self.known = is_whole.then(|| listing.rows.iter().map(|row| (key(row), row.clone())).collect());
-            // A client may have read a part of the list.
+            // A client may have read part of the list.
             news.number += KEPT as u64 + 1;
             return true;
         };

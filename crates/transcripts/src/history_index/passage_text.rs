@@ -1,10 +1,10 @@
-//! What a passage says.
+//! The text of a passage.
 
 use super::kind::Kind;
 use crate::history::{Event, TouchedFile};
 use serde::{Deserialize, Serialize};
 
-/// What was said in a line, or done.
+/// The text or the action in a line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct PassageText {
     pub(super) line: u64,
@@ -21,7 +21,6 @@ impl PassageText {
         Self { line, kind, text: text.to_owned(), files }
     }
 
-    /// Returns the event that it stands for.
     pub(super) fn event(self) -> Event {
         Event::new(self.line, None, self.kind.event(), self.text)
     }

@@ -5,17 +5,18 @@ use crate::history::{Event, History, Provider, Transcript, index_words};
 use openagents_core::{CancellationToken, budget::Budget};
 use std::{io, time::Duration};
 
-/// Bytes of text of one session that are indexed.
+/// Maximum bytes of text indexed per session.
 pub(super) const TEXT: u64 = 256 << 10;
-/// Bytes of one passage; longer ones are dumps.
+/// Maximum bytes of a passage; longer ones are dumps.
 const PASSAGE: usize = 16 << 10;
-/// The word of passages that go on behind these bytes: a character that belongs to no word of a text.
+/// Marks passages that continue past these bytes: a character that no word of a text contains.
 pub(super) const GOES_ON: &str = "\u{f8ff}";
-/// Bytes of a log that are read at once. Most logs are one part: each part begins by telling which lines count.
+/// Bytes of a log read at once. Most logs are one part: each part starts by determining which lines count.
 const PART: u64 = 4 << 20;
-/// Sessions by which one may be older than its newest lines: more, and a search finds those too late.
+/// Number of newer sessions after which a session with new lines gets a new key: with more, a search finds those lines
+/// too late.
 const RECENT: i64 = 500;
-/// Time for one session.
+/// Time limit per session.
 const TIME: Duration = Duration::from_secs(60);
 
 /// The state of a session when it was indexed.
@@ -29,37 +30,37 @@ pub(super) struct Indexed {
     pub(super) title: Option<String>,
 }
 
-/// A session that is not indexed as it is now.
+/// A session whose current state is not indexed.
 pub(super) struct Stale {
     pub(super) row: Transcript,
     pub(super) known: Option<Indexed>,
-    /// Its key if it is read from its beginning.
+    /// Its new key, if it is read from the beginning.
     pub(super) key: i64,
 }
 
-/// The passages that were read of a session, or of its new lines.
+/// The passages that were read from a session, or from its new lines.
 pub(super) struct Passages {
     /// Their words.
     pub(super) passages: Vec<(u64, Kind, String)>,
     /// Their texts.
     pub(super) texts: Vec<PassageText>,
-    /// Where lines begin, if the log is a file of lines.
+    /// Numbers and offsets of lines, if the log is a file of lines.
     pub(super) offsets: Vec<(u64, u64)>,
-    /// They follow those that are indexed.
+    /// They follow the passages that are already indexed.
     pub(super) goes_on: bool,
     pub(super) upto: u64,
     pub(super) bytes: u64,
-    /// What follows is not indexed.
+    /// The rest is not indexed.
     pub(super) cut: bool,
 }
 
-/// Reads a session, or on from where it was indexed; fails if its log cannot be read. Blocks.
+/// Reads a session from the beginning, or from where indexing stopped; fails if its log cannot be read. Blocks.
 pub(super) fn read_passages(
     history: &History,
     Stale { row, known, key }: &Stale,
     cancel: &CancellationToken,
 ) -> io::Result<Passages> {
-    // A log that only grows is read on from where it ended, unless many sessions are newer than its passages.
+    // A log that only grows is read from where indexing stopped, unless many sessions are newer than its passages.
     let budget = Budget::within(TIME, cancel);
     let before = known
         .as_ref()
@@ -78,7 +79,7 @@ pub(super) fn read_passages(
     let budget = Budget::within(TIME, cancel);
     while read.bytes < TEXT {
         let part = history.indexed_part(row, read.upto, PART, &budget)?;
-        // Lines that far behind are not numbered.
+        // Lines that far into the log are not numbered.
         if part.events.iter().any(|event| event.line == 0) {
             read.cut = true;
             break;
@@ -106,7 +107,7 @@ pub(super) fn read_passages(
             read.texts.push(PassageText::new(event.line, kind, text, &event.files));
         }
         if let Some(line) = stopped {
-            // What is searched in the log begins there, or with this part.
+            // The part that is searched in the log starts there, or with this part.
             let offset = part.offsets.iter().find(|(other, _)| *other == line).map(|(_, offset)| *offset);
             read.upto = offset.unwrap_or(part.from);
             read.offsets.extend(part.offsets.into_iter().filter(|(other, _)| *other < line));
@@ -125,7 +126,7 @@ pub(super) fn read_passages(
     Ok(read)
 }
 
-/// Adds words to the passage of a line and a kind: a line is in the index once for each kind.
+/// Adds words to the passage of a line and a kind: a line is in the index once per kind.
 fn add(passages: &mut Vec<(u64, Kind, String)>, line: u64, kind: Kind, words: String) {
     let of_line = passages.iter_mut().rev().take_while(|(other, ..)| *other == line);
     match of_line.into_iter().find(|(_, other, _)| *other == kind) {
@@ -134,7 +135,7 @@ fn add(passages: &mut Vec<(u64, Kind, String)>, line: u64, kind: Kind, words: St
     }
 }
 
-/// Returns whether an agent only ever appends to a log. The others rewrite it, or parts of it.
+/// Returns whether an agent only ever appends to a log. Other agents rewrite it, or parts of it.
 pub(super) fn appends(provider: Provider) -> bool {
     matches!(
         provider,

@@ -1,4 +1,4 @@
-//! The number of a passage in the index: its session, its line and its kind.
+//! The number of a passage in the index, made of its session, its line and its kind.
 
 use super::kind::Kind;
 
@@ -7,7 +7,7 @@ const LINE: u32 = 22;
 /// Bits of the kind.
 const KIND: u32 = 2;
 
-/// Returns the number of a passage; `None` for a line behind all that can be indexed. Newer sessions have larger keys, so
+/// Returns the number of a passage; `None` for a line beyond what can be indexed. Newer sessions have larger keys, so
 /// that the newest matches are found first.
 pub(super) fn of(session: i64, line: u64, kind: Kind) -> Option<i64> {
     let line = i64::try_from(line).ok().filter(|line| *line < 1 << LINE)?;

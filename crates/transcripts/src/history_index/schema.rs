@@ -4,16 +4,16 @@ use crate::{cache_file::CacheFile, history::READER_VERSION};
 
 pub(super) const INDEX: CacheFile = CacheFile {
     what: "the index of other agents' sessions",
-    // That of the tables, and that of the readers.
+    // Combines the version of the tables with that of the readers.
     version: READER_VERSION * 100 + 8,
     tables: TABLES,
 };
 
-/// A passage has no row of its own: its number in `words` says which it is (see `place.rs`). Its words are folded, and all
-/// characters but spaces belong to them. `states` is what a search reads of every session, without its long `row_json`.
-/// `terms` are the words that
-/// beginnings of words stand for, and the number of sessions that have them: FTS5 would read all passages of each. `texts`
-/// says where their texts are: `offset` is where the line begins in a file of lines, `lines` are some lines of another file.
+/// A passage has no row: its number in `words` identifies it (see `place.rs`). Its words are folded, and all characters
+/// except spaces belong to them. `states` has what a search reads of every session, without the long `row_json`.
+/// `terms` has the words that prefixes expand to, and the number of sessions that contain them: FTS5 would read all
+/// passages of each. `texts` says where their texts are: `offset` is the offset of the line in a file of lines, `lines`
+/// are some lines of another file.
 const TABLES: &str = "
     CREATE TABLE sessions (
         key INTEGER PRIMARY KEY,

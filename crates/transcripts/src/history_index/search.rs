@@ -12,25 +12,25 @@ use openagents_core::{CancellationToken, budget::Budget};
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use std::{collections::HashMap, path::Path, time::Duration};
 
-/// The newest passages with all words that are looked at.
+/// Maximum number of passages with all words that are checked: the newest ones.
 const PASSAGES: usize = 2_000;
-/// The same for each part of a text that no passage has as a whole.
+/// The same for each part of a text that no passage contains as a whole.
 const OF_PART: usize = 20_000;
 /// Time for reading lines of logs; later results have no snippet.
 const SNIPPETS: Duration = Duration::from_millis(30);
-/// Once some sessions are found, time for those that have the text only as a part of an identifier.
+/// Once some sessions are found, time for those that contain the text only as part of an identifier.
 const PARTS: Duration = Duration::from_millis(10);
-/// The same if a line with the words need not have the text.
+/// The same if a line with the words need not contain the text.
 const CHECKS: Duration = Duration::from_millis(150);
-/// Time for finding sessions that have the text in one piece, which come first.
+/// Time for finding sessions that contain the text in one piece, which come first.
 const WHOLE: Duration = Duration::from_millis(5);
-/// Sessions of which lines are read in that time, for each that is wanted, and lines of a session.
+/// Number of sessions whose lines are read in that time, for each one that is wanted, and number of lines per session.
 const READ: usize = 2;
 const LINES: usize = 8;
 /// Milliseconds after which a session counts half.
 const HALF: f64 = 30.0 * 24.0 * 3_600_000.0;
 
-/// The passages that have what is looked for, those of the newest sessions first.
+/// The passages that match, those of the newest sessions first.
 pub(super) const FOUND: &str = "SELECT rowid FROM words WHERE words MATCH ?1 ORDER BY rowid DESC LIMIT ?2";
 
 /// The sessions with a typed text, best first.
@@ -40,11 +40,11 @@ pub struct IndexedMatches {
     pub passages: Vec<Passage>,
     /// There may be more.
     pub truncated: bool,
-    /// What was not searched.
+    /// The parts that were not searched.
     pub not_indexed: NotIndexed,
 }
 
-/// A line of a session that has the text.
+/// A line of a session that contains the text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Passage {
     /// The session, as it was when it was indexed.
@@ -55,11 +55,11 @@ pub struct Passage {
     pub kind: &'static str,
     /// The text around the match, or the file and whether it was edited or read; `None` for a title.
     pub snippet: Option<String>,
-    /// Number of passages of the session that have the words.
+    /// Number of passages of the session that contain the words.
     pub matches: u64,
 }
 
-/// What a search is for.
+/// The parameters of a search.
 struct Wanted<'a> {
     text: SearchText,
     limit: usize,
@@ -68,18 +68,19 @@ struct Wanted<'a> {
     near: Option<&'a Path>,
 }
 
-/// The words that the beginning of a word stands for.
+/// The words to which the beginning of a word expands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Beginnings {
-    /// The most frequent ones: a keystroke does not wait for the others.
+    /// The most frequent ones, so that a keystroke does not wait for the others.
     Frequent,
     All,
 }
 
 impl HistoryIndex {
-    /// Returns the sessions with a passage that has a typed text: all of its words in any order, with their punctuation;
-    /// those that have it in one piece come first. If no passage has it, those sessions that have all of its words are
-    /// returned. Those of the workspace `near` count more, and those that `history` does not hold are left out. Blocks.
+    /// Returns the sessions with a passage that contains a typed text: all of its words in any order, with their
+    /// punctuation; those that contain it in one piece come first. If no passage contains it, the sessions that contain
+    /// all of its words are returned. Sessions of the workspace `near` rank higher, and those that `history` does not
+    /// contain are left out. Blocks.
     pub fn search(
         &self,
         query: &str,
@@ -94,7 +95,7 @@ impl HistoryIndex {
             let before = self.version()?;
             let mut found = self.search_text(&wanted, history)?;
             let after = self.version()?;
-            // What was stored between its queries may fit one of them and not the one before.
+            // Data stored between its queries may match one of them and not the one before.
             if after != before {
                 found = self.search_text(&wanted, history)?;
             }
@@ -104,7 +105,7 @@ impl HistoryIndex {
         found.inspect_err(|error| _ = self.renew_if_damaged(error))
     }
 
-    /// Returns a number that changes with what is stored.
+    /// Returns a number that changes with the stored data.
     fn version(&self) -> rusqlite::Result<i64> {
         self.reader.lock().pragma_query_value(None, "data_version", |row| row.get(0))
     }
@@ -137,7 +138,8 @@ impl HistoryIndex {
         Ok(IndexedMatches { passages, truncated, ..IndexedMatches::default() })
     }
 
-    /// Returns what this version of the index does not hold: to count it takes longer than most searches.
+    /// Returns what this version of the index does not contain. The result is cached: counting takes longer than most
+    /// searches.
     fn not_indexed(&self, version: i64) -> rusqlite::Result<NotIndexed> {
         let reader = self.reader.lock();
         let mut known = self.not_indexed.lock();
@@ -154,7 +156,7 @@ impl HistoryIndex {
         Ok(counted)
     }
 
-    /// Returns the sessions with a passage that has all of these words.
+    /// Returns the sessions with a passage that contains all of these words.
     fn candidates(&self, words: &[QueryWord], limit: usize) -> rusqlite::Result<Candidates> {
         let reader = self.reader.lock();
         let mut found = Candidates::default();
@@ -171,8 +173,8 @@ impl HistoryIndex {
         Ok(found)
     }
 
-    /// Ranks sessions, reads the lines that are shown, and adds those that were not found before. Those whose lines have the
-    /// words and not the text are left out.
+    /// Ranks sessions, reads the lines that are shown, and adds those that were not found before. Leaves out those
+    /// whose lines contain the words but not the text.
     fn check(
         &self,
         candidates: Candidates,
@@ -233,7 +235,7 @@ impl HistoryIndex {
                     .is_some_and(|near| row.get_ref(1).is_ok_and(|cwd| cwd.as_str() == Ok(near)));
                 Ok((row.get::<_, i64>(0)?, is_near))
             };
-            // A passage without its session is being written anew.
+            // A passage without its session is being rewritten.
             let Some((updated_at, is_near)) = described.query_row([key], describe).optional()? else {
                 continue;
             };
@@ -253,7 +255,7 @@ impl HistoryIndex {
         Ok(json.and_then(|json| serde_json::from_str(&json).ok()))
     }
 
-    /// Returns what a line says around a text; `None` if it does not have the text, or was not read in time.
+    /// Returns the text of a line around a match; `None` if it does not contain the text, or was not read in time.
     fn snippet(
         &self,
         (key, line): (i64, u64),
@@ -275,7 +277,7 @@ impl HistoryIndex {
     }
 }
 
-/// What was found so far.
+/// The matches found so far.
 #[derive(Default)]
 struct Checked {
     /// With the keys of their sessions.
@@ -284,7 +286,7 @@ struct Checked {
     is_cut: bool,
 }
 
-/// Sessions by their keys, each with the lines that have the words.
+/// Sessions by their keys, each with the lines that contain the words.
 #[derive(Default)]
 struct Candidates {
     sessions: HashMap<i64, Lines>,
@@ -296,7 +298,6 @@ struct Candidates {
 struct Lines(Vec<(u64, Kind)>);
 
 impl Lines {
-    /// Returns the lines of the best kind first.
     fn best_first(&self) -> impl Iterator<Item = (u64, Kind)> {
         let mut lines = self.0.clone();
         lines.sort_by(|(_, a), (_, b)| b.weight().total_cmp(&a.weight()));
@@ -310,7 +311,7 @@ impl Lines {
     }
 }
 
-/// Returns words as FTS5 reads them: every one quoted, and with the words that a beginning stands for; `None` without
+/// Returns words as an FTS5 expression: each one quoted, with the words to which a beginning expands; `None` without
 /// words.
 pub(super) fn expression(
     reader: &Connection,
@@ -332,10 +333,10 @@ pub(super) fn expression(
     Ok((!all.is_empty()).then(|| format!("({})", all.join(") AND ("))))
 }
 
-/// Returns the words that begin with this one.
+/// Returns an expression for the words that begin with this one.
 fn begun(reader: &Connection, word: &str, beginnings: Beginnings) -> rusqlite::Result<String> {
     let quoted = format!("\"{word}\"");
-    // Few words begin with as much of an id as one types.
+    // Few words begin with as much of an id as a user types.
     if !terms::has(word) {
         return Ok(format!("{quoted}*"));
     }

@@ -1,26 +1,28 @@
-//! The words of the index, by which the beginning of a word is looked up.
+//! The words of the index, for looking up the beginning of a word.
 
 use rusqlite::{Connection, Transaction, params};
 use std::collections::{HashMap, HashSet};
 
-/// Words that a beginning stands for, at most: the most frequent ones.
+/// Maximum number of words to which a beginning expands: the most frequent ones.
 const MOST: usize = 64;
-/// Letters of a word that is kept. Longer ones, and those with more digits, are hashes and ids.
+/// Maximum number of letters and of digits in a stored word. Longer ones, and those with more digits, are hashes and
+/// ids.
 const LONGEST: usize = 32;
 const DIGITS: usize = 4;
-/// Letters of the beginning of a hash or an id.
+/// Minimum number of letters in the beginning of a hash or an id.
 const OF_ID: usize = 6;
 
-/// Counts the words of the sessions that are stored in one go.
+/// Counts the words of sessions that are stored together.
 #[derive(Debug, Default)]
 pub(super) struct Terms {
-    /// Those that have a row, with the sessions that are not counted in it yet, and how often sessions had been forgotten
-    /// when it was seen: a forgotten session takes the rows of its own words along.
+    /// The words that have a row, with the number of sessions that are not counted in it yet, and how often sessions
+    /// had been forgotten when it was seen: forgetting a session also removes the rows of words that only it contains.
     counts: HashMap<String, (u64, u64)>,
 }
 
 impl Terms {
-    /// Adds the words of a session's passages, new ones at once: those of a stored session are always found.
+    /// Adds the words of a session's passages. New words are inserted right away, so that those of a stored session are
+    /// always found.
     pub(super) fn add<'a>(
         &mut self,
         transaction: &Transaction<'_>,
@@ -44,7 +46,6 @@ impl Terms {
         Ok(())
     }
 
-    /// Stores the counts.
     pub(super) fn store(self, writer: &mut Connection) -> rusqlite::Result<()> {
         let transaction = writer.transaction()?;
         let mut count =
@@ -57,9 +58,9 @@ impl Terms {
     }
 }
 
-/// Forgets the words that no session has any more.
+/// Forgets the words that no session contains any more.
 pub(super) fn forget_unused(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
-    // No word has a quote.
+    // No word contains a quote.
     transaction.execute_batch(
         "DELETE FROM terms WHERE NOT EXISTS (SELECT 1 FROM words WHERE words MATCH '\"' || term || '\"')",
     )
@@ -84,7 +85,7 @@ pub(super) fn beginning_with(reader: &Connection, beginning: &str) -> rusqlite::
     Ok(Begun { is_cut: words.len() == MOST, words })
 }
 
-/// Returns whether `beginning` is to be looked up here, and is not that of a hash or an id.
+/// Returns whether `beginning` can be looked up here, and is not that of a hash or an id.
 pub(super) fn has(beginning: &str) -> bool {
     let letters = beginning.chars().count();
     letters <= LONGEST && (letters < OF_ID || !beginning.contains(|letter: char| letter.is_ascii_digit()))

@@ -71,7 +71,7 @@ fn words_beginnings_identifiers_and_pairs_are_found() {
     bench.say(2, 1, &["Start", "認証のテストを直す"]);
     assert_eq!(bench.update(), IndexProgress { done: 2, total: 2 });
     for query in ["redirects", "follow redir", "followRed", "fail WHY", "grosse", "größe"] {
-        // Diacritics count.
+        // Diacritics matter.
         let expected: &[(u32, u64, u64)] = if query == "grosse" { &[] } else { &[(1, 2, 1)] };
         assert_eq!(bench.find(query), expected, "{query}");
     }
@@ -224,8 +224,8 @@ fn a_search_reads_only_the_lines_that_the_index_names_and_the_logs_that_it_does_
     assert_eq!(search("parser", false).len(), 3);
 }
 
-/// Regression: FTS5 took marks inside of a word for its end. A search for such a word failed, and so did every later update
-/// once a session was gone.
+/// Regression: FTS5 treated marks inside a word as its end. A search for such a word failed, and so did every later
+/// update once a session was gone.
 #[test]
 fn words_with_marks_inside_stopped_the_index() {
     let bench = Bench::new();
@@ -259,7 +259,7 @@ proptest::proptest! {
     }
 }
 
-/// Regression: both numbered the same sessions, and words of one were found in another.
+/// Regression: both assigned the same keys to sessions, and words of one were found in another.
 #[test]
 fn two_processes_that_index_at_the_same_time_mixed_up_sessions() {
     let bench = Bench::new();
@@ -273,7 +273,7 @@ fn two_processes_that_index_at_the_same_time_mixed_up_sessions() {
         .index
         .update(&bench.history, &cancel, &mut |_| {
             if std::mem::take(&mut is_first) {
-                // Sessions that this update does not know of come first in the other one.
+                // In the other update, sessions that this one does not know come first.
                 bench.say(7, 7, &["Start", "word7a"]);
                 bench.say(8, 0, &["Start", "word8a"]);
                 other.update(&bench.history, &cancel, &mut |_| true).unwrap();
@@ -296,7 +296,7 @@ fn two_processes_that_index_at_the_same_time_mixed_up_sessions() {
     assert_eq!((count("sessions"), count("words")), (8, 8 * 3 + 1));
 }
 
-/// Regression: its lines were forgotten, and it was not tried again.
+/// Regression: its lines were forgotten, and indexing was not tried again.
 #[test]
 fn a_log_that_could_not_be_read_was_indexed_as_empty() {
     let bench = Bench::new();
@@ -313,7 +313,7 @@ fn a_log_that_could_not_be_read_was_indexed_as_empty() {
     assert_eq!(bench.find("another parser"), [(1, 3, 1)]);
 }
 
-/// Regression: damage behind its first page was never mended.
+/// Regression: damage after the first page was never repaired.
 #[test]
 fn an_index_that_turns_out_to_be_damaged_is_made_anew() {
     let bench = Bench::new();
@@ -354,7 +354,7 @@ fn what_was_appended_is_searched_without_the_rest() {
     assert_eq!((lines, found.total), (vec![(2, "Fix the parser"), (5, "a parser again")], 2));
 }
 
-/// Regression: lines that far behind were found as titles.
+/// Regression: lines that far into the log were found as titles.
 #[test]
 fn lines_that_are_not_numbered_are_not_indexed() {
     let bench = Bench::new();
@@ -370,7 +370,7 @@ fn lines_that_are_not_numbered_are_not_indexed() {
     assert_eq!(bench.index.status().unwrap().cut, 1);
 }
 
-/// Regression: such a line was counted, and not returned.
+/// Regression: such a line was counted but not returned.
 #[test]
 fn a_long_line_is_found_with_those_around_it() {
     let bench = Bench::new();

@@ -1,5 +1,6 @@
-//! Where the texts of passages are, for the words that a result shows. Of a file of lines it is where a line begins. Another
-//! file would have to be read as a whole for one line, and a page of results has dozens: its texts are kept, compressed.
+//! Where the texts of passages are stored, for the snippets of results. For line-based logs, the line's byte offset.
+//! Another file would have to be read as a whole for one line, and a page of results has dozens: its texts are stored,
+//! compressed.
 
 use super::{kind::Kind, passage_text::PassageText, passages::Passages, place};
 use crate::history::{Event, History, SearchText, TextFit, Transcript};
@@ -7,13 +8,13 @@ use openagents_core::{budget::Budget, text};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use std::path::Path;
 
-/// Bytes of text in a block that is kept: to find a line takes longer in more, and less compresses worse.
+/// Bytes of text in a stored block: finding a line takes longer in larger blocks, and smaller ones compress worse.
 const BLOCK: usize = 8 << 10;
-/// The same for a block in the log, where tool output between the lines is read too: eight times as much is usual.
+/// The same for a block in the log, where the tool output between the lines is read too: usually eight times as much.
 const LOGGED: usize = 1 << 10;
-/// Of zstd: the default.
+/// Compression level of zstd: the default.
 const LEVEL: i32 = 3;
-/// Bytes of a block that is decompressed: the file may be damaged.
+/// Maximum bytes of a decompressed block: the file may be damaged.
 const LARGEST: usize = 1 << 20;
 /// Characters of a snippet.
 const SNIPPET: usize = 160;
@@ -22,12 +23,12 @@ const SNIPPET: usize = 160;
 #[derive(Debug, PartialEq)]
 pub(super) enum Text {
     Kept(Vec<PassageText>),
-    /// In the log: that line or an earlier one, and where it begins.
+    /// In the log: that line or an earlier one, and its byte offset.
     Logged(u64, u64),
 }
 
 impl Text {
-    /// Returns what was said in a line of a session; nothing if its log has changed, or the budget is spent.
+    /// Returns the passages in a line of a session; none if its log has changed, or the budget is spent.
     pub(super) fn read(
         self,
         history: &History,
@@ -48,9 +49,9 @@ impl Text {
     }
 }
 
-/// Stores where the texts of a session are that was read.
+/// Stores the locations of the texts in `read`, for a session.
 pub(super) fn store(transaction: &Transaction<'_>, session: i64, read: &Passages) -> rusqlite::Result<()> {
-    // A decoder may go back to an earlier line; then the later block counts.
+    // A decoder may return to an earlier line; then the later block counts.
     let mut insert = transaction
         .prepare_cached("INSERT OR REPLACE INTO texts (place, offset, lines) VALUES (?1, ?2, ?3)")?;
     let mut rest = read.texts.as_slice();
@@ -73,7 +74,7 @@ pub(super) fn store(transaction: &Transaction<'_>, session: i64, read: &Passages
     Ok(())
 }
 
-/// Returns where the text of a session's line is.
+/// Returns where the text of a session's line is stored.
 pub(super) fn find(reader: &Connection, session: i64, line: u64) -> rusqlite::Result<Option<Text>> {
     let Some(place) = place::of(session, line, Kind::Title) else { return Ok(None) };
     let mut block = reader.prepare_cached(
@@ -103,7 +104,7 @@ fn unpacked(block: &[u8]) -> Vec<PassageText> {
     json.ok().and_then(|json| serde_json::from_slice(&json).ok()).unwrap_or_default()
 }
 
-/// What a line says around a match.
+/// The text of a line around a match.
 #[derive(Debug, PartialEq)]
 pub(super) struct Snippet {
     pub(super) fit: TextFit,
@@ -113,7 +114,7 @@ pub(super) struct Snippet {
 }
 
 /// Returns the text of a line around the first match, or the file that its call touched and whose path matches, as seen
-/// from `cwd`; `None` if nothing in the line does.
+/// from `cwd`; `None` if nothing in the line matches.
 pub(super) fn snippet(said: &[PassageText], wanted: &SearchText, cwd: Option<&Path>) -> Option<Snippet> {
     let touched = |(path, edited): &(String, bool)| Some((wanted.fit(path)?, path.clone(), *edited));
     if let Some((fit, path, edited)) = said.iter().flat_map(|said| &said.files).find_map(touched) {
@@ -173,7 +174,7 @@ mod tests {
         assert!(text.chars().count() <= SNIPPET + 2, "{text}");
     }
 
-    /// Regression: a second block of the same line failed, and with it every later update of the index.
+    /// Regression: a second block of the same line failed, and so did every later update of the index.
     #[test]
     fn a_line_that_comes_again_replaces_its_block() {
         let mut database = Connection::open_in_memory().unwrap();

@@ -1,4 +1,4 @@
-//! Typed text is found in the logs and in the index alike, once, and the answer tells what was not searched.
+//! Typed text is found in the logs and in the index alike, once, and the answer says what was not searched.
 
 use super::{
     index::HistoryIndex,
@@ -57,7 +57,7 @@ impl Bench {
     }
 }
 
-/// Punctuation was syntax, a title was found beside its prompt, and words were found in any place.
+/// Regression: punctuation was syntax, a title was found in addition to its prompt, and words were found anywhere.
 #[test]
 fn what_is_typed_is_found_once_before_and_after_indexing() {
     let bench = Bench::new();
@@ -114,7 +114,7 @@ fn what_is_typed_is_found_once_before_and_after_indexing() {
     );
 }
 
-/// The index is asked for exact matches first, and for others only if these are too few.
+/// The index is queried for exact matches first, and for others only if these are too few.
 #[test]
 fn exact_matches_come_first_before_and_after_indexing() {
     let bench = Bench::new();
@@ -213,7 +213,7 @@ fn escapes_of_json_are_not_part_of_what_a_call_says() {
     ]);
 }
 
-/// Adds text until no more of a session is indexed.
+/// Adds text until the rest of a session is not indexed.
 fn fill(bench: &Bench, session: u32) {
     let filler = "plain filler sentence about nothing in particular; ".repeat(40);
     let prompts: Vec<String> = (0..150).map(|at| format!("{at} {filler}")).collect();
@@ -221,7 +221,7 @@ fn fill(bench: &Bench, session: u32) {
     bench.say(session, 1, &prompts);
 }
 
-/// Regression: what was behind the first part of a session was not found, without a word.
+/// Regression: text after the first part of a session was not found, and the answer did not say so.
 #[test]
 fn the_end_of_a_long_session_is_found_in_its_log_or_named() {
     let bench = Bench::new();
@@ -277,7 +277,7 @@ fn rename(folder: &Path, id: &str, name: &str) {
     fs::write(folder.join("session_index.jsonl"), format!("{line}\n")).unwrap();
 }
 
-/// Regression: a name outside of the log was indexed only when the log changed.
+/// Regression: a name stored outside the log was indexed only when the log changed.
 #[test]
 fn a_session_is_found_by_the_name_that_the_list_shows() {
     let folder = tempfile::tempdir().unwrap();

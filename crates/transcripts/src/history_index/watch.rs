@@ -1,4 +1,4 @@
-//! Tells when logs of other agents change.
+//! Reports changes in the logs of other agents.
 
 use crate::history::History;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
@@ -7,10 +7,10 @@ use std::{collections::BTreeSet, path::PathBuf, sync::mpsc::Sender};
 /// Wakes a thread when something changes in the folders that exist.
 #[derive(Debug)]
 pub(super) struct LogWatch {
-    /// `None` if the system allows no watch: then only looking helps.
+    /// `None` if the system allows no watch: then only scans find changes.
     watcher: Option<RecommendedWatcher>,
     folders: BTreeSet<(PathBuf, bool)>,
-    /// Everything is watched.
+    /// All folders are watched.
     is_whole: bool,
 }
 
@@ -30,7 +30,7 @@ impl LogWatch {
         Self { watcher, folders: BTreeSet::new(), is_whole: false }
     }
 
-    /// Watches the folders that exist now; returns whether changes in all of them are told. Blocks.
+    /// Watches the folders that exist now; returns whether changes in all of them are reported. Blocks.
     pub(super) fn refresh(&mut self, history: &History) -> bool {
         let Some(watcher) = &mut self.watcher else { return false };
         let exist: BTreeSet<_> = history.folders().into_iter().filter(|(path, _)| path.exists()).collect();
@@ -38,7 +38,7 @@ impl LogWatch {
             return self.is_whole;
         }
         for (path, _) in self.folders.difference(&exist) {
-            // It may have gone with its folder.
+            // It may have been removed with its folder.
             let _ = watcher.unwatch(path);
         }
         self.is_whole = true;

@@ -12,7 +12,7 @@ use crate::history::{IndexedLines, IndexedState, IndexedText, Provider, QueryWor
 use rusqlite::OptionalExtension as _;
 use std::collections::{BTreeSet, HashMap};
 
-/// The newest lines with all words that a search in the logs gets.
+/// Maximum number of lines for a search in the logs: the newest ones with all words.
 const LINES: usize = 20_000;
 
 impl WordIndex for HistoryIndex {

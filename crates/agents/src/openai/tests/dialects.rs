@@ -1,4 +1,4 @@
-//! Dialects of servers, built frame by frame: how they write calls, errors and the end of an answer. Reported for
+//! Dialects of servers, built frame by frame: how they write calls, errors and the end of a response. Reported for
 //! llama-server, vLLM, Ollama, LM Studio, mlx servers and proxies.
 
 use super::*;
@@ -34,10 +34,10 @@ const DONE: &str = "data: [DONE]\n\n";
 const LS: &str = "fs_list_dir";
 const HERE: &str = r#"{"path":"."}"#;
 
-/// What is expected: text, calls, and the end or a part of its error.
+/// The expected text, calls, and stop reason or part of the error.
 type Expected = (&'static str, Vec<(&'static str, Value)>, Result<StopReason, &'static str>);
 
-/// A dialect: its name, the status and the body of the response, and what is expected.
+/// A dialect: its name, the status and body of the response, and the expected result.
 type Dialect = (&'static str, u16, String, Expected);
 
 fn calls() -> Vec<Dialect> {

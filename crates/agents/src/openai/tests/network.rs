@@ -1,4 +1,4 @@
-//! Network behaviour: pauses, cancels, redirects, keys.
+//! Network behavior: pauses, cancels, redirects, keys.
 
 use super::*;
 use openagents_e2e::openai::{Reply, scripted};
@@ -69,7 +69,7 @@ fn there_is_no_retry_after_the_first_token() {
     }
 }
 
-/// As sent by OpenRouter, with status 200.
+/// OpenRouter sends these with status 200.
 #[test]
 fn error_frames_before_the_first_token_are_retried() {
     let server = Server::start(|_, reply| match reply.number {
@@ -86,7 +86,7 @@ fn error_frames_before_the_first_token_are_retried() {
     assert_eq!(server.asked().len(), 3);
 }
 
-/// Measured from the request on, including the server's delay.
+/// Measured from the request, so it includes the server's delay.
 #[test]
 fn the_time_to_the_first_token_includes_the_wait() {
     let server = Server::start(|_, reply| {
@@ -260,7 +260,7 @@ fn a_missing_key_fails_before_the_request() {
     );
     assert_eq!(ask(&openai, &request("?")).ended, Err(ModelError::Unavailable(reason)));
     assert!(!openai.capabilities().local);
-    // A server on this machine needs none, unless it says so.
+    // A server on this machine needs no key unless it requests one.
     let server = scripted().unwrap();
     let local = model(Some(&server.base_url()));
     assert!(local.capabilities().local && local.availability() == Availability::Ready);
@@ -287,7 +287,7 @@ fn a_model_without_tool_support_answers_without_tools() {
     assert_eq!(server.asked().len(), 3);
 }
 
-/// As OpenAI's reasoning models do.
+/// OpenAI's reasoning models refuse some parameters.
 #[test]
 fn refused_parameters_are_omitted_from_then_on() {
     let server = Server::start(|request, reply| {
@@ -370,8 +370,8 @@ fn reasoning_is_sent_back_in_its_field() {
     assert_eq!((&messages[2]["tool_calls"][0]["id"], &messages[3]["tool_call_id"]), (&json!(id), &json!(id)));
 }
 
-/// A handshake for each round of a loop would be noticeable. Under load a connection may be given back too late for the
-/// next request.
+/// A handshake for each round of the agent loop would be noticeable. Under load, a connection may be returned to the
+/// pool too late for the next request.
 #[test]
 fn connections_are_reused() {
     use std::{

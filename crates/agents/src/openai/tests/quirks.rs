@@ -11,14 +11,14 @@ use openagents_e2e::openai::Reply;
 use proptest::prelude::*;
 use serde_json::Value;
 
-/// A fixture: the body of a response.
+/// A fixture: its name and the body of a response.
 macro_rules! fixture {
     ($name:literal) => {
         ($name, include_str!(concat!("fixtures/", $name)))
     };
 }
 
-/// The fixture, text, reasoning, calls, end.
+/// The fixture, then the expected text, reasoning, calls and end.
 type Row = (
     (&'static str, &'static str),
     &'static str,
@@ -108,7 +108,7 @@ fn rows() -> Vec<Row> {
 #[test]
 fn responses_of_other_servers_are_parsed() {
     for ((name, body), said, thought, calls, ended) in rows() {
-        // Servers often set this header wrongly, so nothing depends on it.
+        // Servers often get this header wrong, so nothing depends on it.
         let kind = if name.ends_with("json") { "application/json" } else { "text/event-stream" };
         let server = Server::start(move |_, reply: &mut Reply| {
             reply.head(200, &format!("content-type: {kind}"))?;
@@ -157,7 +157,7 @@ fn usage_is_that_of_the_server() {
     }
 }
 
-/// All events of an answer, without timings.
+/// Returns all events of an answer, without timings.
 fn told(chunks: Vec<Vec<u8>>) -> Vec<String> {
     let refused = Refused::default();
     let names = Names::of(&request("?").tools);

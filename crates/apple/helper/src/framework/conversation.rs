@@ -7,10 +7,10 @@ use foundation_models::{
 use openagents_apple::{budget::Fitted, schema::OfferedTool};
 use openagents_core::model::Message;
 
-/// The prompt if a conversation ends with the result of a tool, as the framework requires one.
+/// The prompt for a conversation that ends with a tool's result, since the framework requires a prompt.
 const GO_ON: &str = "Go on with the results of the tools.";
 
-/// A transcript entry before the prompt.
+/// The transcript before the prompt.
 pub(super) enum Earlier {
     Nothing,
     Said(Transcript),

@@ -12,7 +12,7 @@ pub(super) fn model_error(error: &FMError, prompt_tokens: usize) -> ModelError {
             ModelError::Unavailable(format!("Foundation Models are not available: {message}"))
         }
         FMError::ContextWindowExceeded(_) => {
-            // It fit according to our count, but not the framework's.
+            // It fit according to our count, but not according to the framework's.
             let needed = u32::try_from(prompt_tokens).unwrap_or(u32::MAX).max(CONTEXT + 1);
             ModelError::ContextOverflow { needed, context: CONTEXT }
         }

@@ -1,4 +1,4 @@
-//! Bindings to Apple's framework, used only here.
+//! Bindings to Apple's framework. No other module uses it.
 
 mod conversation;
 mod errors;
@@ -101,7 +101,7 @@ impl Framework {
     }
 }
 
-/// Creates a tool of the framework. If the framework rejects its schema, the tool uses the proxy.
+/// Creates a framework tool. If the framework rejects its schema, the tool uses the proxy.
 fn native_tool(
     tool: &OfferedTool,
     exchange: &Arc<dyn Exchange>,

@@ -15,7 +15,7 @@ pub type Handler =
 pub struct Native {
     /// Name, description and parameters, from a `@Generable` type or dynamic.
     pub spec: ToolSpec,
-    /// Runs it.
+    /// Runs the tool.
     pub handler: Handler,
 }
 

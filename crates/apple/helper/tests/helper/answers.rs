@@ -154,7 +154,7 @@ fn a_dropped_answer_is_restarted_with_its_history() {
     });
     let first = request("hi", vec![tool("t", json!({"type": "object"}))]);
     let (_, said) = ask(&models, &first, &never());
-    // More than are kept, so the oldest is dropped.
+    // More answers than are kept, so the oldest is dropped.
     for _ in 0..8 {
         assert_eq!(ask(&models, &first, &never()).0, Ok(StopReason::ToolCalls));
     }

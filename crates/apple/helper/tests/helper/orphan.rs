@@ -12,7 +12,7 @@ use std::{
 
 const PARENT: &str = "OPENAGENTS_TEST_PARENT";
 
-/// Not a test, but the program that the test below starts and kills.
+/// Not a test: the test below starts this as a program and kills it.
 #[test]
 #[ignore = "the other test starts it"]
 fn parent() {

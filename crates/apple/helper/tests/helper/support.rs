@@ -51,7 +51,7 @@ pub(crate) fn scripted(
     })
 }
 
-/// Calls a tool of the request by name.
+/// Calls one of the request's tools by name.
 pub(crate) fn call(
     request: &Fitted,
     exchange: &Arc<dyn Exchange>,

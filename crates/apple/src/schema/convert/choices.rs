@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
 impl Converter<'_> {
-    /// `anyOf` and `oneOf`; `None` if absent, or if they only narrow the properties.
+    /// Converts `anyOf` and `oneOf`; `None` if absent, or if they only narrow the properties.
     pub(super) fn choices(
         &mut self,
         members: &Map<String, Value>,
@@ -40,7 +40,7 @@ impl Converter<'_> {
             let found = self.constants(&constants, at, &titled(members, name))?;
             return Ok(Some(Found { nullable, ..found }));
         }
-        // Its name is taken before those of its parts.
+        // The type takes its name before its parts do.
         let several = kept.len() > 1;
         let own = if several { self.name(&titled(members, name)) } else { name.to_owned() };
         let mut parts = Vec::new();
@@ -87,7 +87,7 @@ impl Converter<'_> {
         Ok(Found { nullable, note, ..found(node) })
     }
 
-    /// `"type": ["string", "null"]` and similar.
+    /// Converts `"type": ["string", "null"]` and similar.
     pub(super) fn one_of_types(
         &mut self,
         members: &Map<String, Value>,
@@ -98,7 +98,7 @@ impl Converter<'_> {
     ) -> Conversion {
         let said: Vec<_> = kinds.iter().filter(|kind| kind.as_str() != Some("null")).collect();
         let nullable = said.len() < kinds.len();
-        // Integers are numbers.
+        // Integers are numbers, so `integer` next to `number` is redundant.
         let has_number = said.iter().any(|kind| kind.as_str() == Some("number"));
         let said: Vec<_> =
             said.into_iter().filter(|kind| !has_number || kind.as_str() != Some("integer")).collect();

@@ -20,7 +20,7 @@ pub(super) fn is_structural(members: &Map<String, Value>) -> bool {
         .any(|key| members.contains_key(*key))
 }
 
-/// Constraints worth telling the model: they are only checked on arrival.
+/// Returns constraints worth stating in the description: they are only checked on arrival.
 pub(super) fn noted(members: &Map<String, Value>) -> Option<String> {
     let pattern = text_of(members, "pattern").map(|pattern| format!("matches {pattern}"));
     let of_text = members.get("type").and_then(Value::as_str) == Some("string");
@@ -28,7 +28,7 @@ pub(super) fn noted(members: &Map<String, Value>) -> Option<String> {
         .or_else(|| text_of(members, "format").filter(|_| of_text).map(|format| format!("format {format}")))
 }
 
-/// Contradictory bounds are ignored here and checked on arrival.
+/// Returns the minimum and maximum. Contradictory bounds are ignored here and checked on arrival.
 pub(super) fn bounds<T: Copy + PartialOrd>(
     members: &Map<String, Value>,
     read: impl Fn(&Value) -> Option<T>,
@@ -44,7 +44,7 @@ pub(super) fn bounds<T: Copy + PartialOrd>(
     }
 }
 
-/// Returns an integer, however it is written.
+/// Returns an integer, even if it is written as a float.
 pub(super) fn whole(value: &Value) -> Option<i64> {
     let integral = |number: f64| (number.fract() == 0.0 && number.abs() < 9e15).then_some(number as i64);
     value.as_i64().or_else(|| value.as_f64().filter(|_| !value.is_u64()).and_then(integral))

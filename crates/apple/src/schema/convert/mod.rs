@@ -1,4 +1,4 @@
-//! JSON Schema → dynamic schema.
+//! Converts JSON Schema to a dynamic schema.
 
 mod choices;
 mod keywords;
@@ -24,7 +24,7 @@ impl DynamicSchema {
             nodes: 0,
         };
         let Some(members) = schema.as_object() else { return fail("#", Reason::NoObject) };
-        // By default, a tool without parameters takes none.
+        // By default, a tool without parameters takes no arguments.
         let nothing = members.get("properties").is_none_or(|given| *given == Value::Object(Map::new()))
             && !["$ref", "anyOf", "oneOf", "allOf", "enum", "const", "patternProperties", "required"]
                 .iter()
@@ -37,7 +37,7 @@ impl DynamicSchema {
         };
         match root {
             Node::Object { .. } => Ok(Self { root, definitions: converter.definitions }),
-            // A definition that is the whole root.
+            // The whole root is a single definition.
             Node::Reference(name) => {
                 let at = converter.definitions.iter().position(|node| node.name() == Some(&name));
                 match at.map(|at| converter.definitions.remove(at)) {
@@ -72,15 +72,15 @@ enum Target {
     Done(Found),
 }
 
-/// A converted schema, and the parts a dynamic schema lacks.
+/// A converted schema, and the parts that a dynamic schema lacks.
 #[derive(Clone)]
 struct Found {
     node: Node,
     /// Whether `null` is also allowed.
     nullable: bool,
-    /// Constraints worth telling the model, for the description.
+    /// Constraints worth stating to the model, for the description.
     note: Option<String>,
-    /// The description of the schema itself, or of its target.
+    /// The description of the schema or of its target.
     description: Option<String>,
 }
 
@@ -151,7 +151,7 @@ impl Converter<'_> {
             self.name(&target.as_object().map_or_else(|| last.to_owned(), |target| titled(target, last)));
         let progress = Target::InProgress { name: name.clone(), met_again: false };
         self.references.insert(pointer.to_owned(), progress);
-        // The conversion takes the name for its node.
+        // Releases the name, since the conversion takes it for its node.
         self.names.remove(&name);
         let mut converted = self.node(&target, &format!("#{pointer}"), &name, depth + 1)?;
         let met_again =
@@ -161,7 +161,7 @@ impl Converter<'_> {
         if named {
             let node = std::mem::replace(&mut converted.node, Node::Reference(name));
             self.definitions.push(node);
-            // The definition has it.
+            // The definition already has the description.
             converted.description = None;
         }
         if met_again && (!named || converted.nullable) {

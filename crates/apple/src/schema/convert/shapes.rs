@@ -88,7 +88,7 @@ impl Converter<'_> {
                 (text, note) => text.or(note),
             };
             let mut schema = found.node;
-            // Avoids repeating it.
+            // The property already has the description.
             if let Node::Object { description: own, .. } | Node::AnyOf { description: own, .. } = &mut schema
             {
                 *own = None;

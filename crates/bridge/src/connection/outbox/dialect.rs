@@ -8,8 +8,8 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 /// Encodes session events for one connection. Methods that return `None` do not support the event.
 pub(crate) trait Dialect: Send {
-    /// A page of frames is flushed as a whole. If false, each frame is flushed on its own and followed by a call of
-    /// [`Self::written`], for clients that cannot say what they have seen.
+    /// Whether a page of frames is flushed as a whole. If false, each frame is flushed individually, followed by a call
+    /// to [`Self::written`], for clients that cannot report what they have seen.
     const IN_PAGES: bool;
 
     /// Maximum number of followed sessions per connection.
@@ -23,7 +23,7 @@ pub(crate) trait Dialect: Send {
         Vec::new()
     }
 
-    /// Notes that the next frame of [`Self::project`] or [`Self::rest`] is written, or that there was none.
+    /// Records that the next frame of [`Self::project`] or [`Self::rest`] was written, or that there was no frame.
     fn written(&mut self, _session: &Session) {}
 
     /// Encodes the activity of a session.
@@ -51,7 +51,7 @@ pub(crate) trait Dialect: Send {
         None
     }
 
-    /// Encodes whether a turn runs, and the queued ones.
+    /// Encodes whether a turn is running, and the queued prompts.
     fn queue(&mut self, _session: &Session, _waits: &Waits) -> Option<String> {
         None
     }

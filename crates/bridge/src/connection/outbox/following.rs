@@ -10,7 +10,7 @@ use openagents_sessions::{Folding, ListNews, Session, StoredLog, run_blocking, s
 use std::sync::Arc;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
-/// Bytes per page, as stored. A single update may have more.
+/// Maximum bytes per page, as stored. A single update may be larger.
 const PAGE_BYTES: usize = 256 << 10;
 
 impl<D: Dialect> Pump<D> {
@@ -23,10 +23,10 @@ impl<D: Dialect> Pump<D> {
         queue: Option<u64>,
     ) -> Result<(), End> {
         session.watch(&self.wake);
-        // A current activity is sent to clients that join in the middle of it; the lack of one is not.
+        // A client that joins during an activity is sent that activity. If there is none, nothing is sent.
         let (changes, doing) = session.activity();
         let activity = if doing.is_some() { 0 } else { changes };
-        // No commands are not sent either.
+        // An empty list of commands isn't sent either.
         let commands = 0;
         let waits = session.queue();
         let queue = (!waits.running).then(|| queue.unwrap_or(waits.changes));
@@ -34,7 +34,7 @@ impl<D: Dialect> Pump<D> {
             From::Update(since) => (since, None),
             From::Folded(until) => (until, Some(Box::new(session.folding(until)))),
         };
-        // A failure is sent to clients that join later too.
+        // A failure is also sent to clients that join later.
         let (rested, told, approvals) = (false, 0, 0);
         let follow = Follow { session, read, folding, rested, told, activity, commands, approvals, queue };
         self.follows.retain(|known| !Arc::ptr_eq(&known.session, &follow.session));
@@ -49,7 +49,7 @@ impl<D: Dialect> Pump<D> {
         }
     }
 
-    /// Follows a session from `since` on, unless it already does.
+    /// Follows a session after update `since`, unless it is followed already.
     pub(super) async fn join(&mut self, session: Arc<Session>, since: u64) -> Result<(), End> {
         let known = self.follows.iter().position(|known| Arc::ptr_eq(&known.session, &session));
         match known.map(|index| self.follows.remove(index)) {
@@ -205,7 +205,7 @@ impl<D: Dialect> Pump<D> {
         Ok(())
     }
 
-    /// Sends the responses that are due, in the order of their requests.
+    /// Sends the responses that are due, in request order.
     pub(super) async fn answer(&mut self) -> Result<(), End> {
         let mut index = 0;
         while let Some(Waiting { session, seq, .. }) = self.waiting.get(index) {

@@ -12,7 +12,7 @@ const BUFFERED: usize = 8 << 20;
 pub(super) struct Liveness {
     /// A write succeeded since the last ping, so the peer is reading.
     wrote: bool,
-    /// Bytes written since the peer was last heard; the next pong may wait behind all of them.
+    /// Bytes written since the peer was last heard; the next pong may be queued behind all of them.
     ahead: usize,
     misses: u32,
 }
@@ -46,7 +46,7 @@ mod tests {
             liveness.written(256 << 10);
             assert!(liveness.is_alive(false));
         }
-        // The backlog is written, but most of it is still buffered, with the pings behind it.
+        // The backlog is written, but most of it is still buffered, and the pings are queued behind it.
         for _ in 0..5 {
             assert!(liveness.is_alive(false));
         }

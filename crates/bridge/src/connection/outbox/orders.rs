@@ -6,9 +6,9 @@ use serde_json::Value;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-/// Queued orders. While the queue is full, no more requests are read from the client.
+/// Maximum number of queued orders. While the queue is full, no more requests are read from the client.
 const ORDERS: usize = 64;
-/// Bytes of queued answers. A single answer may have more.
+/// Maximum bytes of queued answers. A single answer may be larger.
 const BYTES: u32 = 1 << 20;
 
 /// The position from which a client reads a session.
@@ -34,7 +34,7 @@ pub(crate) enum Out {
     Join { session: Arc<Session>, since: u64 },
     /// A response to send after update `seq` of the session.
     After { session: Arc<Session>, seq: u64, text: String },
-    /// Send every frame of every connection after number `since`; none without it.
+    /// Send every frame of every connection after number `since`; without it, stop.
     Inspect { since: Option<u64> },
     /// Watch a feed; the value is the snapshot that was just sent.
     Watch(Arc<Feed>, Value),
@@ -90,7 +90,7 @@ impl Outbox {
         self.orders.send(Order { out, room }).await.map_err(|_| NotTaken)
     }
 
-    /// Queues an order that needs no bytes, unless the queue is full.
+    /// Queues an order that reserves no bytes. Fails if the queue is full.
     pub(crate) fn try_send(&self, out: Out) -> Result<(), NotTaken> {
         self.orders.try_send(Order { out, room: None }).map_err(|_| NotTaken)
     }

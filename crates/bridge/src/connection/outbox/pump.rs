@@ -1,4 +1,4 @@
-//! The sending half: orders in their order, then whatever the followed sessions, feeds and lists have to send.
+//! The sending half: first the queued orders, then the updates of followed sessions, feeds and lists.
 
 use super::{
     dialect::Dialect,
@@ -32,8 +32,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Updates per page.
 pub(crate) const PAGE: usize = 64;
-/// Readers of a session that are woken for every update. With more readers, each waits longer between two passes, up
-/// to [`LONGEST_PAUSE`], and then sends everything at once.
+/// Number of readers of a session up to which each is woken for every update. With more readers, each waits longer
+/// between two passes, up to [`LONGEST_PAUSE`], and then sends everything at once.
 const READERS: u32 = 16;
 /// Added to the pause by each reader beyond [`READERS`].
 const PAUSE: Duration = Duration::from_micros(60);
@@ -239,7 +239,7 @@ impl<D: Dialect> Pump<D> {
         }
     }
 
-    /// Sends at most one page of each session. Returns whether there was anything.
+    /// Sends at most one page of each session. Returns whether anything was sent.
     async fn pump(&mut self) -> Result<bool, End> {
         self.looked = Instant::now();
         let mut progress = false;
@@ -299,7 +299,7 @@ impl<D: Dialect> Pump<D> {
             return Err(None);
         }
         self.next_ping = Instant::now() + PING_EVERY;
-        // Does not count as written: an idle socket's buffer takes a ping whether the peer is dead or alive.
+        // Does not count as written: an idle socket's buffer accepts a ping whether the peer is dead or alive.
         self.pass(Message::Ping(Default::default())).await?;
         self.flush().await
     }

@@ -6,23 +6,23 @@ use serde::Serialize;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Updates above which a client gets the folded log instead of every update it has missed.
+/// Number of missed updates above which a client gets the folded log instead of each update.
 pub(super) const LONG: u64 = 2_000;
 
 /// The response to a call, and what follows it.
 pub(super) enum Answer {
     Now(Value),
-    /// Then the updates of a session from a position on.
+    /// Followed by the updates of a session, from a position on.
     AndFollow(Value, Following),
-    /// Sent after the updates of a session up to a number.
+    /// Sent after the updates of a session up to this number.
     After(Value, Arc<Session>, u64),
     /// Sent when the turn ends.
     AtEnd(Arc<Session>, Ticket),
-    /// Then the feed's snapshot whenever it differs from the given one.
+    /// Followed by the feed's snapshot whenever it differs from the given one.
     AndWatch(Value, Arc<Feed>, Value),
-    /// Then changes in the list of sessions.
+    /// Followed by changes in the list of sessions.
     AndWatchList(Value, ListWatch),
-    /// Hidden from the inspector; then every frame after a number, or none.
+    /// Hidden from the inspector; followed by every frame after this number, or by none.
     AndInspect(Value, Option<u64>),
 }
 

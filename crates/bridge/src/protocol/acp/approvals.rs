@@ -1,4 +1,5 @@
-//! Approvals as clients see them: our clients read them from the log, other ACP clients get the protocol's request.
+//! Approvals as clients see them: our clients read them from the log, other ACP clients get the protocol's permission
+//! request.
 
 use super::permission;
 use crate::base::{rpc, rpc::Id, scope::Scope};
@@ -24,7 +25,7 @@ pub(crate) struct ApprovalAnswer {
     pub(crate) session_id: String,
     pub(crate) approval_id: String,
     pub(crate) option_id: String,
-    /// Words for the agent, with a denial.
+    /// A message for the agent, sent with a denial.
     #[serde(default)]
     pub(crate) message: Option<String>,
 }
@@ -33,7 +34,7 @@ pub(crate) struct ApprovalAnswer {
 #[derive(Debug)]
 pub(super) enum PermissionAnswer {
     Chosen(ApprovalAnswer),
-    /// Its user has cancelled the turn.
+    /// The client's user has cancelled the turn.
     Cancelled {
         session_id: String,
         approval_id: String,
@@ -60,9 +61,9 @@ pub(crate) struct ApprovalResume {
 /// The permission requests sent to one client. Shared by both halves of its connection.
 #[derive(Debug, Default)]
 pub(super) struct PermissionRequests {
-    /// The client reads approvals from the log.
+    /// Whether the client reads approvals from the log.
     reads_the_log: AtomicBool,
-    /// By approval id, which is also the id of the request.
+    /// Requests by approval id, which is also the id of the request.
     asked: Mutex<HashMap<String, Request>>,
 }
 
@@ -74,7 +75,7 @@ struct Request {
 }
 
 impl PermissionRequests {
-    /// Sets whether the client reads approvals from the log, as it says in `initialize`.
+    /// Sets whether the client reads approvals from the log, as declared in `initialize`.
     pub(super) fn client_reads_the_log(&self, reads: bool) {
         self.reads_the_log.store(reads, Ordering::Relaxed);
     }
@@ -113,7 +114,7 @@ impl PermissionRequests {
         frames
     }
 
-    /// Reads the answer to a request of ours; `None` if it is not valid or matches no open request.
+    /// Parses the answer to a request of ours. `None` if it is invalid or matches no open request.
     pub(super) fn answer(&self, id: &Id, result: Value) -> Option<PermissionAnswer> {
         let id: String = serde_json::from_str(id.as_str()).ok()?;
         let mut asked = self.asked.lock();
@@ -130,7 +131,7 @@ impl PermissionRequests {
                 request.open = false;
                 Some(PermissionAnswer::Cancelled { session_id, approval_id: id })
             }
-            // See `forget`.
+            // An invalid answer: see `forget`.
             _ => {
                 asked.remove(&id);
                 None

@@ -29,16 +29,16 @@ use openagents_sessions::{Answerer, By, Session, Ticket, TurnEnd, TurnRequest};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Bytes of a prompt; a longer text belongs in a file in the workspace.
+/// Maximum bytes of a prompt; longer text belongs in a file in the workspace.
 const PROMPT_BYTES: usize = 1 << 20;
 
-/// Answers an approval.
+/// The method that answers an approval.
 const ANSWER: &str = "_openagents/approvals/answer";
 
 /// Prefix of the device methods.
 const DEVICES: &str = "_openagents/devices/";
 
-/// The calls of one connection, with what they need to run.
+/// The state that the calls of one connection need.
 pub(super) struct Methods {
     pub(super) services: Arc<Services>,
     pub(super) line: Arc<Line>,
@@ -56,7 +56,7 @@ impl Methods {
         lease: Arc<ConnectionLease>,
     ) -> Self {
         if matches!(lease.pass.who, Who::Device(_)) {
-            // A device is shown by the name that a person gave it, not by its own.
+            // A device appears under the name that the user gave it, not under its own.
             line.introduce(&lease.pass.name());
         }
         Self { services, line, outbox, requests, lease }
@@ -103,7 +103,7 @@ impl Methods {
         }
         self.lease.touch();
         let method = from_wire::method(name)?;
-        // Device and approval decisions, and deletions, are audited where they are made.
+        // Device and approval decisions and deletions are audited where they happen.
         let is_audited = name.starts_with(DEVICES) || [ANSWER, ACP.session_delete].contains(&name);
         if method.needs > Scope::View && pass.who != Who::Local {
             if !pass.may(method.needs) {
@@ -315,7 +315,7 @@ impl Methods {
         }
         let ours = request.meta.as_ref().and_then(|meta| meta.get("openagents"));
         let options = from_wire::prompt_options(ours)?;
-        // Only this machine names files and the variables that hold keys.
+        // Only a client on this machine may name files and the environment variables that hold keys.
         if options.model.is_some() && self.lease.pass.who != Who::Local {
             return Err(Fault::invalid_params("A paired device cannot name a model for one prompt."));
         }
@@ -350,7 +350,7 @@ impl Methods {
         Ok(Answer::AndFollow(result, Following::from_the_beginning(session)))
     }
 
-    /// Answers when the turn ends. Does not block further requests.
+    /// Sends the answer when the turn ends. Does not block further requests.
     fn answer_at_end(&self, id: Id, session: Arc<Session>, ticket: Ticket) {
         let outbox = self.outbox.clone();
         self.services.answers.spawn(async move {
@@ -375,7 +375,7 @@ impl Methods {
     }
 }
 
-/// Returns a service that this bridge may lack, and with it the method.
+/// Returns a service. If this bridge does not have it, the method does not exist either.
 fn served<T>(service: &Option<Arc<T>>, method: &str) -> Result<Arc<T>, Fault> {
     service.clone().ok_or_else(|| Fault::method_not_found(method))
 }

@@ -1,4 +1,4 @@
-//! One ACP connection: its frames in, its sessions out.
+//! One ACP connection: incoming frames, outgoing session updates.
 
 use super::{approvals::PermissionRequests, calls::Methods, from_wire, from_wire::INSPECT, to_wire};
 use crate::{
@@ -126,7 +126,7 @@ impl Dialect for Acp {
         Some(rpc::notification("_openagents/activity", &params))
     }
 
-    /// Our own clients do not offer them yet.
+    /// Sent only to third-party clients: our own clients do not offer commands yet.
     fn commands(&mut self, session: &Session, commands: &[OfferedCommand]) -> Option<String> {
         let params = to_wire::commands(session.id(), commands);
         (!self.requests.reads_the_log()).then(|| rpc::notification("session/update", &params))

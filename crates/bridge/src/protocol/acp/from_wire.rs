@@ -100,7 +100,7 @@ pub(crate) struct Attach {
     pub(crate) session_id: String,
     #[serde(default)]
     pub(crate) since: u64,
-    /// A long log may be sent folded.
+    /// Whether a long log may be sent folded.
     #[serde(default)]
     pub(crate) snapshot: Option<bool>,
 }
@@ -150,7 +150,7 @@ pub(crate) struct Markdown {
 /// Params of `_openagents/inspect`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Inspect {
-    /// Send every frame from now on; `false` ends that.
+    /// `true` sends every frame from now on; `false` stops that.
     #[serde(default)]
     pub(crate) watch: Option<bool>,
 }
@@ -158,7 +158,7 @@ pub(crate) struct Inspect {
 /// Params of `_openagents/models/list` and the like.
 #[derive(Debug, Deserialize)]
 pub(crate) struct List {
-    /// Notify about changes from now on.
+    /// Whether to notify about changes from now on.
     #[serde(default)]
     pub(crate) watch: bool,
 }
@@ -167,7 +167,7 @@ pub(crate) struct List {
 #[derive(Debug, Deserialize)]
 pub(crate) struct WorkspacePath {
     pub(crate) path: std::path::PathBuf,
-    /// The settings that the person saw before they trusted the folder; fails if they have changed.
+    /// The agent settings that the user saw before trusting the folder; the call fails if they have changed.
     #[serde(default)]
     pub(crate) seen: Option<AgentFiles>,
 }
@@ -176,14 +176,14 @@ pub(crate) struct WorkspacePath {
 #[derive(Debug, Deserialize)]
 pub(crate) struct Audit {
     pub(crate) limit: Option<usize>,
-    /// Only entries before this number.
+    /// Return only entries with an id below this one.
     pub(crate) before: Option<i64>,
 }
 
 /// The longest prompt id that a client may choose, in bytes; a longer one is ignored.
 const PROMPT_ID_BYTES: usize = 128;
 
-/// Gets the last segment of the method, and the params.
+/// A parser, called with the last segment of the method and the params.
 type Read = fn(&str, Value) -> Result<Call, Fault>;
 
 /// A method of this endpoint: its name, the scope it needs, and its parser.
@@ -201,7 +201,7 @@ const METHODS: &[(&str, Scope, Read)] = &[
     (ACP.session_load, Scope::View, |_, params| Ok(Call::LoadSession(read(with_cwd(with_servers(params)))?))),
     (ACP.session_resume, Scope::View, |_, params| Ok(Call::ResumeSession(read(with_cwd(params))?))),
     (ACP.session_close, Scope::Prompt, |_, params| Ok(Call::CloseSession(read(params)?))),
-    // A session in which nothing was said yet; any other one needs `Admin`.
+    // For a session without prompts; any other session needs `Admin`.
     (ACP.session_delete, Scope::Prompt, |_, params| Ok(Call::DeleteSession(read(params)?))),
     (ACP.session_prompt, Scope::Prompt, |_, params| Ok(Call::Prompt(read(params)?))),
     (ACP.session_cancel, Scope::Prompt, |_, params| Ok(Call::Cancel(read(params)?))),
@@ -225,13 +225,13 @@ const METHODS: &[(&str, Scope, Read)] = &[
     ("_openagents/history/watch", Scope::View, |_, _| Ok(Call::WatchHistory)),
     ("_openagents/history/settings", Scope::View, |_, params| Ok(Call::HistorySettings(read(params)?))),
     ("_openagents/history/configure", Scope::Admin, |_, params| Ok(Call::ConfigureHistory(read(params)?))),
-    // While the index is wanted it is filled again.
+    // The index is rebuilt if it is switched on.
     ("_openagents/history/clear", Scope::Admin, |_, _| Ok(Call::ClearHistoryIndex)),
     ("_openagents/history/rebuild", Scope::Admin, |_, _| Ok(Call::ClearHistoryIndex)),
     ("_openagents/sessions/search", Scope::View, |_, params| Ok(Call::SearchSessions(read(params)?))),
     ("_openagents/sessions/label", Scope::Prompt, |_, params| Ok(Call::LabelSession(read(params)?))),
     ("_openagents/trust/list", Scope::View, |_, params| Ok(Call::TrustedWorkspaces(read(params)?))),
-    // On this computer only.
+    // Allowed only on this computer.
     ("_openagents/trust/add", Scope::Admin, |_, params| Ok(Call::TrustWorkspace(read(params)?))),
     ("_openagents/trust/revoke", Scope::Admin, |_, params| Ok(Call::RevokeTrust(read(params)?))),
     ("_openagents/devices/list", Scope::Admin, |_, params| Ok(Call::Devices(read(params)?))),
@@ -310,7 +310,7 @@ fn device(verb: &str, params: Value) -> Result<Call, Fault> {
 
 /// Reads a command whose variant is `verb` and whose fields are `params`.
 fn command<C: DeserializeOwned>(verb: &str, params: Value) -> Result<C, Fault> {
-    // A variant without fields; params are ignored.
+    // A variant without fields: the params are ignored.
     match serde_json::from_value(Value::from(verb)) {
         Ok(command) => Ok(command),
         Err(_) => read(Value::Object([(verb.to_owned(), params)].into_iter().collect())),
@@ -330,12 +330,12 @@ fn read<T: DeserializeOwned>(params: Value) -> Result<T, Fault> {
     serde_json::from_value(params).map_err(|error| Fault::invalid_params(format!("Invalid params: {error}.")))
 }
 
-/// We start no MCP servers, so a client may omit them.
+/// Adds empty `mcpServers` if missing: we start no MCP servers, so a client may omit them.
 fn with_servers(params: Value) -> Value {
     with(params, "mcpServers", Value::Array(Vec::new()))
 }
 
-/// A stored session has its own `cwd`.
+/// Adds an empty `cwd` if missing: a stored session has its own.
 fn with_cwd(params: Value) -> Value {
     with(params, "cwd", Value::String(String::new()))
 }
@@ -347,13 +347,13 @@ fn with(mut params: Value, key: &str, default: Value) -> Value {
     params
 }
 
-/// Returns the client's own id for its prompt.
+/// Returns the id that the client chose for its prompt.
 pub(super) fn prompt_id(ours: Option<&Value>) -> Option<String> {
     let id = ours.and_then(|ours| ours.get("promptId")).and_then(Value::as_str);
     id.filter(|id| !id.is_empty() && id.len() <= PROMPT_ID_BYTES).map(str::to_owned)
 }
 
-/// Returns what the prompt asks for beside its text.
+/// Returns the options of a prompt.
 pub(super) fn prompt_options(ours: Option<&Value>) -> Result<PromptOptions, Fault> {
     let Some(options) = ours.and_then(|ours| ours.get("options")) else {
         return Ok(PromptOptions::default());
@@ -364,7 +364,7 @@ pub(super) fn prompt_options(ours: Option<&Value>) -> Result<PromptOptions, Faul
     Ok(options)
 }
 
-/// Reads a prompt. Links appear as their URI; attachments follow the text, fenced.
+/// Reads a prompt. Links appear as URIs; attachments follow the text in code fences.
 pub(crate) fn said(blocks: &[ContentBlock]) -> Said {
     let (mut written, mut words, mut attached) = (Vec::new(), Vec::new(), String::new());
     for block in blocks {

@@ -1,4 +1,4 @@
-//! Listing, reading and searching other agents' sessions.
+//! Listing, reading and searching other agents' transcripts.
 
 use super::to_wire;
 use crate::base::error::Fault;
@@ -12,21 +12,21 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{collections::HashMap, path::PathBuf, time::Duration};
 
-/// Time for finding the sessions.
+/// Time limit for finding the transcripts.
 pub(super) const LIST_TIME: Duration = Duration::from_secs(5);
-/// Time for reading those that are not cached. Those of many gigabytes take longer; the next request finds more of them.
+/// Time limit for reading transcripts that are not cached. Many gigabytes take longer; each request finds more of them.
 const LIST_READ_TIME: Duration = Duration::from_millis(80);
-/// The same, if nothing was read in that time.
+/// The same limit, used when nothing was read within [`LIST_READ_TIME`].
 const FIRST_READ_TIME: Duration = Duration::from_millis(1_000);
-/// Time for reading a part of a session.
+/// Time limit for reading a part of a transcript.
 const READ_TIME: Duration = Duration::from_secs(5);
-/// Rows of a page, unless the client wants fewer.
+/// Maximum and default number of rows per page.
 const ROWS: usize = 200;
-/// Bytes of a query.
+/// Maximum bytes of a query.
 pub(super) const QUERY: usize = 1_000;
-/// Lines that a search in one session returns.
+/// Maximum number of lines that a search in one transcript returns.
 const LINES: usize = 5_000;
-/// Bytes of a part: some hundred rows of a timeline.
+/// Maximum bytes of a part: a few hundred rows of a timeline.
 const PART: u64 = 512 << 10;
 
 /// Params of `_openagents/history/list`.
@@ -35,28 +35,28 @@ const PART: u64 = 512 << 10;
 pub(crate) struct HistoryPage {
     #[serde(default)]
     limit: Option<usize>,
-    /// Only sessions that are listed after this one.
+    /// Return only transcripts that are listed after this one.
     #[serde(default)]
     after: Option<SessionName>,
     #[serde(default)]
     filter: HistoryFilter,
 }
 
-/// A filter of the list; all sessions by default.
+/// A filter for the list; matches everything by default.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct HistoryFilter {
     #[serde(default, deserialize_with = "some_provider")]
     provider: Option<Provider>,
-    /// Those that ran in this folder.
+    /// Transcripts of sessions that ran in this folder.
     cwd: Option<PathBuf>,
     branch: Option<String>,
-    /// Those changed since this time, in milliseconds since the epoch.
+    /// Transcripts changed since this time, in milliseconds since the epoch.
     since: Option<i64>,
     archived: Option<bool>,
 }
 
-/// A session of another agent.
+/// The name of a transcript of another agent.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 struct SessionName {
     #[serde(deserialize_with = "provider")]
@@ -64,7 +64,7 @@ struct SessionName {
     id: String,
 }
 
-/// Params of `_openagents/history/read`. Without a place it is the end; offsets are those of earlier parts.
+/// Params of `_openagents/history/read`. Without a position, the end is read; offsets come from earlier parts.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct HistoryPart {
@@ -83,7 +83,7 @@ pub(crate) struct HistoryPart {
 pub(crate) struct HistoryLine {
     #[serde(flatten)]
     session: SessionName,
-    /// From 1.
+    /// The line number, counted from 1.
     line: u64,
 }
 
@@ -97,15 +97,15 @@ pub(crate) struct HistoryFind {
     limit: Option<usize>,
 }
 
-/// The form of a session in a list, for one client.
+/// Builds the list rows of transcripts for one client.
 pub(crate) struct Row {
-    /// The person's labels.
+    /// The user's labels.
     pub(super) labels: HashMap<SessionKey, TranscriptLabel>,
-    /// The client runs on this machine, and may be told where logs are.
+    /// Whether the client runs on this machine; only then rows include the path of the log.
     pub(super) is_here: bool,
 }
 
-/// Returns a page of the list, newest first; the first one has all pinned sessions too. Blocks.
+/// Returns a page of the list, newest first; the first page also has all pinned transcripts. Blocks.
 pub(super) fn list(history: &History, shown: &Row, page: &HistoryPage) -> Value {
     let HistoryFilter { provider, cwd, branch, since, archived } = &page.filter;
     let query = Query {
@@ -117,7 +117,7 @@ pub(super) fn list(history: &History, shown: &Row, page: &HistoryPage) -> Value 
     };
     let mut listing = history.list(&query, &within(LIST_TIME));
     if listing.rows.is_empty() && listing.unread > 0 {
-        // A slow disk, or a long log first: an empty list would say that there is nothing.
+        // A slow disk, or a long log that is read first. An empty list would suggest that there are no transcripts.
         let query = Query { read_time: Some(FIRST_READ_TIME), ..query };
         listing = history.list(&query, &within(LIST_TIME));
     }
@@ -130,7 +130,7 @@ pub(super) fn list(history: &History, shown: &Row, page: &HistoryPage) -> Value 
     let mut rows = listing.rows.iter().peekable();
     let is_first = page.after.is_none();
     if let Some(after) = &page.after {
-        // A session that is gone, or has moved, begins the list again.
+        // If the transcript is gone or has moved, the list starts over.
         let known = listing.rows.iter().position(|row| row.provider == after.provider && row.id == after.id);
         if let Some(last) = known {
             rows.nth(last);
@@ -182,7 +182,7 @@ impl Row {
     }
 }
 
-/// Returns the lines of a session that have a text. Blocks.
+/// Returns the lines of a transcript that contain a text. Blocks.
 pub(super) fn find_lines(history: &History, wanted: &HistoryFind) -> Result<Value, Fault> {
     let budget = within(READ_TIME);
     let found = find(history, &wanted.session, &budget)?;
@@ -196,7 +196,7 @@ pub(super) fn find_lines(history: &History, wanted: &HistoryFind) -> Result<Valu
     Ok(json!({"lines": lines, "more": more}))
 }
 
-/// Returns a part of a session as updates. Blocks.
+/// Returns a part of a transcript as updates. Blocks.
 pub(super) fn read(history: &History, rows: &Row, wanted: &HistoryPart) -> Result<Value, Fault> {
     let budget = within(READ_TIME);
     let HistoryPart { session, before, from, line } = wanted;
@@ -223,7 +223,7 @@ pub(super) fn read(history: &History, rows: &Row, wanted: &HistoryPart) -> Resul
         if let Some(shown) = shown.as_mut().filter(|_| taken_back) {
             shown["_meta"]["openagents"]["takenBack"] = true.into();
         }
-        // Of several events of a line the first one shows its images.
+        // If a line has several events, the first one shows the images.
         let images = if shown.is_some() { images.remove(&line).unwrap_or_default() } else { Vec::new() };
         let message_id = format!("images-{line}");
         if let Some(prompt) = shown.as_mut().filter(|_| is_prompt && !images.is_empty()) {
@@ -243,7 +243,7 @@ pub(super) fn read(history: &History, rows: &Row, wanted: &HistoryPart) -> Resul
     }))
 }
 
-/// Returns a line of a session's log as it is, for the inspector. Blocks.
+/// Returns a raw line of a transcript, for the inspector. Blocks.
 pub(super) fn line(history: &History, wanted: &HistoryLine) -> Result<Value, Fault> {
     let budget = within(READ_TIME);
     let found = find(history, &wanted.session, &budget)?;
@@ -265,7 +265,7 @@ fn unreadable(session: &Transcript, error: &std::io::Error) -> Fault {
     Fault::internal(format!("{} could not be read: {error}.", session.file_path.display()))
 }
 
-/// Returns the params of a `session/update` whose number is the line of the log.
+/// Returns the params of a `session/update` whose number is the line of the transcript.
 fn update(id: &str, at: i64, event: Event, replay: &mut Replay) -> Option<Value> {
     let line = event.line;
     replay.updates(event).map(|update| to_wire::session_update(id, line, at, &update))

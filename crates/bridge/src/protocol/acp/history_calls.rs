@@ -1,4 +1,4 @@
-//! The calls that read other agents' sessions, and what a person notes about sessions.
+//! The calls that read other agents' transcripts, and that label sessions and transcripts.
 
 use super::{
     answer::Answer,
@@ -13,7 +13,7 @@ use openagents_transcripts::history::History;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Bytes of a title that a person gives.
+/// Maximum bytes of a title that the user enters.
 const TITLE: usize = 500;
 
 impl Methods {
@@ -50,12 +50,12 @@ impl Methods {
         .await
     }
 
-    /// Follows changes in the list of other agents' sessions.
+    /// Watches the list of other agents' transcripts for changes.
     pub(super) fn watch_history(&self) -> Result<Answer, Fault> {
         let who = &self.lease.pass.who;
         self.past().history_for(who)?;
         let feed = self.past().changes_for(who);
-        // What is known now is read with the list.
+        // The client has read the current state with the list.
         Ok(Answer::AndWatch(json!({}), feed.clone(), feed.snapshot()))
     }
 
@@ -72,7 +72,7 @@ impl Methods {
         self.change_history(PastSessions::clear).await
     }
 
-    /// Stores what a person notes about a session.
+    /// Stores the user's label for a session or a transcript.
     pub(super) async fn label(&self, label: SessionLabel) -> Result<Answer, Fault> {
         let SessionLabel { provider, id, title, pinned, archived } = label;
         let title = title.map(|title| title.map(|title| short(&title)));
@@ -132,7 +132,7 @@ fn stopped() -> Fault {
     Fault::internal("Other agents' sessions could not be read.")
 }
 
-/// One line of a title.
+/// Returns a title on one line, cut to [`TITLE`] bytes.
 fn short(title: &str) -> String {
     let line: Vec<&str> = title.split_whitespace().collect();
     openagents_sessions::prune::head(&line.join(" "), TITLE).to_owned()

@@ -1,4 +1,4 @@
-//! Searching other agents' sessions: their index, or whole logs.
+//! Searching other agents' transcripts, through the index or in whole logs.
 
 use super::history::{LIST_TIME, QUERY, Row, within};
 use crate::base::error::Fault;
@@ -13,13 +13,13 @@ use std::{
     time::Duration,
 };
 
-/// Sessions that a search returns.
+/// Maximum number of transcripts that a search returns.
 const FOUND: usize = 50;
-/// Time for searching whole logs.
+/// Time limit for searching whole logs.
 const LOGS_TIME: Duration = Duration::from_secs(10);
-/// Lines that such a search finds, in all sessions.
+/// Maximum number of lines that a search of whole logs finds, in all transcripts together.
 const LOG_LINES: usize = 500;
-/// Characters of the text around a match.
+/// Characters of text around a match.
 const SNIPPET: usize = 160;
 
 /// Params of `_openagents/sessions/search`.
@@ -28,15 +28,17 @@ pub(crate) struct SessionSearch {
     query: String,
     #[serde(default)]
     limit: Option<usize>,
-    /// Sessions of this workspace count more.
+    /// Transcripts of this workspace rank higher.
     #[serde(default)]
     cwd: Option<PathBuf>,
-    /// Whole logs are read instead of the index: tool output, parts of words, and what is not indexed.
+    /// Search whole logs instead of the index. This also finds tool output, parts of words and text that is not
+    /// indexed.
     #[serde(default)]
     pub(super) logs: bool,
 }
 
-/// Returns the sessions with a typed text, best first, each with a line that has it. `find` asks the index. Blocks.
+/// Returns the transcripts that match a typed text, best first, each with a matching line. `find` queries the index.
+/// Blocks.
 pub(super) fn search(
     history: &History,
     rows: &Row,
@@ -74,7 +76,8 @@ pub(super) fn search(
     }))
 }
 
-/// Returns the sessions whose label has a typed text, and that were not found otherwise: the index knows the agents' titles.
+/// Returns the transcripts whose label matches a typed text and that are not in `found`. The index has only the agents'
+/// own titles.
 fn labelled(history: &History, rows: &Row, query: &str, found: &IndexedMatches) -> Vec<Transcript> {
     let Some(text) = SearchText::new(query) else { return Vec::new() };
     let budget = within(LIST_TIME);
@@ -91,10 +94,10 @@ fn labelled(history: &History, rows: &Row, query: &str, found: &IndexedMatches) 
     sessions
 }
 
-/// Returns the sessions whose logs have a typed text, those of the workspace first, then the newest. Blocks.
+/// Returns the transcripts whose logs contain a typed text, those of the workspace first, then the newest. Blocks.
 pub(super) fn search_logs(history: &History, rows: &Row, search: &SessionSearch) -> Result<Value, Fault> {
     let limit = search.limit.unwrap_or(FOUND).min(FOUND);
-    // The rows of the sessions that are found are those that were searched.
+    // A snapshot, so that the rows of the results are the ones that were searched.
     let history = history.snapshot();
     let query = SearchQuery {
         pattern: openagents_sessions::prune::head(&search.query, QUERY).to_owned(),

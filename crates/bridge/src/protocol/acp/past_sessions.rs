@@ -1,4 +1,4 @@
-//! Other agents' sessions as one part of the bridge: what a person has set and noted, who may see them, what changes.
+//! Other agents' transcripts as one part of the bridge: the user's settings and labels, read access, and changes.
 
 use super::history::Row;
 use crate::base::{error::Fault, feed::Feed, pass::Who, scope::Scope};
@@ -21,15 +21,15 @@ use std::{
     time::Duration,
 };
 
-/// Time for finding a session whose label has changed.
+/// Time limit for finding a transcript whose label has changed.
 const LOOK_UP: Duration = Duration::from_secs(5);
 
-/// Other agents' sessions.
+/// Other agents' transcripts.
 pub(crate) struct PastSessions {
     parts: Arc<Parts>,
-    /// The person's settings, and the progress of the index.
+    /// The user's settings, and the progress of the index.
     state: Arc<Feed>,
-    /// Changes of the list for clients on this machine, and for devices.
+    /// Changes of the list, for clients on this machine and for devices.
     changes: Arc<Feed>,
     changes_for_devices: Arc<Feed>,
 }
@@ -53,7 +53,7 @@ pub(crate) struct HistoryChange {
     include: Left,
 }
 
-/// An agent or a workspace that is left out.
+/// An agent or a workspace to exclude or to include again.
 #[derive(Debug, Default, Deserialize)]
 struct Left {
     #[serde(default, deserialize_with = "super::history::some_provider")]
@@ -64,11 +64,11 @@ struct Left {
 /// Params of `_openagents/sessions/label`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct SessionLabel {
-    /// Absent for a session of ours.
+    /// The other agent; absent for a session of ours.
     #[serde(default, deserialize_with = "super::history::some_provider")]
     pub(super) provider: Option<Provider>,
     pub(super) id: String,
-    /// `null` for its own title; absent to keep it.
+    /// `null` restores the original title; absent keeps the current one.
     #[serde(default, deserialize_with = "present")]
     pub(super) title: Option<Option<String>>,
     pub(super) pinned: Option<bool>,
@@ -81,11 +81,12 @@ impl fmt::Debug for PastSessions {
     }
 }
 
-/// The settings as they were read.
+/// The settings, as read at the start.
 #[derive(Debug)]
 pub(crate) struct StoredHistory {
     pub(crate) settings: HistorySettings,
-    /// False if they could not be read. Then all sessions are left out: excluded ones must not come back.
+    /// False if the settings could not be read. In this case all transcripts are excluded, so that excluded ones do not
+    /// reappear.
     is_known: bool,
 }
 
@@ -104,7 +105,7 @@ impl StoredHistory {
 }
 
 impl PastSessions {
-    /// Follows `history`, which uses `index`. Without `follows` nothing is watched or indexed.
+    /// Follows `history`, which uses `index`. Without `follows`, nothing is watched or indexed.
     pub(crate) fn new(
         history: Arc<History>,
         index: Option<Arc<HistoryIndex>>,
@@ -138,7 +139,7 @@ impl PastSessions {
         Arc::new(this)
     }
 
-    /// Returns the history for a client; an error if it may not read it.
+    /// Returns the history for a client, or an error if the client may not read it.
     pub(crate) fn history_for(&self, who: &Who) -> Result<History, Fault> {
         match who {
             Who::Local => {}
@@ -152,12 +153,12 @@ impl PastSessions {
         Ok(History::clone(&self.parts.history))
     }
 
-    /// Returns the form of rows for a client.
+    /// Returns the row builder for a client.
     pub(crate) fn rows_for(&self, who: &Who) -> Row {
         self.parts.rows(*who == Who::Local)
     }
 
-    /// Returns the feed of what a person has set.
+    /// Returns the feed of the user's settings and the progress of the index.
     pub(crate) fn state(&self) -> &Arc<Feed> {
         &self.state
     }
@@ -167,7 +168,7 @@ impl PastSessions {
         if *who == Who::Local { &self.changes } else { &self.changes_for_devices }
     }
 
-    /// Changes what a person has noted about a session, and tells it to those that watch the list. Blocks.
+    /// Changes the user's label of a transcript, and notifies the watchers of the list. Blocks.
     pub(super) fn label(
         &self,
         history: &History,
@@ -177,19 +178,19 @@ impl PastSessions {
         let changed = self.parts.labels.change(session, change);
         changed.map_err(|error| Fault::internal(format!("The label could not be stored: {error}.")))?;
         let budget = Budget::within(LOOK_UP, &CancellationToken::new());
-        // A session that is gone keeps its label, in case it comes back.
+        // A transcript that is gone keeps its label in case it comes back.
         if let Some(row) = history.find(&session.1, Some(session.0), &budget) {
             self.parts.indexer.tell(row);
         }
         Ok(())
     }
 
-    /// Looks for new lines now.
+    /// Scans for new lines now.
     pub(crate) fn look(&self) {
         self.parts.indexer.look();
     }
 
-    /// Returns how far the index is.
+    /// Returns the progress of the index.
     pub(crate) fn progress(&self) -> IndexProgress {
         self.parts.indexer.progress()
     }
@@ -206,7 +207,7 @@ impl PastSessions {
         self.parts.indexer.search(query, limit, now, near, history).map_err(index_failed)
     }
 
-    /// Changes the user's settings. What is excluded is forgotten when this returns. Blocks.
+    /// Changes the user's settings. When this returns, the index has dropped everything that is excluded. Blocks.
     pub(crate) fn change(&self, change: HistoryChange) -> Result<(), Fault> {
         let HistoryChange { index, devices, exclude, include } = change;
         if let Some(folder) = exclude.workspace.as_ref().filter(|folder| !folder.is_absolute()) {
@@ -242,12 +243,12 @@ impl PastSessions {
         })
     }
 
-    /// Ends the thread that follows sessions, and closes their files. Blocks.
+    /// Ends the thread that follows transcripts, and closes its files. Blocks.
     pub(crate) fn close(&self) {
         self.parts.indexer.stop();
     }
 
-    /// Forgets the index; while it is wanted it is filled again. Blocks.
+    /// Deletes the index; it is rebuilt if it is switched on. Blocks.
     pub(crate) fn clear(&self) -> Result<(), Fault> {
         self.parts.indexer.clear().map_err(index_failed)
     }
@@ -258,8 +259,8 @@ impl Parts {
         Row { labels: self.labels.all(), is_here }
     }
 
-    /// Returns the settings for a client. Without [`Scope::Admin`] it reads no excluded folders, and nothing about sessions
-    /// while devices may not read them.
+    /// Returns the settings for a client. Without [`Scope::Admin`], they include no excluded folders, and nothing about
+    /// transcripts while devices may not read them.
     fn state(&self, scope: Scope) -> Value {
         let mut current = self.current.lock().clone();
         let is_shown = scope == Scope::Admin || current.devices;
@@ -300,7 +301,7 @@ impl Parts {
             return Value::Null;
         }
         let (mut news, rows) = (self.indexer.news(), self.rows(is_here));
-        // The list may not have been scanned since the user excluded some.
+        // The list may not have been scanned since the user excluded some transcripts.
         let mut changed: Vec<Transcript> = std::mem::take(&mut news.changed).into();
         self.history.retain_own(&mut changed);
         let gone = |(provider, id): &(Provider, String)| json!({"provider": provider.as_str(), "id": id});
@@ -312,7 +313,7 @@ impl Parts {
     }
 }
 
-/// Stores the folders that excluded workspaces stood for in a scan, such as worktrees that may be removed.
+/// Stores the folders that excluded workspaces matched in a scan, such as worktrees that may be removed later.
 fn remember_seen(history: &History, settings: &dyn SettingsStore, current: &Mutex<HistorySettings>) {
     let excluded = history.excluded();
     let mut current = current.lock();
@@ -330,7 +331,7 @@ fn index_failed(error: impl fmt::Display) -> Fault {
     Fault::internal(format!("The index of other agents' sessions failed: {error}."))
 }
 
-/// Tells `null` from an absent field.
+/// Distinguishes `null` from an absent field.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
     Deserialize::deserialize(deserializer).map(Some)
 }

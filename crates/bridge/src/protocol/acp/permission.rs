@@ -1,4 +1,4 @@
-//! Encodes questions to a person: the protocol's permission request, and standing rules.
+//! Encodes questions to the user: the protocol's permission request, and standing rules.
 
 use super::to_wire::meta;
 use crate::base::limits::ACP_OUTPUT;
@@ -21,14 +21,15 @@ pub(super) fn request(session_id: &str, approval: &Approval) -> Value {
         OptionKind::AllowAlways => PermissionOptionKind::AllowAlways,
         OptionKind::RejectOnce => PermissionOptionKind::RejectOnce,
         OptionKind::RejectAlways => PermissionOptionKind::RejectAlways,
-        // The kind that no client chooses by itself.
+        // A kind that no client chooses automatically.
         OptionKind::Other => PermissionOptionKind::AllowAlways,
     };
     let option = |option: &ApprovalOption| {
         PermissionOption::new(option.id.clone(), option.name.clone(), kind(option.kind))
     };
     let raw_input = approval.raw_input.as_ref().map(|input| prune::to_fit(input, ACP_OUTPUT).0);
-    // The title may be cut, and editors show no raw input. They read the text as Markdown, which could hide parts of it.
+    // The title may be cut, and editors do not show the raw input. They render text as Markdown, which could hide parts
+    // of it.
     let command = approval.command.as_ref().map(|command| {
         let caution = command.exact.as_ref().and_then(FrozenCommand::caution);
         caution.map_or_else(|| command.text.clone(), |caution| format!("{}\n\n{caution}", command.text))
@@ -61,7 +62,7 @@ pub(super) fn rule(rule: &Asked) -> Value {
     })
 }
 
-/// Returns what a person has to know to answer whether they trust a workspace.
+/// Returns the text that the user needs to decide whether to trust a workspace.
 fn trust_question(approval: &Approval) -> Option<String> {
     let question = approval.raw_input.clone().filter(|_| approval.subject == ApprovalSubject::Trust)?;
     let question: TrustQuestion = serde_json::from_value(question).ok()?;

@@ -1,17 +1,17 @@
-//! What a client allows in a session that it creates.
+//! The policy that a client sets for a session that it creates.
 
 use openagents_sessions::Policy;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What a client allows in a session.
+/// The policy of a session, as sent by the client.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct PolicyParams {
-    /// `false` keeps prompts on this machine whatever the settings allow; absent leaves it to them.
+    /// `false` keeps prompts on this machine whatever the settings allow; if absent, the settings decide.
     #[serde(alias = "allowNetwork")]
     allow_network: Option<bool>,
-    /// Prompts may be routed to external agents and models that were not named.
+    /// Whether prompts may be routed to external agents and models that they do not name.
     #[serde(alias = "allowExternalLlms")]
     allow_external_llms: bool,
 }

@@ -1,4 +1,4 @@
-//! The answers that change no session.
+//! The calls that change no session.
 
 use super::{
     answer::{Answer, wire},
@@ -18,9 +18,9 @@ use openagents_sessions::Wanted;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Sessions of one page of `session/list`.
+/// Maximum number of sessions per page of `session/list`.
 const PAGE: usize = 50;
-/// Bytes of one page of `_openagents/update`.
+/// Default and maximum bytes of one page of `_openagents/update`.
 const TEXT: usize = 256 << 10;
 const TEXT_MAX: usize = 4 << 20;
 
@@ -53,7 +53,7 @@ impl Methods {
         Answer::AndWatch(wire(&response), self.lease.pass.feed().clone(), access)
     }
 
-    /// Lists sessions, and watches the list if the client wants that.
+    /// Lists sessions, and watches the list if the client requests it.
     pub(super) async fn list(&self, request: ListSessionsRequest) -> Result<Answer, Fault> {
         let sessions = &self.services.sessions;
         let after = match request.cursor.as_deref() {
@@ -63,7 +63,7 @@ impl Methods {
             None => None,
         };
         let children = flag(&request, "children");
-        // Watch before the list is read, so that no change is missed.
+        // Start watching before reading the list, so that no change is missed.
         let watch = flag(&request, "watch")
             .then(|| sessions.watch_list(Wanted { cwd: request.cwd.clone(), children }));
         let mut rows = sessions.list(PAGE + 1, after, request.cwd, children).await?;

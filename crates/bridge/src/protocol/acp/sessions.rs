@@ -26,14 +26,15 @@ impl Methods {
             }
             _ => self.services.sessions.admit(&request.cwd).await?,
         };
-        // Only an admin decides what may leave this machine.
+        // Only an admin decides which data may leave this machine.
         let ours = ours.filter(|_| self.lease.pass.scope() == Scope::Admin);
         let session = self.services.sessions.create_with(&cwd, policy::policy(ours)).await?;
         let result = wire(&NewSessionResponse::new(session.id().clone()).modes(self.modes(&session).await));
         Ok(Answer::AndFollow(result, Following::from_the_beginning(session)))
     }
 
-    /// Only an admin deletes what was said in a session. Who may prompt may take back a session that it could not begin.
+    /// Deletes a session. Only an admin may delete a session that has prompts. A client that may prompt may delete an
+    /// empty session that it could not start.
     pub(super) async fn delete(&self, method: &str, request: DeleteSessionRequest) -> Result<Answer, Fault> {
         let session = self.session(&request.session_id.0).await?;
         let (scope, devices) = (self.lease.pass.scope(), &self.services.devices);
@@ -66,7 +67,8 @@ impl Methods {
         Ok(Answer::Now(json!({})))
     }
 
-    /// A client that has missed many updates, or claims more than exist, gets the folded log.
+    /// Follows a session. A client that has missed many updates, or claims to have more than exist, gets the folded
+    /// log.
     pub(super) async fn attach(&self, request: from_wire::Attach) -> Result<Answer, Fault> {
         let from_wire::Attach { session_id, since, snapshot } = request;
         let session = self.session(&session_id).await?;

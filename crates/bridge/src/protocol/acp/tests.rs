@@ -144,7 +144,7 @@ fn a_smaller_scope_may_do_less() {
     assert!(from_wire::call("_openagents/approvals/answer", answer(), Scope::Prompt).is_err());
     assert!(from_wire::call("_openagents/approvals/answer", answer(), Scope::Approve).is_ok());
     assert!(from_wire::call("_openagents/inspect", json!({}), Scope::Approve).is_err());
-    // Whether something was said in it is looked up in the session.
+    // Whether the session has prompts is checked in the session itself.
     let session = || json!({"sessionId": "s"});
     assert!(from_wire::call("session/delete", session(), Scope::View).is_err());
     assert!(from_wire::call("session/delete", session(), Scope::Prompt).is_ok());

@@ -19,12 +19,12 @@ use openagents_sessions::{Folded, Listed, Mode, prune};
 use openagents_transcripts::history::TranscriptImage;
 use serde_json::{Map, Value, json};
 
-/// Returns the params of the `session/update` notification that shows an update, outputs cut to 256 KiB.
+/// Returns the params of the `session/update` notification that shows an update, with outputs cut to 256 KiB.
 pub fn session_update(session_id: &str, seq: u64, ts: i64, update: &SessionUpdate) -> Value {
     notification(session_id, json!({"seq": seq, "ts": ts}), update, ACP_OUTPUT)
 }
 
-/// Like [`session_update`], without cutting outputs.
+/// Like [`session_update`], but does not cut outputs.
 pub(crate) fn whole_update(session_id: &str, seq: u64, ts: i64, update: &SessionUpdate) -> Value {
     notification(session_id, json!({"seq": seq, "ts": ts}), update, usize::MAX)
 }
@@ -40,7 +40,7 @@ pub(crate) fn commands(session_id: &str, commands: &[OfferedCommand]) -> Value {
     json!({"sessionId": session_id, "update": update})
 }
 
-/// Returns the params of the `session/update` notification that shows an image of another agent's session.
+/// Returns the params of the `session/update` notification that shows an image of another agent's transcript.
 pub(crate) fn image(
     session_id: &str,
     (line, ts): (u64, i64),
@@ -78,7 +78,7 @@ pub(crate) fn folded(session_id: &str, folded: &Folded) -> Value {
         let news_of = tool_call_update(&news.update, ACP_OUTPUT);
         let mut fields = serde_json::to_value(news_of).unwrap_or_default();
         if fields["_meta"]["openagents"]["pruned"] == true {
-            // The update for which `_openagents/update` returns the rest.
+            // `_openagents/update` returns the rest for this update.
             fields["_meta"]["openagents"]["outputSeq"] = news.status_seq.into();
         }
         overlay(call, fields);
@@ -138,7 +138,7 @@ fn wire(update: &SessionUpdate, limit: usize) -> Wire {
         SessionUpdate::Routed(decision) => {
             Wire::SessionInfoUpdate(SessionInfoUpdate::new().meta(meta(json!({"routing": decision}))))
         }
-        // The protocol has no such update: sent as an update of the waiting call.
+        // The protocol has no such update, so it is sent as an update of the waiting call.
         SessionUpdate::Approval(approval) => Wire::ToolCallUpdate(
             ToolCallUpdate::new(approval.call_id.clone(), ToolCallUpdateFields::new())
                 .meta(meta(json!({"approval": approval}))),
@@ -164,7 +164,7 @@ fn user_message(message: &UserMessage) -> ContentChunk {
 
 fn agent_message(message: &AgentMessage) -> ContentChunk {
     let mut ours = Map::new();
-    // Summary and findings keep the names that they have in the store.
+    // The summary and the findings keep the field names that they have in the store.
     if let Some(summary) = &message.summary {
         ours.insert("summary".to_owned(), json!(summary));
     }

@@ -16,7 +16,7 @@ pub(crate) fn feed(sessions: &SessionRegistry) -> Arc<Feed> {
 }
 
 impl Methods {
-    /// Trusts a folder with its present agent settings, which the person has `seen`.
+    /// Trusts a folder with its current agent settings, which the user has `seen`.
     pub(super) async fn trust(&self, path: &Path, seen: Option<AgentFiles>) -> Result<Answer, Fault> {
         if self.lease.pass.who != Who::Local {
             return Err(Fault::busy(

@@ -34,7 +34,7 @@ use std::{
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_util::sync::CancellationToken;
 
-/// A reader further behind than this gets its backlog folded.
+/// A reader that is more updates behind than this gets its backlog folded.
 const BEHIND: u64 = 2 * PAGE as u64;
 
 const CLOSED: &str = "Access for the OpenAgents iOS app is off. Enable it on the desktop, or with --ios ask.";
@@ -48,7 +48,7 @@ pub(crate) struct Entry {
     switched: CancellationToken,
 }
 
-/// Returns the access of the app that calls, or the reason for a refusal.
+/// Returns the access of the calling app, or the reason for refusing it.
 pub(crate) fn entry(services: &Services, caller: &Caller) -> Result<Entry, String> {
     let switched = services.network.ios_changes();
     let access = match services.network.ios() {
@@ -94,7 +94,7 @@ pub(crate) async fn serve(services: Arc<Services>, upgrade: OnUpgrade, caller: C
     let Some((socket, Allowed { pass, held })) = opened else { return };
     let phone = Arc::new(Phone::new(&line));
     let live = services.resumes.join(caller.address, pass.clone(), phone.clone());
-    // Dropped last: a connection that waits for the end finds the position.
+    // Dropped last, so that a connection that waits for the end finds the saved position.
     let _ended = live.end();
     let greeted = !held.is_empty();
     let control = live.control.clone();
@@ -140,10 +140,10 @@ pub(crate) async fn serve(services: Arc<Services>, upgrade: OnUpgrade, caller: C
     }
 }
 
-/// Everything before `initialize` is ignored; nothing is sent before its answer.
+/// Handles the app's frames. Everything before `initialize` is ignored; nothing is sent before its answer.
 struct IosHandler {
     line: Arc<Line>,
-    /// Until `initialize`.
+    /// `None` after `initialize`.
     unauthenticated: Option<Unauthenticated>,
     methods: IosMethods,
 }
@@ -202,8 +202,8 @@ impl connection::FrameHandler for IosHandler {
 pub(super) struct Ios {
     phone: Arc<Phone>,
     sessions: HashMap<Arc<str>, Projection>,
-    /// The phone's position after each unwritten frame of the page: the last update that it has seen in full, and the
-    /// bytes of the next one's text.
+    /// The phone's position after each unwritten frame of the page: the last update that it has seen in full, and how
+    /// many bytes of the next update's text it has seen.
     page: VecDeque<(u64, usize)>,
 }
 
@@ -212,7 +212,7 @@ impl Ios {
         Self { phone, sessions: HashMap::new(), page: VecDeque::new() }
     }
 
-    /// Encodes the frames of a page, after which the phone is at `end`.
+    /// Encodes the frames of a page; `end` is the phone's position after it.
     fn frames(&mut self, session: &Session, shown: Vec<Shown>, end: (u64, usize)) -> Vec<Utf8Bytes> {
         self.page = shown.iter().map(|shown| (shown.covers, shown.part)).collect();
         self.page.pop_back();
@@ -226,7 +226,7 @@ impl Ios {
 
 impl Dialect for Ios {
     const IN_PAGES: bool = false;
-    /// The named sessions and the one being named: [`IosMethods`] leaves the oldest itself.
+    /// The named sessions plus the one being named, because [`IosMethods`] itself leaves the oldest.
     const FOLLOWS: usize = NAMED + 1;
 
     fn project(&mut self, session: &Session, page: &[Arc<Stored>], behind: u64) -> Vec<Utf8Bytes> {

@@ -1,4 +1,4 @@
-//! Shortens a backlog: keeps only the last plan, and of each tool call only its end.
+//! Shortens a backlog: keeps only the last plan, and only the end of each tool call.
 
 use openagents_core::update::{SessionUpdate, ToolCallStatus};
 use openagents_sessions::store::Stored;
@@ -13,7 +13,7 @@ pub(super) fn fold(page: &[Arc<Stored>]) -> Vec<Arc<Stored>> {
         let keep = match &stored.update {
             SessionUpdate::Plan(_) => !std::mem::replace(&mut plan_seen, true),
             SessionUpdate::ToolCallUpdate(update) => match update.status {
-                // The last update of a running call stays.
+                // The last update of a running call is kept.
                 ToolCallStatus::Started { .. } | ToolCallStatus::Unchanged => ended.insert(&update.call_id),
                 ToolCallStatus::Completed { .. } | ToolCallStatus::Error { .. } => {
                     ended.insert(&update.call_id);

@@ -20,7 +20,7 @@ pub(super) enum IosCall {
 }
 
 impl IosCall {
-    /// Returns the required scope: viewing, or starting and stopping turns.
+    /// Returns the required scope: view, or prompt to start and stop turns.
     pub(super) fn needs(&self) -> Scope {
         match self {
             Self::Initialize { .. }
@@ -36,7 +36,7 @@ impl IosCall {
         }
     }
 
-    /// Returns its audit action, if it changes anything.
+    /// Returns the audit action, if the call changes anything.
     pub(super) fn action(&self) -> Option<&'static str> {
         match self {
             Self::Prompt { .. } => Some("session/prompt"),
@@ -46,7 +46,7 @@ impl IosCall {
         }
     }
 
-    /// Returns the session it refers to.
+    /// Returns the session that the call refers to.
     pub(super) fn session_id(&self) -> Option<&str> {
         match self {
             Self::Prompt { session_id, .. }

@@ -9,9 +9,9 @@ use openagents_sessions::{
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Rows in the drawer.
+/// Maximum number of rows in the drawer.
 const RECENT: usize = 10;
-/// Updates of a session that are read, from its end.
+/// Maximum number of updates that are read from the end of a session.
 const UPDATES: u64 = 4096;
 const PAGE: usize = 256;
 
@@ -27,7 +27,7 @@ pub(super) async fn timeline(
     session_id: String,
     limit: Option<u64>,
 ) -> Result<Value, Fault> {
-    // Looking it up closes turns that a dead process left open.
+    // Loading the session closes turns that a dead process left open.
     drop(sessions.find(&session_id).await?);
     let id = session_id.clone();
     let updates = sessions.read(move |store| read_end(store, &id)).await?;
@@ -49,7 +49,7 @@ fn read_end(store: &Store, session_id: &str) -> Result<Vec<Arc<Stored>>, StoreEr
     }
 }
 
-/// Projects a log for the timeline: one plan, no progress, no modes, the prompts of all clients.
+/// Projects a log for the timeline: one plan, no progress and no modes, and the prompts of all clients.
 pub(super) fn shown(updates: &[Arc<Stored>]) -> Vec<Value> {
     let view = View { modes: false, progress: false };
     let mut projection = Projection::default();

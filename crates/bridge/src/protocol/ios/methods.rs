@@ -14,7 +14,7 @@ use openagents_sessions::{Session, SessionError, SessionRegistry, TurnRequest, r
 use serde_json::{Value, json};
 use std::{collections::HashMap, net::IpAddr, path::Path, sync::Arc};
 
-/// Bytes of a path in a note.
+/// Maximum bytes of a path in a note.
 const NOTE: usize = 1024;
 
 /// The client of a connection.
@@ -22,7 +22,7 @@ pub(super) struct IosClient {
     pub(super) pass: Arc<Pass>,
     pub(super) line: Arc<Line>,
     pub(super) address: IpAddr,
-    /// `initialize` was answered while it waited for approval.
+    /// `initialize` was answered while the connection waited for approval.
     pub(super) greeted: bool,
 }
 
@@ -56,7 +56,7 @@ impl IosMethods {
         let _ = self.outbox.send(out).await;
     }
 
-    /// Runs a call. `cancelled`: the call cancels a turn and has already done so.
+    /// Runs a call. `cancelled` is set if the call cancels a turn and the turn is already cancelled.
     pub(super) async fn request(&mut self, id: &Id, call: Result<IosCall, Fault>, cancelled: bool) {
         let result = match call {
             Ok(call) => match self.authorize(&call).await {
@@ -101,7 +101,7 @@ impl IosMethods {
         self.send(Out::Text(rpc::response(id, result))).await;
     }
 
-    /// Returns the result, or `None` when it was already sent because updates must follow it.
+    /// Returns the result, or `None` if it was already sent because updates must follow it.
     async fn run(&mut self, id: &Id, call: IosCall, cancelled: bool) -> Result<Option<Value>, Fault> {
         let sessions = self.services.sessions.clone();
         match call {
@@ -183,15 +183,15 @@ impl IosMethods {
 
     async fn set_mode(&mut self, session: &Arc<Session>, mode: String) -> Result<(), Fault> {
         self.phone.set_modes();
-        // The app knows few modes. Before every prompt it sends back the substitute it was given for the real mode, which
-        // is not a request to change it.
+        // The app knows few modes. Before every prompt it sends back the substitute that it was given for the real
+        // mode, which is not a request to change the mode.
         let current = session.mode();
         if *current != *mode && to_wire::known_mode(&current) == mode {
             return Ok(());
         }
         let before = self.modes.insert(session.id().clone(), mode.clone());
-        // The last generation of the app sets the same mode before every prompt. Another client may have changed it
-        // since.
+        // The last generation of the app sets the same mode before every prompt. Another client may have changed the
+        // mode since.
         if before.as_ref() != Some(&mode) || *session.mode() != *mode {
             let stored = session.set_mode(&mode).await;
             if stored.is_err() {
@@ -208,7 +208,7 @@ impl IosMethods {
         let started = if text.is_empty() {
             Err(SessionError::Invalid("Empty prompt".to_owned()))
         } else {
-            // Checked again: the folder may have changed since the session began.
+            // Checked again, because the folder may have changed since the session began.
             let admitted = match session.cwd() {
                 cwd if cwd.as_os_str().is_empty() => Err(SessionError::NoWorkspace),
                 cwd => sessions.admit(cwd).await,
@@ -242,7 +242,7 @@ impl IosMethods {
         }
     }
 
-    /// Returns an exploration of the server's own workspace, or its refusal without one.
+    /// Returns an exploration of the server's own workspace, or a refusal if there is no workspace.
     fn own_workspace(&self, goals: Vec<String>, note: Option<String>) -> TurnRequest {
         let sessions = &self.services.sessions;
         let turn = TurnRequest::exploration(sessions.root().to_owned(), goals, note);
@@ -253,10 +253,10 @@ impl IosMethods {
         let sessions = self.services.sessions.clone();
         let turn = match root {
             None => self.own_workspace(goals, None),
-            // Explores and stores the admitted path: the requested one may be a symlink that changes.
+            // Explores and stores the admitted path, because the requested one may be a symlink that changes.
             Some(root) => match sessions.admit(Path::new(root)).await {
                 Ok(admitted) => TurnRequest::exploration(admitted, goals, None),
-                // Most phones name a path of another machine. The answer does not reveal whether it exists here.
+                // Most phones send a path of another machine. The answer does not reveal whether the path exists here.
                 Err(_) => {
                     let note = format!(
                         "{} is not known on this computer",

@@ -1,7 +1,7 @@
 //! The endpoint of the OpenAgents iOS app: JSON-RPC "0.2.2" in snake_case, without a token. Off by default; each app
 //! has to be approved.
 //!
-//! The app is shipped and cannot be changed, so odd behaviour here is what it needs.
+//! The app has shipped and cannot be changed, so any odd behaviour here is required by the app.
 
 pub(crate) mod connection;
 pub(crate) mod folding;

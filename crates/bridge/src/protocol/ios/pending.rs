@@ -2,7 +2,7 @@
 //! otherwise. All other frames are held until the connection is allowed.
 //!
 //! A refused connection gets the refusal once, in a session, and is then ignored. Its socket stays open, because the
-//! app reconnects every second when it is closed.
+//! app reconnects every second after it is closed.
 
 use super::{from_wire, from_wire::IosCall, to_wire, to_wire::Role};
 use crate::{
@@ -19,16 +19,16 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, interval_at};
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 
-/// Held frames of one connection, and their bytes.
+/// Maximum number of held frames of one connection, and of their bytes.
 const HELD: usize = 64;
 const HELD_BYTES: usize = 1 << 20;
-/// Waiting and refused connections, in total and per address. Those of the addresses whose requests are pending leave room
-/// for others.
+/// Maximum number of waiting and refused connections, in total and per address. Even if every address with a pending
+/// request fills its slots, some are left for others.
 const SLOTS: usize = 96;
 const SLOTS_PER_ADDRESS: usize = 5;
-/// Bytes of a session id in an access request.
+/// Maximum bytes of a session id in an access request.
 const SESSION: usize = 100;
-/// Interval of pings, and the number that may go unanswered.
+/// Interval of pings, and the maximum number of unanswered pings.
 const PING_EVERY: Duration = Duration::from_secs(20);
 const MISSES: u32 = 2;
 
@@ -44,7 +44,8 @@ pub(super) struct Allowed {
     pub(super) held: Vec<Utf8Bytes>,
 }
 
-/// Waits for approval. An error says how to close the socket: `None` when it is closed already or dead.
+/// Waits for approval. An error holds the reason to close the socket with, or `None` if the socket is closed already or
+/// dead.
 pub(super) async fn wait(
     services: &Services,
     socket: &mut Socket,
@@ -92,7 +93,7 @@ pub(super) async fn wait(
                     return Ok(Allowed { pass, held: connection.held });
                 }
                 if outcome == Outcome::Displaced {
-                    // The app connects again, and asks.
+                    // The app reconnects and asks again.
                     return Err(Some(too_many()));
                 }
                 connection.refuse().await?;
@@ -117,7 +118,7 @@ struct PendingConnection<'a> {
     address: PhoneAddress,
     held: Vec<Utf8Bytes>,
     bytes: usize,
-    /// The access request names the session it wants.
+    /// The access request names the session that the app wants.
     named: bool,
     /// Declined or timed out.
     refused: bool,
@@ -182,7 +183,7 @@ impl PendingConnection<'_> {
         Ok(Some(client))
     }
 
-    /// Reports the refusal in the session it asked for last, and drops the held frames.
+    /// Reports the refusal in the session that the app asked for last, and drops the held frames.
     async fn refuse(&mut self) -> Result<(), Option<Closing>> {
         self.refused = true;
         self.slot.set_kind(SlotKind::Evictable);
@@ -200,7 +201,7 @@ impl PendingConnection<'_> {
         self.notified = true;
         let session = match target {
             Target::Session(session) => session,
-            // The app shows nothing without a session. This one is not stored.
+            // The app shows nothing without a session, so it gets one that is not stored.
             Target::New { answer, session } => {
                 self.write(answer).await?;
                 session

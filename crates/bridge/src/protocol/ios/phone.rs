@@ -5,7 +5,7 @@ use openagents_sessions::Session;
 use parking_lot::Mutex;
 use std::{collections::VecDeque, sync::Arc};
 
-/// Sessions that a connection follows; the least recently named one is left first.
+/// Maximum number of sessions that a connection follows; the least recently named one is left first.
 pub(super) const NAMED: usize = 64;
 
 /// The position of a broken connection in the session it named last.
@@ -16,7 +16,7 @@ pub(super) struct Position {
     pub(super) written: u64,
     /// Bytes of the next update's text that were also written.
     pub(super) part: usize,
-    /// Ids of the phone's connections, whose prompts are its own.
+    /// Ids of the phone's connections. Their prompts are the phone's own.
     pub(super) own: Vec<Arc<str>>,
 }
 
@@ -44,13 +44,13 @@ pub(super) struct PhoneState {
     /// Followed sessions, most recently named last.
     pub(super) named: VecDeque<Named>,
     pub(super) sets_modes: bool,
-    /// A resumed session, and the last update from before the connection.
+    /// A resumed session, and its last update before this connection.
     pub(super) fold_to: Option<(Arc<str>, u64)>,
     /// Position of an earlier connection of the same phone.
     pub(super) taken: Option<Position>,
 }
 
-/// A session that a connection follows, and what of it was written to the socket.
+/// A session that a connection follows, and how far it was written to the socket.
 #[derive(Debug)]
 pub(super) struct Named {
     pub(super) session: Arc<Session>,
@@ -92,12 +92,12 @@ impl Phone {
         self.with(|state| state.taken = None);
     }
 
-    /// Returns whether it has a position to save.
+    /// Returns whether there is a position to save.
     pub(super) fn has_position(&self) -> bool {
         self.with(|state| state.taken.is_some() || !state.named.is_empty())
     }
 
-    /// Returns whether it follows a session.
+    /// Returns whether the connection follows this session.
     pub(super) fn shows(&self, session_id: &str) -> bool {
         self.with(|state| {
             state.taken.as_ref().is_some_and(|taken| *taken.session_id == *session_id)
@@ -113,14 +113,14 @@ impl Phone {
                 return taken.cloned();
             };
             let (session_id, written) = (named.session.id().clone(), named.written);
-            // What the phone had seen of the next update's text before it reconnected.
+            // The part of the next update's text that the phone had seen before it reconnected.
             let before = taken.filter(|taken| taken.session_id == session_id && taken.written == written);
             let part = before.map_or(0, |before| before.part).max(named.part);
             Some(Position { session_id, written, part, own: state.own.clone() })
         })
     }
 
-    /// Marks a session as named, and as seen up to `written`. Returns the one to leave when there are too many.
+    /// Marks a session as named, and as seen up to `written`. Returns the session to leave if there are too many.
     pub(super) fn name(&self, session: &Arc<Session>, written: u64) -> Naming {
         self.with(|state| {
             let known = state.named.iter().position(|named| named.is(session));
@@ -134,7 +134,7 @@ impl Phone {
         })
     }
 
-    /// Updates what of a session was written.
+    /// Updates how far a session was written to the socket.
     pub(super) fn wrote(&self, session: &Session, (written, part): (u64, usize)) {
         self.with(|state| {
             if let Some(named) = state.named.iter_mut().find(|named| named.is(session)) {
@@ -147,7 +147,8 @@ impl Phone {
         self.with(|state| state.sets_modes = true);
     }
 
-    /// Resumes the session of an earlier connection with the ids `own`, which has seen it up to `written`.
+    /// Resumes the session of an earlier connection of the phone, which has seen it up to `written`. `own` are the ids
+    /// of its connections.
     pub(super) fn resume(&self, session: &Arc<Session>, own: Vec<Arc<str>>, written: u64) {
         let head = session.head().seq;
         self.with(|state| {

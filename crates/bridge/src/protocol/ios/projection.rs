@@ -1,7 +1,7 @@
 //! Projects a session's log into updates for the app. Pure: updates in, updates out.
 //!
-//! The app keeps 200 rows and draws each plan and each chunk as one row. So text is sent in paragraphs, plans only when
-//! a step begins or all are done, and progress rarely and only where it is shown.
+//! The app keeps 200 rows and draws each plan and each chunk as one row. So text is sent in paragraphs, plans are sent
+//! only when a step begins or all are done, and progress is sent rarely and only where the app shows it.
 
 use super::{to_wire, to_wire::Role};
 use openagents_core::{
@@ -15,7 +15,7 @@ use openagents_sessions::store::Stored;
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// Bytes of text after which it is sent even without a paragraph end.
+/// Text of at least this many bytes is sent even without a paragraph end.
 const FLUSH_BYTES: usize = 8 << 10;
 /// Minimum interval between progress updates of one call, in milliseconds.
 const PROGRESS_MS: i64 = 250;
@@ -33,7 +33,7 @@ pub(super) struct View {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Shown {
     pub(super) update: Value,
-    /// Number of the last log update it covers in full.
+    /// Number of the last log update that it covers in full.
     pub(super) covers: u64,
     /// Bytes of the next update's text that it also covers.
     pub(super) part: usize,
@@ -66,9 +66,9 @@ struct Text {
     role: Role,
     message_id: Option<String>,
     text: String,
-    /// The first log update that is not sent in full.
+    /// The first log update that was not sent in full.
     from: u64,
-    /// Bytes of its text that are sent.
+    /// Bytes of that update's text that were sent.
     part: usize,
     last: u64,
 }
@@ -86,12 +86,12 @@ impl Projection {
         Self { seen, ..Self::default() }
     }
 
-    /// Returns the start of the text that is held back.
+    /// Returns where the held-back text starts.
     pub(super) fn held_back(&self) -> Option<HeldBack> {
         self.text.as_ref().map(|text| HeldBack { seq: text.from, part: text.part })
     }
 
-    /// Projects the next update of the log. `is_own` tells the reader's own connections.
+    /// Projects the next update of the log. `is_own` recognises the reader's own connections.
     pub(super) fn push(
         &mut self,
         stored: &Stored,
@@ -119,7 +119,7 @@ impl Projection {
     ) {
         let seq = stored.seq;
         match update {
-            // It would appear in the answer to the next prompt.
+            // A late update would appear in the answer to the next prompt.
             SessionUpdate::AgentMessage(AgentMessage { late: true, .. })
             | SessionUpdate::AgentThought(AgentThought { late: true, .. }) => {}
             SessionUpdate::AgentMessage(message) => {
@@ -128,7 +128,7 @@ impl Projection {
                 } else if message.text.is_empty() {
                     // Some chunks only carry usage figures.
                 } else if message.summary.is_some() {
-                    // Sent whole: the app expects heading and sentence in one text.
+                    // Sent whole, because the app expects the heading and the sentence in one text.
                     self.show(to_wire::chunk(Role::Agent, &message.text), seq, out);
                 } else {
                     self.push_text(Role::Agent, message.message_id.as_deref(), &message.text, seq, out);
@@ -157,7 +157,7 @@ impl Projection {
             }
             SessionUpdate::ToolCallUpdate(update) => self.tool_call_update(update, stored, view, out),
             SessionUpdate::Mode(mode) if view.modes => self.show(to_wire::mode(&mode.mode_id), seq, out),
-            // Never the question: this endpoint cannot answer it.
+            // The question itself is never sent, because this endpoint cannot answer it.
             SessionUpdate::Approval(approval) if approval.state == ApprovalState::Pending => {
                 self.show(to_wire::waiting_for(approval.subject), seq, out);
             }
@@ -244,7 +244,7 @@ impl Projection {
         if let Some(end) = paragraphs_end(&known.text) {
             let rest = known.text.split_off(end);
             let ready = std::mem::replace(&mut known.text, rest);
-            // The rest began in this update.
+            // The remaining text began in this update.
             known.from = seq;
             known.part = whole.saturating_sub(known.text.len());
             let (done, part, finished) = match known.text.len() {

@@ -23,18 +23,18 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// Lifetime of a saved position.
 const KEEP: Duration = Duration::from_secs(600);
-/// Addresses with a saved position.
+/// Maximum number of addresses with a saved position.
 const ADDRESSES: usize = 256;
-/// Time for an old connection to answer a ping.
+/// Time limit for an old connection to answer a ping.
 const PONG_TIMEOUT: Duration = Duration::from_secs(1);
-/// Time for a dead connection to end.
+/// Time limit for a dead connection to end.
 const END_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A connection that has not ended.
 #[derive(Debug)]
 pub(super) struct Live {
     address: IpAddr,
-    /// Ascending in the order of connections.
+    /// A number that increases with each new connection.
     number: u64,
     pass: Arc<Pass>,
     phone: Arc<Phone>,
@@ -64,10 +64,11 @@ impl Live {
 #[derive(Debug)]
 struct Saved {
     since: Instant,
-    /// Of the connection.
+    /// The number of the connection.
     number: u64,
     pass: Arc<Pass>,
-    /// `None`: taken over, or the phone closed the connection. Kept, because an earlier connection may still end.
+    /// `None` if the position was taken over or the phone closed the connection. The entry is kept, because an earlier
+    /// connection may still end.
     position: Option<Position>,
 }
 
@@ -82,7 +83,7 @@ pub(crate) struct Resumes {
 impl Resumes {
     /// Registers a new connection.
     pub(super) fn join(&self, address: IpAddr, pass: Arc<Pass>, phone: Arc<Phone>) -> Arc<Live> {
-        // Numbers grow in the order of the list.
+        // The list is locked first, so that its order is also the order of the numbers.
         let mut all = self.live.lock();
         let live = Arc::new(Live {
             address,
@@ -98,8 +99,8 @@ impl Resumes {
         live
     }
 
-    /// Saves the position of a connection, unless it was revoked or a later connection of its address shows the same
-    /// session.
+    /// Saves the position of a connection, unless the connection was revoked or a later connection of its address shows
+    /// the same session.
     pub(super) fn put(&self, live: &Live, position: Position) {
         let all = self.live.lock();
         let is_later = |new: &Arc<Live>| new.address == live.address && new.number > live.number;
@@ -129,8 +130,8 @@ impl Resumes {
         }
     }
 
-    /// Takes over the saved position of the address, after closing its unresponsive connections. `None` for all but the
-    /// newest connection: the phone may already have abandoned an earlier one.
+    /// Takes over the saved position of the address, after closing its unresponsive connections. Returns `None` for all
+    /// but the newest connection, because the phone may already have abandoned an earlier one.
     pub(super) async fn take_over(&self, new: &Live) -> Option<Position> {
         let pings = self.before(new).into_iter().map(async |old| (old.is_alive().await, old));
         let silent = futures::future::join_all(pings).await.into_iter().filter(|(alive, _)| !alive);

@@ -350,7 +350,7 @@ fn invalid_calls_are_refused() {
     }
 }
 
-/// Returns how many frames the app is sent for a page of 32 plans.
+/// Returns the number of frames that are sent for a page of 32 plans.
 fn plans_sent(behind: u64, resumed: bool) -> usize {
     use super::{connection::Ios, phone::Phone};
     use crate::connection::{inspect::Line, outbox::dialect::Dialect};

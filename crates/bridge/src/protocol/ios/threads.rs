@@ -17,9 +17,9 @@ use std::{collections::VecDeque, ops::ControlFlow, time::Duration};
 
 /// Time limit for reading the history folders.
 const TIME: Duration = Duration::from_millis(1500);
-/// Bytes read from the end of a transcript.
+/// Maximum bytes read from the end of a transcript.
 const TAIL: u64 = 1_000_000;
-/// Bytes of one text.
+/// Maximum bytes of one text.
 const TEXT: usize = 4096;
 
 fn budget() -> Budget {
@@ -34,7 +34,7 @@ pub(super) async fn list(sessions: &SessionRegistry, top_k: u64) -> Result<Value
     Ok(json!({"items": items}))
 }
 
-/// Returns the entry of a session; `None` for an agent that the app does not know.
+/// Returns the entry of a transcript; `None` for an agent that the app does not know.
 fn summary(row: &Transcript) -> Option<Value> {
     let source = match row.provider {
         Provider::Codex => "codex",

@@ -16,9 +16,9 @@ pub(super) enum Role {
     Thought,
 }
 
-/// Bytes of one text. The app closes the socket at 1 MiB, and JSON may escape one byte as six.
+/// Maximum bytes of one text. The app closes the socket at 1 MiB, and JSON may escape one byte as six.
 const TEXT: usize = 128 << 10;
-/// Bytes of an error or a plan entry.
+/// Maximum bytes of an error or a plan entry.
 const SENTENCE: usize = 4 << 10;
 
 fn cut(text: &str, limit: usize) -> String {
@@ -40,7 +40,7 @@ pub(super) fn chunk(role: Role, text: &str) -> Value {
     json!({"sessionUpdate": kind, "content": {"content": {"type": "text", "text": text}}})
 }
 
-/// Returns the only message the app gets about an approval.
+/// Returns the only message that the app gets about an approval.
 pub(super) fn waiting_for(subject: ApprovalSubject) -> Value {
     let what = match subject {
         ApprovalSubject::Action => "approval",
@@ -133,7 +133,7 @@ pub(super) fn mode(id: &str) -> Value {
     json!({"sessionUpdate": "current_mode_update", "current_mode_id": known_mode(id)})
 }
 
-/// The app knows three modes; any other makes it drop the update.
+/// Maps a mode to one of the three that the app knows; any other would make it drop the update.
 pub(super) fn known_mode(id: &str) -> &str {
     match id {
         "codex" | "claude-code" => id,

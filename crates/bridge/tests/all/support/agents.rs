@@ -216,7 +216,7 @@ pub async fn start_with(home: &Path, workspace: &Path, troupe: Arc<Troupe>) -> B
     .unwrap()
 }
 
-/// A bridge with agents, in a workspace that a person trusts.
+/// Starts a bridge with agents, in a trusted workspace.
 pub async fn house(agents: Vec<Arc<ScriptedAgent>>) -> (House, Arc<Troupe>) {
     let (house, troupe) = untrusted_house(agents).await;
     trust(&house, &house.workspace).await;
@@ -228,7 +228,7 @@ pub async fn trust(house: &House, folder: &Path) -> Value {
     house.acp().await.request("_openagents/trust/add", json!({"path": folder})).await
 }
 
-/// A bridge with agents, in a workspace that nobody has trusted yet.
+/// Starts a bridge with agents, in a workspace that is not trusted yet.
 pub async fn untrusted_house(agents: Vec<Arc<ScriptedAgent>>) -> (House, Arc<Troupe>) {
     let (home, folders) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let workspace = folders.path().canonicalize().unwrap().join("demo");
@@ -238,7 +238,7 @@ pub async fn untrusted_house(agents: Vec<Arc<ScriptedAgent>>) -> (House, Arc<Tro
     (House { home, workspace, bridge, _folders: folders }, troupe)
 }
 
-/// A new session in a mode.
+/// Creates a session in a mode.
 pub async fn session_in(client: &mut Client, house: &House, mode: &str) -> Value {
     let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
     client.request("session/set_mode", json!({"sessionId": session, "modeId": mode})).await;

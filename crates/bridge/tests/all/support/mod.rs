@@ -258,7 +258,7 @@ pub struct Client {
     pub notes: VecDeque<Value>,
     /// The queue notifications.
     pub queues: Vec<Value>,
-    /// Answers to other requests: a turn may end before the request that ended it is answered.
+    /// Answers to other requests, because a turn may end before the request that ended it is answered.
     answers: Vec<Value>,
 }
 

@@ -20,7 +20,7 @@ use std::{
 };
 use sysinfo::{Pid, ProcessesToUpdate, System};
 
-/// Limit of every wait; longer means a hang.
+/// Time limit for every wait; exceeding it means a hang.
 const HANG: Duration = Duration::from_secs(60);
 
 /// Returns SmolLM2, a real small chat model.
@@ -83,7 +83,6 @@ pub(crate) fn weather_tool() -> ToolSpec {
     }
 }
 
-/// The answer of an engine.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) text: String,
@@ -118,7 +117,6 @@ pub(crate) fn try_answer(engine: &dyn Engine, request: &ModelRequest) -> Result<
     Ok(answer)
 }
 
-/// Waits until a condition is true.
 pub(crate) fn wait_until(what: &str, mut so: impl FnMut() -> bool) {
     let started = Instant::now();
     while !so() {

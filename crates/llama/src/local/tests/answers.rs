@@ -218,7 +218,7 @@ fn an_idle_model_is_unloaded() {
     assert!(local.inner.look_after(minutes(999)).is_some());
     assert_eq!(card(&local, "tiny").status, ModelStatus::Ready);
     facts.lock().unwrap().memory_free = 1 << 30;
-    // Regression: nearly all of the memory was in use, and the system did not mind.
+    // Regression: nearly all memory was in use, but the system reported normal pressure.
     *said.lock().unwrap() = Some(Pressure::Normal);
     assert!(local.inner.look_after(minutes(999)).is_some());
     assert_eq!(card(&local, "tiny").status, ModelStatus::Ready);

@@ -24,7 +24,7 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// Limit of every wait; longer means a hang.
+/// Time limit for every wait; exceeding it means a hang.
 const HANG: Duration = Duration::from_secs(60);
 
 pub(super) const ROOMY: MachineFacts =
@@ -315,7 +315,7 @@ impl LocalConfig {
         self
     }
 
-    /// Replaces what the system says about its memory.
+    /// Replaces the memory pressure that the system reports.
     pub(super) fn with_pressure(
         mut self,
         said: impl Fn() -> Option<Pressure> + Send + Sync + 'static,

@@ -19,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Limit of every wait; longer means a hang.
+/// Time limit for every wait; exceeding it means a hang.
 const HANG: Duration = Duration::from_secs(60);
 const FULL: MachineFacts = MachineFacts { memory_free: 1 << 20, ..ROOMY };
 
@@ -27,7 +27,7 @@ fn never() -> CancellationToken {
     CancellationToken::new()
 }
 
-/// With a changeable machine.
+/// Creates a `Local` on a machine whose facts the test can change.
 fn on_machine(stage: &Stage) -> (Arc<Local>, Arc<Mutex<MachineFacts>>) {
     let machine = Arc::new(Mutex::new(ROOMY));
     let facts = machine.clone();

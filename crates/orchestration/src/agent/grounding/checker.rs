@@ -22,7 +22,7 @@ use std::{
 #[derive(Debug)]
 pub(crate) struct Grounding {
     places: CitedPlaces,
-    /// The person's question.
+    /// The user's question.
     question: String,
     found: Vec<Place>,
     cancel: CancellationToken,

@@ -57,7 +57,7 @@ pub(super) fn may_cite(text: &str) -> bool {
     LINES.as_ref().is_some_and(|lines| lines.is_match(text))
 }
 
-/// Returns the citations of a line. `known` are places that were found; `exists` looks in the workspace.
+/// Returns the citations of a line. `known` are places that were found; `exists` checks the workspace.
 pub(super) fn citations(line: &str, known: &[Place], exists: &dyn Fn(&str) -> bool) -> Vec<Citation> {
     let Some(lines) = LINES.as_ref() else { return Vec::new() };
     let mut end_of_last = 0;
@@ -85,7 +85,7 @@ fn goes_on(rest: &str) -> bool {
     match letters.next() {
         Some('.') => letters.next().is_some_and(|next| next.is_ascii_digit()),
         Some('/' | '_') => letters.next().is_some_and(char::is_alphanumeric),
-        // Languages without spaces continue right after the number.
+        // In languages without spaces, text continues right after the number.
         Some(next) => next.is_alphanumeric() && !is_unspaced(next),
         None => false,
     }
@@ -109,7 +109,7 @@ fn known_file(before: &str, known: &[Place]) -> Option<(usize, CitationTarget)> 
         Place::File { path } => Some(path),
         Place::Session { .. } => None,
     });
-    // As it is, and as a prompt names it.
+    // As it is, and as a prompt writes it.
     let written = paths.flat_map(|path| [(path, path.clone()), (path, code_span(path))]);
     let ends = |(_, written): &(&String, String)| {
         let rest = before.strip_suffix(written.as_str());
@@ -149,7 +149,7 @@ fn file(before: &str, exists: &dyn Fn(&str) -> bool) -> Option<(usize, CitationT
         return None;
     }
     if !exists(&written(path)) {
-        // Languages without spaces put words right before the path.
+        // In languages without spaces, words are written right before the path.
         let glued = path.char_indices().rfind(|(_, letter)| is_unspaced(*letter));
         if let Some((at, letter)) = glued
             && let tail = &path[at + letter.len_utf8()..]

@@ -12,7 +12,7 @@ use crate::agent::limits::PARAGRAPH_BYTES;
 pub(crate) struct Filter<'a> {
     grounding: &'a Grounding,
     line: String,
-    /// Bytes of the current line that were passed on.
+    /// Bytes of the current line that were already released.
     passed: usize,
     /// The fence that closes the current code block.
     fence: Option<String>,
@@ -86,7 +86,7 @@ impl<'a> Filter<'a> {
             return line[passed..].to_owned();
         }
         match strike::strike(text, &struck) {
-            // Passed text is never struck: see `certain`.
+            // Released text is never struck: see `certain`.
             Some(left) => left.get(passed..).unwrap_or_default().to_owned() + &line[text.len()..],
             None => String::new(),
         }
@@ -115,8 +115,8 @@ impl<'a> Filter<'a> {
     }
 }
 
-/// Returns the length of the prefix of an incomplete line that no citation can change: whole words before the first
-/// that may belong to a citation or to the marks around it.
+/// Returns the length of the prefix of an incomplete line that no citation can change: the whole words before the first
+/// one that may belong to a citation or to the marks around it.
 fn certain(line: &str, held_words: usize) -> usize {
     let mut letters = line.char_indices().peekable();
     let mut end = line.len();

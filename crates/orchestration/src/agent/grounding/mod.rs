@@ -1,7 +1,7 @@
-//! Grounds answers in findings: the model gets the findings, and its citations are opened before they are shown.
+//! Grounds answers in findings: the model gets the findings, and each of its citations is opened before it is shown.
 //!
 //! `findings → question → model → Filter → shown text`. A citation is a path or a session with a line. It is confirmed
-//! if the line exists and contains a word of the citing sentence; all others are struck from the text.
+//! if the line exists and contains a word of the citing sentence. All others are struck from the text.
 
 mod checker;
 mod citation;

@@ -98,7 +98,7 @@ impl CitedPlaces {
         };
         let (mut reaches, mut tells) = (false, false);
         let read = self.history.read(&transcript, span, budget, &mut |event| {
-            // A line without an event cannot be cited, but the log continues after it.
+            // A line without an event cannot be cited, but the transcript continues after it.
             reaches = reaches || event.line >= start;
             tells = tells
                 || words.occur_in(&event.text)

@@ -11,7 +11,7 @@ pub(super) fn without(line: &str, citations: &[Citation]) -> String {
     text
 }
 
-/// Appends a line. One that starts an item, a heading or a paragraph ends the previous sentence.
+/// Appends a line. A line that starts an item, a heading or a paragraph ends the previous sentence.
 pub(super) fn join(before: &mut String, line: &str) {
     let text = line.trim();
     let item = text.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -23,7 +23,8 @@ pub(super) fn join(before: &mut String, line: &str) {
 }
 
 /// Returns the words that the citation at byte `at` of `line` must support: those of its sentence, plus the previous
-/// sentence of the paragraph if the citation starts one. Without any, the words of the last text or of the question.
+/// sentence of the paragraph if the citation starts one. If there are none, the words of the last text or of the
+/// question.
 pub(super) fn words(before: &str, line: &str, at: usize, question: &str) -> Words {
     let mut text = before.to_owned();
     join(&mut text, line);

@@ -8,7 +8,7 @@ static LINK: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"\[([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\]\(([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)\)").ok()
 });
 
-/// An opened bracket with nothing in it but a word that introduced the citation.
+/// An opening bracket followed by nothing but a word that introduced the citation.
 static POINTER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"(?i)[(\[（]\s*(?:see(?: also)?|cf\.?|in|at|from|e\.g\.|siehe|vgl\.|voir|véase|ver|参照)?[\s:,;]*$",

@@ -1,4 +1,4 @@
-//! Answers that OpenAgents gives itself. The facts are fixed texts and need no model.
+//! Answers by OpenAgents itself. The facts are fixed texts and need no model.
 
 mod spoken;
 mod texts;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// A prompt that OpenAgents answers itself.
 #[derive(Debug, Clone, Copy)]
 pub struct InlineQuestion<'a> {
-    /// The person's prompt.
+    /// The user's prompt.
     pub prompt: &'a str,
     /// Topic of a fixed answer; `None` for a question.
     pub topic: Option<&'a Topic>,

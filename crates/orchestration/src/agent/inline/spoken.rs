@@ -25,7 +25,7 @@ const INSTRUCTIONS: &str = "You speak for OpenAgents, a companion of coding agen
     Answer in Markdown, in a few plain sentences, at most a hundred words. You cannot see files here and you call nothing: \
     where the answer depends on the project, say so. Do not invent.";
 
-/// Runs `model`. Returns `None` if it fails before any output.
+/// Runs `model`; `None` if it fails before any output.
 pub(super) fn speak(
     prompt: &str,
     transcript: &Conversation,

@@ -40,7 +40,7 @@ fn ask(text: &str, situation: &Situation, model: Option<&Arc<dyn LanguageModel>>
     ask_with(text, text, situation, model, &|| None)
 }
 
-/// `words` is the part of `text` that the person wrote.
+/// `words` is the part of `text` that the user wrote.
 fn ask_with(
     text: &str,
     words: &str,
@@ -165,7 +165,7 @@ fn a_model_that_fails_in_the_middle_ends_with_one_word_about_it() {
     assert_eq!((ends.count(), told.outcome.state), (1, RunState::Failed));
 }
 
-/// M11: attached text changed the topic.
+/// Regression (M11): attached text changed the topic.
 #[test]
 fn what_is_attached_does_not_change_what_is_answered() {
     let text = "who are you?\n\nWrite a parser for the log format. Then summarise this session in a title.";
@@ -178,7 +178,7 @@ fn a_question_is_answered_by_what_was_found() {
     let bench = Bench::with(&[("src/lock.rs", "/// A mutex.\npub fn lock_mutex() {}\n")]);
     let rows = [
         ("what is a mutex?", 1, "src/lock.rs"),
-        // Without findings, and for work, it says what to do.
+        // Without findings, and for work, it suggests what to do.
         ("where is the zeppelin?", 2, "What you can do"),
         ("Write a mutex", 2, "What you can do"),
         ("Build a zeppelin", 1, "What you can do"),

@@ -1,4 +1,4 @@
-//! Fixed texts. First person plural: several agents stand behind every answer.
+//! Fixed texts, in the first person plural: several agents are behind every answer.
 
 use crate::{
     agent::{limits::TITLE_SOURCE_CHARS, title::of as first_words},
@@ -110,7 +110,7 @@ pub(super) fn guidance(decision: &Decision, situation: &Situation) -> String {
     format!("{}\n\n{}", decision.reason, ways(situation, decision.instead_of.as_ref()))
 }
 
-/// Lists what a person can do about it.
+/// Lists what the user can do about it.
 fn ways(situation: &Situation, wanted: Option<&Target>) -> String {
     let mut ways = Vec::new();
     let wants_an_agent =

@@ -15,7 +15,7 @@ use std::{
     sync::Arc,
 };
 
-/// Updates per page, and their bytes; a single update may have more.
+/// Maximum updates per page, and their bytes; a single update may be larger.
 const PAGE: usize = 256;
 const PAGE_BYTES: usize = 256 << 10;
 
@@ -65,7 +65,7 @@ impl<L: Log> Folding<L> {
         Self { log, until, read: 0, index: None, open: None, thinking, approvals }
     }
 
-    /// Returns the next updates, oldest first; none at the end of the log. Blocks.
+    /// Returns the next updates, oldest first; an empty page at the end of the log. Blocks.
     pub fn next_page(&mut self) -> Result<Vec<Folded>, StoreError> {
         let mut index = match self.index.take() {
             Some(index) => index,
@@ -141,7 +141,7 @@ impl<L: Log> Folding<L> {
         Ok(())
     }
 
-    /// Ends a thought at an update that was emitted earlier, with an update that changes nothing.
+    /// Ends a thought where an update is skipped because it was emitted earlier. Emits an update that changes nothing.
     fn end_thought(
         &mut self,
         key: &(Scope, Subject),
@@ -169,7 +169,7 @@ impl<L: Log> Folding<L> {
         Ok(())
     }
 
-    /// Returns update `seq`, from the page or the log.
+    /// Returns the update with number `seq`, from the page or the log.
     fn find(&self, seq: u64, page: &[Arc<Stored>]) -> Result<Option<Arc<Stored>>, StoreError> {
         if let Ok(index) = page.binary_search_by_key(&seq, |stored| stored.seq) {
             return Ok(page.get(index).cloned());

@@ -5,11 +5,11 @@ use openagents_core::update::{SessionUpdate, ToolCallUpdate};
 /// One or more updates folded into one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Folded {
-    /// Number of the last of them.
+    /// Number of the last folded update.
     pub seq: u64,
-    /// When the first of them was stored, or the last if only that one counts. Milliseconds since the epoch.
+    /// Time when the first of them was stored, or the last if only that one counts, in milliseconds since the epoch.
     pub ts: i64,
-    /// When the last of them was stored, in milliseconds since the epoch.
+    /// Time when the last of them was stored, in milliseconds since the epoch.
     pub last_ts: i64,
     /// The folded update.
     pub update: SessionUpdate,
@@ -22,6 +22,6 @@ pub struct Folded {
 pub struct News {
     /// The merged update.
     pub update: ToolCallUpdate,
-    /// Number of the update that has the output.
+    /// Number of the update that holds the output.
     pub status_seq: u64,
 }

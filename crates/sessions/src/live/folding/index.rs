@@ -7,7 +7,7 @@ use crate::{
 use openagents_core::update::{SessionUpdate, ToolCallStatus, ToolCallUpdate, UserMessage};
 use std::collections::HashMap;
 
-/// A subject of which only the last state counts.
+/// A subject for which only the last state counts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Subject {
     Plan,

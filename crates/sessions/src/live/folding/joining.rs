@@ -4,7 +4,7 @@ use super::{folded::Folded, index::Mention};
 use crate::scope::{Scope, scoped};
 use openagents_core::update::{Delegated, SessionUpdate, ToolCallUpdate};
 
-/// Bytes of joined text; more becomes another chunk of the same message.
+/// Maximum size of a joined text, in bytes. Further text becomes another chunk of the same message.
 const TEXT: usize = 256 << 10;
 
 /// Copies the fields for which update `seq` is the last.

@@ -72,7 +72,7 @@ fn an_unheard_answer_counts_once_in_its_session_and_for_ten_minutes() {
     let other = Connection::open(home.path().join(DATABASE_FILE)).unwrap();
     other.execute_batch("UPDATE approvals SET answered_ts = answered_ts - 601000").unwrap();
     assert_eq!(ask(&store, "s", pending("7", "h")), ApprovalState::Pending);
-    // Everything is stored, and in the log.
+    // Everything is stored and in the log.
     drop(store);
     let store = Store::open(home.path(), &[]).unwrap();
     assert!(matches!(store.approval("4").unwrap().unwrap().approval.state, ApprovalState::Answered { .. }));
@@ -198,7 +198,7 @@ fn always_is_a_rule_for_exactly_this_command_until_it_is_revoked() {
     assert!(is_answered(ask(&store, "s", date("2", "-u"))));
     assert_eq!(ask(&store, "s", date("3", "-R")), ApprovalState::Pending, "another argument");
     assert_eq!(ask(&store, "other", date("4", "-u")), ApprovalState::Pending, "another session");
-    // What it names lies in the workspace now: "always" is not offered.
+    // The command refers to something inside the workspace now, so "always" is not offered.
     let mut narrow = date("5", "-u");
     narrow.options.remove(1);
     assert_eq!(ask(&store, "s", narrow), ApprovalState::Pending);

@@ -3,7 +3,7 @@ use super::{
     *,
 };
 
-/// Records how each write to these tables is synced to the disk: the pragmas of the connection that writes.
+/// Records how each write to these tables is synced to disk, from the pragmas of the writing connection.
 fn watch(home: &Path, tables: &[&str]) -> Connection {
     let database = Connection::open(home.join(DATABASE_FILE)).unwrap();
     database.execute_batch("CREATE TABLE synced (synchronous INTEGER, fullfsync INTEGER)").unwrap();
@@ -28,7 +28,7 @@ fn synced(database: &Connection) -> Vec<(i64, i64)> {
     synced
 }
 
-/// Regression: the revocation of a rule came back after a power cut, and macOS kept durable writes in the disk's cache.
+/// Regression: a power cut undid the revocation of a rule, and macOS kept durable writes in the disk's cache.
 #[test]
 fn decisions_of_the_user_survive_a_power_cut_and_updates_need_not() {
     const DURABLE: (i64, i64) = (2, 1);
@@ -51,7 +51,7 @@ fn decisions_of_the_user_survive_a_power_cut_and_updates_need_not() {
         let synced = synced(&database);
         assert!(!synced.is_empty() && synced.iter().all(|synced| *synced == DURABLE), "{what}: {synced:?}");
     }
-    // Of a rule, the row itself.
+    // For a rule, the write to the row itself.
     session(&store, "s");
     database
         .execute_batch(
@@ -61,7 +61,7 @@ fn decisions_of_the_user_survive_a_power_cut_and_updates_need_not() {
         .unwrap();
     store.revoke_rules(None).unwrap();
     assert_eq!(synced(&database), [DURABLE]);
-    // What is durable in the log stays so in the file.
+    // Writes that are durable in the log stay durable in the file.
     let (send, told) = std::sync::mpsc::channel();
     let read = move |transaction: &rusqlite::Transaction<'_>, _| {
         let pragma = |name| transaction.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
@@ -72,7 +72,7 @@ fn decisions_of_the_user_survive_a_power_cut_and_updates_need_not() {
     assert_eq!(told.recv().unwrap(), (1, 1));
 }
 
-/// Regression: after a clean end everything was in the log, and a copy of the database file was empty.
+/// Regression: after a clean shutdown everything was in the log, and a copy of the database file was empty.
 #[test]
 fn checkpoint_leaves_everything_in_the_database_file() {
     let (home, store) = store();

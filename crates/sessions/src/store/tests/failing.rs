@@ -44,7 +44,7 @@ fn damage_in_the_middle_is_found() {
     store.append("s", (0..2000).map(|n| text(&n.to_string().repeat(20))).collect()).unwrap();
     drop(store);
     let path = home.path().join(DATABASE_FILE);
-    // Out of the write-ahead log, so that there are pages to damage.
+    // Empties the write-ahead log, so that there are pages to damage.
     Connection::open(&path).unwrap().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     let mut bytes = std::fs::read(&path).unwrap();
     let middle = bytes.len() / 2;

@@ -110,7 +110,7 @@ proptest! {
         drop(store);
         let store = Store::open(home.path(), &[]).unwrap();
         prop_assert_eq!(parts(&store.open_work("s").unwrap()), parts(&folded));
-        // What is found once in the log of an older version is the same.
+        // The open work found once in the log of an older version is the same.
         let reset = "DELETE FROM open_work; UPDATE sessions SET tracks_work = 0";
         drop(store);
         Connection::open(home.path().join(DATABASE_FILE)).unwrap().execute_batch(reset).unwrap();

@@ -13,7 +13,7 @@ use std::path::Path;
 /// Longest line in bytes. A file with a longer one is skipped and counted.
 const LINE_BUFFER: usize = 32 << 20;
 
-/// Returns the matches in order, the total number, and the cut.
+/// Returns the matches in order, the total number of matches, and the cut.
 pub(super) fn search(
     search: &Search<'_>,
     start: &Path,
@@ -54,7 +54,7 @@ impl Merged {
     fn add(&mut self, file: FileMatches<'_>, cap: usize) {
         self.total += file.total;
         self.matches.extend(file.kept);
-        // Only the first `cap` can be shown; twice as many are kept to sort rarely.
+        // Only the first `cap` matches can be shown; twice as many are kept so that they are sorted rarely.
         if self.matches.len() > cap.saturating_mul(2).max(1024) {
             self.keep_first(cap);
         }

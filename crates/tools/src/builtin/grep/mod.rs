@@ -1,7 +1,7 @@
 //! The tool `search.grep`: a regular expression over the files of the workspace.
 //!
-//! Searches the files of [`openagents_core::walk`], except binary ones. Runs to the end or to the deadline and truncates last, so
-//! the total is exact and the order stable.
+//! Searches the files of [`openagents_core::walk`], except binary ones. Runs to the end or to the deadline and
+//! truncates last, so that the total is exact and the order stable.
 
 mod collect;
 mod files;
@@ -38,9 +38,9 @@ pub struct GrepOutput {
     pub pattern: String,
     /// The first matches, up to the cap.
     pub matches: Vec<GrepMatch>,
-    /// A cap left matches out.
+    /// The cap left matches out.
     pub truncated: bool,
-    /// Number of all matches seen.
+    /// Number of matches found, shown or not.
     pub total_matches: u64,
 }
 

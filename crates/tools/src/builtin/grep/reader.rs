@@ -11,7 +11,7 @@ pub(super) struct BoundedReader<'a, R> {
     /// The rest of the file after the head; `None` if the head is the whole file.
     rest: Option<R>,
     budget: &'a Budget,
-    /// The budget was spent before the end of the file.
+    /// The budget ran out before the end of the file.
     pub(super) cut: bool,
 }
 

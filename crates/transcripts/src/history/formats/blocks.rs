@@ -14,7 +14,7 @@ pub(super) fn texts<'a>(content: Option<&'a Node<'a>>) -> Vec<&'a str> {
     content.as_str().into_iter().chain(blocks.filter_map(|block| block.text("text"))).collect()
 }
 
-/// Returns what a person typed in a message, given its texts; a placeholder if there are only images.
+/// Returns what the user typed in a message, given its texts; a placeholder if there are only images.
 pub(super) fn prompt<'a>(
     texts: impl IntoIterator<Item = &'a str>,
     content: Option<&Node<'_>>,
@@ -24,7 +24,7 @@ pub(super) fn prompt<'a>(
     title::prompt(texts).or_else(|| only_image().then(|| title::IMAGE_ONLY.to_owned()))
 }
 
-/// Returns the events of an agent's message: its texts, thoughts and calls in their order.
+/// Returns the events of an agent's message: its texts, thoughts and calls in order.
 pub(super) fn answer(
     tools: &FileTools,
     line: u64,

@@ -17,7 +17,7 @@ pub(super) struct FileTools {
 }
 
 impl FileTools {
-    /// Returns the event of a call. A file that it names counts as touched until a result says that it failed.
+    /// Returns the event of a call. A file that it names counts as touched until a result reports a failure.
     pub(super) fn call(
         &self,
         line: u64,
@@ -48,7 +48,7 @@ impl FileTools {
     }
 }
 
-/// Returns the event of a result; `succeeded` is absent if the log does not tell.
+/// Returns the event of a result; `succeeded` is absent if the log does not say.
 pub(super) fn result(
     line: u64,
     at: Option<i64>,
@@ -64,7 +64,7 @@ pub(super) fn result(
     ended(line, at, id, text, outcome)
 }
 
-/// Returns the event of a result whose outcome the log tells apart from its text.
+/// Returns the event of a result whose outcome is logged separately from its text.
 pub(super) fn ended(
     line: u64,
     at: Option<i64>,

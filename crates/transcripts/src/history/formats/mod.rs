@@ -1,4 +1,4 @@
-//! The formats of the agents, a folder each.
+//! The formats of the agents, one folder each.
 
 mod amp;
 mod blocks;
@@ -22,7 +22,6 @@ mod slug;
 
 use super::{format::Format, transcript::Provider};
 
-/// Returns how an agent keeps its sessions.
 pub(super) fn of(provider: Provider) -> &'static dyn Format {
     match provider {
         Provider::Codex => &codex::Codex,

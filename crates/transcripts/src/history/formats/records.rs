@@ -1,4 +1,4 @@
-//! The records of a session that is not lines, a line each.
+//! The records of a session that is not line-based, one per line.
 
 use crate::{
     history::{lines::OpenLog, taken_back::TakenBack},
@@ -11,7 +11,7 @@ pub(super) struct Records {
     text: String,
     lines: usize,
     taken_back: TakenBack,
-    /// Records are taken back from now on.
+    /// The user undid the records that are added from now on.
     takes_back: bool,
 }
 
@@ -19,7 +19,7 @@ impl Records {
     /// Adds a record in JSON as the next line.
     pub(super) fn push(&mut self, json: &str) {
         let start = self.text.len() as u64;
-        // Line breaks inside of JSON are white space: those of texts are escaped.
+        // Line breaks inside JSON are white space: those in strings are escaped.
         let mut rest = json;
         while let Some(at) = memchr::memchr2(b'\n', b'\r', rest.as_bytes()) {
             self.text.push_str(&rest[..at]);
@@ -34,12 +34,12 @@ impl Records {
         }
     }
 
-    /// Marks the records that are added from now on: whether the user took them back.
+    /// Sets whether the user undid the records that are added from now on.
     pub(super) fn set_taken_back(&mut self, taken_back: bool) {
         self.takes_back = taken_back;
     }
 
-    /// Adds a record as the next line; a bad line if the session is too long to be in memory.
+    /// Adds a record as the next line; a bad line if the session is too long to hold in memory.
     pub(super) fn add(&mut self, record: &impl Serialize) {
         match serde_json::to_string(record) {
             Ok(json) if self.text.len() + json.len() < limits::DOCUMENT as usize => self.push(&json),

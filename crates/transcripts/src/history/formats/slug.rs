@@ -1,8 +1,9 @@
-//! Names of folders that agents make from the path of a workspace: signs other than letters and digits become hyphens.
+//! Names of folders that agents derive from the path of a workspace: characters other than letters and digits become
+//! hyphens.
 
 use std::{ffi::OsStr, path::Path};
 
-/// Bytes of a name, above which Claude Code cuts it and adds a hyphen and a hash.
+/// Length of a name in bytes above which Claude Code truncates it and appends a hyphen and a hash.
 const WHOLE: usize = 200;
 
 /// Returns the letters and digits of a path, joined by hyphens.
@@ -11,7 +12,7 @@ pub(super) fn name(path: &str) -> String {
     words.collect::<Vec<_>>().join("-")
 }
 
-/// Returns whether a name may be that of `folder` or of a folder below it. Other folders may have the same name.
+/// Returns whether a name may stand for `folder` or a folder below it. Other folders may have the same name.
 pub(super) fn may_be_below(made: &OsStr, folder: &Path) -> bool {
     let name = |path: &str| name(path).to_lowercase();
     let (made, folder) = (made.to_string_lossy(), name(&folder.to_string_lossy()));

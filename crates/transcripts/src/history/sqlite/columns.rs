@@ -18,7 +18,7 @@ impl Columns {
         Ok((!names.is_empty()).then_some(Self(names)))
     }
 
-    /// Returns the columns of a table that has `required` ones.
+    /// Returns the columns of a table, if it has the `required` ones.
     pub(crate) fn with(
         connection: &Connection,
         table: &str,
@@ -38,7 +38,6 @@ impl Columns {
         columns.join(", ")
     }
 
-    /// Returns the column, or `NULL`.
     pub(crate) fn or_null<'a>(&self, name: &'a str) -> &'a str {
         if self.has(name) { name } else { "NULL" }
     }

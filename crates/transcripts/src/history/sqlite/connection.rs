@@ -1,4 +1,4 @@
-//! A connection that only reads.
+//! A read-only connection.
 
 use crate::limits;
 use openagents_core::budget::Budget;

@@ -1,5 +1,5 @@
-//! A private copy of a database that needs recovery (no readable `-shm`, or a hot journal), because recovery would write
-//! into the agent's folder.
+//! A private copy of a database that needs recovery (no readable `-shm`, or a hot journal), because recovery would
+//! write into the agent's folder.
 
 use super::{
     connection::guard,
@@ -15,17 +15,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A copy that was opened.
 struct Copy {
     path: PathBuf,
-    /// Files when it was copied.
+    /// State of the database's files when it was copied.
     files: Files,
     /// Closed before its files are removed.
     connection: Connection,
     _folder: PrivateFolder,
 }
 
-/// The last copy: each session of a database asks for it.
+/// The last copy: every session of a database requests it.
 static LAST: Mutex<Option<Copy>> = Mutex::new(None);
 
 /// Runs `read` on a copy of the database as it is in `files`.
@@ -72,8 +71,8 @@ impl Copy {
     }
 }
 
-/// A folder that only this user can read. On Unix it is gone as soon as its files are open, so that nothing stays even if
-/// this program is killed.
+/// A folder that only this user can read. On Unix it is removed as soon as its files are open, so that nothing remains
+/// even if this program is killed.
 struct PrivateFolder(PathBuf);
 
 impl PrivateFolder {

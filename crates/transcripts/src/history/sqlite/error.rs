@@ -2,7 +2,8 @@
 
 use std::io;
 
-/// An error of reading a database. Only its own sessions are missing then, or are those of the last time it was read.
+/// An error reading a database. Only the sessions of that database are then missing, or are those of the last time it
+/// was read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DatabaseError {
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! The files of a database, as they were at one moment.
+//! The files of a database at one point in time.
 
 use std::{
     ffi::OsString,
@@ -7,15 +7,15 @@ use std::{
     time::SystemTime,
 };
 
-/// Suffixes of the files with changes that are not in the database itself: the write-ahead log and the journal of a change
-/// that has not ended.
+/// Suffixes of the files with changes that are not in the database itself: the write-ahead log, and the journal of an
+/// unfinished change.
 pub(super) const CHANGES: [&str; 2] = ["-wal", "-journal"];
 
 /// Sizes and times of a database and of its files with changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Files {
     database: (u64, SystemTime),
-    /// Absent if there is no such file, or an empty one.
+    /// Absent if the file is missing or empty.
     changes: [Option<(u64, SystemTime)>; 2],
 }
 
@@ -35,19 +35,19 @@ impl Files {
         Ok(Self { database, changes })
     }
 
-    /// Returns whether the database has everything and can be read alone.
+    /// Returns whether the database file is complete and can be read alone.
     pub(super) fn are_settled(&self) -> bool {
         self.changes == [None; 2]
     }
 
-    /// Returns the bytes of all files.
+    /// Returns the total bytes of all files.
     pub(super) fn size(&self) -> u64 {
         let changes: u64 = self.changes.iter().flatten().map(|(size, _)| size).sum();
         self.database.0.saturating_add(changes)
     }
 }
 
-/// Returns the name of the file beside a database.
+/// Returns the path of a file next to a database.
 pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);

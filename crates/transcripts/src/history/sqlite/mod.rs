@@ -1,5 +1,5 @@
-//! Reads the database of another agent. Nothing is written beside it, no matter whether the agent is running, has ended
-//! or crashed, but for a gap of microseconds that `read.rs` describes.
+//! Reads the database of another agent. Nothing is written next to it, whether the agent is running, has exited or has
+//! crashed, except in a window of microseconds that `read.rs` describes.
 
 mod columns;
 mod connection;

@@ -1,11 +1,11 @@
-//! Opens a database in the way that leaves no trace.
+//! Opens a database without leaving a trace.
 //!
 //! Measured: `immutable` reads a database without `-wal` and leaves no trace, but does not see the rows in a `-wal`; a
 //! plain read-only connection sees them, but writes to `-shm`, or creates both files. `readonly_shm` writes to neither.
 //!
-//! One gap is left: if an agent ends, and removes its `-wal`, between the look at the files and SQLite's own (microseconds),
-//! SQLite makes an empty `-wal`, as the agent's next start does. It stays, because to remove it could break an agent that
-//! has just started.
+//! One gap remains: if an agent exits and removes its `-wal` between our check of the files and SQLite's own
+//! (microseconds), SQLite creates an empty `-wal`, as the agent's next start does. It is left there, because removing
+//! it could break an agent that has just started.
 
 use super::{connection, copy, error::DatabaseError, files::Files};
 use crate::limits;
@@ -13,14 +13,14 @@ use openagents_core::budget::Budget;
 use rusqlite::{Connection, ErrorCode};
 use std::path::Path;
 
-/// Runs `read` in one transaction; again if the database changed meanwhile, so `read` must begin anew each time. Queries
-/// are interrupted when the budget is spent.
+/// Runs `read` in one transaction, and runs it again if the database changed in the meantime, so `read` must start from
+/// scratch each time. Queries are interrupted when the budget is spent.
 pub(crate) fn read<T>(
     path: &Path,
     budget: &Budget,
     mut read: impl FnMut(&Connection) -> rusqlite::Result<T>,
 ) -> Result<T, DatabaseError> {
-    // SQLite looks for the log beside the file that a link names.
+    // SQLite looks for the log next to the target of a link.
     let path = &path.canonicalize()?;
     for _ in 0..limits::DATABASE_READS {
         let files = Files::of(path)?;

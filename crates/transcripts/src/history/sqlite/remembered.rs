@@ -1,4 +1,4 @@
-//! Caches what was read from a database until its files change: listing a large one is slow.
+//! Caches the results of reading a database until its files change: listing a large one is slow.
 
 use super::{error::DatabaseError, files::Files, read::read};
 use crate::limits;
@@ -30,7 +30,7 @@ impl<T: Clone> Remembered<T> {
         }
         let found = match read(&path, budget, found) {
             Ok(found) => found,
-            // Its agent is just writing: it has not lost its sessions.
+            // Its agent is writing right now, and has not lost its sessions.
             Err(error) => {
                 let kept = self.0.lock();
                 return kept.iter().find(|kept| kept.0 == path).map(|kept| kept.2.clone()).ok_or(error);

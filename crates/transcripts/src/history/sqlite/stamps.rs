@@ -1,19 +1,19 @@
-//! What tells whether a session in a database has changed.
+//! Stamps that show whether a session in a database has changed.
 
 use super::columns::{Columns, number};
 use crate::history::index::FileStamp;
 use rusqlite::{CachedStatement, Connection};
 
-/// Rows of a session that are looked at: calls that run at the same time end in any order.
+/// Number of rows of a session that are checked: calls that run at the same time end in any order.
 const NEWEST: u32 = 4;
 
-/// Looks at the newest rows of sessions. All rows together are most of the file, and their number takes a look at each:
-/// 80 ms for 670,000. Agents append, and change what they have just appended.
+/// Checks the newest rows of sessions. All rows together are most of the file, and counting them visits each one: 80 ms
+/// for 670,000. Agents append, and change what they have just appended.
 pub(crate) struct SessionStamps<'a>(Vec<CachedStatement<'a>>);
 
 impl<'a> SessionStamps<'a> {
-    /// Prepares to look at the rows in `tables`, with their times in the column `time` and their contents in `data`. A table
-    /// that this version does not have has no rows.
+    /// Prepares queries for the rows in `tables`, with their times in the column `time` and their contents in `data`. A
+    /// table that this version does not have counts as empty.
     pub(crate) fn new(
         connection: &'a Connection,
         tables: &[&str],
@@ -33,8 +33,8 @@ impl<'a> SessionStamps<'a> {
         Ok(Self(found))
     }
 
-    /// Returns what changes when a session does. `changed` is when it did by its own row, in seconds or milliseconds since
-    /// the epoch.
+    /// Returns a stamp that changes when a session does. `changed` is the time of the last change in the session's own
+    /// row, in seconds or milliseconds since the epoch.
     pub(crate) fn stamp(&mut self, id: &str, changed: Option<i64>) -> rusqlite::Result<FileStamp> {
         let mut stamp = FileStamp { size: 0, mtime_ns: nanoseconds(changed) };
         for newest in &mut self.0 {
@@ -48,7 +48,7 @@ impl<'a> SessionStamps<'a> {
     }
 }
 
-/// A number with ten digits or less is seconds.
+/// A number with at most ten digits is in seconds.
 fn nanoseconds(time: Option<i64>) -> i64 {
     let time = time.unwrap_or(0);
     let millis = if time < 10_000_000_000 { time.saturating_mul(1000) } else { time };

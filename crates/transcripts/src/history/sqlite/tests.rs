@@ -11,7 +11,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// Names the folder for the part of a test that runs in another process.
+/// Passes the folder to the part of a test that runs in another process.
 const FOLDER: &str = "OPENAGENTS_TEST_FOLDER";
 
 fn budget() -> Budget {
@@ -26,7 +26,7 @@ fn rows(path: &Path) -> Result<i64, DatabaseError> {
     read(path, &budget(), count)
 }
 
-/// Writes two rows: one into the database, and one that stays in the log as long as the connection is open.
+/// Writes two rows: one into the database, and one that stays in the log while the connection is open.
 fn writer(path: &Path) -> Connection {
     let connection = Connection::open(path).unwrap();
     connection
@@ -38,7 +38,7 @@ fn writer(path: &Path) -> Connection {
     connection
 }
 
-/// Begins a test again as another process, for which `FOLDER` is set.
+/// Starts a test again in another process, for which `FOLDER` is set.
 fn as_process(program: &[&str], test: &str, folder: &Path) -> Command {
     let own = std::env::current_exe().unwrap();
     let mut command = match program {
@@ -54,7 +54,7 @@ fn as_process(program: &[&str], test: &str, folder: &Path) -> Command {
     command
 }
 
-/// Leaves the files of a writer that was killed, those with `suffixes` only.
+/// Leaves the files of a killed writer: only those with `suffixes`.
 fn crashed(folder: &Path, suffixes: &[&str]) -> PathBuf {
     let live = tempfile::tempdir().unwrap();
     let from = live.path().join("a.db");
@@ -75,7 +75,7 @@ fn state(folder: &Path) -> BTreeMap<PathBuf, (u64, u32, SystemTime)> {
     fs::read_dir(folder).unwrap().map(|entry| file(entry.unwrap().path())).collect()
 }
 
-/// Asserts what a read of `path` finds, and that it leaves no trace.
+/// Asserts the result of reading `path`, and that reading leaves no trace.
 fn assert_reads(path: &Path, expected: i64) {
     let folder = path.parent().unwrap();
     let before = state(folder);
@@ -359,7 +359,7 @@ fn databases_in_a_folder_without_write_access() {
     };
     fs::set_permissions(files::beside(&hidden, "-shm"), fs::Permissions::from_mode(0o0)).unwrap();
     allow(0o555);
-    // Root may write everywhere.
+    // Root can write everywhere.
     let is_root = fs::write(folder.path().join("probe"), "").is_ok();
     let other_user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"];
     let program = if is_root { &other_user[..] } else { &[] };

@@ -85,7 +85,7 @@ fn is_result(block: &Node<'_>) -> bool {
     block.text("type") == Some("tool_result")
 }
 
-/// Returns the event of a result; `None` while the tool runs, or if Amp ended before it did.
+/// Returns the event of a result; `None` while the tool runs, or if Amp exited before the tool did.
 fn result(block: &Node<'_>, number: u64, at: Option<i64>) -> Option<Event> {
     let run = block.get("run")?;
     let output = run.get("result").filter(|result| !matches!(result, Node::Null)).or(run.get("error"));
@@ -102,7 +102,7 @@ fn result(block: &Node<'_>, number: u64, at: Option<i64>) -> Option<Event> {
     Some(calls::ended(number, at, block.text("toolUseID"), text, outcome))
 }
 
-/// Returns the path of a `file://` address.
+/// Returns the path of a `file://` URL.
 fn folder(uri: &str) -> Option<PathBuf> {
     let path = percent_decode_str(uri.strip_prefix("file://")?).decode_utf8().ok()?;
     path.starts_with('/').then(|| PathBuf::from(path.as_ref()))

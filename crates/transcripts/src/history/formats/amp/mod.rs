@@ -1,7 +1,8 @@
-//! The threads of Sourcegraph's Amp that it kept on this machine (until about spring 2026; the samples are from October
-//! 2025). A file is one JSON document with a thread.
+//! The threads that Sourcegraph's Amp stored on this machine (until about spring 2026; the samples are from October
+//! 2025). A file is one JSON document with one thread.
 //!
-//! The facts are from logs. A message is the line after its id; the line after the last message is the thread.
+//! The format was derived from logs. A message's line number is its id plus one; the thread itself is on the line after
+//! the last message.
 
 mod decoder;
 mod unfold;

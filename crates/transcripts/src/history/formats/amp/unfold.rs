@@ -1,4 +1,4 @@
-//! Unfolds a thread into its messages, followed by what is said about the thread as a whole.
+//! Unfolds a thread into its messages, followed by a record about the thread as a whole.
 
 use super::super::records::Records;
 use crate::{
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 use std::{io, path::Path};
 
-/// A thread without the vendor's prompt, which comes with all messages again.
+/// A thread without the vendor's prompt, which repeats all messages.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Thread<'a> {

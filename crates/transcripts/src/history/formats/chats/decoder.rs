@@ -14,13 +14,13 @@ use crate::history::{
 use openagents_core::text::joined;
 use std::path::PathBuf;
 
-/// Begins the summary of a compressed conversation, sent in the user's name (0.61).
+/// Start of the summary of a compressed conversation, sent in the user's name (0.61).
 const SNAPSHOT: &str = "<state_snapshot>";
 
-/// The answer that is put behind such a summary.
+/// The answer that follows such a summary.
 const ACKNOWLEDGED: &str = "Got it. Thanks for the additional context!";
 
-/// Begins the message about a command that the user ran with `!`.
+/// Start of the message about a command that the user ran with `!`.
 const COMMAND: &str = "I ran the following shell command:";
 
 pub(crate) struct ChatDecoder {
@@ -39,7 +39,7 @@ impl ChatDecoder {
         if let Some(id) = node.text("sessionId") {
             facts.id = Some(id.to_owned());
         }
-        // Each resume writes a head of its own.
+        // Each resume writes another header.
         facts.created_at = [millis(node.get("startTime")), facts.created_at].into_iter().flatten().min();
         facts.updated_at = facts.updated_at.max(millis(node.get("lastUpdated")));
         if facts.cwd.is_none() {
@@ -108,7 +108,6 @@ impl Decoder for ChatDecoder {
     }
 }
 
-/// Returns the texts of a message.
 fn content<'a>(node: &'a Node<'a>) -> Vec<&'a str> {
     node.get("content").map(texts).unwrap_or_default()
 }
@@ -118,13 +117,13 @@ fn texts<'a>(content: &'a Node<'a>) -> Vec<&'a str> {
     content.as_str().into_iter().chain(parts).collect()
 }
 
-/// Returns the event of a message in the user's name: a prompt, or the summary that replaces what was said so far.
+/// Returns the event of a message in the user's name: a prompt, or the summary that replaces the conversation so far.
 fn user(node: &Node<'_>, number: u64, at: Option<i64>) -> Option<Event> {
     let sent = content(node);
     if let Some(summary) = sent.first().filter(|text| text.trim_start().starts_with(SNAPSHOT)) {
         return Some(Event::new(number, at, EventKind::Compaction, *summary));
     }
-    // What was typed, if a command or a warning replaced it.
+    // The text as it was typed, if a command or a warning replaced it.
     let typed = node.get("displayContent").map(texts).filter(|typed| !typed.is_empty());
     let is_command = |text: &&str| text.starts_with(COMMAND);
     let text = parts::prompt(typed.unwrap_or(sent).into_iter().filter(|text| !is_command(text)))?;

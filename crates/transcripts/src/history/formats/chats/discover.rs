@@ -1,5 +1,5 @@
 //! Finds sessions: `tmp/<project>/chats/session-<time>-<start of id>.json` or `.jsonl`, and those of sub-agents in
-//! `chats/<id of the parent>/`. A session that was resumed has several files with the same start of its id.
+//! `chats/<id of the parent>/`. A resumed session has several files with the same start of its id.
 
 use crate::{
     history::{json::Node, log_file::LogFile},
@@ -86,7 +86,7 @@ fn chats(folder: &Path, subagents: bool, budget: &Budget, files: &mut Vec<LogFil
     }
 }
 
-/// Returns the workspace of a session: written in its project's folder, or in the table of all projects.
+/// Returns the workspace of a session, from its project's folder or from the table of all projects.
 pub(crate) fn workspace(log: &Path) -> Option<PathBuf> {
     let chats = log.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "chats"))?;
     let project = chats.parent()?;

@@ -1,4 +1,4 @@
-//! Folds a session's file into its messages, a line each, followed by the lines about the whole session.
+//! Folds a session's file into its messages, one per line, followed by the lines about the whole session.
 
 use super::super::records::Records;
 use crate::{
@@ -17,7 +17,7 @@ use std::{
 /// A line of a JSONL file, or a whole JSON file.
 #[derive(Deserialize)]
 struct Entry<'a> {
-    /// Of a message.
+    /// Id of a message.
     #[serde(default, borrow)]
     id: Option<Cow<'a, str>>,
     /// All messages, in a JSON file.
@@ -42,11 +42,11 @@ struct Message {
     id: String,
     /// JSON.
     text: String,
-    /// Behind a message to which the user went back.
+    /// Comes after a message to which the user rewound.
     taken_back: bool,
 }
 
-/// Opens a session. `gemini --resume` starts another file, which stays empty or has the whole session again: messages are
+/// Opens a session. `gemini --resume` starts another file, which stays empty or repeats the whole session: messages are
 /// joined by their ids.
 pub(crate) fn open(files: SessionFiles<'_>) -> io::Result<OpenLog> {
     let mut session = Folded::default();
@@ -101,7 +101,7 @@ impl Folded {
             }
             self.others.push(text.to_owned());
         } else if let Some(id) = entry.rewind_to {
-            // An unknown message means that none is left.
+            // Rewinding to an unknown message undoes all of them.
             let kept = self.places.get(id.as_ref()).copied().unwrap_or(0);
             self.messages[kept..].iter_mut().for_each(|message| message.taken_back = true);
         } else if let Some(id) = entry.id {
@@ -111,7 +111,7 @@ impl Folded {
         }
     }
 
-    /// Adds all messages that the agent has now. Those that it left out were compressed, and happened all the same.
+    /// Adds all messages that the agent has now. Messages that it left out were compressed, but they did happen.
     fn checkpoint(&mut self, messages: &[&RawValue]) {
         let parsed: Vec<(String, &str)> = messages
             .iter()
@@ -122,7 +122,7 @@ impl Folded {
             .collect();
         let is_known = |folded: &Self, id: &str| folded.places.contains_key(id);
         if !self.messages.is_empty() && parsed.iter().any(|(id, _)| !is_known(self, id)) {
-            // A resumed session may have other ids.
+            // A resumed session may use other ids.
             let kept: HashSet<&str> = parsed.iter().map(|(id, _)| id.as_str()).collect();
             let mut same: HashMap<(String, String), VecDeque<usize>> = HashMap::new();
             for (place, message) in self.messages.iter().enumerate().filter(|(_, it)| !it.taken_back) {
@@ -148,7 +148,7 @@ impl Folded {
         }
     }
 
-    /// The last form of a message counts, at the place of the first.
+    /// Keeps the last version of a message, in the position of the first.
     fn message(&mut self, id: &str, text: &str) {
         let text = text.to_owned();
         match self.places.get(id) {
@@ -163,7 +163,7 @@ impl Folded {
         }
     }
 
-    /// Adds what a later file has.
+    /// Adds the content of a later file.
     fn join(&mut self, later: Self) {
         for Message { id, text, taken_back } in later.messages {
             self.message(&id, &text);
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use std::io::Read;
 
-    /// Returns the lines, those that were taken back with a dash.
+    /// Returns the lines; a dash marks those that were undone.
     fn folded(files: &[&str]) -> String {
         let folder = tempfile::tempdir().unwrap();
         let paths: Vec<_> =
@@ -231,7 +231,7 @@ mod tests {
             (&[first, second, &rewind("2")], "{\"id\":\"1\",\"v\":1}\n-{\"id\":\"2\"}\n"),
             (&[first, second, &rewind("7")], "-{\"id\":\"1\",\"v\":1}\n-{\"id\":\"2\"}\n"),
             (&[second, &rewind("2"), second], "{\"id\":\"2\"}\n"),
-            // What was compressed stays.
+            // Compressed messages stay.
             (&[first, set], &format!("{{\"id\":\"1\",\"v\":1}}\n{{\"id\":\"9\"}}\n{set}\n")),
             (&["{\"sessionId\":\"s\"}", first], "{\"id\":\"1\",\"v\":1}\n{\"sessionId\":\"s\"}\n"),
             (&["{", first], "{\"id\":\"1\",\"v\":1}\n{\n"),

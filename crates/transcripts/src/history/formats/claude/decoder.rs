@@ -21,7 +21,7 @@ const EDITS: [&str; 4] = ["Edit", "Write", "MultiEdit", "NotebookEdit"];
 
 #[derive(Debug)]
 pub(crate) struct ClaudeDecoder {
-    /// The first line that is marked as a person's.
+    /// The first line that is marked as the user's.
     marked_from: u64,
 }
 
@@ -30,13 +30,13 @@ impl ClaudeDecoder {
         Self { marked_from: first_marked(path, budget).unwrap_or(u64::MAX) }
     }
 
-    /// Takes every line that may be a person's for one.
+    /// Treats every line that may be the user's as the user's.
     pub(crate) fn of_single_lines() -> Self {
         Self { marked_from: u64::MAX }
     }
 }
 
-/// Finds the first line that is marked as a person's. Lines before it are of an older version.
+/// Finds the first line that is marked as the user's. Lines before it are from an older version.
 fn first_marked(path: &Path, budget: &Budget) -> Option<u64> {
     let mut lines = Lines::new(lines::open(path).ok()?, limits::LINE, limits::CLAUDE_MARKS);
     let needle = memchr::memmem::Finder::new(b"\"origin\"");
@@ -125,13 +125,13 @@ fn touched(tool: &str, input: Option<&Node<'_>>) -> Vec<TouchedFile> {
     path.map(file).into_iter().collect()
 }
 
-/// Returns the file named by an edit's result. A read's result names it one level deeper; its call has it already.
+/// Returns the file named by an edit's result. A read's result names it one level deeper, but its call already has it.
 fn result_file(node: &Node<'_>) -> Vec<TouchedFile> {
     let path = node.get("toolUseResult").and_then(|result| result.text("filePath"));
     path.map(|path| TouchedFile { path: path.to_owned(), edited: true }).into_iter().collect()
 }
 
-/// Returns the session of the sub-agent that a call started: its log is named after it.
+/// Returns the session of the sub-agent that a call started; the sub-agent's log is named after it.
 fn child_session(node: &Node<'_>) -> Option<String> {
     node.get("toolUseResult")?.text("agentId").map(|id| format!("agent-{id}"))
 }

@@ -56,7 +56,7 @@ fn subagents(folder: &Path, depth: usize, budget: &Budget, files: &mut Vec<LogFi
     }
 }
 
-/// Returns whether the name of a session's project may be that of a folder or of one below it.
+/// Returns whether the name of a session's project may stand for a folder or one below it.
 pub(super) fn may_have_run_below(log: &Path, folder: &Path) -> bool {
     let is_project = |path: &&Path| path.parent().is_some_and(|parent| parent.ends_with("projects"));
     let project = log.ancestors().find(is_project).and_then(Path::file_name);

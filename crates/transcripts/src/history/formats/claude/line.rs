@@ -8,15 +8,15 @@ use crate::history::{
     tree::{self, Tree, TreePlace},
 };
 
-/// The tree of a transcript.
+/// How the lines of a transcript form a tree.
 pub(super) const TREE: Tree = Tree { id: "\"uuid\"", parent: "\"parentUuid\"", place, is_prompt };
 
 fn place(line: &Node<'_>) -> Option<TreePlace> {
-    // Sub-agents of 1.0 have trees of their own in the same log.
+    // Sub-agents of 1.0 have their own trees in the same log.
     let id = line.text("uuid").filter(|_| !line.flag("isSidechain"))?;
     let is_boundary = line.text("subtype") == Some("compact_boundary") || line.flag("isCompactSummary");
     let parent = match tree::parent(line, "parentUuid") {
-        // Turns that were summarised were not taken back, though the conversation goes on beside them.
+        // Summarised turns were not undone, although the conversation does not continue from them.
         Parent::None if is_boundary => {
             match line.get("compactMetadata").and_then(|it| it.get("messagesSummarized")) {
                 Some(_) => Parent::Previous,
@@ -57,8 +57,9 @@ pub(super) fn blocks<'a>(line: &'a Node<'a>) -> &'a [Node<'a>] {
     content(line).map_or(&[], Node::items)
 }
 
-/// Returns the text blocks of a prompt, typed by a person: in a `user` line, or in an attachment if it was sent during a
-/// turn. `None` for every other line. Since about 2.1.200 the lines of people are `marked`, and no others are theirs.
+/// Returns the text blocks of a prompt that the user typed: in a `user` line, or in an attachment if it was sent during
+/// a turn. `None` for every other line. Since about 2.1.200 the user's lines are `marked`, and all other lines are not
+/// the user's.
 pub(super) fn prompt<'a>(line: &'a Node<'a>, marked: bool) -> Option<Vec<&'a str>> {
     match line.text("type")? {
         "user" => (by_person(line).unwrap_or(!marked) && is_message(line)).then(|| texts(line)),
@@ -71,23 +72,22 @@ pub(super) fn prompt<'a>(line: &'a Node<'a>, marked: bool) -> Option<Vec<&'a str
     }
 }
 
-/// Returns the session that a line of session `own` was copied from: a branch names it, a copy of `--fork-session` keeps its
-/// id in another field, and a resumed session of 1.x in the same one. The field `session_id` does not tell: new lines after
-/// `/clear` have the id of the session before.
+/// Returns the session that a line of session `own` was copied from: a branch names it, a copy made with
+/// `--fork-session` keeps its id in another field, and a resumed session of 1.x keeps it in the same field. The field
+/// `session_id` does not help: new lines after `/clear` have the id of the previous session.
 pub(super) fn original(line: &Node<'_>, own: &str) -> Option<String> {
-    // A name that `/clear` takes over is not a copy of anything said.
+    // A name that `/clear` carries over is not a copy of any message.
     line.text("uuid")?;
     let branch = line.get("forkedFrom").and_then(|it| it.text("sessionId"));
     let others = ["requestSessionId", "sessionId"].into_iter().filter_map(|key| line.text(key));
     branch.into_iter().chain(others).find(|id| *id != own && is_uuid(id)).map(str::to_owned)
 }
 
-/// Returns whether a line is marked as a person's.
 pub(super) fn is_marked(line: &Node<'_>) -> bool {
     by_person(line) == Some(true)
 }
 
-/// Returns whether a person or the agent wrote a line or an attachment, if it says so.
+/// Returns whether the user wrote a line or an attachment, rather than the agent; `None` if it does not say.
 fn by_person(node: &Node<'_>) -> Option<bool> {
     node.get("origin")?.text("kind").map(|kind| kind == "human")
 }

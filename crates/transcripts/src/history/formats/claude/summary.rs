@@ -52,7 +52,7 @@ struct Summary {
     row: Transcript,
     survey: LogSurvey,
     branches: Branches,
-    /// Prompts that the user took back don't count. Which ones is known only at the end of the log.
+    /// Prompts that the user undid don't count. Which ones they are is known only at the end of the log.
     prompts: Vec<Prompt>,
     /// Milliseconds since the epoch: the newest time of a line.
     last_at: Option<i64>,
@@ -61,11 +61,11 @@ struct Summary {
     /// Name of the worktree that Claude Code made for the session.
     worktree: Option<String>,
     tail_from: u64,
-    /// Whether the first line is of a sub-agent.
+    /// Whether the first line belongs to a sub-agent.
     starts_in_sidechain: Option<bool>,
-    /// A line was marked as a person's.
+    /// A line was marked as the user's.
     marked: bool,
-    /// There is a line of the conversation.
+    /// The log has a line of the conversation.
     spoken: bool,
     read_whole: bool,
     custom_title: Option<String>,
@@ -83,7 +83,7 @@ struct Summary {
 struct Prompt {
     /// Byte offset of the line.
     offset: u64,
-    /// It was copied from another session.
+    /// Copied from another session.
     is_copy: bool,
     turn: Turn,
     /// The first text and the first command in it, if it is in the head.
@@ -91,13 +91,13 @@ struct Prompt {
     command: Option<String>,
 }
 
-/// How a prompt counts.
+/// How a prompt counts as a turn.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
     Own,
-    /// Of another session.
+    /// A turn of another session.
     Copied,
-    /// A command, or a task of a sub-agent.
+    /// Not a turn: a command, or a task of a sub-agent.
     None,
 }
 
@@ -236,7 +236,7 @@ impl Summary {
         let turns = |turn: Turn| self.prompts.iter().filter(|prompt| prompt.turn == turn).count() as u64;
         let (own_turns, copied_turns) = (turns(Turn::Own), turns(Turn::Copied));
         if self.read_whole {
-            // In a renamed log all lines are copies; then every turn counts.
+            // In a renamed log all lines are copies, so every turn counts.
             self.row.user_turns = Some(if own_turns > 0 { own_turns } else { copied_turns });
             self.row.tokens = (!self.usage.is_empty()).then(|| self.usage.values().sum());
         }
@@ -251,15 +251,15 @@ impl Summary {
         // Old logs start with summaries of other sessions, which refer to lines of other logs.
         let own = |(leaf, _): &(Option<u64>, String)| leaf.is_none_or(|leaf| self.own_lines.contains(&leaf));
         let given_title = given_title.or_else(|| Some(self.summaries.into_iter().rfind(own)?.1));
-        // Claude Code's picker prefers the last prompt, but a title in our list should not change with every turn. A copy is
-        // better known by what is new in it.
+        // Claude Code's picker prefers the last prompt, but a title in our list should not change with every turn. A
+        // copy is better identified by its new prompts.
         let prompted = first(false).or_else(|| first(true)).or_else(first_command).or(self.last_prompt);
         self.row.named = given_title.is_some();
         self.row.title = given_title.clone().or(prompted);
         self.row.updated_at = self.last_at.unwrap_or(self.row.updated_at);
         self.row.continues = self.original.filter(|_| !file.subagent && own_turns > 0);
         self.row.subagent = file.subagent || self.starts_in_sidechain == Some(true);
-        // A title may stand alone; of a log that was not read whole, it is unknown.
+        // A log may contain only a title; whether it does is unknown unless it was read whole.
         let silent = self.row.user_turns.is_some() && !self.spoken;
         self.row.hidden = self.row.subagent || self.row.title.is_none() || silent;
         (self.row.version, self.row.unknown) = (self.survey.version, self.survey.unknown);

@@ -1,4 +1,4 @@
-//! The tokens of a request, which each line of its message repeats.
+//! The token usage of a request, which each line of its message repeats.
 
 use crate::history::{
     log_file::origin,
@@ -33,9 +33,9 @@ struct Usage {
     cache_read_input_tokens: Option<u64>,
 }
 
-/// Returns what a line says about a request; `None` for most lines.
+/// Returns the usage that a line reports for a request; `None` for most lines.
 pub(super) fn request_usage(line: &[u8]) -> Option<RequestUsage> {
-    // Text has its quotes escaped: only a key looks like this.
+    // Quotes in text are escaped, so only a key matches.
     memmem::find(line, b"\"usage\"")?;
     let Line { message: Message { id, usage }, request_id } = serde_json::from_slice(line).ok()?;
     let tokens = TokenUsage {

@@ -23,12 +23,12 @@ const CWD: &str = "# Current Working Directory (";
 
 pub(super) struct ClineDecoder {
     facts: SessionFacts,
-    /// The log is of the command, not of the editor.
+    /// The log is from the CLI, not from the editor.
     of_command: bool,
 }
 
 impl ClineDecoder {
-    /// Decodes the log at `path`. The id of a task is the time of its creation, later a ULID.
+    /// Decodes the log at `path`. The id of a task is its creation time, or a ULID in later versions.
     pub(super) fn new(path: &Path) -> Self {
         let id = path.parent().and_then(|folder| folder.file_name()?.to_str()?.parse().ok());
         let created_at = millis(id.map(Node::Number).as_ref());
@@ -36,7 +36,7 @@ impl ClineDecoder {
         Self { facts, of_command: discover::is_of_command(path) }
     }
 
-    /// Reads the record about a session of the command.
+    /// Reads the record about a CLI session.
     fn session(&mut self, node: &Node<'_>, number: u64) -> Vec<Event> {
         let facts = &mut self.facts;
         facts.cwd = node.text("cwd").map(PathBuf::from);
@@ -81,7 +81,7 @@ impl ClineDecoder {
             }
         }
         let of_tools = blocks.iter().any(|block| block.text("type") == Some("tool_result"));
-        // An image beside a result is of the tool.
+        // An image next to a result belongs to the tool.
         let prompt = if of_tools { title::prompt(typed) } else { blocks::prompt(typed, content) };
         events.extend(prompt.map(|text| Event::new(number, at, EventKind::Prompt, text)));
         events

@@ -1,5 +1,5 @@
 //! Finds sessions: `tasks/<id>/api_conversation_history.json` of the editor, `sessions/<id>/<id>.messages.json` of the
-//! command, and those of sub-agents in the same folder. A folder may be that of the sessions itself.
+//! CLI, and those of sub-agents in the same folder. The root may be the folder of sessions itself.
 
 use super::super::folder::entries;
 use crate::history::log_file::LogFile;
@@ -26,17 +26,17 @@ pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
     files
 }
 
-/// Returns whether a log is of the command, which marks results and prompts otherwise than the editor.
+/// Returns whether a log is from the CLI, which marks results and prompts differently from the editor.
 pub(super) fn is_of_command(log: &Path) -> bool {
     log.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.ends_with(MESSAGES))
 }
 
-/// Returns whether a log of the command is named otherwise than its session.
+/// Returns whether a CLI log has a different name from its session.
 pub(super) fn is_of_subagent(log: &Path) -> bool {
     manifest(log).is_some_and(|manifest| manifest.with_extension("messages.json") != log)
 }
 
-/// Returns the file about the session that a log of the command belongs to.
+/// Returns the file about the session that a CLI log belongs to.
 pub(super) fn manifest(log: &Path) -> Option<PathBuf> {
     let folder = log.parent().filter(|_| is_of_command(log))?;
     Some(folder.join(format!("{}.json", folder.file_name()?.to_str()?)))

@@ -1,7 +1,7 @@
-//! The tasks of Cline in VS Code and its relatives (logs of April and May 2026), and the sessions of its command since 3.
+//! The tasks of Cline in VS Code and related editors (logs of April and May 2026), and the sessions of its CLI since 3.
 //!
-//! Format: `src/core/task` and `sdk/packages/core/src/session` of cline/cline. A file is one JSON document; a message is
-//! the line of its place in it.
+//! Format: `src/core/task` and `sdk/packages/core/src/session` of cline/cline. A file is one JSON document; a message's
+//! line number is its position in it.
 
 mod decoder;
 mod discover;

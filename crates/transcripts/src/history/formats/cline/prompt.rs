@@ -1,10 +1,10 @@
-//! Finds what a person typed in a message.
+//! Finds what the user typed in a message.
 
 use crate::history::noise;
 
 /// Tags around typed text, in the editor.
 const TYPED: [&str; 4] = ["task", "feedback", "answer", "user_message"];
-/// Tools that ask the person.
+/// Tools that ask the user.
 const ASKING: [&str; 6] = [
     "ask_followup_question",
     "plan_mode_respond",
@@ -25,14 +25,14 @@ pub(super) fn in_text(text: &str) -> Vec<&str> {
     typed
 }
 
-/// Returns what the person answered in a result of the editor. Files may hold the same tags.
+/// Returns the user's answer in a result of the editor. Files may contain the same tags.
 pub(super) fn in_result<'a>(tool: &str, text: &'a str) -> Option<&'a str> {
     let (before, inside, _) = first(text)?;
     let is_answer = ASKING.contains(&tool) || before.trim_end().ends_with("feedback:");
     is_answer.then_some(inside)
 }
 
-/// Returns the typed text of a text of the command.
+/// Returns the typed part of a CLI text.
 pub(super) fn of_command(text: &str) -> &str {
     let text = noise::strip(text);
     let Some(inside) = text.strip_prefix("<user_input").and_then(|rest| Some(rest.split_once('>')?.1)) else {

@@ -6,7 +6,6 @@ use crate::history::action::{self, Outcome};
 pub(super) const EDITS: [&str; 6] =
     ["write_to_file", "replace_in_file", "new_rule", "apply_patch", "editor", "edit_file"];
 
-/// A result in a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TextResult<'a> {
     pub(super) tool: &'a str,
@@ -25,14 +24,14 @@ pub(super) fn parse(text: &str) -> Option<TextResult<'_>> {
     is_name.then_some(TextResult { tool, argument, output: output.trim() })
 }
 
-/// Returns how a call of the editor ended.
+/// Returns the outcome of a call of the editor.
 pub(super) fn outcome(tool: &str, output: &str) -> Option<Outcome> {
     let failed = ["The user denied this operation", "The tool execution failed", "[ERROR]"];
     if failed.iter().any(|beginning| output.starts_with(beginning)) {
         return Some(action::exit_code(output).map_or(Outcome::NotRun, Outcome::Exit));
     }
     match tool {
-        // How it ended is not written.
+        // Its outcome is not logged.
         "execute_command" => None,
         tool if EDITS.contains(&tool) => {
             let saved = ["successfully saved to", "The user made the following updates"];

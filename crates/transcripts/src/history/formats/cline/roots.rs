@@ -1,4 +1,4 @@
-//! Cline's folders: that of its command, and one in each editor.
+//! Cline's folders: one for its CLI, and one in each editor.
 
 use crate::history::environment::Environment;
 use std::path::PathBuf;

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 use std::{collections::VecDeque, io, path::Path};
 
-/// A session of the command.
+/// A session of the CLI.
 #[derive(Deserialize)]
 struct Session<'a> {
     #[serde(borrow)]
@@ -32,7 +32,7 @@ pub(super) fn open(path: &Path) -> io::Result<OpenLog> {
     Ok(records.into_log())
 }
 
-/// Returns what the file about a session of the command says of one of its logs.
+/// Returns what the manifest of a CLI session says about one of its logs.
 fn session(log: &Path, manifest: &str) -> Option<Value> {
     let node = Node::parse_object(manifest)?;
     let mut session = json!({
@@ -91,7 +91,7 @@ impl Calls {
     }
 }
 
-/// Returns a user's message with its results as blocks, after their calls where those were not logged.
+/// Returns a user's message with its results as blocks; calls that were not logged are added before their results.
 fn user(message: &Node<'_>, at: usize, open: &mut Calls) -> Value {
     let content = message.get("content");
     let plain = content.and_then(Node::as_str).map(|text| json!({"type": "text", "text": text}));
@@ -138,7 +138,7 @@ fn user(message: &Node<'_>, at: usize, open: &mut Calls) -> Value {
             None => {}
         }
     }
-    // All results of a message come together: a call that has none now was interrupted.
+    // All results of a message come together, so a call without one was interrupted.
     if found.iter().any(|block| block["type"] == "tool_result") {
         open.0.clear();
     }

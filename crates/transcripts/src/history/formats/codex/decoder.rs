@@ -29,14 +29,14 @@ struct Streams {
 
 #[derive(Debug)]
 pub(crate) struct CodexDecoder {
-    /// The streams of each segment, with the byte offset at which it begins; empty for all streams.
+    /// The streams of each segment, with the byte offset at which the segment begins; empty for all streams.
     segments: Vec<(u64, Streams)>,
-    /// Those of the current segment.
+    /// The streams of the current segment.
     streams: Option<Streams>,
-    /// The first own line, and the ordinal of the first own record.
+    /// The session's first own line, and the ordinal of its first own record.
     own_from: u64,
     own_ordinal: u64,
-    /// Calls of web searches are logged, too.
+    /// Web searches are also logged as calls.
     logs_searches: bool,
 }
 
@@ -48,7 +48,7 @@ impl CodexDecoder {
         let own_from = parent.map_or(0, |parent| fork::own_from(path, &parent, budget));
         let mut segments = vec![(0, streams)];
         if !files.earlier.is_empty() {
-            // The version that wrote a segment may be newer than that of the one before it.
+            // A segment may have been written by a newer version than the one before it.
             let starts = lines::open_joined(files.oldest_first()).map(|log| log.starts()).unwrap_or_default();
             let later = starts.into_iter().zip(files.oldest_first()).skip(1);
             segments.extend(later.map(|(start, path)| (start, survey(path, budget).streams)));
@@ -56,7 +56,7 @@ impl CodexDecoder {
         Self { segments, streams: Some(streams), own_from, own_ordinal, logs_searches: false }
     }
 
-    /// Takes the lines of all streams.
+    /// Accepts the lines of all streams.
     pub(crate) fn of_single_lines() -> Self {
         Self { segments: vec![], streams: None, own_from: 0, own_ordinal: 0, logs_searches: false }
     }
@@ -69,8 +69,8 @@ struct Survey {
     own_ordinal: u64,
 }
 
-/// Chooses the streams of a file: events are preferred to completed items, and those to response items. For tool calls
-/// the order is reversed, because response items contain all of them.
+/// Chooses the streams of a file: events are preferred to completed items, and completed items to response items. For
+/// tool calls the order is reversed, because response items contain all of them.
 fn survey(path: &Path, budget: &Budget) -> Survey {
     let mut found = Streams {
         user: Stream::Response,

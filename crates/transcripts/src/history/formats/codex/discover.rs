@@ -1,5 +1,5 @@
 //! Finds rollouts: `sessions/YYYY/MM/DD/rollout-<time>-<thread>.jsonl` and the flat `archived_sessions/`, each plain or
-//! with the suffix `.zst`. Since 0.146 a thread that was reverted goes on in `rollout-<time>-<thread>_<segment>.jsonl`.
+//! with the suffix `.zst`. Since 0.146 a reverted thread continues in `rollout-<time>-<thread>_<segment>.jsonl`.
 
 use super::super::super::log_file::{LogFile, is_uuid};
 use crate::limits;
@@ -20,7 +20,7 @@ pub(crate) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
     threads(files)
 }
 
-/// Joins the segments of each thread. Of a segment that is in two places, the newer file counts.
+/// Joins the segments of each thread. If a segment is in two places, the newer file counts.
 fn threads(files: Vec<LogFile>) -> Vec<LogFile> {
     let (mut found, mut places) = (Vec::<Vec<LogFile>>::new(), HashMap::<String, usize>::new());
     for file in files {
@@ -60,7 +60,7 @@ fn walk(folder: &Path, depth: usize, archived: bool, budget: &Budget, files: &mu
             folders.insert(name);
         }
     }
-    // Names start with the time, folders are days. Newest first, so that a deadline cuts the oldest sessions.
+    // Names start with the time, and folders are days. Newest first, so that a deadline cuts off the oldest sessions.
     for (at, name) in names.iter().rev().enumerate() {
         if (at + 1) % limits::ENTRIES_BETWEEN_LOOKS == 0 && budget.spent() {
             return;
@@ -82,13 +82,13 @@ fn walk(folder: &Path, depth: usize, archived: bool, budget: &Budget, files: &mu
     }
 }
 
-/// Returns the thread in a rollout's name, otherwise the name without extensions.
+/// Returns the thread in a rollout's name; otherwise the name without extensions.
 fn id_of(name: &str) -> &str {
     ids_of(name).map_or_else(|| stem_of(name), |(thread, _)| thread)
 }
 
-/// Returns the segment in a rollout's name; `None` for the first file of a thread. Segments are UUIDs of version 7, so their
-/// order is that of time.
+/// Returns the segment in a rollout's name; `None` for the first file of a thread. Segments are UUIDs of version 7, so
+/// they sort by time.
 pub(super) fn segment_of(path: &Path) -> Option<&str> {
     ids_of(path.file_name()?.to_str()?)?.1
 }

@@ -1,8 +1,8 @@
 //! The logs of OpenAI Codex ("rollouts"), all versions.
 //!
-//! Formats: `codex-rs/rollout` and `codex-rs/protocol` of openai/codex, up to 0.169. Of the SQLite files next to the logs,
-//! which are derived from them, names of threads are read. `shell_snapshots/` contains whole environments and is never
-//! opened.
+//! Formats: `codex-rs/rollout` and `codex-rs/protocol` of openai/codex, up to 0.169. The SQLite files next to the logs
+//! are derived from them; only the names of threads are read there. `shell_snapshots/` contains whole environments and
+//! is never opened.
 
 mod decoder;
 mod discover;

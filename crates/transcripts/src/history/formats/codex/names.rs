@@ -19,7 +19,8 @@ use std::{
 
 static THREADS: Remembered<HashMap<String, OutsideName>> = Remembered::new();
 
-/// Returns names by thread id. A name in the table is newer than one in the file, a title there may only be the first prompt.
+/// Returns names by thread id. A name in the table is newer than one in the file; a title in the table may only be the
+/// first prompt.
 pub(crate) fn names(root: &Path) -> HashMap<String, OutsideName> {
     let mut names = database(root).map(|path| stored(&path)).unwrap_or_default();
     for (id, name) in indexed(root) {
@@ -40,7 +41,7 @@ fn database(root: &Path) -> Option<PathBuf> {
     paths.filter_map(|path| Some((version(&path)?, path))).max().map(|(_, path)| path)
 }
 
-/// Returns the names in the database. Of a thread without a name the title counts, unless it is the first prompt.
+/// Returns the names in the database. For a thread without a name, uses the title unless it is the first prompt.
 fn stored(database: &Path) -> HashMap<String, OutsideName> {
     let budget = Budget::within(limits::CODEX_NAMES_TIME, &CancellationToken::new());
     let read = THREADS.read(database, &budget, |connection| {

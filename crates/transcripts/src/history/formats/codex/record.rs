@@ -13,8 +13,8 @@ use super::super::{
 };
 use openagents_core::text;
 
-/// Where a turn was recorded. Many files record each turn two or three times; a reader picks the first of these streams
-/// that the file has.
+/// The stream in which a turn was recorded. Many files record each turn two or three times; a reader picks the first of
+/// these streams that the file has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stream {
     /// `event_msg`: `user_message`, `agent_message`.
@@ -25,7 +25,6 @@ pub(super) enum Stream {
     Response,
 }
 
-/// The content of a line.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Item<'a> {
     /// The head of a session; copied heads of a parent look the same.
@@ -38,7 +37,7 @@ pub(super) enum Item<'a> {
         cwd: Option<&'a str>,
         model: Option<&'a str>,
     },
-    /// A person's turn as text blocks.
+    /// A turn of the user as text blocks.
     User {
         stream: Stream,
         blocks: Vec<&'a str>,
@@ -75,11 +74,11 @@ pub(super) enum Item<'a> {
     Files(Vec<String>),
     /// Total number of tokens used so far.
     Tokens(u64),
-    /// A person named the thread.
+    /// The user named the thread.
     Name(&'a str),
     /// The objective of a thread's goal.
     Goal(&'a str),
-    /// The summary that replaces what was said so far.
+    /// The summary that replaces the conversation so far.
     Compaction(&'a str),
     Other,
 }
@@ -91,7 +90,7 @@ pub(super) fn item<'a>(line: &'a Node<'a>) -> Item<'a> {
         (Some("response_item"), Some(payload)) => response(payload),
         (Some("compacted"), Some(payload)) => Item::Compaction(payload.text("message").unwrap_or_default()),
         (Some("event_msg"), Some(payload)) => event(payload),
-        // Whole at first, then in parts.
+        // The whole state at first, then parts of it.
         (Some("world_state"), Some(payload)) => turn_context(payload.get("state").unwrap_or(payload)),
         (Some("token_usage_record"), Some(payload)) => {
             let total = || payload.get("thread_token_usage")?.count("total_tokens");
@@ -116,7 +115,7 @@ pub(super) fn parent<'a>(head: &'a Node<'a>) -> Option<&'a str> {
     head.text("forked_from_id").or(head.text("parent_thread_id")).or_else(spawned_by)
 }
 
-/// Returns the ordinal of a sub-agent's first record; those before it are copies of its parent's.
+/// Returns the ordinal of a sub-agent's first own record; earlier records are copies of its parent's.
 pub(super) fn first_own_ordinal(head: &Node<'_>) -> u64 {
     head.count("subagent_history_start_ordinal").unwrap_or(0)
 }
@@ -126,18 +125,16 @@ pub(super) fn is_before(line: &Node<'_>, own: u64) -> bool {
     line.count("ordinal").is_some_and(|ordinal| ordinal < own)
 }
 
-/// Returns whether another session started this one.
 pub(super) fn is_subagent(head: &Node<'_>) -> bool {
     head.get("source").is_some_and(|source| source.get("subagent").is_some())
         || matches!(head.text("thread_source"), Some("subagent" | "guardian_review"))
 }
 
-/// Returns whether a record is the call of a web search.
 pub(super) fn is_search_call(line: &Node<'_>) -> bool {
     line.get("payload").is_some_and(|payload| payload.text("type") == Some("web_search_call"))
 }
 
-/// Returns the number of turns that the user took back with this record.
+/// Returns the number of turns that the user undid with this record.
 pub(super) fn rolled_back(line: &Node<'_>) -> Option<u64> {
     let payload = line.get("payload").filter(|it| it.text("type") == Some("thread_rolled_back"))?;
     payload.count("num_turns")
@@ -212,7 +209,7 @@ fn completed<'a>(item: &'a Node<'a>) -> Item<'a> {
             Item::Extension { name, text, action }
         }
         "ContextCompaction" => Item::Compaction(""),
-        // Codex 0.169 runs sub-agents in two ways, and logs each in its own.
+        // Codex 0.169 runs sub-agents in two ways, and logs each differently.
         "CollabAgentToolCall" if item.text("tool") == Some("spawn_agent") => {
             let thread = item.get("receiver_thread_ids").and_then(|ids| ids.items().first()?.as_str());
             Item::CommandEnd(started(item.text("id"), thread))
@@ -268,7 +265,7 @@ fn response<'a>(payload: &'a Node<'a>) -> Item<'a> {
     }
 }
 
-/// `kinds` says of each block who wrote it, since about 0.150.
+/// Since about 0.150, `kinds` says who wrote each block.
 fn user<'a>(stream: Stream, content: Option<&'a Node<'a>>, kinds: Option<&Node<'_>>) -> Item<'a> {
     let mut blocks: Vec<&str> = content.and_then(Node::as_str).into_iter().collect();
     let mut images = false;

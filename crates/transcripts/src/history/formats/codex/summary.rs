@@ -52,7 +52,7 @@ struct Summary {
     taken_back: TakenBack,
     /// Milliseconds since the epoch: the newest time of a record.
     last_at: Option<i64>,
-    /// A head of this session was seen, and its generation.
+    /// A header of this session was seen, and whether it was a bare item.
     head_seen: bool,
     bare: bool,
     interactive: bool,
@@ -67,7 +67,7 @@ struct Summary {
     copied_tokens: u64,
     /// Lines before this one are copied from the parent.
     own_from: u64,
-    /// Records before this ordinal too.
+    /// Records before this ordinal are copied too.
     own_ordinal: u64,
 }
 
@@ -102,11 +102,11 @@ impl Summary {
             return Ok(());
         }
         if self.own_from > 0 {
-            // The extent of copied lines is unknown without reading the whole log.
+            // The extent of the copied lines is unknown without reading the whole log.
             self.row.tokens = None;
             self.own_from = u64::MAX;
         }
-        // Codex compresses only logs older than a week; their tail is not worth its cost.
+        // Codex compresses only logs older than a week; reading their tail is not worth the cost.
         if let Some(mut tail) = lines.tail(limits::SUMMARY_END)? {
             while let Some(line) = tail.next(budget)? {
                 self.line(LogLine { number: u64::MAX - 1, ..line });
@@ -124,7 +124,7 @@ impl Summary {
         for node in records.into_iter().filter_map(Node::parse_object) {
             self.record(&line, &node);
         }
-        // A last line without an end may still be written.
+        // A last line without a line end may be incomplete.
         self.row.bad_lines += u64::from(is_broken && line.complete);
     }
 
@@ -176,7 +176,7 @@ impl Summary {
         self.row.branch = branch;
         self.interactive = is_interactive(head.get("source"));
         self.row.subagent = record::is_subagent(head);
-        // A fork beside its session, which Codex does not list.
+        // A fork attached to its session; Codex does not list it.
         self.attached = head.flag("attached_thread");
         self.parent = record::parent(head).map(str::to_owned);
         self.own_ordinal = record::first_own_ordinal(head);
@@ -226,7 +226,8 @@ impl Summary {
     }
 }
 
-/// Returns whether a person started a session of this source. Logs until 0.4x have none; Codex reads that as `vscode`.
+/// Returns whether the user started a session of this source. Logs until 0.4x have no source; Codex reads that as
+/// `vscode`.
 fn is_interactive(source: Option<&Node<'_>>) -> bool {
     match source {
         None | Some(Node::Null) => true,
@@ -235,7 +236,7 @@ fn is_interactive(source: Option<&Node<'_>>) -> bool {
     }
 }
 
-/// Returns the directory of the oldest logs, which only the text for the model contains.
+/// Returns the directory in the oldest logs, where only the text for the model contains it.
 fn environment_cwd(block: &str) -> Option<PathBuf> {
     let text = block.trim_start().strip_prefix("<environment_context>")?;
     let cwd = match text.split_once("<cwd>") {

@@ -1,7 +1,7 @@
-//! Finds the turns of a thread that were taken back.
+//! Finds the turns of a thread that the user undid.
 //!
-//! A revert (0.146 and later) starts a new segment, whose `history_base` says up to where the one before it still counts.
-//! Older versions appended `thread_rolled_back` with the number of turns to the same file.
+//! A revert (0.146 and later) starts a new segment, whose `history_base` says how much of the previous one still
+//! counts. Older versions appended `thread_rolled_back`, with the number of turns, to the same file.
 
 use super::{
     discover::base_id_of,
@@ -25,7 +25,7 @@ use std::{
     path::Path,
 };
 
-/// The part of a segment that still counts: up to this ordinal, which begins at this byte.
+/// How much of a segment still counts: everything before this ordinal, which begins at this byte.
 #[derive(Debug, Clone, Copy)]
 struct Base {
     ordinal: u64,
@@ -41,15 +41,15 @@ pub(super) fn taken_back(files: SessionFiles<'_>, range: Range<u64>, budget: &Bu
     taken_back
 }
 
-/// Adds what the newest segment does not build on.
+/// Adds the records that the newest segment does not build on.
 fn reverted(files: SessionFiles<'_>, budget: &Budget, taken_back: &mut TakenBack) -> io::Result<()> {
     let paths: Vec<&Path> = files.oldest_first().collect();
     let starts = lines::open_joined(paths.iter().copied())?.starts();
-    // Files that are gone shift the others: nothing is known then.
+    // Missing files shift the offsets of the others, so nothing is known then.
     if starts.len() != paths.len() {
         return Ok(());
     }
-    // Of each segment what still counts: nothing, a part, or all.
+    // How much of each segment still counts: nothing, a part, or all.
     let mut kept: Vec<Option<Option<Base>>> = vec![None; paths.len()];
     let mut next = Some((paths.len() - 1, None));
     while let Some((at, base)) = next {
@@ -73,7 +73,7 @@ fn reverted(files: SessionFiles<'_>, budget: &Budget, taken_back: &mut TakenBack
     Ok(())
 }
 
-/// Returns the segment that a segment builds on, and up to where.
+/// Returns the segment that a segment builds on, and up to which record.
 fn base_of(path: &Path, budget: &Budget) -> Option<(String, Base)> {
     let mut lines = Lines::new(lines::open(path).ok()?, limits::SUMMARY_LINE, limits::SUMMARY_HEAD);
     let line = lines.next(budget).ok()??;
@@ -92,7 +92,7 @@ fn end_of(path: &Path, base: Base, budget: &Budget) -> Option<u64> {
             .and_then(|_| Node::parse_object(&line.text())?.count("ordinal"));
         let is_behind = match ordinal {
             Some(ordinal) => ordinal >= base.ordinal,
-            // A file that was rewritten without ordinals.
+            // The file was rewritten without ordinals.
             None => base.offset.is_some_and(|offset| line.offset >= offset),
         };
         if is_behind {
@@ -102,7 +102,7 @@ fn end_of(path: &Path, base: Base, budget: &Budget) -> Option<u64> {
     None
 }
 
-/// Returns whether a log has a record that drops turns: most logs have none.
+/// Returns whether a log has a record that undoes turns; most logs don't.
 fn has_rolled_back(mut log: impl Read, budget: &Budget) -> io::Result<bool> {
     const MARKER: &[u8] = b"\"thread_rolled_back\"";
     let marker = memmem::Finder::new(MARKER);
@@ -127,7 +127,7 @@ fn has_rolled_back(mut log: impl Read, budget: &Budget) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Adds the turns that `thread_rolled_back` drops.
+/// Adds the turns undone by `thread_rolled_back`.
 fn rolled_back(
     files: SessionFiles<'_>,
     range: Range<u64>,
@@ -138,7 +138,7 @@ fn rolled_back(
         return Ok(());
     }
     let mut lines = Lines::new(lines::open_all(files)?, limits::LINE, range.end);
-    // Where turns begin that still count. A turn has several records of its prompt, before anything else.
+    // Offsets of the turns that still count. A turn starts with several records of its prompt, before anything else.
     let mut turns = Vec::new();
     let mut in_prompt = false;
     while let Some(line) = lines.next(budget)? {

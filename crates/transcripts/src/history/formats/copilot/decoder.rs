@@ -16,13 +16,13 @@ use std::{
 
 const TOOLS: FileTools = FileTools { reads: &["view"], edits: &["create", "edit"] };
 
-/// Says what the agent is about to do; not a call that does anything.
+/// Announces what the agent is about to do; it does nothing itself.
 const INTENT: &str = "report_intent";
 
-/// Begins the text of a skill, sent in a person's name.
+/// Start of the text of a skill, sent in the user's name.
 const SKILL: &str = "<skill-context";
 
-/// The models that a session names, best first.
+/// The models that a session names, in order of preference.
 #[derive(Default)]
 struct Models {
     chosen: Option<String>,
@@ -34,13 +34,13 @@ struct Models {
 pub(super) struct CopilotDecoder {
     facts: SessionFacts,
     models: Models,
-    /// Calls that wait for a permission, by its request.
+    /// Calls that wait for a permission, by the id of its request.
     asked: HashMap<String, String>,
     intents: HashSet<String>,
 }
 
 impl CopilotDecoder {
-    /// `described` are the facts that stand beside the log.
+    /// `described` holds the facts stored next to the log.
     pub(super) fn new(described: SessionFacts) -> Self {
         Self { facts: described, models: Models::default(), asked: HashMap::new(), intents: HashSet::new() }
     }
@@ -99,7 +99,7 @@ impl CopilotDecoder {
         if let Some((model, _)) = models.first() {
             self.models.counted = Some(model.to_string());
         }
-        // What was read from the cache counts as input too.
+        // Tokens read from the cache count as input too.
         let parts = ["inputTokens", "outputTokens"];
         let usages = models.iter().filter_map(|(_, metrics)| metrics.get("usage"));
         let used: u64 = usages.flat_map(|usage| parts.map(|part| usage.count(part))).flatten().sum();
@@ -130,7 +130,7 @@ impl Decoder for CopilotDecoder {
                 let summary = data.text("summaryContent").unwrap_or_default();
                 [Some(Event::new(number, at, EventKind::Compaction, summary)), None]
             }
-            // A fork names its parent at the end of what it copied.
+            // A fork names its parent at the end of the part that it copied.
             "session.info" if data.text("infoType") == Some("fork") => {
                 let parent = data.text("message").and_then(|message| message.strip_prefix("Forked from "));
                 self.facts.continues =
@@ -205,7 +205,7 @@ fn keep(node: &Node<'_>, key: &str, old: &mut Option<String>) {
     }
 }
 
-/// Returns what a person typed; skills, sub-agents and the autopilot send messages too.
+/// Returns what the user typed; skills, sub-agents and the autopilot send messages too.
 fn prompt(data: &Node<'_>) -> Option<String> {
     let by_person =
         data.text("source").is_none_or(|source| source == "user") && !data.flag("isAutopilotContinuation");

@@ -1,5 +1,5 @@
-//! Finds sessions: `session-state/<id>/events.jsonl`, and `session-state/<id>.jsonl` before 1.0. A folder without events is
-//! of a session that was never prompted.
+//! Finds sessions: `session-state/<id>/events.jsonl`, and `session-state/<id>.jsonl` before 1.0. A folder without
+//! events belongs to a session that was never prompted.
 
 use super::workspace;
 use crate::{history::log_file::LogFile, limits};
@@ -26,7 +26,7 @@ pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
 
 fn session(folder: &Path, id: &str) -> Option<LogFile> {
     let mut file = LogFile::stat(folder.join(EVENTS), id, false, false)?;
-    // A new title changes the description alone.
+    // A new title changes only the description.
     if let Some(described) = LogFile::stat(workspace::of(&file.path), id, false, false) {
         file.stamp.size += described.stamp.size;
         file.stamp.mtime_ns = file.stamp.mtime_ns.max(described.stamp.mtime_ns);

@@ -1,7 +1,8 @@
-//! The sessions of GitHub Copilot CLI: folders since 1.0 (read up to 1.0.60), and lone files before.
+//! The sessions of GitHub Copilot CLI: folders since 1.0 (read up to 1.0.60), and single files before.
 //!
-//! Format: `nodejs/src/generated/session-events.ts` of github/copilot-sdk, and logs of 1.0.10, 1.0.59 and 1.0.60. Hooks, 39 % of
-//! a log's lines, repeat the arguments and results of calls, and `session.info` has the login: neither is read.
+//! Format: `nodejs/src/generated/session-events.ts` of github/copilot-sdk, and logs of 1.0.10, 1.0.59 and 1.0.60.
+//! Hooks, 39 % of a log's lines, repeat the arguments and results of calls, and `session.info` has the login: neither
+//! is read.
 
 mod decoder;
 mod discover;

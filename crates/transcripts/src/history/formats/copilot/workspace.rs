@@ -1,4 +1,5 @@
-//! The description of a session, `workspace.yaml` beside its events: flat keys, whose values may be quoted or span lines.
+//! The description of a session, `workspace.yaml` next to its events: flat keys, whose values may be quoted or span
+//! several lines.
 
 use crate::{
     history::{decoder::SessionFacts, title},
@@ -7,7 +8,7 @@ use crate::{
 use openagents_core::file;
 use std::path::{Path, PathBuf};
 
-/// Precede a value of several lines.
+/// Introduce a value of several lines.
 const BLOCKS: [&str; 6] = ["|", "|-", "|+", ">", ">-", ">+"];
 
 /// Returns the path of the description of a session.
@@ -15,7 +16,7 @@ pub(super) fn of(log: &Path) -> PathBuf {
     log.with_file_name("workspace.yaml")
 }
 
-/// Returns what the description of a session says. Its times are minutes behind those of the events.
+/// Returns the facts in a session's description. Its times lag minutes behind those of the events.
 pub(super) fn facts(log: &Path) -> SessionFacts {
     let bytes = file::read_bounded(&of(log), limits::SUMMARY_END).unwrap_or_default();
     let text = file::text(&bytes);
@@ -32,7 +33,7 @@ pub(super) fn facts(log: &Path) -> SessionFacts {
     }
 }
 
-/// Returns the values as written, lines joined, by key.
+/// Returns the raw values by key, with their lines joined.
 fn values(text: &str) -> Vec<(&str, String)> {
     let mut values: Vec<(&str, String)> = Vec::new();
     for line in text.lines() {

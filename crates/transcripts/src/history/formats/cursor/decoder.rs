@@ -15,9 +15,9 @@ use std::path::PathBuf;
 const TOOLS: FileTools =
     FileTools { reads: &["Read"], edits: &["StrReplace", "Write", "ApplyPatch", "Delete", "MultiEdit"] };
 
-/// Stands where an image was.
+/// Replaces an image.
 const IMAGE: &str = "[Image]";
-/// Stands where a thought was.
+/// Replaces a thought.
 const REDACTED: &str = "[REDACTED]";
 
 pub(super) struct CursorDecoder {
@@ -63,7 +63,7 @@ fn prompt(content: Option<&Node<'_>>) -> Option<String> {
     typed.or_else(|| texts.iter().any(is_image).then(|| title::IMAGE_ONLY.to_owned()))
 }
 
-/// Returns the queries in a text, or all of it if there are none, without what Cursor puts before them.
+/// Returns the queries in a text, or all of it if there are none, without the text that Cursor puts before them.
 fn typed(text: &str) -> Vec<&str> {
     let text = without_images(text);
     let queries = text.split("<user_query>").skip(1);
@@ -81,7 +81,7 @@ fn without_images(text: &str) -> &str {
     rest
 }
 
-/// Returns an event of an answer. Thoughts stand among the texts, below a bold heading or cut out.
+/// Returns an event of an answer. Thoughts appear among the texts, below a bold heading or redacted.
 fn said(event: Event) -> Option<Event> {
     if event.kind != EventKind::Assistant {
         return Some(event);

@@ -1,5 +1,5 @@
-//! Finds sessions: in `projects/<name of a workspace>/agent-transcripts/` either `<uuid>.txt` or `<uuid>/<uuid>.jsonl`, and
-//! those of sub-agents in `<uuid>/subagents/`.
+//! Finds sessions: in `projects/<name of a workspace>/agent-transcripts/` either `<uuid>.txt` or `<uuid>/<uuid>.jsonl`,
+//! and those of sub-agents in `<uuid>/subagents/`.
 
 use super::super::{folder::entries, slug};
 use crate::{
@@ -39,7 +39,7 @@ fn logs(folder: &Path, subagents: bool, budget: &Budget, files: &mut Vec<LogFile
     }
 }
 
-/// Returns the workspace of a session, if it is written down.
+/// Returns the workspace of a session, if it is recorded.
 pub(super) fn workspace(log: &Path) -> Option<PathBuf> {
     let bytes = file::read_bounded(&project(log)?.join(TRUSTED), limits::GIT_FILE)?;
     let text = file::text(&bytes);
@@ -47,13 +47,13 @@ pub(super) fn workspace(log: &Path) -> Option<PathBuf> {
     path.is_absolute().then_some(path)
 }
 
-/// Returns whether the name of a session's project is that of a folder. Other folders may have the same name.
+/// Returns whether a session's project has the name of a folder. Other folders may have the same name.
 pub(super) fn may_have_run_in(log: &Path, folder: &Path) -> bool {
     let project = project(log).and_then(Path::file_name).and_then(|name| name.to_str());
     project.zip(folder.to_str()).is_some_and(|(project, folder)| slug::name(project) == slug::name(folder))
 }
 
-/// Returns whether the name of a session's project may be that of a folder or of one below it.
+/// Returns whether the name of a session's project may stand for a folder or one below it.
 pub(super) fn may_have_run_below(log: &Path, folder: &Path) -> bool {
     project(log).and_then(Path::file_name).is_none_or(|project| slug::may_be_below(project, folder))
 }

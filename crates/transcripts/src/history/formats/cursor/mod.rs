@@ -1,6 +1,7 @@
-//! The transcripts of Cursor, of its editor and its command, as text and as JSON lines (of 2026; they name no version).
+//! The transcripts of Cursor's editor and CLI, as text and as JSON lines (from 2026; they name no version).
 //!
-//! The facts are from logs. Neither form has times, models, titles or tokens, and the lines hold no results.
+//! The format was derived from logs. Neither form has times, models, titles or tokens, and the JSON lines have no
+//! results.
 
 mod decoder;
 mod discover;

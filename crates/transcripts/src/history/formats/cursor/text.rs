@@ -1,5 +1,5 @@
-//! Unfolds a transcript in the form of text into the records of the other form: each part of a message is a record, at
-//! the line where it begins.
+//! Unfolds a text transcript into the records of the JSON form: each part of a message is a record, at the line where
+//! it begins.
 
 use super::super::records::Records;
 use crate::{
@@ -56,7 +56,7 @@ enum Kind<'a> {
     Think,
     /// Up to an empty line.
     Thinking,
-    /// Of the named tool.
+    /// A call of the named tool.
     Call(&'a str),
     Result(&'a str),
 }
@@ -99,7 +99,7 @@ impl<'a> Messages<'a> {
         self.part = Some(Part { kind, line, body: vec![] });
     }
 
-    /// Writes the part that is open.
+    /// Ends the open part and writes it.
     fn end(&mut self) {
         let (Some(part), Some(role)) = (self.part.take(), self.role) else { return };
         let body = part.body.join("\n").trim().to_owned();
@@ -128,8 +128,8 @@ fn opened(line: &str) -> Option<(Kind<'_>, &str)> {
     }
 }
 
-/// Reads lines such as `  path: src/a.ts`. A long value goes on in lines without an indent; a line that repeats a key is
-/// one of them.
+/// Reads lines such as `  path: src/a.ts`. A long value continues in lines without an indent; a line that repeats a key
+/// is one of them.
 fn arguments(body: &[&str]) -> Map<String, Value> {
     let mut values: Vec<(&str, String)> = Vec::new();
     for line in body {

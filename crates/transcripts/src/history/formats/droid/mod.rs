@@ -1,7 +1,7 @@
-//! The sessions of Factory's Droid (of 2026).
+//! The sessions of Factory's Droid (from 2026).
 //!
-//! The facts are from a file of settings and from readers of other programs. Beside a log lies a file with the model and
-//! the tokens; without a log it is not a session.
+//! The format was derived from a settings file and from the readers of other programs. A file next to each log has the
+//! model and the tokens; without a log it is not a session.
 
 mod decoder;
 
@@ -28,11 +28,11 @@ impl Format for Droid {
         environment.beneath_home(".factory")
     }
 
-    /// Finds `sessions/<name of a workspace>/<uuid>.jsonl`, in older versions `sessions/<uuid>.jsonl`.
     fn watched(&self) -> &'static [&'static str] {
         &["sessions"]
     }
 
+    /// Finds `sessions/<name of a workspace>/<uuid>.jsonl`, in older versions `sessions/<uuid>.jsonl`.
     fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
         let sessions = root.join("sessions");
         let workspaces = entries(&sessions, budget).map(|(workspace, _)| workspace);

@@ -14,13 +14,13 @@ use crate::history::{
 use openagents_core::text::joined;
 use std::path::PathBuf;
 
-/// One tool reads and edits; its argument `command` tells which.
+/// One tool both reads and edits; its argument `command` says which.
 const EDITOR: &str = "developer__text_editor";
 const READS: FileTools = FileTools { reads: &[EDITOR], edits: &[] };
 const EDITS: FileTools = FileTools { reads: &[], edits: &[EDITOR] };
 const EDITING: [&str; 3] = ["write", "str_replace", "insert"];
 
-/// Names that Goose gives before it has read a prompt.
+/// Names that Goose assigns before it has read a prompt.
 const DEFAULT_NAMES: [&str; 3] = ["CLI Session", "New Chat", "New Session"];
 
 #[derive(Default)]
@@ -29,7 +29,7 @@ pub(super) struct GooseDecoder {
 }
 
 impl GooseDecoder {
-    /// Reads what the session says about itself.
+    /// Reads the record about the session itself.
     fn about(&mut self, about: &Node<'_>, number: u64) -> Vec<Event> {
         self.facts = SessionFacts {
             cwd: about.text("directory").filter(|directory| !directory.is_empty()).map(PathBuf::from),
@@ -57,7 +57,7 @@ impl Decoder for GooseDecoder {
             content.items().iter().filter_map(|block| event(block, number, at)).collect();
         let is_prompt = node.text("role") == Some("user") && node.flag("visible");
         if node.text("role") == Some("user") {
-            // Results come in a person's messages.
+            // Results come in the user's messages.
             events.retain(|event| event.kind == EventKind::ToolResult);
         }
         if is_prompt && events.is_empty() {
@@ -81,7 +81,7 @@ fn event(block: &Node<'_>, number: u64, at: Option<i64>) -> Option<Event> {
 }
 
 fn call(block: &Node<'_>, number: u64, at: Option<i64>) -> Event {
-    // A call that the model got wrong has no value.
+    // A malformed call has no value.
     let value = block.get("toolCall").and_then(|call| call.get("value"));
     let input = value.and_then(|value| value.get("arguments"));
     let name = value.and_then(|value| value.text("name")).unwrap_or("tool");
@@ -93,7 +93,7 @@ fn call(block: &Node<'_>, number: u64, at: Option<i64>) -> Event {
     tools.call(number, at, block.text("id"), name, input)
 }
 
-/// Returns the event of a result. A command that failed is a success of the tool, so that does not say how it ended.
+/// Returns the event of a result. A failed command is a success of the tool, so the result does not say how it ended.
 fn result(block: &Node<'_>, number: u64, at: Option<i64>) -> Event {
     let (id, result) = (block.text("id"), block.get("toolResult"));
     let value = result.and_then(|result| result.get("value"));

@@ -1,8 +1,8 @@
-//! The sessions of Goose, by Block: one database since 1.10 (schema 5, and up to 17 as its source has it). Older JSON lines
-//! were imported into it.
+//! The sessions of Goose, by Block: one database since 1.10 (schema 5, and up to 17 according to its source). Older
+//! JSON lines were imported into it.
 //!
-//! Format: `crates/goose/src/session/session_manager.rs` of block/goose. The first line is the session, then each message is
-//! a line.
+//! Format: `crates/goose/src/session/session_manager.rs` of block/goose. The first line is the session, then each
+//! message is a line.
 
 mod decoder;
 mod tables;

@@ -17,14 +17,13 @@ use serde::Serialize;
 use serde_json::{json, value::RawValue};
 use std::{io, path::Path};
 
-/// Types of sessions in Goose's own list; those of older versions have none.
+/// Types of sessions in Goose's own list; sessions of older versions have no type.
 const LISTED: [&str; 2] = ["user", "scheduled"];
 
-/// The row of a session.
 #[derive(Debug, Serialize)]
 pub(super) struct SessionRow {
     name: Option<String>,
-    /// A person gave the name.
+    /// The user gave the name.
     is_given: bool,
     directory: Option<String>,
     /// Milliseconds since the epoch.
@@ -32,7 +31,7 @@ pub(super) struct SessionRow {
     model: Option<String>,
     tokens: Option<i64>,
     hidden: bool,
-    /// Put away by the user.
+    /// Archived by the user.
     archived: bool,
 }
 
@@ -41,7 +40,7 @@ struct Message<'a> {
     /// Seconds or milliseconds since the epoch.
     at: Option<i64>,
     role: &'a str,
-    /// Shown to the person.
+    /// Shown to the user.
     visible: bool,
     content: &'a RawValue,
 }
@@ -104,7 +103,7 @@ fn about(connection: &Connection, id: &str) -> rusqlite::Result<Option<SessionRo
         let config = text(row, 5)?.unwrap_or_default();
         let config = Node::parse_object(&config);
         Ok(SessionRow {
-            // Named `description` before.
+            // Named `description` in older versions.
             name: text(row, 0)?.filter(|name| !name.trim().is_empty()).or(text(row, 1)?),
             is_given: number(row, 2)? == Some(1),
             directory: text(row, 3)?,
@@ -122,7 +121,7 @@ fn messages(connection: &Connection, id: &str, records: &mut Records) -> rusqlit
     let required = ["id", "session_id", "role", "content_json"];
     let Some(columns) = Columns::with(connection, "messages", &required)? else { return Ok(()) };
     let list = columns.list(&["role", "created_timestamp", "metadata_json"]);
-    // One message at a time: those with images are never all in memory.
+    // One message at a time, so that those with images are never all in memory.
     let mut rows = connection.prepare(&format!(
         "SELECT {list}, CASE WHEN octet_length(content_json) <= ?2 THEN content_json END
          FROM messages WHERE session_id = ?1 ORDER BY id"
@@ -142,7 +141,7 @@ fn messages(connection: &Connection, id: &str, records: &mut Records) -> rusqlit
     Ok(())
 }
 
-/// Returns a time that is text in UTC, in milliseconds since the epoch.
+/// Returns a time stored as text in UTC, in milliseconds since the epoch.
 fn time(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<i64>> {
     Ok(text(row, at)?.and_then(|text| parsed(&text)).or(number(row, at)?))
 }

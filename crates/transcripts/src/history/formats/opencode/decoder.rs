@@ -16,7 +16,7 @@ pub(super) struct OpencodeDecoder {
 }
 
 impl OpencodeDecoder {
-    /// Reads what the session says about itself.
+    /// Reads the record about the session itself.
     fn about(&mut self, about: &Node<'_>, number: u64) -> Vec<Event> {
         let facts = &mut self.facts;
         facts.updated_at = facts.updated_at.max(millis(about.get("updated")));
@@ -24,7 +24,7 @@ impl OpencodeDecoder {
         facts.subagent |= about.text("parent").is_some();
         facts.archived |= about.flag("archived");
         facts.continues = about.text("fork_of").map(str::to_owned).or(facts.continues.take());
-        // The project's folder is `/` outside of repositories.
+        // Outside repositories, the project's folder is `/`.
         if let Some(directory) = about.text("directory").filter(|directory| !directory.is_empty()) {
             facts.cwd = Some(PathBuf::from(directory));
         }
@@ -37,7 +37,7 @@ impl OpencodeDecoder {
             .collect()
     }
 
-    /// Reads what an agent's message says beside its parts.
+    /// Reads the facts in an agent's message, apart from its parts.
     fn answer(&mut self, message: &Node<'_>) {
         if let Some(model) = message.get("model").and_then(named) {
             self.facts.model = Some(model);
@@ -106,7 +106,7 @@ fn named(model: &Node<'_>) -> Option<String> {
     name.filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
-/// Returns whether a title says no more than when the session, or the one that it is a fork of, began.
+/// Returns whether a title only says when the session, or the one that it was forked from, began.
 fn is_default(title: &str) -> bool {
     let title = title.split(" (fork #").next().unwrap_or(title);
     let time = title.strip_prefix("New session - ").or_else(|| title.strip_prefix("Child session - "));

@@ -1,5 +1,5 @@
-//! Finds sessions in the databases `opencode.db` and `opencode-<channel>.db` and in `storage/`, which stays behind when
-//! its sessions move into a database.
+//! Finds sessions in the databases `opencode.db` and `opencode-<channel>.db` and in `storage/`, which remains when its
+//! sessions move into a database.
 
 use super::{super::folder::entries, generation::Generation, tables, tree};
 use crate::history::log_file::LogFile;
@@ -21,7 +21,7 @@ pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
     newest(found)
 }
 
-/// Keeps one of each session.
+/// Keeps the newest copy of each session.
 fn newest(found: Vec<(Generation, LogFile)>) -> Vec<LogFile> {
     let mut newest: HashMap<String, (Generation, LogFile)> = HashMap::new();
     for (generation, file) in found {

@@ -1,7 +1,7 @@
 //! The sessions of opencode: the JSON files of 1.0 and 1.1, and the databases of 1.x (samples up to 1.17) and 2.x.
 //!
 //! Format: `packages/opencode/src/storage` and `session/session.sql.ts` of anomalyco/opencode. The first line is the
-//! session, then each message is a line; of an agent's message in 1.x, each part is one more.
+//! session, then each message is a line; in 1.x, each part of an agent's message is another line.
 
 mod decoder;
 mod discover;
@@ -40,7 +40,7 @@ impl Format for Opencode {
 
     fn other_roots(&self, environment: &Environment<'_>) -> Vec<PathBuf> {
         let database = environment.folder("OPENCODE_DB").filter(|path| path.as_os_str() != ":memory:");
-        // A relative path is one in the data folder.
+        // A relative path is relative to the data folder.
         let path = |path: PathBuf| Some(self.root(environment).unwrap_or_default().join(path));
         database.and_then(path).filter(|path| path.is_absolute()).into_iter().collect()
     }
@@ -74,7 +74,7 @@ mod tests {
         Budget::within(Duration::from_secs(60), &CancellationToken::new())
     }
 
-    /// Makes a database of the oldest version with one session, and returns it as it is listed.
+    /// Creates a database of the oldest version with one session, and returns its list.
     fn listed(database: &Path, id: &str) -> Vec<crate::history::Transcript> {
         let agent = Connection::open(database).unwrap();
         let tables =

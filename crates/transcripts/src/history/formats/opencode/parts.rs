@@ -1,4 +1,4 @@
-//! Decodes a part of an agent's message. Those of 2.x differ in the names of a few fields.
+//! Decodes a part of an agent's message. In 2.x, a few fields have other names.
 
 use super::super::calls::{self, FileTools};
 use crate::history::{
@@ -25,7 +25,7 @@ pub(super) fn events(part: &Node<'_>, number: u64, at: Option<i64>) -> Vec<Event
     }
 }
 
-/// Decodes a command that a person ran, as 2.x keeps it.
+/// Decodes a command that the user ran, as 2.x stores it.
 pub(super) fn typed_command(data: &Node<'_>, number: u64, at: Option<i64>) -> Vec<Event> {
     let id = data.text("callID");
     let outcome = action::code(data, "exit").map(Outcome::Exit);
@@ -46,7 +46,7 @@ fn tool(name: &str, id: Option<&str>, state: &Node<'_>, number: u64, at: Option<
         Some("completed") => {
             let exit = state.get("metadata").and_then(|metadata| action::code(metadata, "exit"));
             let outcome = match name {
-                // A call that the model got wrong.
+                // A malformed call.
                 "invalid" => Some(Outcome::NotRun),
                 "bash" | "shell" => exit.map(Outcome::Exit),
                 _ => Some(Outcome::Exit(0)),
@@ -59,7 +59,7 @@ fn tool(name: &str, id: Option<&str>, state: &Node<'_>, number: u64, at: Option<
                 .map(|error| error.text("message").map_or_else(|| error.flattened(), str::to_owned));
             calls::result(number, end, id, error.unwrap_or_default(), Some(false))
         }
-        // `running` may stay for ever.
+        // `running` may stay forever.
         _ => {
             call.files.clear();
             return vec![call];

@@ -1,4 +1,4 @@
-//! Reads the tables of a database. No other table is read: some hold credentials, some the same again.
+//! Reads the tables of a database. No other table is read: some hold credentials, others repeat the same data.
 
 use super::{
     generation::Generation,
@@ -120,7 +120,6 @@ fn messages(
 /// Ids and times of parts, by the ids of their messages.
 type PartsByMessage = HashMap<String, Vec<(String, Option<i64>)>>;
 
-/// Returns the parts of each message in order.
 fn parts(connection: &Connection, id: &str) -> rusqlite::Result<PartsByMessage> {
     let mut parts = PartsByMessage::new();
     let required = ["id", "message_id", "session_id", "data"];

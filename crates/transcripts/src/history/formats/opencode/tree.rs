@@ -1,5 +1,5 @@
 //! Reads the JSON files below `storage/`: `session/<project>/<session>.json`, `message/<session>/<message>.json` and
-//! `part/<message>/<part>.json`. Ids are the files' names; those of messages and parts are in order.
+//! `part/<message>/<part>.json`. Ids are the file names; those of messages and parts sort in order.
 
 use super::{
     super::folder::entries,
@@ -33,7 +33,7 @@ fn sessions(project: &Path, budget: &Budget) -> Vec<LogFile> {
     let session = |(path, name): (PathBuf, String)| {
         let id = name.strip_suffix(".json").filter(|id| id.starts_with("ses_"))?;
         let mut file = LogFile::stat(path.clone(), id, false, false)?;
-        // A new message changes its folder only.
+        // A new message changes only its folder.
         let (storage, id) = storage_and_id(&path)?;
         let messages = fs::metadata(storage.join("message").join(id)).ok().as_ref().and_then(changed_at);
         file.stamp.mtime_ns = file.stamp.mtime_ns.max(messages.unwrap_or(i64::MIN));
@@ -82,7 +82,7 @@ fn revert(session: &Node<'_>) -> Revert {
     Revert::parse(json.as_deref())
 }
 
-/// Reads a file and moves `updated` to the last time in it.
+/// Reads a file, and advances `updated` to the last time in it.
 fn read(path: &Path, updated: &mut Option<i64>) -> Option<String> {
     let bytes = file::read_bounded(path, limits::SUMMARY_LINE as u64)?;
     let text = file::text(&bytes).into_owned();

@@ -5,7 +5,6 @@ use crate::history::{json::Node, known::LogSurvey, lines::OpenLog, log_file::mil
 use serde::Serialize;
 use serde_json::{json, value::RawValue};
 
-/// The metadata of a session.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct About {
     pub(super) title: Option<String>,
@@ -16,19 +15,19 @@ pub(super) struct About {
     pub(super) created: Option<i64>,
     /// Milliseconds since the epoch.
     pub(super) updated: Option<i64>,
-    /// JSON.
+    /// As JSON.
     pub(super) model: Option<String>,
-    /// Put away by the user.
+    /// Archived by the user.
     pub(super) archived: bool,
-    /// The session that this one is a fork of (2.x).
+    /// The session that this one was forked from (2.x).
     pub(super) fork_of: Option<String>,
-    /// Of opencode.
+    /// Version of opencode.
     #[serde(skip)]
     pub(super) version: Option<String>,
 }
 
-/// Where the user went back to: that message, or that part of it, and what follows no longer count. The next prompt removes
-/// them from the store.
+/// The point to which the user went back: that message, or that part of it, and everything after it no longer count.
+/// The next prompt removes them from the store.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Revert {
     message: Option<String>,
@@ -43,7 +42,7 @@ impl Revert {
         Self { message: text("messageID"), part: text("partID") }
     }
 
-    /// Returns whether a message was taken back as a whole. Ids are in the order of time.
+    /// Returns whether a message was undone as a whole. Ids sort by time.
     fn takes_message(&self, id: &str) -> bool {
         self.message.as_deref().is_some_and(|first| id > first || (id == first && self.part.is_none()))
     }
@@ -76,7 +75,7 @@ enum Message {
     Agent {
         at: Option<i64>,
     },
-    /// It replaces what was said before for the model.
+    /// For the model, it replaces the conversation before it.
     Summary {
         at: Option<i64>,
     },
@@ -86,7 +85,7 @@ enum Message {
 
 pub(super) struct Unfolded {
     records: Records,
-    /// Records say less than messages and parts.
+    /// Collected here, because records contain less than messages and parts.
     survey: LogSurvey,
     message: Message,
     revert: Revert,
@@ -112,7 +111,7 @@ impl Unfolded {
         }
     }
 
-    /// Begins with a description that is not JSON.
+    /// Starts with a description that is not JSON.
     pub(super) fn bad(about: &str) -> Self {
         let mut unfolded = Self::empty(Revert::default());
         unfolded.records.bad(about);
@@ -143,7 +142,7 @@ impl Unfolded {
         };
     }
 
-    /// Adds a part of the last message. Of a person's message, what was typed is kept.
+    /// Adds a part of the last message. Of the user's messages, keeps only what was typed.
     pub(super) fn part(&mut self, id: &str, at: Option<i64>, data: Option<&str>) {
         if self.revert.takes_part(&self.current, id) {
             self.records.set_taken_back(true);
@@ -180,7 +179,7 @@ impl Unfolded {
         }
     }
 
-    /// Adds a message of 2.x, which has its parts inside.
+    /// Adds a message of 2.x, which contains its parts.
     pub(super) fn entry(&mut self, id: &str, kind: &str, at: Option<i64>, data: Option<&str>) {
         self.records.set_taken_back(self.revert.takes_message(id));
         if let Some(entry) = data.and_then(Node::parse_object) {
@@ -211,7 +210,7 @@ impl Unfolded {
     }
 }
 
-/// Returns the text of a part if a person typed it.
+/// Returns the text of a part if the user typed it.
 fn typed(part: &Node<'_>) -> Option<String> {
     let is_typed = part.text("type") == Some("text") && !part.flag("synthetic") && !part.flag("ignored");
     part.text("text").filter(|_| is_typed).map(str::to_owned)

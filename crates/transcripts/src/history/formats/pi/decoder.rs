@@ -31,7 +31,7 @@ const EXITED: &str = "Command exited with code ";
 /// The tree of pi's log.
 pub(super) const TREE: Tree = Tree { id: "\"id\"", parent: "\"parentId\"", place, is_prompt };
 
-/// The tree of OpenClaw's log, which may begin several times without a rewind.
+/// The tree of OpenClaw's log, which may start again several times without a rewind.
 pub(super) const TREE_OF_OPENCLAW: Tree = Tree { place: place_after_previous, ..TREE };
 
 fn place(entry: &Node<'_>) -> Option<TreePlace> {
@@ -107,7 +107,7 @@ impl PiDecoder {
                 let outcome = outcome(message, &text);
                 vec![calls::ended(line, at, message.text("toolCallId"), text, outcome)]
             }
-            // A command that the person ran.
+            // A command that the user ran.
             "bashExecution" => {
                 let id = Some(entry.text("id").unwrap_or("bash"));
                 let output = message.text("output").unwrap_or_default().to_owned();
@@ -124,7 +124,7 @@ impl PiDecoder {
     }
 }
 
-/// Returns what a compaction kept of the conversation before it.
+/// Returns the summary that a compaction kept of the conversation before it.
 fn summary(node: &Node<'_>, line: u64, at: Option<i64>) -> Option<Event> {
     Some(Event::new(line, at, EventKind::Compaction, node.text("summary")?))
 }
@@ -154,7 +154,7 @@ impl Decoder for PiDecoder {
             }
             _ => vec![],
         };
-        // A fork begins with the lines of its parent. Ids are short: only with the time are they unique.
+        // A fork begins with the lines of its parent. Ids are short, and unique only together with the time.
         let origin = dated_origin(node.text("id"), at);
         events.iter_mut().for_each(|event| event.origin = origin);
         Some(events)
@@ -165,7 +165,7 @@ impl Decoder for PiDecoder {
     }
 }
 
-/// Returns how a call ended. OpenClaw tells it in the details even if nothing is marked as an error.
+/// Returns the outcome of a call. OpenClaw reports it in the details even if nothing is marked as an error.
 fn outcome(message: &Node<'_>, text: &str) -> Option<Outcome> {
     let details = message.get("details");
     let status = details.and_then(|details| details.text("status")).unwrap_or_default();

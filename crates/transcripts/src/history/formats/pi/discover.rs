@@ -1,5 +1,6 @@
-//! Finds sessions: `sessions/<folder of a workspace>/<time>_<uuid>.jsonl` of pi, `agents/<agent>/sessions/<uuid>.jsonl` of
-//! OpenClaw. A log of OpenClaw that was reset or deleted is put away under another ending: `<uuid>.jsonl.reset.<time>`.
+//! Finds sessions: `sessions/<folder of a workspace>/<time>_<uuid>.jsonl` of pi, `agents/<agent>/sessions/<uuid>.jsonl`
+//! of OpenClaw. A log of OpenClaw that was reset or deleted is archived under another suffix:
+//! `<uuid>.jsonl.reset.<time>`.
 
 use super::super::folder::entries;
 use crate::history::log_file::LogFile;
@@ -22,8 +23,8 @@ pub(super) fn of_openclaw(root: &Path, budget: &Budget) -> Vec<LogFile> {
     files
 }
 
-/// Finds the logs of a folder. Copies that were made for safety (`.checkpoint.`, `.bak`) are not sessions, and a log that was
-/// put away is one if no other file has its session.
+/// Finds the logs of a folder. Backup copies (`.checkpoint.`, `.bak`) are not sessions, and an archived log is one only
+/// if no other file has its session.
 fn logs(folder: &Path, with_put_away: bool, budget: &Budget, files: &mut Vec<LogFile>) {
     let (mut found, mut put_away) = (Vec::new(), Vec::new());
     for (path, name) in entries(folder, budget) {
@@ -40,7 +41,7 @@ fn logs(folder: &Path, with_put_away: bool, budget: &Budget, files: &mut Vec<Log
             _ => {}
         }
     }
-    // Of a session that was put away several times, the last reset counts.
+    // If a session was archived several times, the last reset counts.
     put_away.sort_by(|a: &LogFile, b: &LogFile| (&a.id, &b.path).cmp(&(&b.id, &a.path)));
     put_away.dedup_by(|a, b| a.id == b.id);
     put_away.retain(|file| found.iter().all(|other: &LogFile| other.id != file.id));

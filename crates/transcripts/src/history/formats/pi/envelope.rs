@@ -1,4 +1,4 @@
-//! Takes a prompt out of what OpenClaw puts around it: notes of the system, facts about the sender, and the time.
+//! Strips the text that OpenClaw puts around a prompt: system notes, facts about the sender, and the time.
 
 /// Returns the typed part of a user's message; empty if there is none.
 pub(super) fn typed(text: &str) -> &str {
@@ -55,7 +55,7 @@ mod tests {
             (format!("{time}Sender (untrusted metadata):\n```json\n{{}}\n```\n\ngo"), "go"),
             ("System: [2026-03-21 19:16:00 UTC] restarted".to_owned(), ""),
             ("Sender (untrusted metadata):\n```json\n```\ngo".to_owned(), "go"),
-            // A person's own words.
+            // The user's own words.
             ("[x] is a box".to_owned(), "[x] is a box"),
             (
                 "Sender (untrusted metadata): what is that?".to_owned(),

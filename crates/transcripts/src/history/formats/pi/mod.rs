@@ -1,7 +1,7 @@
-//! The sessions of pi (version 3 of its format, and 1 and 2) and of OpenClaw, which is built on it (of March 2026).
+//! The sessions of pi (version 3 of its format, and 1 and 2) and of OpenClaw, which is built on it (from March 2026).
 //!
-//! Format: `packages/coding-agent/src/core/session-manager.ts` of badlogic/pi-mono. A line is an entry of a tree. Titles are
-//! lines of the log itself.
+//! Format: `packages/coding-agent/src/core/session-manager.ts` of badlogic/pi-mono. A line is an entry of a tree.
+//! Titles are lines of the log itself.
 
 mod decoder;
 mod discover;

@@ -15,7 +15,7 @@ use crate::history::{
 };
 use std::path::PathBuf;
 
-/// The tree of a log.
+/// How the records of a log form a tree.
 pub(super) const TREE: Tree = Tree { id: "\"uuid\"", parent: "\"parentUuid\"", place, is_prompt };
 
 fn place(node: &Node<'_>) -> Option<TreePlace> {
@@ -33,7 +33,7 @@ fn is_prompt(node: &Node<'_>) -> bool {
 
 pub(super) struct QwenDecoder {
     facts: SessionFacts,
-    /// The whole log is a sub-agent's.
+    /// The whole log belongs to a sub-agent.
     subagent: bool,
 }
 
@@ -90,7 +90,7 @@ impl QwenDecoder {
         if !sent_by_person {
             return None;
         }
-        // What was typed, before files and hooks were added.
+        // The text as it was typed, before files and hooks were added.
         let typed = node.get("systemPayload").and_then(|payload| payload.text("displayText"));
         let sent = message(node).iter().filter_map(|part| part.text("text"));
         let text = match typed.filter(|typed| !typed.trim().is_empty()) {
@@ -135,12 +135,11 @@ impl Decoder for QwenDecoder {
     }
 }
 
-/// Returns whether a branch took the line over from its session.
+/// Returns whether a branch copied the line from its session.
 fn is_copied(node: &Node<'_>) -> bool {
     matches!(node.get("forkedFrom"), Some(Node::Object(_)))
 }
 
-/// Returns the parts of a line's message.
 fn message<'a>(node: &'a Node<'a>) -> &'a [Node<'a>] {
     node.get("message").and_then(|message| message.get("parts")).map_or(&[], Node::items)
 }

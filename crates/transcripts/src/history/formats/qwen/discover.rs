@@ -47,7 +47,8 @@ fn logs(folder: &Path, kind: Kind, budget: &Budget, files: &mut Vec<LogFile>) {
     }
 }
 
-/// Returns whether a name is that of a session, as in Qwen Code's own list; beside it lie `<id>.ledger.jsonl` and others.
+/// Returns whether a name is that of a session, as in Qwen Code's own list; `<id>.ledger.jsonl` and others are next to
+/// it.
 fn is_id(stem: &str) -> bool {
     (32..=36).contains(&stem.len())
         && stem.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))

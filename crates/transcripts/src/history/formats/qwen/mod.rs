@@ -55,7 +55,7 @@ impl Format for Qwen {
 
     fn decoder(&self, files: SessionFiles<'_>, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
         if discover::is_of_2025(files.newest) {
-            // Its folder is named after a hash of the workspace's path, which nothing else tells.
+            // Its folder is named after a hash of the workspace's path, which is recorded nowhere else.
             Box::new(ChatDecoder::new(None))
         } else {
             Box::new(decoder::QwenDecoder::new(discover::is_of_subagent(files.newest)))
