@@ -2,7 +2,7 @@
 //!
 //! # Layers
 //!
-//! A module uses modules of lower layers only, never one of its own layer or above. `tests/layers.rs` reads this table
+//! A module uses modules of lower layers only, never one of the same layer or above. `tests/layers.rs` reads this table
 //! and checks every file against it; a new module needs a row.
 //!
 //! | layer | module | contents |

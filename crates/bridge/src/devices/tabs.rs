@@ -6,7 +6,7 @@
 //!   memory of the page. Its SHA-256 is stored, as for a device; with it the bridge proves itself to the page
 //!   ([`crate::base::proof`]) before the page sends the token.
 //! - The *reload token* is kept by the browser for page reloads and is valid only for another exchange. It is invalid
-//!   after a restart, because a program on the port of a crashed bridge could read it with a page of its own.
+//!   after a restart, because a program on the port of a crashed bridge could read it with its own page.
 
 use crate::base::{error::Fault, token::hash, token::new_token};
 use openagents_core::model::SettingsStore;
