@@ -1,9 +1,6 @@
 //! The files that are compiled into the product, and their modules.
 
-use crate::{
-    imports::{self, Import},
-    names,
-};
+use crate::imports::{self, Import};
 use anyhow::{Context, Result};
 use proc_macro2::TokenStream;
 use std::{
@@ -11,18 +8,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The beginnings of a file's tests.
-const TESTS: [&str; 2] = ["\n#[cfg(test)]\nmod ", "\n#[cfg(all(test"];
-
 #[derive(Debug)]
 pub(crate) struct File {
     /// The modules from the crate root to this file: `["store", "writer"]`. Empty for the crate root.
     pub(crate) module: Vec<String>,
     pub(crate) imports: Vec<Import>,
-    /// The names of the file's public types.
-    pub(crate) types: Vec<String>,
-    /// Number of lines before its tests.
-    pub(crate) lines: usize,
 }
 
 impl File {
@@ -33,14 +23,7 @@ impl File {
         let module: Vec<String> = parts.filter(|part| !is_root(part)).collect();
         let parsed = text.parse::<TokenStream>().map_err(|error| anyhow::anyhow!("{error}"));
         let tokens = parsed.with_context(|| format!("{} cannot be read", path.display()))?;
-        let product =
-            TESTS.iter().filter_map(|tests| text.find(tests)).min().map_or(text, |end| &text[..end]);
-        Ok(Self {
-            types: names::of(tokens.clone()),
-            imports: imports::of(tokens, &module),
-            module,
-            lines: product.lines().count(),
-        })
+        Ok(Self { imports: imports::of(tokens, &module), module })
     }
 
     /// Returns the module as a path, for messages.
