@@ -18,7 +18,7 @@ CCUSAGE := $(TARGET)/tools/ccusage/node_modules/.bin/ccusage
 FUZZ_VERSION := 0.13.2
 FUZZ := $(TARGET)/tools/bin/cargo-fuzz
 # Targets that need more than `make test` installs or builds; they are linted with the rest.
-PEER_TESTS := --test llama_server --test agents_real --test peers --test peers_mcp --test trust_agents
+PEER_TESTS := --test real
 PEERS ?= ../shared/peers
 VERSIONS ?= newest
 BENCHES := --bench exploration --bench history --bench fan_out --bench local_model --bench opening
@@ -58,7 +58,7 @@ test: install-tests ## Run every test
 test-peers: install-tests ui ## Try a real llama-server as the model (builds it: seven minutes the first time)
 	@scripts/llama-server.sh
 	cargo build --workspace --locked
-	cargo test --workspace --locked --test llama_server
+	cargo test --workspace --locked --test real llama_server
 
 # The model server is no part of this repository: without it there is no model to ask.
 test-agents: install-tests ui ## Try six real agents, installed with npm (2.6 GB the first time)

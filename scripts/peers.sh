@@ -4,7 +4,7 @@
 #
 #   peers.sh reach PEERS     fails when the programs are not there and npm cannot be reached to install them
 #   peers.sh prepare PEERS   installs the programs with npm, in the versions of PEERS/npm/package.json, into target/peers
-#   peers.sh run PEERS       runs tests/agents_real.rs, peers.rs, peers_mcp.rs and trust_agents.rs
+#   peers.sh run PEERS       runs tests/real without llama_server
 #   peers.sh formats PEERS   compares what we show of the agents' sessions with what they did: scripts/check-formats
 #
 # PEERS holds the model server (scripted-model). Nothing is installed outside of target/peers: 2.6 GB. With VERSIONS=newest
@@ -77,7 +77,7 @@ prepare)
 run)
     cargo build --locked --quiet --workspace
     OPENAGENTS_PEERS=$peers OPENAGENTS_PEER_PROGRAMS=$folder/node_modules/.bin \
-        cargo test --locked --workspace --test agents_real --test peers --test peers_mcp --test trust_agents
+        cargo test --locked --workspace --test real -- --skip llama_server
     ;;
 formats)
     cargo build --locked --quiet --workspace

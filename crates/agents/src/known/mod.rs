@@ -2,7 +2,7 @@
 //!
 //! Each row was checked against the page linked above it, and all except goose also against the programs themselves
 //! (codex 0.169, codex-acp 2.6, claude 2.1.330, claude-agent-acp 0.101, gemini 0.61, copilot 1.0.102, opencode
-//! 1.18.33, qwen 0.24.4): `tests/agents_real.rs`.
+//! 1.18.33, qwen 0.24.4): `tests/real/agents.rs`.
 
 use crate::{
     asking::{AskingLevel, LevelSetting},

@@ -1,8 +1,6 @@
 //! `openagents agent` with models that call tools: a scripted OpenAI-compatible server, and a scripted gpt-oss in the
 //! real engine.
 
-#![cfg(unix)]
-
 use anyhow::{Context as _, Result, ensure};
 use openagents_e2e::{
     agent_turn::{LIST, agent, calls, desk, turn},

@@ -1,7 +1,5 @@
 //! Another program listens at a bridge's address: no command sends it the token.
 
-#![cfg(unix)]
-
 use anyhow::{Context as _, Result, ensure};
 use openagents_e2e::{server::Server, terminal::Desk};
 use serde_json::json;

@@ -1,8 +1,6 @@
 //! Workspace trust over the real programs: `openagents workspaces`, an editor over `openagents acp`, and the command
 //! line of Claude Code, which runs the hooks of the folder that it starts in.
 
-#![cfg(unix)]
-
 use anyhow::{Context, Result, ensure};
 use openagents_core::visible::escaped;
 use openagents_e2e::{

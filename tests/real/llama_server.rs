@@ -1,8 +1,6 @@
 //! `openagents agent` and the adapter for OpenAI-compatible servers with a real llama-server, which
 //! `scripts/llama-server.sh` builds.
 
-#![cfg(unix)]
-
 use anyhow::{Context as _, Result, ensure};
 use openagents_agents::openai::{Endpoint, OpenAi};
 use openagents_core::model::{

@@ -1,7 +1,5 @@
 //! The local model through the real programs: `openagents`, its helper, a real engine and real files.
 
-#![cfg(unix)]
-
 use anyhow::{Context as _, Result, ensure};
 use openagents_core::update::SessionUpdate;
 use openagents_e2e::{

@@ -1,7 +1,5 @@
 //! `openagents serve` as a program: how it starts, which clients it refuses, and how `explore` finds it.
 
-#![cfg(unix)]
-
 use anyhow::{Context, Result};
 use openagents_e2e::{
     server::{Client, Server},

@@ -3,8 +3,6 @@
 //! `OPENAGENTS_CHAOS_SEED` repeats a storm, `OPENAGENTS_CHAOS_SECONDS` makes it longer, and `OPENAGENTS_CHAOS_DROP`
 //! makes the disk lose one write, which must be found.
 
-#![cfg(target_os = "linux")]
-
 use anyhow::{Context as _, Result};
 use openagents_e2e::chaos::{
     check::{self, Prompts, Shown, Verdict},

@@ -1,8 +1,6 @@
 //! Six real agents run through `openagents serve` with a scripted model: what they do without asking, and what
 //! happens to their folders. `scripts/peers.sh` installs them and runs these tests.
 
-#![cfg(target_os = "linux")]
-
 use anyhow::{Context as _, Result, ensure};
 use openagents_e2e::{peers::Peers, server::Client, terminal::Desk};
 use rusqlite::{Connection, OpenFlags};

@@ -1,7 +1,5 @@
 //! `openagents sessions`, `tool` and `completions` over real logs and closed pipes.
 
-#![cfg(unix)]
-
 use anyhow::{Context, Result};
 use openagents_e2e::terminal::{Desk, claude_transcript, codex_rollout};
 use serde_json::{Value, json};

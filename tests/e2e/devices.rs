@@ -1,7 +1,5 @@
 //! `openagents pair`, `devices` and `serve --lan`: a device is paired with a code, managed and removed.
 
-#![cfg(unix)]
-
 use anyhow::{Context, Result, ensure};
 use openagents_e2e::{
     http::post,

@@ -1,7 +1,5 @@
 //! `openagents doctor` and `openagents agents`, with and without a running bridge.
 
-#![cfg(unix)]
-
 use anyhow::{Context as _, Result, ensure};
 use openagents_e2e::{
     server::Server,

@@ -1,7 +1,5 @@
 //! `openagents explore` over real workspaces and real logs: its output and how it ends.
 
-#![cfg(unix)]
-
 use anyhow::{Context, Result};
 use openagents_e2e::terminal::{Desk, claude_transcript, codex_rollout, is_root, json_lines};
 use serde_json::{Value, json};

@@ -1,8 +1,6 @@
 //! The real Codex and the real Claude Code, through `openagents serve`, with a scripted model. `scripts/peers.sh`
 //! installs them and runs these tests.
 
-#![cfg(target_os = "linux")]
-
 use anyhow::{Context as _, Result, ensure};
 use openagents_e2e::{
     peers::Peers,

@@ -1,11 +1,6 @@
 //! The desktop window: the real program, its real page and its bridge, end to end.
 
-#![cfg(target_os = "linux")]
-
-#[path = "support/desktop/mod.rs"]
-mod desktop;
-
-use desktop::Desktop;
+use crate::desktop::{self, Desktop};
 use fantoccini::Locator;
 use openagents_e2e::{
     server::Client,

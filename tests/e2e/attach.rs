@@ -1,7 +1,5 @@
 //! `openagents attach`: a session live in a terminal, each update exactly once, even if the connection breaks.
 
-#![cfg(unix)]
-
 use anyhow::{Context, Result, ensure};
 use openagents_bridge::acp::to_wire::session_update;
 use openagents_core::update::{AgentMessage, SessionUpdate};

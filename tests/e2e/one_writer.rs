@@ -1,7 +1,5 @@
 //! One process writes to a data folder: commands are clients of the running bridge, or of a temporary one.
 
-#![cfg(unix)]
-
 use anyhow::{Context as _, Result, ensure};
 use openagents_e2e::{
     agent_turn::{agent, desk},

@@ -1,7 +1,5 @@
 //! Attacks on the real program: each one is refused, and the user at this machine does not notice it.
 
-#![cfg(target_os = "linux")]
-
 use anyhow::{Context, Result, ensure};
 use futures::{SinkExt, StreamExt, stream};
 use openagents_e2e::{

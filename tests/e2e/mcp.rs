@@ -1,7 +1,5 @@
 //! `openagents mcp`: another agent starts it and sends requests over standard input and output.
 
-#![cfg(unix)]
-
 use anyhow::{Context, Result, ensure};
 use openagents_e2e::terminal::{Desk, claude_transcript, codex_rollout};
 use serde_json::{Value, json};

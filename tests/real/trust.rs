@@ -3,8 +3,6 @@
 //!
 //! `scripts/peers.sh` installs the agents; a scripted model server answers them.
 
-#![cfg(target_os = "linux")]
-
 use anyhow::{Context as _, Result, ensure};
 use openagents_e2e::{peers::Peers, server::Client, terminal::Desk};
 use serde_json::{Value, json};

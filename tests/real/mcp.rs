@@ -1,8 +1,6 @@
 //! The real Codex and the real Claude Code call `openagents mcp`, added with the line that `openagents doctor`
 //! prints, using a scripted model. `scripts/peers.sh` installs them and runs these tests.
 
-#![cfg(target_os = "linux")]
-
 use anyhow::{Context as _, Result};
 use openagents_e2e::{peers::Installed, terminal::Desk};
 use serde_json::{Value, json};

@@ -1,8 +1,6 @@
 //! Limits on what models may read: a hostile endpoint and a hostile README get nothing
 //! from another workspace's sessions.
 
-#![cfg(target_os = "linux")]
-
 use anyhow::{Context, Result, ensure};
 use openagents_e2e::{
     http::post,

@@ -1,9 +1,5 @@
 //! The package that users install: its contents, and that the app starts once it is installed.
 
-#[cfg(target_os = "linux")]
-#[path = "support/desktop/mod.rs"]
-mod desktop;
-
 use serde_json::Value;
 use std::{fs, path::Path};
 
@@ -68,7 +64,7 @@ fn the_page_talks_to_this_machine_and_to_nobody_else() -> anyhow::Result<()> {
 
 #[cfg(target_os = "linux")]
 mod debian {
-    use super::desktop::{self, Desktop};
+    use crate::desktop::{self, Desktop};
     use anyhow::{Context as _, bail};
     use std::{
         fs,

@@ -1,7 +1,5 @@
 //! `openagents acp`: an editor starts OpenAgents as its agent and talks to it over standard input and output.
 
-#![cfg(unix)]
-
 use anyhow::{Context, Result, ensure};
 use openagents_e2e::{server::Server, terminal::Desk};
 use serde_json::{Value, json};

@@ -1,0 +1,12 @@
+//! Tests that drive real agents and a real llama-server. They run by name only: `make test-agents`, `make test-peers`.
+
+#[cfg(target_os = "linux")]
+mod agents;
+#[cfg(target_os = "linux")]
+mod codex_claude;
+#[cfg(unix)]
+mod llama_server;
+#[cfg(target_os = "linux")]
+mod mcp;
+#[cfg(target_os = "linux")]
+mod trust;
