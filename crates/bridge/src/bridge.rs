@@ -2,28 +2,34 @@
 
 use crate::{
     admission::{self as limits, Limits},
-    base::{config::BridgeConfig, error::BridgeError, listener::Listener, token::Token},
+    base::{
+        config::{BridgeConfig, Listener},
+        error::BridgeError,
+        token::Token,
+    },
     devices::{
-        device_rows::all as stored_devices, registry::Devices, settings::Settings, tables::open_store,
+        registry::Devices,
+        settings::Settings,
+        tables::{all as stored_devices, open_store},
         tabs::Tabs,
     },
     instance::InstanceLock,
-    network::{control::Network, state::NetworkState, switches::Switches},
+    network::{
+        state::{Network, NetworkState},
+        switches::Switches,
+    },
     protocol::{
         acp::{
             past_sessions::{PastSessions, StoredHistory},
-            trust,
+            sessions,
         },
         ios::{pending, resume::Resumes},
-        managed::Managed,
-        services::Services,
+        privacy::{Managed, Services},
     },
     server::{
         accept::{self, Gate},
-        back_off::BackOff,
         listeners::Listeners,
-        remotes::Remotes,
-        state::Server,
+        state::{BackOff, Remotes, Server},
     },
 };
 use openagents_core::model::SettingsStore;
@@ -165,7 +171,7 @@ impl Bridge {
         let turns = TurnExecutor::new(sessions.clone(), settings.clone(), providers);
         let server = Arc::new(Server {
             services: Arc::new(Services {
-                trust: trust::feed(&sessions),
+                trust: sessions::feed(&sessions),
                 past_sessions: PastSessions::new(
                     history,
                     index,

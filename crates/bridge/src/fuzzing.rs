@@ -2,9 +2,13 @@
 //! tests below search for inputs that make them panic.
 
 use crate::{
-    base::{listener::Listener, rpc, rpc::Id, rpc::Incoming, scope::Scope},
+    base::{
+        config::Listener,
+        rpc::{self, Id, Incoming},
+        scope::Scope,
+    },
     connection::socket as transport,
-    devices::code,
+    devices::pairing,
     network::addresses,
     protocol::{acp, ios},
     server::origin::Hosts,
@@ -55,7 +59,7 @@ pub fn unauthenticated(bytes: &[u8]) {
     }
     if let Ok(text) = str::from_utf8(bytes) {
         addresses::host_name(text);
-        code::Code::read(text);
+        pairing::Code::read(text);
     }
 }
 

@@ -1,6 +1,6 @@
 //! One bridge per data folder: a lock that the process holds, and a file with the bridge's address and token.
 
-use crate::base::{error::BridgeError, private_file};
+use crate::base::{error::BridgeError, token};
 use serde::{Deserialize, Serialize};
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -89,7 +89,7 @@ impl InstanceLock {
             Announcement { address, token: token.to_owned(), pid: std::process::id(), temporary };
         let written = serde_json::to_string(&announcement)
             .map_err(io::Error::from)
-            .and_then(|text| private_file::write(&self.announcement, &text));
+            .and_then(|text| token::write(&self.announcement, &text));
         written.map_err(|error| BridgeError::NotWritable {
             path: self.announcement.clone(),
             reason: error.to_string(),

@@ -37,14 +37,16 @@ mod protocol;
 mod server;
 mod tls;
 
+pub use crate::base::{config::Listener, token::Challenge};
 pub use base::{
     config::{BridgeConfig, IosAccess, NetworkConfig},
     error::BridgeError,
-    listener::Listener,
-    proof::Challenge,
 };
 pub use bridge::{Bridge, Surroundings};
-pub use devices::{settings::Settings, settings::StoredSettings, tables::open_store};
+pub use devices::{
+    settings::{Settings, StoredSettings},
+    tables::open_store,
+};
 pub use instance::{ADDRESS_FILE, Announcement, Claim, announced, ask_to_hand_over, running};
 pub use network::state::{NetworkState, OpenListener};
 pub use openagents_sessions::{Explore, Providers, store};

@@ -3,7 +3,11 @@
 //! Passes frames through unparsed, line by line, between the editor and the bridge. An editor therefore sees the same
 //! as every other client.
 
-use crate::{bridge::reach_socket, runtime, signals::Interrupts, surroundings};
+use crate::{
+    bridge::reach_socket,
+    signals::{self, Interrupts},
+    surroundings,
+};
 use anyhow::Context;
 use futures::{SinkExt, StreamExt};
 use openagents_core::json_text::with_whole_characters;
@@ -23,7 +27,7 @@ const LINE: usize = 16 << 20;
 
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
     let home = surroundings::data_folder()?;
-    runtime::run(async {
+    signals::run(async {
         let mut signals = Interrupts::listen()?;
         let relayed = tokio::select! {
             relayed = relay(&home) => relayed,

@@ -9,13 +9,10 @@
 //! | layer | module | contents |
 //! |--:|---|---|
 //! | 1 | `args` | command-line arguments |
-//! | 1 | `local` | the models of this machine |
 //! | 1 | `output` | tables, colours, errors |
-//! | 1 | `runtime` | the runtime of a command |
 //! | 1 | `signals` | Ctrl-C |
 //! | 1 | `words` | the result of a tool in a few words |
 //! | 2 | `bridge` | the bridge of the data folder, as its client |
-//! | 2 | `question` | questions to the user |
 //! | 2 | `surroundings` | data folder, store and settings |
 //! | 2 | `trust` | the question whether to trust a folder |
 //! | 3 | `acp` | `openagents acp` |
@@ -25,8 +22,6 @@
 //! | 3 | `explore` | `openagents explore` |
 //! | 3 | `find` | `openagents find` |
 //! | 3 | `mcp` | `openagents mcp` |
-//! | 3 | `session_index` | `openagents sessions index` |
-//! | 3 | `session_stats` | `openagents sessions stats` |
 //! | 4 | `attach` | `openagents attach` |
 //! | 4 | `doctor` | `openagents doctor` |
 //! | 4 | `models` | `openagents models` |
@@ -47,17 +42,12 @@ mod doctor;
 mod endpoint;
 mod explore;
 mod find;
-mod local;
 mod mcp;
 mod models;
 mod output;
 mod pair;
 mod privacy;
-mod question;
-mod runtime;
 mod serve;
-mod session_index;
-mod session_stats;
 mod sessions;
 mod signals;
 mod surroundings;

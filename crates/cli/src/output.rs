@@ -5,7 +5,11 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use openagents_core::visible::escaped;
 use serde::Serialize;
 use serde_json::Value;
-use std::{borrow::Cow, io::Write, time::Duration};
+use std::{
+    borrow::Cow,
+    io::{IsTerminal, Write},
+    time::Duration,
+};
 
 pub(crate) const OK: Style = AnsiColor::Green.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default();
@@ -175,6 +179,34 @@ pub(crate) fn clock(ms: i64) -> String {
 /// Returns the current time in milliseconds since the epoch.
 pub(crate) fn now_ms() -> i64 {
     jiff::Timestamp::now().as_millisecond()
+}
+
+// Questions to the user at the terminal.
+
+/// Asks a yes-or-no question. Fails if standard input is not a terminal; `flag` is the hint in the error.
+pub(crate) fn ask(question: &str, flag: &str) -> anyhow::Result<bool> {
+    if !std::io::stdin().is_terminal() {
+        return Err(Usage(format!("cannot ask: standard input is not a terminal; {flag}")).into());
+    }
+    put_question(question)?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    Ok(is_yes(&answer))
+}
+
+/// Prints a question; the answer is typed on the same line. Input typed before the question is discarded.
+pub(crate) fn put_question(question: &str) -> std::io::Result<()> {
+    #[cfg(unix)]
+    if let Err(error) = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush) {
+        tracing::debug!(%error, "could not discard what was typed");
+    }
+    let mut err = anstream::stderr();
+    write!(err, "{question} [y/N] ")?;
+    err.flush()
+}
+
+pub(crate) fn is_yes(answer: &str) -> bool {
+    matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
 #[cfg(test)]

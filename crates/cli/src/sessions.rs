@@ -1,25 +1,29 @@
 //! `openagents sessions`: the past sessions of other agents.
 
 use crate::{
-    args::{Filter, Sessions},
-    output, session_index, session_stats, surroundings,
+    args::{Filter, IndexCommand, Sessions},
+    output, surroundings,
 };
 use anyhow::Context;
 use openagents_core::{CancellationToken, budget::Budget};
 use openagents_tools::tool::Limits;
-use openagents_transcripts::history::{
-    Event, EventKind, Outcome, PatternKind, Query, SearchMatch, SearchQuery, SearchResult, Span, Transcript,
-    Unsearched,
+use openagents_transcripts::{
+    history::{
+        Event, EventKind, History, Listing, Outcome, PatternKind, Provider, Query, SearchMatch, SearchQuery,
+        SearchResult, Span, Transcript, Unknown, Unsearched, UsageTotal,
+    },
+    history_index::{HistoryIndex, IndexProgress, IndexStatus},
 };
 use serde_json::{Value, json};
 use std::{
+    collections::BTreeMap,
     ops::ControlFlow,
     path::PathBuf,
     process::ExitCode,
     time::{Duration, Instant},
 };
 
-/// Time limit for a list, long enough for a first uncached one.
+/// Time limit for a first list of many gigabytes, and for reading all of them once.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Maximum length of a shown event in characters; JSON is complete.
@@ -33,8 +37,8 @@ pub(crate) fn run(command: &Sessions) -> anyhow::Result<ExitCode> {
             let kind = if *regex { PatternKind::Expression } else { PatternKind::Typed };
             search(&text.join(" "), kind, *logs || *regex, filter)
         }
-        Sessions::Index(command) => session_index::index(command),
-        Sessions::Stats { provider, tokens, json } => session_stats::stats(*provider, *tokens, *json),
+        Sessions::Index(command) => index(command),
+        Sessions::Stats { provider, tokens, json } => stats(*provider, *tokens, *json),
     }
 }
 
@@ -237,4 +241,218 @@ fn counted(count: u64, what: &str) -> String {
 
 fn match_json(hit: &SearchMatch) -> Value {
     json!({"sessionId": hit.session_id, "provider": hit.provider, "lineNumber": hit.line_number, "line": hit.line})
+}
+
+// `openagents sessions index`: the state of the full-text index of other agents' transcripts.
+
+pub(crate) fn index(command: &IndexCommand) -> anyhow::Result<ExitCode> {
+    let home = surroundings::data_folder()?;
+    let failed = || format!("the index in {} failed", home.display());
+    let history = surroundings::history();
+    if !command.changes() {
+        let status = HistoryIndex::open_existing(&home).map(|index| index.status()).transpose();
+        return show_session_index(
+            status.with_context(failed)?.unwrap_or_default(),
+            count(&history),
+            command.json,
+        );
+    }
+    let index = HistoryIndex::open(&home)
+        .with_context(|| format!("the index in {} cannot be opened", home.display()))?;
+    // Counts before the cache of the list is cleared too: counting fills it.
+    let found = count(&history);
+    if command.clear || command.rebuild {
+        index.clear().with_context(failed)?;
+        history.clear_cache();
+    }
+    if command.wait || command.rebuild {
+        let mut shown = 0;
+        let mut progress = |IndexProgress { done, total }: IndexProgress| {
+            // The user may exclude some sessions meanwhile. If the exclusions cannot be read, the remaining ones are
+            // not indexed.
+            if surroundings::exclude_stored(&history, &home).is_err() {
+                return false;
+            }
+            // One line per twentieth of the work.
+            let part = (done * 20).checked_div(total).unwrap_or(20);
+            if part > shown && !command.json {
+                shown = part;
+                output::warn(&format!("indexed {done} of {total} sessions"));
+            }
+            true
+        };
+        index.update(&history, &CancellationToken::new(), &mut progress).with_context(failed)?;
+    }
+    let status = index.status().with_context(failed)?;
+    index.checkpoint();
+    history.checkpoint();
+    show_session_index(status, found, command.json)
+}
+
+/// Returns the number of sessions.
+fn count(history: &History) -> usize {
+    history.list(&Query::default(), &Budget::within(PATIENCE, &CancellationToken::new())).total
+}
+
+fn show_session_index(
+    IndexStatus { sessions, cut, bytes }: IndexStatus,
+    found: usize,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
+    if json {
+        output::json_pretty(&json!({"sessions": sessions, "found": found, "cut": cut, "bytes": bytes}))?;
+    } else {
+        let megabytes = bytes as f64 / 1e6;
+        output::line(format_args!("{sessions} of {found} sessions indexed, {megabytes:.1} MB"))?;
+        if cut > 0 {
+            output::line(format_args!("{cut} of them up to the first 256 KiB of their text"))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+// `openagents sessions stats`: counts of other agents' sessions that were found and read.
+
+const READING: Duration = Duration::from_secs(600);
+
+pub(crate) fn stats(only: Option<Provider>, tokens: bool, as_json: bool) -> anyhow::Result<ExitCode> {
+    let history = surroundings::history();
+    let query = Query { provider: only, all: true, ..Query::default() };
+    let Listing { rows, unread, .. } = history.list(&query, &within(PATIENCE));
+    let mut agents = Vec::new();
+    for provider in Provider::ALL.into_iter().filter(|provider| only.is_none_or(|only| only == *provider)) {
+        let own: Vec<_> = rows.iter().filter(|row| row.provider == provider).collect();
+        let usage = (tokens && !own.is_empty()).then(|| history.token_usage(provider, &within(READING)));
+        let files = match own.is_empty() {
+            true => BTreeMap::new(),
+            false => history.unknown_files(provider, &within(PATIENCE)),
+        };
+        agents.push(Agent { unknown_files: files, ..Agent::new(provider, &own, usage.flatten()) });
+    }
+    if as_json {
+        output::json_pretty(&agents.iter().map(Agent::json).collect::<Vec<_>>())?;
+    } else if rows.is_empty() {
+        let names = Provider::ALL.map(Provider::display_name).join(", ");
+        output::line(format_args!("No sessions of {names} were found."))?;
+    } else {
+        for agent in &agents {
+            agent.print(tokens)?;
+        }
+    }
+    if unread > 0 {
+        output::warn(&format!("{unread} sessions were not read in time; run it again"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Counts of an agent's sessions.
+struct Agent {
+    provider: Provider,
+    sessions: usize,
+    hidden: usize,
+    bad_lines: u64,
+    newest: Option<i64>,
+    usage: Option<UsageTotal>,
+    /// Sessions that may be incomplete.
+    incomplete: usize,
+    /// Data unknown to the agent's reader, by the agent's version.
+    versions: BTreeMap<String, OfVersion>,
+    /// The number of unknown files of each kind among its sessions.
+    unknown_files: BTreeMap<String, u64>,
+}
+
+/// Data unknown to the reader, in the sessions of one version of an agent.
+#[derive(Default)]
+struct OfVersion {
+    sessions: usize,
+    unknown: Unknown,
+}
+
+impl Agent {
+    fn new(provider: Provider, own: &[&Transcript], usage: Option<UsageTotal>) -> Self {
+        let mut versions: BTreeMap<String, OfVersion> = BTreeMap::new();
+        for row in own.iter().filter(|row| !row.unknown.is_empty()) {
+            let of_version = versions.entry(row.version.clone().unwrap_or_default()).or_default();
+            of_version.sessions += 1;
+            of_version.unknown.add(&row.unknown);
+        }
+        Self {
+            incomplete: own.iter().filter(|row| row.why_incomplete().is_some()).count(),
+            versions,
+            unknown_files: BTreeMap::new(),
+            provider,
+            sessions: own.len(),
+            hidden: own.iter().filter(|row| row.hidden || row.subagent).count(),
+            bad_lines: own.iter().map(|row| row.bad_lines).sum(),
+            newest: own.iter().map(|row| row.updated_at).max(),
+            usage,
+        }
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let mut row = json!({"provider": self.provider, "sessions": self.sessions, "hidden": self.hidden,
+            "badLines": self.bad_lines, "newest": self.newest, "incomplete": self.incomplete});
+        let unknown = self.versions.iter().map(|(version, OfVersion { sessions, unknown })| {
+            json!({"version": version, "sessions": sessions, "records": unknown.records, "fields": unknown.fields})
+        });
+        row["unknown"] = unknown.collect();
+        row["unknownFiles"] = json!(self.unknown_files);
+        if let Some(usage) = &self.usage {
+            row["tokens"] = json!(usage.tokens);
+            row["unread"] = usage.unread.into();
+        }
+        row
+    }
+
+    fn print(&self, with_tokens: bool) -> anyhow::Result<()> {
+        let Some(newest) = self.newest else { return Ok(()) };
+        let tokens = match &self.usage {
+            Some(UsageTotal { tokens, unread: 0 }) => format!(", {} tokens", tokens.total()),
+            Some(UsageTotal { tokens, unread }) => {
+                format!(", {} tokens without {unread} sessions that could not be read", tokens.total())
+            }
+            None if with_tokens => ", tokens are not counted by request".to_owned(),
+            None => String::new(),
+        };
+        output::line(format_args!(
+            "{:<19} {:>6} sessions, {} hidden, {} lines not understood, newest {}{tokens}",
+            self.provider.display_name(),
+            self.sessions,
+            self.hidden,
+            self.bad_lines,
+            output::age(newest, output::now_ms())
+        ))?;
+        for line in self.notes() {
+            output::line(format_args!("    {}", output::printable(&line)))?;
+        }
+        Ok(())
+    }
+
+    /// Describes the data unknown to the reader.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.incomplete > 0 {
+            notes.push(format!("{} may be incomplete", sessions(self.incomplete)));
+        }
+        for (version, OfVersion { sessions: count, unknown }) in &self.versions {
+            let version = if version.is_empty() { "of an unknown version" } else { version };
+            notes.push(format!("not known to OpenAgents, in {} {version}:", sessions(*count)));
+            let records = unknown.records.iter().map(|(kind, count)| format!("  record {kind}, {count}×"));
+            let fields = unknown.fields.iter().map(|(field, count)| format!("  field {field}, {count}×"));
+            notes.extend(records.chain(fields));
+        }
+        if !self.unknown_files.is_empty() {
+            let kinds = self.unknown_files.iter().map(|(kind, count)| format!("{kind} ({count})"));
+            notes.push(format!("unknown files: {}", kinds.collect::<Vec<_>>().join(", ")));
+        }
+        notes
+    }
+}
+
+fn sessions(count: usize) -> String {
+    if count == 1 { "1 session".to_owned() } else { format!("{count} sessions") }
+}
+
+fn within(time: Duration) -> Budget {
+    Budget::within(time, &CancellationToken::new())
 }

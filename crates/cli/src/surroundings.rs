@@ -1,15 +1,17 @@
 //! Shared by the commands: our data folder, the history of other agents, running one tool.
 
-use crate::{local, output};
+use crate::output;
 use anyhow::Context;
 use openagents_agents::{AgentsConfig, LocalAgents};
 use openagents_apple::FoundationModels;
 use openagents_bridge::{Providers, StoredSettings, Surroundings};
 use openagents_core::{
     CancellationToken,
-    model::{LocalModels, SettingsError},
+    folders::models_folder,
+    model::{LocalModels, MODEL_SETTINGS, SettingsError, SettingsStore},
     workspace::Workspace,
 };
+use openagents_llama::{Local, LocalConfig, client::Helper};
 use openagents_tools::{
     builtin,
     reading::{Readable, Reader, ReadingRules},
@@ -77,7 +79,7 @@ pub(crate) fn providers_on_demand(around: Surroundings) -> Providers {
 fn providers_with(around: Surroundings, preload: bool) -> Providers {
     let config = AgentsConfig { settings: around.settings.clone(), history: around.history.clone() };
     let agents = LocalAgents::start(config);
-    let models = local::start(around.settings, preload)
+    let models = start(around.settings, preload)
         .inspect_err(|error| output::warn(&format!("no local models: {error:#}")))
         .ok();
     let models = models.map(|models| models as Arc<dyn LocalModels>);
@@ -100,4 +102,39 @@ pub(crate) fn call_tool(
         progress: &(),
     };
     registry.call(name, &context, arguments)
+}
+
+// The models of this machine, for all commands.
+
+/// Returns the models of this machine. With `preload`, the one in use is loaded at once if the settings say so.
+pub(crate) fn start(settings: Arc<dyn SettingsStore>, preload: bool) -> anyhow::Result<Arc<Local>> {
+    let folder = models_folder().context("there is no home folder for models; set OPENAGENTS_HOME")?;
+    let mut config = LocalConfig::new(folder, settings, Arc::new(Helper::new()));
+    config.preload = preload;
+    Ok(Local::start(config))
+}
+
+/// Returns the models of this machine with the model and the settings that a bridge uses.
+pub(crate) fn like_the_bridge(snapshot: &Value) -> anyhow::Result<Arc<Local>> {
+    let folder = models_folder().context("there is no home folder for models; set OPENAGENTS_HOME")?;
+    let settings = Arc::new(ReadOnly(snapshot["settings"].clone()));
+    let mut config = LocalConfig::new(folder, settings, Arc::new(Helper::new()));
+    let in_use = snapshot["models"].as_array().into_iter().flatten().find(|card| card["inUse"] == true);
+    config.model_file = in_use.and_then(|card| card["path"].as_str()).map(PathBuf::from);
+    config.preload = false;
+    Ok(Local::start(config))
+}
+
+/// The model settings of a bridge.
+#[derive(Debug)]
+struct ReadOnly(Value);
+
+impl SettingsStore for ReadOnly {
+    fn get(&self, key: &str) -> Result<Option<Value>, SettingsError> {
+        Ok((key == MODEL_SETTINGS).then(|| self.0.clone()))
+    }
+
+    fn set(&self, _key: &str, _value: Value) -> Result<(), SettingsError> {
+        Err(SettingsError("a bridge keeps them".to_owned()))
+    }
 }

@@ -3,7 +3,7 @@
 use crate::{
     args,
     endpoint::{Endpoint, MODELS},
-    local, output, surroundings, words,
+    output, surroundings, words,
 };
 use anyhow::Context;
 use openagents_core::{
@@ -89,7 +89,7 @@ pub(crate) fn call(arguments: &args::Tool) -> anyhow::Result<ExitCode> {
 /// `gptoss.generate` without a session: the text is the result, printed as it arrives.
 fn generate(arguments: &args::Tool, given: Value) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::open(&arguments.root).with_context(|| arguments.root.display().to_string())?;
-    let models = local::like_the_bridge(&Endpoint::open(MODELS)?.snapshot()?)?;
+    let models = surroundings::like_the_bridge(&Endpoint::open(MODELS)?.snapshot()?)?;
     let tool = Generate { model: models.model(), options: models.snapshot().settings.options() };
     let call_id = uuid::Uuid::new_v4().to_string();
     let failed = AtomicBool::new(false);

@@ -3,8 +3,7 @@
 use crate::{
     args,
     endpoint::{AGENTS, Endpoint, TRUST},
-    output,
-    question::ask,
+    output::{self, ask},
 };
 use anyhow::Context;
 use openagents_core::trust::{AgentFiles, look};

@@ -1,23 +1,30 @@
 //! A command as shown in an approval: resolved when it is shown, and checked again before it runs.
 
-use super::{
-    files,
-    frame::RpcError,
-    named::{Identity, Named},
-    repeatable::is_repeatable,
-};
+use super::{files, frame::RpcError};
 use crate::{
-    limits::{ADDED_VARIABLES, TERMINAL_OUTPUT},
+    limits::{ADDED_VARIABLES, DIGESTED_BYTES, NAMED_FILES, NAMED_PATHS, TERMINAL_OUTPUT},
     output::one_line,
     process::is_for_children,
 };
 use agent_client_protocol_schema::v1::CreateTerminalRequest;
 use openagents_core::{
-    approval::FrozenCommand,
+    CancellationToken,
+    approval::{ContentDigest, FrozenCommand},
+    shell_line::{LineScene, NamedPaths},
     visible::{escaped, shell_word},
     workspace::Workspace,
 };
-use std::{collections::BTreeMap, ffi::OsString, io, path::Path};
+use parking_lot::Mutex;
+use sha2::{Digest as _, Sha256};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    ffi::OsString,
+    fs::File,
+    io::{self, Read as _},
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// A command that can't change between the approval and the run.
 #[derive(Debug, Clone, PartialEq)]
@@ -155,6 +162,202 @@ impl Frozen {
     }
 }
 
+// The workspace files that a command names, and the parts of the command that cannot be pinned.
+
+/// Maximum number of words listed as not pinned.
+const UNPINNED: usize = 10;
+
+/// The workspace paths that a command names.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(super) struct Named {
+    /// The files, with their current digests.
+    pub(super) digests: Vec<ContentDigest>,
+    /// The folders.
+    pub(super) folders: BTreeSet<PathBuf>,
+    /// Programs that run other files, and words whose value only the shell knows.
+    pub(super) unpinned: Vec<String>,
+    /// The command names a file or folder in the workspace, or has more paths than are checked.
+    pub(super) any: bool,
+}
+
+impl Named {
+    /// Searches every word of a command and of its variables for paths, so that `sh -c 'cd scripts && ./build.sh'`
+    /// names `scripts/build.sh`.
+    pub(super) fn in_workspace(root: &Path, command: &FrozenCommand) -> Self {
+        let scene =
+            LineScene { folders: std::slice::from_ref(&command.cwd), project: root, most: NAMED_PATHS };
+        let mut paths = NamedPaths::default();
+        let program = command.program.to_string_lossy();
+        let words: Vec<&str> =
+            std::iter::once(&*program).chain(command.args.iter().map(String::as_str)).collect();
+        paths.add_command(&words, scene);
+        command.environment.iter().for_each(|(_, value)| paths.add_line(value, scene));
+        let mut named = Self { any: paths.is_cut, ..Self::default() };
+        named.unpinned = paths
+            .tools
+            .iter()
+            .chain(&paths.unknown)
+            .take(UNPINNED)
+            .map(|word| escaped(word).into_owned())
+            .collect();
+        if paths.is_cut {
+            named.unpinned.push("more files than are checked".to_owned());
+        }
+        for path in &paths.paths {
+            if !named.take(root, path) {
+                named.any = true;
+                named.unpinned.push("more files than are checked".to_owned());
+                break;
+            }
+        }
+        named
+    }
+
+    /// Records a path. Returns false if there is no room for another file.
+    fn take(&mut self, root: &Path, path: &Path) -> bool {
+        let Some(path) = std::fs::canonicalize(path).ok().filter(|path| path.starts_with(root)) else {
+            return true;
+        };
+        self.any = true;
+        if path.is_dir() {
+            self.folders.insert(path);
+        } else if self.digests.iter().all(|known| known.path != path)
+            && path.is_file()
+            // A program can be executable without being readable.
+            && let Ok(sha256) = digest(&path)
+        {
+            if self.digests.len() == NAMED_FILES {
+                return false;
+            }
+            self.digests.push(ContentDigest { path, sha256 });
+        }
+        true
+    }
+}
+
+/// Identifies a file and its version.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Identity {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    /// Seconds and nanoseconds of mtime and ctime: mtime can be set back.
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Identity {
+    pub(super) fn of(path: &Path) -> io::Result<Self> {
+        let known = std::fs::metadata(path)?;
+        Ok(Self {
+            device: known.dev(),
+            inode: known.ino(),
+            bytes: known.size(),
+            modified: (known.mtime(), known.mtime_nsec()),
+            changed: (known.ctime(), known.ctime_nsec()),
+        })
+    }
+}
+
+/// Returns the SHA-256 of a file, in hex. A file too long to be read whole is identified by its beginning and its
+/// [`Identity`], which includes the time of its last change.
+fn digest(path: &Path) -> io::Result<String> {
+    let (mut bytes, mut file) = (Vec::new(), File::open(path)?);
+    (&mut file).take(DIGESTED_BYTES).read_to_end(&mut bytes)?;
+    let mut digest = Sha256::new_with_prefix(&bytes);
+    if file.metadata()?.len() > DIGESTED_BYTES {
+        digest.update(format!("{:?}", Identity::of(path)?));
+    }
+    Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+// Programs for which "always" may be offered. They only print or count, so files that an agent writes cannot change
+// what they do.
+
+/// By file name.
+const PRINT_ONLY: &str = "\
+    b2sum|base32|base64|basename|cat|cksum|cmp|comm|cut|date|df|diff|dirname|du|echo|expand|expr|false|fold|free|groups|\
+    head|hexdump|hostname|id|join|locale|ls|lsblk|lscpu|lsof|md5sum|nl|nproc|od|paste|pgrep|printf|ps|pwd|readlink|\
+    realpath|rev|seq|sha1sum|sha224sum|sha256sum|sha384sum|sha512sum|shasum|sleep|stat|strings|sum|sw_vers|tac|tail|\
+    test|tr|true|tty|uname|uniq|uptime|vm_stat|wc|who|whoami|xxd";
+
+/// Returns whether a program does the same each time for the same arguments: both its file name and the name it is
+/// invoked by are in [`PRINT_ONLY`].
+pub(super) fn is_repeatable(program: &Path, called: &Path) -> bool {
+    let is_listed = |path: &Path| {
+        let name = path.file_name().unwrap_or_default();
+        PRINT_ONLY.split('|').any(|listed| listed == name)
+    };
+    is_listed(program) && is_listed(called)
+}
+
+// Commands that the user has been asked about and that have not started. If an agent writes a file that may change
+// what such a command does, the approval is void, because the user has read something else.
+
+/// One agent's commands that wait for an answer, by terminal.
+#[derive(Debug, Default)]
+pub(super) struct PendingCommands(Mutex<HashMap<String, (Arc<Frozen>, Void)>>);
+
+/// Cancels an approval that has become void.
+#[derive(Debug, Clone)]
+pub(super) struct Void {
+    /// Cancelled when the approval becomes void or the request itself is withdrawn.
+    pub(super) until: CancellationToken,
+    written: Arc<Mutex<Option<String>>>,
+}
+
+impl Void {
+    /// Returns the file that was written, relative to the workspace.
+    pub(super) fn written_file(&self) -> Option<String> {
+        self.written.lock().clone()
+    }
+}
+
+impl PendingCommands {
+    pub(super) fn add(&self, terminal: &str, frozen: Arc<Frozen>, until: &CancellationToken) -> Void {
+        let void = Void { until: until.child_token(), written: Arc::default() };
+        self.0.lock().insert(terminal.to_owned(), (frozen, void.clone()));
+        void
+    }
+
+    pub(super) fn remove(&self, terminal: &str) {
+        self.0.lock().remove(terminal);
+    }
+
+    /// Voids the approvals of all commands that writing `file`, a canonical path, may change.
+    /// Reads the files that they name.
+    pub(super) fn void(&self, root: &Path, file: &Path) {
+        let pending: Vec<_> = self.0.lock().values().cloned().collect();
+        for (frozen, void) in pending {
+            if frozen.is_touched_by(root, file) {
+                let shown = Workspace::shown(file.strip_prefix(root).unwrap_or(file));
+                void.written.lock().get_or_insert(escaped(&shown).replace('\n', "\\n"));
+                void.until.cancel();
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 #[path = "frozen_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+mod repeatable_tests {
+    use super::*;
+
+    #[test]
+    fn only_programs_that_print_do_the_same_each_time() {
+        let is = |path: &str| is_repeatable(Path::new(path), Path::new(path));
+        assert!(is("/bin/ls") && is("/usr/bin/date"));
+        for path in ["/bin/sh", "/usr/bin/python3.11", "/usr/bin/cc", "/usr/bin/hyperfine", "/opt/tool", "/"]
+        {
+            assert!(!is(path), "{path}");
+        }
+        assert!(
+            !is_repeatable(Path::new("/bin/busybox"), Path::new("/bin/ls")),
+            "one program for many names"
+        );
+        assert!(!is_repeatable(Path::new("/bin/ls"), Path::new("/tmp/sh")), "called by a shell's name");
+    }
+}

@@ -5,9 +5,8 @@ use super::{
     connection::{Connection, Lines, Next},
     files::Access,
     frame::{self, Incoming, RpcError},
-    from_wire,
-    options::commands,
-    pending::PendingCommands,
+    from_wire::{self, commands},
+    frozen::PendingCommands,
     stage::{Host, Stage, Turn},
     terminals::Terminals,
 };

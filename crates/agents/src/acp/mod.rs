@@ -12,16 +12,10 @@ mod files;
 mod frame;
 mod from_wire;
 mod frozen;
-mod level;
 mod live;
-mod named;
 mod opening;
-mod options;
 #[cfg(test)]
 mod output_tests;
-mod pending;
-mod repeatable;
-mod reported;
 mod requests;
 mod stage;
 mod terminals;
@@ -30,13 +24,14 @@ pub use crate::{
     asking::{AskingLevel, LevelSetting},
     retention::Retention,
 };
+use crate::{
+    limits::{ACP_CANCEL_CHECK, ACP_STARTS},
+    process::Groups,
+    retention::{self, Place},
+};
 pub use config::{AcpAgentConfig, AcpCommand, AcpTimeouts};
-pub(crate) use frame::{Incoming, SPREAD_MESSAGE, Spread, number, parse};
-
-use crate::limits::{ACP_CANCEL_CHECK, ACP_STARTS};
-use crate::process::Groups;
-use crate::retention::{self, Place};
 use files::Access;
+pub(crate) use frame::{Incoming, SPREAD_MESSAGE, Spread, number, parse};
 use live::{Live, Prompt};
 use openagents_core::{
     CancellationToken,

@@ -1,6 +1,6 @@
 //! Output of `claude -p --output-format stream-json` (Claude Code 2.1.330).
 
-use super::event::{Event, location};
+use super::recorder::{Event, location};
 use crate::output::{CallNews, CallStatus, Shown, diff, one_line, terminal, text};
 use openagents_core::{
     json_text,

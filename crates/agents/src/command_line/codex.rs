@@ -1,6 +1,6 @@
 //! Output of `codex exec --json` (codex 0.169).
 
-use super::event::{Event, location};
+use super::recorder::{Event, location};
 use crate::output::{CallNews, CallStatus, Shown, one_line, terminal, text};
 use openagents_core::{
     json_text,

@@ -14,18 +14,17 @@
 
 mod claude;
 mod codex;
-mod event;
 mod recorder;
 #[cfg(test)]
 mod tests;
 
 use crate::{
+    command_line::recorder::Event,
     limits::{CANCEL_CHECK, ERRORS, ERRORS_REST, EXIT, LINE, LINES_AHEAD},
     process::{Collected, Group, Groups, Line, exit_in_words, read_lines},
     retention::{self, Place, Retention},
     shell::Environment,
 };
-use event::Event;
 use openagents_core::{
     CancellationToken,
     agent::{AgentHost, AgentProvider, AgentRequest, CANCELLED, PromptOutcome},

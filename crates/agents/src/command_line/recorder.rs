@@ -1,10 +1,9 @@
 //! Records one turn in a session's log.
 
-use super::event::Event;
 use crate::output::{CallNews, Role, Shown, Timeline};
 use openagents_core::{
     agent::{AgentEvent, AgentHost, PromptOutcome},
-    update::{RunState, ToolContent, new_id},
+    update::{Location, RunState, ToolContent, new_id},
 };
 use std::{collections::HashSet, time::Instant};
 
@@ -76,4 +75,27 @@ impl<'a> Recorder<'a> {
     fn emit(&mut self) {
         self.timeline.take().into_iter().for_each(|update| self.host.emit(AgentEvent::Update(update)));
     }
+}
+
+// Events of both programs in a common format.
+
+#[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "most events are calls, and none is kept")]
+pub(super) enum Event {
+    /// The program's id for the session.
+    Session(String),
+    /// A complete message.
+    Message(String),
+    /// A complete thought, if the program shows it.
+    Thought(String),
+    /// The start, progress or end of a tool call.
+    Call(CallNews),
+    /// The turn has completed.
+    Done,
+    /// The turn has failed, for this reason (a clause).
+    Failed(String),
+}
+
+pub(super) fn location(path: &str) -> Location {
+    Location { path: path.to_owned(), line: None }
 }

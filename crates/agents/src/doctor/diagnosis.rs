@@ -1,11 +1,11 @@
 //! An agent's state and how prompts reach it.
 
-use super::trouble::Trouble;
 use crate::{asking::AskingLevel, known::KnownAgent, openai};
 use openagents_core::{
     agent::{AgentCard, CustomAgent, CustomKind},
     agent_ids::CUSTOM_PREFIX,
     model::Availability,
+    text::sentence,
 };
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -124,5 +124,32 @@ impl Diagnosis {
     pub(super) fn note(&mut self, trouble: Trouble) {
         trouble.show(&mut self.card);
         self.trouble = Some(trouble);
+    }
+}
+
+// A problem with an agent and its remedy.
+
+/// Two clauses without an initial capital or a full stop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Trouble {
+    problem: String,
+    remedy: String,
+}
+
+impl Trouble {
+    pub(crate) fn new(problem: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { problem: problem.into(), remedy: remedy.into() }
+    }
+
+    /// Adds it to a card as two sentences.
+    pub(crate) fn show(&self, card: &mut AgentCard) {
+        card.problem = Some(sentence(&self.problem));
+        card.remedy = Some(sentence(&self.remedy));
+    }
+}
+
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}; {}", self.problem, self.remedy)
     }
 }

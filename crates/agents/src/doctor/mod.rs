@@ -5,28 +5,24 @@
 
 mod diagnosis;
 mod introduction;
-mod package;
-mod trouble;
 mod version;
-
-pub(crate) use diagnosis::{Diagnosis, Reach, Subject};
 
 use crate::{
     custom::model_agent,
+    doctor::{diagnosis::Trouble, version::Package},
     known::{KnownAgent, Speaks},
     shell::Environment,
 };
+pub(crate) use diagnosis::{Diagnosis, Reach, Subject};
 use openagents_core::{
     CancellationToken,
     agent::{AgentProvider as _, CustomAgent, CustomKind},
     model::Availability,
 };
-use package::Package;
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
 };
-use trouble::Trouble;
 
 /// Examines agents in an environment.
 #[derive(Debug, Clone, Copy)]
@@ -82,7 +78,7 @@ impl Doctor<'_> {
                 // Running npm takes a while, so only for installed agents.
                 let in_npm = || {
                     let _ = program.as_ref()?;
-                    package::find_global(adapter, self.environment, self.cancel)
+                    version::find_global(adapter, self.environment, self.cancel)
                 };
                 let found = self.environment.find(adapter).or_else(in_npm);
                 match (found, program) {

@@ -1,6 +1,6 @@
 //! An agent as seen by a session: a stable object, whatever later checks report.
 
-use super::state::Inner;
+use super::table::Inner;
 use crate::{
     custom::model_agent,
     doctor::Subject,

@@ -3,19 +3,18 @@
 //! [`table`] holds the state, `checks` updates it in the background, `commands` handles the user's changes, and
 //! `listed` is an agent as seen by a session.
 
-mod checks;
 mod commands;
 mod listed;
-mod reach;
-mod state;
 mod table;
 #[cfg(test)]
 mod tests;
 
-pub use state::AgentsConfig;
-
-use crate::openai::{Endpoint, OpenAi};
-use crate::shell::{self, Found};
+pub use crate::local::table::AgentsConfig;
+use crate::{
+    local::table::Inner,
+    openai::{Endpoint, OpenAi},
+    shell::{self, Found},
+};
 use listed::Listed;
 use openagents_core::{
     CancellationToken,
@@ -23,7 +22,6 @@ use openagents_core::{
     model::LanguageModel,
 };
 use parking_lot::{Condvar, Mutex};
-use state::Inner;
 use std::sync::Arc;
 use table::Depth;
 

@@ -1,17 +1,21 @@
 //! The state of all agents.
 
-use super::reach::{self, Newest};
 use crate::{
-    custom::hidden,
+    acp::{AcpAgent, AcpAgentConfig, AcpCommand},
+    command_line::CommandLine,
+    custom::{hidden, model_agent},
     doctor::{Diagnosis, Reach, Subject},
     known::KNOWN,
-    shell::Environment,
+    limits::SHUTDOWN,
+    shell::{Environment, Found},
 };
 use openagents_core::{
-    agent::{AgentProvider, AgentSettings, AgentsSnapshot, ShellProblem},
-    model::Availability,
+    CancellationToken,
+    agent::{AgentProvider, AgentSettings, AgentsSnapshot, CustomKind, ShellProblem},
+    model::{Availability, SettingsStore},
 };
-use parking_lot::Mutex;
+use openagents_transcripts::history::History;
+use parking_lot::{Condvar, Mutex};
 use std::{collections::BTreeMap, sync::Arc};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -170,7 +174,7 @@ impl Entry {
         if let Some(running) = &self.running {
             let mut newest = running.environment.lock();
             if Some(&running.reach) == diagnosis.reach.as_ref()
-                && reach::can_go_on(&running.reach, &newest, environment)
+                && can_go_on(&running.reach, &newest, environment)
             {
                 newest.clone_from(environment);
                 return None;
@@ -178,8 +182,123 @@ impl Entry {
         }
         let running = diagnosis.reach.clone().map(|reach| {
             let environment = Arc::new(Mutex::new(environment.clone()));
-            Running { provider: reach::provider(&self.subject, &reach, &environment), environment, reach }
+            Running { provider: provider(&self.subject, &reach, &environment), environment, reach }
         });
         std::mem::replace(&mut self.running, running)?.provider.ok()
+    }
+}
+
+// Builds an agent's provider from its `Reach`.
+
+/// The latest environment. A running program keeps the one it was started with.
+pub(super) type Newest = Arc<Mutex<Arc<Environment>>>;
+
+/// Returns whether a provider can be kept: compares only the variables that matter, as many shells set some to a new
+/// value each time.
+pub(super) fn can_go_on(reach: &Reach, before: &Environment, now: &Environment) -> bool {
+    match reach {
+        Reach::Acp { .. } => before.path() == now.path(),
+        // No process of it runs between two prompts.
+        Reach::CommandLine { .. } => before == now,
+        Reach::Model(agent) => match &agent.kind {
+            CustomKind::Openai { key_variable: Some(name), .. } => before.get(name) == now.get(name),
+            _ => true,
+        },
+    }
+}
+
+/// Creates the provider; starts nothing. Fails with a clause.
+pub(super) fn provider(
+    subject: &Subject,
+    reach: &Reach,
+    newest: &Newest,
+) -> Result<Arc<dyn AgentProvider>, String> {
+    let environment = || newest.lock().clone();
+    match reach {
+        Reach::Acp { program, args, env, cwd } => {
+            let (program, args, env, cwd) = (program.clone(), args.clone(), env.clone(), cwd.clone());
+            let (newest, known) = (newest.clone(), subject.known());
+            let command = move || {
+                let environment = newest.lock().clone();
+                let mut added = env.clone();
+                added.extend(
+                    known.iter().flat_map(|known| known.added(|name| environment.get(name).is_some())),
+                );
+                let (program, args, cwd) = (program.clone(), args.clone(), cwd.clone());
+                AcpCommand { program, args, environment: environment.for_agents(), added, cwd }
+            };
+            let mut config = AcpAgentConfig::new(subject.id(), subject.name(), Arc::new(command));
+            config.local = subject.is_local();
+            if let Some(known) = known {
+                config.login = Some(known.log_in.to_owned());
+                (config.asks, config.retention) = (known.asks, known.retention);
+                (config.reads_files_here, config.loads) = (known.reads_files_here, known.loads);
+            }
+            Ok(Arc::new(AcpAgent::new(config)))
+        }
+        Reach::Model(agent) => Ok(Arc::new(model_agent(agent, &environment())?)),
+        Reach::CommandLine { program } => {
+            let (id, name) = (subject.id(), subject.name());
+            let retention = subject.known().and_then(|known| known.retention);
+            Ok(Arc::new(CommandLine::new(id, name, program.clone(), environment(), retention)))
+        }
+    }
+}
+
+// The state that all clones of [`LocalAgents`](crate::local::LocalAgents) share.
+
+/// Configuration of [`LocalAgents`].
+#[derive(Debug, Clone)]
+pub struct AgentsConfig {
+    /// Storage of custom agents and choices.
+    pub settings: Arc<dyn SettingsStore>,
+    /// For the tools of models, which have no agent loop.
+    pub history: Arc<History>,
+}
+
+pub(super) struct Inner {
+    pub(super) config: AgentsConfig,
+    pub(super) environment: fn(&CancellationToken) -> Found,
+    pub(super) table: Mutex<Table>,
+    /// Notified when the table changes.
+    pub(super) changed: Condvar,
+    /// Held while settings are changed.
+    pub(super) saving: Mutex<()>,
+    pub(super) watchers: Mutex<Vec<Arc<dyn Fn() + Send + Sync>>>,
+    pub(super) closing: CancellationToken,
+}
+
+impl Inner {
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut Table) -> T) -> T {
+        let result = change(&mut self.table.lock());
+        self.drop_idle();
+        self.changed.notify_all();
+        let watchers = self.watchers.lock().clone();
+        watchers.iter().for_each(|on_change| on_change());
+        result
+    }
+
+    /// Shuts down replaced providers without a running turn. Done outside the lock, since it takes a moment.
+    pub(super) fn drop_idle(&self) {
+        let idle = self.table.lock().take_idle();
+        drop(idle);
+    }
+
+    /// Stops all agents in parallel, 2 s each. Checks are stopped too, so that their programs don't keep running.
+    pub(super) fn shut_down(&self) {
+        self.closing.cancel();
+        let running = self.table.lock().take_running();
+        std::thread::scope(|scope| {
+            for agent in &running {
+                scope.spawn(|| agent.shut_down());
+            }
+        });
+        self.changed.wait_while_for(&mut self.table.lock(), |table| table.checking, SHUTDOWN);
+    }
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("LocalAgents").field("config", &self.config).finish_non_exhaustive()
     }
 }

@@ -1,6 +1,10 @@
 //! Converts the frames of a response into model events.
 
-use super::{calls::PartialCalls, content::Content, names::Names, parameters::Refused};
+use super::{
+    calls::{Names, PartialCalls},
+    content::Content,
+    request::Refused,
+};
 use openagents_core::{
     json_text,
     model::{Activity, CallRequest, ModelEvent, Reasoning, StopReason, Usage},

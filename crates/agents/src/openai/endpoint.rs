@@ -1,15 +1,14 @@
 //! A model's address and access settings.
 
-use super::{
-    address::{self, AddressError},
-    key::KeySource,
-};
 use openagents_core::{
     agent::{CustomAgent, CustomKind},
     agent_ids::CUSTOM_PREFIX,
 };
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use std::collections::BTreeMap;
+use reqwest::{
+    Url,
+    header::{HeaderMap, HeaderName, HeaderValue},
+};
+use std::{collections::BTreeMap, net::IpAddr};
 
 /// The preset for OpenAI, and the provider id of every model named on the command line.
 const OPENAI: &str = "openai";
@@ -81,8 +80,8 @@ impl Endpoint {
         let server = server.unwrap_or(OPENAI);
         let preset = PRESETS.iter().find(|preset| preset.id == server);
         let base_url = preset.map_or(server, |preset| preset.base_url);
-        let url = address::completions(base_url).ok();
-        let is_public = url.is_some_and(|url| url.scheme() == "https" && !address::is_loopback(&url));
+        let url = completions(base_url).ok();
+        let is_public = url.is_some_and(|url| url.scheme() == "https" && !is_loopback(&url));
         let variable = key_variable.or(is_public.then_some(OPENAI_KEY));
         Self {
             id: OPENAI.to_owned(),
@@ -142,16 +141,177 @@ impl std::fmt::Debug for Endpoint {
 
 /// Finds the name of a well-known server by host and port.
 fn server_name(base_url: &str) -> String {
-    let asked = address::completions(base_url).ok();
+    let asked = completions(base_url).ok();
     let is_it = |preset: &&Preset| {
-        let Some((asked, own)) = asked.as_ref().zip(address::completions(preset.base_url).ok()) else {
+        let Some((asked, own)) = asked.as_ref().zip(completions(preset.base_url).ok()) else {
             return false;
         };
-        let same_host =
-            own.host_str() == asked.host_str() || address::is_loopback(&own) && address::is_loopback(asked);
+        let same_host = own.host_str() == asked.host_str() || is_loopback(&own) && is_loopback(asked);
         same_host && own.port_or_known_default() == asked.port_or_known_default()
     };
     PRESETS.iter().find(is_it).map_or("the server", |preset| preset.name).to_owned()
+}
+
+// Base URLs as the user types them, and the URLs requested.
+
+/// The reason a base URL is invalid.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// Not an HTTP URL.
+    #[error("the base URL {0:?} is not valid; write it like http://127.0.0.1:8080/v1")]
+    Malformed(String),
+    /// Base URLs are shown along with the endpoint.
+    #[error("the base URL has a name or a password in it; name the variable that holds the key instead")]
+    HasPassword,
+}
+
+/// Returns the URL of the chat completions. A base URL without a path means `/v1`, as in every preset.
+pub(super) fn completions(base: &str) -> Result<Url, AddressError> {
+    let malformed = || AddressError::Malformed(base.to_owned());
+    let mut url = Url::parse(base.trim()).map_err(|_| malformed())?;
+    if !matches!(url.scheme(), "http" | "https") || url.fragment().is_some() {
+        return Err(malformed());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(AddressError::HasPassword);
+    }
+    let path = url.path().trim_end_matches('/').to_owned();
+    let path = path.strip_suffix("/chat/completions").unwrap_or(&path);
+    let path = if path.is_empty() { "/v1" } else { path };
+    url.set_path(&format!("{path}/chat/completions"));
+    Ok(url)
+}
+
+/// Returns whether prompts stay on this machine, judging by address and model name. A proxy on loopback counts as
+/// local: where it forwards requests is unknown.
+pub(crate) fn is_local(base_url: &str, model: &str) -> bool {
+    completions(base_url).is_ok_and(|url| is_loopback(&url)) && !is_sent_on(model)
+}
+
+/// Returns whether a local server forwards prompts under its own account: Ollama's cloud models, `gpt-oss:120b-cloud`
+/// and `glm-4.6:cloud` (<https://docs.ollama.com/cloud>).
+pub(super) fn is_sent_on(model: &str) -> bool {
+    let name = model.trim().to_ascii_lowercase();
+    name.ends_with("-cloud") || name.ends_with(":cloud")
+}
+
+pub(super) fn is_loopback(url: &Url) -> bool {
+    let Some(host) = url.host_str() else { return false };
+    let literal = host.trim_start_matches('[').trim_end_matches(']');
+    match literal.parse::<IpAddr>() {
+        Ok(address) => address.to_canonical().is_loopback(),
+        Err(_) => host == "localhost",
+    }
+}
+
+// The source of an endpoint's key. Keys are never stored in our files.
+//
+// Keys come from the environment and, on macOS, also from the login keychain, since a program started from the Dock
+// lacks the shell's variables. Uses `security-framework`, which TLS needs there anyway; a cross-platform crate would
+// bring D-Bus to Linux, where a headless machine has no such store.
+
+/// The keychain service of the keys; the account is the name of the environment variable.
+#[cfg(target_os = "macos")]
+const SERVICE: &str = "OpenAgents";
+
+/// The source of a key.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum KeySource {
+    /// The server needs no key.
+    #[default]
+    None,
+    /// An environment variable; on macOS also the keychain item of the service
+    /// `OpenAgents` with this name as the account.
+    Variable(String),
+    /// A key passed in by the caller.
+    Given(Secret),
+}
+
+/// A key, redacted in `Debug`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a key; `None` if it is only whitespace.
+    pub fn new(text: &str) -> Option<Self> {
+        let text = text.trim();
+        (!text.is_empty()).then(|| Self(text.to_owned()))
+    }
+
+    pub(super) fn expose(&self) -> &str {
+        &self.0
+    }
+
+    pub(super) fn hide_in(&self, text: &str) -> String {
+        text.replace(&self.0, "…")
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Secret")
+    }
+}
+
+impl KeySource {
+    /// Reads the key. May block on the user: macOS asks before a program reads another program's item.
+    pub(super) fn read(&self) -> Option<Secret> {
+        match self {
+            Self::None => None,
+            Self::Variable(name) => from_environment(name).or_else(|| from_keychain_key(name)),
+            Self::Given(secret) => Some(secret.clone()),
+        }
+    }
+
+    /// Returns whether there is a key, without prompting the user.
+    pub(super) fn is_there(&self) -> bool {
+        match self {
+            Self::None => false,
+            Self::Variable(name) => from_environment(name).is_some() || is_in_keychain_key(name),
+            Self::Given(_) => true,
+        }
+    }
+
+    /// Returns the remedy for a missing or wrong key, as a clause.
+    pub(super) fn remedy(&self) -> String {
+        match self {
+            Self::None => "name the variable that holds its key".to_owned(),
+            Self::Given(_) => "give it another key".to_owned(),
+            Self::Variable(name) if cfg!(target_os = "macos") => format!(
+                "set {name} to its key, or keep the key with `security add-generic-password -U -s OpenAgents -a {name} -w`"
+            ),
+            Self::Variable(name) => format!("set {name} to its key"),
+        }
+    }
+}
+
+fn from_environment(name: &str) -> Option<Secret> {
+    Secret::new(&std::env::var(name).ok()?)
+}
+
+#[cfg(target_os = "macos")]
+fn from_keychain_key(name: &str) -> Option<Secret> {
+    let bytes = security_framework::passwords::get_generic_password(SERVICE, name).ok()?;
+    Secret::new(std::str::from_utf8(&bytes).ok()?)
+}
+
+/// Requests only the attributes, which needs no confirmation.
+#[cfg(target_os = "macos")]
+fn is_in_keychain_key(name: &str) -> bool {
+    use security_framework::item::{ItemClass, ItemSearchOptions};
+    let mut search = ItemSearchOptions::new();
+    search.class(ItemClass::generic_password()).service(SERVICE).account(name).load_attributes(true);
+    search.search().is_ok_and(|found| !found.is_empty())
+}
+
+#[cfg(not(target_os = "macos"))]
+fn from_keychain_key(_name: &str) -> Option<Secret> {
+    None
+}
+
+#[cfg(not(target_os = "macos"))]
+fn is_in_keychain_key(_name: &str) -> bool {
+    false
 }
 
 #[cfg(test)]
@@ -234,5 +394,87 @@ mod tests {
             endpoint.headers.insert(name.to_owned(), value.to_owned());
             assert_eq!(endpoint.header_map().err(), Some(EndpointError::Header(name.to_owned())), "{name}");
         }
+    }
+}
+
+#[cfg(test)]
+mod address_tests {
+    use super::*;
+
+    #[test]
+    fn base_urls_are_normalized() {
+        let rows = [
+            ("https://api.openai.com/v1", "https://api.openai.com/v1/chat/completions"),
+            ("http://127.0.0.1:8080/v1/", "http://127.0.0.1:8080/v1/chat/completions"),
+            ("http://localhost:11434", "http://localhost:11434/v1/chat/completions"),
+            ("http://localhost:11434/", "http://localhost:11434/v1/chat/completions"),
+            ("https://x.example/a/v1/chat/completions", "https://x.example/a/v1/chat/completions"),
+            (" https://x.example/openai?version=1 ", "https://x.example/openai/chat/completions?version=1"),
+        ];
+        for (base, expected) in rows {
+            assert_eq!(completions(base).unwrap().as_str(), expected, "{base}");
+        }
+        for bad in ["", "127.0.0.1:8080", "localhost:1234/v1", "ftp://x/v1", "http://", "https://x/v1#a"] {
+            assert_eq!(completions(bad), Err(AddressError::Malformed(bad.to_owned())), "{bad}");
+        }
+        assert_eq!(completions("https://me:secret@x.example/v1"), Err(AddressError::HasPassword));
+    }
+
+    #[test]
+    fn only_addresses_of_this_machine_are_local() {
+        let rows = [
+            ("http://127.0.0.1:1/v1", true),
+            ("http://127.9.9.9/v1", true),
+            ("http://localhost/v1", true),
+            ("http://[::1]:8000/v1", true),
+            ("http://[::ffff:127.0.0.1]/v1", true),
+            ("http://0x7f.1/v1", true),
+            ("http://192.168.0.2/v1", false),
+            ("http://127.0.0.1.example.com/v1", false),
+            ("http://localhost.example.com/v1", false),
+            ("https://api.openai.com/v1", false),
+        ];
+        for (base, expected) in rows {
+            assert_eq!(is_local(base, "m"), expected, "{base}");
+        }
+        assert!(!is_local("127.0.0.1", "m"));
+    }
+
+    #[test]
+    fn a_model_forwarded_by_a_local_server_is_not_local() {
+        let rows = [
+            ("gpt-oss:120b-cloud", false),
+            ("GLM-4.6:Cloud ", false),
+            ("me/model-cloud", false),
+            ("gpt-oss:20b", true),
+            ("cloud", true),
+            ("cloudy-model:7b", true),
+        ];
+        for (model, expected) in rows {
+            assert_eq!(is_local("http://127.0.0.1:11434/v1", model), expected, "{model}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod key_tests {
+    use super::*;
+
+    #[test]
+    fn debug_output_has_no_key() {
+        let given = KeySource::Given(Secret::new(" sk-123 \n").unwrap());
+        assert_eq!(format!("{given:?}"), "Given(Secret)");
+        assert_eq!(given.read().unwrap().expose(), "sk-123");
+        assert_eq!(Secret::new(" \n"), None);
+    }
+
+    #[test]
+    fn an_unset_variable_is_not_a_key() {
+        for name in ["OPENAGENTS_TEST_NO_SUCH_KEY", "", "A=B", "A\0B"] {
+            let source = KeySource::Variable(name.to_owned());
+            assert!(source.read().is_none() && !source.is_there(), "{name:?}");
+        }
+        let path = KeySource::Variable("PATH".to_owned());
+        assert!(path.read().is_some() && path.is_there());
     }
 }

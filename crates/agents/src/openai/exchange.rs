@@ -1,11 +1,9 @@
 //! One HTTP request and its streamed answer.
 
 use super::{
-    address,
     answer::{Answer, Flaw, Frame, is_error},
-    endpoint::{Endpoint, EndpointError},
+    endpoint::{self, Endpoint, EndpointError, KeySource, Secret},
     frames::{Frames, Lost},
-    key::{KeySource, Secret},
     refusal::{RequestFailure, Sentences},
 };
 use crate::limits::{DRAIN, ERROR_BODY};
@@ -67,11 +65,11 @@ pub(super) struct Exchange {
 
 impl Exchange {
     pub(super) fn new(endpoint: &Endpoint, timeouts: RequestTimeouts) -> Result<Self, EndpointError> {
-        let url = address::completions(&endpoint.base_url)?;
+        let url = endpoint::completions(&endpoint.base_url)?;
         if endpoint.model.trim().is_empty() {
             return Err(EndpointError::NoModel(endpoint.base_url.clone()));
         }
-        let local = address::is_loopback(&url);
+        let local = endpoint::is_loopback(&url);
         // Only the first call in a process has an effect.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut client = Client::builder()

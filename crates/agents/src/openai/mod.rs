@@ -9,26 +9,20 @@
 //! **Architecture invariants:** a key is read when it is needed, sent only to its own endpoint, and redacted in
 //! `Debug`; reasoning in any form becomes [`Reasoning`](openagents_core::model::Reasoning).
 
-mod address;
 mod answer;
 mod calls;
 mod content;
 mod endpoint;
 mod exchange;
 mod frames;
-mod key;
-mod names;
-mod parameters;
 mod refusal;
 mod request;
-mod said;
 
-pub use address::AddressError;
-pub(crate) use address::is_local;
-pub use endpoint::{Endpoint, EndpointError};
-pub use key::{KeySource, Secret};
-
+pub(crate) use crate::openai::endpoint::is_local;
+pub use crate::openai::endpoint::{AddressError, KeySource, Secret};
+use crate::openai::request::{Parameter, Refused};
 use answer::Answer;
+pub use endpoint::{Endpoint, EndpointError};
 use exchange::{Exchange, RequestTimeouts};
 use openagents_core::{
     CancellationToken,
@@ -36,7 +30,6 @@ use openagents_core::{
         Activity, Availability, Capabilities, LanguageModel, ModelError, ModelEvent, ModelRequest, StopReason,
     },
 };
-use parameters::{Parameter, Refused};
 use std::{
     sync::{
         LazyLock,
@@ -116,7 +109,7 @@ impl LanguageModel for OpenAi {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             tools: !self.refused.has(Parameter::Tools),
-            local: address::is_local(&self.endpoint.base_url, &self.endpoint.model),
+            local: endpoint::is_local(&self.endpoint.base_url, &self.endpoint.model),
             loaded: true,
         }
     }

@@ -1,9 +1,6 @@
 //! An agent's tool calls, indexed by its ids and ours.
 
-use super::{
-    call::{Call, CallNews, CallStatus, Shown, ShownTerminal, bounded, reason},
-    content::one_line,
-};
+use super::call::{Call, CallNews, CallStatus, Shown, ShownTerminal, bounded, one_line, reason};
 use crate::limits::{CALLS, RECENT_CALLS, RETOLD_BYTES, TERMINAL_UPDATE};
 use openagents_core::update::{
     Cut, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate, ToolKind, new_id,

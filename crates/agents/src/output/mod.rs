@@ -5,10 +5,9 @@
 
 mod call;
 mod calls;
-mod content;
 mod terminals;
 mod timeline;
 
+pub(crate) use crate::output::call::{diff, one_line, terminal, text};
 pub(crate) use call::{CallNews, CallStatus, Shown, TerminalNews};
-pub(crate) use content::{diff, one_line, terminal, text};
 pub(crate) use timeline::{Role, Timeline};

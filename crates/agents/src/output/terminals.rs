@@ -1,9 +1,8 @@
 //! The terminals shown in calls: those of the agent, and ours that run commands for it.
 
 use super::{
-    call::{Call, CallNews, CallStatus, Shown, ShownTerminal, bounded},
+    call::{Call, CallNews, CallStatus, Shown, ShownTerminal, bounded, one_line},
     calls::{Calls, Ready},
-    content::one_line,
 };
 use crate::{limits::TERMINALS, process::signal_name};
 use openagents_core::update::{ToolCallDetails, ToolContent, ToolKind};

@@ -1,6 +1,9 @@
 //! One agent's output in order. Has no process and no clock; updates are fetched with [`Timeline::take`].
 
-use super::{call::CallNews, calls::Calls, content::one_line};
+use super::{
+    call::{CallNews, one_line},
+    calls::Calls,
+};
 use crate::limits::{MESSAGE_IDS, OUTCOME_BYTES, PLAN_STEPS};
 use openagents_core::{
     agent::{Coalescer, Piece},

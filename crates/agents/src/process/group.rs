@@ -1,17 +1,18 @@
 //! A child process and its descendants.
 
-use super::family::Family;
-use crate::limits::{STOP_GRACE, STOP_PAUSE};
+use crate::limits::{CANCEL_CHECK, STOP_GRACE, STOP_PAUSE};
 use openagents_core::helper;
 use parking_lot::{Condvar, Mutex};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 use std::{
+    collections::{HashMap, HashSet},
     io,
     os::unix::process::{CommandExt as _, ExitStatusExt as _},
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus},
-    sync::Arc,
+    sync::{Arc, Weak},
     time::{Duration, Instant},
 };
+use sysinfo::{Process, ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System, UpdateKind};
 
 /// The variable that marks the processes of a group. As one of our own variables, it is not passed on to the agents
 /// of an OpenAgents that an agent starts.
@@ -224,6 +225,185 @@ pub(crate) fn signal_name(number: i32) -> String {
     helper::signal_name(number).map_or_else(|| format!("signal {number}"), str::to_owned)
 }
 
+// The descendants of a process, in any group: shells give each command its own process session.
+//
+// A descendant that has lost its parent, as after a double fork, is recognized by a variable in its environment.
+// macOS does not show the environment of the system's own programs.
+
+/// Descendants, by process id and start (see [`started`]), since process ids are reused.
+#[derive(Debug, Default)]
+pub(super) struct Family {
+    members: HashMap<u32, u64>,
+}
+
+impl Family {
+    /// Lists the current descendants: by parent, and with `mark` also processes with this
+    /// `NAME=value` in their environment.
+    pub(super) fn of(leader: Pid, mark: Option<&str>) -> Self {
+        let Ok(leader) = u32::try_from(leader.as_raw_nonzero().get()) else { return Self::default() };
+        let processes = look_family(ProcessesToUpdate::All, mark.is_some());
+        let mut family = Self::among(&processes, leader, mark);
+        if mark.is_some() && processes.processes().values().any(may_be_starting) {
+            std::thread::sleep(CANCEL_CHECK);
+            family.extend(Self::among(&look_family(ProcessesToUpdate::All, true), leader, mark));
+        }
+        family
+    }
+
+    fn among(processes: &System, leader: u32, mark: Option<&str>) -> Self {
+        let mut children: HashMap<u32, Vec<&Process>> = HashMap::new();
+        let (mut members, mut open) = (HashMap::new(), vec![leader]);
+        let mut add = |process: &Process, open: &mut Vec<u32>| {
+            // A process that has just exited has no start.
+            members.extend(started_family(process).map(|started| (process.pid().as_u32(), started)));
+            open.push(process.pid().as_u32());
+        };
+        for (id, process) in processes.processes() {
+            if let Some(parent) = process.parent() {
+                children.entry(parent.as_u32()).or_default().push(process);
+            }
+            let is_marked = || mark.is_some_and(|mark| process.environ().iter().any(|known| known == mark));
+            if id.as_u32() != leader && is_marked() {
+                add(process, &mut open);
+            }
+        }
+        while let Some(parent) = open.pop() {
+            for child in children.remove(&parent).unwrap_or_default() {
+                add(child, &mut open);
+            }
+        }
+        Self { members }
+    }
+
+    pub(super) fn extend(&mut self, other: Self) {
+        self.members.extend(other.members);
+    }
+
+    /// Returns the descendants that are still running.
+    fn there(&self) -> HashSet<u32> {
+        if self.members.is_empty() {
+            return HashSet::new();
+        }
+        let ids: Vec<_> = self.members.keys().map(|id| sysinfo::Pid::from_u32(*id)).collect();
+        let there = look_family(ProcessesToUpdate::Some(&ids), false);
+        let is_it = |(id, start): (&u32, &u64)| {
+            let now = there.process(sysinfo::Pid::from_u32(*id))?;
+            (started_family(now) == Some(*start) && now.status() != ProcessStatus::Zombie).then_some(*id)
+        };
+        self.members.iter().filter_map(is_it).collect()
+    }
+
+    /// Waits until none of them is running. Blocks for `limit` at most.
+    pub(super) fn wait(&self, limit: Duration) {
+        let until = Instant::now() + limit;
+        while Instant::now() < until && !self.there().is_empty() {
+            std::thread::sleep(CANCEL_CHECK);
+        }
+    }
+
+    /// Signals each descendant that is still running, along with the group it leads.
+    pub(super) fn signal(&self, signal: Signal) {
+        for id in self.there() {
+            let Some(id) = i32::try_from(id).ok().and_then(Pid::from_raw) else { continue };
+            // Both fail if there is nothing left to signal.
+            if rustix::process::getpgid(Some(id)) == Ok(id) {
+                let _ = kill_process_group(id, signal);
+            } else {
+                let _ = kill_process(id, signal);
+            }
+        }
+    }
+}
+
+/// Returns whether a process may be starting another program: until that has begun, its environment is empty on Linux.
+/// Kernel threads, the children of process 2, never have one.
+fn may_be_starting(process: &Process) -> bool {
+    let kernel = sysinfo::Pid::from_u32(2);
+    process.environ().is_empty() && process.pid() != kernel && process.parent() != Some(kernel)
+}
+
+/// Returns the start of a process in clock ticks since boot: field 22 of proc_pid_stat(5). The start time of `sysinfo`
+/// moves when the clock is set, because it adds the boot time by the current clock.
+#[cfg(target_os = "linux")]
+fn started_family(process: &Process) -> Option<u64> {
+    let stat = std::fs::read(format!("/proc/{}/stat", process.pid())).ok()?;
+    // The second field is the name in parentheses, which may contain spaces and parentheses.
+    let name_end = memchr::memrchr(b')', &stat)?;
+    str::from_utf8(&stat[name_end + 1..]).ok()?.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+/// Returns the start of a process in seconds since the epoch, as the system recorded it at the time.
+#[cfg(not(target_os = "linux"))]
+fn started_family(process: &Process) -> Option<u64> {
+    Some(process.start_time())
+}
+
+fn look_family(which: ProcessesToUpdate<'_>, with_environment: bool) -> System {
+    let mut what = ProcessRefreshKind::nothing().without_tasks();
+    if with_environment {
+        what = what.with_environ(UpdateKind::Always);
+    }
+    let mut system = System::new();
+    system.refresh_processes_specifics(which, true, what);
+    system
+}
+
+// All process groups of one owner.
+
+/// The process groups of an owner. Once stopped, no more can be started.
+#[derive(Debug, Default)]
+pub(crate) struct Groups {
+    running: Mutex<Running>,
+}
+
+#[derive(Debug, Default)]
+struct Running {
+    groups: Vec<Weak<Group>>,
+    /// Detached processes.
+    left: Family,
+    ended: bool,
+}
+
+impl Groups {
+    /// Starts a command as the leader of a new group.
+    pub(crate) fn start(&self, command: &mut Command) -> io::Result<(Arc<Group>, Streams)> {
+        // Held until the group is in the list: otherwise a process started in the meantime would not be stopped.
+        let mut running = self.running.lock();
+        if running.ended {
+            return Err(io::Error::other("OpenAgents is shutting down"));
+        }
+        let (group, streams) = Group::start_marked(command)?;
+        running.groups.retain(|group| group.upgrade().is_some_and(|group| group.ended().is_none()));
+        running.groups.push(Arc::downgrade(&group));
+        Ok((group, streams))
+    }
+
+    /// Detaches processes that a group started in other sessions, such as a server. They keep running when the group
+    /// stops, until [`Self::end`].
+    pub(crate) fn let_go(&self, group: &Group) {
+        let left = group.let_go();
+        self.running.lock().left.extend(left);
+    }
+
+    /// Stops all groups, including those already stopping, and detached processes. Blocks for little more than 2 s.
+    pub(crate) fn end(&self) {
+        let (groups, left) = {
+            let mut running = self.running.lock();
+            running.ended = true;
+            let groups: Vec<_> = running.groups.drain(..).filter_map(|group| group.upgrade()).collect();
+            (groups, std::mem::take(&mut running.left))
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                left.signal(Signal::TERM);
+                left.wait(STOP_GRACE);
+                left.signal(Signal::KILL);
+            });
+            Group::stop_all(&groups);
+        });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -310,5 +490,51 @@ mod tests {
         (0..3).for_each(|_| group.stop_soon());
         Group::stop_all(std::slice::from_ref(&group));
         assert_eq!(lines.map_while(Result::ok).collect::<Vec<_>>(), ["asked"]);
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod family_tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    /// Regression: the start was recorded in clock time, so no descendant was recognized after the clock was set.
+    #[test]
+    fn start_of_a_descendant_does_not_depend_on_the_clock() {
+        // A name with a parenthesis and spaces.
+        let folder = tempfile::tempdir().unwrap();
+        let name = folder.path().join("a) b (c");
+        std::os::unix::fs::symlink("/bin/sleep", &name).unwrap();
+        let mut child = Command::new(&name).arg("300").stdout(Stdio::null()).spawn().unwrap();
+        let own = Pid::from_raw(i32::try_from(std::process::id()).unwrap()).unwrap();
+        let known = Family::of(own, None).members.get(&child.id()).copied();
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let ticks = stat.rsplit_once(") ").unwrap().1.split(' ').nth(19).unwrap();
+        assert_eq!(known.unwrap().to_string(), ticks);
+    }
+}
+
+#[cfg(test)]
+mod groups_tests {
+    use super::*;
+    use std::{process::Stdio, time::Duration};
+
+    #[test]
+    fn end_waits_for_stopping_groups_and_prevents_new_ones() {
+        let groups = Groups::default();
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "trap '' TERM; echo; while :; do sleep 1; done"]);
+        let (group, streams) = groups.start(command.stdout(Stdio::piped())).unwrap();
+        io::Read::read_exact(&mut streams.stdout.unwrap(), &mut [0]).unwrap();
+        group.stop_soon();
+        let watched = Arc::downgrade(&group);
+        drop(group);
+        groups.end();
+        // Another thread waiting for the group may not have returned yet.
+        let status = watched.upgrade().map(|group| group.wait(Duration::ZERO));
+        assert_ne!(status, Some(None));
+        assert!(groups.start(&mut command).is_err());
     }
 }

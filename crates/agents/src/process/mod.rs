@@ -2,17 +2,15 @@
 
 mod collected;
 mod environment;
-mod family;
 mod group;
-mod groups;
-mod lines;
 mod pipe;
-mod tail;
 
+pub(crate) use crate::process::{
+    collected::Tail,
+    group::Groups,
+    pipe::{Line, read_lines},
+};
 pub(crate) use collected::Collected;
 pub(crate) use environment::{filtered, is_for_children, is_for_commands};
 pub(crate) use group::{Group, exit_in_words, signal_name};
-pub(crate) use groups::Groups;
-pub(crate) use lines::{Line, read_lines};
 pub(crate) use pipe::Pipe;
-pub(crate) use tail::Tail;

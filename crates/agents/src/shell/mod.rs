@@ -2,7 +2,6 @@
 
 mod environment;
 mod login;
-mod printed;
 
 pub(crate) use environment::Environment;
 

@@ -1,4 +1,4 @@
-use super::{super::estimate, *};
+use super::*;
 use crate::testing::{ours, spec};
 use openagents_core::model::{AssistantMessage, CallRequest, ModelOptions};
 use proptest::prelude::*;

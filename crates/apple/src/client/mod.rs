@@ -4,22 +4,22 @@
 //! followed by another request with the results. So an answer that calls a tool is suspended here and continued by
 //! the request with the result. Several may wait at once: a tool may itself request an answer.
 
-mod answer;
-
 use crate::{
     availability::{Facts, Unavailability},
-    limits::{ASK_AGAIN, CANCEL_CHECK, CONTEXT, HELPER},
+    limits::{ASK_AGAIN, CANCEL_CHECK, CONTEXT, HELPER, WAITING},
     protocol::{Client, Command, Report},
 };
-use answer::{Answer, Waiting};
 use openagents_core::{
     CancellationToken,
     agent_ids::LOCAL_FM,
     helper::{find, next_report},
-    model::{Availability, Capabilities, LanguageModel, ModelError, ModelEvent, ModelRequest, StopReason},
+    model::{
+        Availability, Capabilities, LanguageModel, Message, ModelError, ModelEvent, ModelRequest, StopReason,
+    },
 };
 use parking_lot::{Mutex, MutexGuard};
 use std::{
+    collections::VecDeque,
     fmt,
     io::{Read, Write},
     path::{Path, PathBuf},
@@ -28,6 +28,7 @@ use std::{
     thread,
     time::Instant,
 };
+use tokio::sync::mpsc::Receiver;
 
 /// Environment variable with the path of the helper program.
 pub const HELPER_VARIABLE: &str = "OPENAGENTS_APPLE_HELPER";
@@ -193,8 +194,8 @@ impl LanguageModel for FoundationModels {
             None => Answer::start(self.0.connected(cancel)?.0, request)?,
         };
         match answer.listen(cancel, on_event)? {
-            answer::End::Done(stop) => Ok(stop),
-            answer::End::Calls(call_id) => {
+            End::Done(stop) => Ok(stop),
+            End::Calls(call_id) => {
                 self.0.waiting.lock().keep(call_id, answer);
                 Ok(StopReason::ToolCalls)
             }
@@ -255,6 +256,93 @@ impl fmt::Debug for Inner {
             .debug_struct("FoundationModels")
             .field("impossible", &self.impossible)
             .finish_non_exhaustive()
+    }
+}
+
+// Running answers, and answers that wait for a tool's result.
+
+/// Cancels the answer if dropped before its end.
+struct Answer {
+    id: u64,
+    client: Arc<Client>,
+    reports: Receiver<Report>,
+}
+
+enum End {
+    /// The answer is complete.
+    Done(StopReason),
+    /// The answer waits for the result of this call.
+    Calls(String),
+}
+
+impl Answer {
+    fn start(client: Arc<Client>, request: &ModelRequest) -> Result<Self, ModelError> {
+        let (id, reports) = client.ask(|id| Command::Respond { id, request: Box::new(request.clone()) })?;
+        Ok(Self { id, client, reports })
+    }
+
+    fn give(&self, call_id: String, text: String) -> Result<(), ModelError> {
+        self.client.send(&Command::ToolResult { id: self.id, call_id, text })
+    }
+
+    /// Forwards the answer's text until it ends or calls a tool.
+    fn listen(
+        &mut self,
+        cancel: &CancellationToken,
+        on_event: &mut dyn FnMut(ModelEvent),
+    ) -> Result<End, ModelError> {
+        loop {
+            match next_report(&mut self.reports, cancel)? {
+                Some(Report::Text { text, .. }) => on_event(ModelEvent::Text(text)),
+                Some(Report::Usage { usage, .. }) => on_event(ModelEvent::Usage(usage)),
+                Some(Report::ToolCall { call, .. }) => {
+                    let id = call.id.clone();
+                    on_event(ModelEvent::ToolCall(call));
+                    return Ok(End::Calls(id));
+                }
+                Some(Report::Done { stop, .. }) => return Ok(End::Done(stop)),
+                Some(Report::Failed { error, .. }) => return Err(error),
+                Some(other) => tracing::warn!(?other, "unexpected report"),
+                None => return Err(ModelError::Crashed(self.client.exit_reason())),
+            }
+        }
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        // An answer that failed here may still run in the helper.
+        self.client.cancel(self.id);
+    }
+}
+
+/// The answers that wait for the result of a call, oldest first.
+#[derive(Default)]
+struct Waiting(VecDeque<(String, Answer)>);
+
+impl Waiting {
+    /// Keeps an answer until the result of its call arrives; drops the oldest if there are too many.
+    fn keep(&mut self, call_id: String, answer: Answer) {
+        self.0.push_back((call_id, answer));
+        if self.0.len() > WAITING {
+            self.0.pop_front();
+        }
+    }
+
+    /// Takes the answer waiting for one of the results at the end of this request, along
+    /// with the call id and the result.
+    fn take(&mut self, request: &ModelRequest) -> Option<(Answer, String, String)> {
+        let results = request.messages.iter().rev().map_while(|message| match message {
+            Message::Tool { call_id, text, .. } => Some((call_id, text)),
+            _ => None,
+        });
+        for (call_id, text) in results {
+            if let Some(place) = self.0.iter().position(|(waiting, _)| waiting == call_id) {
+                let (call_id, answer) = self.0.remove(place)?;
+                return Some((answer, call_id, text.clone()));
+            }
+        }
+        None
     }
 }
 

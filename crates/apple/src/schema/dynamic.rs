@@ -1,5 +1,7 @@
 //! Dynamic generation schemas, an exact model of the framework's.
 
+use serde_json::{Number, Value};
+
 /// The arguments of a tool as Foundation Models can generate them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DynamicSchema {
@@ -129,4 +131,101 @@ impl Node {
             _ => {}
         }
     }
+}
+
+// Converts the arguments of a dynamic schema into those of the tool's own schema.
+
+impl DynamicSchema {
+    /// Inserts the `null`s that the model can't write, removes `null`s that mean an omitted
+    /// property, and restores integers.
+    pub fn restore(&self, mut arguments: Value) -> Value {
+        self.visit(&self.root, &mut arguments);
+        arguments
+    }
+
+    /// Recurses no deeper than the value.
+    fn visit(&self, node: &Node, value: &mut Value) {
+        match (node, value) {
+            (Node::Object { properties, .. }, Value::Object(members)) => {
+                for property in properties {
+                    match (property.presence, members.get_mut(&property.name)) {
+                        (Presence::Nullable, None) => {
+                            members.insert(property.name.clone(), Value::Null);
+                        }
+                        (Presence::Optional, Some(Value::Null)) => {
+                            members.shift_remove(&property.name);
+                        }
+                        (_, Some(value)) => self.visit(&property.schema, value),
+                        (_, None) => {}
+                    }
+                }
+            }
+            (Node::Array { items, .. }, Value::Array(values)) => {
+                values.iter_mut().for_each(|value| self.visit(items, value));
+            }
+            (Node::Reference(name), value) => {
+                if let Some(definition) = self.definitions.iter().find(|node| node.name() == Some(name)) {
+                    self.visit(definition, value);
+                }
+            }
+            (Node::Integer { .. }, Value::Number(number)) => {
+                let whole = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 9e15);
+                if let (true, Some(whole)) = (number.is_f64(), whole) {
+                    *number = Number::from(whole as i64);
+                }
+            }
+            // Which alternative was chosen is unknown.
+            _ => {}
+        }
+    }
+}
+
+// Reasons why a JSON schema has no dynamic schema.
+
+/// The reason a JSON schema has no dynamic schema.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{at}: {reason}")]
+pub struct Inexpressible {
+    /// The location: a JSON pointer into the schema, `#` for its root.
+    pub at: String,
+    /// The unsupported feature.
+    pub reason: Reason,
+}
+
+/// A feature that dynamic schemas don't support.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum Reason {
+    #[error("the arguments are not an object")]
+    NoObject,
+    #[error("it is not a schema")]
+    NoSchema,
+    #[error("any JSON is allowed here")]
+    AnyJson,
+    #[error("an object with arbitrary keys")]
+    FreeKeys,
+    #[error("nothing is allowed here but null")]
+    OnlyNull,
+    #[error("nothing is allowed here")]
+    Nothing,
+    #[error("a list with an element that may be null")]
+    NullElement,
+    #[error("a list whose items differ by position")]
+    Tuple,
+    #[error("a constant other than text, numbers or booleans, or a mixture of them")]
+    MixedConstants,
+    #[error("several schemas at once (allOf, or alternatives with properties)")]
+    Combined,
+    #[error("a schema that depends on a value (if, dependentSchemas)")]
+    Conditional,
+    #[error("a reference to another schema or a missing definition")]
+    Reference,
+    #[error("an endless recursion, or a reference to the root")]
+    Recursion,
+    #[error("a key that is empty, too long or has control characters")]
+    Key,
+    #[error("the framework rejects it")]
+    Refused,
+    #[error("nested too deeply, or too large")]
+    TooLarge,
 }

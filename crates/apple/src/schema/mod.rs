@@ -10,12 +10,10 @@ mod convert;
 mod dynamic;
 mod extract;
 mod offered;
-mod reason;
-mod restore;
 #[cfg(test)]
 mod tests;
 
+pub use crate::schema::dynamic::{Inexpressible, Reason};
 pub use dynamic::{DynamicSchema, Node, Presence, Property};
 pub use extract::from_framework;
 pub use offered::{Arguments, OfferedTool, PROXY_NOTE};
-pub use reason::{Inexpressible, Reason};

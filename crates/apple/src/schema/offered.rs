@@ -1,9 +1,6 @@
 //! Our tools as offered to the framework, and their arguments on arrival.
 
-use super::{
-    dynamic::{DynamicSchema, Node, Presence, Property},
-    reason::{Inexpressible, Reason},
-};
+use super::dynamic::{DynamicSchema, Inexpressible, Node, Presence, Property, Reason};
 use crate::limits::{SHOWN_SCHEMA, VIOLATION_BYTES, VIOLATIONS};
 use openagents_core::{json_text, model::ToolSpec};
 use serde_json::{Value, json};

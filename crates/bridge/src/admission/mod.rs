@@ -1,20 +1,21 @@
 //! Limits on connections, sockets and frames: per address, per device and in total.
 
-mod address;
-pub(crate) mod caller;
-pub(crate) mod counts;
 pub(crate) mod queue;
 #[cfg(test)]
 mod tests;
 pub(crate) mod unauthenticated;
 
-pub(crate) use address::one_address;
-pub(crate) use unauthenticated::Unauthenticated;
-
-use crate::base::{listener::Listener, pass::Pass, pass::Who};
-use counts::{Counted, Counts};
+pub(crate) use crate::admission::queue::one_address;
+use crate::{
+    admission::unauthenticated::{Counted, Counts},
+    base::{
+        config::Listener,
+        pass::{Pass, Who},
+    },
+};
 use queue::{SlotKind, SlotQueue};
 use std::{net::IpAddr, sync::Arc};
+pub(crate) use unauthenticated::Unauthenticated;
 use unauthenticated::{UNAUTHENTICATED, UNAUTHENTICATED_PER_ADDRESS};
 
 /// Maximum number of authenticated connections.

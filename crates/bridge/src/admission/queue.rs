@@ -1,8 +1,10 @@
 //! Slots for connections that are not authenticated or not allowed yet, bounded per address and in total.
 
-use super::address::one_address;
 use parking_lot::Mutex;
-use std::{net::IpAddr, sync::Arc};
+use std::{
+    net::{IpAddr, Ipv6Addr},
+    sync::Arc,
+};
 use tokio_util::sync::CancellationToken;
 
 /// Slots, oldest first.
@@ -89,6 +91,19 @@ impl QueueSlot {
 impl Drop for QueueSlot {
     fn drop(&mut self) {
         self.free();
+    }
+}
+
+// The address that a peer is counted by.
+
+/// Returns the address to count by: for a global IPv6 address its /64 network, all of which one host may use.
+pub(crate) fn one_address(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) if !address.is_unique_local() && !address.is_unicast_link_local() => {
+            let [a, b, c, d, ..] = address.segments();
+            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+        }
+        one => one,
     }
 }
 

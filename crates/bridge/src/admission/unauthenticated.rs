@@ -1,11 +1,20 @@
 //! Connections that have not authenticated, and their deadlines.
 
-use super::{counts::Counted, queue::QueueSlot, queue::SlotKind};
-use crate::base::{pass::Pass, pass::Who};
+use super::queue::{QueueSlot, SlotKind};
+use crate::base::{
+    config::Listener,
+    pass::{Pass, Who},
+};
 use futures::future::select_all;
+use parking_lot::Mutex;
 use std::{
-    sync::Arc,
-    sync::atomic::{AtomicU64, Ordering},
+    collections::HashMap,
+    hash::Hash,
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 use tokio::sync::watch;
@@ -190,6 +199,86 @@ impl Drop for Hold {
         });
         if is_last {
             self.0.queued.set_kind(SlotKind::Evictable);
+        }
+    }
+}
+
+// The origin of a request.
+
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    pub(crate) listener: Listener,
+    /// The peer's address, or the one given by its proxy.
+    pub(crate) address: IpAddr,
+    /// The address of ours that it connects to.
+    pub(crate) at: IpAddr,
+    pub(crate) unauthenticated: Unauthenticated,
+    /// Cancelled when the listener closes; its sockets close.
+    pub(crate) closing: CancellationToken,
+    /// Cancelled to close an event stream whose reader is stuck.
+    pub(crate) cut: CancellationToken,
+}
+
+// Slots, bounded in total and per key.
+
+/// The slots that are taken. Keys without one are removed.
+#[derive(Debug)]
+pub(super) struct Counts<K> {
+    total: usize,
+    per_key: usize,
+    taken: Mutex<Taken<K>>,
+}
+
+#[derive(Debug)]
+struct Taken<K> {
+    in_all: usize,
+    of: HashMap<K, usize>,
+}
+
+impl<K: Hash + Eq + Clone> Counts<K> {
+    pub(super) fn new(total: usize, per_key: usize) -> Arc<Self> {
+        let taken = Mutex::new(Taken { in_all: 0, of: HashMap::new() });
+        Arc::new(Self { total, per_key, taken })
+    }
+
+    /// Takes a slot. Without a key, it counts in total only. Returns `None` when no slot is left.
+    pub(super) fn take(self: &Arc<Self>, key: Option<K>) -> Option<Counted<K>> {
+        let mut taken = self.taken.lock();
+        let count = key.as_ref().and_then(|key| taken.of.get(key)).copied().unwrap_or_default();
+        if taken.in_all >= self.total || count >= self.per_key {
+            return None;
+        }
+        taken.in_all += 1;
+        if let Some(key) = &key {
+            taken.of.insert(key.clone(), count + 1);
+        }
+        Some(Counted { key, counts: self.clone() })
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.taken.lock().of.len()
+    }
+}
+
+/// A slot, freed on drop.
+#[derive(Debug)]
+pub(crate) struct Counted<K: Hash + Eq> {
+    key: Option<K>,
+    counts: Arc<Counts<K>>,
+}
+
+impl<K: Hash + Eq> Drop for Counted<K> {
+    fn drop(&mut self) {
+        let mut taken = self.counts.taken.lock();
+        taken.in_all -= 1;
+        if let Some(key) = &self.key
+            && let Some(count) = taken.of.get_mut(key)
+        {
+            *count -= 1;
+            if *count == 0 {
+                taken.of.remove(key);
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use openagents_transcripts::history::HistoryRoots;
 use serde::{Deserialize, Serialize};
-use std::{net::IpAddr, path::PathBuf};
+use std::{net::IpAddr, path::PathBuf, sync::OnceLock, time::Duration};
 
 /// Access to the endpoint of the OpenAgents iOS app, which has no token.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,3 +55,58 @@ pub struct BridgeConfig {
     /// Whether the bridge only serves a command and hands the data folder over to a permanent bridge.
     pub temporary: bool,
 }
+
+// This computer.
+
+/// Returns the host name without the domain.
+pub(crate) fn name() -> &'static str {
+    static NAME: OnceLock<String> = OnceLock::new();
+    NAME.get_or_init(|| {
+        let name = host_machine().unwrap_or_default();
+        let name = name.split('.').next().unwrap_or_default();
+        if name.is_empty() { "your computer".to_owned() } else { name.to_owned() }
+    })
+}
+
+#[cfg(unix)]
+fn host_machine() -> Option<String> {
+    Some(rustix::system::uname().nodename().to_string_lossy().into_owned())
+}
+
+#[cfg(not(unix))]
+fn host_machine() -> Option<String> {
+    std::env::var("COMPUTERNAME").ok()
+}
+
+// The listeners of a bridge.
+
+/// The listener that accepted a connection. It determines the routes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Listener {
+    /// Loopback: all routes.
+    Loopback,
+    /// The network, encrypted: the page and ACP.
+    Web,
+    /// The network, unencrypted: the iOS app only.
+    App,
+}
+
+// Limits shared by several modules. Other limits are defined next to the code that they bound.
+
+/// Maximum bytes of a frame before `initialize` on the iOS endpoint.
+pub(crate) const UNAUTHENTICATED_FRAME: usize = 64 << 10;
+/// Maximum bytes of a frame on the iOS endpoint.
+pub(crate) const IOS_FRAME: usize = 1 << 20;
+/// Maximum bytes of a frame on the ACP endpoint.
+pub(crate) const ACP_FRAME: usize = 16 << 20;
+/// Maximum bytes of an output, as compact JSON, that the iOS app shows.
+pub(crate) const IOS_OUTPUT: usize = 16_384;
+/// Maximum bytes of a whole answer on the iOS endpoint; the app closes its socket at 1 MiB.
+pub(crate) const IOS_ANSWER: usize = 900_000;
+/// Maximum bytes of an output for ACP clients.
+pub(crate) const ACP_OUTPUT: usize = 256 << 10;
+/// Bytes of each socket buffer, an eighth of the library's default.
+pub(crate) const SOCKET_BUFFER: usize = 16 << 10;
+/// A connection ends if its reader takes no frame for this long.
+pub(crate) const STUCK: Duration = Duration::from_secs(30);

@@ -37,7 +37,7 @@ struct Granted {
 impl Pass {
     /// The pass of the local user, with [`Scope::Admin`].
     pub(crate) fn local() -> Arc<Self> {
-        Self::new(Who::Local, Scope::Admin, crate::base::machine::name())
+        Self::new(Who::Local, Scope::Admin, crate::base::config::name())
     }
 
     pub(crate) fn new(who: Who, scope: Scope, name: &str) -> Arc<Self> {

@@ -4,8 +4,8 @@
 //! wait. If a stream breaks, frames already written to it are lost, and the next stream continues after them. A client
 //! that needs every update attaches again from the last update that it has.
 
-use super::{closing::Closing, mailbox::Mailbox, mailbox::SESSIONS, mailbox::StreamsState, mailbox::Target};
-use crate::base::limits::STUCK;
+use super::mailbox::{Closing, Mailbox, SESSIONS, StreamsState, Target};
+use crate::base::config::STUCK;
 use axum::response::sse::Event;
 use futures::Stream;
 use parking_lot::Mutex;

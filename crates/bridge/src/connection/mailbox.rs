@@ -1,13 +1,15 @@
 //! Frames queued for the readers of a remote connection: a few per stream, within one budget.
 
-use super::closing::Closing;
 use std::{
     collections::{HashMap, VecDeque},
     task::Waker,
     time::Duration,
 };
 use tokio::{sync::oneshot, time::Instant};
-use tokio_tungstenite::tungstenite::Utf8Bytes;
+use tokio_tungstenite::tungstenite::{
+    Message, Utf8Bytes,
+    protocol::{CloseFrame, frame::coding::CloseCode},
+};
 use tokio_util::sync::CancellationToken;
 
 /// Maximum number of frames queued for all readers of a connection, and of their bytes.
@@ -135,5 +137,53 @@ impl StreamsState {
         if let Some(writer) = self.writer.take() {
             writer.wake();
         }
+    }
+}
+
+// Why a connection is closed.
+
+/// A close code and its reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Closing {
+    pub(crate) code: u16,
+    pub(crate) reason: String,
+}
+
+impl Closing {
+    pub(crate) fn going_away() -> Self {
+        Self { code: 1001, reason: "OpenAgents is shutting down.".to_owned() }
+    }
+
+    pub(crate) fn too_big(limit: usize) -> Self {
+        Self { code: 1009, reason: format!("A frame may have {limit} bytes at most.") }
+    }
+
+    pub(crate) fn not_text() -> Self {
+        Self { code: 1003, reason: "Frames must be UTF-8 text.".to_owned() }
+    }
+
+    /// Codes from 4000 on are application-defined; the page handles this one.
+    pub(crate) fn no_token() -> Self {
+        Self { code: 4401, reason: "The token is missing or wrong.".to_owned() }
+    }
+
+    pub(crate) fn removed() -> Self {
+        let reason = format!(
+            "This device was removed on {}.",
+            openagents_sessions::prune::head(crate::base::config::name(), 64)
+        );
+        Self { code: 4403, reason }
+    }
+
+    /// For a socket that takes nothing. Updates up to `written` may have been read.
+    pub(crate) fn too_slow(written: u64) -> Self {
+        Self { code: 4408, reason: format!("Attach again from update {written}.") }
+    }
+
+    pub(crate) fn message(&self) -> Message {
+        Message::Close(Some(CloseFrame {
+            code: CloseCode::from(self.code),
+            reason: self.reason.as_str().into(),
+        }))
     }
 }

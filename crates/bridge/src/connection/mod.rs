@@ -1,11 +1,8 @@
 //! One connection: its transport, reading frames, sending, and the inspector.
 
-pub(crate) mod closing;
 pub(crate) mod event_stream;
 pub(crate) mod inspect;
 pub(crate) mod mailbox;
 pub(crate) mod outbox;
-pub(crate) mod remote;
 pub(crate) mod serve;
 pub(crate) mod socket;
-pub(crate) mod websocket;

@@ -1,8 +1,13 @@
 //! One connection, independent of dialect and transport: reads frames in order, passes them to a handler, ends cleanly.
 
 use super::{
-    closing::Closing, inspect::Inspector, inspect::Line, outbox::dialect::Dialect, outbox::orders,
-    outbox::orders::Out, outbox::orders::Outbox, outbox::pump::Sender, socket::Socket,
+    inspect::{Inspector, Line},
+    mailbox::Closing,
+    outbox::{
+        dialect::{self, Dialect, Out, Outbox},
+        pump::Sender,
+    },
+    socket::Socket,
 };
 use crate::base::{pass::Pass, scope::Scope};
 use futures::StreamExt;
@@ -71,7 +76,7 @@ pub(crate) async fn serve<D: Dialect, H: FrameHandler>(
     let stuck = socket.patience();
     let held = std::mem::take(&mut options.held);
     let (sink, mut stream) = socket.split();
-    let (orders, queue) = orders::queue();
+    let (orders, queue) = dialect::queue();
     let (hangup, sent) = (CancellationToken::new(), CancellationToken::new());
     let heard = Arc::new(AtomicBool::new(true));
     let sender = Sender {

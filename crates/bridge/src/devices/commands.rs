@@ -1,9 +1,11 @@
 //! Commands on devices, given on this machine or on a device with [`Scope::Admin`].
 
 use super::{
-    apps::ALLOWED, apps::PhoneAddress, audit_rows::Actor, code::Code, device_rows, device_rows::DeviceRow,
-    pairing::CodeRefusal, pairing::FETCH_TIMEOUT, pairing::Grant, pairing::PAIRING_TIMEOUT, registry::Device,
-    registry::Devices, registry::clean_name, requests::Kind, requests::Outcome, requests::RequestInfo,
+    audit_rows::Actor,
+    pairing::{Code, CodeRefusal, FETCH_TIMEOUT, Grant, PAIRING_TIMEOUT},
+    registry::{Device, Devices, clean_name},
+    requests::{ALLOWED, Kind, Outcome, PhoneAddress, RequestInfo},
+    tables::{self, DeviceRow},
 };
 use crate::{
     base::{config::IosAccess, error::Fault, pass::Pass, scope::Scope, token::hash, token::new_token},
@@ -161,7 +163,7 @@ impl Devices {
             last_address: None,
         };
         let device = Device::new(row.clone());
-        self.stored(move |store| device_rows::add(store, &row)).await?;
+        self.stored(move |store| tables::add(store, &row)).await?;
         let is_granted = {
             let mut state = self.state();
             let is_pending = state.requests.get(request).is_some();
@@ -177,7 +179,7 @@ impl Devices {
             is_pending
         };
         if !is_granted {
-            self.stored(move |store| device_rows::remove(store, &id)).await?;
+            self.stored(move |store| tables::remove(store, &id)).await?;
             return Err(request_ended());
         }
         let request = request.to_owned();
@@ -191,7 +193,7 @@ impl Devices {
         let Some(id) = state.pairing.end_grant(request) else { return };
         state.devices.retain(|device| device.row.id != id);
         drop(state);
-        self.write(move |store| device_rows::remove(store, &id));
+        self.write(move |store| tables::remove(store, &id));
         self.changed();
     }
 
@@ -215,7 +217,7 @@ impl Devices {
         }
         let (pass, name) = (self.pass_of(&id)?, clean_name(name));
         let (before, scope, stored) = (pass.name(), pass.scope(), name.clone());
-        self.stored(move |store| device_rows::change(store, &id, &stored, scope)).await?;
+        self.stored(move |store| tables::change(store, &id, &stored, scope)).await?;
         pass.rename(&name);
         Ok(format!("{before} is now {name}"))
     }
@@ -228,7 +230,7 @@ impl Devices {
             pass.change(scope);
         }
         let stored = name.clone();
-        self.stored(move |store| device_rows::change(store, &id, &stored, scope)).await?;
+        self.stored(move |store| tables::change(store, &id, &stored, scope)).await?;
         pass.change(scope);
         Ok(format!("{name}: {}", scope.as_str()))
     }
@@ -238,7 +240,7 @@ impl Devices {
     async fn revoke(&self, id: &str) -> Result<String, Fault> {
         let pass = self.pass_of(id)?;
         let device = id.to_owned();
-        if let Err(error) = self.stored(move |store| device_rows::remove(store, &device)).await {
+        if let Err(error) = self.stored(move |store| tables::remove(store, &device)).await {
             self.changed();
             return Err(Fault::internal(format!(
                 "The device is disconnected, but its removal couldn't be saved ({error}). Remove it again."

@@ -1,16 +1,8 @@
 //! Authentication and authorization: the local user, paired devices, and iOS apps.
 
-pub(crate) mod apps;
-pub(crate) mod audit;
 pub(crate) mod audit_rows;
-pub(crate) mod claims;
-pub(crate) mod code;
 pub(crate) mod commands;
-pub(crate) mod deadline;
-pub(crate) mod device_rows;
-pub(crate) mod lease;
 pub(crate) mod pairing;
-pub(crate) mod refusals;
 pub(crate) mod registry;
 pub(crate) mod requests;
 pub(crate) mod settings;

@@ -1,13 +1,23 @@
 //! The registry of devices, iOS apps and their pending requests.
 
 use super::{
-    apps, apps::AppAccess, apps::Apps, apps::PhoneAddress, deadline::Deadline, device_rows,
-    device_rows::DeviceRow, pairing::Pairing, refusals::Refusals, requests::Kind, requests::Outcome,
-    requests::OutcomeReceiver, requests::RequestInfo, requests::Requests, tabs::Tabs,
+    audit_rows::Refusals,
+    pairing::Pairing,
+    requests::{
+        self, AppAccess, Apps, Deadline, Kind, Outcome, OutcomeReceiver, PhoneAddress, RequestInfo, Requests,
+    },
+    tables::{self, DeviceRow},
+    tabs::Tabs,
 };
 use crate::{
-    base::{feed::Feed, pass::Pass, pass::Who, proof::key_id, scope::Scope, token::hash},
-    network::control::Network,
+    admission::ConnectionSlot,
+    base::{
+        feed::Feed,
+        pass::{Pass, Who},
+        scope::Scope,
+        token::{hash, key_id},
+    },
+    network::state::Network,
 };
 use openagents_sessions::{
     run_blocking,
@@ -79,7 +89,7 @@ impl DevicesState {
         }
         // Refusing the new request instead would let a device with many addresses keep out every phone.
         let pending = self.requests.pending().iter().filter(|request| request.info.kind == Kind::Ios);
-        if pending.clone().count() >= apps::ACCESS_REQUESTS
+        if pending.clone().count() >= requests::ACCESS_REQUESTS
             && let Some(oldest) = pending.map(|request| request.id.clone()).next()
         {
             self.requests.end(&oldest, Outcome::Displaced);
@@ -92,7 +102,7 @@ impl DevicesState {
             compare: None,
             session,
         };
-        (self.requests.add(info, apps::APPROVAL_TIMEOUT).1, true)
+        (self.requests.add(info, requests::APPROVAL_TIMEOUT).1, true)
     }
 }
 
@@ -186,7 +196,7 @@ impl Devices {
     ) -> OutcomeReceiver {
         let (outcome, is_new) = self.state().request_access(address, name, session);
         if is_new {
-            self.later(apps::APPROVAL_TIMEOUT, Self::tidy);
+            self.later(requests::APPROVAL_TIMEOUT, Self::tidy);
         }
         if outcome.get().is_none() {
             self.changed();
@@ -234,7 +244,7 @@ impl Devices {
         };
         if is_due {
             let id = id.clone();
-            self.write(move |store| device_rows::set_last_seen(store, &id, seen, &at));
+            self.write(move |store| tables::set_last_seen(store, &id, seen, &at));
         }
         if change != 0 {
             self.changed();
@@ -311,6 +321,38 @@ fn is_invisible(character: char) -> bool {
         | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
+// Leases of authenticated connections.
+
+/// An authenticated connection. Dropping the last clone frees its slot and stores the device's last-seen time.
+pub(crate) struct ConnectionLease {
+    pub(crate) pass: Arc<Pass>,
+    pub(crate) address: IpAddr,
+    devices: Arc<Devices>,
+    _slot: ConnectionSlot,
+}
+
+impl ConnectionLease {
+    pub(crate) fn begin(
+        devices: Arc<Devices>,
+        pass: Arc<Pass>,
+        address: IpAddr,
+        slot: ConnectionSlot,
+    ) -> Arc<Self> {
+        devices.seen(&pass, address, 1);
+        Arc::new(Self { pass, address, devices, _slot: slot })
+    }
+
+    pub(crate) fn touch(&self) {
+        self.devices.seen(&self.pass, self.address, 0);
+    }
+}
+
+impl Drop for ConnectionLease {
+    fn drop(&mut self) {
+        self.devices.seen(&self.pass, self.address, -1);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -356,17 +398,17 @@ mod tests {
     fn many_requests_do_not_keep_out_the_next_phone() {
         let mut state = DevicesState::default();
         let many: Vec<_> = (10..)
-            .take(apps::ACCESS_REQUESTS)
+            .take(requests::ACCESS_REQUESTS)
             .map(|n| state.request_access(app(n), "Crowd", None).0)
             .collect();
         let (phone, is_new) = state.request_access(app(7), "Phone", None);
         assert!(is_new && phone.get().is_none());
-        assert_eq!(state.requests.pending().len(), apps::ACCESS_REQUESTS);
+        assert_eq!(state.requests.pending().len(), requests::ACCESS_REQUESTS);
         let ended: Vec<_> = many.iter().map(OutcomeReceiver::get).collect();
         assert_eq!(ended[..2], [Some(Outcome::Displaced), None]);
         // Each later call of the same phone joins the pending request and starts nothing.
         let (again, is_new) = state.request_access(app(7), "Phone", Some("session".to_owned()));
         assert!(!is_new && again.get().is_none());
-        assert_eq!(state.requests.pending().len(), apps::ACCESS_REQUESTS);
+        assert_eq!(state.requests.pending().len(), requests::ACCESS_REQUESTS);
     }
 }

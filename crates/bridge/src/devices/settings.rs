@@ -3,7 +3,7 @@
 //! The settings of other agents' transcripts are in a file next to the database: when a damaged or newer database is
 //! moved aside, the user's exclusions must not go with it.
 
-use crate::base::private_file;
+use crate::base::token;
 use openagents_core::model::{SettingsError, SettingsStore};
 use openagents_sessions::store::{DATABASE_FILE, Store, StoreError};
 use openagents_transcripts::history::{ExcludedSessions, HISTORY_SETTINGS, HistorySettings};
@@ -88,7 +88,7 @@ impl SettingsStore for Settings {
     fn set(&self, key: &str, value: Value) -> Result<(), SettingsError> {
         if key == HISTORY_SETTINGS {
             let path = self.home.join(HISTORY_FILE);
-            return private_file::write(&path, &value.to_string()).map_err(|error| file_error(&path, &error));
+            return token::write(&path, &value.to_string()).map_err(|error| file_error(&path, &error));
         }
         let (key, json) = (key.to_owned(), value.to_string());
         let write = move |transaction: &Transaction<'_>, _| {

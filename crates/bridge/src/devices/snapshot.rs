@@ -1,10 +1,19 @@
 //! The snapshot of devices, requests and network, in wire format.
 
-use super::{pairing::Offer, registry::Device, registry::Devices, requests::Kind, requests::Request};
-use crate::{base::listener::Listener, network::state::NetworkState};
+use super::{
+    audit_rows::{self, ACCESS_REFUSED, Actor, AuditEntry},
+    pairing::{CodeRefusal, Offer, PAIRING_TIMEOUT, compare_code},
+    registry::{Device, Devices, clean_name},
+    requests::{Kind, Request, RequestInfo},
+};
+use crate::{
+    admission::one_address,
+    base::{config::Listener, error::Fault, pass::Who, token},
+    network::state::NetworkState,
+};
 use qrcode::{QrCode, render::svg};
 use serde_json::{Value, json};
-use std::net::IpAddr;
+use std::{net::IpAddr, time::Duration};
 
 /// Minimum side of a QR code, in pixels.
 const QR: u32 = 240;
@@ -24,7 +33,7 @@ impl Devices {
                 members.insert("problem".to_owned(), UNREACHABLE.into());
             }
         }
-        let app = |(address, app): &(IpAddr, &super::apps::App)| json!({"address": address, "allowedAt": app.allowed_at, "until": app.until.at});
+        let app = |(address, app): &(IpAddr, &crate::devices::requests::App)| json!({"address": address, "allowedAt": app.allowed_at, "until": app.until.at});
         json!({
             "devices": state.devices.iter().map(device).collect::<Vec<_>>(),
             "requests": state.requests.pending().iter().map(request).collect::<Vec<_>>(),
@@ -99,6 +108,121 @@ fn url(code: &str, addresses: &[String], fingerprint: Option<&str>) -> String {
         url += &format!("&addresses={}", others.join(","));
     }
     url
+}
+
+// Pairing requests of devices that sent the right code.
+
+impl Devices {
+    /// Files a pairing request for a device that knows the code. Returns the secret it polls with, the digits that both
+    /// screens show, and the expiry in milliseconds since the epoch.
+    pub(crate) fn claim(
+        &self,
+        code: &str,
+        name: &str,
+        address: IpAddr,
+    ) -> Result<(String, String, i64), CodeRefusal> {
+        let secret = token::new_token().map_err(CodeRefusal::Random)?;
+        let mut state = self.state();
+        let number = state.pairing.check(code, address)?;
+        state.pairing.has_room()?;
+        let compare = loop {
+            let compare = compare_code().map_err(CodeRefusal::Random)?;
+            let taken = |info: &RequestInfo| info.compare.as_deref() == Some(&compare);
+            if !state.requests.pending().iter().any(|request| taken(&request.info)) {
+                break compare;
+            }
+        };
+        let info = RequestInfo {
+            kind: Kind::Pair,
+            name: clean_name(name),
+            address,
+            at: None,
+            compare: Some(compare.clone()),
+            session: None,
+        };
+        let (id, outcome) = state.requests.add(info, PAIRING_TIMEOUT);
+        let expires_at = state.requests.get(&id).map_or(0, |request| request.expires.at);
+        state.pairing.claim(number, &secret, id, outcome);
+        drop(state);
+        self.later(PAIRING_TIMEOUT, Self::tidy);
+        self.changed();
+        Ok((secret, compare, expires_at))
+    }
+}
+
+// The audit log of remote actions. Repeated refusals are summarised.
+
+/// Default and maximum number of rows per page.
+const PAGE: usize = 100;
+const PAGE_MAX: usize = 1_000;
+/// Window in which refusals of one kind are counted and recorded together.
+const SUMMARY: Duration = Duration::from_secs(60);
+
+impl Devices {
+    /// Records an action. `detail` contains only names, never secrets or prompt text.
+    pub(crate) async fn record(&self, actor: &Actor, action: &str, detail: &str) {
+        self.store_entry(AuditEntry::of(actor, action, detail)).await;
+    }
+
+    /// Records the answer to an approval, with the whole command that was shown.
+    pub(crate) async fn record_answer(&self, actor: &Actor, detail: &str) {
+        self.store_entry(AuditEntry::of_answer(actor, detail)).await;
+    }
+
+    async fn store_entry(&self, entry: AuditEntry) {
+        let action = entry.action.clone();
+        if let Err(error) = self.stored(move |store| audit_rows::record(store, entry)).await {
+            tracing::warn!(%error, action, "audit entry was not stored");
+        }
+    }
+
+    /// Returns the actor of a connection whose client calls itself `client`.
+    pub(crate) fn actor(&self, who: &Who, client: &str, address: IpAddr) -> Actor {
+        let (device, name) = match who {
+            Who::Local if client.is_empty() => (None, "This computer".to_owned()),
+            Who::Local | Who::App(_) => (None, client.to_owned()),
+            Who::Device(id) => {
+                (Some(id.to_string()), self.pass_of(id).map(|pass| pass.name()).unwrap_or_default())
+            }
+        };
+        Actor { device, name, address }
+    }
+
+    /// Records that `address` was refused; repetitions within [`SUMMARY`] are counted.
+    pub(crate) fn refused(&self, address: IpAddr, what: &'static str) {
+        if self.is_first(AuditEntry::of_address(one_address(address), ACCESS_REFUSED, "")) {
+            let entry = AuditEntry::of_address(address.to_canonical(), ACCESS_REFUSED, what);
+            self.write(move |store| audit_rows::record(store, entry));
+        }
+    }
+
+    /// Records a refused call; repetitions within [`SUMMARY`] are counted.
+    pub(crate) async fn refused_call(&self, actor: &Actor, method: &str) {
+        if self.is_first(AuditEntry::of(actor, method, "")) {
+            self.record(actor, method, "refused").await;
+        }
+    }
+
+    /// Counts a refusal. Returns whether it is the first of its kind within [`SUMMARY`] and must be recorded at once.
+    fn is_first(&self, refused: AuditEntry) -> bool {
+        let kinds = self.refusals.count(refused);
+        if kinds == Some(1) {
+            self.later(SUMMARY, |devices| {
+                let entries = devices.refusals.summary();
+                devices.write(move |store| {
+                    entries.into_iter().try_for_each(|entry| audit_rows::record(store, entry))
+                });
+            });
+        }
+        kinds.is_some()
+    }
+
+    /// Returns a page of the audit log, newest first, in wire format.
+    pub(crate) async fn audit(&self, limit: Option<usize>, before: Option<i64>) -> Result<Value, Fault> {
+        let limit = limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
+        let entries = self.stored(move |store| audit_rows::newest(store, limit, before)).await?;
+        Ok(json!({"entries": entries}))
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //!
 //! - The *tab token* connects, and stays valid after a restart so that a page can reconnect. It is held only in the
 //!   memory of the page. Its SHA-256 is stored, as for a device; with it the bridge proves itself to the page
-//!   ([`crate::base::proof`]) before the page sends the token.
+//!   ([`crate::base::token`]) before the page sends the token.
 //! - The *reload token* is kept by the browser for page reloads and is valid only for another exchange. It is invalid
 //!   after a restart, because a program on the port of a crashed bridge could read it with its own page.
 

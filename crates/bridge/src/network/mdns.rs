@@ -1,7 +1,7 @@
 //! Announces this computer over mDNS. No secrets: no token, no TXT records.
 
 use super::{addresses::label, state::NetworkState};
-use crate::base::listener::Listener;
+use crate::base::config::Listener;
 use mdns_sd::{IfKind, ServiceDaemon, ServiceInfo};
 use openagents_sessions::run_blocking;
 use std::{

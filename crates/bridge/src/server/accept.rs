@@ -2,8 +2,11 @@
 
 use super::{router as http, state::Server};
 use crate::{
-    admission::{caller::Caller, unauthenticated::UNAUTHENTICATED_TIME, unauthenticated::Unauthenticated},
-    base::{limits::SOCKET_BUFFER, listener::Listener, prefix::Prefix},
+    admission::unauthenticated::{Caller, UNAUTHENTICATED_TIME, Unauthenticated},
+    base::{
+        config::{Listener, SOCKET_BUFFER},
+        prefix::Prefix,
+    },
 };
 use axum::{
     Router,

@@ -6,15 +6,25 @@
 //! device. One addition: a client whose `initialize` has `clientCapabilities._meta.openagents.oneStream` gets
 //! everything on the connection's stream, because browsers limit the number of sockets.
 
-use super::{auth, auth::SUBPROTOCOL, remotes::Connection, state::Server};
+use super::{
+    auth::{self, SUBPROTOCOL},
+    state::{Connection, Server},
+};
 use crate::{
-    admission::caller::Caller,
+    admission::unauthenticated::Caller,
     base::{
-        error::Fault, headers::bare, headers::is_json, headers::items, limits::ACP_FRAME, pass::Pass, rpc,
-        rpc::Incoming, rpc::Malformed,
+        config::ACP_FRAME,
+        error::Fault,
+        pass::Pass,
+        prefix::{bare, is_json, items},
+        rpc::{self, Incoming, Malformed},
     },
-    connection::{event_stream::StreamRefusal, inspect::Line, socket::Socket, websocket},
-    protocol::{acp, acp::connection::Opening},
+    connection::{
+        event_stream::StreamRefusal,
+        inspect::Line,
+        socket::{self, Socket},
+    },
+    protocol::acp::{self, connection::Opening},
 };
 use axum::{
     body::Body,
@@ -77,7 +87,7 @@ pub(crate) async fn answer(
     pass: Arc<Pass>,
 ) -> Response {
     let answer = match *request.method() {
-        _ if websocket::is_upgrade(request.headers()) => open_socket(server, request, caller, pass),
+        _ if socket::is_upgrade(request.headers()) => open_socket(server, request, caller, pass),
         Method::POST => post(&server, request, &caller, pass).await,
         Method::GET => open_stream(&server, request.headers(), &pass, caller.cut),
         Method::DELETE => known(&server, request.headers(), &pass).map(|connection| {
@@ -98,13 +108,13 @@ type Answer = Result<Response, Box<Response>>;
 fn open_socket(server: Arc<Server>, request: Request, caller: Caller, pass: Arc<Pass>) -> Answer {
     let lease = server.lease(pass, caller.address).ok_or_else(too_many_connections)?;
     let protocol = auth::offers_protocol(request.headers()).then_some(SUBPROTOCOL);
-    let (mut response, upgrade) = websocket::upgrade(request, protocol);
+    let (mut response, upgrade) = socket::upgrade(request, protocol);
     if let Some(upgrade) = upgrade {
         let line = Line::new("acp");
         name(response.headers_mut(), CONNECTION_ID, &line.id);
         let connections = server.connections.clone();
         connections.spawn(async move {
-            if let Some(socket) = websocket::open(upgrade, ACP_FRAME).await {
+            if let Some(socket) = socket::open(upgrade, ACP_FRAME).await {
                 let (cut, closing) = (CancellationToken::new(), caller.closing.clone());
                 let opening = Opening { line, lease, cut, closing };
                 acp::serve(server.services.clone(), Socket::WebSocket(Box::new(socket)), opening).await;

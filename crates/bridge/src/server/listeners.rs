@@ -5,12 +5,22 @@
 
 use super::{accept, accept::Gate, state::Server};
 use crate::{
-    base::{config::IosAccess, listener::Listener, machine, prefix::Prefix},
-    network::{
-        addresses, addresses::Served, control::Network, links, links::Links, mdns::Announcer,
-        state::NetworkState, state::OpenListener, switches::Switches,
+    base::{
+        config::{self, IosAccess, Listener},
+        prefix::Prefix,
     },
-    tls::{authority::Authority, error::AuthorityError, leaf::Leaf, leaf::Names},
+    network::{
+        addresses::{self, Served},
+        links::{self, Links},
+        mdns::Announcer,
+        state::{Network, NetworkState, OpenListener},
+        switches::Switches,
+    },
+    tls::{
+        authority::Authority,
+        files::AuthorityError,
+        leaf::{Leaf, Names},
+    },
 };
 use openagents_sessions::run_blocking;
 use std::{
@@ -110,7 +120,7 @@ impl Listeners {
         }
         if switches.lan {
             problems
-                .extend(self.certify(addresses::certified(addresses.keys().copied(), machine::name())).await);
+                .extend(self.certify(addresses::certified(addresses.keys().copied(), config::name())).await);
         }
         let has_certificate = self.network.tls().is_some();
         let mut wanted = BTreeMap::new();
@@ -173,7 +183,7 @@ impl Listeners {
             let (authority, notice) = match known {
                 Some(known) => (known, None),
                 None => {
-                    let (authority, notice) = Authority::open(&home, machine::name(), &names, now)?;
+                    let (authority, notice) = Authority::open(&home, config::name(), &names, now)?;
                     (Arc::new(authority), notice)
                 }
             };
@@ -260,11 +270,11 @@ impl Listeners {
         let loopback = OpenListener { kind: Listener::Loopback, address: self.network.loopback };
         let open = self.open.keys().map(|(kind, address)| OpenListener { kind: *kind, address: *address });
         let leaf = self.leaf.as_ref().filter(|_| switches.lan);
-        let local = addresses::local_name(machine::name()).filter(|_| switches.serves());
+        let local = addresses::local_name(config::name()).filter(|_| switches.serves());
         NetworkState {
             lan: switches.lan,
             ios: switches.ios,
-            computer: machine::name().to_owned(),
+            computer: config::name().to_owned(),
             listeners: std::iter::once(loopback).chain(open).collect(),
             fingerprint: leaf.and(self.authority.as_ref()).map(|authority| authority.fingerprint()),
             certificate_until: leaf.map(Leaf::until),

@@ -2,14 +2,10 @@
 
 pub(crate) mod accept;
 pub(crate) mod auth;
-pub(crate) mod back_off;
 pub(crate) mod endpoint;
-pub(crate) mod json;
 pub(crate) mod listeners;
 pub(crate) mod local_routes;
 pub(crate) mod origin;
 pub(crate) mod page;
-pub(crate) mod pairing_routes;
-pub(crate) mod remotes;
 pub(crate) mod router;
 pub(crate) mod state;

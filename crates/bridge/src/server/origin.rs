@@ -4,8 +4,11 @@
 //! computer may listen and could read the data that the browser stores for the page.
 
 use crate::{
-    base::listener::Listener,
-    network::{addresses, addresses::LOCAL, state::NetworkState},
+    base::config::Listener,
+    network::{
+        addresses::{self, LOCAL},
+        state::NetworkState,
+    },
 };
 use axum::http::{HeaderMap, header};
 use std::{

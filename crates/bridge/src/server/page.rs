@@ -1,6 +1,6 @@
 //! Serves the web UI that was built into `ui/dist`, with security headers.
 
-use crate::base::{headers::items, limits::SOCKET_BUFFER};
+use crate::base::{config::SOCKET_BUFFER, prefix::items};
 use axum::{
     body::{Body, Bytes, HttpBody},
     http::{HeaderMap, HeaderValue, StatusCode, header},

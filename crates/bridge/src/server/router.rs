@@ -1,10 +1,14 @@
 //! HTTP routes, and the checks on every request.
 
-use super::{auth, auth::SUBPROTOCOL, endpoint, local_routes, origin, page, pairing_routes, state::Server};
+use super::{
+    auth::{self, SUBPROTOCOL},
+    endpoint, local_routes, origin, page,
+    state::Server,
+};
 use crate::{
-    admission::caller::Caller,
-    base::{limits::UNAUTHENTICATED_FRAME, listener::Listener},
-    connection::{closing::Closing, websocket},
+    admission::unauthenticated::Caller,
+    base::config::{Listener, UNAUTHENTICATED_FRAME},
+    connection::{mailbox::Closing, socket},
     protocol::ios,
     tls::profile,
 };
@@ -30,7 +34,7 @@ pub(crate) fn router(server: Arc<Server>, listener: Listener) -> Router {
 /// Routes of the page, its files, and ACP.
 fn pages() -> Router<Arc<Server>> {
     Router::new()
-        .merge(pairing_routes::routes())
+        .merge(local_routes::routes_pairing_routes())
         .route("/acp", any(acp_endpoint))
         .route(profile::PROFILE, any(authority))
         .route(profile::CERTIFICATE, any(authority))
@@ -76,7 +80,7 @@ async fn check_host(
 }
 
 async fn root(server: State<Arc<Server>>, caller: Extension<Caller>, request: Request) -> Response {
-    if !websocket::is_upgrade(request.headers()) {
+    if !socket::is_upgrade(request.headers()) {
         return files(server, caller, request).await;
     }
     ios_endpoint(server, caller, request).await
@@ -87,7 +91,7 @@ async fn ios_endpoint(
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Response {
-    if !websocket::is_upgrade(request.headers()) {
+    if !socket::is_upgrade(request.headers()) {
         return not_found().await;
     }
     // The app sends no `Origin` and uses no proxy.
@@ -102,7 +106,7 @@ async fn ios_endpoint(
     let Some(slot) = server.limits.ios(caller.address) else {
         return refuse(StatusCode::SERVICE_UNAVAILABLE, "There are too many connections.");
     };
-    let (response, upgrade) = websocket::upgrade(request, None);
+    let (response, upgrade) = socket::upgrade(request, None);
     if let Some(upgrade) = upgrade {
         let connections = server.connections.clone();
         connections.spawn(async move {
@@ -139,12 +143,12 @@ async fn refuse_token(server: Arc<Server>, request: Request, caller: Caller) -> 
     if !auth::offers_protocol(request.headers()) {
         return refused();
     }
-    let (response, upgrade) = websocket::upgrade(request, Some(SUBPROTOCOL));
+    let (response, upgrade) = socket::upgrade(request, Some(SUBPROTOCOL));
     if let Some(upgrade) = upgrade {
         let connections = server.connections.clone();
         connections.spawn(async move {
-            if let Some(socket) = websocket::open(upgrade, UNAUTHENTICATED_FRAME).await {
-                websocket::close(socket, &Closing::no_token()).await;
+            if let Some(socket) = socket::open(upgrade, UNAUTHENTICATED_FRAME).await {
+                socket::close(socket, &Closing::no_token()).await;
             }
             drop((refusal, caller));
         });

@@ -9,8 +9,8 @@
 //! It is kept, because every phone would have to install a new one; to replace it, the user moves the folder away.
 
 use super::{
-    constraints::Constraints, error::AuthorityError, files, leaf::LEAST, leaf::Leaf, leaf::Names,
-    leaf::fingerprint, leaf::seconds,
+    files::{self, AuthorityError},
+    leaf::{Constraints, LEAST, Leaf, Names, fingerprint, seconds},
 };
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,

@@ -1,6 +1,6 @@
 //! Certificate files: small, readable only by their owner, written atomically.
 
-use crate::{base::private_file, tls::error::AuthorityError};
+use crate::base::token;
 use std::{
     fs::File,
     io::{self, Read},
@@ -24,7 +24,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, AuthorityError> {
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), AuthorityError> {
     let failed =
         |error: io::Error| AuthorityError::Write { path: path.to_owned(), reason: error.to_string() };
-    private_file::write(path, text).map_err(failed)
+    token::write(path, text).map_err(failed)
 }
 
 /// Renames files to `NAME.damaged-SECONDS`. Returns the new path of the first file that existed.
@@ -41,4 +41,31 @@ pub(crate) fn move_aside(paths: &[&Path], seconds: i64) -> Result<PathBuf, Autho
         }
     }
     Ok(moved.unwrap_or_default())
+}
+
+// Errors that leave this computer without a certificate.
+
+/// An error that leaves this computer without a certificate.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AuthorityError {
+    #[error("cannot read the certificate file {}: {reason}", path.display())]
+    Read { path: PathBuf, reason: String },
+    #[error("cannot write the certificate file {}: {reason}", path.display())]
+    Write { path: PathBuf, reason: String },
+    #[error("the certificate authority has expired by this computer's clock")]
+    Expired,
+    #[error("cannot make a certificate: {0}")]
+    Make(String),
+}
+
+impl From<rcgen::Error> for AuthorityError {
+    fn from(error: rcgen::Error) -> Self {
+        Self::Make(error.to_string())
+    }
+}
+
+impl From<time::error::ComponentRange> for AuthorityError {
+    fn from(_: time::error::ComponentRange) -> Self {
+        Self::Make("this computer's clock is set to an invalid date".to_owned())
+    }
 }

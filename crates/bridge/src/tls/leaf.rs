@@ -1,5 +1,7 @@
 //! The server certificate: its names, validity and renewal.
 
+use crate::base::prefix::Prefix;
+use rcgen::{CidrSubnet, CustomExtension};
 use rustls::{
     ServerConfig,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
@@ -11,7 +13,8 @@ use std::{
     sync::Arc,
     time::{Duration, SystemTime},
 };
-use x509_parser::extensions::GeneralName;
+use x509_parser::extensions::{GeneralName, NameConstraints};
+use yasna::{DERWriterSeq, Tag};
 
 /// A certificate with less validity left is renewed.
 pub(crate) const LEAST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
@@ -109,4 +112,139 @@ fn names(certificate: &x509_parser::certificate::X509Certificate<'_>) -> Option<
 /// Returns seconds since the epoch; negative before it.
 pub(crate) fn seconds(time: SystemTime) -> i64 {
     jiff::Timestamp::try_from(time).map_or(i64::MAX, jiff::Timestamp::as_second)
+}
+
+// The names and addresses that our authority may sign for.
+
+/// `id-ce-nameConstraints` of RFC 5280.
+const EXTENSION: [u64; 4] = [2, 5, 29, 30];
+
+/// The tags of `GeneralName` in RFC 5280.
+const EMAIL: u64 = 1;
+const DNS: u64 = 2;
+const URI: u64 = 6;
+const ADDRESS: u64 = 7;
+
+/// The only permitted host of email addresses and URIs. No host has this name (RFC 2606), so permitting only it
+/// excludes all email addresses and URIs. Without a permitted subtree, a kind of name is unlimited, and an excluded
+/// subtree can name only one host, not all of them.
+///
+/// Directory names are not constrained. Clients do not read server names from them, and some (rustls, and clients
+/// written in Go) reject every certificate of an authority that constrains them.
+const NO_HOST: &str = "invalid";
+
+/// The domain of mDNS host names, and the computer's own name for itself.
+const HOSTS: [&str; 2] = ["local", "localhost"];
+
+/// The private ranges, and loopback.
+const RANGES: [([u8; 4], u8); 4] =
+    [([10, 0, 0, 0], 8), ([172, 16, 0, 0], 12), ([192, 168, 0, 0], 16), ([127, 0, 0, 0], 8)];
+/// The unique local addresses.
+const RANGE_V6: ([u8; 16], u8) = ([0xfc, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], 7);
+
+/// The permitted domains, including all names below them, and the permitted addresses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Constraints {
+    domains: Vec<String>,
+    ranges: Vec<Prefix>,
+}
+
+impl Constraints {
+    /// Permits [`HOSTS`], private addresses, and `names`.
+    pub(crate) fn of(names: &Names) -> Self {
+        let v4 = RANGES.iter().map(|(address, length)| Prefix::new(IpAddr::from(*address), *length));
+        let v6 = Prefix::new(IpAddr::from(RANGE_V6.0), RANGE_V6.1);
+        let mut constraints =
+            Self { domains: HOSTS.map(str::to_owned).to_vec(), ranges: v4.chain([v6]).collect() };
+        for address in &names.addresses {
+            if !constraints.permits(*address) {
+                let address = address.to_canonical();
+                constraints.ranges.push(Prefix::new(address, if address.is_ipv4() { 32 } else { 128 }));
+            }
+        }
+        for host in &names.hosts {
+            if !constraints.permits_host(host) {
+                constraints.domains.push(host.clone());
+            }
+        }
+        constraints
+    }
+
+    /// Reads the constraints of a certificate.
+    pub(crate) fn read(extension: &NameConstraints<'_>) -> Self {
+        let mut constraints = Self { domains: Vec::new(), ranges: Vec::new() };
+        for subtree in extension.permitted_subtrees.iter().flatten() {
+            match &subtree.base {
+                GeneralName::DNSName(domain) => constraints.domains.push((*domain).to_owned()),
+                GeneralName::IPAddress(bytes) => constraints.ranges.extend(range(bytes)),
+                _ => {}
+            }
+        }
+        constraints
+    }
+
+    /// Returns the constraints as a critical certificate extension, encoded here because `rcgen` cannot write
+    /// constraints on URIs.
+    pub(crate) fn extension(&self) -> CustomExtension {
+        let content = yasna::construct_der(|writer| {
+            writer.write_sequence(|writer| {
+                writer.next().write_tagged_implicit(Tag::context(0), |writer| {
+                    writer.write_sequence(|permitted| {
+                        self.domains.iter().for_each(|domain| subtree_of_text(permitted, DNS, domain));
+                        self.ranges.iter().for_each(|range| subtree_of_range(permitted, range));
+                        [EMAIL, URI].iter().for_each(|tag| subtree_of_text(permitted, *tag, NO_HOST));
+                    });
+                });
+            });
+        });
+        let mut extension = CustomExtension::from_oid_content(&EXTENSION, content);
+        extension.set_criticality(true);
+        extension
+    }
+
+    /// Returns those of `names` that are permitted.
+    pub(crate) fn permitted(&self, names: &Names) -> Names {
+        Names {
+            addresses: names.addresses.iter().copied().filter(|address| self.permits(*address)).collect(),
+            hosts: names.hosts.iter().filter(|host| self.permits_host(host)).cloned().collect(),
+        }
+    }
+
+    fn permits(&self, address: IpAddr) -> bool {
+        self.ranges.iter().any(|range| range.contains(address))
+    }
+
+    fn permits_host(&self, host: &str) -> bool {
+        let is_of = |domain: &String| {
+            host.strip_suffix(domain.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        self.domains.iter().any(is_of)
+    }
+}
+
+fn subtree_of_text(subtrees: &mut DERWriterSeq<'_>, tag: u64, text: &str) {
+    let name = |writer: yasna::DERWriter<'_>| {
+        writer.write_tagged_implicit(Tag::context(tag), |writer| writer.write_ia5_string(text));
+    };
+    subtrees.next().write_sequence(|writer| name(writer.next()));
+}
+
+fn subtree_of_range(subtrees: &mut DERWriterSeq<'_>, range: &Prefix) {
+    let bytes = match CidrSubnet::from_addr_prefix(range.address(), range.length()) {
+        CidrSubnet::V4(address, mask) => [address, mask].concat(),
+        CidrSubnet::V6(address, mask) => [address, mask].concat(),
+    };
+    let name = |writer: yasna::DERWriter<'_>| {
+        writer.write_tagged_implicit(Tag::context(ADDRESS), |writer| writer.write_bytes(&bytes));
+    };
+    subtrees.next().write_sequence(|writer| name(writer.next()));
+}
+
+/// Reads an address and its mask.
+fn range(bytes: &[u8]) -> Option<Prefix> {
+    let (address, mask) = bytes.split_at_checked(bytes.len() / 2)?;
+    let length: u32 = mask.iter().map(|byte| byte.count_ones()).sum();
+    let v4 = <[u8; 4]>::try_from(address).map(IpAddr::from).ok();
+    let address = v4.or_else(|| <[u8; 16]>::try_from(address).map(IpAddr::from).ok())?;
+    Some(Prefix::new(address, length.try_into().ok()?))
 }

@@ -1,8 +1,6 @@
 //! Certificates: our authority, the leaf, and the profile that phones install.
 
 pub(crate) mod authority;
-pub(crate) mod constraints;
-pub(crate) mod error;
 pub(crate) mod files;
 pub(crate) mod leaf;
 pub(crate) mod profile;

@@ -1,19 +1,25 @@
 //! `openagents agent`: a model answers a prompt, with the tools of an exploration.
 
-mod choice;
 mod screen;
 mod turn;
 
-pub(crate) use screen::TurnScreen;
-
-use crate::{args, bridge::Refused, output, question, runtime, signals::Interrupts, surroundings, trust};
+use crate::{
+    args,
+    bridge::Refused,
+    output::{self, Usage},
+    signals::{self, Interrupts},
+    surroundings, trust,
+};
 use anyhow::Context;
+use openagents_agents::openai::{Endpoint, OpenAi};
 use openagents_core::{
     agent::{CANCELLED, PromptOutcome},
-    model::PromptOptions,
+    agent_ids::LOCAL_MODEL,
+    model::{NamedModel, PromptOptions},
     trust::{NOT_NOW, TRUST},
     update::RunState,
 };
+pub(crate) use screen::TurnScreen;
 use serde_json::{Value, json};
 use std::{
     io::{IsTerminal, Read},
@@ -30,14 +36,14 @@ pub(crate) fn run(arguments: &args::Agent) -> anyhow::Result<ExitCode> {
         prompt: prompt(&arguments.prompt)?,
         root: std::path::absolute(&arguments.root).unwrap_or_else(|_| arguments.root.clone()),
         options: PromptOptions {
-            model: choice::read(arguments)?,
+            model: read_choice(arguments)?,
             temperature: arguments.temperature,
             max_tokens: arguments.max_tokens,
             question: false,
         },
     };
     asked.options.check().map_err(output::Usage)?;
-    runtime::run(ask(asked, arguments.json))
+    signals::run(ask(asked, arguments.json))
 }
 
 /// `openagents ask`: answers a question with search findings, worded by a model if one is ready.
@@ -47,7 +53,7 @@ pub(crate) fn ask_question(arguments: &args::Ask) -> anyhow::Result<ExitCode> {
         root: std::path::absolute(&arguments.path).unwrap_or_else(|_| arguments.path.clone()),
         options: PromptOptions { question: true, ..PromptOptions::default() },
     };
-    runtime::run(ask(asked, arguments.json))
+    signals::run(ask(asked, arguments.json))
 }
 
 /// Returns the prompt; `-` reads standard input.
@@ -134,13 +140,13 @@ async fn asked_in_place(approval: &Value, signals: &mut Interrupts) -> anyhow::R
     if output::rows(approval, "options").iter().all(|option| option["id"] != TRUST) {
         return Ok(Some(NOT_NOW));
     }
-    question::put("Trust it?")?;
+    output::put_question("Trust it?")?;
     let mut typed = BufReader::new(tokio::io::stdin()).lines();
     let answer = tokio::select! {
         line = typed.next_line() => line?,
         () = signals.next() => return Ok(None),
     };
-    Ok(Some(if question::is_yes(&answer.unwrap_or_default()) { TRUST } else { NOT_NOW }))
+    Ok(Some(if output::is_yes(&answer.unwrap_or_default()) { TRUST } else { NOT_NOW }))
 }
 
 fn finish(
@@ -167,4 +173,44 @@ fn finish(
 
 fn ended(state: RunState, text: &str) -> PromptOutcome {
     PromptOutcome { state, text: text.to_owned(), usage: None, cut_off: false }
+}
+
+// The model named on the command line.
+
+/// Prefix of a model behind an OpenAI-compatible address.
+const OPENAI: &str = "openai:";
+
+/// Returns the model that answers instead of the local one in use; `None` if none is named.
+fn read_choice(arguments: &args::Agent) -> Result<Option<NamedModel>, Usage> {
+    let base_url = arguments.base_url.as_deref();
+    let key_variable = arguments.key_variable.as_deref();
+    let named = arguments.model.as_ref().and_then(|model| model.to_str());
+    if let Some(name) = named.and_then(|named| named.strip_prefix(OPENAI)) {
+        // Reports a bad address before anything starts.
+        OpenAi::new(Endpoint::named(name, base_url, key_variable))
+            .map_err(|error| Usage(error.to_string()))?;
+        return Ok(Some(NamedModel::Server {
+            name: name.to_owned(),
+            base_url: base_url.map(str::to_owned),
+            key_variable: key_variable.map(str::to_owned),
+        }));
+    }
+    if base_url.is_some() {
+        return Err(Usage(format!("--base-url is for --model {OPENAI}NAME")));
+    }
+    if key_variable.is_some() {
+        return Err(Usage(format!("--key-variable is for --model {OPENAI}NAME")));
+    }
+    let Some(model) = &arguments.model else { return Ok(None) };
+    if named.is_some_and(|named| named == "gptoss" || named == LOCAL_MODEL) {
+        return Ok(None);
+    }
+    let shown = model.display();
+    match model.canonicalize() {
+        Ok(file) if file.is_file() => Ok(Some(NamedModel::File(file))),
+        _ => {
+            let others = format!("a server's model is {OPENAI}NAME, the local one is gptoss");
+            Err(Usage(format!("--model {shown}: no such file; {others}")))
+        }
+    }
 }

@@ -1,16 +1,12 @@
 //! The command line.
 
 mod devices;
-mod privacy;
 mod sessions;
-mod workspaces;
-
-pub(crate) use devices::{Devices, IosSwitch, Network, Pair, Scope, Switch};
-pub(crate) use privacy::Privacy;
-pub(crate) use sessions::{Filter, IndexCommand, Sessions};
-pub(crate) use workspaces::Workspaces;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub(crate) use devices::{Devices, IosSwitch, Network, Pair, Scope, Switch};
+use openagents_tools::reading::ReadingSwitch;
+pub(crate) use sessions::{Filter, IndexCommand, Sessions};
 use std::{net::IpAddr, path::PathBuf};
 
 /// A companion for coding agents: explores a workspace, serves its sessions, shows every frame.
@@ -351,4 +347,52 @@ fn header(text: &str) -> Result<(String, String), String> {
 fn variable(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("missing `=`")?;
     Ok((name.to_owned(), value.to_owned()))
+}
+
+// The arguments of `openagents privacy`.
+
+#[derive(Debug, Args)]
+pub(crate) struct Privacy {
+    /// Switch on: local-other-history, elsewhere-history or hosted-history; may be given several times
+    #[arg(long, value_name = "SWITCH", value_parser = reading_switch)]
+    pub(crate) allow: Vec<ReadingSwitch>,
+    /// Switch off
+    #[arg(long, value_name = "SWITCH", value_parser = reading_switch)]
+    pub(crate) deny: Vec<ReadingSwitch>,
+    /// JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn reading_switch(name: &str) -> Result<ReadingSwitch, String> {
+    let known = ReadingSwitch::ALL.into_iter().find(|switch| switch.name() == name);
+    known.ok_or_else(|| {
+        let names = ReadingSwitch::ALL.map(ReadingSwitch::name).join(", ");
+        format!("no such switch: {name} (known: {names})")
+    })
+}
+
+// Arguments of the commands for trusted folders.
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Workspaces {
+    /// List the trusted folders, with when and where they were trusted
+    List {
+        /// JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show the hooks, servers and agent settings in a folder, and let agents start there
+    Trust {
+        /// The folder
+        path: PathBuf,
+        /// Don't ask for confirmation
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Stop the agents in a folder, and ask before the next one starts there
+    Revoke {
+        /// The folder
+        path: PathBuf,
+    },
 }

@@ -2,10 +2,15 @@
 
 mod approvals;
 mod link;
-mod position;
 mod screen;
 
-use crate::{args, bridge::Connection, output, runtime, signals::Interrupts, surroundings};
+use crate::{
+    args,
+    bridge::Connection,
+    output,
+    signals::{self, Interrupts},
+    surroundings,
+};
 use anyhow::Context;
 use link::{Followed, LinkNews, Wish, follow};
 use screen::SessionScreen;
@@ -23,7 +28,7 @@ const QUEUE: usize = 256;
 const WHOLE_ID: usize = 36;
 
 pub(crate) fn run(arguments: &args::Attach) -> anyhow::Result<ExitCode> {
-    runtime::run(attach(arguments))
+    signals::run(attach(arguments))
 }
 
 async fn attach(arguments: &args::Attach) -> anyhow::Result<ExitCode> {

@@ -1,26 +1,21 @@
 //! `openagents devices`: device access and the network, for computers without a display.
 
-mod access_requests;
-mod client;
-mod pick;
 mod table;
 
-pub(crate) use access_requests::{AccessRequests, who};
-pub(crate) use client::{DevicesClient, nothing_runs};
-pub(crate) use table::left;
-
+pub(crate) use crate::devices::table::{AccessRequests, who};
 use crate::{
     args,
-    output::{self, rows, said, short},
-    question::ask,
-    runtime,
+    bridge::Connection,
+    output::{self, ask, rows, said, short},
+    signals, surroundings,
 };
-use pick::pick;
+use anyhow::Context;
 use serde_json::{Value, json};
-use std::process::ExitCode;
+use std::{net::SocketAddr, path::Path, process::ExitCode};
+pub(crate) use table::left;
 
 pub(crate) fn run(command: &args::Devices) -> anyhow::Result<ExitCode> {
-    runtime::run(act(command))
+    signals::run(act(command))
 }
 
 async fn act(command: &args::Devices) -> anyhow::Result<ExitCode> {
@@ -164,4 +159,95 @@ fn switched(network: &args::Network) -> Option<Value> {
         params["addresses"] = json!(network.addresses);
     }
     params.as_object().is_some_and(|members| !members.is_empty()).then_some(params)
+}
+
+// Client for the devices of the running bridge. Access can be granted only while a bridge runs.
+
+pub(crate) struct DevicesClient(Connection);
+
+impl DevicesClient {
+    /// Connects to the bridge of our data folder; `None` if none is running.
+    pub(crate) async fn open() -> anyhow::Result<Option<Self>> {
+        let home = surroundings::data_folder()?;
+        let Some(address) = openagents_bridge::running(&home) else { return Ok(None) };
+        let client =
+            Self::at(address, &home).await.with_context(|| format!("the bridge at http://{address}"))?;
+        Ok(Some(client))
+    }
+
+    pub(crate) async fn at(address: SocketAddr, home: &Path) -> anyhow::Result<Self> {
+        Ok(Self(Connection::open(address, home).await?))
+    }
+
+    /// Returns the current devices.
+    pub(crate) async fn snapshot(&mut self) -> anyhow::Result<Value> {
+        self.call("list", json!({})).await
+    }
+
+    /// Like [`DevicesClient::snapshot`], and subscribes [`DevicesClient::changed`] to all further changes.
+    pub(crate) async fn watch(&mut self) -> anyhow::Result<Value> {
+        self.call("list", json!({"watch": true})).await
+    }
+
+    /// Runs a command and returns the bridge's result, usually the devices afterwards.
+    pub(crate) async fn call(&mut self, verb: &str, params: Value) -> anyhow::Result<Value> {
+        self.0.request(&format!("_openagents/devices/{verb}"), params).await
+    }
+
+    /// Waits for a change and returns the devices. Cancel safe.
+    pub(crate) async fn changed(&mut self) -> anyhow::Result<Value> {
+        loop {
+            let mut message = self.0.next().await?;
+            if message["method"] == "_openagents/devices" {
+                return Ok(message["params"].take());
+            }
+        }
+    }
+}
+
+/// Returns the error for commands that need a running bridge.
+pub(crate) fn nothing_runs() -> anyhow::Error {
+    anyhow::anyhow!("OpenAgents is not running here; start the app, or `openagents serve --lan`")
+}
+
+// Finds a row by the beginning of its id.
+
+/// Returns the only row whose id begins with `typed`. `what` names the rows in the error.
+fn pick<'a>(rows: &'a Value, typed: &str, what: &str) -> anyhow::Result<&'a Value> {
+    let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
+    let id = |row: &Value| row["id"].as_str().unwrap_or_default().to_owned();
+    if let Some(exact) = rows.iter().find(|row| id(row) == typed) {
+        return Ok(exact);
+    }
+    let found: Vec<&Value> =
+        rows.iter().filter(|row| !typed.is_empty() && id(row).starts_with(typed)).collect();
+    match found.as_slice() {
+        [one] => Ok(one),
+        [] => anyhow::bail!("no {what} id begins with {typed}; see `openagents devices list`"),
+        many => anyhow::bail!("{} {what} ids begin with {typed}; type more of the id", many.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::short;
+    use serde_json::json;
+
+    #[test]
+    fn the_beginning_is_enough_where_it_is_the_only_one() {
+        let rows = json!([{"id": "abc"}, {"id": "abd"}, {"id": "b"}, {"id": "b2"}]);
+        let found = |typed: &str| {
+            pick(&rows, typed, "device")
+                .map(|row| row["id"].as_str().unwrap().to_owned())
+                .map_err(|e| e.to_string())
+        };
+        assert_eq!(found("abd"), Ok("abd".to_owned()));
+        assert_eq!(found("b"), Ok("b".to_owned()), "a whole id is no beginning of another");
+        let refused = "no device id begins with c; see `openagents devices list`";
+        assert_eq!(found("c"), Err(refused.to_owned()));
+        assert_eq!(found("ab"), Err("2 device ids begin with ab; type more of the id".to_owned()));
+        assert!(found("").is_err());
+        assert_eq!((short("12345678-90"), short("ä2")), ("12345678", "ä2"));
+    }
 }

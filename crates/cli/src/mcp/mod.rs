@@ -3,12 +3,15 @@
 //! Read-only. Every client is a hosted agent in the sense of `openagents_tools::reading`, whichever program it is.
 //! Standard output carries only the protocol; logs go to standard error.
 
-mod answer;
 mod lines;
 mod server;
 mod tools;
 
-use crate::{args, output, runtime, signals::Interrupts, surroundings};
+use crate::{
+    args, output,
+    signals::{self, Interrupts},
+    surroundings,
+};
 use anyhow::Context;
 use openagents_core::workspace::Workspace;
 use rmcp::{ServiceExt, service::ServerInitializeError};
@@ -25,7 +28,7 @@ pub(crate) fn run(arguments: &args::Mcp) -> anyhow::Result<ExitCode> {
     }
     // Read again each time: this process may run for days.
     let server = Server::new(Arc::new(workspace), move || wanted && surroundings::hosted_history());
-    runtime::run(serve(server)).map(|()| ExitCode::SUCCESS)
+    signals::run(serve(server)).map(|()| ExitCode::SUCCESS)
 }
 
 /// Serves until the client closes standard input or a signal arrives.

@@ -1,6 +1,6 @@
 //! The MCP server: its tools and their calls.
 
-use super::{answer, tools::McpTool};
+use super::tools::{self, McpTool};
 use openagents_core::{CancellationToken, workspace::Workspace};
 use openagents_tools::tool::ToolError;
 use rmcp::{
@@ -68,7 +68,7 @@ impl ServerHandler for Server {
         let about = Implementation::new("openagents", env!("CARGO_PKG_VERSION")).with_title("OpenAgents");
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(about)
-            .with_instructions(answer::instructions(self.workspace.name(), (self.history)()))
+            .with_instructions(tools::instructions(self.workspace.name(), (self.history)()))
     }
 
     async fn list_tools(
@@ -86,7 +86,7 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(tool) = self.offered().find(|tool| tool.name() == request.name) else {
             let names: Vec<_> = self.offered().map(McpTool::name).collect();
-            return Err(ErrorData::invalid_params(answer::no_such_tool(&request.name, &names), None));
+            return Err(ErrorData::invalid_params(tools::no_such_tool(&request.name, &names), None));
         };
         let arguments = request.arguments.map_or(Value::Null, Value::Object);
         let called = self.run(tool, arguments, context.ct).await;
@@ -102,10 +102,10 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         if request.method == "tools/call" {
-            let message = answer::malformed_call(request.params.as_ref());
+            let message = tools::malformed_call(request.params.as_ref());
             return Err(ErrorData::invalid_params(message, None));
         }
-        let message = format!("no such method: {}", answer::shown(&request.method));
+        let message = format!("no such method: {}", tools::shown(&request.method));
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
     }
 }

@@ -2,18 +2,16 @@
 //!
 //! Commands go to the bridge, so that every client sees the result.
 
-mod card;
 mod progress;
 mod table;
 
 use crate::{
     args,
     endpoint::{Endpoint, MODELS},
-    output,
-    question::ask,
+    models::progress::{card, cards, name},
+    output::{self, ask},
 };
 use anyhow::Context;
-use card::{card, cards, name};
 use openagents_core::model::ModelCommand;
 use progress::End;
 use serde_json::Value;

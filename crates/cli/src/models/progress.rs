@@ -1,7 +1,7 @@
 //! Progress of a download or a verification in the terminal, until its end or Ctrl-C.
 
-use super::card::card;
-use crate::endpoint::Endpoint;
+use crate::{endpoint::Endpoint, output};
+use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 use std::time::Duration;
@@ -80,6 +80,21 @@ fn pace(left: u64, per_second: u64) -> String {
         _ => format!("{} h {} min", seconds / 3_600, seconds / 60 % 60),
     };
     format!("{}.{} MB/s, {left} left", tenths / 10, tenths % 10)
+}
+
+// One model in a bridge's snapshot.
+
+pub(super) fn cards(snapshot: &Value) -> &[Value] {
+    output::rows(snapshot, "models")
+}
+
+pub(super) fn card(snapshot: &Value, id: &str) -> anyhow::Result<Value> {
+    let found = cards(snapshot).iter().find(|card| card["id"] == id).cloned();
+    found.with_context(|| format!("no such model: {id} (run `openagents models list`)"))
+}
+
+pub(super) fn name(card: &Value) -> String {
+    output::said(card, "name")
 }
 
 #[cfg(test)]

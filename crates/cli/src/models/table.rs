@@ -1,6 +1,6 @@
 //! Formats the models for a terminal.
 
-use super::card::cards;
+use super::progress::cards;
 use crate::output::{self, columns, said};
 use serde_json::Value;
 

@@ -5,9 +5,11 @@ mod agents;
 mod brief;
 mod coalescer;
 mod conversation;
-mod event;
 mod provider;
 
+pub use crate::agent::provider::{
+    AgentEvent, CANCELLED, CUT_OFF, PromptOutcome, end_call, end_turn, say_last,
+};
 pub use agents::{
     AGENT_SETTINGS, AgentCard, AgentCommand, AgentSettings, AgentSettingsChange, Agents, AgentsError,
     AgentsSnapshot, CustomAgent, CustomKind, ShellProblem, UnaskedAgent, WorkspaceAgent,
@@ -15,5 +17,4 @@ pub use agents::{
 pub use brief::brief;
 pub use coalescer::{Coalescer, Piece, TextRole};
 pub use conversation::{Conversation, EARLIER_RESULT_CHARS, is_from_model};
-pub use event::{AgentEvent, CANCELLED, CUT_OFF, PromptOutcome, end_call, end_turn, say_last};
 pub use provider::{AccessLimits, AgentHost, AgentProvider, AgentRequest, OfferedCommand, lowering_command};

@@ -1,15 +1,10 @@
 //! The client of a running helper program.
 
-use super::{
-    ending::describe,
-    environment,
-    limits::{EXIT, HelperLimits},
-    messages::{HelperCommand, HelperReport, VERSION},
-    peer::Peer,
-};
+use super::peer::{EXIT, HelperCommand, HelperLimits, HelperReport, Peer, VERSION, describe};
 use crate::model::ModelError;
 use parking_lot::Mutex;
 use std::{
+    ffi::OsString,
     io::{self, Read, Write},
     marker::PhantomData,
     process::{Command, Stdio},
@@ -41,7 +36,7 @@ impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
         on_exit: impl FnOnce() + Send + 'static,
     ) -> Result<Self, ModelError> {
         let name = command.get_program().to_string_lossy().into_owned();
-        environment::reduce(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()));
+        reduce(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()));
         // Ctrl-C in a terminal is meant for this program, which may only stop an answer.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
@@ -213,4 +208,87 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<thread:
 
 fn no_thread(error: &io::Error) -> ModelError {
     ModelError::Failed(format!("no thread for the helper program: {error}; close other programs"))
+}
+
+// The environment of a helper program: the variables that it needs to run, without the user's keys.
+
+/// Variables for folders, language and logs.
+const PASSED: [&str; 15] = [
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "PATH",
+    "TMPDIR",
+    "TMP",
+    "TEMP",
+    "TZ",
+    "LANG",
+    "XDG_CACHE_HOME",
+    "LD_LIBRARY_PATH",
+    "RUST_LOG",
+    "RUST_BACKTRACE",
+    "LLVM_PROFILE_FILE",
+    "__CF_USER_TEXT_ENCODING",
+];
+
+/// Prefixes of our own settings and those of the compute libraries.
+const PASSED_BEGIN: [&str; 14] = [
+    "OPENAGENTS_LLAMA_",
+    "OPENAGENTS_APPLE_",
+    "OPENAGENTS_TEST_",
+    "GGML_",
+    "LLAMA_",
+    "METAL_",
+    "MTL_",
+    "CUDA_",
+    "HIP_",
+    "ROCR_",
+    "VK_",
+    "OMP_",
+    "DYLD_",
+    "LC_",
+];
+
+/// Reduces a command's environment to the variables that were set for it and those that a helper needs.
+pub(super) fn reduce(command: &mut Command) {
+    let added: Vec<(OsString, OsString)> =
+        command.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))).collect();
+    let passed = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_passed));
+    command.env_clear().envs(passed).envs(added);
+}
+
+fn is_passed(name: &str) -> bool {
+    PASSED.contains(&name) || PASSED_BEGIN.iter().any(|begin| name.starts_with(begin))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsStr;
+
+    /// Regression: the helper program inherited every key of the user's shell.
+    #[test]
+    fn a_helper_gets_no_keys() {
+        let rows = [
+            ("PATH", true),
+            ("LC_ALL", true),
+            ("OPENAGENTS_LLAMA_THREADS", true),
+            ("CUDA_VISIBLE_DEVICES", true),
+            ("OPENAGENTS_TOKEN", false),
+            ("OPENAI_API_KEY", false),
+            ("ANTHROPIC_API_KEY", false),
+            ("HF_TOKEN", false),
+            ("SSH_AUTH_SOCK", false),
+            ("", false),
+        ];
+        for (name, expected) in rows {
+            assert_eq!(is_passed(name), expected, "{name}");
+        }
+        let mut command = Command::new("helper");
+        reduce(command.env("ADDED", "1"));
+        let names: Vec<&OsStr> = command.get_envs().map(|(name, _)| name).collect();
+        assert!(names.contains(&OsStr::new("ADDED")) && names.contains(&OsStr::new("PATH")), "{names:?}");
+        // Set by cargo in tests.
+        assert!(!names.contains(&OsStr::new("CARGO_PKG_NAME")), "{names:?}");
+    }
 }

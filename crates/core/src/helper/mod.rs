@@ -3,18 +3,13 @@
 //! [`HelperClient`] is our side of a running one; a protocol implements [`HelperCommand`] and [`HelperReport`].
 
 mod client;
-mod ending;
-mod environment;
-mod limits;
-mod lines;
-mod messages;
 mod peer;
 mod program;
 
-pub use client::HelperClient;
 #[cfg(unix)]
-pub use ending::signal_name;
-pub use limits::HelperLimits;
-pub use lines::{InvalidLine, read_messages, write_line};
-pub use messages::{HelperCommand, HelperReport, VERSION, next_report};
+pub use crate::helper::peer::signal_name;
+pub use crate::helper::peer::{
+    HelperCommand, HelperLimits, HelperReport, InvalidLine, VERSION, next_report, read_messages, write_line,
+};
+pub use client::HelperClient;
 pub use program::find;

@@ -1,22 +1,17 @@
 //! The helper program as its client sees it: its process, its running commands, its log and its exit.
 
-use super::{
-    ending::Log,
-    limits::{CANCEL_CHECK, EXIT, EXIT_CHECK, LOG_LINE},
-    lines::read_messages,
-    messages::HelperReport,
-};
-use crate::model::ModelError;
+use crate::{json_text, model::ModelError};
 use futures::executor::block_on;
 use parking_lot::{Condvar, Mutex, MutexGuard};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
-    collections::HashMap,
-    io::{BufRead, BufReader, Read},
+    collections::{HashMap, VecDeque},
+    io::{self, BufRead, BufReader, Read, Write},
     process::{Child, ChildStderr, ExitStatus},
     thread::sleep,
     time::{Duration, Instant},
 };
-use tokio::sync::mpsc::Sender;
+use tokio::sync::mpsc::{Receiver, Sender};
 use tokio_util::sync::CancellationToken;
 
 /// The helper program, shared by the client and the threads of the streams.
@@ -236,5 +231,253 @@ impl<R: HelperReport> Peer<R> {
     /// Blocks until the report is taken, its receiver is gone, or reports are abandoned.
     fn deliver(&self, reports: &Sender<R>, report: R) {
         let _ = block_on(self.abandoned.run_until_cancelled(reports.send(report)));
+    }
+}
+
+// Lines of JSON with a length limit.
+
+/// A line that is not a message.
+#[derive(Debug)]
+pub struct InvalidLine {
+    /// The `id` in the line, if it can be read.
+    pub id: Option<u64>,
+    /// The parse error; `None` if the line is longer than the limit.
+    pub error: Option<serde_json::Error>,
+}
+
+impl InvalidLine {
+    /// Returns the helper's answer to an invalid command.
+    pub fn refusal(&self) -> ModelError {
+        ModelError::Failed(match &self.error {
+            Some(error) => format!("the helper program received an invalid command: {error}"),
+            None => "the command is too long; shorten the conversation".to_owned(),
+        })
+    }
+
+    fn of(line: &[u8], error: serde_json::Error) -> Self {
+        // Not a `Value`, which has a limit on nesting and takes many times the memory of the line.
+        #[derive(Deserialize)]
+        struct About {
+            id: Option<u64>,
+        }
+        let about = serde_json::from_slice::<About>(line).ok();
+        Self { id: about.and_then(|about| about.id), error: Some(error) }
+    }
+}
+
+/// Reads messages, one per line of at most `limit` bytes, until the input ends.
+pub fn read_messages<T: DeserializeOwned>(
+    input: impl Read,
+    limit: usize,
+    mut on_message: impl FnMut(Result<T, InvalidLine>),
+) -> io::Result<()> {
+    let (mut input, mut line) = (BufReader::new(input), Vec::new());
+    // The limit does not count the line end.
+    while (&mut input).take(limit as u64 + 1).read_until(b'\n', &mut line)? > 0 {
+        on_message(if line.len() > limit && !line.ends_with(b"\n") {
+            input.skip_until(b'\n')?;
+            Err(InvalidLine { id: None, error: None })
+        } else {
+            json_text::from_slice(&line).map_err(|error| InvalidLine::of(&line, error))
+        });
+        line.clear();
+    }
+    Ok(())
+}
+
+/// Writes `message` as one line.
+pub fn write_line(writer: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *writer, message)?;
+    writer.write_all(b"\n")
+}
+
+// Messages between a client and its helper program.
+
+/// The version of both sides: they are built and shipped together.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A command for a helper program.
+pub trait HelperCommand: Serialize {
+    /// Creates the command that cancels another one.
+    fn cancel(id: u64) -> Self;
+}
+
+/// A report of a helper program.
+pub trait HelperReport: DeserializeOwned + Send + 'static {
+    /// Returns the version of the program if this is its first report.
+    fn version(&self) -> Option<&str>;
+
+    /// Returns the id of the command; `None` if the program could not read it.
+    fn id(&self) -> Option<u64>;
+
+    /// Returns whether this is the last report of its command.
+    fn ends_command(&self) -> bool;
+
+    /// Creates the report of a command that failed.
+    fn failed(id: u64, error: ModelError) -> Self;
+}
+
+/// Waits for the next report of a command, or [`ModelError::Cancelled`]; `None` if there are no more. Blocks.
+pub fn next_report<R>(
+    reports: &mut Receiver<R>,
+    cancel: &CancellationToken,
+) -> Result<Option<R>, ModelError> {
+    block_on(cancel.run_until_cancelled(reports.recv())).ok_or(ModelError::Cancelled)
+}
+
+// Exit reasons of helper programs.
+
+/// The last lines of a helper's log.
+#[derive(Debug, Default)]
+pub(super) struct Log(VecDeque<String>);
+
+impl Log {
+    /// Adds a line; only the last lines are kept.
+    pub(super) fn push(&mut self, line: &str) {
+        if self.0.len() == LOG_LINES {
+            self.0.pop_front();
+        }
+        self.0.push_back(line.to_owned());
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Returns the most significant line: the last error, assertion or panic, otherwise the last line.
+    fn telling(&self) -> Option<&str> {
+        let tells =
+            |line: &&String| ["ERROR", "ASSERT", "panicked", "error:"].iter().any(|word| line.contains(word));
+        self.0.iter().rev().find(tells).or(self.0.back()).map(|line| line.trim())
+    }
+}
+
+/// Describes how a process ended and its last message: `signal 6 (SIGABRT): GGML_ASSERT(…) failed`.
+pub(super) fn describe(status: Option<ExitStatus>, log: &Log) -> String {
+    let how = match status {
+        None => "it did not answer and was ended".to_owned(),
+        Some(status) => exit(status),
+    };
+    match log.telling() {
+        Some(line) => format!("{how}: {line}"),
+        None => how,
+    }
+}
+
+fn exit(status: ExitStatus) -> String {
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return match signal_name(signal) {
+            // Not sent by us: when memory runs out, the system kills the largest process.
+            Some(name) if signal == libc::SIGKILL => {
+                format!("signal {signal} ({name}), perhaps because memory ran out")
+            }
+            Some(name) => format!("signal {signal} ({name})"),
+            None => format!("signal {signal}"),
+        };
+    }
+    status.code().map_or_else(|| "it ended".to_owned(), |code| format!("exit code {code}"))
+}
+
+/// Returns the name of a common signal: `SIGKILL`.
+#[cfg(unix)]
+pub fn signal_name(signal: i32) -> Option<&'static str> {
+    Some(match signal {
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGHUP => "SIGHUP",
+        libc::SIGILL => "SIGILL",
+        libc::SIGINT => "SIGINT",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGPIPE => "SIGPIPE",
+        libc::SIGQUIT => "SIGQUIT",
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGTRAP => "SIGTRAP",
+        _ => return None,
+    })
+}
+
+// Limits of helper programs, shared by all clients.
+
+/// Log lines kept for a crash message: a panic with its backtrace.
+pub(super) const LOG_LINES: usize = 40;
+
+/// Maximum bytes of a log line; longer ones are split.
+pub(super) const LOG_LINE: u64 = 4096;
+
+/// Time to exit after the input was closed; then the program is killed.
+pub(super) const EXIT: Duration = Duration::from_secs(1);
+
+/// Interval of checks for a cancel: too short for a user to notice.
+pub(super) const CANCEL_CHECK: Duration = Duration::from_millis(20);
+
+/// Interval of checks whether the program has exited.
+pub(super) const EXIT_CHECK: Duration = Duration::from_millis(2);
+
+/// Limits that depend on the helper program.
+#[derive(Debug, Clone, Copy)]
+pub struct HelperLimits {
+    /// Maximum bytes of a line.
+    pub line_bytes: usize,
+    /// Reports of one command buffered by the client before the program has to wait.
+    pub queued_reports: usize,
+    /// Time until the first report.
+    pub hello: Duration,
+    /// Time to react to a cancel before the program is killed; `None` to never kill it for that.
+    pub cancel: Option<Duration>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_too_long_is_skipped_and_the_next_one_is_read() {
+        let mut read = Vec::new();
+        read_messages::<u64>(&b"12345678\n1234\n\n56\n12345"[..], 4, |message| {
+            read.push(message.map_err(|line| line.error.is_none()));
+        })
+        .unwrap();
+        assert_eq!(read, [Err(true), Ok(1234), Err(false), Ok(56), Err(true)]);
+    }
+
+    #[test]
+    fn half_a_character_in_a_message_becomes_a_replacement() {
+        for line in [&br#""cut \ud83d""#[..], br#""cut \ude00""#] {
+            read_messages::<String>(line, 99, |read| assert_eq!(read.unwrap(), "cut \u{fffd}")).unwrap();
+        }
+    }
+
+    #[test]
+    fn the_id_of_an_invalid_line_is_read() {
+        let deep = format!("{{\"arguments\":{}{},\"id\":7}}", "[".repeat(200), "]".repeat(200));
+        for line in ["{\"id\":7}", &deep] {
+            let read = |message: Result<u64, InvalidLine>| assert_eq!(message.unwrap_err().id, Some(7));
+            read_messages(line.as_bytes(), 999, read).unwrap();
+        }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod ending_tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    #[test]
+    fn a_crash_says_its_signal_and_the_line_that_tells_most() {
+        let mut log = Log::default();
+        let aborted = Some(ExitStatus::from_raw(6));
+        assert_eq!(describe(aborted, &log), "signal 6 (SIGABRT)");
+        log.push(" INFO loaded");
+        assert_eq!(describe(Some(ExitStatus::from_raw(0x100)), &log), "exit code 1: INFO loaded");
+        let killed = Some(ExitStatus::from_raw(9));
+        assert!(describe(killed, &log).contains("(SIGKILL), perhaps because memory ran out: "));
+        log.push("GGML_ASSERT(n <= n_batch) failed");
+        (0..LOG_LINES - 1).for_each(|_| log.push("frame"));
+        assert_eq!(describe(aborted, &log), "signal 6 (SIGABRT): GGML_ASSERT(n <= n_batch) failed");
+        log.push("frame");
+        assert_eq!(describe(aborted, &log), "signal 6 (SIGABRT): frame");
     }
 }

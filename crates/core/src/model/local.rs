@@ -1,8 +1,7 @@
 //! Local models and the commands to manage them.
 
 use super::{
-    event::Usage,
-    language_model::LanguageModel,
+    language_model::{LanguageModel, Usage},
     settings::{ModelSettings, SettingsChange, SettingsError},
 };
 use serde::{Deserialize, Serialize};

@@ -3,27 +3,24 @@
 //! **Architecture invariant:** no text reaches a model except through its chat template, so a request holds messages,
 //! never a prompt; and no [`Reasoning`] becomes a [`SessionUpdate`](crate::update::SessionUpdate).
 
-mod completion;
-mod event;
 mod harmony_header;
 mod language_model;
 mod local;
-mod prompt_options;
-mod reasoning;
 mod request;
 mod settings;
 mod wire_names;
 
-pub use completion::{complete, complete_within};
-pub use event::{Activity, ModelEvent, StopReason, Usage};
+pub use crate::model::{
+    language_model::{Activity, ModelEvent, StopReason, Usage, complete, complete_within},
+    request::{Reasoning, THOUGHT_TAGS, tag_begun},
+    settings::{NamedModel, PromptOptions},
+};
 pub use harmony_header::{HarmonyAddress, HarmonyChannel, HarmonyHeader};
 pub use language_model::{Availability, Capabilities, LanguageModel, ModelError};
 pub use local::{
     DownloadOffer, LocalModels, LocalModelsError, MachineCard, ModelCard, ModelCommand, ModelStatus,
     ModelsSnapshot,
 };
-pub use prompt_options::{NamedModel, PromptOptions};
-pub use reasoning::{Reasoning, THOUGHT_TAGS, tag_begun};
 pub use request::{
     AssistantMessage, CallRequest, Message, ModelOptions, ModelRequest, ReasoningEffort, ToolSpec,
 };

@@ -4,6 +4,10 @@
 //! folder, inside and outside a repository, and the texts of their programs and manuals. `.claude`, `.codex` and the
 //! like are read in full, so that a new kind of file in them is not missed. Git is covered in `git.rs`.
 
+use crate::git::WorktreeScope;
+use FileFormat::{Claude, ClaudeLocal, Settings, Text, Tree, Variables};
+use std::path::{Path, PathBuf};
+
 /// A program that loads settings from folders.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Loader {
@@ -76,8 +80,6 @@ const fn entry(
 ) -> CatalogueEntry {
     CatalogueEntry { path, does, loaders, format }
 }
-
-use FileFormat::{Claude, ClaudeLocal, Settings, Text, Tree, Variables};
 
 /// Returns everything that agents are known to load from folders.
 pub fn catalogue() -> &'static [CatalogueEntry] {
@@ -183,3 +185,34 @@ pub(super) const ENTRIES: &[CatalogueEntry] = &[
     entry(".goosehints", Text, &[GOOSE], "instructions"),
     entry(".cursorrules", Text, &[CURSOR], "instructions"),
 ];
+
+// The folders covered by the trust in a folder.
+
+/// Returns the path of `folder` relative to the folder covered by the trust in `trusted` that contains it; `None` if it
+/// is not covered. The trust covers the trusted folder, everything below it, and the corresponding folders of other
+/// worktrees of the same repository. Both paths are canonical.
+///
+/// Worktrees count only if each lists the other: the claim of one side is not enough.
+pub fn place(trusted: &Path, folder: &Path) -> Option<PathBuf> {
+    places(trusted, folder).into_iter().next()
+}
+
+/// Returns all such paths, the nearest first: a worktree inside another has two of them, and settings in its parents
+/// are known from the second.
+pub fn places(trusted: &Path, folder: &Path) -> Vec<PathBuf> {
+    let below = |top: &Path| folder.strip_prefix(top).ok().map(Path::to_owned);
+    let leads_back = || WorktreeScope::of(folder).folders().iter().any(|other| other.starts_with(trusted));
+    let worktrees = WorktreeScope::of(trusted);
+    let mut places: Vec<_> = worktrees.folders().iter().filter_map(|top| below(top)).collect();
+    if places.is_empty() || !leads_back() {
+        places = below(trusted).into_iter().collect();
+    }
+    places.sort_by_key(|place| place.components().count());
+    places.dedup();
+    places
+}
+
+/// Returns whether the trust in `trusted` covers `folder`: see [`place`].
+pub fn covers(trusted: &Path, folder: &Path) -> bool {
+    place(trusted, folder).is_some()
+}

@@ -2,9 +2,7 @@
 
 use super::{
     catalogue::CatalogueEntry,
-    digests::digest,
-    found::{AgentFile, AgentFiles, Risk},
-    owners::Owners,
+    found::{AgentFile, AgentFiles, Risk, hash_parts},
 };
 use crate::{
     limits::trust as limits,
@@ -12,6 +10,7 @@ use crate::{
     workspace::{PathError, Workspace},
 };
 use std::{
+    collections::BTreeSet,
     io::Read,
     path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
@@ -115,7 +114,7 @@ impl FolderReader {
             reading.lines.insert(0, (risk, line));
         }
         let says = self.shown(&reading.lines);
-        let digest = (!reading.counts.is_empty()).then(|| digest(&[name.as_bytes(), &reading.counts]));
+        let digest = (!reading.counts.is_empty()).then(|| hash_parts(&[name.as_bytes(), &reading.counts]));
         let does = does.to_owned();
         self.found.files.push(AgentFile {
             path: on_one_line(&path),
@@ -190,4 +189,56 @@ impl FolderReader {
         let modified = modified.unwrap_or_else(|| SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default());
         Content::Bytes { bytes, rest: (!is_whole).then_some((opened.size, modified.as_nanos())) }
     }
+}
+
+// The users who own settings. Another user can change their own files at any time.
+
+/// The owners of the files and folders that are read.
+#[derive(Debug, Default)]
+pub(super) struct Owners {
+    /// Ids of users who are not named: the current user, the superuser, and the owner of the folder that agents start
+    /// in.
+    usual: BTreeSet<u32>,
+    others: BTreeSet<u32>,
+}
+
+impl Owners {
+    pub(super) fn of(folder: Option<u32>) -> Self {
+        Self { usual: folder.into_iter().chain([0, own_owners()]).collect(), others: BTreeSet::new() }
+    }
+
+    pub(super) fn note(&mut self, owner: Option<u32>) {
+        self.others.extend(owner.filter(|owner| !self.usual.contains(owner)));
+    }
+
+    /// Returns the names of the other users recorded since the last call.
+    pub(super) fn take(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.others).into_iter().map(name_owners).collect()
+    }
+}
+
+/// Returns the name of the user who owns a folder, unless it is the current user or the superuser.
+pub(super) fn other(owner: Option<u32>) -> Option<String> {
+    owner.filter(|owner| *owner != 0 && *owner != own_owners()).map(name_owners)
+}
+
+#[cfg(unix)]
+fn own_owners() -> u32 {
+    nix::unistd::geteuid().as_raw()
+}
+
+#[cfg(not(unix))]
+fn own_owners() -> u32 {
+    0
+}
+
+#[cfg(unix)]
+fn name_owners(id: u32) -> String {
+    let user = nix::unistd::User::from_uid(nix::unistd::Uid::from_raw(id));
+    user.ok().flatten().map_or_else(|| format!("user {id}"), |user| user.name)
+}
+
+#[cfg(not(unix))]
+fn name_owners(id: u32) -> String {
+    format!("user {id}")
 }

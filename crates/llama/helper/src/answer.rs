@@ -1,18 +1,17 @@
 //! Generates one answer: converts messages into tokens and tokens into events, and reports usage at the end.
 
 use crate::{
-    limits::{ATTEMPTS, SPEED},
-    sampler::sampler,
+    limits::{ATTEMPTS, RETRY_TEMPERATURE, SPEED, TOP_K},
     session::Session,
 };
-use llama_cpp_2::token::LlamaToken;
+use llama_cpp_2::{sampling::LlamaSampler, token::LlamaToken};
 use openagents_core::{
     CancellationToken,
-    model::{Activity, ModelError, ModelEvent, ModelRequest, StopReason, Usage},
+    model::{Activity, ModelError, ModelEvent, ModelOptions, ModelRequest, StopReason, Usage},
 };
 use openagents_llama::{
     chat::{ChatFormat, Ending, Vocabulary},
-    engine::memory::resident_bytes,
+    engine::resident_bytes,
 };
 use std::time::{Duration, Instant};
 
@@ -215,6 +214,31 @@ fn per_second(tokens: u32, time: Duration) -> f32 {
 
 fn count(tokens: usize) -> u32 {
     u32::try_from(tokens).unwrap_or(u32::MAX)
+}
+
+// Selection of the next token.
+
+/// Returns the sampler for an attempt; attempts are numbered from 0.
+pub(crate) fn sampler(options: &ModelOptions, attempt: u32) -> LlamaSampler {
+    let temperature =
+        if attempt == 0 { options.temperature } else { options.temperature.max(RETRY_TEMPERATURE) };
+    // A chain would keep its list of candidates from token to token.
+    if temperature.is_nan() || temperature <= 0.0 {
+        return LlamaSampler::chain([LlamaSampler::greedy()], true);
+    }
+    let seed = options.seed.unwrap_or_else(random).wrapping_add(attempt);
+    let chain = [
+        LlamaSampler::top_k(TOP_K),
+        LlamaSampler::top_p(options.top_p, 1),
+        LlamaSampler::temp(temperature),
+        LlamaSampler::dist(seed),
+    ];
+    LlamaSampler::chain(chain, true)
+}
+
+fn random() -> u32 {
+    let bytes = uuid::Uuid::new_v4().into_bytes();
+    u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }
 
 #[cfg(test)]

@@ -10,32 +10,20 @@
 //!
 //! | layer | module | contents |
 //! |--:|---|---|
-//! | 1 | `backend` | llama.cpp, initialized once |
 //! | 1 | `limits` | limits and intervals |
-//! | 1 | `load_log` | why a file was not loaded |
-//! | 1 | `prefix` | how much of the cache a prompt can reuse |
 //! | 1 | `vocabulary` | text into tokens and back |
-//! | 2 | `prefill_chunk` | how much of a prompt is computed at once |
-//! | 2 | `sampler` | choosing the next token |
 //! | 3 | `session` | a context with its cache |
 //! | 4 | `answer` | one answer |
 //! | 5 | `model` | loading a file |
-//! | 6 | `worker` | the thread that owns the model |
 //! | 7 | `serve` | the main loop |
 
 mod answer;
-mod backend;
 mod limits;
-mod load_log;
 mod model;
-mod prefill_chunk;
-mod prefix;
-mod sampler;
 mod serve;
 mod session;
 #[cfg(test)]
 mod trap_tests;
 mod vocabulary;
-mod worker;
 
 pub use serve::serve;

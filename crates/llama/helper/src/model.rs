@@ -2,26 +2,35 @@
 
 use crate::{
     answer::Generator,
-    backend::backend,
     limits::{ALL_LAYERS, BATCH, MOST_THREADS},
-    load_log::with_log,
     session::Session,
     vocabulary,
 };
 use llama_cpp_2::{
-    LlamaModelLoadError,
+    LlamaBackendDevice, LlamaBackendDeviceType, LlamaCppError, LlamaModelLoadError, LogOptions,
     context::params::LlamaContextParams,
+    list_llama_ggml_backend_devices,
+    llama_backend::LlamaBackend,
     model::{LlamaModel, params::LlamaModelParams},
+    send_logs_to_tracing,
     vocab::LlamaVocab,
 };
 use openagents_core::{CancellationToken, model::ModelError};
 use openagents_llama::{
     LoadRequest, Loaded,
     chat::{self, ChatFormat, TemplateFormat, Vocabulary},
+    engine::Device,
     gguf::Header,
     harmony::Harmony,
 };
-use std::{num::NonZeroU32, path::Path};
+use parking_lot::Mutex;
+use std::{
+    io,
+    num::NonZeroU32,
+    path::Path,
+    sync::{Arc, LazyLock},
+};
+use tracing::Level;
 
 /// Environment variable with the number of threads, used if [`LoadRequest::threads`] is `None`.
 const THREADS: &str = "OPENAGENTS_LLAMA_THREADS";
@@ -172,6 +181,87 @@ fn threads(asked: Option<u32>, named: Option<&str>, cores: Option<usize>) -> i32
     i32::try_from(threads.clamp(1, MOST_THREADS)).unwrap_or(1)
 }
 
+// The reason llama.cpp failed to load a file. Its API returns no reason, but its log has one.
+
+/// Runs `load` and returns the first error that it logged. All its events go to the log of the process afterwards.
+pub(crate) fn with_log<T>(load: impl FnOnce() -> T) -> (T, Option<String>) {
+    let log = Log::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer({
+            let log = log.clone();
+            move || log.clone()
+        })
+        .with_max_level(Level::INFO)
+        .with_ansi(false)
+        .without_time()
+        .with_target(false)
+        .finish();
+    let result = tracing::subscriber::with_default(subscriber, load);
+    let text = std::mem::take(&mut *log.0.lock());
+    let text = String::from_utf8_lossy(&text);
+    let mut reason = None;
+    for line in text.lines().map(str::trim) {
+        match line.strip_prefix("ERROR ") {
+            Some(error) => {
+                tracing::warn!(target: "llama.cpp", "{error}");
+                // Later errors only report the failure; the first one has the reason.
+                reason.get_or_insert_with(|| plain(error));
+            }
+            None => tracing::debug!(target: "llama.cpp", "{line}"),
+        }
+    }
+    (result, reason)
+}
+
+/// Removes prefixes such as `error loading model: ` and the suffix ` module="llama.cpp::…"`.
+fn plain(error: &str) -> String {
+    let error = error.rsplit_once(" module=").map_or(error, |(error, _)| error);
+    let words = ["llama_model_load: ", "error loading model: ", "error loading model hyperparameters: "];
+    let error = words.iter().fold(error, |error, word| error.strip_prefix(word).unwrap_or(error));
+    error.trim().to_owned()
+}
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+// The llama.cpp backend, one per process.
+
+/// Returns the backend; the first call initializes it and sends its log to `tracing`.
+pub(crate) fn backend() -> Result<&'static LlamaBackend, ModelError> {
+    static BACKEND: LazyLock<Result<LlamaBackend, LlamaCppError>> = LazyLock::new(|| {
+        send_logs_to_tracing(LogOptions::default());
+        LlamaBackend::init()
+    });
+    BACKEND.as_ref().map_err(|error| ModelError::Unavailable(format!("cannot start llama.cpp: {error}")))
+}
+
+pub(crate) fn devices() -> Vec<Device> {
+    list_llama_ggml_backend_devices().into_iter().map(device).collect()
+}
+
+fn device(device: LlamaBackendDevice) -> Device {
+    let gpu =
+        matches!(device.device_type, LlamaBackendDeviceType::Gpu | LlamaBackendDeviceType::IntegratedGpu);
+    Device {
+        name: device.name,
+        description: device.description,
+        gpu,
+        memory_total: device.memory_total as u64,
+        memory_free: device.memory_free as u64,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,5 +306,22 @@ mod tests {
                 refused(Path::new("m.gguf"), &LlamaModelLoadError::NullResult, Some(reason.to_owned()));
             assert!(error.to_string().contains(says), "{error}");
         }
+    }
+}
+
+#[cfg(test)]
+mod load_log_tests {
+    use super::*;
+
+    #[test]
+    fn the_first_error_is_the_reason() {
+        let (value, reason) = with_log(|| {
+            tracing::info!("loading");
+            tracing::error!("error loading model: unknown model architecture: 'x'");
+            tracing::error!("failed to load model");
+            7
+        });
+        assert_eq!((value, reason.as_deref()), (7, Some("unknown model architecture: 'x'")));
+        assert_eq!(with_log(|| tracing::warn!("only a warning")).1, None);
     }
 }

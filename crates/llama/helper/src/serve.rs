@@ -1,37 +1,41 @@
 //! The main loop of the helper program: commands on standard input, reports on standard output, logs on standard error.
 
 use crate::{
-    backend,
     limits::{EXIT, QUEUED_REPORTS},
-    worker::{self, Job, Work},
+    model,
 };
+use llama_cpp_2::model::LlamaModel;
 use openagents_core::{
     CancellationToken,
     helper::{HelperReport, VERSION, read_messages, write_line},
-    model::ModelError,
+    model::{Activity, ModelError, ModelEvent, ModelRequest},
 };
-use openagents_llama::protocol::{Command, MAX_LINE, Report};
+use openagents_llama::{
+    LoadRequest,
+    protocol::{Command, MAX_LINE, Report},
+};
 use parking_lot::Mutex;
 use std::{
     collections::HashMap,
     io::{self, BufWriter, Write},
-    sync::{Arc, mpsc},
+    sync::{Arc, mpsc::Receiver},
     thread,
     time::Instant,
 };
+use tokio::sync::mpsc;
 
 /// Runs until standard input closes.
 pub fn serve() -> Result<(), ModelError> {
-    let (reports, outgoing) = tokio::sync::mpsc::channel(QUEUED_REPORTS);
+    let (reports, outgoing) = mpsc::channel(QUEUED_REPORTS);
     let running = Running::default();
-    let (jobs, work) = mpsc::channel();
+    let (jobs, work) = std::sync::mpsc::channel();
     let no_thread = |error: io::Error| {
         ModelError::Unavailable(format!("no thread for the helper program: {error}; close other programs"))
     };
     let writing = running.clone();
     let writer = thread::Builder::new().spawn(move || write(outgoing, &writing)).map_err(no_thread)?;
-    backend::backend()?;
-    let hello = Report::Hello { version: VERSION.to_owned(), devices: backend::devices() };
+    model::backend()?;
+    let hello = Report::Hello { version: VERSION.to_owned(), devices: model::devices() };
     let _ = reports.blocking_send(hello);
     let reading = move || {
         Reader { jobs, reports, running }.read();
@@ -48,7 +52,7 @@ pub fn serve() -> Result<(), ModelError> {
         std::process::exit(0);
     };
     thread::Builder::new().spawn(reading).map_err(no_thread)?;
-    worker::run(&work);
+    run(&work);
     // Wait until the last reports are written. A client that does not read can't delay this: see above.
     let _ = writer.join();
     Ok(())
@@ -58,8 +62,8 @@ pub fn serve() -> Result<(), ModelError> {
 type Running = Arc<Mutex<HashMap<u64, CancellationToken>>>;
 
 struct Reader {
-    jobs: mpsc::Sender<Job>,
-    reports: tokio::sync::mpsc::Sender<Report>,
+    jobs: std::sync::mpsc::Sender<Job>,
+    reports: mpsc::Sender<Report>,
     running: Running,
 }
 
@@ -105,7 +109,7 @@ impl Reader {
 }
 
 /// Writes reports until the channel closes, batching queued ones.
-fn write(mut reports: tokio::sync::mpsc::Receiver<Report>, running: &Running) {
+fn write(mut reports: mpsc::Receiver<Report>, running: &Running) {
     let mut output = BufWriter::new(io::stdout().lock());
     while let Some(mut report) = reports.blocking_recv() {
         loop {
@@ -124,5 +128,119 @@ fn write(mut reports: tokio::sync::mpsc::Receiver<Report>, running: &Running) {
         if output.flush().is_err() {
             return;
         }
+    }
+}
+
+// The thread that owns the model and its context; runs one job at a time.
+
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) id: u64,
+    pub(crate) work: Work,
+    pub(crate) cancel: CancellationToken,
+    /// Bounded: see [`QUEUED_REPORTS`](crate::limits::QUEUED_REPORTS).
+    pub(crate) reports: mpsc::Sender<Report>,
+    pub(crate) asked: Instant,
+}
+
+#[derive(Debug)]
+pub(crate) enum Work {
+    Load(LoadRequest),
+    Generate(Box<ModelRequest>),
+}
+
+impl Job {
+    fn report(&self, report: Report) {
+        // Fails only if the receiver is gone.
+        let _ = self.reports.blocking_send(report);
+    }
+
+    fn failed(&self, error: ModelError) {
+        self.report(Report::Failed { id: Some(self.id), error });
+    }
+
+    fn event(&self, event: ModelEvent) -> Result<(), ModelError> {
+        let sent = self.reports.blocking_send(Report::Event { id: self.id, event });
+        sent.map_err(|_| ModelError::Cancelled)
+    }
+}
+
+pub(crate) fn run(jobs: &Receiver<Job>) {
+    let mut next = None;
+    while let Some(job) = next.take().or_else(|| jobs.recv().ok()) {
+        match &job.work {
+            _ if job.cancel.is_cancelled() => job.failed(ModelError::Cancelled),
+            Work::Load(load) => {
+                // Returns after the model was unloaded.
+                let done = load_model(load, &job).and_then(|model| with_model(&model, load, &job, jobs));
+                match done {
+                    Ok(other) => next = other,
+                    Err(error) => job.failed(error),
+                }
+            }
+            Work::Generate(_) => {
+                job.failed(ModelError::Failed("no model is loaded; load one first".to_owned()));
+            }
+        }
+    }
+}
+
+fn load_model(load: &LoadRequest, job: &Job) -> Result<LlamaModel, ModelError> {
+    let (id, reports) = (job.id, job.reports.clone());
+    let mut told = None;
+    model::load(load, &job.cancel, move |progress| {
+        // llama.cpp reports every tensor; only whole percents are forwarded.
+        let percent = (progress * 100.0) as u32;
+        if told.replace(percent) != Some(percent) {
+            let event = ModelEvent::Activity(Activity::Loading { progress });
+            let _ = reports.blocking_send(Report::Event { id, event });
+        }
+    })
+}
+
+/// Answers with `model` and returns the first job that is not for it; `None` when the channel closes.
+fn with_model(
+    model: &LlamaModel,
+    load: &LoadRequest,
+    job: &Job,
+    jobs: &Receiver<Job>,
+) -> Result<Option<Job>, ModelError> {
+    let (loaded, mut generator) = model::generator(model, load)?;
+    // Creating the context is not cancellable, and a cancelled load must not keep the model.
+    if job.cancel.is_cancelled() {
+        return Err(ModelError::Cancelled);
+    }
+    job.report(Report::Loaded { id: job.id, loaded });
+    loop {
+        let Ok(job) = jobs.recv() else { return Ok(None) };
+        let Work::Generate(request) = &job.work else { return Ok(Some(job)) };
+        let answer = if job.cancel.is_cancelled() {
+            Err(ModelError::Cancelled)
+        } else {
+            generator.answer(request, job.asked, &job.cancel, &mut |event| job.event(event))
+        };
+        match answer {
+            Ok(stop) => job.report(Report::Done { id: job.id, stop }),
+            Err(error) => job.failed(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{limits::QUEUED_REPORTS, trap_tests};
+
+    #[test]
+    fn a_load_cancelled_in_its_last_step_left_the_model_in_memory() {
+        let load = trap_tests::request(256);
+        let model = trap_tests::loaded(&load);
+        let (reports, mut said) = mpsc::channel(QUEUED_REPORTS);
+        let cancel = CancellationToken::new();
+        cancel.cancel();
+        let job = Job { id: 1, work: Work::Load(load.clone()), cancel, reports, asked: Instant::now() };
+        let (_, jobs) = std::sync::mpsc::channel();
+        assert_eq!(with_model(&model, &load, &job, &jobs).unwrap_err(), ModelError::Cancelled);
+        assert!(said.try_recv().is_err(), "it is not reported as loaded");
     }
 }

@@ -1,11 +1,11 @@
 //! A context with its cache: computes prompts and samples tokens.
 
-use crate::{prefill_chunk::PrefillChunk, prefix};
+use crate::limits::{FIRST_CHUNK, LEAST_CHUNK, LONG_CHUNK, MOST_CHUNK, SHORT_CHUNK};
 use llama_cpp_2::{
     context::LlamaContext, llama_batch::LlamaBatch, sampling::LlamaSampler, token::LlamaToken,
 };
 use openagents_core::{CancellationToken, model::ModelError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The id of the only sequence.
 const SEQUENCE: i32 = 0;
@@ -87,7 +87,7 @@ impl<'m> Session<'m> {
     /// Drops cached tokens that differ from `prompt` and returns how many are kept.
     fn truncate_cache(&mut self, prompt: &[LlamaToken]) -> usize {
         let oldest = u32::try_from(self.context.kv_cache_seq_pos_min(SEQUENCE)).ok();
-        let keep = prefix::keep(&self.computed, prompt, oldest);
+        let keep = keep(&self.computed, prompt, oldest);
         let cut = u32::try_from(keep).ok();
         // The cache of a model with a recurrent state can't be truncated; everything is computed again.
         if keep > 0 && self.context.kv_cache_seq_rm(SEQUENCE, cut, None).is_ok() {
@@ -121,5 +121,119 @@ impl<'m> Session<'m> {
         }
         let computed = self.context.decode(&mut self.batch);
         computed.map_err(|error| ModelError::Failed(format!("the computation failed: {error}; try again")))
+    }
+}
+
+// The number of prompt tokens computed between two cancellation checks. Pure: durations in, sizes out.
+
+#[derive(Debug)]
+pub(crate) struct PrefillChunk {
+    size: usize,
+    max: usize,
+}
+
+impl PrefillChunk {
+    /// Creates a chunk size of at most `batch` tokens.
+    pub(crate) fn new(batch: usize) -> Self {
+        let max = batch.clamp(1, MOST_CHUNK);
+        Self { size: FIRST_CHUNK.min(max), max }
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
+    pub(crate) fn max(&self) -> usize {
+        self.max
+    }
+
+    /// Adapts the size to the time that a chunk took.
+    pub(crate) fn learn(&mut self, tokens: usize, time: Duration) {
+        if tokens != self.size {
+            // The last chunk of a prompt is shorter.
+            return;
+        }
+        if time > LONG_CHUNK {
+            self.size = (self.size / 2).max(LEAST_CHUNK.min(self.max));
+        } else if time < SHORT_CHUNK {
+            self.size = (self.size * 2).min(self.max);
+        }
+    }
+}
+
+// Reuse of cached tokens from the previous turn.
+
+/// Returns how many tokens of `prompt` can be reused from a cache that holds `cached`.
+///
+/// At least one token has to be computed, since the next one is sampled from its logits. `oldest` is the smallest
+/// position in the cache, `None` if it is empty: layers with a sliding window may have dropped the beginning, and
+/// truncating the cache before that point gives wrong answers without an error.
+pub(crate) fn keep<T: PartialEq>(cached: &[T], prompt: &[T], oldest: Option<u32>) -> usize {
+    if oldest != Some(0) {
+        return 0;
+    }
+    let common = cached.iter().zip(prompt).take_while(|(cached, new)| cached == new).count();
+    common.min(prompt.len().saturating_sub(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the chunk size after a long prompt in which a chunk takes `each` ms plus `token` ms per token.
+    fn settled(batch: usize, each: f64, token: f64) -> usize {
+        let mut chunk = PrefillChunk::new(batch);
+        for _ in 0..20 {
+            let time = each + token * chunk.size() as f64;
+            chunk.learn(chunk.size(), Duration::from_secs_f64(time / 1e3));
+        }
+        chunk.size()
+    }
+
+    #[test]
+    fn chunks_are_as_large_as_a_cancel_allows() {
+        let rows = [
+            ("a fast machine", 512, 1.0, 0.01, 256),
+            ("a fast machine with small batches", 100, 1.0, 0.01, 100),
+            ("a very small batch", 1, 1.0, 0.01, 1),
+            ("smaller chunks would only be slower", 512, 0.0, 7.0, 64),
+            ("a cancel has to be noticed", 512, 0.0, 20.0, 32),
+            ("weights are read for each chunk", 512, 600.0, 20.0, 16),
+            ("nothing helps", 512, 5000.0, 0.0, 8),
+        ];
+        for (row, batch, each, token, expected) in rows {
+            assert_eq!(settled(batch, each, token), expected, "{row}");
+        }
+    }
+
+    #[test]
+    fn the_last_chunk_is_ignored() {
+        let mut chunk = PrefillChunk::new(512);
+        chunk.learn(3, Duration::from_secs(9));
+        assert_eq!(chunk.size(), 64);
+    }
+}
+
+#[cfg(test)]
+mod prefix_tests {
+    use super::keep;
+
+    #[test]
+    fn the_common_prefix_is_kept_and_at_least_one_token_is_computed() {
+        type Row = (&'static [i32], &'static [i32], Option<u32>, usize);
+        let rows: [Row; 8] = [
+            (&[], &[1, 2], None, 0),
+            (&[1, 2, 3], &[1, 2, 4, 5], Some(0), 2),
+            (&[1, 2, 3], &[1, 2, 3, 4], Some(0), 3),
+            (&[1, 2, 3], &[1, 2, 3], Some(0), 2),
+            (&[1, 2, 3], &[1, 2], Some(0), 1),
+            (&[1, 2, 3], &[7], Some(0), 0),
+            (&[1, 2, 3], &[], Some(0), 0),
+            // The window has moved on.
+            (&[1, 2, 3], &[1, 2, 3, 4], Some(1), 0),
+        ];
+        for (cached, prompt, oldest, expected) in rows {
+            assert_eq!(keep(cached, prompt, oldest), expected, "{cached:?} {prompt:?} {oldest:?}");
+        }
     }
 }

@@ -3,9 +3,7 @@
 //! User text and template markup are tokenized separately, so that text can't become markup.
 
 pub(crate) mod arguments;
-mod conversation;
 mod format;
-mod jinja;
 #[cfg(test)]
 pub(crate) mod nasty;
 mod shield;
@@ -13,7 +11,6 @@ mod tagged;
 mod template;
 #[cfg(test)]
 mod template_tests;
-mod thoughts;
 
 pub use format::{AnswerParser, ChatError, ChatFormat, Ending, Vocabulary};
 pub use template::{TemplateFormat, chatml};

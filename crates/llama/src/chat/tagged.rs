@@ -6,7 +6,6 @@
 use super::{
     arguments,
     format::{AnswerParser, Ending},
-    thoughts,
 };
 use crate::limits::{CALL_BYTES, UNDECIDED_BYTES};
 use openagents_core::{
@@ -66,7 +65,7 @@ enum Mode {
 }
 
 impl TaggedParser {
-    pub(super) fn new(tools: &[ToolSpec], thoughts: &thoughts::Thoughts, ends: [&str; 2]) -> Self {
+    pub(super) fn new(tools: &[ToolSpec], thoughts: &Thoughts, ends: [&str; 2]) -> Self {
         Self {
             tools: !tools.is_empty(),
             ends: ends.map(str::to_owned),
@@ -84,7 +83,7 @@ impl TaggedParser {
     /// Returns whether a token is markup. In text, `<|` and `|>` are separate tokens.
     fn is_marker(&self, bytes: &[u8]) -> bool {
         let Ok(text) = std::str::from_utf8(bytes) else { return false };
-        if thoughts::is_tag(text) {
+        if is_tag(text) {
             return false;
         }
         let wrapped = |begin, end| text.len() > 4 && text.starts_with(begin) && text.ends_with(end);
@@ -297,4 +296,32 @@ fn parse(text: &str) -> Option<(String, Value)> {
         None => serde_json::Map::new(),
     };
     Some((name, Value::Object(arguments)))
+}
+
+// Tags that models put around their reasoning.
+
+/// Reasoning tags of a model, known before it answers.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Thoughts {
+    /// The closing tag, if prompts end within reasoning and the answer continues it.
+    pub(super) begun: Option<&'static str>,
+    /// Closing tags that may follow without an opening one.
+    pub(super) closings: Vec<&'static str>,
+}
+
+impl Thoughts {
+    /// Detects the tags from a template and the end of its prompts.
+    pub(super) fn of(template: &str, prompt: &str) -> Self {
+        let prompt = prompt.trim_end();
+        let begun = THOUGHT_TAGS.into_iter().find(|(opening, _)| prompt.ends_with(opening));
+        // If the prompt already contains the reasoning, the answer is text.
+        let over = THOUGHT_TAGS.iter().any(|(_, closing)| prompt.ends_with(closing));
+        let closings = THOUGHT_TAGS.into_iter().map(|(_, closing)| closing);
+        let closings = closings.filter(|closing| begun.is_none() && !over && template.contains(closing));
+        Self { begun: begun.map(|(_, closing)| closing), closings: closings.collect() }
+    }
+}
+
+pub(super) fn is_tag(text: &str) -> bool {
+    THOUGHT_TAGS.iter().any(|(opening, closing)| [*opening, *closing].contains(&text))
 }

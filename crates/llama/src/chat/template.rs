@@ -1,17 +1,19 @@
 //! Chat models whose GGUF file contains a template.
 
 use super::{
-    conversation,
     format::{AnswerParser, ChatError, ChatFormat, Vocabulary},
-    jinja,
     shield::{Piece, Shield},
-    tagged::TaggedParser,
-    thoughts::Thoughts,
+    tagged::{TaggedParser, Thoughts},
 };
-use minijinja::{context, value::Value};
+use crate::limits::{PROMPT_BYTES, TEMPLATE_BYTES, TEMPLATE_DEPTH, TEMPLATE_STEPS};
+use minijinja::{Environment, Error, ErrorKind, Value as TemplateValue, context, value::Kwargs};
 use openagents_core::model::{AssistantMessage, CallRequest, Message, ModelRequest, Reasoning, ToolSpec};
-use serde_json::json;
-use std::sync::Arc;
+use serde::Serialize;
+use serde_json::{
+    Value, json,
+    ser::{Formatter, PrettyFormatter, Serializer},
+};
+use std::{io, sync::Arc};
 
 /// ChatML, understood by most models without a template.
 const CHATML: &str = "{%- for message in messages -%}
@@ -66,7 +68,7 @@ impl TemplateFormat {
     /// Returns whether prompts contain tools, calls and results in the syntax of the parser.
     fn offers_tools(&self) -> bool {
         let with_tools = Self { tools: true, ..self.clone() };
-        let Ok(pieces) = with_tools.attempt(&add_tools(conversation()), conversation::native) else {
+        let Ok(pieces) = with_tools.attempt(&add_tools(conversation()), native_messages) else {
             return false;
         };
         let whole: String = pieces.iter().map(Piece::as_str).collect();
@@ -80,12 +82,11 @@ impl TemplateFormat {
         let mentions_tools =
             |message: &Message| matches!(message, Message::Tool { .. }) || !calls_of(message).is_empty();
         let native = self.tools || !request.messages.iter().any(mentions_tools);
-        if native && let Ok(pieces) = self.attempt(request, conversation::native) {
+        if native && let Ok(pieces) = self.attempt(request, native_messages) {
             return Ok(pieces);
         }
-        let alternating = |system| {
-            self.attempt(request, |request, shield| conversation::alternating(request, system, shield))
-        };
+        let alternating =
+            |system| self.attempt(request, |request, shield| alternating_messages(request, system, shield));
         alternating(true).or_else(|_| alternating(false))
     }
 
@@ -106,19 +107,19 @@ impl TemplateFormat {
         shield: &Arc<Shield>,
     ) -> Result<String, ChatError> {
         let tools = match &request.tools[..] {
-            [_, ..] if self.tools => Value::from_serialize(conversation::tools(&request.tools, shield)),
+            [_, ..] if self.tools => TemplateValue::from_serialize(tools_json(&request.tools, shield)),
             // Templates check whether there are any tools.
-            _ => Value::from(()),
+            _ => TemplateValue::from(()),
         };
         let context = context! {
-            messages => Value::from_serialize(messages),
+            messages => TemplateValue::from_serialize(messages),
             tools,
             add_generation_prompt => true,
             bos_token => self.begin,
             eos_token => self.end,
             reasoning_effort => request.options.effort.as_str(),
         };
-        jinja::render(&self.source, &context, shield)
+        render(&self.source, &context, shield)
     }
 }
 
@@ -179,4 +180,170 @@ fn add_tools(mut request: ModelRequest) -> ModelRequest {
     let text = "A result".to_owned();
     request.messages.push(Message::Tool { call_id: "1".to_owned(), name: "probe_name".to_owned(), text });
     request
+}
+
+// Converts the messages of a request for templates.
+
+/// Uses all roles: system, user, assistant, tool.
+pub(super) fn native_messages(request: &ModelRequest, shield: &Shield) -> Vec<Value> {
+    let turn = request.messages.iter().rposition(|message| matches!(message, Message::User { .. }));
+    let mut messages = Vec::new();
+    if !request.instructions.is_empty() {
+        messages.push(json!({"role": "system", "content": shield.message(&request.instructions)}));
+    }
+    for (at, message) in request.messages.iter().enumerate() {
+        messages.push(match message {
+            Message::User { text } => json!({"role": "user", "content": shield.message(text)}),
+            Message::Tool { call_id, name, text } => {
+                let (call_id, name) = (shield.value(&json!(call_id)), shield.value(&json!(name)));
+                json!({"role": "tool", "tool_call_id": call_id, "name": name, "content": shield.message(text)})
+            }
+            Message::Assistant(answer) => {
+                let content = shield.message(&joined([&answer.preamble, &answer.text]));
+                let mut message = json!({"role": "assistant", "content": content});
+                // Reasoning is sent back only during its own turn.
+                if turn.is_none_or(|turn| at > turn) && !answer.reasoning.is_empty() {
+                    message["reasoning_content"] = shield.optional(answer.reasoning.for_template()).into();
+                }
+                if !answer.calls.is_empty() {
+                    let calls = answer.calls.iter().map(|call| {
+                        let function = json!({"name": call.name, "arguments": call.arguments});
+                        shield.value(&json!({"id": call.id, "type": "function", "function": function}))
+                    });
+                    message["tool_calls"] = calls.collect();
+                }
+                message
+            }
+        });
+    }
+    messages
+}
+
+/// Alternates between user and assistant, for templates that support neither tools nor consecutive messages of one
+/// role. Without `system`, the instructions precede the first message.
+pub(super) fn alternating_messages(request: &ModelRequest, system: bool, shield: &Shield) -> Vec<Value> {
+    let mut turns: Vec<(&str, String)> = Vec::new();
+    let mut say = |role: &'static str, text: String| match turns.last_mut() {
+        _ if text.is_empty() => {}
+        Some((last, said)) if *last == role => *said = joined([said, &text]),
+        _ => turns.push((role, text)),
+    };
+    say(if system { "system" } else { "user" }, request.instructions.clone());
+    for message in &request.messages {
+        match message {
+            Message::User { text } => say("user", text.clone()),
+            Message::Assistant(answer) => say("assistant", joined([&answer.preamble, &answer.text])),
+            Message::Tool { name, text, .. } => say("user", format!("Result of {name}:\n{text}")),
+        }
+    }
+    let turns = turns.into_iter();
+    turns.map(|(role, text)| json!({"role": role, "content": shield.message(&text)})).collect()
+}
+
+/// The tools in the format of the OpenAI API, which templates print as JSON.
+pub(super) fn tools_json(tools: &[ToolSpec], shield: &Shield) -> Vec<Value> {
+    let tools = tools.iter().map(|tool| {
+        let ToolSpec { name, description, parameters } = tool;
+        let function = json!({"name": name, "description": description, "parameters": parameters});
+        shield.value(&json!({"type": "function", "function": function}))
+    });
+    tools.collect()
+}
+
+fn joined(parts: [&String; 2]) -> String {
+    let parts = parts.into_iter().filter(|part| !part.is_empty());
+    parts.map(String::as_str).collect::<Vec<_>>().join("\n\n")
+}
+
+// Renders the template of a file: untrusted code, with limits on steps and depth.
+
+/// Renders a template with the functions and filters that chat templates expect.
+pub(super) fn render(
+    source: &str,
+    context: &TemplateValue,
+    shield: &Arc<Shield>,
+) -> Result<String, ChatError> {
+    if source.len() > TEMPLATE_BYTES {
+        return Err(ChatError::Template(format!("it has {} bytes", source.len())));
+    }
+    let mut environment = Environment::new();
+    environment.set_trim_blocks(true);
+    environment.set_lstrip_blocks(true);
+    environment.set_fuel(Some(TEMPLATE_STEPS));
+    environment.set_recursion_limit(TEMPLATE_DEPTH);
+    environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+    environment.add_function("raise_exception", |message: String| -> Result<TemplateValue, Error> {
+        Err(Error::new(ErrorKind::InvalidOperation, message))
+    });
+    environment
+        .add_function("strftime_now", |format: String| jiff::Zoned::now().strftime(&format).to_string());
+    let shield = Arc::clone(shield);
+    environment.add_filter("tojson", move |value: TemplateValue, options: Kwargs| {
+        to_json(&shield, &value, &options)
+    });
+    let mut prompt = Prompt(Vec::new());
+    let template = environment.template_from_str(source).map_err(refused)?;
+    template.render_captured_to(context, &mut prompt).map_err(refused)?;
+    // Templates only write whole strings.
+    Ok(String::from_utf8_lossy(&prompt.0).into_owned())
+}
+
+/// The output of a template, up to [`PROMPT_BYTES`].
+struct Prompt(Vec<u8>);
+
+impl io::Write for Prompt {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > PROMPT_BYTES {
+            return Err(io::Error::other("its prompt is too long"));
+        }
+        self.0.extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn refused(error: Error) -> ChatError {
+    let what = match std::error::Error::source(&error) {
+        Some(source) if error.kind() == ErrorKind::WriteFailure => source.to_string(),
+        _ => error.detail().map_or_else(|| error.kind().to_string(), str::to_owned),
+    };
+    let place = error.line().map(|line| format!(" (line {line})")).unwrap_or_default();
+    ChatError::Template(what.lines().next().unwrap_or_default().to_owned() + &place)
+}
+
+/// Formats JSON like Python, as in the training data. The result is text, not markup, so it becomes a placeholder.
+fn to_json(shield: &Shield, value: &TemplateValue, options: &Kwargs) -> Result<String, Error> {
+    let indent: Option<usize> = options.get("indent")?;
+    let bad = |error: serde_json::Error| Error::new(ErrorKind::BadSerialization, error.to_string());
+    let value = serde_json::to_value(value).map_err(bad)?;
+    Ok(shield.json(&value, |value| match indent {
+        Some(indent) => write(value, PrettyFormatter::with_indent(" ".repeat(indent.min(16)).as_bytes())),
+        None => write(value, Python),
+    }))
+}
+
+fn write(value: &serde_json::Value, formatter: impl Formatter) -> String {
+    let mut bytes = Vec::new();
+    // Serializing into memory cannot fail.
+    let _ = value.serialize(&mut Serializer::with_formatter(&mut bytes, formatter));
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+struct Python;
+
+impl Formatter for Python {
+    fn begin_array_value<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
+    }
 }

@@ -1,6 +1,7 @@
 use super::{
-    AnswerParser, ChatError, ChatFormat, Ending, TemplateFormat, Vocabulary, arguments, chatml, nasty::NASTY,
-    tagged::TaggedParser, thoughts::Thoughts,
+    AnswerParser, ChatError, ChatFormat, Ending, TemplateFormat, Vocabulary, arguments, chatml,
+    nasty::NASTY,
+    tagged::{TaggedParser, Thoughts},
 };
 use openagents_core::model::{
     AssistantMessage, CallRequest, Message, ModelEvent, ModelRequest, Reasoning, THOUGHT_TAGS, ToolSpec,

@@ -3,7 +3,7 @@
 //! The helper is started when needed and exits when its input closes, so it never survives this process.
 
 use crate::{
-    engine::{Device, Engine, LoadRequest, Loaded, memory::resident_bytes},
+    engine::{Device, Engine, LoadRequest, Loaded, resident_bytes},
     limits::HELPER,
     protocol::{Command, Report},
 };

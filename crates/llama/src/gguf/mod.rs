@@ -5,15 +5,12 @@
 //! <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>.
 
 mod bounded;
-mod error;
 mod header;
-mod metadata;
-mod tensors;
 
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use error::{Fault, GgufError};
+pub use crate::gguf::bounded::{Fault, GgufError};
 pub use header::Header;

@@ -1,6 +1,6 @@
 //! Text never becomes markup: special tokens occur only where the format puts them.
 
-use super::{Harmony, HarmonyVocabulary, markers::TEXT_TOKENS};
+use super::{Harmony, HarmonyVocabulary, names::TEXT_TOKENS};
 use crate::chat::{ChatError, ChatFormat, Vocabulary, nasty::NASTY};
 use openagents_core::model::{AssistantMessage, CallRequest, Message, ModelRequest, Reasoning, ToolSpec};
 use proptest::prelude::*;

@@ -8,12 +8,9 @@
 //! `<|channel|>`, and the recipient after `to=`. An answer has reasoning in `analysis`, preambles in `commentary`,
 //! calls with a recipient, and its text in `final`.
 
-mod markers;
 mod names;
 mod parser;
 mod render;
-mod typescript;
-mod unaddressed;
 mod vocabulary;
 
 #[cfg(test)]

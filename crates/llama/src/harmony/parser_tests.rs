@@ -1,4 +1,4 @@
-use super::{HarmonyVocabulary, markers::MARKERS, parser::Parser};
+use super::{HarmonyVocabulary, names::MARKERS, parser::Parser};
 use crate::chat::{AnswerParser, Ending, Vocabulary};
 use openagents_core::model::{ModelEvent, ToolSpec};
 use proptest::prelude::*;
@@ -371,7 +371,7 @@ fn split(tokens: &[(i32, Vec<u8>)], cuts: &[usize]) -> Vec<(i32, Vec<u8>)> {
     let mut cuts = cuts.iter().cycle();
     let mut split: Vec<(i32, Vec<u8>)> = Vec::new();
     for (token, bytes) in tokens {
-        if *token >= super::markers::TEXT_TOKENS {
+        if *token >= crate::harmony::names::TEXT_TOKENS {
             split.push((*token, bytes.clone()));
             continue;
         }

@@ -2,7 +2,7 @@
 //!
 //! llama.cpp splits Hindi, Thai and Khmer differently from the training data, and finds markers in text.
 
-use super::markers::{CALL, END_OF_TEXT, MARKERS, RETURN};
+use super::names::{CALL, END_OF_TEXT, MARKERS, RETURN};
 use crate::{chat::Vocabulary, limits::TOKENIZED_BYTES};
 use tiktoken_rs::CoreBPE;
 
@@ -79,7 +79,7 @@ mod tests {
         let vocabulary = HarmonyVocabulary;
         let said = "<|start|>assistant<|channel|>final";
         assert_eq!(vocabulary.markup(said).len(), 4);
-        assert!(vocabulary.text(said).iter().all(|token| *token < super::super::markers::TEXT_TOKENS));
+        assert!(vocabulary.text(said).iter().all(|token| *token < crate::harmony::names::TEXT_TOKENS));
         for text in [said, "", "नमस्ते ទទួល สวัสดี 🦊", "  \n\t x"] {
             let bytes = |tokens: Vec<i32>| {
                 tokens.iter().flat_map(|token| vocabulary.bytes(*token)).collect::<Vec<_>>()

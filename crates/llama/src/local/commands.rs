@@ -2,9 +2,7 @@
 
 use super::{
     Inner,
-    saved::{ADDED, SETTINGS},
-    state::State,
-    status::{Run, Work},
+    state::{ADDED, Run, SETTINGS, State, Work},
 };
 use crate::{
     gguf::Header,

@@ -4,24 +4,22 @@
 //! verifies files, `rest` unloads an idle model. `status`, a pure function of `state`, is what clients see.
 
 mod commands;
-mod config;
 mod provider;
 mod rest;
-mod saved;
 mod state;
-mod status;
 mod transfers;
-mod turns;
 
 #[cfg(test)]
 mod tests;
 
-pub use config::{LocalConfig, MODEL_VARIABLE};
-
-use crate::{client::Helper, models::model_store::ModelStore};
+pub use crate::local::state::{LocalConfig, MODEL_VARIABLE};
+use crate::{
+    client::Helper,
+    local::state::{Kept, Turns},
+    models::model_store::ModelStore,
+};
 use openagents_core::model::{LanguageModel, LocalModels, LocalModelsError, ModelCommand, ModelsSnapshot};
 use parking_lot::{Mutex, MutexGuard};
-use saved::Kept;
 use serde::{Serialize, de::DeserializeOwned};
 use state::State;
 use std::{
@@ -31,7 +29,6 @@ use std::{
         mpsc::{SyncSender, sync_channel},
     },
 };
-use turns::Turns;
 
 /// The model files of this machine and the one in use. Clones share the same state.
 #[derive(Debug, Clone)]
@@ -58,7 +55,7 @@ impl Local {
         // Files are identified by canonical path.
         config.model_file = config.model_file.map(|file| std::fs::canonicalize(&file).unwrap_or(file));
         config.folder = std::fs::canonicalize(&config.folder).unwrap_or(config.folder);
-        let mut saved = saved::Saved::default();
+        let mut saved = state::Saved::default();
         saved.reread(&*config.settings);
         let preload = config.preload && saved.settings.preload;
         let (wake, woken) = sync_channel(1);

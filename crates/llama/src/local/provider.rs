@@ -3,13 +3,11 @@
 use super::{
     Inner, Local,
     commands::give_a_name,
-    saved::LAST_USED,
-    state::demand,
-    status::{OnDisk, Run, Work},
-    turns::Turn,
+    state::{LAST_USED, OnDisk, Run, Turn, Work, demand},
 };
 use crate::{
     LoadRequest, Loaded,
+    limits::CANCEL_CHECK,
     machine::{self, MachineFacts},
     models::{catalog::GPT_OSS_20B, model_store::Entry},
 };
@@ -21,7 +19,12 @@ use openagents_core::{
         StopReason, Usage,
     },
 };
-use std::time::Instant;
+use std::{
+    pin::pin,
+    task::{Context, Poll, Waker},
+    time::Instant,
+};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 impl LanguageModel for Local {
     fn id(&self) -> &str {

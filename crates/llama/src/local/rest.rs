@@ -1,6 +1,6 @@
 //! Unloads the model when it is idle, or when the machine needs the memory.
 
-use super::{Inner, status::Run};
+use super::{Inner, state::Run};
 use crate::{
     limits::{REST_CHECK, REST_GRACE, REST_WARNED},
     machine::Pressure,

@@ -1,25 +1,30 @@
 //! The state, and the snapshot made from it.
 
-use super::{
-    config::LocalConfig,
-    saved::Saved,
-    status::{OnDisk, Run, Work, status},
-};
 use crate::{
-    machine::{self, Demand, MachineFacts, Verdict},
-    models::{catalog::GPT_OSS_20B, model_store::Entry, verify::VerifyError},
+    Engine,
+    limits::CANCEL_CHECK,
+    machine::{self, Demand, MachineFacts, Pressure, Verdict},
+    models::{catalog::GPT_OSS_20B, download::Patience, manifest::VerifyError, model_store::Entry},
 };
 use openagents_core::{
     CancellationToken,
-    model::{DownloadOffer, LocalModelsError, MachineCard, ModelCard, ModelsSnapshot, Usage},
+    model::{
+        DownloadOffer, LocalModelsError, MODEL_SETTINGS, MachineCard, ModelCard, ModelSettings, ModelStatus,
+        ModelsSnapshot, SettingsError, SettingsStore, Usage,
+    },
     text::sentence,
 };
+use serde::{Serialize, de::DeserializeOwned};
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll, Waker},
     thread::JoinHandle,
     time::Instant,
 };
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 #[derive(Debug)]
 pub(super) struct State {
@@ -222,5 +227,277 @@ pub(super) fn demand(entry: &Entry) -> Option<Demand> {
             context_length: Some(131_072),
         }),
         (None, None) => None,
+    }
+}
+
+// Configuration of the local model.
+
+/// Environment variable with a model file, which overrides the settings.
+pub const MODEL_VARIABLE: &str = "OPENAGENTS_LLAMA_MODEL";
+
+/// Configuration of [`Local`](crate::local::Local).
+#[derive(Debug, Clone)]
+pub struct LocalConfig {
+    /// The folder of downloads and model files.
+    pub folder: PathBuf,
+    /// Storage of the settings.
+    pub settings: Arc<dyn SettingsStore>,
+    /// The engine that runs the model.
+    pub engine: Arc<dyn Engine>,
+    /// A model file that overrides the settings.
+    pub model_file: Option<PathBuf>,
+    /// The download server; `None` to use the one from the environment.
+    pub server: Option<String>,
+    /// Retries of a broken connection.
+    pub(crate) patience: Patience,
+    /// Whether to load the model in use at startup if the settings request it. Not for short-lived programs.
+    pub preload: bool,
+    /// The requested context length in tokens.
+    pub context: Option<u32>,
+    pub(super) machine: Source<MachineFacts>,
+    /// `None` if the system does not report it.
+    pub(super) pressure: Source<Option<Pressure>>,
+    pub(super) clock: Source<Instant>,
+}
+
+impl LocalConfig {
+    /// Uses this machine, this environment, and defaults for everything else.
+    pub fn new(folder: PathBuf, settings: Arc<dyn SettingsStore>, engine: Arc<dyn Engine>) -> Self {
+        let named = std::env::var_os(MODEL_VARIABLE).filter(|path| !path.is_empty());
+        Self {
+            folder,
+            settings,
+            engine,
+            model_file: named.map(PathBuf::from),
+            server: None,
+            patience: Patience::default(),
+            preload: true,
+            context: std::env::var(machine::CONTEXT_VARIABLE)
+                .ok()
+                .as_deref()
+                .and_then(machine::asked_context),
+            machine: Source(Arc::new(MachineFacts::read)),
+            pressure: Source(Arc::new(Pressure::of_system)),
+            clock: Source(Arc::new(Instant::now)),
+        }
+    }
+}
+
+/// A source of values that tests can replace.
+#[derive(Clone)]
+pub(super) struct Source<T>(pub(super) Arc<dyn Fn() -> T + Send + Sync>);
+
+impl<T> Source<T> {
+    pub(super) fn read(&self) -> T {
+        (self.0)()
+    }
+}
+
+impl<T: std::fmt::Debug> std::fmt::Debug for Source<T> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.read().fmt(formatter)
+    }
+}
+
+// The status of a model, as a pure function of the state.
+
+/// The transfer of a model's file.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) enum Work {
+    #[default]
+    None,
+    Downloading {
+        done: u64,
+        total: u64,
+        per_second: u64,
+    },
+    Verifying(f32),
+    Failed(String),
+}
+
+/// The engine's activity for a model.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) enum Run {
+    #[default]
+    Out,
+    Loading(f32),
+    Ready,
+    Generating,
+    Failed(String),
+}
+
+/// A model's file on disk.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum OnDisk {
+    Nothing,
+    /// An unfinished download.
+    Part {
+        done: u64,
+        total: u64,
+    },
+    Whole,
+    Unusable(String),
+}
+
+/// Returns the status for a card: activity first, then errors, then the file.
+pub(super) fn status(work: &Work, run: &Run, on_disk: &OnDisk) -> ModelStatus {
+    match (work, run, on_disk) {
+        (&Work::Downloading { done, total, per_second }, ..) => {
+            ModelStatus::Downloading { done, total, bytes_per_second: per_second }
+        }
+        (_, &Run::Loading(progress), _) => ModelStatus::Loading { progress },
+        (_, Run::Generating, _) => ModelStatus::Generating,
+        (&Work::Verifying(progress), ..) => ModelStatus::Verifying { progress },
+        (Work::Failed(reason), ..) | (_, Run::Failed(reason), _) => {
+            ModelStatus::Error { reason: reason.clone() }
+        }
+        (_, Run::Ready, _) => ModelStatus::Ready,
+        (.., OnDisk::Unusable(reason)) => ModelStatus::Error { reason: reason.clone() },
+        (.., OnDisk::Whole) => ModelStatus::NotLoaded,
+        (.., &OnDisk::Part { done, total }) => ModelStatus::Paused { done, total },
+        (.., OnDisk::Nothing) => ModelStatus::NotDownloaded,
+    }
+}
+
+// Persistent data: the settings, the added files, and when a model was last used.
+//
+// Several programs share it, so each change starts from the current state.
+
+pub(super) const SETTINGS: Kept<ModelSettings> =
+    Kept { key: MODEL_SETTINGS, of: |saved| &mut saved.settings, sound };
+pub(super) const ADDED: Kept<Vec<PathBuf>> =
+    Kept { key: "local_model_files", of: |saved| &mut saved.added, sound: |added| added };
+pub(super) const LAST_USED: Kept<BTreeMap<String, i64>> =
+    Kept { key: "local_model_last_used", of: |saved| &mut saved.last_used, sound: |all| all };
+pub(super) const VERIFIED: Kept<BTreeMap<String, bool>> =
+    Kept { key: "local_model_verified", of: |saved| &mut saved.verified, sound: |all| all };
+
+/// All persistent data, as last read.
+#[derive(Debug, Default)]
+pub(super) struct Saved {
+    pub(super) settings: ModelSettings,
+    /// Files outside the folder, in the order they were added.
+    pub(super) added: Vec<PathBuf>,
+    /// Time of the last use in milliseconds since the epoch, by model id.
+    pub(super) last_used: BTreeMap<String, i64>,
+    /// The result of the last hash comparison, by model id.
+    pub(super) verified: BTreeMap<String, bool>,
+}
+
+pub(super) struct Kept<T> {
+    key: &'static str,
+    pub(super) of: fn(&mut Saved) -> &mut T,
+    /// Removes invalid values.
+    sound: fn(T) -> T,
+}
+
+impl Saved {
+    /// Reads everything again. Invalid values are ignored: a damaged setting must not prevent startup.
+    pub(super) fn reread(&mut self, store: &dyn SettingsStore) {
+        SETTINGS.reread(store, self);
+        ADDED.reread(store, self);
+        LAST_USED.reread(store, self);
+        VERIFIED.reread(store, self);
+    }
+}
+
+impl<T: Default + Serialize + DeserializeOwned> Kept<T> {
+    pub(super) fn read(&self, store: &dyn SettingsStore) -> Result<T, SettingsError> {
+        let Some(value) = store.get(self.key)? else { return Ok(T::default()) };
+        let value = serde_json::from_value(value).unwrap_or_else(|error| {
+            tracing::warn!("skipped the saved {}: {error}", self.key);
+            T::default()
+        });
+        Ok((self.sound)(value))
+    }
+
+    fn reread(&self, store: &dyn SettingsStore, saved: &mut Saved) {
+        match self.read(store) {
+            Ok(value) => *(self.of)(saved) = value,
+            Err(error) => tracing::warn!("{error}"),
+        }
+    }
+
+    pub(super) fn write(&self, store: &dyn SettingsStore, value: &T) -> Result<(), SettingsError> {
+        let value = serde_json::to_value(value);
+        store.set(self.key, value.map_err(|error| SettingsError(format!("{}: {error}", self.key)))?)
+    }
+}
+
+fn sound(settings: ModelSettings) -> ModelSettings {
+    let Err(reason) = settings.check() else { return settings };
+    tracing::warn!("skipped the saved settings of the local model: {reason}");
+    let ModelSettings { model, accepted_licences, .. } = settings;
+    ModelSettings { model, accepted_licences, ..ModelSettings::default() }
+}
+
+// The queue for the engine: one request at a time, in order of arrival.
+
+#[derive(Debug)]
+pub(super) struct Turns(Semaphore);
+
+/// Exclusive use of the engine until dropped.
+pub(super) type Turn<'a> = SemaphorePermit<'a>;
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self(Semaphore::new(1))
+    }
+}
+
+impl Turns {
+    /// Waits for a turn; `None` when cancelled. `on_wait` is called repeatedly during the wait.
+    pub(super) fn take(&self, cancel: &CancellationToken, mut on_wait: impl FnMut()) -> Option<Turn<'_>> {
+        // Keeps its place in the queue while it waits.
+        let mut turn = pin!(self.0.acquire());
+        let mut context = Context::from_waker(Waker::noop());
+        while !cancel.is_cancelled() {
+            if let Poll::Ready(turn) = turn.as_mut().poll(&mut context) {
+                return turn.ok();
+            }
+            on_wait();
+            std::thread::sleep(CANCEL_CHECK);
+        }
+        None
+    }
+
+    pub(super) fn try_take(&self) -> Option<Turn<'_>> {
+        self.0.try_acquire().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn activity_comes_before_errors_and_errors_before_the_file() {
+        let downloading = Work::Downloading { done: 1, total: 4, per_second: 1 };
+        let part = OnDisk::Part { done: 1, total: 4 };
+        let broken = || OnDisk::Unusable("broken".to_owned());
+        let error = |reason: &str| ModelStatus::Error { reason: reason.to_owned() };
+        let rows = [
+            (Work::None, Run::Out, OnDisk::Nothing, ModelStatus::NotDownloaded),
+            (Work::None, Run::Out, part.clone(), ModelStatus::Paused { done: 1, total: 4 }),
+            (Work::None, Run::Out, OnDisk::Whole, ModelStatus::NotLoaded),
+            (Work::None, Run::Out, broken(), error("broken")),
+            (
+                downloading.clone(),
+                Run::Out,
+                part.clone(),
+                ModelStatus::Downloading { done: 1, total: 4, bytes_per_second: 1 },
+            ),
+            (Work::Verifying(0.5), Run::Out, OnDisk::Whole, ModelStatus::Verifying { progress: 0.5 }),
+            (Work::Verifying(0.5), Run::Ready, OnDisk::Whole, ModelStatus::Verifying { progress: 0.5 }),
+            (Work::Verifying(0.5), Run::Generating, OnDisk::Whole, ModelStatus::Generating),
+            (Work::Failed("no network".to_owned()), Run::Out, part, error("no network")),
+            (Work::None, Run::Loading(0.4), OnDisk::Whole, ModelStatus::Loading { progress: 0.4 }),
+            (Work::None, Run::Ready, OnDisk::Whole, ModelStatus::Ready),
+            (Work::None, Run::Generating, broken(), ModelStatus::Generating),
+            (Work::None, Run::Failed("crashed".to_owned()), OnDisk::Whole, error("crashed")),
+        ];
+        for (work, run, on_disk, expected) in rows {
+            assert_eq!(status(&work, &run, &on_disk), expected, "{work:?} {run:?} {on_disk:?}");
+        }
     }
 }

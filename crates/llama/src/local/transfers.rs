@@ -3,17 +3,14 @@
 use super::{
     Inner,
     commands::refused,
-    saved::VERIFIED,
-    state::Transfer,
-    status::{Run, Work},
+    state::{Run, Transfer, VERIFIED, Work},
 };
 use crate::models::{
     catalog::Offer,
     download::{self, Destination, DownloadError, Progress},
-    manifest::FileRecord,
+    manifest::{self, FileRecord, VerifyError},
     model_store::Entry,
     remote::Remote,
-    verify::{self, VerifyError},
 };
 use openagents_core::{CancellationToken, model::LocalModelsError};
 use std::sync::Arc;
@@ -169,7 +166,7 @@ impl Inner {
         number: u64,
     ) -> Option<String> {
         let mut shown = 0;
-        let outcome = verify::verify(&entry.path, record, stop, &mut |share| {
+        let outcome = manifest::verify(&entry.path, record, stop, &mut |share| {
             // Only whole percents are shown.
             let percent = (share * 100.0) as u32;
             if percent != shown {

@@ -48,6 +48,90 @@ fn metal_working_set(memory_total: u64) -> u64 {
     if memory_total <= 36 * GIB { memory_total / 3 * 2 } else { memory_total / 4 * 3 }
 }
 
+// Memory pressure as the system reports it. The share of used memory is a poor measure: systems fill their memory, and
+// a loaded model is most of it.
+
+#[cfg(target_os = "macos")]
+use std::process::{Command, Stdio};
+
+/// The memory pressure of the system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pressure {
+    Normal,
+    /// Programs are waiting for memory.
+    Warning,
+    /// The system will soon kill programs.
+    Critical,
+}
+
+/// The kernel's statistics of tasks that wait for memory (psi(7), "Pressure Stall Information").
+#[cfg(target_os = "linux")]
+const STALLS: &str = "/proc/pressure/memory";
+/// Percentage of the last 10 s during which some tasks, or all of them, waited for memory.
+#[cfg(any(target_os = "linux", test))]
+const STALLED_PERCENT: f64 = 10.0;
+
+impl Pressure {
+    /// Reads the pressure from the system; `None` if the system does not report it.
+    pub(crate) fn of_system() -> Option<Self> {
+        #[cfg(target_os = "macos")]
+        {
+            // Runs a program, because the system call needs `unsafe`. This happens every 15 s while a model is loaded
+            // and idle.
+            let mut command = Command::new("/usr/sbin/sysctl");
+            command.args(["-n", "kern.memorystatus_vm_pressure_level"]);
+            let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+            Self::of_level(&String::from_utf8_lossy(&output.stdout))
+        }
+        #[cfg(target_os = "linux")]
+        {
+            Self::of_stalls(&std::fs::read_to_string(STALLS).ok()?)
+        }
+        #[cfg(not(any(target_os = "macos", target_os = "linux")))]
+        None
+    }
+
+    /// Derives the pressure from the available memory, which includes memory that the system can reclaim.
+    pub(crate) fn of_available(machine: &MachineFacts) -> Self {
+        let is_below = |part: u64| machine.memory_free < machine.memory_total / part;
+        if is_below(50) {
+            Self::Critical
+        } else if is_below(20) {
+            Self::Warning
+        } else {
+            Self::Normal
+        }
+    }
+
+    /// Parses the level of macOS, as in `dispatch/source.h`: 1 normal, 2 warning, 4 critical.
+    #[cfg(any(target_os = "macos", test))]
+    fn of_level(printed: &str) -> Option<Self> {
+        match printed.trim() {
+            "1" => Some(Self::Normal),
+            "2" => Some(Self::Warning),
+            "4" => Some(Self::Critical),
+            _ => None,
+        }
+    }
+
+    /// Parses the statistics of Linux.
+    #[cfg(any(target_os = "linux", test))]
+    fn of_stalls(text: &str) -> Option<Self> {
+        let percent = |tasks: &str| {
+            let mut words = text.lines().find_map(|line| line.strip_prefix(tasks))?.split_whitespace();
+            words.find_map(|word| word.strip_prefix("avg10="))?.parse::<f64>().ok()
+        };
+        let (some, full) = (percent("some ")?, percent("full ").unwrap_or_default());
+        Some(if full >= STALLED_PERCENT {
+            Self::Critical
+        } else if some >= STALLED_PERCENT {
+            Self::Warning
+        } else {
+            Self::Normal
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,6 +149,75 @@ mod tests {
         let gib = |gib: u64| gib << 30;
         for (total, metal) in [(16, 10), (24, 16), (32, 21), (64, 48), (128, 96)] {
             assert_eq!(metal_working_set(gib(total)) >> 30, metal, "{total} GiB");
+        }
+    }
+}
+
+#[cfg(test)]
+mod pressure_tests {
+    use super::*;
+
+    #[test]
+    fn linux_says_how_long_tasks_waited_for_memory() {
+        let idle = "some avg10=0.00 avg60=0.02 avg300=0.06 total=3559803\n\
+                    full avg10=0.00 avg60=0.00 avg300=0.00 total=2035340\n";
+        let thrashing = "some avg10=61.19 avg60=24.86 avg300=6.23 total=32089144\n\
+                         full avg10=54.03 avg60=21.65 avg300=5.40 total=27802117\n";
+        let short = "some avg10=12.50 avg60=3.01 avg300=0.71 total=7160119\n\
+                     full avg10=4.10 avg60=0.90 avg300=0.20 total=3110442\n";
+        let over = "some avg10=0.35 avg60=18.77 avg300=9.54 total=33001921\n\
+                    full avg10=0.20 avg60=15.10 avg300=8.02 total=28110338\n";
+        let rows = [
+            (idle, Some(Pressure::Normal)),
+            (short, Some(Pressure::Warning)),
+            (thrashing, Some(Pressure::Critical)),
+            (over, Some(Pressure::Normal)),
+            ("some avg10=10.00 avg60=0 avg300=0 total=1\n", Some(Pressure::Warning)),
+            ("", None),
+            ("some avg10=much\n", None),
+            ("full avg10=99.00 avg60=0 avg300=0 total=1\n", None),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(Pressure::of_stalls(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn macos_says_its_level() {
+        let rows = [
+            ("1\n", Some(Pressure::Normal)),
+            ("2\n", Some(Pressure::Warning)),
+            ("4\n", Some(Pressure::Critical)),
+            ("0\n", None),
+            ("3\n", None),
+            ("", None),
+            ("sysctl: unknown oid 'kern.memorystatus_vm_pressure_level'\n", None),
+        ];
+        for (printed, expected) in rows {
+            assert_eq!(Pressure::of_level(printed), expected, "{printed}");
+        }
+    }
+
+    #[test]
+    fn available_memory_counts_where_the_system_says_nothing() {
+        let rows = [
+            (100, Pressure::Normal),
+            (50, Pressure::Normal),
+            (49, Pressure::Warning),
+            (19, Pressure::Critical),
+        ];
+        for (memory_free, expected) in rows {
+            let machine = MachineFacts { memory_total: 1_000, memory_free, device_memory: None };
+            assert_eq!(Pressure::of_available(&machine), expected, "{memory_free} of 1000");
+        }
+    }
+
+    /// Every system that this program is built for reports its pressure, except containers without `/proc/pressure`.
+    #[test]
+    fn this_system_is_asked() {
+        let said = Pressure::of_system();
+        if cfg!(target_os = "macos") || std::path::Path::new("/proc/pressure/memory").exists() {
+            assert!(said.is_some());
         }
     }
 }

@@ -1,21 +1,23 @@
 //! A download, new or resumed, up to a verified file.
 
-pub(crate) use super::progress::Progress;
 use super::{
     catalog::Offer,
-    manifest::{FileRecord, Manifest},
-    partial::{Origin, Partial},
-    progress::ProgressMeter,
+    manifest::{self, FileRecord, Manifest, VerifyError, delete, read_json, sibling, write_json},
     remote::{Remote, RemoteError, RemoteFile},
-    verify::{self, VerifyError},
 };
-use crate::{limits::PROGRESS, machine};
+use crate::{
+    limits::{PROGRESS, SPEED_WINDOW},
+    machine,
+};
 use openagents_core::CancellationToken;
 use reqwest::{Response, StatusCode, header};
+use serde::{Deserialize, Serialize};
 use std::{
+    collections::VecDeque,
+    fs::{File, OpenOptions, TryLockError},
     io::{self, Write},
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// Retries of a broken connection. Every received byte resets the count.
@@ -278,7 +280,8 @@ impl Transfer<'_> {
             sha256: file.sha256.clone(),
         };
         let report = &mut self.report;
-        match verify::verify(self.partial.data(), &record, self.stop, &mut |share| report.verifying(share)) {
+        match manifest::verify(self.partial.data(), &record, self.stop, &mut |share| report.verifying(share))
+        {
             Ok(()) => {}
             Err(VerifyError::Stopped) => return Err(DownloadError::Stopped),
             Err(VerifyError::Unreadable(reason)) => {
@@ -321,4 +324,182 @@ fn content_range(response: &Response) -> Option<(u64, u64)> {
     let range = response.headers().get(header::CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")?;
     let (bytes, size) = range.split_once('/')?;
     Some((bytes.split_once('-')?.0.parse().ok()?, size.parse().ok()?))
+}
+
+// An unfinished download on disk: `NAME.partial`, and a file with its origin.
+
+/// The origin of a partial file. A resumed download requests exactly this file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Origin {
+    pub(super) file: RemoteFile,
+    /// The server's ETag of these bytes.
+    pub(super) etag: Option<String>,
+}
+
+/// The paths of one download.
+#[derive(Debug, Clone)]
+pub(super) struct Partial {
+    pub(super) whole: PathBuf,
+    data: PathBuf,
+    origin: PathBuf,
+    lock: PathBuf,
+}
+
+impl Partial {
+    pub(super) fn of(whole: &Path) -> Self {
+        Self {
+            whole: whole.to_owned(),
+            data: sibling(whole, ".partial"),
+            origin: sibling(whole, ".partial.json"),
+            lock: sibling(whole, ".lock"),
+        }
+    }
+
+    /// Locks the download against other processes until the result is dropped; `None` if it is locked.
+    pub(super) fn lock(&self) -> io::Result<Option<File>> {
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&self.lock)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    /// Returns whether the file exists along with its manifest, which is written after verification.
+    pub(super) fn is_finished(&self) -> bool {
+        let record = Manifest::record_of(&self.whole);
+        let bytes = std::fs::metadata(&self.whole).map(|about| about.len());
+        record.zip(bytes.ok()).is_some_and(|(record, bytes)| record.size_bytes == bytes)
+    }
+
+    pub(super) fn found(&self) -> Option<(Origin, u64)> {
+        let origin: Origin = read_json(&self.origin)?;
+        let done = std::fs::metadata(&self.data).ok()?.len();
+        (origin.file.is_sound() && done <= origin.file.size).then_some((origin, done))
+    }
+
+    pub(super) fn begin(&self, origin: &Origin) -> io::Result<File> {
+        // Deletes the old bytes first, so that they never belong to the new origin.
+        let data = File::create(&self.data)?;
+        write_json(&self.origin, origin)?;
+        Ok(data)
+    }
+
+    /// Keeps the bytes, which belong to the same file with another URL or ETag.
+    pub(super) fn rename(&self, origin: &Origin) -> io::Result<()> {
+        write_json(&self.origin, origin)
+    }
+
+    pub(super) fn append(&self) -> io::Result<File> {
+        OpenOptions::new().append(true).open(&self.data)
+    }
+
+    pub(super) fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// Deletes the partial data. The caller must hold the lock.
+    pub(super) fn discard(&self) -> io::Result<()> {
+        delete(&self.data)?;
+        delete(&self.origin)
+    }
+
+    /// Renames the verified file, replacing an existing one.
+    pub(super) fn finish(&self, manifest: &Manifest) -> io::Result<()> {
+        File::open(&self.data)?.sync_all()?;
+        manifest.write(&self.whole)?;
+        std::fs::rename(&self.data, &self.whole)?;
+        std::fs::remove_file(&self.origin)
+    }
+}
+
+// Progress of a download, at a readable rate.
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Progress {
+    Bytes {
+        done: u64,
+        total: u64,
+        /// Bytes per second, averaged over the last seconds.
+        per_second: u64,
+    },
+    /// The hash is being computed, 0.0 to 1.0.
+    Verifying(f32),
+}
+
+/// Reports progress at most four times a second.
+pub(super) struct ProgressMeter<'a> {
+    rate: Rate,
+    last: Option<Instant>,
+    on_progress: &'a mut dyn FnMut(Progress),
+}
+
+impl<'a> ProgressMeter<'a> {
+    pub(super) fn new(on_progress: &'a mut dyn FnMut(Progress)) -> Self {
+        Self { rate: Rate::default(), last: None, on_progress }
+    }
+
+    pub(super) fn bytes(&mut self, done: u64, total: u64) {
+        if self.is_due() || done == total {
+            self.bytes_at_rest(done, total);
+        }
+    }
+
+    /// Reports the bytes before a wait without further reports.
+    pub(super) fn bytes_at_rest(&mut self, done: u64, total: u64) {
+        let per_second = self.rate.push(Instant::now(), done);
+        (self.on_progress)(Progress::Bytes { done, total, per_second });
+    }
+
+    pub(super) fn verifying(&mut self, share: f32) {
+        if self.is_due() {
+            (self.on_progress)(Progress::Verifying(share));
+        }
+    }
+
+    fn is_due(&mut self) -> bool {
+        let due = self.last.is_none_or(|last| last.elapsed() >= PROGRESS);
+        if due {
+            self.last = Some(Instant::now());
+        }
+        due
+    }
+}
+
+/// Measures the growth rate of a counter from samples.
+#[derive(Debug, Default)]
+struct Rate {
+    samples: VecDeque<(Instant, u64)>,
+}
+
+impl Rate {
+    fn push(&mut self, now: Instant, done: u64) -> u64 {
+        self.samples.push_back((now, done));
+        while self.samples.len() > 2
+            && self.samples.front().is_some_and(|(then, _)| now - *then > SPEED_WINDOW)
+        {
+            self.samples.pop_front();
+        }
+        let Some((then, before)) = self.samples.front() else { return 0 };
+        let millis = u64::try_from((now - *then).as_millis()).unwrap_or(u64::MAX);
+        (done.saturating_sub(*before).saturating_mul(1_000)).checked_div(millis).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn only_the_last_seconds_count() {
+        let start = Instant::now();
+        let at = |millis: u64| start + Duration::from_millis(millis);
+        let mut rate = Rate::default();
+        assert_eq!(rate.push(at(0), 0), 0);
+        assert_eq!(rate.push(at(1_000), 500), 500);
+        assert_eq!(rate.push(at(2_000), 2_000), 1_000);
+        assert_eq!(rate.push(at(60_000), 2_000), 0);
+        assert_eq!(rate.push(at(61_000), 4_000), 2_000);
+    }
 }

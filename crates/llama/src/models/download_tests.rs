@@ -1,8 +1,7 @@
 use super::{
     catalog::GPT_OSS_20B,
-    download::{Destination, DownloadError, Patience, Progress, discard, download, unfinished},
+    download::{Destination, DownloadError, Partial, Patience, Progress, discard, download, unfinished},
     manifest::Manifest,
-    partial::Partial,
     remote::{Remote, RemoteError},
     testing::{Behavior, Server, Share},
 };

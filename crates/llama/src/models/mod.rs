@@ -6,10 +6,7 @@ pub(crate) mod catalog;
 pub(crate) mod download;
 pub(crate) mod manifest;
 pub(crate) mod model_store;
-mod partial;
-mod progress;
 pub(crate) mod remote;
-pub(crate) mod verify;
 
 #[cfg(test)]
 mod download_tests;

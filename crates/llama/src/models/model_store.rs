@@ -3,8 +3,7 @@
 use super::{
     catalog::{OFFERS, Offer},
     download,
-    manifest::{FileRecord, Manifest},
-    verify::hex,
+    manifest::{FileRecord, Manifest, hex},
 };
 use crate::{
     gguf::{GgufError, Header},

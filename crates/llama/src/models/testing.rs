@@ -1,6 +1,6 @@
 //! A local model server with configurable faults.
 
-use super::verify::hex;
+use super::manifest::hex;
 use sha2::{Digest, Sha256};
 use std::{
     collections::VecDeque,

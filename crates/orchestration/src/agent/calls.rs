@@ -1,11 +1,8 @@
 //! Runs and reports the calls of one answer.
 
 use super::{
-    agent_loop::AgentLoop,
+    agent_loop::{self, AgentLoop, HistoryRead, SessionContext, SessionTool},
     limits::{CALLS, RESULT_CHARS},
-    session_tool::{HistoryRead, SessionContext, SessionTool},
-    shown::Row,
-    tools,
 };
 use openagents_core::{
     CancellationToken,
@@ -13,11 +10,11 @@ use openagents_core::{
     budget::Cancelled,
     model::{CallRequest, Message},
     parallel,
-    update::{ToolCallStatus, new_id},
+    update::{Location, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolKind, new_id},
     workspace::Workspace,
 };
-use openagents_tools::tool::{ToolError, ToolOutput};
-use serde_json::Value;
+use openagents_tools::tool::{ToolError, ToolOutput, shown_name};
+use serde_json::{Map, Value};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
@@ -50,7 +47,7 @@ impl CallRunner<'_> {
         let answered = calls.into_iter().zip(results).map(|(call, result)| Message::Tool {
             call_id: call.id,
             name: call.name,
-            text: tools::result_text(&result, room),
+            text: agent_loop::result_text(&result, room),
         });
         Ok(answered.collect())
     }
@@ -95,7 +92,7 @@ impl CallRunner<'_> {
     }
 
     fn own(&self, name: &str) -> Option<Arc<dyn SessionTool>> {
-        tools::offered(self.agent).into_iter().find(|tool| tool.name() == name)
+        agent_loop::offered(self.agent).into_iter().find(|tool| tool.name() == name)
     }
 
     fn call_plain(&self, row: &Row<'_>, call: &CallRequest) -> Result<ToolOutput, ToolError> {
@@ -153,6 +150,111 @@ fn closed(row: &Row<'_>, result: Result<ToolOutput, ToolError>) -> Result<ToolOu
     result
 }
 
+// The row of a call in the session.
+
+/// A row that this crate opened.
+pub(super) struct Row<'a> {
+    id: String,
+    emit: &'a (dyn Fn(AgentEvent) + Sync),
+}
+
+impl<'a> Row<'a> {
+    pub(super) fn open(
+        emit: &'a (dyn Fn(AgentEvent) + Sync),
+        call: &CallRequest,
+        workspace: &Workspace,
+    ) -> Self {
+        // Models may repeat a call id; row ids must be unique.
+        let id = new_id();
+        emit(AgentEvent::Update(SessionUpdate::ToolCall(ToolCall {
+            call_id: id.clone(),
+            name: shown_name(&call.name).to_owned(),
+            arguments: call.arguments.as_object().cloned().unwrap_or_else(Map::new),
+            details: details(call, workspace),
+            ..ToolCall::default()
+        })));
+        Self { id, emit }
+    }
+
+    pub(super) fn close(&self, status: ToolCallStatus) {
+        end_call(self.emit, &self.id, status);
+    }
+}
+
+fn details(call: &CallRequest, workspace: &Workspace) -> ToolCallDetails {
+    let kind = match call.name.as_str() {
+        "search.grep" | "session.search" => Some(ToolKind::Search),
+        "fs.list_dir" | "content.get_span" | "session.list" | "session.read" => Some(ToolKind::Read),
+        "session.analyze" => Some(ToolKind::Think),
+        _ => None,
+    };
+    // Arguments that are not an object are shown unchanged.
+    let raw_input = Some(&call.arguments).filter(|given| !given.is_object()).cloned();
+    ToolCallDetails {
+        kind,
+        raw_input,
+        locations: location(call, workspace).into_iter().collect(),
+        ..Default::default()
+    }
+}
+
+/// Returns the location of a call. Only for tools that read the workspace: in other tools, a path may mean anything.
+fn location(call: &CallRequest, workspace: &Workspace) -> Option<Location> {
+    let keys: &[&str] = match call.name.as_str() {
+        "fs.list_dir" | "content.get_span" => &["path"],
+        "search.grep" => &["pathPrefix", "path_prefix"],
+        _ => return None,
+    };
+    let argument = |keys: &[&str]| keys.iter().find_map(|key| call.arguments.get(*key));
+    let path = workspace.resolve(argument(keys)?.as_str()?).ok()?;
+    let path = match Workspace::shown(&path).as_str() {
+        "." => workspace.root().to_path_buf(),
+        inside => workspace.root().join(inside),
+    };
+    let line = argument(&["startLine", "start_line"]).and_then(Value::as_u64);
+    let line = line.and_then(|line| u32::try_from(line).ok()).filter(|line| *line > 0);
+    Some(Location { path: path.to_string_lossy().into_owned(), line })
+}
+
 #[cfg(test)]
 #[path = "calls_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+mod shown_tests {
+    use super::*;
+    use openagents_tools::builtin::testing::Bench;
+    use serde_json::json;
+
+    #[test]
+    fn a_row_says_what_sort_of_work_it_is_and_where() {
+        let bench = Bench::with(&[("src/a.rs", "")]);
+        let shown = |name: &str, arguments: Value| {
+            let call = CallRequest { id: "1".to_owned(), name: name.to_owned(), arguments };
+            let details = details(&call, &bench.workspace);
+            let places = details.locations.iter().map(|place| {
+                let path = place.path.strip_prefix(bench.root().to_str().unwrap()).unwrap();
+                format!(" {path}:{}", place.line.unwrap_or_default())
+            });
+            format!("{:?}{}", details.kind, places.collect::<String>())
+        };
+        let rows = [
+            ("content.get_span", json!({"path": "src/a.rs", "start_line": 7}), "Some(Read) /src/a.rs:7"),
+            (
+                "content.get_span",
+                json!({"path": "/workspace/src/a.rs", "startLine": -1}),
+                "Some(Read) /src/a.rs:0",
+            ),
+            ("content.get_span", json!({"path": "/etc/passwd"}), "Some(Read)"),
+            ("fs.list_dir", json!({"path": "."}), "Some(Read) :0"),
+            ("fs.list_dir", json!({"path": 3}), "Some(Read)"),
+            ("search.grep", json!({"pattern": "x", "pathPrefix": "src"}), "Some(Search) /src:0"),
+            ("search.grep", json!({"pattern": "x"}), "Some(Search)"),
+            ("session.list", json!({"path": "src"}), "Some(Read)"),
+            ("rm", json!({"path": "src"}), "None"),
+        ];
+        for (name, arguments, expected) in rows {
+            assert_eq!(shown(name, arguments.clone()), expected, "{name} {arguments}");
+        }
+    }
+}

@@ -1,11 +1,11 @@
 //! The tool `gptoss.generate`: another model delegates an expensive task to the local one.
 
 use super::{
+    agent_loop::{SessionContext, SessionTool},
     answer::{self, Answer, Broken},
     grounding,
     instructions::quotable,
     limits::{GENERATE_FINDINGS_CHARS, GENERATE_TIME},
-    session_tool::{SessionContext, SessionTool},
 };
 use openagents_core::{
     agent::{AgentEvent, end_call},

@@ -16,18 +16,15 @@ mod instructions;
 mod limits;
 mod model_agent;
 mod run;
-mod session_tool;
-mod shown;
 #[cfg(test)]
 pub(crate) mod testing;
 mod title;
-mod tools;
 
+pub use crate::agent::agent_loop::{HistoryRead, SessionContext, SessionTool};
 pub use agent_loop::{AgentLoop, PromptRequest};
 pub use generate::Generate;
 pub use instructions::instructions;
 pub use model_agent::ModelAgent;
-pub use session_tool::{HistoryRead, SessionContext, SessionTool};
 pub use title::title;
 
 #[cfg(test)]

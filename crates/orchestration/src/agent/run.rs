@@ -1,13 +1,12 @@
 //! Runs one turn.
 
 use super::{
-    agent_loop::{AgentLoop, PromptRequest},
+    agent_loop::{self, AgentLoop, PromptRequest},
     answer::{self, Answer, Broken},
     calls::CallRunner,
     grounding::{self, Grounding},
     instructions,
     limits::{ROUNDS, SHORTENED_CHARS, SMALL_CONTEXT, TURN_TIME, WORDING_TOKENS},
-    tools,
 };
 use openagents_core::{
     CancellationToken,
@@ -288,7 +287,7 @@ fn prompt(request: &PromptRequest, room: usize, is_small: bool) -> String {
 fn specs(agent: &AgentLoop, request: &PromptRequest, is_small: bool) -> Vec<ToolSpec> {
     let only_words = is_small && found(request).is_some();
     if agent.model.capabilities().tools && !only_words {
-        tools::specs(&agent.tools.registry, &tools::offered(agent))
+        agent_loop::specs(&agent.tools.registry, &agent_loop::offered(agent))
     } else {
         Vec::new()
     }

@@ -5,9 +5,7 @@
 //! The end of one entry and the start of the next share one plan update.
 
 mod explorer;
-mod inference;
 mod intent;
-mod planning;
 mod run;
 mod summary;
 

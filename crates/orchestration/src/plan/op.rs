@@ -1,6 +1,6 @@
 //! One planned step.
 
-use openagents_core::update::new_id;
+use openagents_core::{json_text::with_whole_characters, update::new_id, workspace::Workspace};
 use openagents_transcripts::history::Provider;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -149,6 +149,91 @@ impl OpKind {
     }
 }
 
+// Parses the plan of a model: JSON objects with an `op`, in a list or in sequence.
+
+/// A parsed plan.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct JsonPlan {
+    /// The steps, neither de-duplicated nor truncated.
+    pub(super) ops: Vec<OpKind>,
+    /// Number of objects that are not a step.
+    pub(super) dropped: usize,
+}
+
+/// Parses every JSON object in a text and ignores the rest; never fails.
+pub(super) fn parse_json_plan(text: &str) -> JsonPlan {
+    let mut plan = JsonPlan::default();
+    let text = with_whole_characters(text);
+    let mut rest = &*text;
+    while let Some(at) = rest.find('{') {
+        rest = &rest[at..];
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+        let Some(Ok(value)) = values.next() else {
+            rest = &rest[1..];
+            continue;
+        };
+        rest = &rest[values.byte_offset()..];
+        match OpKind::deserialize(&value) {
+            Ok(op) => plan.ops.push(op),
+            Err(error) => {
+                tracing::debug!(%error, %value, "not a step");
+                plan.dropped += 1;
+            }
+        }
+    }
+    plan
+}
+
+// Bounds and cleans up planned steps.
+
+/// Maximum number of steps; an analysis of the sessions may be added.
+const MAX_OPS: usize = 5;
+
+/// Normalises paths, drops duplicates, keeps the first [`MAX_OPS`] steps and appends an analysis if sessions are used.
+/// A path outside of the workspace is kept, so that its step fails with an error that names it.
+pub(crate) fn normalise(kinds: Vec<OpKind>, workspace: &Workspace) -> Vec<Op> {
+    let mut kept: Vec<OpKind> = Vec::new();
+    for mut kind in kinds {
+        make_path_relative(&mut kind, workspace);
+        if kept.len() < MAX_OPS && !kept.contains(&kind) {
+            kept.push(kind);
+        }
+    }
+    let analyzes = kept.iter().any(|kind| matches!(kind, OpKind::SessionAnalyze { .. }));
+    if !analyzes && kept.iter().any(OpKind::is_session_op) {
+        kept.push(OpKind::analyze_recent());
+    }
+    let mut ops: Vec<Op> = Vec::new();
+    for kind in kept {
+        let mut op = Op::new(kind);
+        // Clients identify steps by their text, so equal texts are numbered.
+        match ops.iter().filter(|other| other.kind.entry_text() == op.text).count() {
+            0 => {}
+            same => op.text = format!("{} ({})", op.text, same + 1),
+        }
+        ops.push(op);
+    }
+    ops
+}
+
+fn make_path_relative(kind: &mut OpKind, workspace: &Workspace) {
+    let relative = |path: &mut String| {
+        if let Ok(resolved) = workspace.resolve(path) {
+            *path = Workspace::shown(&resolved);
+        }
+    };
+    match kind {
+        OpKind::ListDir { path, .. } | OpKind::ReadSpan { path, .. } => relative(path),
+        OpKind::Grep { path_prefix, .. } => {
+            if let Some(prefix) = path_prefix {
+                relative(prefix);
+            }
+            path_prefix.take_if(|prefix| prefix == ".");
+        }
+        _ => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,5 +281,102 @@ mod tests {
         // Result of Python's xxhash for {"arguments":{"caseInsensitive":false,"pattern":"x"},"tool":"search.grep"}.
         assert_eq!(OpKind::grep("x").hash(), 2_911_707_074);
         assert_ne!(OpKind::grep("x").hash(), OpKind::grep("y").hash());
+    }
+}
+
+#[cfg(test)]
+mod json_tests {
+    use super::*;
+
+    fn shown(text: &str) -> Vec<String> {
+        parse_json_plan(text).ops.iter().map(OpKind::entry_text).collect()
+    }
+
+    #[test]
+    fn all_seven_kinds_are_read() {
+        let text = r#"Here is the plan:
+            [{"op": "sessionList", "provider": "claude-code"},
+             {"op": "sessionSearch", "pattern": "TODO"},
+             {"op": "sessionRead", "sessionId": "abc123", "provider": "codex"},
+             {"op": "sessionAnalyze"},
+             {"op": "readSpan", "path": "README.md", "startLine": 1, "endLine": 50},
+             {"op": "grep", "pattern": "import", "pathPrefix": "src"},
+             {"op": "listDir", "path": "src"}]"#;
+        let expected = [
+            "List 20 claude-code sessions",
+            "Search 'TODO' in all sessions",
+            "Read session abc1… (codex)",
+            "Analyze recent sessions",
+            "Read README.md:1-50",
+            "Search 'import' in src",
+            "List directory src",
+        ];
+        assert_eq!(shown(text), expected);
+    }
+
+    #[test]
+    fn what_is_not_a_step_is_dropped_and_counted() {
+        let text = r#"{"op":"grep","pattern":"x"} {"op":"dance"} {"op":"grep"} {broken {"op":"readSpan","path":"a"}"#;
+        let plan = parse_json_plan(text);
+        assert_eq!(plan.dropped, 2);
+        assert_eq!(shown(text), ["Search 'x' in workspace", "Read a:1-100"]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read(text in "(?s).{0,200}") {
+            parse_json_plan(&text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod normalise_tests {
+    use super::*;
+    use openagents_tools::builtin::testing::Bench;
+
+    fn texts(kinds: Vec<OpKind>) -> Vec<String> {
+        let bench = Bench::with(&[("src/a", "")]);
+        normalise(kinds, &bench.workspace).into_iter().map(|op| op.text).collect()
+    }
+
+    #[test]
+    fn duplicates_go_and_five_stay() {
+        let list = |path: &str| OpKind::ListDir { path: path.into(), depth: 0 };
+        let kinds =
+            vec![list("/workspace/src"), list("src"), list("."), list("a"), list("b"), list("c"), list("d")];
+        let kept = ["src", ".", "a", "b", "c"].map(|path| format!("List directory {path}"));
+        assert_eq!(texts(kinds), kept);
+    }
+
+    #[test]
+    fn an_analysis_follows_any_session_op_once() {
+        let list = OpKind::SessionList { provider: None, top_k: None };
+        assert_eq!(texts(vec![list.clone()]), ["List 20 sessions", "Analyze recent sessions"]);
+        let both = vec![OpKind::analyze_recent(), list];
+        assert_eq!(texts(both), ["Analyze recent sessions", "List 20 sessions"]);
+        assert_eq!(texts(vec![OpKind::grep("x")]), ["Search 'x' in workspace"]);
+    }
+
+    #[test]
+    fn steps_that_read_the_same_but_do_different_things_both_stay() {
+        let read = |session_id: &str| OpKind::SessionRead {
+            session_id: session_id.into(),
+            provider: openagents_transcripts::history::Provider::Codex,
+        };
+        let expected =
+            ["Read session 0199… (codex)", "Read session 0199… (codex) (2)", "Analyze recent sessions"];
+        assert_eq!(texts(vec![read("0199a"), read("0199b"), read("0199a")]), expected);
+    }
+
+    #[test]
+    fn a_prefix_that_means_everything_is_left_out_and_one_outside_is_kept_to_fail_by_name() {
+        let grep = |prefix: &str| OpKind::Grep {
+            pattern: "x".into(),
+            path_prefix: Some(prefix.into()),
+            case_insensitive: false,
+        };
+        let expected = ["Search 'x' in workspace", "Search 'x' in src", "Search 'x' in /etc"];
+        assert_eq!(texts(vec![grep("/workspace"), grep("proj/src/"), grep("/etc")]), expected);
     }
 }

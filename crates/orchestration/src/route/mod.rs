@@ -9,12 +9,11 @@ mod corpus_tests;
 mod named;
 mod phrases;
 mod prompt;
-mod situation;
 mod talk;
 mod work;
 mod worker;
 
-pub use situation::{Candidate, Situation};
+pub use crate::route::worker::{Candidate, Situation};
 pub use talk::Topic;
 pub(crate) use worker::{Worker, worker};
 

@@ -1,6 +1,8 @@
 //! Splits a file into chunks: definitions with their comments, and the text between them.
 
-use super::definition;
+use openagents_core::text::is_listed;
+use regex::Regex;
+use std::sync::LazyLock;
 
 /// Maximum number of lines in a chunk; longer definitions are split evenly.
 const LINES: usize = 60;
@@ -9,7 +11,7 @@ const LINES: usize = 60;
 const JOINED: usize = 25;
 
 /// Maximum number of lines scanned in a definition; longer ones are generated.
-const DEFINITION: usize = 2000;
+const DEFINITION_LINES: usize = 2000;
 
 /// Maximum number of comment and attribute lines joined to the definition below.
 const ABOVE: usize = 30;
@@ -87,10 +89,10 @@ fn add<'a>(chunks: &mut Vec<Chunk<'a>>, chunk: Chunk<'a>) {
 }
 
 fn definitions<'a>(lines: &[&'a str], extension: &str) -> Vec<Definition<'a>> {
-    let c_like = definition::is_c_like(extension);
+    let c_like = is_c_like(extension);
     let mut found = Vec::new();
     for (at, line) in lines.iter().enumerate() {
-        let Some(name) = definition::name(line, extension) else { continue };
+        let Some(name) = name(line, extension) else { continue };
         let end = last_line(lines, at, c_like);
         if end == at && line.trim_end().ends_with(';') && extension != "rs" {
             continue;
@@ -104,7 +106,7 @@ fn definitions<'a>(lines: &[&'a str], extension: &str) -> Vec<Definition<'a>> {
 fn last_line(lines: &[&str], at: usize, c_like: bool) -> usize {
     let column = indentation(lines[at]);
     let (mut end, mut has_body) = (at, false);
-    for (line, text) in lines.iter().enumerate().skip(at + 1).take(DEFINITION) {
+    for (line, text) in lines.iter().enumerate().skip(at + 1).take(DEFINITION_LINES) {
         let trimmed = text.trim();
         if trimmed.is_empty() {
             continue;
@@ -159,6 +161,65 @@ fn indentation(line: &str) -> usize {
             _ => None,
         })
         .sum()
+}
+
+// Detects lines that start a definition. One set of patterns covers all languages that define names with a keyword;
+// two more rules cover C functions and methods. A missed line only costs a chunk boundary.
+
+/// Longest scanned line in bytes; longer ones are generated or data.
+const LINE: usize = 300;
+
+/// Modifiers, a keyword, a name; `impl X for Y`; `const f = (…)`; `exports.f =`; `X.prototype.f =`; `const LIMIT`.
+static DEFINITION: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let modifiers = r"(?:(?:pub(?:\([^)]*\))?|export|default|async|static|const|unsafe|extern(?: \S+)?|public|private|protected|internal|abstract|final|override|open|declare|inline|virtual|sealed|get|set|readonly) )*";
+    let keywords = r"(?:fn|struct|enum|trait|union|mod|macro_rules!|def|class|interface|func|function\*?|type|namespace|module|object|protocol|extension|record|data class)";
+    let pattern = format!(
+        r"^{modifiers}(?:{keywords}\s+(?:\([^)]*\)\s*)?([\w$#]+)|impl(?:<[^{{]*?>)?\s+(?:[\w:<>, &'\[\]]+ for )?([\w:]+)|(?:const|let|var)\s+([\w$]+)\s*=\s*(?:async\s*)?(?:function|\(|[\w$]+\s*=>|class)|(?:module\.)?exports(?:\.([\w$]+))?\s*=|[\w$.]+\.prototype\.([\w$]+)\s*=|(?:const|static)\s+([A-Z_]+)\b)"
+    );
+    Regex::new(&pattern).ok()
+});
+
+/// Statements that look like a function's signature.
+const STATEMENTS: &str = "if|for|while|switch|catch|return|function|define|defined";
+
+/// Languages with functions in the first column as `type name(…)`.
+const C_LIKE: &str = "c|h|cc|cpp|cxx|hpp|m|mm|y";
+
+/// Languages with methods written as `name(…) {` without a keyword.
+const BARE_METHODS: &str = "js|mjs|cjs|jsx|ts|tsx|mts|java|cs|kt|php|scala|dart|vue|svelte";
+
+/// Returns whether an extension is of the C family, where a declaration may start a line above its name.
+pub(super) fn is_c_like(extension: &str) -> bool {
+    is_listed(extension, C_LIKE)
+}
+
+/// Returns the name that a line defines.
+pub(super) fn name<'a>(line: &'a str, extension: &str) -> Option<&'a str> {
+    let text = line.trim_start();
+    if text.len() > LINE || text.starts_with(['*', '#']) || text.starts_with("//") {
+        return None;
+    }
+    if let Some(found) = DEFINITION.as_ref().and_then(|definition| definition.captures(text)) {
+        return found.iter().skip(1).flatten().next().map(|name| name.as_str());
+    }
+    let is_indented = text.len() < line.len();
+    let text = text.trim_end();
+    if is_c_like(extension) && !is_indented && !text.ends_with(';') && !text.contains('=') {
+        return called(text).map(|(_, name)| name);
+    }
+    if is_listed(extension, BARE_METHODS) && is_indented && text.ends_with('{') {
+        let (head, name) = called(text)?;
+        return (!head.contains(['=', '.', ':', '?', '{'])).then_some(name);
+    }
+    None
+}
+
+/// Returns the text before the first parenthesis, and the last name in it.
+fn called(text: &str) -> Option<(&str, &str)> {
+    let (head, _) = text.split_once('(')?;
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '#');
+    let name = head.rsplit(|c| !is_name(c)).next().filter(|name| !name.is_empty())?;
+    (!is_listed(name, STATEMENTS)).then_some((head, name))
 }
 
 #[cfg(test)]
@@ -225,6 +286,34 @@ mod tests {
                 next = chunk.end + 1;
             }
             prop_assert_eq!(next, lines.len());
+        }
+    }
+}
+
+#[cfg(test)]
+mod definition_tests {
+    use super::*;
+
+    #[test]
+    fn definitions_are_recognised_in_many_languages() {
+        let rows = [
+            ("pub(crate) async fn follow<T>(x: T) {", "rs", Some("follow")),
+            ("impl<T: Read> Policy for Limited<T> {", "rs", Some("Limited")),
+            ("    def redirect(self):", "py", Some("redirect")),
+            ("func (r *Router) Add(method string) {", "go", Some("Add")),
+            ("export const useProxy = (url) => {", "ts", Some("useProxy")),
+            ("exports.handle = function (req) {", "js", Some("handle")),
+            ("Route.prototype.dispatch = function () {", "js", Some("dispatch")),
+            ("  matchPath(path) {", "js", Some("matchPath")),
+            ("static int input_parse(struct ctx *c)", "c", Some("input_parse")),
+            ("input_parse(c);", "c", None),
+            ("    if (x) {", "js", None),
+            ("  this.handle(x) {", "js", None),
+            ("// fn commented() {", "rs", None),
+            ("let x = 3;", "rs", None),
+        ];
+        for (line, extension, expected) in rows {
+            assert_eq!(name(line, extension), expected, "{line}");
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Detects copies inside the workspace: vendored files, linked worktrees, backups. The original ranks first.
 
 use super::{
+    matcher,
     scan::{self, ScannedFile},
     score::RankedFile,
-    weights,
 };
 use openagents_core::{text::is_listed, workspace::Workspace};
 use std::{
@@ -96,7 +96,7 @@ pub(super) fn demote(files: &mut [RankedFile], workspace: &Workspace) {
                 Some(original) => {
                     let best = files[original].score.max(files[at].score);
                     files[original].score = best;
-                    files[at].score = files[at].score.min(best * weights::COPY);
+                    files[at].score = files[at].score.min(best * matcher::COPY);
                 }
             }
         }

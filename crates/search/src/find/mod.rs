@@ -3,11 +3,8 @@
 //!
 //! `question → FindQuery → scan (all files) → rank (the best files, in chunks) → select → findings`
 
-mod boosts;
 mod chunk;
-mod circumstance;
 mod copies;
-mod definition;
 mod matcher;
 mod overview;
 mod query;
@@ -15,12 +12,11 @@ mod role;
 mod scan;
 mod score;
 mod select;
-mod sessions;
-mod weights;
-mod why;
 
-use crate::recall::{Recall, recall};
-use boosts::Boosts;
+use crate::{
+    find::score::Boosts,
+    recall::{Recall, recall},
+};
 use copies::Copies;
 use jiff::Zoned;
 use matcher::Matcher;
@@ -139,7 +135,7 @@ pub fn find(sources: &Sources<'_>, question: &str, budget: &Budget) -> Findings 
             }
         }
         let has_sessions = recalled.has_sessions;
-        let findings = sessions::merge(code, recalled.findings);
+        let findings = select::merge(code, recalled.findings);
         let is_answered_by_session = findings.first().is_some_and(|first| first.path().is_none());
         if recalled.is_about_history || is_answered_by_session {
             missing.clear();

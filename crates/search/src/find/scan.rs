@@ -1,10 +1,9 @@
 //! The first pass: reads every file of the workspace once, on all cores, and counts the query words.
 
 use super::{
-    matcher::{Hit, Matcher, Stems},
+    matcher::{self, Hit, Matcher, Stems},
     query::{FindQuery, Origin},
     role::{self, Role},
-    weights,
 };
 use openagents_core::{
     budget::Budget,
@@ -163,7 +162,7 @@ type Tally = Vec<(u16, f32)>;
 fn tally(hits: &[Hit], alternatives: usize) -> (Tally, Tally) {
     let (mut counts, mut fits) = (vec![0.0; alternatives], vec![0.0_f32; alternatives]);
     for hit in hits {
-        let (at, weight) = (hit.alternative as usize, weights::fit(hit.fit));
+        let (at, weight) = (hit.alternative as usize, matcher::fit(hit.fit));
         counts[at] += weight;
         fits[at] = fits[at].max(weight);
     }

@@ -4,16 +4,18 @@
 //! paths and text are weighted and added before saturation. A concept scores as its best alternative.
 
 use super::{
-    boosts::Boosts,
     chunk::{self, Chunk},
-    matcher::{Fit, Hit, Matcher, Stems},
+    matcher::{self, Bm25, Fit, Hit, Matcher, Stems},
     query::FindQuery,
     role,
     scan::{self, Scan, ScannedFile},
-    weights::{self, Bm25},
 };
-use openagents_core::{budget::Budget, parallel, workspace::Workspace};
-use std::{collections::BTreeMap, path::Path};
+use crate::recall::Recall;
+use openagents_core::{budget::Budget, parallel, text::cut_at_word, update::Finding, workspace::Workspace};
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::Path,
+};
 
 /// Number of files read a second time.
 const CANDIDATES: usize = 300;
@@ -74,7 +76,7 @@ pub(super) fn missing(scan: &Scan, query: &FindQuery) -> Vec<String> {
     let spoken: Vec<(usize, &str)> = query.spoken().filter(|(_, word)| word.is_ascii()).collect();
     let is_missing = |at: usize| rarity.concepts[at] == 0.0;
     // An absent word has maximum rarity.
-    let rarest = (2.0 * scan.total.max(1) as f32).ln().powf(weights::RARITY);
+    let rarest = (2.0 * scan.total.max(1) as f32).ln().powf(matcher::RARITY);
     let weight =
         |at: usize| if is_missing(at) { rarest * query.concepts[at].weight } else { rarity.concepts[at] };
     let (all, gone) = spoken.iter().fold((0.0, 0.0), |(all, gone), (at, _)| {
@@ -101,10 +103,10 @@ pub(super) fn rank(
         for (at, count) in &file.counts {
             counts[*at as usize] += count;
         }
-        let (score, coverage) = rarity.score(&counts, weights::FILE, file.bytes as f32 / mean_file);
+        let (score, coverage) = rarity.score(&counts, matcher::FILE, file.bytes as f32 / mean_file);
         score
-            * coverage.powf(weights::COVERAGE)
-            * weights::role(file.role, query.wants)
+            * coverage.powf(matcher::COVERAGE)
+            * matcher::role(file.role, query.wants)
             * boosts.factor(&file.path)
     };
     let mut candidates: Vec<(f32, ScannedFile)> =
@@ -123,7 +125,7 @@ pub(super) fn rank(
         .zip(read)
         .filter_map(|((_, file), read)| {
             let mut ranked = rarity.rank_file(&file, read?, mean_file, mean_chunk);
-            ranked.score *= weights::role(file.role, query.wants) * boosts.factor(&file.path);
+            ranked.score *= matcher::role(file.role, query.wants) * boosts.factor(&file.path);
             (ranked.score > 0.0 && !ranked.chunks.is_empty()).then_some(ranked)
         })
         .collect();
@@ -227,7 +229,7 @@ impl ReadChunk {
             in_symbol: named(chunk.symbol),
             in_parent: named(chunk.parent),
             bytes: own.iter().map(|line| line.trim().len()).sum::<usize>() as f32,
-            is_comment: comments as f32 / own.len() as f32 > weights::COMMENT_SHARE,
+            is_comment: comments as f32 / own.len() as f32 > matcher::COMMENT_SHARE,
             is_test: is_test(chunk.symbol) || is_test(chunk.parent),
             hits: Vec::new(),
             lines: Vec::new(),
@@ -255,8 +257,8 @@ impl<'a> Rarity<'a> {
             let is_first = at == 0 || query.alternatives[at - 1].concept != alternative.concept;
             rank = if is_first { 0 } else { rank + 1 };
             let rarity =
-                (1.0 + (total - holding[at] + 0.5).max(0.0) / (holding[at] + 0.5)).ln().powf(weights::RARITY);
-            let trust = weights::origin(alternative.origin, usize::saturating_sub(rank, 1));
+                (1.0 + (total - holding[at] + 0.5).max(0.0) / (holding[at] + 0.5)).ln().powf(matcher::RARITY);
+            let trust = matcher::origin(alternative.origin, usize::saturating_sub(rank, 1));
             let way = rarity * trust * query.concepts[alternative.concept].weight;
             if holding[at] > 0.0 {
                 concepts[alternative.concept] = concepts[alternative.concept].max(way);
@@ -284,7 +286,7 @@ impl<'a> Rarity<'a> {
                 }
                 at += 1;
             }
-            score += best + weights::OTHER_WAYS * others;
+            score += best + matcher::OTHER_WAYS * others;
             covered += (best / bm25.most() * 1.5).min(*most);
         }
         (score, (covered / self.all).max(0.01))
@@ -298,22 +300,22 @@ impl<'a> Rarity<'a> {
         for (at, chunk) in read.chunks.into_iter().enumerate().filter(|(_, chunk)| !chunk.hits.is_empty()) {
             let mut counts = path.clone();
             for hit in &chunk.hits {
-                let weight = weights::fit(hit.fit);
+                let weight = matcher::fit(hit.fit);
                 counts[hit.alternative as usize] += weight;
                 whole[hit.alternative as usize] += weight;
             }
             for named in &chunk.in_symbol {
-                counts[*named as usize] += weights::SYMBOL;
-                whole[*named as usize] += weights::SYMBOL;
+                counts[*named as usize] += matcher::SYMBOL;
+                whole[*named as usize] += matcher::SYMBOL;
             }
             for named in &chunk.in_parent {
-                counts[*named as usize] += weights::PARENT;
+                counts[*named as usize] += matcher::PARENT;
             }
-            let (score, coverage) = self.score(&counts, weights::CHUNK, chunk.bytes / mean_chunk);
+            let (score, coverage) = self.score(&counts, matcher::CHUNK, chunk.bytes / mean_chunk);
             let near = chunk.lines.iter().map(|line| self.together(*line)).fold(0.0, f32::max);
-            let score = score * coverage.powf(weights::COVERAGE) + weights::NEARNESS * near;
-            let comment = if chunk.is_comment { weights::ONLY_COMMENT } else { 1.0 };
-            let test = if chunk.is_test && !self.query.wants.tests { weights::TEST_IN_CODE } else { 1.0 };
+            let score = score * coverage.powf(matcher::COVERAGE) + matcher::NEARNESS * near;
+            let comment = if chunk.is_comment { matcher::ONLY_COMMENT } else { 1.0 };
+            let test = if chunk.is_test && !self.query.wants.tests { matcher::TEST_IN_CODE } else { 1.0 };
             chunks.push(RankedChunk {
                 score: score * comment * test,
                 at,
@@ -326,12 +328,12 @@ impl<'a> Rarity<'a> {
         }
         chunks.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.at.cmp(&b.at)));
         let length = file.bytes as f32 / mean_file;
-        let (score, coverage) = self.score(&whole, weights::FILE, length);
+        let (score, coverage) = self.score(&whole, matcher::FILE, length);
         let at = |at: usize| chunks.get(at).map_or(0.0, |chunk| chunk.score);
-        let best = at(0) + weights::NEXT_CHUNKS * (at(1) + at(2));
-        let score = weights::WHOLE_FILE * score * coverage.powf(weights::COVERAGE)
-            + (1.0 - weights::WHOLE_FILE) * best;
-        let score = score * (1.0 + weights::SIZE * length.max(0.05).ln());
+        let best = at(0) + matcher::NEXT_CHUNKS * (at(1) + at(2));
+        let score = matcher::WHOLE_FILE * score * coverage.powf(matcher::COVERAGE)
+            + (1.0 - matcher::WHOLE_FILE) * best;
+        let score = score * (1.0 + matcher::SIZE * length.max(0.05).ln());
         chunks.truncate(CHUNKS);
         RankedFile {
             path: file.path.clone(),
@@ -379,10 +381,61 @@ fn is_test(symbol: &str) -> bool {
 fn in_path(file: &ScannedFile, alternatives: usize) -> Vec<f32> {
     let mut counts = vec![0.0; alternatives];
     for at in &file.in_path.name {
-        counts[*at as usize] += weights::FILE_NAME;
+        counts[*at as usize] += matcher::FILE_NAME;
     }
     for at in &file.in_path.folder {
-        counts[*at as usize] += weights::FOLDER;
+        counts[*at as usize] += matcher::FOLDER;
     }
     counts
+}
+
+// Boosts files that matching sessions touched, and files edited since the last commit or checkout: users ask about
+// their current work.
+//
+// Git is not run, because it executes programs that a repository configures (filters, a file system monitor). File
+// times are nearly equivalent; edits made before the last commit but not committed are missed.
+
+/// Boost of a file edited by the best matching session.
+const SESSION_EDITED: f32 = 0.25;
+/// Boost of a file that the best matching session only read.
+const SESSION_READ: f32 = 0.1;
+/// Boost of an edited file; not tuned, because the benchmark projects are not repositories.
+const EDITED: f32 = 0.1;
+
+/// Maximum number of edited files to boost; if there are more, a program wrote them.
+const BY_HAND: usize = 100;
+
+/// Maximum length of a title in a reason, in characters.
+const TITLE: usize = 60;
+
+/// Score factor and addition to the reason, by path.
+#[derive(Debug)]
+pub(super) struct Boosts(HashMap<String, (f32, String)>);
+
+impl Boosts {
+    pub(super) fn new(scan: &Scan, recalled: &Recall) -> Self {
+        let edited = scan.files.iter().filter(|file| file.is_written_since && scan.written_since <= BY_HAND);
+        let note = "; written since the last commit or checkout";
+        let mut boosts: HashMap<String, (f32, String)> =
+            edited.map(|file| (file.path.clone(), (1.0 + EDITED, note.to_owned()))).collect();
+        for file in &recalled.files {
+            let (factor, note) = boosts.entry(file.path.clone()).or_insert((1.0, String::new()));
+            *factor *= 1.0 + file.score * if file.edited { SESSION_EDITED } else { SESSION_READ };
+            if let Some(title) = &file.session {
+                note.push_str(&format!("; touched by the session “{}”", cut_at_word(title, TITLE)));
+            }
+        }
+        Self(boosts)
+    }
+
+    pub(super) fn factor(&self, path: &str) -> f32 {
+        self.0.get(path).map_or(1.0, |(factor, _)| *factor)
+    }
+
+    /// Adds the boost to a finding's reason.
+    pub(super) fn explain(&self, finding: &mut Finding) {
+        if let Some((_, note)) = finding.path().and_then(|path| self.0.get(path)) {
+            finding.why.push_str(note);
+        }
+    }
 }

@@ -1,10 +1,10 @@
 //! Selects the findings among the ranked files, and the lines to show of each.
 
 use super::{
-    query::FindQuery,
+    matcher::{self, Fit},
+    query::{FindQuery, Origin},
     role,
     score::{RankedChunk, RankedFile},
-    weights, why,
 };
 use openagents_core::update::{Finding, FindingKind, Place};
 
@@ -34,7 +34,7 @@ pub(super) fn select(files: &[RankedFile], query: &FindQuery) -> Vec<Finding> {
         let first = file.chunks.first().map_or(1.0, |chunk| chunk.score).max(f32::MIN_POSITIVE);
         let chunks = file.chunks.iter().zip(0..);
         candidates.extend(chunks.map(|(chunk, rank)| {
-            let score = file.score * chunk.score / first * weights::SAME_FILE.powi(rank);
+            let score = file.score * chunk.score / first * matcher::SAME_FILE.powi(rank);
             Candidate { file, chunk, score }
         }));
     }
@@ -98,7 +98,7 @@ fn finding(
         excerpt,
         symbol: Some(chunk.symbol.clone()).filter(|symbol| !symbol.is_empty()),
         score,
-        why: why::why(file, chunk, query),
+        why: why(file, chunk, query),
     }
 }
 
@@ -109,4 +109,125 @@ fn trimmed(text: &str, start: usize, end: usize) -> (usize, usize) {
     let first = lines.iter().position(is_text).unwrap_or(0);
     let last = lines.iter().rposition(is_text).unwrap_or(lines.len().saturating_sub(1));
     (start + first, start + last)
+}
+
+// Writes the reason for a finding.
+
+/// Maximum number of names quoted in a reason.
+const NAMES: usize = 4;
+
+/// Longest quoted name in bytes; longer runs are data.
+const NAME: usize = 48;
+
+/// Returns one line: the matched names, the words of the question that they match, and the definition.
+pub(super) fn why(file: &RankedFile, chunk: &RankedChunk, query: &FindQuery) -> String {
+    let mut names: Vec<(String, Option<&str>)> = Vec::new();
+    for at in &chunk.matched {
+        let alternative = &query.alternatives[*at as usize];
+        let hits = chunk.hits.iter().filter(|hit| hit.alternative == *at && hit.fit != Fit::Inside);
+        let Some(name) = hits.map(|hit| name_at(&file.text, hit.at)).find(|name| name.len() <= NAME) else {
+            continue;
+        };
+        if name.is_empty() || names.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
+            continue;
+        }
+        let asked = &query.concepts[alternative.concept].word;
+        // A name that contains the word needs no explanation.
+        let is_plain = alternative.origin == Origin::Phrase
+            || name.to_lowercase().contains(&alternative.stem) && asked.starts_with(&alternative.stem);
+        names.push((name.to_owned(), (!is_plain).then_some(asked.as_str())));
+        if names.len() == NAMES {
+            break;
+        }
+    }
+    let named = |(name, asked): &(String, Option<&str>)| match asked {
+        Some(asked) if !name.to_lowercase().contains(&asked.to_lowercase()) => {
+            format!("`{name}` for “{asked}”")
+        }
+        _ => format!("`{name}`"),
+    };
+    let mut parts = Vec::new();
+    if chunk.is_named && !chunk.symbol.is_empty() {
+        parts.push(format!("defines `{}`", chunk.symbol));
+    }
+    let defined = |name: &&(String, Option<&str>)| !(chunk.is_named && name.0 == chunk.symbol);
+    let names: Vec<String> = names.iter().filter(defined).map(named).collect();
+    if !names.is_empty() {
+        parts.push(format!("has {}", names.join(", ")));
+    }
+    if parts.is_empty() {
+        parts.push("its path matches".to_owned());
+    }
+    parts.join("; ")
+}
+
+/// Returns the identifier around a byte offset.
+fn name_at(text: &[u8], at: usize) -> &str {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte >= 0x80;
+    let start = text[..at].iter().rposition(|byte| !is_part(byte)).map_or(0, |before| before + 1);
+    let end = text[at..].iter().position(|byte| !is_part(byte)).map_or(text.len(), |after| at + after);
+    std::str::from_utf8(&text[start..end]).unwrap_or_default()
+}
+
+// Combines past sessions with code.
+
+/// Score above which the question is about a session; below it may be about code.
+const ABOUT_HISTORY: f32 = 0.6;
+
+/// Maximum number of sessions next to code, if the question may be about either.
+const BESIDE_CODE: usize = 3;
+
+/// Merges code and sessions, best first, with scores relative to the best.
+pub(super) fn merge(code: Vec<Finding>, sessions: Vec<Finding>) -> Vec<Finding> {
+    let best = sessions.first().map_or(0.0, |finding| finding.score);
+    let (first, then) = if best > ABOUT_HISTORY {
+        let code = code
+            .into_iter()
+            .map(|finding| Finding { score: finding.score * ABOUT_HISTORY * best, ..finding });
+        (sessions, code.collect::<Vec<_>>())
+    } else {
+        (code, sessions.into_iter().take(BESIDE_CODE).collect())
+    };
+    let mut all: Vec<Finding> = first.into_iter().chain(then).collect();
+    all.sort_by(|a, b| b.score.total_cmp(&a.score));
+    all.truncate(FINDINGS);
+    let best = all.first().map_or(1.0, |finding| finding.score).max(f32::MIN_POSITIVE);
+    all.iter_mut().for_each(|finding| finding.score /= best);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use openagents_core::update::{FindingKind, Place};
+
+    fn found(name: &str, score: f32) -> Finding {
+        Finding {
+            kind: FindingKind::Usage,
+            place: Place::File { path: name.to_owned() },
+            start: 1,
+            end: 1,
+            excerpt: String::new(),
+            symbol: None,
+            score,
+            why: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_question_about_history_has_its_sessions_first() {
+        let rows = [
+            (vec![("s1", 0.9), ("s2", 0.4)], vec!["s1", "c1", "s2", "c2"]),
+            (vec![("s1", 0.5)], vec!["c1", "s1", "c2"]),
+            (vec![], vec!["c1", "c2"]),
+        ];
+        for (sessions, expected) in rows {
+            let code = vec![found("c1", 1.0), found("c2", 0.3)];
+            let sessions = sessions.into_iter().map(|(name, score)| found(name, score)).collect();
+            let merged = merge(code, sessions);
+            let order: Vec<_> = merged.iter().filter_map(Finding::path).collect();
+            assert_eq!(order, expected);
+            assert_eq!(merged[0].score, 1.0);
+        }
+    }
 }

@@ -6,7 +6,6 @@ mod describe;
 mod gather;
 mod hits;
 mod limits;
-mod periods;
 mod question;
 mod rank;
 mod scope;

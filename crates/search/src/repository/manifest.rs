@@ -1,6 +1,6 @@
 //! Reads the name and the description from a manifest.
 
-use super::{description::Description, readme::first_sentence};
+use super::readme::{Description, first_sentence};
 use serde_json::Value;
 
 /// Manifests in order of preference.

@@ -1,11 +1,10 @@
 //! A repository's description of itself: its manifest's description and the first sentence of its README.
 
-mod description;
 mod manifest;
 mod readme;
 
-pub use description::Description;
-use description::SENTENCE;
+pub use crate::repository::readme::Description;
+use crate::repository::readme::SENTENCE;
 
 use openagents_core::{
     text::{cut_at_word, one_line},

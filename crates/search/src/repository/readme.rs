@@ -1,7 +1,9 @@
 //! Finds the heading and the first sentence of a README between badges, logos and tables of contents.
 
-use super::description::{Description, SENTENCE};
-use openagents_core::text::{cut_at_word, one_line};
+use openagents_core::{
+    text::{cut_at_word, one_line},
+    update::Evidence,
+};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 /// Characters of a heading; longer ones are slogans.
@@ -122,6 +124,29 @@ pub(super) fn first_sentence(text: &str) -> String {
     });
     let sentence = end.map_or(text.as_str(), |end| &text[..=end]);
     cut_at_word(sentence, SENTENCE)
+}
+
+// A sentence that describes a repository.
+
+/// Characters of a sentence: two lines of a terminal.
+pub(super) const SENTENCE: usize = 200;
+
+/// A sentence with its location.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Description {
+    /// Plain text.
+    pub text: String,
+    /// Relative to the workspace.
+    pub path: String,
+    /// From 1.
+    pub line: u64,
+}
+
+impl Description {
+    /// Returns the location as evidence.
+    pub fn evidence(&self) -> Evidence {
+        Evidence::File { path: self.path.clone(), line: self.line, text: self.text.clone() }
+    }
 }
 
 #[cfg(test)]

@@ -2,19 +2,15 @@
 
 mod approvals;
 mod closing;
-mod deleted;
 mod folding;
-mod label;
 mod mirror;
-mod mirrored;
 mod queue;
 mod session;
 mod submit;
-mod tail;
 mod turn;
-mod unstored;
-mod work;
 
+pub use crate::live::turn::Said;
+pub(crate) use crate::live::turn::{Card, Choice, Delegation, Prompt, Reply, Work};
 pub(crate) use approvals::Question;
 pub(crate) use closing::{close, close_calls, load, word};
 pub use folding::{Folded, Folding, StoredLog};
@@ -24,5 +20,3 @@ pub use queue::Waits;
 pub use session::{Failure, Head, Session};
 pub(crate) use turn::{Asker, Turn};
 pub use turn::{By, Queued, Ticket, TurnEnd, TurnRequest};
-pub use work::Said;
-pub(crate) use work::{Card, Choice, Delegation, Prompt, Reply, Work};

@@ -2,9 +2,8 @@
 
 use super::{
     folding::{Folding, StoredLog},
-    mirror::Mirror,
+    mirror::{Mirror, ShownIn},
     queue::Queue,
-    tail::Tail,
 };
 use crate::{
     blocking::run_blocking,
@@ -17,13 +16,13 @@ use crate::{
 use openagents_core::{
     CancellationToken,
     agent::{AccessLimits, Conversation, OfferedCommand},
-    approval::{Approval, ApprovalOutcome},
+    approval::{Approval, ApprovalOutcome, ApprovalState},
     model::Activity,
-    update::{ModeChange, SessionUpdate},
+    update::{ModeChange, SessionUpdate, Title},
 };
 use parking_lot::{Mutex, MutexGuard};
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     path::Path,
     sync::{Arc, mpsc::sync_channel},
 };
@@ -378,5 +377,178 @@ impl Session {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, SessionState> {
         self.state.lock()
+    }
+}
+
+// The end of a log in memory, so that readers that are at most a few seconds behind do not read from disk.
+
+/// Maximum number of updates.
+const UPDATES: usize = 4_096;
+/// Maximum bytes of the updates, as stored.
+const BYTES: usize = 4 << 20;
+
+/// The last updates of a log, without gaps.
+#[derive(Debug, Default)]
+pub(crate) struct Tail {
+    updates: VecDeque<Arc<Stored>>,
+    bytes: usize,
+}
+
+impl Tail {
+    pub(crate) fn push(&mut self, update: Arc<Stored>) {
+        self.bytes += update.bytes;
+        self.updates.push_back(update);
+        while self.updates.len() > UPDATES || self.bytes > BYTES {
+            let Some(oldest) = self.updates.pop_front() else { break };
+            self.bytes -= oldest.bytes;
+        }
+    }
+
+    /// Returns at most `limit` updates after `since`, stopping once they total `bytes` bytes; `None` if the tail begins
+    /// later.
+    pub(crate) fn after(&self, since: u64, limit: usize, bytes: usize) -> Option<Vec<Arc<Stored>>> {
+        let first = self.updates.front().filter(|first| first.seq <= since + 1)?;
+        let skip = usize::try_from(since + 1 - first.seq).unwrap_or(usize::MAX);
+        let mut taken = 0;
+        let fits = |update: &&Arc<Stored>| {
+            let fits = taken < bytes;
+            taken += update.bytes;
+            fits
+        };
+        Some(self.updates.iter().skip(skip).take(limit).take_while(fits).cloned().collect())
+    }
+}
+
+// Session state that is shown to clients but not stored: the running turn's activity, and the commands its agent
+// offers.
+
+impl Session {
+    /// Returns the activity of the running turn, and a number that is incremented with every change.
+    pub fn activity(&self) -> (u64, Option<Activity>) {
+        self.lock().activity
+    }
+
+    /// Sets the activity of the running turn.
+    pub(crate) fn show(&self, activity: Option<Activity>) {
+        let mut state = self.lock();
+        if state.activity.1 != activity {
+            state.activity = (state.activity.0 + 1, activity);
+            state.watchers.wake();
+        }
+    }
+
+    /// Returns the commands that the agent offers, and a number that is incremented with every change.
+    pub fn commands(&self) -> (u64, Arc<[OfferedCommand]>) {
+        self.lock().commands.clone()
+    }
+
+    /// Sets the commands that the agent offers.
+    pub(crate) fn offer(&self, commands: Vec<OfferedCommand>) {
+        let mut state = self.lock();
+        if *state.commands.1 != *commands {
+            state.commands = (state.commands.0 + 1, commands.into());
+            state.watchers.wake();
+        }
+    }
+}
+
+// Deleting a live session.
+
+impl Session {
+    /// Stops accepting turns. Returns false if one is running or waiting.
+    pub(crate) async fn retire(&self) -> bool {
+        let _order = self.submitting.lock().await;
+        let mut state = self.lock();
+        let is_idle = !state.queue.is_running();
+        state.retired |= is_idle;
+        is_idle
+    }
+
+    pub(crate) fn unretire(&self) {
+        self.lock().retired = false;
+    }
+
+    /// Marks the session as deleted and wakes its readers.
+    pub(crate) fn end(&self) {
+        let mut state = self.lock();
+        state.deleted = true;
+        state.watchers.wake();
+    }
+
+    /// Returns whether the session was deleted from the store.
+    pub fn is_deleted(&self) -> bool {
+        self.lock().deleted
+    }
+}
+
+// The user's label for a session: title, pinned, archived.
+
+impl Session {
+    /// Sets the title. It is logged like an agent's title update, and no later prompt replaces it.
+    pub async fn rename(self: &Arc<Self>, title: &str) -> Result<(), SessionError> {
+        let (session, title) = (self.clone(), title.to_owned());
+        let rename = move || {
+            session.lock().titled = true;
+            let (done, stored) = sync_channel(1);
+            // Cannot fail: the channel has room for the only answer.
+            session.append_then(vec![SessionUpdate::Title(Title { title })], move |result| {
+                drop(done.try_send(result));
+            });
+            stored.recv().unwrap_or(Err(StoreError::Closed))
+        };
+        Ok(run_blocking(rename).await.unwrap_or(Err(StoreError::Closed))?)
+    }
+
+    /// Changes the marks of the session in the list.
+    pub async fn mark(
+        self: &Arc<Self>,
+        change: impl FnOnce(&mut Marks) + Send + 'static,
+    ) -> Result<(), SessionError> {
+        let session = self.clone();
+        let mark = move || {
+            let mut state = session.lock();
+            let mut marks = state.marks;
+            change(&mut marks);
+            session.store.mark_session(session.id(), marks)?;
+            state.marks = marks;
+            drop(state);
+            session.update_list();
+            Ok(())
+        };
+        Ok(run_blocking(mark).await.unwrap_or(Err(StoreError::Closed))?)
+    }
+}
+
+// A session that is mirrored in its parent, and the parent's side.
+
+impl Session {
+    /// Mirrors this session from now on. Returns false if it was already mirrored.
+    pub(crate) fn show_in(&self, mirror: Mirror) -> bool {
+        let mut known = self.mirror();
+        let is_first = known.is_none();
+        known.get_or_insert(mirror);
+        is_first
+    }
+
+    /// Stops mirroring this session. Closes everything open in the parent with `reason`, and gives pending approvals
+    /// the state `approvals`. Blocks while the store's queue is full.
+    pub(crate) fn show_here_only(&self, reason: &str, approvals: &ApprovalState) {
+        if let Some(mirror) = self.mirror().take() {
+            mirror.close(reason, approvals);
+        }
+    }
+
+    pub(crate) fn is_mirrored(&self) -> bool {
+        self.mirror().is_some()
+    }
+}
+
+impl ShownIn for Session {
+    fn append(self: Arc<Self>, updates: Vec<SessionUpdate>) {
+        Session::append(&self, updates);
+    }
+
+    fn open_work(&self) -> Arc<OpenWork> {
+        Session::open_work(self)
     }
 }

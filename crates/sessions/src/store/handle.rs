@@ -3,17 +3,20 @@
 use super::{
     approvals::{self, ApprovalChange, Asked},
     error::StoreError,
-    migrations::Step,
-    open,
-    open_work::OpenWork,
-    reader::{Readers, SessionRow},
-    stored::Stored,
-    work_rows,
+    open::{self, Step},
+    open_work::{self, OpenWork},
+    reader::{Parent, Readers, SessionRow, Stored},
     writer::{self, Appended, Job, NewSession, Write, Writer},
 };
-use openagents_core::{approval::ApprovalState, update::SessionUpdate};
+use crate::policy::Policy;
+use openagents_core::{
+    agent::AccessLimits,
+    approval::ApprovalState,
+    update::{Decision, SessionUpdate},
+};
 use parking_lot::{Mutex, MutexGuard};
-use rusqlite::{Connection, OptionalExtension, Transaction};
+use rusqlite::{Connection, OptionalExtension, Transaction, params, params_from_iter};
+use serde::Serialize;
 use std::{collections::HashSet, path::Path, sync::Arc, time::Duration};
 use tokio::sync::oneshot;
 
@@ -39,7 +42,7 @@ impl Store {
     /// moved aside first; see [`Store::notices`].
     pub fn open(home: &Path, tables: &[Step]) -> Result<Self, StoreError> {
         let opened = open::open(home, tables)?;
-        let left_open = work_rows::left_open(&opened.connection)?;
+        let left_open = open_work::left_open(&opened.connection)?;
         Ok(Self {
             left_open: Arc::new(Mutex::new(left_open)),
             readers: Arc::new(Readers::new(opened.path)),
@@ -242,6 +245,132 @@ impl Store {
                  ) SELECT id FROM family",
             )?;
             statement.query_map([id], |row| row.get(0))?.collect()
+        })
+    }
+}
+
+// Sessions of delegates, and the agents' own session ids.
+
+impl Store {
+    /// Creates the session of a delegate. Blocks.
+    pub fn create_child(
+        &self,
+        session: NewSession,
+        parent: Parent,
+        policy: Policy,
+        limits: &AccessLimits,
+    ) -> Result<(), StoreError> {
+        let (policy, limits) = (json(&policy)?, json(limits)?);
+        // In one transaction: otherwise a crash could leave a session without limits.
+        self.write(move |transaction, now| {
+            writer::create(transaction, &session, now)?;
+            transaction.execute(
+                "UPDATE sessions SET parent_id = ?2, parent_call_id = ?3, policy_json = ?4, limits_json = ?5
+                 WHERE id = ?1",
+                params![session.id, parent.session_id, parent.call_id, policy, limits],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Sets the permissions of a session. Blocks.
+    pub fn set_policy(&self, session_id: &str, policy: Policy) -> Result<(), StoreError> {
+        let id = session_id.to_owned();
+        let json = json(&policy)?;
+        self.write_durably(move |transaction, _| {
+            transaction.execute("UPDATE sessions SET policy_json = ?2 WHERE id = ?1", params![id, json])?;
+            Ok(())
+        })
+    }
+
+    /// Stores an agent's own id for a session. Blocks.
+    pub fn remember_agent_session(
+        &self,
+        session_id: &str,
+        agent_id: &str,
+        agent_session_id: &str,
+    ) -> Result<(), StoreError> {
+        let row = [session_id, agent_id, agent_session_id].map(str::to_owned);
+        self.write(move |transaction: &Transaction<'_>, _| {
+            transaction.execute(
+                "INSERT OR REPLACE INTO agent_sessions VALUES (?1, ?2, ?3)",
+                params_from_iter(&row),
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Returns an agent's own id for a session. Blocks.
+    pub fn agent_session(&self, session_id: &str, agent_id: &str) -> Result<Option<String>, StoreError> {
+        self.read(|connection| {
+            connection
+                .prepare_cached(
+                    "SELECT agent_session_id FROM agent_sessions WHERE session_id = ?1 AND agent_id = ?2",
+                )?
+                .query_row([session_id, agent_id], |row| row.get(0))
+                .optional()
+        })
+    }
+}
+
+fn json(value: &impl Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Sqlite(error.to_string()))
+}
+
+// The latest routing decisions.
+
+/// Number of decisions kept.
+const KEPT: i64 = 1_000;
+
+/// Characters kept of each prompt.
+const PROMPT: usize = 200;
+
+/// A routing decision, as sent to clients.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RoutedPrompt {
+    /// Milliseconds since the epoch.
+    pub ts: i64,
+    pub session_id: String,
+    /// The start of the prompt.
+    pub prompt: String,
+    pub decision: Decision,
+}
+
+impl Store {
+    /// Stores a decision. Blocks.
+    pub fn record_decision(
+        &self,
+        session_id: &str,
+        prompt: &str,
+        decision: &Decision,
+    ) -> Result<(), StoreError> {
+        let (session, prompt) = (session_id.to_owned(), prompt.chars().take(PROMPT).collect::<String>());
+        let json = serde_json::to_string(decision).map_err(|error| StoreError::Sqlite(error.to_string()))?;
+        self.write(move |transaction, now| {
+            transaction.execute(
+                "INSERT INTO decisions (ts, session_id, prompt, decision_json) VALUES (?1, ?2, ?3, ?4)",
+                params![now, session, prompt, json],
+            )?;
+            transaction
+                .execute("DELETE FROM decisions WHERE id <= (SELECT max(id) FROM decisions) - ?1", [KEPT])?;
+            Ok(())
+        })
+    }
+
+    /// Returns the stored decisions, newest first. Blocks.
+    pub fn decisions(&self) -> Result<Vec<RoutedPrompt>, StoreError> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT ts, session_id, prompt, decision_json FROM decisions ORDER BY id DESC",
+            )?;
+            let rows = statement.query_map([], |row| {
+                let json: String = row.get(3)?;
+                let decision = serde_json::from_str(&json).ok();
+                let (ts, session_id, prompt) = (row.get(0)?, row.get(1)?, row.get(2)?);
+                Ok(decision.map(|decision| RoutedPrompt { ts, session_id, prompt, decision }))
+            })?;
+            rows.filter_map(Result::transpose).collect()
         })
     }
 }

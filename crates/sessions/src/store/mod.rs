@@ -4,37 +4,31 @@
 //! disk, so that everything shown to a client can be shown again.
 
 mod approvals;
-mod children;
-mod decisions;
 mod error;
 mod handle;
 mod labels;
-mod marks;
-mod migrations;
 mod open;
 mod open_work;
 mod reader;
-mod stored;
-mod trusted;
-mod work_rows;
 mod writer;
 
 #[cfg(test)]
 mod tests;
 
+#[cfg(any(test, feature = "testing"))]
+#[doc(hidden)]
+pub use crate::store::open::run_to;
+pub use crate::store::{
+    labels::TrustedWorkspace,
+    open::Step,
+    reader::{Encoded, Marks, Stored, TranscriptLabel},
+};
 pub use approvals::Asked;
 pub(crate) use approvals::{ApprovalChange, Decided};
 pub use error::StoreError;
 pub use handle::Store;
-pub use marks::{Marks, TranscriptLabel};
-pub use migrations::Step;
-#[cfg(any(test, feature = "testing"))]
-#[doc(hidden)]
-pub use migrations::run_to;
 pub use open::DATABASE_FILE;
 pub(crate) use open_work::{Open, OpenWork, Part};
 pub use openagents_core::{clock::now_ms, folders::create_folder};
 pub use reader::{Parent, SessionRow};
-pub use stored::{Encoded, Stored};
-pub use trusted::TrustedWorkspace;
 pub use writer::{Appended, NewSession};

@@ -1,13 +1,14 @@
 //! Reads pages of the log on separate connections, so that readers never wait for the writer.
 
-use super::{error::StoreError, marks::Marks, stored::Stored};
+use super::error::StoreError;
 use crate::policy::Policy;
-use openagents_core::agent::AccessLimits;
+use bytes::Bytes;
+use openagents_core::{agent::AccessLimits, update::SessionUpdate};
 use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -178,4 +179,59 @@ impl Reader {
         ))?;
         statement.query_map(params![after_ts, after_id, cwd, limit, children], SessionRow::read)?.collect()
     }
+}
+
+// Stored updates.
+
+/// One numbered update of a session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stored {
+    /// 1, 2, 3 … without gaps within a session.
+    pub seq: u64,
+    /// Milliseconds since the epoch; never decreases within a session.
+    pub ts: i64,
+    /// The update.
+    pub update: SessionUpdate,
+    /// Size in the store, in bytes.
+    pub bytes: usize,
+    /// The update as sent to clients.
+    pub encoded: Encoded,
+}
+
+/// An update as sent to clients, encoded once for all of them. The caller determines the format.
+#[derive(Debug, Clone, Default)]
+pub struct Encoded(OnceLock<Bytes>);
+
+impl Encoded {
+    /// Returns the encoded update; encodes it on the first call.
+    pub fn get_or_encode(&self, encode: impl FnOnce() -> String) -> Bytes {
+        self.0.get_or_init(|| encode().into()).clone()
+    }
+}
+
+/// Always equal: the encoding is derived from the update.
+impl PartialEq for Encoded {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+// The user's labels for sessions and transcripts, kept outside their logs.
+
+/// The marks of a session in the list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// Listed above the others.
+    pub pinned: bool,
+    /// Shown only on request.
+    pub archived: bool,
+}
+
+/// The user's label for another agent's transcript, which is not ours to change.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TranscriptLabel {
+    /// The user's own title.
+    pub title: Option<String>,
+    /// Its marks in the list.
+    pub marks: Marks,
 }

@@ -5,12 +5,10 @@ use super::{
     approvals::{self, ApprovalChange, Decided},
     error::StoreError,
     open::BUSY,
-    open_work::OpenWork,
-    stored::Stored,
-    work_rows,
+    open_work::{self, OpenWork},
+    reader::Stored,
 };
-use openagents_core::clock::now_ms;
-use openagents_core::update::SessionUpdate;
+use openagents_core::{clock::now_ms, update::SessionUpdate};
 use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use std::{
@@ -305,7 +303,7 @@ fn append(
         }
         let (seq, ts, update, bytes) = (end.seq, end.ts, update.clone(), json.len());
         let stored = Arc::new(Stored { seq, ts, update, bytes, encoded: Default::default() });
-        work_rows::store(transaction, session_id, &Arc::make_mut(&mut end.work).take(&stored))?;
+        open_work::store(transaction, session_id, &Arc::make_mut(&mut end.work).take(&stored))?;
         rows.push(stored);
     }
     if !rows.is_empty() {
@@ -330,8 +328,8 @@ fn read_end(transaction: &Transaction<'_>, session_id: &str) -> rusqlite::Result
         .optional()?;
     let Some((seq, ts, tracks_work)) = end else { return Ok(LogEnd::default()) };
     let work = match tracks_work {
-        true => work_rows::read(transaction, session_id)?,
-        false => work_rows::fill(transaction, session_id)?,
+        true => open_work::read_work_rows(transaction, session_id)?,
+        false => open_work::fill(transaction, session_id)?,
     };
     Ok(LogEnd { seq, ts, work: Arc::new(work) })
 }

@@ -1,6 +1,6 @@
 //! Answers to approvals, and resuming agents.
 
-use super::{agent_choice::carded_prompt, delegate::DEPTH, executor::TurnExecutor, trust::waiting_prompt};
+use super::{context::carded_prompt, delegate::DEPTH, executor::TurnExecutor, trust::waiting_prompt};
 use crate::{
     blocking::run_blocking,
     error::SessionError,

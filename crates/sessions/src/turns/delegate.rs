@@ -1,9 +1,6 @@
 //! Delegation: another agent works on a task in its own session, which is mirrored in this one.
 
-use super::{
-    agent_choice::ask,
-    context::{DELEGATES, TurnContext, refusal, show},
-};
+use super::context::{DELEGATES, TurnContext, ask, refusal, show};
 use crate::{
     blocking::run_blocking,
     error::SessionError,

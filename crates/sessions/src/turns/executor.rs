@@ -2,21 +2,36 @@
 
 use super::{
     context::{DELEGATES, StartTurn, TurnContext},
-    providers::Providers,
+    own_question::{self, shown},
     run::{self, Words},
-    runner::Runner,
-    select,
+    runner::{Providers, Runner},
+    trust::grant,
 };
 use crate::{
     blocking::run_blocking,
     error::SessionError,
-    live::{Asker, By, Delegation, Next, Said, Session, Ticket, Turn, TurnEnd, TurnRequest, Work},
+    live::{
+        Asker, By, Card, Choice, Delegation, Next, Prompt, Reply, Said, Session, Ticket, Turn, TurnEnd,
+        TurnRequest, Work,
+    },
     modes::{self, DEFAULT_MODE, Mode},
     registry::SessionRegistry,
+    store::{Store, StoreError},
 };
-use openagents_core::{CancellationToken, model::SettingsStore};
+use openagents_core::{
+    CancellationToken,
+    model::SettingsStore,
+    trust::{AgentFiles, covers, look},
+    update::{Inline, SessionUpdate},
+};
+use openagents_orchestration::route::{Route, question, route};
 use serde_json::Value;
-use std::{future::Future, path::Path, pin::Pin, sync::Arc};
+use std::{
+    future::Future,
+    path::{Path, PathBuf},
+    pin::Pin,
+    sync::Arc,
+};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
@@ -168,7 +183,7 @@ impl TurnExecutor {
         let Turn { mut work, delegated, asker, .. } = turn;
         if let Ok(Work::Choose(choice)) = work {
             let (turns, session) = (self.context(), session.clone());
-            let chosen = run_blocking(move || select::select(&turns, choice, &session)).await;
+            let chosen = run_blocking(move || select(&turns, choice, &session)).await;
             work = chosen.ok_or_else(|| SessionError::internal("routing the prompt failed unexpectedly"));
         }
         let slots = match &work {
@@ -235,5 +250,214 @@ impl StartTurn for TurnExecutor {
         request: TurnRequest,
     ) -> Pin<Box<dyn Future<Output = Result<Ticket, SessionError>> + Send>> {
         Box::pin(async move { self.submit(&session, request).await })
+    }
+}
+
+// Deleting a session with its delegates.
+
+/// Maximum number of mode changes in a session that counts as unprompted, so that one page of its log is enough to
+/// decide.
+const CHANGES: usize = 64;
+
+impl TurnExecutor {
+    /// Deletes a session and those of its delegates. Fails if one of them has a running turn.
+    pub async fn delete(&self, session: &Arc<Session>) -> Result<(), SessionError> {
+        self.delete_if(session, |_| Ok(true)).await.map(drop)
+    }
+
+    /// Deletes a session without prompts and turns: its log has mode changes at most, and no agent delegated to it.
+    /// Returns whether it was deleted.
+    pub async fn delete_unprompted(&self, session: &Arc<Session>) -> Result<bool, SessionError> {
+        if session.parent().is_some() {
+            return Ok(false);
+        }
+        let (id, again) = (session.id().clone(), session.id().clone());
+        // Checked before retiring the session: a retired session refuses prompts, even if only for a moment.
+        if !self.sessions().read(move |store| is_unprompted(store, &id)).await? {
+            return Ok(false);
+        }
+        self.delete_if(session, move |store| is_unprompted(store, &again)).await
+    }
+
+    /// Deletes a session if `may` allows it. `may` is called once no more turns can begin. Returns whether the session
+    /// was deleted.
+    async fn delete_if(
+        &self,
+        session: &Arc<Session>,
+        may: impl FnOnce(&Store) -> Result<bool, StoreError> + Send + 'static,
+    ) -> Result<bool, SessionError> {
+        let id = session.id().clone();
+        let mut family = self.sessions().read(move |store| store.family(&id)).await?;
+        family.sort();
+        // Keep them from being loaded meanwhile.
+        let mut loading = Vec::new();
+        for id in &family {
+            loading.push(self.sessions().loading().begin(id).await);
+        }
+        let live: Vec<_> = family.iter().filter_map(|id| self.sessions().live(id)).collect();
+        let mut retired: Vec<Arc<Session>> = Vec::new();
+        for session in &live {
+            if !session.retire().await {
+                retired.iter().for_each(|session| session.unretire());
+                return Err(SessionError::busy(
+                    "A turn runs in this session; stop it, then delete the session.",
+                ));
+            }
+            retired.push(session.clone());
+        }
+        let ids = family.clone();
+        let delete = move |store: &Store| Ok(may(store)? && store.delete_sessions(ids).map(|()| true)?);
+        match self.sessions().read(delete).await {
+            Ok(true) => {}
+            kept => {
+                retired.iter().for_each(|session| session.unretire());
+                return kept;
+            }
+        }
+        self.sessions().forget(&family);
+        for session in retired {
+            self.close(&session);
+            session.end();
+        }
+        self.sessions().changes().remove(&family);
+        Ok(true)
+    }
+}
+
+fn is_unprompted(store: &Store, id: &str) -> Result<bool, StoreError> {
+    let log = store.updates_after(id, 0, CHANGES + 1)?;
+    Ok(log.len() <= CHANGES && log.iter().all(|row| matches!(row.update, SessionUpdate::Mode(_))))
+}
+
+// Routes a prompt to a provider when the user leaves the choice to OpenAgents.
+
+/// Routes a prompt, and records the decision in the session. Blocks.
+pub(crate) fn select(turns: &TurnContext, choice: Choice, session: &Arc<Session>) -> Work {
+    let Choice { said, exploration, shows_cards, options } = choice;
+    if options.model.is_some() {
+        return Work::Prompt(Prompt { provider: String::new(), root: exploration.root, said, options });
+    }
+    if options.question {
+        let (decision, only_findings) = (question(), true);
+        let root = exploration.root;
+        return Work::Inline(Box::new(Reply { said, root, topic: None, decision, only_findings }));
+    }
+    if !turns.agent_settings().choose {
+        return Work::Exploration(exploration);
+    }
+    let situation = turns.situation(session);
+    // Attachments are not the user's words and do not affect routing.
+    let Route { decision, topic, prompt } = route(said.words(), &situation);
+    // Without models and agents there is nothing to choose, except for small talk.
+    if !turns.runner.has_any() && topic.is_none() {
+        return Work::Exploration(exploration);
+    }
+    session.append(vec![SessionUpdate::Routed(decision.clone())]);
+    if let Err(error) = turns.store().record_decision(session.id(), said.words(), &decision) {
+        tracing::warn!(%error, "could not store a routing decision");
+    }
+    let root = exploration.root;
+    match (decision.inline, decision.target.mode()) {
+        (Some(Inline::Card), _) if shows_cards => Work::Card(Box::new(Card { said, root, decision })),
+        (None, Some(provider)) => {
+            let said = without_mention(&said, prompt);
+            Work::Prompt(Prompt { provider, root, said, options })
+        }
+        _ => Work::Inline(Box::new(Reply { said, root, topic, decision, only_findings: false })),
+    }
+}
+
+/// Returns the prompt without its leading `@agent`; `rest` is the part of the user's words after it.
+fn without_mention(said: &Said, rest: &str) -> Said {
+    let words = said.words();
+    match said.text.strip_prefix(words) {
+        Some(attached) if rest != words => {
+            let words = said.words.is_some().then(|| rest.to_owned());
+            Said { text: format!("{rest}{attached}"), words, ..*said }
+        }
+        _ => said.clone(),
+    }
+}
+
+// Trusting a folder and revoking that trust, without a turn that waits for it.
+
+impl TurnExecutor {
+    /// Stores that the user at this computer trusts a folder with its current agent settings. Fails if these differ
+    /// from `seen`. Prompts that wait for this trust continue. Returns the settings, and the workspace that covers the
+    /// folder.
+    pub async fn trust(
+        self: &Arc<Self>,
+        folder: &Path,
+        seen: Option<AgentFiles>,
+        by: &str,
+    ) -> Result<(AgentFiles, PathBuf), SessionError> {
+        let (turns, folder, by) = (self.context(), folder.to_owned(), by.to_owned());
+        let work = move || {
+            let invalid =
+                |error: &dyn std::fmt::Display| SessionError::invalid(format!("{}: {error}", shown(&folder)));
+            let root = folder.canonicalize().map_err(|error| invalid(&error))?;
+            let brings = look(&root).map_err(|error| invalid(&error))?;
+            if !brings.complete {
+                return Err(invalid(&brings.lines(false).join("\n")));
+            }
+            if seen.is_some_and(|seen| seen != brings) {
+                return Err(invalid(&"it changed after it was shown; look again"));
+            }
+            let covered_by = grant(&turns.sessions, &root, &brings, &by)?;
+            // A user who trusts a folder is informed about these agents.
+            let agents = turns.runner.agents.iter().flat_map(|agents| agents.providers());
+            let unasked = agents.filter(|agent| agent.decides_what_it_asks());
+            own_question::confirm(&turns, unasked.map(|agent| agent.id().to_owned()), &root);
+            Ok((brings, covered_by))
+        };
+        run_blocking(work).await.unwrap_or_else(|| Err(SessionError::internal("the folder cannot be read")))
+    }
+
+    /// Revokes the trust in a workspace, and stops the agents that run in it. The next agent asks again.
+    pub async fn revoke_trust(&self, folder: &Path) -> Result<(), SessionError> {
+        let (sessions, given) = (self.sessions().clone(), folder.to_owned());
+        let work = move || {
+            // A trusted folder may be gone by now.
+            let path = given.canonicalize().unwrap_or_else(|_| given.clone());
+            let trusted = sessions.trusted();
+            if trusted.revoke(&path)? || trusted.revoke(&given)? {
+                let live = sessions.all_live().into_iter();
+                let is_below = |folder: &Path| covers(&path, folder) || folder.starts_with(&given);
+                return Ok(live.filter(|session| is_below(session.cwd())).collect());
+            }
+            let given_name = shown(&given);
+            Err(match trusted.list().into_iter().find(|row| covers(&row.path, &path)) {
+                Some(row) => SessionError::not_found(format!(
+                    "{given_name} is covered by the trust in {}; revoke that one.",
+                    shown(&row.path)
+                )),
+                None => SessionError::not_found(format!("{given_name} is not trusted.")),
+            })
+        };
+        let stopped: Result<Vec<Arc<Session>>, _> = run_blocking(work)
+            .await
+            .unwrap_or_else(|| Err(SessionError::internal("the trusted workspaces cannot be changed")));
+        stopped?.iter().for_each(|session| self.close(session));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mention_is_removed_from_the_prompt() {
+        let said = |text: &str, words: Option<&str>| Said {
+            words: words.map(str::to_owned),
+            ..Said::from(text.to_owned())
+        };
+        let text = |said: &Said, rest: &str| without_mention(said, rest).text;
+        assert_eq!(text(&said("@codex fix it", None), "fix it"), "fix it");
+        assert_eq!(
+            text(&said("@codex fix it\n\nfn a() {}", Some("@codex fix it")), "fix it"),
+            "fix it\n\nfn a() {}"
+        );
+        assert_eq!(text(&said("fix it", None), "fix it"), "fix it");
     }
 }

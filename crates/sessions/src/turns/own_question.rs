@@ -1,15 +1,19 @@
 //! OpenAgents' own questions, which a turn asks before an agent starts.
 
 use super::context::{TurnContext, show};
-use crate::live::{Question, Session, word};
+use crate::live::{Question, Said, Session, word};
 use openagents_core::{
     CancellationToken,
-    agent::{AgentEvent, CANCELLED, PromptOutcome},
-    approval::{ApprovalOption, ApprovalOutcome, OptionKind},
-    update::{RunState, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate},
+    agent::{
+        AgentCommand, AgentEvent, AgentProvider, AgentSettingsChange, CANCELLED, PromptOutcome, UnaskedAgent,
+        lowering_command,
+    },
+    approval::{ApprovalOption, ApprovalOutcome, ApprovalRequest, OptionKind},
+    trust::covers,
+    update::{Cut, RunState, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate},
     visible::escaped,
 };
-use serde_json::Map;
+use serde_json::{Map, json};
 use std::{path::Path, sync::Arc};
 
 /// One of these questions, with the call that shows it.
@@ -86,4 +90,90 @@ impl Put {
 /// Returns a path to show in a sentence.
 pub(super) fn shown(path: &Path) -> String {
     escaped(&path.to_string_lossy()).into_owned()
+}
+
+// Agents that decide themselves what they ask: confirms their first start, and refuses prompts that change what an
+// agent asks.
+
+/// The name of the tool call that asks.
+const CALL: &str = "agent.start";
+
+/// The id of the option that lets the agent start.
+const START: &str = "start";
+
+/// Refuses a prompt that changes what an agent asks, if its sender may not approve. The turn's final message is then
+/// shown.
+pub(super) fn check_words(
+    session: &Arc<Session>,
+    agent: &dyn AgentProvider,
+    said: &Said,
+) -> Result<(), PromptOutcome> {
+    let Some(command) = lowering_command(&said.text).filter(|_| !said.may_lower) else { return Ok(()) };
+    let text = format!(
+        "❌ {command} changes what {} asks. Send it from a device that may approve, or from this computer.",
+        agent.name()
+    );
+    session.append(vec![word(&text, RunState::Failed)]);
+    Err(PromptOutcome::new(RunState::Failed, text))
+}
+
+/// Asks the user whether an agent that decides itself what it asks may start in a folder, unless this is already
+/// settled. Blocks until the agent may start; otherwise returns the turn's outcome, whose final message has already
+/// been shown.
+pub(super) fn gate(
+    turns: &TurnContext,
+    session: &Arc<Session>,
+    agent: &dyn AgentProvider,
+    root: &Path,
+    cancel: &CancellationToken,
+) -> Result<(), PromptOutcome> {
+    let folder = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    if !agent.decides_what_it_asks() || is_confirmed(turns, agent.id(), &folder) {
+        return Ok(());
+    }
+    let (name, workspace) = (agent.name(), shown(&folder));
+    let title = format!("{name} decides itself what it asks. Let it start here?");
+    let ask = |call_id: &str| {
+        let request = ApprovalRequest {
+            call_id: call_id.to_owned(),
+            agent: "OpenAgents".to_owned(),
+            title: title.clone(),
+            raw_input: Some(json!({"agent": name, "workspace": workspace})),
+            command: None,
+            cut: false,
+            options: vec![
+                option(START, "Let it start", OptionKind::AllowAlways),
+                option("not-now", "Not now", OptionKind::RejectOnce),
+            ],
+        };
+        Question::new(request, agent.id())
+    };
+    let asked = put(turns, session, (CALL, &workspace, &title), ask, cancel);
+    if asked.chosen.as_deref() != Some(START) {
+        let text = format!("{name} was not started. Send the prompt again to be asked again.");
+        return Err(asked.refuse(turns, session, cancel, text));
+    }
+    confirm(turns, [agent.id().to_owned()], &folder);
+    asked.end(session, ToolCallStatus::Completed { output: "started".into(), cut: Cut::default() });
+    Ok(())
+}
+
+/// Returns whether the user has confirmed that an agent that decides itself what it asks may start in a folder.
+pub(super) fn is_confirmed(turns: &TurnContext, agent_id: &str, folder: &Path) -> bool {
+    let confirmed = turns.agent_settings().unasked.remove(agent_id).unwrap_or_default();
+    confirmed.iter().any(|confirmed| covers(confirmed, folder))
+}
+
+/// Stores that the user lets agents that decide themselves what they ask start in a folder.
+pub(super) fn confirm(turns: &TurnContext, agent_ids: impl IntoIterator<Item = String>, folder: &Path) {
+    let Some(agents) = &turns.runner.agents else { return };
+    let unasked = agent_ids.into_iter().map(|agent| UnaskedAgent { agent, folder: folder.to_owned() });
+    let unasked: Vec<_> = unasked.collect();
+    if unasked.is_empty() {
+        return;
+    }
+    let settings = AgentSettingsChange { unasked, ..AgentSettingsChange::default() };
+    if let Err(error) = agents.command(AgentCommand::Configure { settings }) {
+        tracing::warn!(%error, "could not store that an agent may start; it is asked about again");
+    }
 }

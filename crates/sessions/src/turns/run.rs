@@ -1,22 +1,37 @@
 //! Running one turn.
 
 use super::{
-    answer, card,
-    context::{TurnContext, refusal},
-    delegate, reply,
+    context::{TITLE, TurnContext, ask, reader, refusal, show, transcript, transcript_for},
+    delegate,
+    host::Host,
+    own_question,
+    runner::Who,
+    trust,
 };
 use crate::{
     error::SessionError,
-    live::{Session, TurnEnd, Work, close, word},
+    live::{Card, Prompt, Reply, Said, Session, TurnEnd, Work, close, word},
+    modes::DEFAULT_MODE,
 };
 use openagents_core::{
     CancellationToken,
-    agent::{CANCELLED, PromptOutcome},
+    agent::{AgentEvent, AgentRequest, CANCELLED, Conversation, PromptOutcome},
+    agent_ids::DELEGATE,
     approval::ApprovalState,
-    update::{RunState, SessionUpdate},
+    model::{LanguageModel, PromptOptions},
+    update::{
+        Cut, Inline, RunState, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate,
+    },
 };
-use openagents_orchestration::explore::{CANCELLED as CANCELLED_EXPLORATION, ExploreRequest};
-use std::sync::Arc;
+use openagents_orchestration::{
+    agent::{AgentLoop, Generate, PromptRequest, SessionTool, inline},
+    delegate::{DelegateReport, with_findings},
+    explore::{CANCELLED as CANCELLED_EXPLORATION, ExploreRequest},
+};
+use openagents_search::find;
+use openagents_tools::reading::Reader;
+use serde_json::{Map, json};
+use std::{path::Path, sync::Arc};
 
 /// The final message of each prompt that was cancelled while queued.
 pub(crate) const DROPPED: &str = "Cancelled before it began.";
@@ -31,11 +46,11 @@ pub(crate) fn run(
     let answered = |outcome: PromptOutcome| (outcome.state, outcome.cut_off);
     let (state, cut_off) = match work {
         Ok(Work::Exploration(request)) => (explore(turns, request, session, cancel), false),
-        Ok(Work::Prompt(prompt)) => answered(answer::answer(turns, prompt, session, cancel)),
+        Ok(Work::Prompt(prompt)) => answered(answer(turns, prompt, session, cancel)),
         // Routing happens before the turn runs.
         Ok(Work::Choose(choice)) => (explore(turns, &choice.exploration, session, cancel), false),
-        Ok(Work::Inline(reply)) => answered(reply::reply(turns, reply, session, cancel)),
-        Ok(Work::Card(card)) => answered(card::put(turns, card, session, cancel)),
+        Ok(Work::Inline(reply)) => answered(reply_inline(turns, reply, session, cancel)),
+        Ok(Work::Card(card)) => answered(put_card(turns, card, session, cancel)),
         Ok(Work::Delegate(delegation)) => (delegate::call(turns, delegation, session, cancel), false),
         Err(fault) => {
             session.append(vec![refusal(fault)]);
@@ -117,4 +132,254 @@ fn ended(session: &Arc<Session>, state: RunState) -> TurnEnd {
     let failure = head.failure.map(|failure| failure.message);
     let state = if failure.is_some() { RunState::Failed } else { state };
     TurnEnd { state, cut_off: false, seq: head.seq, failure }
+}
+
+// Turns in which a model or an agent answers a prompt.
+
+/// Runs a turn to its end on this thread.
+pub(crate) fn answer(
+    turns: &TurnContext,
+    prompt: &Prompt,
+    session: &Arc<Session>,
+    cancel: &CancellationToken,
+) -> PromptOutcome {
+    let found = match &prompt.options.model {
+        Some(named) => turns.runner.named(named),
+        None => turns.runner.who(&prompt.provider),
+    };
+    let who = found.and_then(|who| match session.parent().is_some() {
+        true => check_folder(&prompt.root).map(|()| who),
+        false => Ok(who),
+    });
+    match who {
+        Ok(Who::Model(model, options)) => {
+            let reader = reader(session, model.as_ref());
+            let agent = AgentLoop {
+                session_tools: session_tools(turns, session, model.as_ref(), reader),
+                model,
+                options: prompt.options.over(options),
+                tools: turns.tools(reader, &prompt.root),
+            };
+            let transcript = transcript_for(reader, &prompt.provider, session, cancel);
+            let (root, Said { text, words, .. }) = (prompt.root.clone(), prompt.said.clone());
+            let delegated = session.parent().is_some();
+            let request = PromptRequest { root, text, words, transcript, findings: None, delegated };
+            agent.prompt(&request, cancel, &|event| show(session, event))
+        }
+        Ok(Who::Agent(agent)) => {
+            let may_start = own_question::check_words(session, agent.as_ref(), &prompt.said)
+                .and_then(|()| trust::gate(turns, session, agent.as_ref(), prompt, cancel))
+                .and_then(|()| own_question::gate(turns, session, agent.as_ref(), &prompt.root, cancel));
+            if let Err(outcome) = may_start {
+                return outcome;
+            }
+            let resume = turns.store().agent_session(session.id(), agent.id()).unwrap_or_else(|error| {
+                tracing::warn!(%error, "could not read the agent's session id; the agent starts a new session");
+                None
+            });
+            let request = AgentRequest {
+                session_id: session.id().to_string(),
+                root: prompt.root.clone(),
+                text: prompt.said.text.clone(),
+                // Agents that keep no history themselves have a model, whose loop runs above.
+                transcript: Conversation::default(),
+                resume,
+                limits: session.limits().clone(),
+                may_lower: prompt.said.may_lower,
+            };
+            let host = Host::new(turns, session, agent.id());
+            Host::run(&host, || agent.prompt(&request, host.clone(), cancel))
+        }
+        Err(reason) => {
+            let text = format!("❌ {reason}");
+            session.append(vec![word(&text, RunState::Failed)]);
+            PromptOutcome { state: RunState::Failed, text, usage: None, cut_off: false }
+        }
+    }
+}
+
+/// Checks a delegate's folder again: since the task was given, an agent may have replaced it with a link that leads out
+/// of the workspace.
+fn check_folder(root: &Path) -> Result<(), String> {
+    match root.canonicalize() {
+        Ok(now) if now == root => Ok(()),
+        _ => Err(format!("{} was replaced after the task was given.", root.display())),
+    }
+}
+
+/// Returns the tools that need a session, for a model that reads as `reader`.
+pub(crate) fn session_tools(
+    turns: &TurnContext,
+    session: &Arc<Session>,
+    model: &dyn LanguageModel,
+    reader: Reader,
+) -> Vec<Arc<dyn SessionTool>> {
+    let generate = turns.runner.models.as_ref().map(|models| {
+        let options = models.snapshot().settings.options();
+        Arc::new(Generate { model: models.model(), options }) as Arc<dyn SessionTool>
+    });
+    let tools = generate.into_iter().chain(delegate::tools(turns, session, reader));
+    tools.filter(|tool| tool.is_offered_to(model)).collect()
+}
+
+// The "This is work for an agent" card: the user sees the brief and chooses the agent.
+
+/// Shows the card and runs the chosen agent. Blocks.
+pub(crate) fn put_card(
+    turns: &TurnContext,
+    card: &Card,
+    session: &Arc<Session>,
+    cancel: &CancellationToken,
+) -> PromptOutcome {
+    let emit = |event| show(session, event);
+    let words = card.said.words();
+    let history = turns.history_of(&card.root);
+    let mut found = find::find_in(&card.root, Some(history), words, cancel).unwrap_or_else(|error| {
+        tracing::warn!(%error, "could not search for a card");
+        Default::default()
+    });
+    // A task may name files that do not exist yet.
+    found.missing.clear();
+    if !found.findings.is_empty() {
+        inline::show(&emit, &found, words, false);
+    }
+    let brief = with_findings(&card.said.text, &found.findings, true);
+    let call_id = uuid::Uuid::new_v4().to_string();
+    let arguments = Map::from_iter([("user_prompt".to_owned(), json!(brief))]);
+    emit(AgentEvent::Update(SessionUpdate::ToolCall(ToolCall {
+        call_id: call_id.clone(),
+        name: DELEGATE.to_owned(),
+        arguments,
+        op_hash: None,
+        stage: None,
+        details: ToolCallDetails { title: Some(TITLE.to_owned()), ..ToolCallDetails::default() },
+    })));
+    let offered = turns.situation(session).offered(Some(&card.decision.target));
+    let mut question = json!({"brief": brief, "prompt": card.said.text});
+    if let Some(words) = &card.said.words {
+        question["words"] = json!(words);
+    }
+    let chosen = ask(turns, session, &call_id, (question, DEFAULT_MODE), &offered, cancel);
+    let end = |status| {
+        emit(AgentEvent::Update(SessionUpdate::ToolCallUpdate(ToolCallUpdate {
+            call_id: call_id.clone(),
+            status,
+            late: false,
+            details: ToolCallDetails::default(),
+        })));
+    };
+    let Some(chosen) = chosen else {
+        let (state, why, last) = match cancel.is_cancelled() {
+            true => (RunState::Cancelled, "Cancelled", CANCELLED),
+            false => (RunState::Complete, "Not now", "Not sent to an agent."),
+        };
+        end(ToolCallStatus::Error { message: why.to_owned() });
+        session.append(vec![word(last, state)]);
+        return PromptOutcome { state, text: last.to_owned(), usage: None, cut_off: false };
+    };
+    let report = DelegateReport {
+        ok: true,
+        provider: chosen.id.clone(),
+        dispatched: true,
+        session_id: Some(session.id().to_string()),
+        tool_call_id: call_id.clone(),
+        notes: format!("{} answers in this session.", chosen.name),
+    };
+    let output = serde_json::to_value(&report).unwrap_or_default();
+    end(ToolCallStatus::Completed { output, cut: Cut::default() });
+    // The user has read the brief. That is enough to send it to an agent, but not to a model elsewhere.
+    let brief = match turns.may_get_history(&chosen.id) {
+        true => brief,
+        false => with_findings(&card.said.text, &found.findings, false),
+    };
+    let prompt = Prompt {
+        provider: chosen.id,
+        root: card.root.clone(),
+        said: Said { may_lower: card.said.may_lower, ..Said::from(brief) },
+        options: PromptOptions::default(),
+    };
+    answer(turns, &prompt, session, cancel)
+}
+
+// Turns that OpenAgents answers itself: with a fixed reply, or with findings and a local model.
+
+/// Runs a turn to its end on this thread.
+pub(crate) fn reply_inline(
+    turns: &TurnContext,
+    reply: &Reply,
+    session: &Arc<Session>,
+    cancel: &CancellationToken,
+) -> PromptOutcome {
+    let (situation, runner) = (turns.situation(session), &turns.runner);
+    let emit = |event| show(session, event);
+    let words = reply.said.words();
+    if reply.decision.inline == Some(Inline::Card) {
+        let offered = situation.offered(Some(&reply.decision.target));
+        let name = offered.first().map_or("an agent", |agent| agent.name.as_str());
+        let text = format!("This is work for an agent. Pick {name} in the mode menu and send it again.");
+        session.append(vec![word(&text, RunState::Complete)]);
+        return PromptOutcome { state: RunState::Complete, text, usage: None, cut_off: false };
+    }
+    let transcript = transcript(session, cancel);
+    let find = || {
+        let found = find::find_in(&reply.root, Some(turns.history_of(&reply.root)), words, cancel);
+        found.map_err(|error| tracing::warn!(%error, "the search failed")).ok()
+    };
+    let asks = reply.decision.inline == Some(Inline::Find);
+    if let Some((model, options)) = runner.ready_model().filter(|_| asks) {
+        let found = find().filter(|found| !found.findings.is_empty());
+        if let Some(found) = &found {
+            inline::show(&emit, found, words, false);
+        }
+        let reader = reader(session, model.as_ref());
+        let agent = AgentLoop {
+            session_tools: session_tools(turns, session, model.as_ref(), reader),
+            model,
+            options,
+            tools: turns.tools(reader, &reply.root),
+        };
+        let request = PromptRequest {
+            root: reply.root.clone(),
+            text: reply.said.text.clone(),
+            words: reply.said.words.clone(),
+            transcript,
+            findings: found,
+            delegated: session.parent().is_some(),
+        };
+        return agent.prompt(&request, cancel, &emit);
+    }
+    if reply.only_findings
+        && let Some(found) = find()
+    {
+        let text = inline::show(&emit, &found, words, true);
+        return PromptOutcome { state: RunState::Complete, text, usage: None, cut_off: false };
+    }
+    let question = inline::InlineQuestion {
+        prompt: words,
+        topic: reply.topic.as_ref(),
+        decision: &reply.decision,
+        situation: &situation,
+        transcript: &transcript,
+    };
+    let loaded = runner.ready_model().map(|(model, _)| model).filter(|model| model.capabilities().loaded);
+    inline::answer(&question, loaded.as_ref(), &find, &emit, cancel)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_that_became_a_link_is_refused() {
+        let keep = tempfile::tempdir().unwrap();
+        let root = keep.path().canonicalize().unwrap().join("part");
+        std::fs::create_dir(&root).unwrap();
+        assert_eq!(check_folder(&root), Ok(()));
+        std::fs::remove_dir(&root).unwrap();
+        std::os::unix::fs::symlink("/", &root).unwrap();
+        assert!(check_folder(&root).is_err());
+        std::fs::remove_file(&root).unwrap();
+        assert!(check_folder(&root).is_err());
+    }
 }

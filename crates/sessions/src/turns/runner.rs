@@ -1,12 +1,16 @@
 //! Lookup of models and agents for turns.
 
-use super::providers::{Explore, Providers};
 use openagents_core::{
+    CancellationToken,
     agent::{AgentProvider, Agents},
     agent_ids::{CLAUDE_CODE, CODEX, CUSTOM_PREFIX, LOCAL_FM, LOCAL_MODEL},
     model::{Availability, LanguageModel, LocalModels, ModelOptions, NamedModel},
+    update::SessionUpdate,
 };
-use openagents_orchestration::route::Candidate;
+use openagents_orchestration::{
+    explore::{ExploreOutcome, ExploreRequest, Explorer},
+    route::Candidate,
+};
 use openagents_tools::{builtin, tool::Toolbox};
 use openagents_transcripts::history::History;
 use std::sync::Arc;
@@ -143,5 +147,66 @@ fn unavailable(agents: Option<&dyn Agents>, id: &str, reason: &str) -> String {
     match remedy {
         Some(remedy) => format!("{} {}", sentence(reason), sentence(&remedy)),
         None => sentence(reason),
+    }
+}
+
+// The explorer, models and agents that turns run with.
+
+/// Runs explorations. Implemented by [`Explorer`], and replaced in tests.
+pub trait Explore: Send + Sync + std::fmt::Debug {
+    /// See [`Explorer::explore`].
+    fn explore(
+        &self,
+        request: &ExploreRequest,
+        cancel: &CancellationToken,
+        emit: &(dyn Fn(SessionUpdate) + Sync),
+    ) -> ExploreOutcome;
+}
+
+impl Explore for Explorer {
+    fn explore(
+        &self,
+        request: &ExploreRequest,
+        cancel: &CancellationToken,
+        emit: &(dyn Fn(SessionUpdate) + Sync),
+    ) -> ExploreOutcome {
+        Explorer::explore(self, request, cancel, emit)
+    }
+}
+
+/// The providers of turns.
+#[derive(Debug, Clone)]
+pub struct Providers {
+    /// Runs explorations.
+    pub explorer: Arc<dyn Explore>,
+    /// The local models; they add the mode `gptoss_20b`.
+    pub models: Option<Arc<dyn LocalModels>>,
+    /// The agents on this machine; they add their modes, and routing.
+    pub agents: Option<Arc<dyn Agents>>,
+    /// A fast model that also routes unclear prompts: Foundation Models, if available.
+    pub foundation: Option<Arc<dyn LanguageModel>>,
+}
+
+impl Providers {
+    /// Creates providers for rule-based exploration without models.
+    pub fn rules(history: Arc<History>) -> Self {
+        Self {
+            explorer: Arc::new(Explorer::heuristic(history)),
+            models: None,
+            agents: None,
+            foundation: None,
+        }
+    }
+
+    /// Creates providers with local models that answer, and that plan explorations on request: the fast model before
+    /// the one that has to be loaded.
+    pub fn local(
+        history: Arc<History>,
+        models: Option<Arc<dyn LocalModels>>,
+        foundation: Option<Arc<dyn LanguageModel>>,
+    ) -> Self {
+        let planners = foundation.iter().cloned().chain(models.iter().map(|models| models.model())).collect();
+        let explorer = Explorer { models: planners, ..Explorer::heuristic(history) };
+        Self { explorer: Arc::new(explorer), models, agents: None, foundation }
     }
 }

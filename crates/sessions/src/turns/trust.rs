@@ -2,8 +2,7 @@
 
 use super::{
     context::{TurnContext, refusal},
-    own_question::{option, put, shown},
-    unasked,
+    own_question::{self, option, put, shown},
 };
 use crate::{
     error::SessionError,
@@ -59,7 +58,7 @@ pub(crate) fn gate(
             let question = TrustQuestion {
                 program: agent.program(cancel),
                 decides_what_it_asks: agent.decides_what_it_asks()
-                    && !unasked::is_confirmed(turns, agent.id(), &folder),
+                    && !own_question::is_confirmed(turns, agent.id(), &folder),
                 deletes: agent.deletes_next(&folder, cancel),
                 workspace: folder,
                 agent: agent.name(),
@@ -120,7 +119,7 @@ fn ask(
     match grant(&turns.sessions, &question.workspace, &question.brings, &by) {
         Ok(_) => {
             if question.decides_what_it_asks {
-                unasked::confirm(turns, [agent_id.to_owned()], &question.workspace);
+                own_question::confirm(turns, [agent_id.to_owned()], &question.workspace);
             }
             asked.end(session, ToolCallStatus::Completed { output: "trusted".into(), cut: Cut::default() });
             Ok(())

@@ -1,6 +1,6 @@
 //! Validates the arguments of a call against the schema of their type and deserializes them.
 
-use super::error::ToolError;
+use super::output::ToolError;
 use jsonschema::{
     ValidationError,
     error::{TypeKind, ValidationErrorKind},

@@ -2,17 +2,11 @@
 
 mod arguments;
 mod context;
-mod error;
-mod limits;
 mod output;
 mod registry;
-mod toolbox;
 
+pub use crate::tool::{context::Limits, output::ToolError, registry::Toolbox};
 pub use arguments::parse_arguments;
 pub use context::ToolContext;
-pub use error::ToolError;
-pub use limits::Limits;
 pub use output::{ToolOutput, ToolResult};
-pub use registry::shown_name;
-pub use registry::{Registry, Tool};
-pub use toolbox::Toolbox;
+pub use registry::{Registry, Tool, shown_name};

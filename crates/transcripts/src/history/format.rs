@@ -2,19 +2,18 @@
 
 use super::{
     decoder::Decoder,
-    environment::Environment,
     lines::{self, OpenLog},
     log_file::{Locate, LogFile, Summarised},
     summary,
     taken_back::TakenBack,
-    tokens::UsageOf,
-    transcript::{Provider, SessionFiles},
+    transcript::{Provider, SessionFiles, UsageOf},
     tree::Tree,
 };
 use crate::limits;
 use openagents_core::budget::Budget;
 use std::{
     collections::HashMap,
+    ffi::OsString,
     fmt::Debug,
     io,
     ops::Range,
@@ -112,5 +111,21 @@ pub(crate) trait Format: Debug + Sync {
     /// [`Format::decoder`], which has to determine those lines.
     fn line_decoder(&self, files: SessionFiles<'_>, budget: &Budget) -> Box<dyn Decoder> {
         self.decoder(files, &|_| None, budget)
+    }
+}
+
+// The environment variables that locate an agent's folder.
+
+/// Looks up environment variables; an empty value counts as unset.
+pub(crate) struct Environment<'a>(pub(super) &'a dyn Fn(&str) -> Option<OsString>);
+
+impl Environment<'_> {
+    /// Returns the folder that a variable names.
+    pub(crate) fn folder(&self, name: &str) -> Option<PathBuf> {
+        (self.0)(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+    }
+
+    pub(crate) fn beneath_home(&self, name: &str) -> Option<PathBuf> {
+        Some(self.folder("HOME")?.join(name))
     }
 }

@@ -2,12 +2,11 @@
 
 use super::{
     event::{Event, EventKind},
-    excerpt::shortened,
     indexed::QueryWord,
     query::{SearchMatch, SearchQuery},
     transcript::Transcript,
     typed::TextFit,
-    wanted::Wanted,
+    wanted::{Wanted, shortened},
 };
 use openagents_core::{budget::Budget, terms::FoldedText};
 use std::sync::atomic::AtomicBool;

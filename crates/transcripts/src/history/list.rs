@@ -1,17 +1,22 @@
 //! Lists transcripts, newest first: finds the logs, takes cached rows, and reads the other logs.
 
 use super::{
-    formats,
+    formats, known,
     log_file::LogFile,
-    logs::History,
-    source::Source,
+    logs::{History, Source},
     transcript::{Listing, Provider, Query, Transcript},
 };
 use crate::limits;
-use openagents_core::{budget::Budget, git::WorktreeScope, parallel};
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use ignore::WalkBuilder;
+use openagents_core::{
+    budget::Budget,
+    git::{self, WorktreeScope},
+    parallel,
+};
 use std::{
     cmp::Reverse,
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
     thread,
@@ -285,4 +290,108 @@ fn read_unknown(unknown: &[Found<'_>], budget: &Budget) -> Vec<Option<Transcript
     };
     let threads = thread::available_parallelism().map_or(1, usize::from).min(limits::LIST_THREADS);
     parallel::map(unknown.len(), threads, || !budget.spent(), || (), summarise)
+}
+
+// The directories that agents worked in, for the user to choose from.
+
+/// A directory that agents worked in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecentWorkspace {
+    /// The root of the enclosing repository, otherwise the directory itself; exists.
+    pub path: PathBuf,
+    /// The last component of the path.
+    pub name: String,
+    /// Last change of a session there, in milliseconds since the epoch.
+    pub last_active_ms: i64,
+    /// Number of sessions that the agent's own list shows.
+    pub sessions: usize,
+}
+
+impl History {
+    /// Lists existing directories, most recently used first; at most `limit`, 0 for no limit. Excludes `/` and the home
+    /// folder.
+    pub fn workspaces(&self, limit: usize, budget: &Budget) -> Vec<RecentWorkspace> {
+        let listing = self.list(&Query::default(), budget);
+        let home = std::env::home_dir().map(|home| git::real(&home));
+        let mut tops: HashMap<PathBuf, Option<PathBuf>> = HashMap::new();
+        let mut found: HashMap<PathBuf, RecentWorkspace> = HashMap::new();
+        for row in listing.rows {
+            let Some(cwd) = row.cwd else { continue };
+            let top = tops.entry(cwd).or_insert_with_key(|cwd| workspace_of(cwd, home.as_deref()));
+            let Some(path) = top else { continue };
+            let workspace = found.entry(path.clone()).or_insert_with(|| RecentWorkspace {
+                path: path.clone(),
+                name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+                last_active_ms: row.updated_at,
+                sessions: 0,
+            });
+            workspace.sessions += 1;
+            workspace.last_active_ms = workspace.last_active_ms.max(row.updated_at);
+        }
+        let mut found: Vec<_> = found.into_values().collect();
+        found.sort_by(|a, b| b.last_active_ms.cmp(&a.last_active_ms).then_with(|| a.path.cmp(&b.path)));
+        if limit > 0 {
+            found.truncate(limit);
+        }
+        found
+    }
+}
+
+fn workspace_of(cwd: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    if !cwd.is_absolute() || !cwd.is_dir() {
+        return None;
+    }
+    let real = git::real(cwd);
+    let usable = |path: &PathBuf| path.parent().is_some() && home != Some(path.as_path());
+    // A home folder under version control is not a project, but folders below it may be.
+    git::top_of(&real).filter(usable).or(Some(real)).filter(usable)
+}
+
+// The files in agents' session folders that no reader recognises, as a session or as a known file next to one.
+
+/// Maximum number of files that are checked below one folder.
+const LOOKED_AT: usize = 200_000;
+
+impl History {
+    /// Returns the number of unknown files of each kind among an agent's sessions. A kind is an extension, such as
+    /// `*.bin`, or a file name; folders are not named, because they may be private. Reads no file. Blocks.
+    pub fn unknown_files(&self, provider: Provider, budget: &Budget) -> BTreeMap<String, u64> {
+        let beside = globs(known::files_beside(provider));
+        let mut found = BTreeMap::new();
+        for Source { format, root, .. } in self.sources(Some(provider)) {
+            let logs: HashSet<PathBuf> = format
+                .discover(&root, budget)
+                .into_iter()
+                .flat_map(|file| file.earlier.into_iter().chain([file.path]))
+                .collect();
+            for folder in format.watched().iter().filter(|folder| !folder.is_empty()) {
+                let walk = WalkBuilder::new(root.join(folder)).standard_filters(false).build();
+                let files = walk.filter_map(Result::ok).take_while(|_| !budget.spent()).take(LOOKED_AT);
+                for file in files.filter(|file| file.file_type().is_some_and(|kind| kind.is_file())) {
+                    let path = file.path();
+                    let is_known = logs.contains(path)
+                        || path.strip_prefix(&root).is_ok_and(|inside| beside.is_match(inside));
+                    if !is_known {
+                        *found.entry(kind(path)).or_default() += 1;
+                    }
+                }
+            }
+        }
+        found
+    }
+}
+
+fn globs(patterns: &[String]) -> GlobSet {
+    let mut globs = GlobSetBuilder::new();
+    for glob in patterns.iter().filter_map(|pattern| Glob::new(pattern).ok()) {
+        globs.add(glob);
+    }
+    globs.build().unwrap_or_default()
+}
+
+fn kind(path: &Path) -> String {
+    match path.extension() {
+        Some(extension) => format!("*.{}", extension.to_string_lossy()),
+        None => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+    }
 }

@@ -2,11 +2,11 @@
 //! excluded.
 
 use super::{
-    excluded::Exclusions,
+    format::Format,
+    formats,
     index::{MemoryIndex, TranscriptIndex},
     roots::HistoryRoots,
-    settings::ExcludedSessions,
-    source::Source,
+    settings::{ExcludedSessions, Exclusions},
     transcript::{Provider, Transcript},
     word_index::WordIndex,
 };
@@ -132,5 +132,21 @@ impl WorkspaceLimit {
         let Some(cwd) = transcript.cwd.as_deref().filter(|cwd| cwd.is_absolute()) else { return false };
         let scope = self.scope.get_or_init(|| Mutex::new(WorktreeScope::of(&self.workspace)));
         scope.lock().holds(cwd) && self.outer.as_ref().is_none_or(|outer| outer.holds(transcript))
+    }
+}
+
+// The sessions of one agent on this machine.
+
+/// An agent's folder and how to read it.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) provider: Provider,
+    pub(crate) root: PathBuf,
+    pub(crate) format: &'static dyn Format,
+}
+
+impl Source {
+    pub(crate) fn new(provider: Provider, root: PathBuf) -> Self {
+        Self { provider, root, format: formats::of(provider) }
     }
 }

@@ -6,12 +6,7 @@
 mod action;
 mod decoder;
 mod digest;
-mod environment;
 mod event;
-mod excerpt;
-mod excluded;
-mod facts;
-mod find_lines;
 mod forget;
 mod format;
 mod formats;
@@ -27,35 +22,32 @@ mod lines;
 mod list;
 mod log_file;
 mod logs;
-mod noise;
 mod part;
-mod pattern;
 mod query;
 mod raw_filter;
 mod read;
 mod roots;
 mod search;
-mod search_index;
 mod settings;
-mod source;
 mod sqlite;
 mod summary;
 mod taken_back;
 mod title;
-mod tokens;
 mod transcript;
 mod tree;
 mod typed;
-mod unknown_files;
 mod usage;
 mod wanted;
 mod word_index;
-mod workspaces;
 
+pub use crate::history::{
+    digest::{Fact, Facts, Ran},
+    list::RecentWorkspace,
+    transcript::TokenUsage,
+};
 pub use action::{Action, Outcome, Task, TaskChange};
 pub use digest::Digest;
 pub use event::{Event, EventKind, TitleRank, TouchedFile};
-pub use facts::{Fact, Facts, Ran};
 pub use images::TranscriptImage;
 pub use index::{CachedTranscripts, FileStamp, MemoryIndex, READER_VERSION, TranscriptIndex};
 pub use indexed::{QueryWord, index_words, query_words};
@@ -66,9 +58,7 @@ pub use query::{PatternKind, SearchMatch, SearchQuery, SearchResult, Unsearched}
 pub use read::{ReadEnd, Span};
 pub use roots::HistoryRoots;
 pub use settings::{ExcludedSessions, HISTORY_SETTINGS, HistorySettings};
-pub use tokens::TokenUsage;
 pub use transcript::{Listing, Provider, Query, Transcript, Unknown};
 pub use typed::{SearchText, TextFit};
 pub use usage::UsageTotal;
 pub use word_index::{IndexedLines, IndexedState, IndexedText, SessionKey, WordIndex};
-pub use workspaces::RecentWorkspace;

@@ -1,6 +1,6 @@
 //! Log folders of the agents.
 
-use super::{environment::Environment, formats, transcript::Provider};
+use super::{format::Environment, formats, transcript::Provider};
 use std::{
     collections::BTreeMap,
     ffi::OsString,

@@ -1,7 +1,6 @@
 //! Extracts the user's prompt from a logged turn, and a title from the prompt. One set of rules for all agents; the
-//! noise tables are in [`super::noise`].
+//! noise tables are in [`crate::history::title`].
 
-use super::noise;
 use crate::limits;
 use openagents_core::text::{joined, line};
 
@@ -30,8 +29,8 @@ pub(crate) fn said(block: &str) -> TypedText<'_> {
     if let Some(name) = between(block, "<command-name>", "</command-name>").map(str::trim) {
         return if name.is_empty() { TypedText::Nothing } else { TypedText::Command(name) };
     }
-    let text = noise::strip(block.split_once(REQUEST_MARKER).map_or(block, |(_, request)| request));
-    let text = if text.starts_with(USER_INPUT_HEADING) { noise::strip(fenced(text)) } else { text };
+    let text = strip(block.split_once(REQUEST_MARKER).map_or(block, |(_, request)| request));
+    let text = if text.starts_with(USER_INPUT_HEADING) { strip(fenced(text)) } else { text };
     if text.is_empty() {
         return TypedText::Nothing;
     }
@@ -71,6 +70,96 @@ fn first_heading(plan: &str) -> Option<&str> {
     let line = plan.lines().map(str::trim).find(|line| !line.is_empty())?;
     let heading = line.trim_start_matches('#').trim();
     (!heading.is_empty()).then_some(heading)
+}
+
+// Strips text that agents add to a user's turn, with two tables for all agents.
+//
+// The rows are from Codex (`codex-rs`, contextual user fragments) and Claude Code (the first-prompt rule of its
+// session list) up to November 2026. Unknown tags are kept, because a user may write about `<div>`.
+
+/// Tags around generated text, of Codex, of Claude Code and of the others; `*` stands for a family of tags. Text after
+/// the closing tag is kept.
+const ENVELOPES: [&str; 3] = [
+    "\
+        INSTRUCTIONS|user_instructions|environment_context|env_context|permissions instructions|\
+        collaboration_mode|skill*|apps_instructions|plugins_instructions|recommended_plugins|\
+        app-context|multi_agent_mode|turn_aborted|user_shell_command|subagent_notification|\
+        codex_internal_context|goal_context|image|attachments|system",
+    "\
+        local-command-stdout|local-command-stderr|local-command-caveat|session-start-hook|\
+        user-prompt-submit-hook|tick|goal|ide_opened_file|ide_selection|ide_diagnostics|bash-input|\
+        bash-stdout|bash-stderr|system-reminder|task-notification|command-message|command-args|\
+        command-contents|new-diagnostics|fork-boilerplate",
+    "\
+        session_context|hook_context|image_files|attached_files|code_selection|terminal_selection|\
+        environment_details|mode_notice|file_content|user_command",
+];
+
+/// Prefixes of messages that are entirely generated.
+const DROPPED_BEGINNINGS: &[&str] = &[
+    "[Request interrupted by user",
+    "Caveat:",
+    "This session is being continued",
+    "Stop hook feedback",
+    "Base directory for this skill:",
+    "## Context Usage",
+    // An IDE prefix without its request.
+    "# Context from my IDE setup:",
+];
+
+/// Prompts that Claude Code itself sends to warm its cache.
+const DROPPED_WHOLE: &[&str] = &["Warmup", "No response requested."];
+
+/// Heading before a folder's instructions, which end with their closing tag.
+const AGENTS_HEADING: &str = "# AGENTS.md instructions";
+const AGENTS_END: &str = "</INSTRUCTIONS>";
+
+/// Returns the text without generated parts; may be empty.
+pub(super) fn strip(text: &str) -> &str {
+    let mut rest = text.trim();
+    loop {
+        let shorter = if rest.starts_with(AGENTS_HEADING) {
+            after(rest, AGENTS_END)
+        } else if let Some(tag) = opening_tag(rest) {
+            past_envelope(rest, tag)
+        } else {
+            break;
+        };
+        rest = shorter.trim();
+    }
+    let dropped = DROPPED_BEGINNINGS.iter().any(|beginning| rest.starts_with(beginning))
+        || DROPPED_WHOLE.contains(&rest);
+    if dropped { "" } else { rest }
+}
+
+/// Returns the envelope tag at the start of a text. A stray closing tag counts as one: images come as an opening tag,
+/// the image and a closing tag in three blocks.
+fn opening_tag(text: &str) -> Option<&str> {
+    let inside = text.strip_prefix('<')?;
+    let inside = inside.strip_prefix('/').unwrap_or(inside);
+    ENVELOPES.iter().flat_map(|names| names.split('|')).find_map(|name| match name.strip_suffix('*') {
+        None => {
+            let after = inside.strip_prefix(name)?;
+            after.starts_with(['>', ' ', '\n', '/']).then(|| &inside[..name.len()])
+        }
+        Some(family) => {
+            let end = inside.find(['>', ' ', '\n'])?;
+            inside.starts_with(family).then(|| &inside[..end])
+        }
+    })
+}
+
+fn past_envelope<'a>(text: &'a str, tag: &str) -> &'a str {
+    match text.split_once(&format!("</{tag}>")) {
+        Some((_, after)) => after,
+        // An image tag may have no closing tag; any other unclosed envelope extends to the end.
+        None if tag == "image" => after(text, ">"),
+        None => "",
+    }
+}
+
+fn after<'a>(text: &'a str, end: &str) -> &'a str {
+    text.split_once(end).map_or("", |(_, after)| after)
 }
 
 #[cfg(test)]
@@ -121,5 +210,85 @@ mod tests {
     #[test]
     fn an_empty_title_is_none() {
         assert_eq!(given(Some(" \n")), None);
+    }
+}
+
+#[cfg(test)]
+mod noise_tests {
+    use super::*;
+
+    #[test]
+    fn every_row() {
+        let rows = [
+            // Codex envelopes, alone and followed by a prompt
+            ("# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nbe nice\n</INSTRUCTIONS>", ""),
+            (
+                "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nbe nice\n</INSTRUCTIONS>\nFix it now",
+                "Fix it now",
+            ),
+            ("# AGENTS.md instructions for /w\nnever ends", ""),
+            ("<user_instructions>\nx\n</user_instructions>", ""),
+            (
+                "<environment_context>\n<cwd>/w</cwd>\n</environment_context>\n\nFix the build",
+                "Fix the build",
+            ),
+            ("<environment_context>never ends", ""),
+            ("<env_context>x</env_context>", ""),
+            ("<permissions instructions>\nx\n</permissions instructions>Go", "Go"),
+            ("<collaboration_mode>x</collaboration_mode>", ""),
+            ("<skill>\n<name>a</name>\n</skill>\nUse it", "Use it"),
+            ("<skill name=\"a\">x</skill>", ""),
+            ("<skills_instructions>x</skills_instructions>", ""),
+            ("<apps_instructions>x</apps_instructions>", ""),
+            ("<plugins_instructions>x</plugins_instructions>", ""),
+            ("<recommended_plugins>x</recommended_plugins>", ""),
+            ("<app-context>x</app-context>", ""),
+            ("<multi_agent_mode>x</multi_agent_mode>", ""),
+            ("<turn_aborted>\nx\n</turn_aborted>", ""),
+            ("<user_shell_command>ls</user_shell_command>", ""),
+            ("<subagent_notification>{}</subagent_notification>", ""),
+            ("<codex_internal_context source=\"goal\">x</codex_internal_context>", ""),
+            ("<goal_context>x</goal_context>\nreal", "real"),
+            ("<image name=[Image #1]>", ""),
+            ("<image name=[Image #1]></image>\nWhat is this?", "What is this?"),
+            ("</image>", ""),
+            // several in a row
+            (
+                "<user_instructions>a</user_instructions>\n<environment_context>b</environment_context>\nDo c",
+                "Do c",
+            ),
+            // Claude Code
+            ("<local-command-stdout>x</local-command-stdout>", ""),
+            ("<local-command-caveat>x</local-command-caveat>", ""),
+            ("<session-start-hook>x</session-start-hook>", ""),
+            ("<tick>1</tick>", ""),
+            ("<goal>x</goal>", ""),
+            ("[Request interrupted by user]", ""),
+            ("[Request interrupted by user for tool use]", ""),
+            ("<ide_opened_file>The user opened a.rs</ide_opened_file>", ""),
+            ("<ide_opened_file>The user opened a.rs</ide_opened_file>\nExplain", "Explain"),
+            ("<ide_selection>x</ide_selection>", ""),
+            ("Caveat: The messages below were generated by the user", ""),
+            ("<bash-input>ls</bash-input>", ""),
+            ("<bash-stdout>a</bash-stdout><bash-stderr></bash-stderr>", ""),
+            ("<system-reminder>x</system-reminder>", ""),
+            ("<system-reminder>x</system-reminder>\nHello there", "Hello there"),
+            ("<task-notification>x</task-notification>", ""),
+            ("This session is being continued from a previous conversation", ""),
+            ("Stop hook feedback:\n- x", ""),
+            ("Base directory for this skill: /w/skills/x\n\nDo it", ""),
+            ("## Context Usage\n\n| a |", ""),
+            ("<fork-boilerplate>x</fork-boilerplate>\nReview it", "Review it"),
+            ("Warmup", ""),
+            // a user's own words
+            ("Warmup routine is broken", "Warmup routine is broken"),
+            ("<div> is not closed", "<div> is not closed"),
+            ("<systemd> unit", "<systemd> unit"),
+            ("  Fix it  ", "Fix it"),
+            ("", ""),
+        ];
+        for (text, left) in rows {
+            assert_eq!(strip(text), left, "{text:?}");
+        }
     }
 }

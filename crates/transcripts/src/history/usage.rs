@@ -4,8 +4,7 @@ use super::{
     formats,
     lines::Lines,
     logs::History,
-    tokens::{RequestUsage, TokenUsage, UsageOf},
-    transcript::{Provider, Query, Transcript},
+    transcript::{Provider, Query, RequestUsage, TokenUsage, Transcript, UsageOf},
 };
 use crate::limits;
 use openagents_core::{budget::Budget, parallel};

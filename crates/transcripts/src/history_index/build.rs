@@ -2,17 +2,17 @@
 
 use super::{
     index::HistoryIndex,
-    kind::Kind,
-    passages::{Indexed, Passages, Stale, read_passages},
-    place,
-    terms::Terms,
-    texts,
+    passages::{self, Indexed, Kind, Passages, Stale, read_passages},
+    texts::{self, Terms},
 };
-use crate::history::{History, Listing, Query, Transcript, index_words};
+use crate::{
+    cache_file::CacheFile,
+    history::{History, Listing, Query, Transcript, index_words},
+};
 use openagents_core::{CancellationToken, budget::Budget};
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, TransactionBehavior, params};
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     path::Path,
     sync::{
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -234,7 +234,9 @@ impl HistoryIndex {
         store_title(&transaction, (key, own_title(row)), terms, forgotten)?;
         let mut insert = transaction.prepare_cached("INSERT INTO words (rowid, text) VALUES (?1, ?2)")?;
         for (line, kind, text) in &read.passages {
-            let Some(place) = place::of(key, *line, *kind).filter(|_| !text.is_empty()) else { continue };
+            let Some(place) = passages::place_of(key, *line, *kind).filter(|_| !text.is_empty()) else {
+                continue;
+            };
             insert.execute(params![place, text])?;
         }
         drop(insert);
@@ -287,7 +289,7 @@ fn store_title(
     terms: &mut Terms,
     forgotten: u64,
 ) -> rusqlite::Result<()> {
-    let Some(place) = place::of(session, 0, Kind::Title) else { return Ok(()) };
+    let Some(place) = passages::place_of(session, 0, Kind::Title) else { return Ok(()) };
     transaction.execute("DELETE FROM words WHERE rowid = ?1", [place])?;
     let words = title.map(index_words).unwrap_or_default();
     if !words.is_empty() {
@@ -307,8 +309,95 @@ fn free_key(transaction: &Transaction<'_>, key: i64) -> rusqlite::Result<i64> {
 }
 
 pub(super) fn forget(transaction: &Transaction<'_>, session: i64) -> rusqlite::Result<()> {
-    let places = [place::first(session), place::first(session + 1)];
+    let places = [passages::first(session), passages::first(session + 1)];
     transaction.execute("DELETE FROM words WHERE rowid >= ?1 AND rowid < ?2", places)?;
     transaction.execute("DELETE FROM texts WHERE place >= ?1 AND place < ?2", places)?;
     Ok(())
+}
+
+// Forgets sessions that are gone or excluded, so that no trace of them can be read from the file.
+
+/// Provider and id of a session, as stored in the tables.
+type Session = (String, String);
+
+impl HistoryIndex {
+    /// Drops the sessions that are missing from a complete list.
+    pub(super) fn forget_vanished(
+        &self,
+        listing: &Listing,
+        cancel: &CancellationToken,
+    ) -> rusqlite::Result<()> {
+        // A session that was not listed for lack of time is not gone.
+        if listing.unread > 0 || listing.timed_out || cancel.is_cancelled() {
+            return Ok(());
+        }
+        let known = indexed(&self.writer.lock())?;
+        let here: HashSet<(&str, &str)> =
+            listing.rows.iter().map(|row| (row.provider.as_str(), row.id.as_str())).collect();
+        self.forget_all(known.into_keys().filter(|(provider, id)| !here.contains(&(provider, id))).collect())
+    }
+
+    /// Drops the sessions that `history` does not contain. Blocks.
+    pub(super) fn forget_excluded(&self, history: &History) -> rusqlite::Result<()> {
+        let all = {
+            let writer = self.writer.lock();
+            let mut statement = writer.prepare("SELECT provider, id, row_json FROM sessions")?;
+            let rows = statement.query_map([], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?;
+            rows.collect::<rusqlite::Result<Vec<(Session, String)>>>()?
+        };
+        let mut held: Vec<Transcript> =
+            all.iter().filter_map(|(_, json)| serde_json::from_str(json).ok()).collect();
+        history.retain_own(&mut held);
+        let held: HashSet<(&str, &str)> =
+            held.iter().map(|row| (row.provider.as_str(), row.id.as_str())).collect();
+        let is_held = |(provider, id): &Session| held.contains(&(provider, id));
+        self.forget_all(all.iter().map(|(session, _)| session).filter(|it| !is_held(it)).cloned().collect())
+    }
+
+    fn forget_all(&self, sessions: Vec<Session>) -> rusqlite::Result<()> {
+        if sessions.is_empty() {
+            return Ok(());
+        }
+        let mut writer = self.writer.lock();
+        let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        CacheFile::deletes(&transaction)?;
+        for session in &sessions {
+            if let Some(known) = indexed_as(&transaction, session)? {
+                forget(&transaction, known.key)?;
+                transaction.execute("DELETE FROM sessions WHERE key = ?1", [known.key])?;
+            }
+        }
+        texts::forget_unused(&transaction)?;
+        transaction.commit()?;
+        self.forgotten.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Returns whether forgotten sessions may still be readable in the file: FTS5 keeps their words until its segments
+    /// are merged.
+    pub(super) fn is_unscrubbed(&self) -> bool {
+        // An unreadable index is replaced on its next use.
+        CacheFile::is_unscrubbed(&self.writer.lock()).unwrap_or(false)
+            || self.log_is_kept.load(Ordering::Relaxed)
+    }
+
+    /// Rewrites the index in one piece, without forgotten sessions. Takes seconds, during which nothing else is
+    /// written. Blocks.
+    pub(super) fn compact(&self) {
+        let writer = self.writer.lock();
+        let compacted = CacheFile::scrub(&writer, "INSERT INTO words(words) VALUES ('optimize')");
+        let is_done = compacted.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the index of other agents' sessions is larger than it needs to be");
+            false
+        });
+        self.log_is_kept.store(!is_done, Ordering::Relaxed);
+    }
+
+    /// Moves the write-ahead log into the file. Blocks.
+    pub fn checkpoint(&self) {
+        let is_done = CacheFile::empty_log(&self.writer.lock());
+        if let Err(error) = is_done {
+            tracing::warn!(%error, "the index of other agents' sessions is in two files");
+        }
+    }
 }

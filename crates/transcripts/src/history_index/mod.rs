@@ -6,24 +6,16 @@
 #[cfg(test)]
 mod agents_tests;
 mod build;
-mod forget;
 mod index;
 mod indexer;
-mod kind;
 mod news;
-mod passage_text;
 mod passages;
-mod place;
-mod schema;
 mod search;
-mod terms;
 #[cfg(test)]
 mod tests;
 mod texts;
 #[cfg(test)]
 mod typed_tests;
-mod watch;
-mod word_lines;
 
 pub use build::IndexProgress;
 pub use index::{HistoryIndex, IndexStatus, NotIndexed};

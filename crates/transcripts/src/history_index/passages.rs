@@ -1,8 +1,8 @@
 //! Reads the passages of one session.
 
-use super::{kind::Kind, passage_text::PassageText};
-use crate::history::{Event, History, Provider, Transcript, index_words};
+use crate::history::{Event, EventKind, History, Provider, TitleRank, TouchedFile, Transcript, index_words};
 use openagents_core::{CancellationToken, budget::Budget};
+use serde::{Deserialize, Serialize};
 use std::{io, time::Duration};
 
 /// Maximum bytes of text indexed per session.
@@ -148,6 +148,113 @@ pub(super) fn appends(provider: Provider) -> bool {
     )
 }
 
+// Kinds of passages.
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Kind {
+    Title = 0,
+    Prompt = 1,
+    Answer = 2,
+    Call = 3,
+}
+
+impl Kind {
+    const ALL: [Self; 4] = [Self::Title, Self::Prompt, Self::Answer, Self::Call];
+
+    /// Returns the kind with this number in the file.
+    pub(super) fn stored(number: u8) -> Self {
+        Self::ALL.into_iter().find(|kind| *kind as u8 == number).unwrap_or(Self::Call)
+    }
+
+    /// Weight in the ranking: a title says best what a session is about.
+    pub(super) fn weight(self) -> f64 {
+        match self {
+            Self::Title => 3.0,
+            Self::Prompt => 2.0,
+            Self::Answer => 1.0,
+            Self::Call => 0.7,
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Title => "title",
+            Self::Prompt => "prompt",
+            Self::Answer => "answer",
+            Self::Call => "call",
+        }
+    }
+
+    /// Returns the corresponding kind of events.
+    pub(super) fn event(self) -> EventKind {
+        match self {
+            Self::Title => EventKind::Title(TitleRank::Person),
+            Self::Prompt => EventKind::Prompt,
+            Self::Answer => EventKind::Assistant,
+            Self::Call => EventKind::ToolCall { name: String::new() },
+        }
+    }
+
+    pub(super) fn of(kind: &EventKind) -> Option<Self> {
+        match kind {
+            EventKind::Prompt => Some(Self::Prompt),
+            EventKind::Assistant => Some(Self::Answer),
+            EventKind::ToolCall { .. } => Some(Self::Call),
+            _ => None,
+        }
+    }
+}
+
+// The number of a passage in the index, made of its session, its line and its kind.
+
+/// Bits of the line: logs of more than four million lines are indexed up to there.
+const LINE: u32 = 22;
+/// Bits of the kind.
+const KIND: u32 = 2;
+
+/// Returns the number of a passage; `None` for a line beyond what can be indexed. Newer sessions have larger keys, so
+/// that the newest matches are found first.
+pub(super) fn place_of(session: i64, line: u64, kind: Kind) -> Option<i64> {
+    let line = i64::try_from(line).ok().filter(|line| *line < 1 << LINE)?;
+    Some(first(session) | line << KIND | i64::from(kind as u8))
+}
+
+/// Returns the session, the line and the kind of a passage.
+pub(super) fn parts(place: i64) -> (i64, u64, Kind) {
+    let line = (place >> KIND) & ((1 << LINE) - 1);
+    (place >> (LINE + KIND), line.unsigned_abs(), Kind::stored((place & ((1 << KIND) - 1)) as u8))
+}
+
+/// The first number that a passage of a session may have; those of the next session follow its last.
+pub(super) fn first(session: i64) -> i64 {
+    session << (LINE + KIND)
+}
+
+// The text of a passage.
+
+/// The text or the action in a line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct PassageText {
+    pub(super) line: u64,
+    pub(super) kind: Kind,
+    pub(super) text: String,
+    /// Files that it touched: their paths as logged, and whether each was changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) files: Vec<(String, bool)>,
+}
+
+impl PassageText {
+    pub(super) fn new(line: u64, kind: Kind, text: &str, files: &[TouchedFile]) -> Self {
+        let files = files.iter().map(|file| (file.path.clone(), file.edited)).collect();
+        Self { line, kind, text: text.to_owned(), files }
+    }
+
+    pub(super) fn event(self) -> Event {
+        Event::new(self.line, None, self.kind.event(), self.text)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,5 +273,22 @@ mod tests {
         }
         let expected = [(3, Kind::Answer, "before "), (4, Kind::Answer, "a c "), (4, Kind::Call, "b ")];
         assert_eq!(passages, expected.map(|(line, kind, words)| (line, kind, words.to_owned())));
+    }
+}
+
+#[cfg(test)]
+mod place_tests {
+    use super::*;
+
+    #[test]
+    fn a_passage_is_its_number() {
+        for (session, line, kind) in
+            [(1, 0, Kind::Title), (1, 1, Kind::Prompt), (70_000, (1 << LINE) - 1, Kind::Call)]
+        {
+            let place = place_of(session, line, kind).unwrap();
+            assert_eq!(parts(place), (session, line, kind));
+            assert!((first(session)..first(session + 1)).contains(&place));
+        }
+        assert_eq!(place_of(1, 1 << LINE, Kind::Answer), None);
     }
 }

@@ -2,15 +2,20 @@
 
 use super::{
     index::{HistoryIndex, NotIndexed},
-    kind::Kind,
-    passages::GOES_ON,
-    place, terms,
-    texts::{self, Snippet},
+    passages::{self, GOES_ON, Kind, PassageText, appends},
+    texts::{self, Snippet, Text},
 };
-use crate::history::{History, QueryWord, SearchText, TextFit, Transcript};
+use crate::history::{
+    History, IndexedLines, IndexedState, IndexedText, Provider, QueryWord, SearchText, SessionKey, TextFit,
+    Transcript, WordIndex,
+};
 use openagents_core::{CancellationToken, budget::Budget};
 use rusqlite::{Connection, OptionalExtension as _, Row};
-use std::{collections::HashMap, path::Path, time::Duration};
+use std::{
+    collections::{BTreeSet, HashMap},
+    path::Path,
+    time::Duration,
+};
 
 /// Maximum number of passages with all words that are checked: the newest ones.
 const PASSAGES: usize = 2_000;
@@ -166,7 +171,7 @@ impl HistoryIndex {
         let mut count = 0;
         while let Some(row) = rows.next()? {
             count += 1;
-            let (session, line, kind) = place::parts(row.get(0)?);
+            let (session, line, kind) = passages::parts(row.get(0)?);
             found.sessions.entry(session).or_default().0.push((line, kind));
         }
         found.is_cut = count == limit;
@@ -337,13 +342,84 @@ pub(super) fn expression(
 fn begun(reader: &Connection, word: &str, beginnings: Beginnings) -> rusqlite::Result<String> {
     let quoted = format!("\"{word}\"");
     // Few words begin with as much of an id as a user types.
-    if !terms::has(word) {
+    if !texts::has(word) {
         return Ok(format!("{quoted}*"));
     }
-    let words = terms::beginning_with(reader, word)?;
+    let words = texts::beginning_with(reader, word)?;
     if beginnings == Beginnings::All && words.is_cut {
         return Ok(format!("{quoted}*"));
     }
     let words = words.words.iter().map(|word| format!(" OR \"{word}\""));
     Ok(format!("({quoted}{})", words.collect::<String>()))
+}
+
+// Finds lines by their words, for a search in the logs.
+
+/// Maximum number of lines for a search in the logs: the newest ones with all words.
+const NAMED_LINES: usize = 20_000;
+
+impl WordIndex for HistoryIndex {
+    fn lines(&self, words: &[QueryWord]) -> Option<IndexedLines> {
+        self.read_lines(words).inspect_err(|error| self.failed(error)).ok()
+    }
+
+    fn text(&self, session: &SessionKey, line: u64) -> Option<IndexedText> {
+        let text = self.read_text(session, line).inspect_err(|error| self.failed(error)).ok()??;
+        Some(match text {
+            Text::Kept(said) => IndexedText::Kept(said.into_iter().map(PassageText::event).collect()),
+            Text::Logged(first, offset) => IndexedText::Logged { first, offset },
+        })
+    }
+}
+
+impl HistoryIndex {
+    fn failed(&self, error: &rusqlite::Error) {
+        tracing::warn!(%error, "the index could not be searched");
+        self.renew_if_damaged(error);
+    }
+
+    fn read_text(&self, (provider, id): &SessionKey, line: u64) -> rusqlite::Result<Option<Text>> {
+        let reader = self.reader.lock();
+        let mut session =
+            reader.prepare_cached("SELECT key FROM sessions WHERE provider = ?1 AND id = ?2")?;
+        let key = session.query_row([provider.as_str(), id], |row| row.get(0)).optional()?;
+        key.map_or(Ok(None), |key| texts::find(&reader, key, line))
+    }
+
+    fn read_lines(&self, words: &[QueryWord]) -> rusqlite::Result<IndexedLines> {
+        let reader = self.reader.lock();
+        let Some(wanted) = expression(&reader, words, Beginnings::All)? else {
+            return Ok(IndexedLines::default());
+        };
+        let mut answer = IndexedLines::default();
+        let mut by_key: HashMap<i64, SessionKey> = HashMap::new();
+        let mut sessions =
+            reader.prepare_cached("SELECT key, provider, id, size, updated_at, cut, upto FROM sessions")?;
+        let mut rows = sessions.query([])?;
+        while let Some(row) = rows.next()? {
+            let Some(provider) = Provider::parse(row.get_ref(1)?.as_str()?) else { continue };
+            let key: SessionKey = (provider, row.get(2)?);
+            let upto = Some(row.get(6)?).filter(|upto| appends(provider) && *upto > 0);
+            let state = IndexedState { size: row.get(3)?, updated_at: row.get(4)?, cut: row.get(5)?, upto };
+            by_key.insert(row.get(0)?, key.clone());
+            answer.sessions.insert(key, state);
+        }
+        let mut statement = reader.prepare_cached(FOUND)?;
+        let mut found =
+            |wanted: &str, lines: &mut HashMap<SessionKey, BTreeSet<u64>>| -> rusqlite::Result<bool> {
+                let mut count = 0;
+                let mut rows = statement.query((wanted, NAMED_LINES))?;
+                while let Some(row) = rows.next()? {
+                    count += 1;
+                    let (session, line, _) = passages::parts(row.get(0)?);
+                    if let Some(key) = by_key.get(&session) {
+                        lines.entry(key.clone()).or_default().insert(line);
+                    }
+                }
+                Ok(count == NAMED_LINES)
+            };
+        answer.truncated = found(&wanted, &mut answer.lines)?;
+        found(&format!("\"{GOES_ON}\""), &mut answer.long)?;
+        Ok(answer)
+    }
 }

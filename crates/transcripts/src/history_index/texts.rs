@@ -2,11 +2,14 @@
 //! Another file would have to be read as a whole for one line, and a page of results has dozens: its texts are stored,
 //! compressed.
 
-use super::{kind::Kind, passage_text::PassageText, passages::Passages, place};
+use super::passages::{self, Kind, PassageText, Passages};
 use crate::history::{Event, History, SearchText, TextFit, Transcript};
 use openagents_core::{budget::Budget, text};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
-use std::path::Path;
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+};
 
 /// Bytes of text in a stored block: finding a line takes longer in larger blocks, and smaller ones compress worse.
 const BLOCK: usize = 8 << 10;
@@ -67,7 +70,7 @@ pub(super) fn store(transaction: &Transaction<'_>, session: i64, read: &Passages
         });
         let (block, after) = rest.split_at(lines.map(<[PassageText]>::len).sum());
         rest = after;
-        let Some(place) = place::of(session, first.line, Kind::Title) else { break };
+        let Some(place) = passages::place_of(session, first.line, Kind::Title) else { break };
         let lines = if offset.is_some() { None } else { packed(block) };
         insert.execute(params![place, offset, lines])?;
     }
@@ -76,12 +79,12 @@ pub(super) fn store(transaction: &Transaction<'_>, session: i64, read: &Passages
 
 /// Returns where the text of a session's line is stored.
 pub(super) fn find(reader: &Connection, session: i64, line: u64) -> rusqlite::Result<Option<Text>> {
-    let Some(place) = place::of(session, line, Kind::Title) else { return Ok(None) };
+    let Some(place) = passages::place_of(session, line, Kind::Title) else { return Ok(None) };
     let mut block = reader.prepare_cached(
         "SELECT place, offset, lines FROM texts WHERE place BETWEEN ?1 AND ?2 ORDER BY place DESC LIMIT 1",
     )?;
     let text = |row: &rusqlite::Row<'_>| {
-        let (_, first, _) = place::parts(row.get(0)?);
+        let (_, first, _) = passages::parts(row.get(0)?);
         Ok(match row.get(1)? {
             Some(offset) => Text::Logged(first, offset),
             None => {
@@ -91,7 +94,7 @@ pub(super) fn find(reader: &Connection, session: i64, line: u64) -> rusqlite::Re
             }
         })
     };
-    block.query_row([place::first(session), place], text).optional()
+    block.query_row([passages::first(session), place], text).optional()
 }
 
 fn packed(block: &[PassageText]) -> Option<Vec<u8>> {
@@ -132,6 +135,100 @@ pub(super) fn snippet(said: &[PassageText], wanted: &SearchText, cwd: Option<&Pa
         kind: kind.name(),
         text: Some(format!("{before}{}", text::line(&text[from..], SNIPPET))),
     })
+}
+
+// The words of the index, for looking up the beginning of a word.
+
+/// Maximum number of words to which a beginning expands: the most frequent ones.
+const MOST: usize = 64;
+/// Maximum number of letters and of digits in a stored word. Longer ones, and those with more digits, are hashes and
+/// ids.
+const LONGEST: usize = 32;
+const DIGITS: usize = 4;
+/// Minimum number of letters in the beginning of a hash or an id.
+const OF_ID: usize = 6;
+
+/// Counts the words of sessions that are stored together.
+#[derive(Debug, Default)]
+pub(super) struct Terms {
+    /// The words that have a row, with the number of sessions that are not counted in it yet, and how often sessions
+    /// had been forgotten when it was seen: forgetting a session also removes the rows of words that only it contains.
+    counts: HashMap<String, (u64, u64)>,
+}
+
+impl Terms {
+    /// Adds the words of a session's passages. New words are inserted right away, so that those of a stored session are
+    /// always found.
+    pub(super) fn add<'a>(
+        &mut self,
+        transaction: &Transaction<'_>,
+        texts: impl Iterator<Item = &'a str>,
+        forgotten: u64,
+    ) -> rusqlite::Result<()> {
+        let words: HashSet<&str> =
+            texts.flat_map(str::split_ascii_whitespace).filter(|word| is_word(word)).collect();
+        let mut insert =
+            transaction.prepare_cached("INSERT OR IGNORE INTO terms (term, sessions) VALUES (?1, 0)")?;
+        for word in words {
+            match self.counts.get_mut(word) {
+                Some((count, seen)) if *seen == forgotten => *count += 1,
+                known => {
+                    insert.execute([word])?;
+                    let count = known.map_or(0, |(count, _)| *count);
+                    self.counts.insert(word.to_owned(), (count + 1, forgotten));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn store(self, writer: &mut Connection) -> rusqlite::Result<()> {
+        let transaction = writer.transaction()?;
+        let mut count =
+            transaction.prepare_cached("UPDATE terms SET sessions = sessions + ?2 WHERE term = ?1")?;
+        for (term, (sessions, _)) in self.counts {
+            count.execute(params![term, sessions])?;
+        }
+        drop(count);
+        transaction.commit()
+    }
+}
+
+/// Forgets the words that no session contains any more.
+pub(super) fn forget_unused(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    // No word contains a quote.
+    transaction.execute_batch(
+        "DELETE FROM terms WHERE NOT EXISTS (SELECT 1 FROM words WHERE words MATCH '\"' || term || '\"')",
+    )
+}
+
+/// Words with one beginning.
+pub(super) struct Begun {
+    /// The most frequent ones.
+    pub(super) words: Vec<String>,
+    /// There may be more.
+    pub(super) is_cut: bool,
+}
+
+/// Returns the most frequent words that begin with `beginning`.
+pub(super) fn beginning_with(reader: &Connection, beginning: &str) -> rusqlite::Result<Begun> {
+    let mut statement = reader.prepare_cached(
+        "SELECT term FROM terms WHERE term >= ?1 AND term < ?2 ORDER BY sessions DESC LIMIT ?3",
+    )?;
+    let behind = format!("{beginning}\u{10ffff}");
+    let words = statement.query_map(params![beginning, behind, MOST], |row| row.get(0))?;
+    let words = words.collect::<rusqlite::Result<Vec<String>>>()?;
+    Ok(Begun { is_cut: words.len() == MOST, words })
+}
+
+/// Returns whether `beginning` can be looked up here, and is not that of a hash or an id.
+pub(super) fn has(beginning: &str) -> bool {
+    let letters = beginning.chars().count();
+    letters <= LONGEST && (letters < OF_ID || !beginning.contains(|letter: char| letter.is_ascii_digit()))
+}
+
+fn is_word(word: &str) -> bool {
+    word.chars().count() <= LONGEST && word.bytes().filter(u8::is_ascii_digit).count() <= DIGITS
 }
 
 #[cfg(test)]

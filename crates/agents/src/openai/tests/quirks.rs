@@ -3,8 +3,8 @@
 use super::*;
 use crate::openai::{
     answer::{Answer, Frame},
+    calls::Names,
     frames::Frames,
-    names::Names,
 };
 use futures::{executor::block_on, stream};
 use openagents_e2e::openai::Reply;

@@ -1,9 +1,14 @@
 //! The dialect of an endpoint: encodes session events as frames.
 
-use crate::base::scope::Scope;
+use crate::{
+    base::{feed::Feed, scope::Scope},
+    connection::mailbox::Closing,
+};
 use openagents_core::{agent::OfferedCommand, approval::Approval, model::Activity};
-use openagents_sessions::{Folded, ListNews, Session, Waits, store::Stored};
+use openagents_sessions::{Folded, ListNews, ListWatch, Session, Waits, store::Stored};
+use serde_json::Value;
 use std::sync::Arc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 /// Encodes session events for one connection. Methods that return `None` do not support the event.
@@ -71,4 +76,155 @@ pub(crate) trait Dialect: Send {
 
     /// Encodes an error about a session's log.
     fn failed(&mut self, session: &Session, message: &str) -> String;
+}
+
+// The queue between the two halves of a connection, bounded by orders and by bytes.
+
+/// Maximum number of queued orders. While the queue is full, no more requests are read from the client.
+const ORDERS: usize = 64;
+/// Maximum bytes of queued answers. A single answer may be larger.
+const BYTES: u32 = 1 << 20;
+
+/// The position from which a client reads a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum From {
+    /// After this update.
+    Update(u64),
+    /// From the folded log up to this update.
+    Folded(u64),
+}
+
+/// An order to the sending half.
+#[derive(Debug)]
+pub(crate) enum Out {
+    /// A response.
+    Text(String),
+    /// A response hidden from the inspector, because it is about the inspector.
+    Unrecorded(String),
+    /// Follow a session after sending a response. Updates from an earlier follow are sent before the response. `queue`
+    /// is the queue change that the response reports.
+    Follow { session: Arc<Session>, from: From, queue: Option<u64>, answer: Option<String> },
+    /// Follow a session after `since`, unless it is followed already.
+    Join { session: Arc<Session>, since: u64 },
+    /// A response to send after update `seq` of the session.
+    After { session: Arc<Session>, seq: u64, text: String },
+    /// Send every frame of every connection after number `since`; without it, stop.
+    Inspect { since: Option<u64> },
+    /// Watch a feed; the value is the snapshot that was just sent.
+    Watch(Arc<Feed>, Value),
+    /// Watch the list of sessions after sending a response.
+    WatchList(ListWatch, String),
+    /// Stop following the session.
+    Leave(Arc<Session>),
+    /// Ping the peer.
+    Ping,
+    /// Close the connection.
+    Close(Closing),
+}
+
+/// The sending end, held by handlers.
+#[derive(Debug, Clone)]
+pub(crate) struct Outbox {
+    orders: mpsc::Sender<Order>,
+    room: Arc<Semaphore>,
+}
+
+/// The receiving end. Orders left when it is dropped are discarded.
+#[derive(Debug)]
+pub(crate) struct Orders {
+    queue: mpsc::Receiver<Order>,
+    room: Arc<Semaphore>,
+}
+
+/// An order, and the bytes that it reserves until it is sent.
+#[derive(Debug)]
+pub(super) struct Order {
+    pub(super) out: Out,
+    pub(super) room: Option<OwnedSemaphorePermit>,
+}
+
+/// The sending half has ended, or the queue is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NotTaken;
+
+/// Creates the queue of a connection.
+pub(crate) fn queue() -> (Outbox, Orders) {
+    let (orders, queue) = mpsc::channel(ORDERS);
+    let room = Arc::new(Semaphore::new(BYTES as usize));
+    (Outbox { orders, room: room.clone() }, Orders { queue, room })
+}
+
+impl Outbox {
+    /// Queues an order; waits while the queue is full.
+    pub(crate) async fn send(&self, out: Out) -> Result<(), NotTaken> {
+        let room = match u32::try_from(out.bytes()).unwrap_or(BYTES).min(BYTES) {
+            0 => None,
+            bytes => Some(self.room.clone().acquire_many_owned(bytes).await.map_err(|_| NotTaken)?),
+        };
+        self.orders.send(Order { out, room }).await.map_err(|_| NotTaken)
+    }
+
+    /// Queues an order that reserves no bytes. Fails if the queue is full.
+    pub(crate) fn try_send(&self, out: Out) -> Result<(), NotTaken> {
+        self.orders.try_send(Order { out, room: None }).map_err(|_| NotTaken)
+    }
+}
+
+impl Orders {
+    pub(super) fn try_recv(&mut self) -> Option<Order> {
+        self.queue.try_recv().ok()
+    }
+
+    pub(super) async fn recv(&mut self) -> Option<Order> {
+        self.queue.recv().await
+    }
+}
+
+impl Drop for Orders {
+    fn drop(&mut self) {
+        self.room.close();
+    }
+}
+
+impl Out {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Text(text)
+            | Self::Unrecorded(text)
+            | Self::After { text, .. }
+            | Self::WatchList(_, text) => text.len(),
+            Self::Follow { answer, .. } => answer.as_ref().map_or(0, String::len),
+            Self::Join { .. }
+            | Self::Inspect { .. }
+            | Self::Watch(..)
+            | Self::Leave(_)
+            | Self::Ping
+            | Self::Close(_) => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::poll;
+    use std::pin::pin;
+
+    #[tokio::test]
+    async fn answers_wait_for_room_by_their_bytes() {
+        let (outbox, mut orders) = queue();
+        let large = || outbox.send(Out::Text("x".repeat(6 << 20)));
+        large().await.unwrap();
+        let mut next = pin!(large());
+        assert!(poll!(&mut next).is_pending(), "one alone may be large");
+        outbox.send(Out::Ping).await.unwrap();
+        let first = orders.recv().await.unwrap();
+        assert!(poll!(&mut next).is_pending(), "it is not sent yet");
+        drop(first);
+        next.await.unwrap();
+        let mut last = pin!(large());
+        assert!(poll!(&mut last).is_pending());
+        drop(orders);
+        assert_eq!(last.await, Err(NotTaken));
+    }
 }

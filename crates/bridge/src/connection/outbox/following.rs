@@ -1,11 +1,10 @@
 //! Advances through the sessions that a connection follows.
 
 use super::{
-    dialect::Dialect,
-    orders::From,
+    dialect::{Dialect, From},
     pump::{End, Follow, PAGE, Pump, Waiting},
 };
-use crate::connection::closing::Closing;
+use crate::connection::mailbox::Closing;
 use openagents_sessions::{Folding, ListNews, Session, StoredLog, run_blocking, store::StoreError};
 use std::sync::Arc;
 use tokio_tungstenite::tungstenite::Utf8Bytes;

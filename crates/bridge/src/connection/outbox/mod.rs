@@ -7,6 +7,4 @@
 
 pub(crate) mod dialect;
 mod following;
-mod liveness;
-pub(crate) mod orders;
 pub(crate) mod pump;

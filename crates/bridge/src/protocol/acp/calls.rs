@@ -1,10 +1,9 @@
 //! The calls of one ACP connection, run in order.
 
 use super::{
-    answer::{Answer, Following, LONG, wire},
-    approvals::{ApprovalAnswer, PermissionAnswer, PermissionRequests},
+    approvals::{self, ApprovalAnswer, PermissionAnswer, PermissionRequests},
     from_wire::{self, Call},
-    permission, to_wire,
+    to_wire,
 };
 use crate::{
     base::{
@@ -16,16 +15,17 @@ use crate::{
     },
     connection::{
         inspect::Line,
-        outbox::orders::{From, Out, Outbox},
+        outbox::dialect::{From, Out, Outbox},
     },
-    devices::{audit_rows::Actor, lease::ConnectionLease},
-    protocol::{markdown, services::Services},
+    devices::{audit_rows::Actor, registry::ConnectionLease},
+    protocol::{markdown, privacy::Services},
 };
 use agent_client_protocol_schema::v1::{
     AGENT_METHOD_NAMES as ACP, PromptRequest, PromptResponse, SessionModeState, StopReason,
 };
 use openagents_core::update::RunState;
-use openagents_sessions::{Answerer, By, Session, Ticket, TurnEnd, TurnRequest};
+use openagents_sessions::{Answerer, By, ListWatch, Session, Ticket, TurnEnd, TurnRequest};
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -272,7 +272,7 @@ impl Methods {
             }
             Call::Rules => {
                 let rules = sessions.read(|store| store.standing_rules()).await?;
-                Ok(Answer::Now(json!({"rules": rules.iter().map(permission::rule).collect::<Vec<_>>()})))
+                Ok(Answer::Now(json!({"rules": rules.iter().map(approvals::rule).collect::<Vec<_>>()})))
             }
             Call::RevokeRules(revocation) => {
                 sessions.read(move |store| store.revoke_rules(revocation.approval_id)).await?;
@@ -390,4 +390,45 @@ fn stop_reason(end: &TurnEnd) -> StopReason {
         RunState::Cancelled => StopReason::Cancelled,
         RunState::Running | RunState::Complete | RunState::Failed => StopReason::EndTurn,
     }
+}
+
+// The response to a call, and what the connection sends after it.
+
+/// Number of missed updates above which a client gets the folded log instead of each update.
+pub(super) const LONG: u64 = 2_000;
+
+/// The response to a call, and what follows it.
+pub(super) enum Answer {
+    Now(Value),
+    /// Followed by the updates of a session, from a position on.
+    AndFollow(Value, Following),
+    /// Sent after the updates of a session up to this number.
+    After(Value, Arc<Session>, u64),
+    /// Sent when the turn ends.
+    AtEnd(Arc<Session>, Ticket),
+    /// Followed by the feed's snapshot whenever it differs from the given one.
+    AndWatch(Value, Arc<Feed>, Value),
+    /// Followed by changes in the list of sessions.
+    AndWatchList(Value, ListWatch),
+    /// Hidden from the inspector; followed by every frame after this number, or by none.
+    AndInspect(Value, Option<u64>),
+}
+
+/// A session to follow once the answer is sent, and the starting position.
+pub(super) struct Following {
+    pub(super) session: Arc<Session>,
+    pub(super) from: From,
+    /// The queue change that the answer reports.
+    pub(super) queue: Option<u64>,
+}
+
+impl Following {
+    /// Follows a new session from its first update.
+    pub(super) fn from_the_beginning(session: Arc<Session>) -> Self {
+        Self { session, from: From::Update(0), queue: None }
+    }
+}
+
+pub(super) fn wire(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
 }

@@ -2,13 +2,21 @@
 
 use super::{approvals::PermissionRequests, calls::Methods, from_wire, from_wire::INSPECT, to_wire};
 use crate::{
-    base::{limits::ACP_FRAME, pass::Pass, pass::Who, rpc, rpc::Incoming, scope::Scope},
-    connection::{
-        closing::Closing, inspect::Line, outbox::dialect::Dialect, outbox::orders::Out, serve as connection,
-        serve::ConnectionControl, serve::ConnectionOptions, serve::FrameHandler, socket::Socket,
+    base::{
+        config::ACP_FRAME,
+        pass::{Pass, Who},
+        rpc::{self, Incoming},
+        scope::Scope,
     },
-    devices::lease::ConnectionLease,
-    protocol::services::Services,
+    connection::{
+        inspect::Line,
+        mailbox::Closing,
+        outbox::dialect::{Dialect, Out},
+        serve::{self as connection, ConnectionControl, ConnectionOptions, FrameHandler},
+        socket::Socket,
+    },
+    devices::registry::ConnectionLease,
+    protocol::privacy::Services,
 };
 use openagents_core::{
     agent::OfferedCommand,

@@ -1,15 +1,18 @@
 //! Parses ACP methods into calls. One table holds every method, its params and the scope it needs.
 
-use crate::protocol::{
-    acp::{
-        approvals,
-        history::{HistoryFind, HistoryLine, HistoryPage, HistoryPart},
-        history_search::SessionSearch,
-        past_sessions::{HistoryChange, SessionLabel},
+use super::history::SessionSearch;
+use crate::{
+    base::{error::Fault, scope::Scope},
+    devices::commands::DeviceCommand,
+    protocol::{
+        acp::{
+            approvals,
+            history::{HistoryFind, HistoryLine, HistoryPage, HistoryPart},
+            past_sessions::{HistoryChange, SessionLabel},
+        },
+        privacy::PrivacyChange,
     },
-    privacy::PrivacyChange,
 };
-use crate::{base::error::Fault, base::scope::Scope, devices::commands::DeviceCommand};
 use agent_client_protocol_schema::v1::{
     AGENT_METHOD_NAMES as ACP, CancelNotification, CloseSessionRequest, ContentBlock, DeleteSessionRequest,
     EmbeddedResourceResource, InitializeRequest, ListSessionsRequest, LoadSessionRequest, NewSessionRequest,
@@ -22,7 +25,7 @@ use openagents_core::{
     trust::AgentFiles,
 };
 use openagents_orchestration::explore::PlannerChoice;
-use openagents_sessions::Said;
+use openagents_sessions::{Policy, Said};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -90,7 +93,7 @@ pub(crate) struct Explore {
     pub(crate) planner: PlannerChoice,
     /// Accepted without effect: an exploration uses neither the network nor external models.
     #[serde(default, rename = "policy")]
-    _policy: super::policy::PolicyParams,
+    _policy: PolicyParams,
 }
 
 /// Params of `_openagents/attach`.
@@ -385,4 +388,43 @@ pub(crate) fn said(blocks: &[ContentBlock]) -> Said {
     let words = words.join("\n").trim().to_owned();
     let text = format!("{}{attached}", written.join("\n").trim()).trim().to_owned();
     Said { words: (words != text).then_some(words), ..Said::from(text) }
+}
+
+/// The policy of a session, as sent by the client.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct PolicyParams {
+    /// `false` keeps prompts on this machine whatever the settings allow; if absent, the settings decide.
+    #[serde(alias = "allowNetwork")]
+    allow_network: Option<bool>,
+    /// Whether prompts may be routed to external agents and models that they do not name.
+    #[serde(alias = "allowExternalLlms")]
+    allow_external_llms: bool,
+}
+
+/// Returns the policy for a session that an admin creates. Other clients' sessions have the default.
+pub(super) fn policy(ours: Option<&Value>) -> Policy {
+    let policy = ours.and_then(|ours| ours.get("policy")).cloned();
+    let PolicyParams { allow_network, allow_external_llms } =
+        policy.and_then(|policy| serde_json::from_value(policy).ok()).unwrap_or_default();
+    Policy { stays_here: allow_network == Some(false), allow_external_llms, answers: None }
+}
+
+#[cfg(test)]
+mod policy_tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn forbidding_the_network_differs_from_saying_nothing() {
+        for (sent, stays_here, allow_external_llms) in [
+            (json!({}), false, false),
+            (json!({"policy": {"allow_network": true}}), false, false),
+            (json!({"policy": {"allowNetwork": false, "allowExternalLlms": true}}), true, true),
+            (json!({"policy": {"allow_network": "?"}}), false, false),
+        ] {
+            let expected = Policy { stays_here, allow_external_llms, answers: None };
+            assert_eq!(policy(Some(&sent)), expected, "{sent}");
+        }
+    }
 }

@@ -1,10 +1,8 @@
 //! The calls that read other agents' transcripts, and that label sessions and transcripts.
 
 use super::{
-    answer::Answer,
-    calls::{Methods, list_answer},
-    history::{self, HistoryFind, HistoryLine, HistoryPage, HistoryPart},
-    history_search::{self, SessionSearch},
+    calls::{Answer, Methods, list_answer},
+    history::{self, HistoryFind, HistoryLine, HistoryPage, HistoryPart, SessionSearch},
     past_sessions::{HistoryChange, PastSessions, SessionLabel},
 };
 use crate::base::error::Fault;
@@ -40,12 +38,10 @@ impl Methods {
         let rows = past.rows_for(&self.lease.pass.who);
         past.look();
         self.with_history(move |history| match search.logs {
-            true => history_search::search_logs(history, &rows, &search),
-            false => {
-                history_search::search(history, &rows, &search, past.progress(), |query, limit, now, near| {
-                    past.search(query, limit, now, near, history)
-                })
-            }
+            true => history::search_logs(history, &rows, &search),
+            false => history::search(history, &rows, &search, past.progress(), |query, limit, now, near| {
+                past.search(query, limit, now, near, history)
+            }),
         })
         .await
     }

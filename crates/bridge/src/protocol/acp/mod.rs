@@ -1,20 +1,15 @@
 //! The ACP endpoint: protocol version 1 over a WebSocket, with our extensions under `_openagents/`.
 
-pub(crate) mod answer;
 pub(crate) mod approvals;
 pub(crate) mod calls;
 pub(crate) mod connection;
 pub(crate) mod from_wire;
 pub(crate) mod history;
 pub(crate) mod history_calls;
-pub(crate) mod history_search;
 pub(crate) mod past_sessions;
-pub(crate) mod permission;
-pub(crate) mod policy;
 pub(crate) mod requests;
 pub(crate) mod sessions;
 pub mod to_wire;
-pub(crate) mod trust;
 
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,10 @@
 //! The calls that change no session.
 
 use super::{
-    answer::{Answer, wire},
-    calls::Methods,
+    calls::{Answer, Methods, wire},
     from_wire, to_wire,
 };
-use crate::base::{error::Fault, machine, pass::Who};
+use crate::base::{config, error::Fault, pass::Who};
 use agent_client_protocol_schema::{
     ProtocolVersion,
     v1::{
@@ -46,7 +45,7 @@ impl Methods {
             .meta(to_wire::meta(json!({
                 "connection": self.line.id,
                 "root": self.services.sessions.offered().map(Path::to_string_lossy),
-                "computer": machine::name(),
+                "computer": config::name(),
                 "scope": access["scope"],
                 "device": access["device"],
             })));

@@ -1,20 +1,23 @@
 //! The calls that create or delete a session, change its mode, and start or stop following it.
 
 use super::{
-    answer::{Answer, Following, LONG, wire},
-    calls::Methods,
-    from_wire, policy,
+    calls::{Answer, Following, LONG, Methods, wire},
+    from_wire::{self, policy},
 };
 use crate::{
-    base::{error::Fault, pass::Who, scope::Scope},
-    connection::outbox::orders::{From, Out},
+    base::{error::Fault, feed::Feed, pass::Who, scope::Scope},
+    connection::outbox::dialect::{From, Out},
 };
 use agent_client_protocol_schema::v1::{
     CloseSessionRequest, CloseSessionResponse, DeleteSessionRequest, DeleteSessionResponse,
     LoadSessionRequest, LoadSessionResponse, NewSessionRequest, NewSessionResponse, ResumeSessionRequest,
     ResumeSessionResponse, SetSessionModeRequest,
 };
+use openagents_core::trust::AgentFiles;
+use openagents_sessions::SessionRegistry;
+use serde::Deserialize;
 use serde_json::{Value, json};
+use std::{path::Path, sync::Arc};
 
 impl Methods {
     pub(super) async fn new_session(&self, request: NewSessionRequest) -> Result<Answer, Fault> {
@@ -28,7 +31,7 @@ impl Methods {
         };
         // Only an admin decides which data may leave this machine.
         let ours = ours.filter(|_| self.lease.pass.scope() == Scope::Admin);
-        let session = self.services.sessions.create_with(&cwd, policy::policy(ours)).await?;
+        let session = self.services.sessions.create_with(&cwd, policy(ours)).await?;
         let result = wire(&NewSessionResponse::new(session.id().clone()).modes(self.modes(&session).await));
         Ok(Answer::AndFollow(result, Following::from_the_beginning(session)))
     }
@@ -114,5 +117,33 @@ impl Methods {
         self.services.turns.close(&session);
         self.send(Out::Leave(session)).await;
         Ok(Answer::Now(wire(&CloseSessionResponse::new())))
+    }
+}
+
+// The trusted workspaces.
+
+/// Creates the feed of the trusted workspaces.
+pub(crate) fn feed(sessions: &SessionRegistry) -> Arc<Feed> {
+    let (trusted, watched) = (sessions.trusted().clone(), sessions.trusted());
+    let feed = Feed::new("_openagents/trust", Scope::View, move || json!({"workspaces": trusted.list()}));
+    watched.watch(feed.notifier());
+    feed
+}
+
+impl Methods {
+    /// Trusts a folder with its current agent settings, which the user has `seen`.
+    pub(super) async fn trust(&self, path: &Path, seen: Option<AgentFiles>) -> Result<Answer, Fault> {
+        if self.lease.pass.who != Who::Local {
+            return Err(Fault::busy(
+                "A folder can be trusted only on the computer itself. Run `openagents workspaces trust` there.",
+            ));
+        }
+        let client = self.line.client();
+        let by = if client.is_empty() { "a client without a name" } else { &*client };
+        let (brings, covered_by) = self.services.turns.trust(path, seen, by).await?;
+        let mut answer = self.services.trust.snapshot();
+        answer["brings"] = json!(brings);
+        answer["coveredBy"] = covered_by.to_string_lossy().into();
+        Ok(Answer::Now(answer))
     }
 }

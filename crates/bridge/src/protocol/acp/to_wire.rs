@@ -1,6 +1,6 @@
 //! Encodes updates and rows as ACP. One function per kind; nothing else builds these frames.
 
-use crate::base::limits::ACP_OUTPUT;
+use crate::base::config::ACP_OUTPUT;
 use agent_client_protocol_schema::v1::{
     ContentBlock, ContentChunk, CurrentModeUpdate, Diff, ImageContent, MessageId, Meta, Plan, PlanEntry,
     PlanEntryPriority, PlanEntryStatus, SessionInfo, SessionInfoUpdate, SessionMode, SessionModeState,

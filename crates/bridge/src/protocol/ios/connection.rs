@@ -1,29 +1,33 @@
 //! One connection of the app, from access check to close.
 
 use super::{
-    folding, from_wire, from_wire::IosCall, methods::IosClient, methods::IosMethods, pending,
-    pending::Allowed, phone::NAMED, phone::Phone, phone::Position, projection::Projection, projection::Shown,
-    projection::View, to_wire, to_wire::Role,
+    from_wire::{self, IosCall},
+    methods::{IosClient, IosMethods},
+    pending::{self, Allowed},
+    phone::{NAMED, Phone, Position},
+    projection::{self, Projection, Shown, View},
+    to_wire::{self, Role},
 };
 use crate::{
-    admission::{caller::Caller, unauthenticated::Unauthenticated},
+    admission::unauthenticated::{Caller, Unauthenticated},
     base::{
-        config::IosAccess, limits::IOS_FRAME, limits::UNAUTHENTICATED_FRAME, machine, pass::Pass, pass::Who,
-        rpc, rpc::Incoming, scope::Scope,
+        config::{self, IOS_FRAME, IosAccess, UNAUTHENTICATED_FRAME},
+        pass::{Pass, Who},
+        rpc::{self, Incoming},
+        scope::Scope,
     },
     connection::{
-        closing::Closing,
         inspect::Line,
-        outbox::dialect::Dialect,
-        outbox::orders::{Out, Outbox},
-        outbox::pump::PAGE,
-        serve as connection,
-        serve::ConnectionOptions,
-        socket::Socket,
-        websocket,
+        mailbox::Closing,
+        outbox::{
+            dialect::{Dialect, Out, Outbox},
+            pump::PAGE,
+        },
+        serve::{self as connection, ConnectionOptions},
+        socket::{self, Socket},
     },
-    devices::{apps::AppAccess, apps::PhoneAddress},
-    protocol::services::Services,
+    devices::requests::{AppAccess, PhoneAddress},
+    protocol::privacy::Services,
 };
 use hyper::upgrade::OnUpgrade;
 use openagents_sessions::{Session, store::Stored};
@@ -60,7 +64,7 @@ pub(crate) fn entry(services: &Services, caller: &Caller) -> Result<Entry, Strin
         AppAccess::Allowed(pass) => Some(pass),
         AppAccess::Ask => None,
         AppAccess::Blocked => {
-            return Err(format!("{} has not allowed this phone. Ask again in 10 minutes.", machine::name()));
+            return Err(format!("{} has not allowed this phone. Ask again in 10 minutes.", config::name()));
         }
     };
     Ok(Entry { pass, switched })
@@ -71,7 +75,7 @@ pub(crate) async fn serve(services: Arc<Services>, upgrade: OnUpgrade, caller: C
     let line = Line::new("ios");
     let Entry { pass, switched } = entry;
     let opening = async {
-        let mut socket = Socket::WebSocket(Box::new(websocket::open(upgrade, IOS_FRAME).await?));
+        let mut socket = Socket::WebSocket(Box::new(socket::open(upgrade, IOS_FRAME).await?));
         match pass {
             Some(pass) => Some((socket, Allowed { pass, held: Vec::new() })),
             None => match pending::wait(&services, &mut socket, &line, &caller).await {
@@ -246,7 +250,7 @@ impl Dialect for Ios {
         let mut shown = Vec::new();
         let mut push = |stored: &Arc<Stored>| projection.push(stored, view, &is_own, &mut shown);
         if is_backlog || behind > BEHIND {
-            folding::fold(page).iter().for_each(&mut push);
+            projection::fold(page).iter().for_each(&mut push);
         } else {
             page.iter().for_each(&mut push);
         }

@@ -1,13 +1,23 @@
 //! Runs the calls of one connection in order.
 
-use super::{from_wire::IosCall, history, phone::Naming, phone::Phone, resume::Live, threads, to_wire};
+use super::{
+    from_wire::IosCall,
+    phone::{Naming, Phone},
+    resume::Live,
+    threads, to_wire,
+};
 use crate::{
-    base::{error::Fault, pass::Pass, rpc, rpc::Id, scope::Scope},
+    base::{
+        error::Fault,
+        pass::Pass,
+        rpc::{self, Id},
+        scope::Scope,
+    },
     connection::{
         inspect::Line,
-        outbox::orders::{From, Out, Outbox},
+        outbox::dialect::{From, Out, Outbox},
     },
-    protocol::services::Services,
+    protocol::privacy::Services,
 };
 use openagents_core::update::{AgentMessage, SessionUpdate};
 use openagents_sessions::{Session, SessionError, SessionRegistry, TurnRequest, run_blocking};
@@ -137,9 +147,9 @@ impl IosMethods {
                 self.explore(id, root.as_deref(), goals).await?;
                 return Ok(None);
             }
-            IosCall::RecentSessions => history::recent_sessions(&sessions).await,
+            IosCall::RecentSessions => threads::recent_sessions(&sessions).await,
             IosCall::SessionTimeline { session_id, limit } => {
-                history::timeline(&sessions, session_id, limit).await
+                threads::timeline(&sessions, session_id, limit).await
             }
             IosCall::Threads { top_k } => threads::list(&sessions, top_k).await,
             IosCall::LatestThread => threads::latest(&sessions).await,

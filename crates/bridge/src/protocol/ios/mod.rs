@@ -4,9 +4,7 @@
 //! The app has shipped and cannot be changed, so any odd behaviour here is required by the app.
 
 pub(crate) mod connection;
-pub(crate) mod folding;
 pub(crate) mod from_wire;
-pub(crate) mod history;
 pub(crate) mod methods;
 pub(crate) mod pending;
 pub(crate) mod phone;

@@ -6,11 +6,18 @@
 
 use super::{from_wire, from_wire::IosCall, to_wire, to_wire::Role};
 use crate::{
-    admission::{caller::Caller, queue::QueueSlot, queue::SlotKind, queue::SlotQueue},
-    base::{limits::UNAUTHENTICATED_FRAME, machine, pass::Pass, rpc, rpc::Incoming},
-    connection::{closing::Closing, inspect::Line, socket::Socket},
-    devices::{apps::AppAccess, apps::PhoneAddress, requests::Outcome, requests::OutcomeReceiver},
-    protocol::services::Services,
+    admission::{
+        queue::{QueueSlot, SlotKind, SlotQueue},
+        unauthenticated::Caller,
+    },
+    base::{
+        config::{self, UNAUTHENTICATED_FRAME},
+        pass::Pass,
+        rpc::{self, Incoming},
+    },
+    connection::{inspect::Line, mailbox::Closing, socket::Socket},
+    devices::requests::{AppAccess, Outcome, OutcomeReceiver, PhoneAddress},
+    protocol::privacy::Services,
 };
 use futures::{SinkExt, StreamExt};
 use openagents_sessions::prune;
@@ -207,7 +214,7 @@ impl PendingConnection<'_> {
                 session
             }
         };
-        let sentence = format!("❌ {} has not allowed this phone. Ask again in 10 minutes.", machine::name());
+        let sentence = format!("❌ {} has not allowed this phone. Ask again in 10 minutes.", config::name());
         let note = to_wire::note(&session, to_wire::chunk(Role::Agent, &sentence));
         self.write(rpc::notification("session/update", &note)).await
     }

@@ -3,7 +3,7 @@
 //! The app keeps 200 rows and draws each plan and each chunk as one row. So text is sent in paragraphs, plans are sent
 //! only when a step begins or all are done, and progress is sent rarely and only where the app shows it.
 
-use super::{to_wire, to_wire::Role};
+use super::to_wire::{self, Role};
 use openagents_core::{
     approval::ApprovalState,
     update::{
@@ -13,7 +13,10 @@ use openagents_core::{
 };
 use openagents_sessions::store::Stored;
 use serde_json::Value;
-use std::collections::HashMap;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 /// Text of at least this many bytes is sent even without a paragraph end.
 const FLUSH_BYTES: usize = 8 << 10;
@@ -318,4 +321,40 @@ fn paragraphs_end(text: &str) -> Option<usize> {
         seen_text |= !bare.is_empty();
     }
     end.or_else(|| (text.len() >= FLUSH_BYTES).then_some(text.len()))
+}
+
+// Shortens a backlog: keeps only the last plan, and only the end of each tool call.
+
+/// Returns the updates that are not superseded within the page, in order.
+pub(super) fn fold(page: &[Arc<Stored>]) -> Vec<Arc<Stored>> {
+    let mut kept = Vec::with_capacity(page.len());
+    let mut plan_seen = false;
+    let mut ended = HashSet::new();
+    for stored in page.iter().rev() {
+        let keep = match &stored.update {
+            SessionUpdate::Plan(_) => !std::mem::replace(&mut plan_seen, true),
+            SessionUpdate::ToolCallUpdate(update) => match update.status {
+                // The last update of a running call is kept.
+                ToolCallStatus::Started { .. } | ToolCallStatus::Unchanged => ended.insert(&update.call_id),
+                ToolCallStatus::Completed { .. } | ToolCallStatus::Error { .. } => {
+                    ended.insert(&update.call_id);
+                    true
+                }
+            },
+            SessionUpdate::UserMessage(_)
+            | SessionUpdate::AgentMessage(_)
+            | SessionUpdate::AgentThought(_)
+            | SessionUpdate::ToolCall(_)
+            | SessionUpdate::Mode(_)
+            | SessionUpdate::Title(_)
+            | SessionUpdate::Routed(_)
+            | SessionUpdate::Approval(_)
+            | SessionUpdate::Delegated(_) => true,
+        };
+        if keep {
+            kept.push(stored.clone());
+        }
+    }
+    kept.reverse();
+    kept
 }

@@ -6,7 +6,10 @@
 use super::{phone::Phone, phone::Position};
 use crate::{
     base::pass::Pass,
-    connection::{outbox::orders::Out, outbox::orders::Outbox, serve::ConnectionControl},
+    connection::{
+        outbox::dialect::{Out, Outbox},
+        serve::ConnectionControl,
+    },
 };
 use parking_lot::Mutex;
 use std::{

@@ -1,8 +1,9 @@
 use super::{
-    folding, from_wire, from_wire::IosCall, history, projection::HeldBack, projection::Projection,
-    projection::Shown, projection::View, to_wire,
+    from_wire::{self, IosCall},
+    projection::{self, HeldBack, Projection, Shown, View},
+    threads, to_wire,
 };
-use crate::base::{limits::IOS_ANSWER, limits::IOS_OUTPUT};
+use crate::base::config::{IOS_ANSWER, IOS_OUTPUT};
 use openagents_core::update::{AgentMessage, EntryStatus::*, RunState, SessionUpdate};
 use openagents_sessions::testing;
 use serde_json::{Value, json};
@@ -38,7 +39,7 @@ fn every_kind_of_update() {
         .map(|shown| to_wire::note("sess-1", shown.update))
         .collect();
     // The computer's name differs between machines.
-    let waits = format!("Waiting for approval on {}", crate::base::machine::name());
+    let waits = format!("Waiting for approval on {}", crate::base::config::name());
     for text in notes.iter_mut().filter_map(|note| note.pointer_mut("/update/content/content/text")) {
         if *text == json!(waits) {
             *text = "Waiting for approval on [name]".into();
@@ -238,9 +239,9 @@ fn a_backlog_is_folded() {
         testing::started("b", 0.2),
         testing::text("end"),
     ]);
-    let kept: Vec<u64> = folding::fold(&page).iter().map(|stored| stored.seq).collect();
+    let kept: Vec<u64> = projection::fold(&page).iter().map(|stored| stored.seq).collect();
     assert_eq!(kept, [2, 5, 6, 7, 9, 10]);
-    assert_eq!(folding::fold(&[]), []);
+    assert_eq!(projection::fold(&[]), []);
 }
 
 #[test]
@@ -256,18 +257,18 @@ fn history_has_one_plan_and_no_progress() {
         testing::summary(),
     ]);
     let kinds: Vec<Value> =
-        history::shown(&page).iter().map(|update| update["sessionUpdate"].clone()).collect();
+        threads::shown(&page).iter().map(|update| update["sessionUpdate"].clone()).collect();
     assert_eq!(kinds, ["user_message_chunk", "tool_call", "tool_call_update", "plan", "agent_message_chunk"]);
 }
 
 #[test]
 fn a_long_history_keeps_its_newest_part() {
     let rows: Vec<Value> = (0..1000).map(|n| json!({"n": n, "text": "x".repeat(2000)})).collect();
-    let kept = history::newest(rows, usize::MAX, IOS_ANSWER);
+    let kept = threads::newest(rows, usize::MAX, IOS_ANSWER);
     assert_eq!(kept.last().unwrap()["n"], 999);
     let bytes = Value::Array(kept.clone()).to_string().len();
     assert!((IOS_ANSWER - 3000..IOS_ANSWER + 2).contains(&bytes), "{bytes}");
-    assert_eq!(history::newest(kept, 3, IOS_ANSWER).len(), 3);
+    assert_eq!(threads::newest(kept, 3, IOS_ANSWER).len(), 3);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Updates in the app's format: chunks nested twice, snake_case except for `sessionUpdate`, closed sets of values.
 
-use crate::base::{limits::IOS_OUTPUT, machine};
+use crate::base::config::{self, IOS_OUTPUT};
 use openagents_core::{
     approval::ApprovalSubject,
     update::{Cut, EntryStatus, PlanEntry, PlanSnapshot, ToolCall, ToolCallStatus, ToolCallUpdate},
@@ -46,7 +46,7 @@ pub(super) fn waiting_for(subject: ApprovalSubject) -> Value {
         ApprovalSubject::Action => "approval",
         ApprovalSubject::Trust => "trust",
     };
-    chunk(Role::Agent, &format!("Waiting for {what} on {}", machine::name()))
+    chunk(Role::Agent, &format!("Waiting for {what} on {}", config::name()))
 }
 
 pub(super) fn plan(snapshot: &PlanSnapshot) -> Value {

@@ -1,10 +1,10 @@
 //! Test setup: a scripted engine, settings in memory, a folder.
 
-use super::super::{Local, LocalConfig, config::Source};
 use crate::{
     Engine, LoadRequest, Loaded,
     engine::Device,
     gguf::testing::{Draft, Pair},
+    local::{Local, LocalConfig, state::Source},
     machine::{MachineFacts, Pressure},
     models::download::Patience,
 };

@@ -1,11 +1,15 @@
-use super::{fold::*, folded::*, *};
-use crate::scope::{Scope, scoped, wrap};
-use crate::store::*;
-use crate::testing;
+use super::*;
+use crate::{
+    scope::{Scope, scoped, wrap},
+    store::*,
+    testing,
+};
 use openagents_core::update::*;
 use proptest::prelude::*;
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 impl Log for Vec<Arc<Stored>> {
     fn after(&self, since: u64, limit: usize) -> Result<Vec<Arc<Stored>>, StoreError> {
@@ -75,7 +79,7 @@ impl Client {
     fn apply(&mut self, update: &SessionUpdate) {
         let (scope, update) = scoped(update);
         let rows = self.rows.entry(scope.clone()).or_default();
-        if index::ends_thought(update)
+        if ends_thought(update)
             && let Some(Row::Thought(_, ended)) = rows.last_mut()
         {
             *ended = true;
@@ -84,7 +88,7 @@ impl Client {
             self.last.insert((scope.clone(), name.to_owned()), update.clone());
         };
         match update {
-            SessionUpdate::UserMessage(mark) if index::is_mark(update) => {
+            SessionUpdate::UserMessage(mark) if is_mark(update) => {
                 for row in rows {
                     if let Row::Prompt(prompt) = row
                         && prompt.message_id == mark.message_id
@@ -205,7 +209,7 @@ fn any_log() -> impl Strategy<Value = Vec<Arc<Stored>>> {
     proptest::collection::vec(any_update(), 0..60).prop_map(|mut updates| {
         let mut prompts = 0;
         for update in &mut updates {
-            let is_mark = index::is_mark(scoped(update).1);
+            let is_mark = is_mark(scoped(update).1);
             if let SessionUpdate::UserMessage(message) = update {
                 prompts += u8::from(!is_mark);
                 message.message_id = Some(format!("q{}", prompts.saturating_sub(u8::from(is_mark) * 2)));

@@ -3,15 +3,15 @@ use rusqlite::Connection;
 
 #[test]
 fn every_version_becomes_the_current_one() {
-    let steps = migrations::steps(&[]);
+    let steps = open::steps(&[]);
     for taken in 0..=steps.len() {
         let mut connection = Connection::open_in_memory().unwrap();
-        migrations::run(&mut connection, &steps[..taken]).unwrap();
-        assert_eq!(migrations::version(&connection).unwrap(), migrations::last(&steps[..taken]));
-        migrations::run(&mut connection, &steps).unwrap();
-        assert_eq!(migrations::version(&connection).unwrap(), migrations::last(&steps));
+        open::run(&mut connection, &steps[..taken]).unwrap();
+        assert_eq!(open::version(&connection).unwrap(), open::last(&steps[..taken]));
+        open::run(&mut connection, &steps).unwrap();
+        assert_eq!(open::version(&connection).unwrap(), open::last(&steps));
         // Running twice changes nothing.
-        migrations::run(&mut connection, &steps).unwrap();
+        open::run(&mut connection, &steps).unwrap();
     }
 }
 
@@ -84,9 +84,9 @@ fn steps_of_other_owners_are_applied_in_the_order_of_their_numbers() {
         other(5, "CREATE TABLE later (id TEXT) STRICT;"),
         other(2, "CREATE TABLE earlier (id TEXT) STRICT;"),
     ];
-    let steps = migrations::steps(&others);
+    let steps = open::steps(&others);
     let versions: Vec<_> = steps.iter().map(|step| step.version).collect();
-    assert_eq!(versions, (1..=migrations::last(&steps)).collect::<Vec<_>>());
+    assert_eq!(versions, (1..=open::last(&steps)).collect::<Vec<_>>());
     let home = tempfile::tempdir().unwrap();
     drop(Store::open(home.path(), &others).unwrap());
     let store = Store::open(home.path(), &others).unwrap();

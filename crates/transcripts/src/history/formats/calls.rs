@@ -1,10 +1,10 @@
 //! Tool calls and their results, as events.
 
-use super::patch;
 use crate::history::{
     action::{self, Action, Outcome},
     event::{Event, EventKind, TouchedFile},
     json::Node,
+    title,
 };
 
 /// Arguments that name the file of a call.
@@ -42,7 +42,7 @@ impl FileTools {
         let path = PATHS.iter().find_map(|key| input?.text(key)).filter(|path| !path.is_empty());
         let mut paths: Vec<String> = path.map(str::to_owned).into_iter().collect();
         if paths.is_empty() && edited {
-            patch::touched(text, &mut paths);
+            touched(text, &mut paths);
         }
         paths.into_iter().map(|path| TouchedFile { path, edited }).collect()
     }
@@ -74,4 +74,101 @@ pub(super) fn ended(
 ) -> Event {
     let action = Action { call: id.map(str::to_owned), outcome, ..Action::default() };
     Event { action, ..Event::new(line, at, EventKind::ToolResult, text) }
+}
+
+// Messages made of content blocks, as in Anthropic's API and in the formats of the agents that follow it.
+
+/// Returns the texts of a message; a plain text is one block.
+pub(super) fn texts<'a>(content: Option<&'a Node<'a>>) -> Vec<&'a str> {
+    let Some(content) = content else { return vec![] };
+    let blocks = content.items().iter().filter(|block| block.text("type") == Some("text"));
+    content.as_str().into_iter().chain(blocks.filter_map(|block| block.text("text"))).collect()
+}
+
+/// Returns what the user typed in a message, given its texts; a placeholder if there are only images.
+pub(super) fn prompt<'a>(
+    texts: impl IntoIterator<Item = &'a str>,
+    content: Option<&Node<'_>>,
+) -> Option<String> {
+    let is_image = |block: &Node<'_>| block.text("type") == Some("image");
+    let only_image = || content.is_some_and(|content| content.items().iter().any(is_image));
+    title::prompt(texts).or_else(|| only_image().then(|| title::IMAGE_ONLY.to_owned()))
+}
+
+/// Returns the events of an agent's message: its texts, thoughts and calls in order.
+pub(super) fn answer(
+    tools: &FileTools,
+    line: u64,
+    at: Option<i64>,
+    content: Option<&Node<'_>>,
+) -> Vec<Event> {
+    let Some(content) = content else { return vec![] };
+    let plain = said_blocks(line, at, EventKind::Assistant, content.as_str());
+    let blocks = content.items().iter().filter_map(|block| part(tools, line, at, block));
+    plain.into_iter().chain(blocks).collect()
+}
+
+/// Returns the event of a block of an agent's message.
+pub(super) fn part(tools: &FileTools, line: u64, at: Option<i64>, block: &Node<'_>) -> Option<Event> {
+    match block.text("type")? {
+        "text" => said_blocks(line, at, EventKind::Assistant, block.text("text")),
+        "thinking" => said_blocks(line, at, EventKind::Thinking, block.text("thinking")),
+        "tool_use" | "toolCall" => {
+            let input = block.get("input").or(block.get("arguments"));
+            Some(tools.call(line, at, block.text("id"), block.text("name").unwrap_or("tool"), input))
+        }
+        _ => None,
+    }
+}
+
+fn said_blocks(line: u64, at: Option<i64>, kind: EventKind, text: Option<&str>) -> Option<Event> {
+    let text = text.filter(|text| !text.trim().is_empty())?;
+    Some(Event::new(line, at, kind, text))
+}
+
+// Finds the files that a patch touches.
+
+/// Prefixes of paths in an `apply_patch` patch.
+const HEADERS: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+
+/// Adds the path after every header in `text`: a patch, a shell command with one, or the JavaScript of the tool `exec`,
+/// where a line break may be written `\n`.
+pub(super) fn touched(text: &str, files: &mut Vec<String>) {
+    for (at, _) in text.match_indices("*** ") {
+        let header = HEADERS.iter().find(|header| text[at..].starts_with(**header));
+        let Some(header) = header else { continue };
+        let rest = &text[at + header.len()..];
+        let end = ["\n", "\\n", "\"", "'", "`", "\r"].iter().filter_map(|end| rest.find(end)).min();
+        let path = rest[..end.unwrap_or(rest.len())].trim();
+        if !path.is_empty() && !files.iter().any(|file| file == path) {
+            files.push(path.to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form() {
+        let rows: [(&str, &[&str]); 5] = [
+            ("*** Begin Patch\n*** Update File: src/a.rs\n@@\n-x\n+y\n*** End Patch", &["src/a.rs"]),
+            (
+                "*** Add File: a\n+1\n*** Delete File: b\n*** Update File: c\n*** Move to: d\n",
+                &["a", "b", "c", "d"],
+            ),
+            ("apply_patch <<'EOF'\n*** Update File: /w/a.rs\nEOF", &["/w/a.rs"]),
+            (
+                r#"await tools.apply_patch("*** Begin Patch\n*** Add File: made.txt\n+hi\n*** End Patch")"#,
+                &["made.txt"],
+            ),
+            ("nothing *** here", &[]),
+        ];
+        for (text, expected) in rows {
+            let mut files = vec![];
+            touched(text, &mut files);
+            assert_eq!(files, expected, "{text}");
+        }
+    }
 }

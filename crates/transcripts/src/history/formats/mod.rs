@@ -1,7 +1,6 @@
 //! The formats of the agents, one folder each.
 
 mod amp;
-mod blocks;
 mod calls;
 mod chats;
 mod claude;
@@ -14,11 +13,9 @@ mod folder;
 mod gemini;
 mod goose;
 mod opencode;
-mod patch;
 mod pi;
 mod qwen;
 mod records;
-mod slug;
 
 use super::{format::Format, transcript::Provider};
 

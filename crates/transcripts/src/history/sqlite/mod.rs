@@ -2,18 +2,10 @@
 //! crashed, except in a window of microseconds that `read.rs` describes.
 
 mod columns;
-mod connection;
-mod copy;
-mod error;
-mod files;
 mod read;
-mod remembered;
-mod stamps;
 
-pub(crate) use columns::{Columns, number, text};
-pub(crate) use read::read;
-pub(crate) use remembered::Remembered;
-pub(crate) use stamps::SessionStamps;
+pub(crate) use columns::{Columns, SessionStamps, number, text};
+pub(crate) use read::{Remembered, read_database};
 
 #[cfg(unix)]
 #[cfg(test)]

@@ -1,4 +1,7 @@
-use super::{columns::Columns, error::DatabaseError, files, read};
+use super::{
+    columns::Columns,
+    read::{DatabaseError, beside, read_database},
+};
 use openagents_core::{CancellationToken, budget::Budget};
 use rusqlite::Connection;
 use std::{
@@ -23,7 +26,7 @@ fn count(connection: &Connection) -> rusqlite::Result<i64> {
 }
 
 fn rows(path: &Path) -> Result<i64, DatabaseError> {
-    read(path, &budget(), count)
+    read_database(path, &budget(), count)
 }
 
 /// Writes two rows: one into the database, and one that stays in the log while the connection is open.
@@ -61,7 +64,7 @@ fn crashed(folder: &Path, suffixes: &[&str]) -> PathBuf {
     let _writer = writer(&from);
     let to = folder.join("a.db");
     for suffix in suffixes {
-        fs::copy(files::beside(&from, suffix), files::beside(&to, suffix)).unwrap();
+        fs::copy(beside(&from, suffix), beside(&to, suffix)).unwrap();
     }
     to
 }
@@ -145,7 +148,7 @@ fn a_log_without_its_index_is_read_from_a_copy() {
     let path = crashed(folder.path(), &["", "-wal"]);
     assert_reads(&path, 2);
     assert_reads(&path, 2);
-    fs::remove_file(files::beside(&path, "-wal")).unwrap();
+    fs::remove_file(beside(&path, "-wal")).unwrap();
     assert_reads(&path, 1);
 }
 
@@ -155,7 +158,7 @@ fn a_log_that_appears_meanwhile_is_read() {
     let path = folder.path().join("a.db");
     drop(writer(&path));
     let mut agent = None;
-    let found = read(&path, &budget(), |connection| {
+    let found = read_database(&path, &budget(), |connection| {
         let found = count(connection);
         agent.get_or_insert_with(|| {
             let agent = Connection::open(&path).unwrap();
@@ -172,7 +175,7 @@ fn a_database_that_never_rests_is_absent() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
     drop(writer(&path));
-    let found = read(&path, &budget(), |connection| {
+    let found = read_database(&path, &budget(), |connection| {
         let agent = Connection::open(&path).unwrap();
         agent.execute("INSERT INTO t VALUES(3)", []).unwrap();
         count(connection)
@@ -218,7 +221,7 @@ fn a_change_without_a_log_that_was_cut_short_does_not_count() {
     agent.cache_flush().unwrap();
     let path = folder.path().join("a.db");
     for suffix in ["", "-journal"] {
-        fs::copy(files::beside(&from, suffix), files::beside(&path, suffix)).unwrap();
+        fs::copy(beside(&from, suffix), beside(&path, suffix)).unwrap();
     }
     assert_reads(&path, 1);
 }
@@ -246,9 +249,9 @@ fn what_is_not_a_sound_database_is_absent() {
     {
         fs::write(&path, bytes).unwrap();
         assert_absent(&path);
-        fs::write(files::beside(&path, "-wal"), "no log").unwrap();
+        fs::write(beside(&path, "-wal"), "no log").unwrap();
         assert_absent(&path);
-        fs::remove_file(files::beside(&path, "-wal")).unwrap();
+        fs::remove_file(beside(&path, "-wal")).unwrap();
     }
     let mut torn = sound.clone();
     torn[4096..].fill(0xff);
@@ -256,7 +259,7 @@ fn what_is_not_a_sound_database_is_absent() {
     assert_absent(&path);
     fs::write(&path, sound).unwrap();
     assert!(matches!(
-        read(&path, &budget(), |db| db.execute("DELETE FROM t", [])),
+        read_database(&path, &budget(), |db| db.execute("DELETE FROM t", [])),
         Err(DatabaseError::Sqlite(_))
     ));
     assert_reads(&path, 2);
@@ -293,7 +296,7 @@ fn a_view_is_not_a_table_and_is_not_run() {
     agent.execute_batch(&format!("CREATE VIEW t AS {endless}; CREATE TABLE u(\"a\" INTEGER, b)")).unwrap();
     drop(agent);
     assert!(matches!(rows(&path), Err(DatabaseError::Sqlite(_))));
-    let (view, missing, table) = read(&path, &budget(), |db| {
+    let (view, missing, table) = read_database(&path, &budget(), |db| {
         let of = |table, required: &[&str]| Columns::with(db, table, required);
         Ok((of("t", &["x"])?, of("u", &["a", "c"])?, of("u", &["a"])?.unwrap()))
     })
@@ -308,7 +311,7 @@ fn an_endless_query_ends_with_the_budget() {
     let path = folder.path().join("a.db");
     drop(writer(&path));
     let cancel = CancellationToken::new();
-    let found = read(&path, &Budget::within(Duration::from_secs(60), &cancel), |db| {
+    let found = read_database(&path, &Budget::within(Duration::from_secs(60), &cancel), |db| {
         cancel.cancel();
         let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x FROM n) SELECT count(x) FROM n";
         db.query_row(endless, [], |row| row.get::<_, i64>(0))
@@ -321,7 +324,7 @@ fn a_copy_is_private_and_goes_away() {
     let folder = tempfile::tempdir().unwrap();
     let path = crashed(folder.path(), &["", "-wal"]);
     let mut copied = None;
-    read(&path, &budget(), |db| {
+    read_database(&path, &budget(), |db| {
         copied = db.path().map(PathBuf::from);
         count(db)
     })
@@ -357,7 +360,7 @@ fn databases_in_a_folder_without_write_access() {
             fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();
         }
     };
-    fs::set_permissions(files::beside(&hidden, "-shm"), fs::Permissions::from_mode(0o0)).unwrap();
+    fs::set_permissions(beside(&hidden, "-shm"), fs::Permissions::from_mode(0o0)).unwrap();
     allow(0o555);
     // Root can write everywhere.
     let is_root = fs::write(folder.path().join("probe"), "").is_ok();

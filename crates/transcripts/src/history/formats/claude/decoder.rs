@@ -1,18 +1,19 @@
 //! Decodes a transcript line by line, in file order.
 
-use super::{
-    super::super::{
+use crate::{
+    history::{
         action::{self, Action, Outcome},
         decoder::Decoder,
         event::{Event, EventKind, TitleRank, TouchedFile},
         json::Node,
         lines::{self, Lines},
-        log_file::{dated_origin, millis},
-        title,
+        log_file::{dated_origin, is_uuid, millis, origin},
+        taken_back::Parent,
+        title::{self, TypedText},
+        tree::{self, Tree, TreePlace},
     },
-    line,
+    limits,
 };
-use crate::limits;
 use openagents_core::{budget::Budget, text};
 use std::path::Path;
 
@@ -42,7 +43,7 @@ fn first_marked(path: &Path, budget: &Budget) -> Option<u64> {
     let needle = memchr::memmem::Finder::new(b"\"origin\"");
     while let Ok(Some(line)) = lines.next(budget) {
         if needle.find(line.bytes).is_some()
-            && Node::parse_object(&line.text()).is_some_and(|node| line::is_marked(&node))
+            && Node::parse_object(&line.text()).is_some_and(|node| is_marked(&node))
         {
             return Some(line.number);
         }
@@ -70,14 +71,14 @@ impl Decoder for ClaudeDecoder {
         };
         let titled =
             |key, rank| title::given(node.text(key)).map(|title| make(EventKind::Title(rank), title));
-        let prompt = line::prompt(node, number > self.marked_from).and_then(title::prompt);
+        let prompt = prompt(node, number > self.marked_from).and_then(title::prompt);
         let mut events: Vec<Event> = prompt.map(|text| make(EventKind::Prompt, text)).into_iter().collect();
         match node.text("type").unwrap_or_default() {
             "user" if node.flag("isCompactSummary") => {
-                events.push(make(EventKind::Compaction, text::joined(line::texts(node))));
+                events.push(make(EventKind::Compaction, text::joined(texts(node))));
             }
             "user" => {
-                for block in line::blocks(node).iter().filter(|b| b.text("type") == Some("tool_result")) {
+                for block in blocks(node).iter().filter(|b| b.text("type") == Some("tool_result")) {
                     let text = block.get("content").map(joined).unwrap_or_default();
                     let action = Action { child_session: child_session(node), ..ended(block, &text) };
                     events.push(Event {
@@ -88,9 +89,9 @@ impl Decoder for ClaudeDecoder {
                 }
             }
             "assistant" => {
-                let texts = line::texts(node).into_iter();
+                let texts = texts(node).into_iter();
                 events.extend(texts.filter_map(|text| said(EventKind::Assistant, Some(text))));
-                for block in line::blocks(node) {
+                for block in blocks(node) {
                     match block.text("type").unwrap_or_default() {
                         "thinking" => events.extend(said(EventKind::Thinking, block.text("thinking"))),
                         "tool_use" => {
@@ -154,4 +155,97 @@ fn joined(node: &Node<'_>) -> String {
     } else {
         node.flattened()
     }
+}
+
+// Reads the parts of a transcript's lines.
+
+/// How the lines of a transcript form a tree.
+pub(super) const TREE: Tree = Tree { id: "\"uuid\"", parent: "\"parentUuid\"", place, is_prompt };
+
+fn place(line: &Node<'_>) -> Option<TreePlace> {
+    // Sub-agents of 1.0 have their own trees in the same log.
+    let id = line.text("uuid").filter(|_| !line.flag("isSidechain"))?;
+    let is_boundary = line.text("subtype") == Some("compact_boundary") || line.flag("isCompactSummary");
+    let parent = match tree::parent(line, "parentUuid") {
+        // Summarised turns were not undone, although the conversation does not continue from them.
+        Parent::None if is_boundary => {
+            match line.get("compactMetadata").and_then(|it| it.get("messagesSummarized")) {
+                Some(_) => Parent::Previous,
+                None => tree::parent(line, "logicalParentUuid"),
+            }
+        }
+        Parent::None if line.text("type") == Some("assistant") => Parent::Missing,
+        Parent::None if !is_prompt(line) => Parent::Previous,
+        parent => parent,
+    };
+    let parent = if is_boundary && parent == Parent::None { Parent::Previous } else { parent };
+    Some(TreePlace { id: origin(id), parent })
+}
+
+fn is_prompt(line: &Node<'_>) -> bool {
+    line.text("type") == Some("user")
+        && by_person(line) != Some(false)
+        && is_message(line)
+        && texts(line).iter().any(|text| matches!(title::said(text), TypedText::Prompt(_)))
+}
+
+fn content<'a>(line: &'a Node<'a>) -> Option<&'a Node<'a>> {
+    line.get("message")?.get("content")
+}
+
+/// Returns the text blocks of a message; a plain text is one block.
+pub(super) fn texts<'a>(line: &'a Node<'a>) -> Vec<&'a str> {
+    content(line).map(texts_of).unwrap_or_default()
+}
+
+fn texts_of<'a>(content: &'a Node<'a>) -> Vec<&'a str> {
+    let blocks = content.items().iter().filter(|block| block.text("type") == Some("text"));
+    content.as_str().into_iter().chain(blocks.filter_map(|block| block.text("text"))).collect()
+}
+
+/// Returns the blocks of a message; a plain text has none.
+pub(super) fn blocks<'a>(line: &'a Node<'a>) -> &'a [Node<'a>] {
+    content(line).map_or(&[], Node::items)
+}
+
+/// Returns the text blocks of a prompt that the user typed: in a `user` line, or in an attachment if it was sent during
+/// a turn. `None` for every other line. Since about 2.1.200 the user's lines are `marked`, and all other lines are not
+/// the user's.
+pub(super) fn prompt<'a>(line: &'a Node<'a>, marked: bool) -> Option<Vec<&'a str>> {
+    match line.text("type")? {
+        "user" => (by_person(line).unwrap_or(!marked) && is_message(line)).then(|| texts(line)),
+        "attachment" => {
+            let queued = line.get("attachment").filter(|it| it.text("type") == Some("queued_command"))?;
+            let prompted = queued.text("commandMode") == Some("prompt") && by_person(queued).unwrap_or(true);
+            queued.get("prompt").filter(|_| prompted).map(texts_of)
+        }
+        _ => None,
+    }
+}
+
+/// Returns the session that a line of session `own` was copied from: a branch names it, a copy made with
+/// `--fork-session` keeps its id in another field, and a resumed session of 1.x keeps it in the same field. The field
+/// `session_id` does not help: new lines after `/clear` have the id of the previous session.
+pub(super) fn original(line: &Node<'_>, own: &str) -> Option<String> {
+    // A name that `/clear` carries over is not a copy of any message.
+    line.text("uuid")?;
+    let branch = line.get("forkedFrom").and_then(|it| it.text("sessionId"));
+    let others = ["requestSessionId", "sessionId"].into_iter().filter_map(|key| line.text(key));
+    branch.into_iter().chain(others).find(|id| *id != own && is_uuid(id)).map(str::to_owned)
+}
+
+pub(super) fn is_marked(line: &Node<'_>) -> bool {
+    by_person(line) == Some(true)
+}
+
+/// Returns whether the user wrote a line or an attachment, rather than the agent; `None` if it does not say.
+fn by_person(node: &Node<'_>) -> Option<bool> {
+    node.get("origin")?.text("kind").map(|kind| kind == "human")
+}
+
+/// Returns whether a `user` line is neither a tool result nor text generated by Claude Code.
+fn is_message(line: &Node<'_>) -> bool {
+    let written_by_agent = ["isMeta", "isCompactSummary", "isVisibleInTranscriptOnly"];
+    !written_by_agent.iter().any(|flag| line.flag(flag))
+        && !blocks(line).iter().any(|block| block.text("type") == Some("tool_result"))
 }

@@ -4,22 +4,24 @@
 //! of the project's path, so the path is read from the lines. Titles are lines of the log itself.
 
 mod decoder;
-mod discover;
-mod line;
 mod summary;
-mod usage;
 
-use crate::history::{
-    decoder::Decoder,
-    environment::Environment,
-    format::Format,
-    log_file::{Locate, LogFile, Summarised},
-    tokens::UsageOf,
-    transcript::{Provider, SessionFiles},
-    tree::Tree,
+use super::folder;
+use crate::{
+    history::{
+        decoder::Decoder,
+        format::{Environment, Format},
+        log_file::{Locate, LogFile, Summarised, is_uuid},
+        transcript::{Provider, SessionFiles, UsageOf},
+        tree::Tree,
+    },
+    limits,
 };
 use openagents_core::budget::Budget;
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 #[derive(Debug)]
 pub(crate) struct Claude;
@@ -38,7 +40,7 @@ impl Format for Claude {
     }
 
     fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
-        discover::discover(root, budget)
+        discover(root, budget)
     }
 
     fn summarise(&self, file: &LogFile, _locate: Locate<'_>, budget: &Budget) -> Summarised {
@@ -46,15 +48,15 @@ impl Format for Claude {
     }
 
     fn tree(&self, _files: SessionFiles<'_>) -> Option<Tree> {
-        Some(line::TREE)
+        Some(decoder::TREE)
     }
 
     fn request_usage(&self) -> Option<UsageOf> {
-        Some(usage::request_usage)
+        Some(summary::request_usage)
     }
 
     fn may_have_run_below(&self, log: &Path, folder: &Path) -> bool {
-        discover::may_have_run_below(log, folder)
+        may_have_run_below(log, folder)
     }
 
     fn decoder(&self, files: SessionFiles<'_>, _locate: Locate<'_>, budget: &Budget) -> Box<dyn Decoder> {
@@ -64,4 +66,66 @@ impl Format for Claude {
     fn line_decoder(&self, _files: SessionFiles<'_>, _budget: &Budget) -> Box<dyn Decoder> {
         Box::new(decoder::ClaudeDecoder::of_single_lines())
     }
+}
+
+// Finds transcripts: `projects/<slug>/<uuid>.jsonl`, and those of sub-agents: `agent-<id>.jsonl` in the same folder
+// (2.0) or below `<uuid>/subagents/` (2.1). No other file is a session.
+
+/// The deepest known path is `subagents/workflows/<runId>/agent-….jsonl`.
+const SUBAGENT_DEPTH: usize = 4;
+
+fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
+    let mut files = Vec::new();
+    let Ok(entries) = fs::read_dir(root.join("projects")) else { return files };
+    for project in entries.flatten() {
+        if budget.spent() {
+            break;
+        }
+        let Ok(entries) = fs::read_dir(project.path()) else { continue };
+        for (at, entry) in entries.flatten().enumerate() {
+            if (at + 1) % limits::ENTRIES_BETWEEN_LOOKS == 0 && budget.spent() {
+                break;
+            }
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            if let Some(stem) = name.strip_suffix(".jsonl") {
+                let subagent = is_subagent(stem);
+                if is_uuid(stem) || subagent {
+                    files.extend(LogFile::stat(entry.path(), stem, subagent, false));
+                }
+            } else if is_uuid(&name) {
+                subagents(&entry.path().join("subagents"), SUBAGENT_DEPTH, budget, &mut files);
+            }
+        }
+    }
+    files
+}
+
+fn subagents(folder: &Path, depth: usize, budget: &Budget, files: &mut Vec<LogFile>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        if budget.spent() {
+            return;
+        }
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        match name.strip_suffix(".jsonl") {
+            Some(stem) if is_subagent(stem) => files.extend(LogFile::stat(entry.path(), stem, true, false)),
+            Some(_) => {}
+            None if depth > 1 && entry.file_type().is_ok_and(|kind| kind.is_dir()) => {
+                subagents(&entry.path(), depth - 1, budget, files);
+            }
+            None => {}
+        }
+    }
+}
+
+/// Returns whether the name of a session's project may stand for a folder or one below it.
+fn may_have_run_below(log: &Path, folder: &Path) -> bool {
+    let is_project = |path: &&Path| path.parent().is_some_and(|parent| parent.ends_with("projects"));
+    let project = log.ancestors().find(is_project).and_then(Path::file_name);
+    project.is_none_or(|project| folder::may_be_below(project, folder))
+}
+
+/// Returns whether a name belongs to a sub-agent; `agent-acompact-…` is a full copy made for a compaction.
+fn is_subagent(stem: &str) -> bool {
+    stem.starts_with("agent-") && !stem.starts_with("agent-acompact-")
 }

@@ -1,21 +1,24 @@
 //! Summarises a transcript from its head and tail, by the rules of Claude Code's own list.
 
-use super::{
-    super::super::{
+use super::decoder;
+use crate::{
+    history::{
         decoder::records,
         json::Node,
         known::LogSurvey,
         lines::{self, Lines, LogLine},
         log_file::{LogFile, Summarised, dated_origin, millis, origin},
         title::{self, TypedText},
-        transcript::{Provider, Transcript},
+        transcript::{Provider, RequestUsage, TokenUsage, Transcript},
         tree::Branches,
     },
-    line,
+    limits,
 };
-use crate::limits;
+use memchr::memmem;
 use openagents_core::{budget::Budget, file};
+use serde::Deserialize;
 use std::{
+    borrow::Cow,
     collections::{HashMap, HashSet},
     io,
     path::{Path, PathBuf},
@@ -25,7 +28,7 @@ pub(crate) fn summarise(file: &LogFile, budget: &Budget) -> Summarised {
     let mut summary = Summary {
         row: file.unread(Provider::ClaudeCode),
         survey: LogSurvey::new(Provider::ClaudeCode),
-        branches: Branches::new(line::TREE),
+        branches: Branches::new(decoder::TREE),
         prompts: Vec::new(),
         last_at: None,
         original: None,
@@ -154,7 +157,7 @@ impl Summary {
             // A branch may hold each record twice.
             return;
         }
-        self.original = self.original.take().or_else(|| line::original(node, &self.row.id));
+        self.original = self.original.take().or_else(|| decoder::original(node, &self.row.id));
         let row = &mut self.row;
         row.first_line = row.first_line.or_else(|| dated_origin(node.text("uuid"), at));
         if in_head && row.created_at.is_none() {
@@ -185,8 +188,8 @@ impl Summary {
             _ => {}
         }
         self.spoken |= matches!(node.text("type"), Some("user" | "assistant"));
-        self.marked |= line::is_marked(node);
-        if let Some(blocks) = line::prompt(node, self.marked) {
+        self.marked |= decoder::is_marked(node);
+        if let Some(blocks) = decoder::prompt(node, self.marked) {
             self.prompt(line.offset, node, &blocks);
         }
     }
@@ -209,7 +212,7 @@ impl Summary {
         let in_head = |text: Option<&str>| text.filter(|_| offset < limits::SUMMARY_END).map(title::one_line);
         self.prompts.push(Prompt {
             offset,
-            is_copy: line::original(node, &self.row.id).is_some(),
+            is_copy: decoder::original(node, &self.row.id).is_some(),
             turn,
             text: in_head(text),
             command: in_head(command),
@@ -271,4 +274,74 @@ impl Summary {
 fn description(log: &Path) -> Option<String> {
     let bytes = file::read_bounded(&log.with_extension("meta.json"), limits::SUMMARY_END)?;
     title::given(Node::parse_object(&file::text(&bytes))?.text("description"))
+}
+
+// The token usage of a request, which each line of its message repeats.
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Line<'a> {
+    #[serde(borrow)]
+    message: Message<'a>,
+    #[serde(borrow, default)]
+    request_id: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow, default)]
+    id: Option<Cow<'a, str>>,
+    usage: Usage,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Usage {
+    input_tokens: u64,
+    output_tokens: u64,
+    cache_creation_input_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+}
+
+/// Returns the usage that a line reports for a request; `None` for most lines.
+pub(super) fn request_usage(line: &[u8]) -> Option<RequestUsage> {
+    // Quotes in text are escaped, so only a key matches.
+    memmem::find(line, b"\"usage\"")?;
+    let Line { message: Message { id, usage }, request_id } = serde_json::from_slice(line).ok()?;
+    let tokens = TokenUsage {
+        input: usage.input_tokens,
+        output: usage.output_tokens,
+        cache_write: usage.cache_creation_input_tokens.unwrap_or_default(),
+        cache_read: usage.cache_read_input_tokens.unwrap_or_default(),
+    };
+    let request = id.zip(request_id).map(|(message, request)| origin(&format!("{message} {request}")));
+    Some(RequestUsage { request, tokens })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(line: &str) -> Option<(bool, TokenUsage)> {
+        request_usage(line.as_bytes()).map(|usage| (usage.request.is_some(), usage.tokens))
+    }
+
+    #[test]
+    fn every_row() {
+        let whole = r#"{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"\"usage\": 1"}],"usage":{"input_tokens":1,"cache_creation_input_tokens":2,"cache_read_input_tokens":3,"output_tokens":4,"service_tier":"x"}},"requestId":"r"}"#;
+        let all = TokenUsage { input: 1, output: 4, cache_write: 2, cache_read: 3 };
+        let rows = [
+            (whole, Some((true, all))),
+            (
+                r#"{"message":{"usage":{"input_tokens":1}}}"#,
+                Some((false, TokenUsage { input: 1, ..TokenUsage::default() })),
+            ),
+            (r#"{"message":{"id":"m"},"toolUseResult":{"usage":{"input_tokens":1}}}"#, None),
+            (r#"{"message":{"role":"user","content":"the usage"}}"#, None),
+            (r#"{"message":{"usage":{"input_tokens":1"#, None),
+        ];
+        for (line, expected) in rows {
+            assert_eq!(of(line), expected, "{line}");
+        }
+    }
 }

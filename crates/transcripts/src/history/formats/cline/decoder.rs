@@ -1,11 +1,8 @@
 //! Decodes one message.
 
 use super::{
-    super::{
-        blocks,
-        calls::{self, FileTools},
-    },
-    discover, prompt, result,
+    super::calls::{self, FileTools},
+    unfold,
 };
 use crate::history::{
     decoder::{Decoder, SessionFacts},
@@ -16,7 +13,7 @@ use crate::history::{
 };
 use std::path::{Path, PathBuf};
 
-const TOOLS: FileTools = FileTools { reads: &["read_file"], edits: &result::EDITS };
+const TOOLS: FileTools = FileTools { reads: &["read_file"], edits: &unfold::EDITS };
 
 /// Precedes the workspace in the description of the environment.
 const CWD: &str = "# Current Working Directory (";
@@ -33,7 +30,7 @@ impl ClineDecoder {
         let id = path.parent().and_then(|folder| folder.file_name()?.to_str()?.parse().ok());
         let created_at = millis(id.map(Node::Number).as_ref());
         let facts = SessionFacts { created_at, ..SessionFacts::default() };
-        Self { facts, of_command: discover::is_of_command(path) }
+        Self { facts, of_command: unfold::is_of_command(path) }
     }
 
     /// Reads the record about a CLI session.
@@ -57,13 +54,13 @@ impl ClineDecoder {
                 "text" => {
                     let text = block.text("text").unwrap_or_default();
                     if self.of_command {
-                        typed.push(prompt::of_command(text));
+                        typed.push(of_command(text));
                     } else {
                         self.facts.cwd = cwd(text).or_else(|| self.facts.cwd.take());
-                        typed.extend(prompt::in_text(text));
+                        typed.extend(in_text(text));
                     }
                 }
-                "tool_use" => events.extend(blocks::part(&TOOLS, number, at, block)),
+                "tool_use" => events.extend(calls::part(&TOOLS, number, at, block)),
                 "tool_result" => {
                     let (tool, output) = (block.text("name"), block.text("content").unwrap_or_default());
                     let tool = tool.unwrap_or_default();
@@ -71,10 +68,10 @@ impl ClineDecoder {
                     events.push(if self.of_command || block.flag("is_error") {
                         calls::result(number, at, id, output.to_owned(), Some(!block.flag("is_error")))
                     } else {
-                        calls::ended(number, at, id, output.to_owned(), result::outcome(tool, output))
+                        calls::ended(number, at, id, output.to_owned(), unfold::outcome(tool, output))
                     });
                     if !self.of_command {
-                        typed.extend(prompt::in_result(tool, output));
+                        typed.extend(in_result(tool, output));
                     }
                 }
                 _ => {}
@@ -82,7 +79,7 @@ impl ClineDecoder {
         }
         let of_tools = blocks.iter().any(|block| block.text("type") == Some("tool_result"));
         // An image next to a result belongs to the tool.
-        let prompt = if of_tools { title::prompt(typed) } else { blocks::prompt(typed, content) };
+        let prompt = if of_tools { title::prompt(typed) } else { calls::prompt(typed, content) };
         events.extend(prompt.map(|text| Event::new(number, at, EventKind::Prompt, text)));
         events
     }
@@ -116,7 +113,7 @@ impl Decoder for ClineDecoder {
         if let Some(metrics) = node.get("metrics") {
             self.metrics(metrics);
         }
-        Some(blocks::answer(&TOOLS, number, at, node.get("content")))
+        Some(calls::answer(&TOOLS, number, at, node.get("content")))
     }
 
     fn facts(&self) -> SessionFacts {
@@ -130,4 +127,97 @@ fn cwd(text: &str) -> Option<PathBuf> {
     let line = environment.split_once(CWD)?.1.lines().next()?;
     let path = line.rsplit_once(')')?.0;
     (!path.is_empty()).then(|| PathBuf::from(path))
+}
+
+// Finds what the user typed in a message.
+
+/// Tags around typed text, in the editor.
+const TYPED: [&str; 4] = ["task", "feedback", "answer", "user_message"];
+/// Tools that ask the user.
+const ASKING: [&str; 6] = [
+    "ask_followup_question",
+    "plan_mode_respond",
+    "attempt_completion",
+    "new_task",
+    "condense",
+    "report_bug",
+];
+
+/// Returns the typed texts of a text of the editor.
+pub(super) fn in_text(text: &str) -> Vec<&str> {
+    let mut typed = Vec::new();
+    let mut rest = title::strip(text);
+    while let Some((_, inside, after)) = first(rest) {
+        typed.push(inside);
+        rest = after;
+    }
+    typed
+}
+
+/// Returns the user's answer in a result of the editor. Files may contain the same tags.
+pub(super) fn in_result<'a>(tool: &str, text: &'a str) -> Option<&'a str> {
+    let (before, inside, _) = first(text)?;
+    let is_answer = ASKING.contains(&tool) || before.trim_end().ends_with("feedback:");
+    is_answer.then_some(inside)
+}
+
+/// Returns the typed part of a CLI text.
+pub(super) fn of_command(text: &str) -> &str {
+    let text = title::strip(text);
+    let Some(inside) = text.strip_prefix("<user_input").and_then(|rest| Some(rest.split_once('>')?.1)) else {
+        return text;
+    };
+    title::strip(inside.split_once("</user_input>").map_or(inside, |(inside, _)| inside))
+}
+
+/// Returns the first text in tags, with what is before and after it.
+fn first(text: &str) -> Option<(&str, &str, &str)> {
+    let opened = |tag: &str| Some((text.find(&format!("<{tag}>"))?, tag.len()));
+    let (at, length) = TYPED.into_iter().filter_map(opened).min()?;
+    let inside = &text[at + length + 2..];
+    let close = format!("</{}>", &text[at + 1..at + 1 + length]);
+    let (inside, after) = inside.split_once(&close).unwrap_or((inside, ""));
+    Some((&text[..at], inside, after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row() {
+        let rows: [(&str, &[&str]); 6] = [
+            ("<task>\nadd login\n</task>", &["\nadd login\n"]),
+            ("<task>a</task>\n<feedback>b</feedback>", &["a", "b"]),
+            ("[TASK RESUMPTION] x\n<user_message>\ngo on", &["\ngo on"]),
+            ("<environment_details>\n<task>x</task>\n</environment_details>", &[]),
+            ("# task_progress List", &[]),
+            ("<tasks>x</tasks>", &[]),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(in_text(text), expected, "{text}");
+        }
+        let results = [
+            ("ask_followup_question", "<answer>\nblue\n</answer>", Some("\nblue\n")),
+            (
+                "write_to_file",
+                "The user denied it and provided the following feedback:\n<feedback>no</feedback>",
+                Some("no"),
+            ),
+            ("read_file", "<task>x</task>", None),
+            ("attempt_completion", "", None),
+        ];
+        for (tool, text, expected) in results {
+            assert_eq!(in_result(tool, text), expected, "{tool}");
+        }
+        let commands = [
+            ("<user_input mode=\"act\">go</user_input>\n<file_content path=\"a\">x</file_content>", "go"),
+            ("<user_input mode=\"act\"><mode_notice>now act</mode_notice>go</user_input>", "go"),
+            ("<mode_notice>x</mode_notice><user_input mode=\"plan\">go</user_input>", "go"),
+            ("plain", "plain"),
+        ];
+        for (text, expected) in commands {
+            assert_eq!(of_command(text), expected, "{text}");
+        }
+    }
 }

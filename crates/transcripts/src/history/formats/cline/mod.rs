@@ -4,16 +4,11 @@
 //! line number is its position in it.
 
 mod decoder;
-mod discover;
-mod prompt;
-mod result;
-mod roots;
 mod unfold;
 
 use crate::history::{
     decoder::Decoder,
-    environment::Environment,
-    format::Format,
+    format::{Environment, Format},
     lines::OpenLog,
     log_file::{Locate, LogFile},
     transcript::{Provider, SessionFiles},
@@ -33,11 +28,11 @@ impl Format for Cline {
     }
 
     fn root(&self, environment: &Environment<'_>) -> Option<PathBuf> {
-        roots::data(environment)
+        unfold::data(environment)
     }
 
     fn other_roots(&self, environment: &Environment<'_>) -> Vec<PathBuf> {
-        roots::others(environment)
+        unfold::others(environment)
     }
 
     fn watched(&self) -> &'static [&'static str] {
@@ -45,7 +40,7 @@ impl Format for Cline {
     }
 
     fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
-        discover::discover(root, budget)
+        unfold::discover(root, budget)
     }
 
     fn open(&self, files: SessionFiles<'_>) -> io::Result<OpenLog> {

@@ -1,18 +1,24 @@
 //! Unfolds a task into its messages. Results become blocks that name their calls.
 
-use super::{
-    super::{blocks, records::Records},
-    discover,
-    result::{self, TextResult},
-};
 use crate::{
-    history::{json::Node, lines::OpenLog},
+    history::{
+        action::{self, Outcome},
+        format::Environment,
+        formats::{calls, folder::entries, records::Records},
+        json::Node,
+        lines::OpenLog,
+        log_file::LogFile,
+    },
     limits,
 };
-use openagents_core::file;
+use openagents_core::{budget::Budget, file};
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
-use std::{collections::VecDeque, io, path::Path};
+use std::{
+    collections::VecDeque,
+    io,
+    path::{Path, PathBuf},
+};
 
 /// A session of the CLI.
 #[derive(Deserialize)]
@@ -24,8 +30,7 @@ struct Session<'a> {
 pub(super) fn open(path: &Path) -> io::Result<OpenLog> {
     let bytes = file::read_document(path, limits::DOCUMENT)?;
     let mut records = unfolded(&file::text(&bytes));
-    let manifest =
-        discover::manifest(path).and_then(|manifest| file::read_bounded(&manifest, limits::MANIFEST));
+    let manifest = manifest(path).and_then(|manifest| file::read_bounded(&manifest, limits::MANIFEST));
     if let Some(session) = manifest.and_then(|manifest| session(path, &file::text(&manifest))) {
         records.push(&json!({"session": session}).to_string());
     }
@@ -39,7 +44,7 @@ fn session(log: &Path, manifest: &str) -> Option<Value> {
         "cwd": node.text("cwd").or(node.text("workspace_root")),
         "model": node.text("model"),
     });
-    if !discover::is_of_subagent(log) {
+    if !is_of_subagent(log) {
         session["startedAt"] = node.text("started_at").into();
         session["title"] = node.get("metadata").and_then(|about| about.text("title")).into();
     }
@@ -101,14 +106,14 @@ fn user(message: &Node<'_>, at: usize, open: &mut Calls) -> Value {
         match block.text("type") {
             Some("text") => {
                 let text = block.text("text").unwrap_or_default();
-                let Some(mut result) = result::parse(text) else {
+                let Some(mut result) = parse(text) else {
                     found.push(json!({"type": "text", "text": text}));
                     continue;
                 };
                 // Older versions put the output into the next block.
                 if result.output.is_empty()
                     && let Some(next) = blocks.peek().and_then(|next| next.text("text"))
-                    && result::parse(next).is_none()
+                    && parse(next).is_none()
                     && !next.trim_start().starts_with("<environment_details>")
                 {
                     result.output = next;
@@ -128,10 +133,10 @@ fn user(message: &Node<'_>, at: usize, open: &mut Calls) -> Value {
                 let id = block.text("tool_use_id").unwrap_or_default();
                 let name = open.take(|(open, _)| open == id).map(|(_, name)| name).unwrap_or_default();
                 let content = block.get("content");
-                let text = blocks::texts(content).join("\n");
+                let text = calls::texts(content).join("\n");
                 let text =
                     if text.is_empty() { content.map(Node::flattened).unwrap_or_default() } else { text };
-                let output = result::parse(&text).map_or(text.as_str(), |result| result.output);
+                let output = parse(&text).map_or(text.as_str(), |result| result.output);
                 found.push(ended(id, &name, output, block.flag("is_error")));
             }
             Some(kind) => found.push(json!({"type": kind})),
@@ -156,6 +161,111 @@ fn call(result: &TextResult<'_>, id: &str) -> Value {
 
 fn ended(id: &str, tool: &str, output: &str, is_error: bool) -> Value {
     json!({"type": "tool_result", "tool_use_id": id, "name": tool, "content": output, "is_error": is_error})
+}
+
+// Results that the editor writes as a user's text: `[write_to_file for 'a.ts'] Result:` and the output, without an id.
+
+/// Tools that change a file.
+pub(super) const EDITS: [&str; 6] =
+    ["write_to_file", "replace_in_file", "new_rule", "apply_patch", "editor", "edit_file"];
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct TextResult<'a> {
+    pub(super) tool: &'a str,
+    /// The main argument of the call: a path or a command.
+    pub(super) argument: &'a str,
+    /// Empty if it is in the next block.
+    pub(super) output: &'a str,
+}
+
+pub(super) fn parse(text: &str) -> Option<TextResult<'_>> {
+    let (call, output) = text.trim_start().strip_prefix('[')?.split_once("] Result:")?;
+    let (tool, argument) = call.split_once(" for ").unwrap_or((call, ""));
+    let is_name = !tool.is_empty() && tool.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let argument = argument.strip_prefix('\'').unwrap_or(argument);
+    let argument = argument.strip_suffix('\'').unwrap_or(argument);
+    is_name.then_some(TextResult { tool, argument, output: output.trim() })
+}
+
+/// Returns the outcome of a call of the editor.
+pub(super) fn outcome(tool: &str, output: &str) -> Option<Outcome> {
+    let failed = ["The user denied this operation", "The tool execution failed", "[ERROR]"];
+    if failed.iter().any(|beginning| output.starts_with(beginning)) {
+        return Some(action::exit_code(output).map_or(Outcome::NotRun, Outcome::Exit));
+    }
+    match tool {
+        // Its outcome is not logged.
+        "execute_command" => None,
+        tool if EDITS.contains(&tool) => {
+            let saved = ["successfully saved to", "The user made the following updates"];
+            let is_saved = saved.iter().any(|words| output.contains(words));
+            Some(if is_saved { Outcome::Exit(0) } else { Outcome::NotRun })
+        }
+        _ => Some(Outcome::Exit(0)),
+    }
+}
+
+// Finds sessions: `tasks/<id>/api_conversation_history.json` of the editor, `sessions/<id>/<id>.messages.json` of the
+// CLI, and those of sub-agents in the same folder. The root may be the folder of sessions itself.
+
+const TASK: &str = "api_conversation_history.json";
+const MESSAGES: &str = ".messages.json";
+
+pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
+    let mut files = Vec::new();
+    for (task, id) in entries(&root.join("tasks"), budget) {
+        files.extend(LogFile::stat(task.join(TASK), &id, false, false));
+    }
+    for sessions in [root.join("sessions"), root.to_owned()] {
+        for (session, _) in entries(&sessions, budget) {
+            for (path, name) in entries(&session, budget) {
+                let Some(stem) = name.strip_suffix(MESSAGES) else { continue };
+                let is_of_subagent = is_of_subagent(&path);
+                files.extend(LogFile::stat(path, stem, is_of_subagent, false));
+            }
+        }
+    }
+    files
+}
+
+/// Returns whether a log is from the CLI, which marks results and prompts differently from the editor.
+pub(super) fn is_of_command(log: &Path) -> bool {
+    log.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.ends_with(MESSAGES))
+}
+
+/// Returns whether a CLI log has a different name from its session.
+pub(super) fn is_of_subagent(log: &Path) -> bool {
+    manifest(log).is_some_and(|manifest| manifest.with_extension("messages.json") != log)
+}
+
+/// Returns the file about the session that a CLI log belongs to.
+pub(super) fn manifest(log: &Path) -> Option<PathBuf> {
+    let folder = log.parent().filter(|_| is_of_command(log))?;
+    Some(folder.join(format!("{}.json", folder.file_name()?.to_str()?)))
+}
+
+// Cline's folders: one for its CLI, and one in each editor.
+
+const EXTENSION: &str = "User/globalStorage/saoudrizwan.claude-dev";
+const EDITORS: [&str; 5] = ["Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf"];
+/// Folders of editors that are used from another computer.
+const SERVERS: [&str; 4] =
+    [".vscode-server", ".vscode-server-insiders", ".cursor-server", ".windsurf-server"];
+/// Where editors keep their data on macOS.
+const MACOS: &str = "Library/Application Support";
+
+pub(super) fn data(environment: &Environment<'_>) -> Option<PathBuf> {
+    let home = || environment.folder("CLINE_DIR").or_else(|| environment.beneath_home(".cline"));
+    environment.folder("CLINE_DATA_DIR").or_else(|| Some(home()?.join("data")))
+}
+
+pub(super) fn others(environment: &Environment<'_>) -> Vec<PathBuf> {
+    let linux = environment.folder("XDG_CONFIG_HOME").or_else(|| environment.beneath_home(".config"));
+    let data = linux.into_iter().chain(environment.beneath_home(MACOS));
+    let editors = data.flat_map(|data| EDITORS.map(|editor| data.join(editor)));
+    let servers = SERVERS.iter().filter_map(|server| Some(environment.beneath_home(server)?.join("data")));
+    let extensions = editors.chain(servers).map(|editor| editor.join(EXTENSION));
+    environment.folder("CLINE_SESSION_DATA_DIR").into_iter().chain(extensions).collect()
 }
 
 #[cfg(test)]
@@ -191,6 +301,34 @@ mod tests {
         ];
         for (messages, expected) in rows {
             assert_eq!(ids(&messages), expected, "{messages}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod result_tests {
+    use super::*;
+
+    #[test]
+    fn every_form() {
+        let rows = [
+            ("[write_to_file for 'a.ts'] Result:\nsaved", Some(("write_to_file", "a.ts", "saved"))),
+            (
+                "[execute_command for 'echo \"[x]\"\nls'] Result:",
+                Some(("execute_command", "echo \"[x]\"\nls", "")),
+            ),
+            (
+                "[attempt_completion] Result:\n<feedback>no</feedback>",
+                Some(("attempt_completion", "", "<feedback>no</feedback>")),
+            ),
+            ("[search_files for 'a' in '*.ts'] Result:\nx", Some(("search_files", "a' in '*.ts", "x"))),
+            ("[not a tool] Result: x", None),
+            ("[ERROR] You did not use a tool", None),
+            ("words", None),
+        ];
+        for (text, expected) in rows {
+            let expected = expected.map(|(tool, argument, output)| TextResult { tool, argument, output });
+            assert_eq!(parse(text), expected, "{text}");
         }
     }
 }

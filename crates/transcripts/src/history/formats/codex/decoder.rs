@@ -1,7 +1,8 @@
 //! Decodes a rollout line by line, without duplicates.
 
-use super::{
-    super::super::{
+use super::record::{self, Item, Stream};
+use crate::{
+    history::{
         action::Action,
         decoder::Decoder,
         event::{Event, EventKind, TitleRank, TouchedFile},
@@ -11,10 +12,8 @@ use super::{
         title,
         transcript::SessionFiles,
     },
-    fork,
-    record::{self, Item, Stream},
+    limits,
 };
-use crate::limits;
 use memchr::memmem;
 use openagents_core::budget::Budget;
 use std::path::Path;
@@ -45,7 +44,7 @@ impl CodexDecoder {
         let path = files.oldest();
         let Survey { streams, parent, own_ordinal } = survey(path, budget);
         let parent = parent.as_deref().filter(|_| own_ordinal == 0).and_then(locate);
-        let own_from = parent.map_or(0, |parent| fork::own_from(path, &parent, budget));
+        let own_from = parent.map_or(0, |parent| record::own_from(path, &parent, budget));
         let mut segments = vec![(0, streams)];
         if !files.earlier.is_empty() {
             // A segment may have been written by a newer version than the one before it.

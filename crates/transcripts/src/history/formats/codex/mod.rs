@@ -6,16 +6,13 @@
 
 mod decoder;
 mod discover;
-mod fork;
-mod names;
 mod record;
 mod summary;
 mod taken_back;
 
 use crate::history::{
     decoder::Decoder,
-    environment::Environment,
-    format::{Format, OutsideName},
+    format::{Environment, Format, OutsideName},
     log_file::{Locate, LogFile, Summarised},
     taken_back::TakenBack,
     transcript::{Provider, SessionFiles},
@@ -48,7 +45,7 @@ impl Format for Codex {
     }
 
     fn names(&self, root: &Path) -> HashMap<String, OutsideName> {
-        names::names(root)
+        discover::names(root)
     }
 
     fn summarise(&self, file: &LogFile, locate: Locate<'_>, budget: &Budget) -> Summarised {

@@ -3,15 +3,18 @@
 //! Three generations: bare items without an envelope (until about September 2025), `{timestamp, type, payload}`, and
 //! since about 0.149 the same with an `ordinal`, where turns come as `item_completed`.
 
-use super::super::{
-    super::{
+use crate::{
+    history::{
         action::{self, Action, Outcome},
+        formats::calls,
         json::Node,
+        lines,
         log_file::millis,
     },
-    patch,
+    limits,
 };
-use openagents_core::text;
+use openagents_core::{budget::Budget, text};
+use std::{collections::HashSet, path::Path};
 
 /// The stream in which a turn was recorded. Many files record each turn two or three times; a reader picks the first of
 /// these streams that the file has.
@@ -298,7 +301,7 @@ fn input(node: Option<&Node<'_>>) -> (String, Vec<String>) {
     let text = node.map(Node::flattened).unwrap_or_default();
     let mut files = Vec::new();
     // Arguments are JSON in a string; patches inside are escaped once more, which `patch` handles.
-    patch::touched(&text, &mut files);
+    calls::touched(&text, &mut files);
     (text, files)
 }
 
@@ -320,5 +323,44 @@ fn changed<'a>(node: &Node<'_>) -> Item<'a> {
     match node.get("changes") {
         Some(changes) => Item::Files(changes.fields().iter().map(|(path, _)| path.to_string()).collect()),
         None => Item::Other,
+    }
+}
+
+// Separates a session's own lines from those that a fork or a sub-agent copied from its parent.
+
+/// Returns the first line of `child` whose turn is not in `parent`; earlier lines are copies with new timestamps.
+/// Without turn ids (before about 0.104) copies cannot be detected, and every line counts as the child's own.
+pub(super) fn own_from(child: &Path, parent: &Path, budget: &Budget) -> u64 {
+    let mut known = HashSet::new();
+    each_turn(parent, budget, |_, turn| {
+        known.insert(turn.to_owned());
+        true
+    });
+    let (mut copies, mut own) = (false, u64::MAX);
+    each_turn(child, budget, |line, turn| {
+        let copied = known.contains(turn);
+        if copied {
+            copies = true
+        } else {
+            own = line
+        }
+        copied
+    });
+    if copies { own } else { 0 }
+}
+
+/// Passes each line's number and turn to `visit` until it returns false.
+fn each_turn(path: &Path, budget: &Budget, mut visit: impl FnMut(u64, &str) -> bool) {
+    let Ok(log) = lines::open(path) else { return };
+    let mut lines = lines::Lines::new(log, limits::LINE, limits::COPIED);
+    while let Ok(Some(line)) = lines.next(budget) {
+        if memchr::memmem::find(line.bytes, b"\"turn_id\"").is_none() {
+            continue;
+        }
+        let text = line.text();
+        let Some(node) = Node::parse_object(&text) else { continue };
+        if turn_id(&node).is_some_and(|turn| !visit(line.number, turn)) {
+            return;
+        }
     }
 }

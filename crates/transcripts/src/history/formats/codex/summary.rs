@@ -1,7 +1,11 @@
 //! Summarises a rollout from its head and tail, by the rules of Codex's own list (`rollout/src/list.rs`).
 
 use super::{
-    super::super::{
+    record::{self, Item, Stream},
+    taken_back,
+};
+use crate::{
+    history::{
         decoder::records,
         json::Node,
         known::LogSurvey,
@@ -11,11 +15,8 @@ use super::{
         title,
         transcript::{Provider, Transcript},
     },
-    fork,
-    record::{self, Item, Stream},
-    taken_back,
+    limits,
 };
-use crate::limits;
 use openagents_core::budget::Budget;
 use std::{io, path::PathBuf};
 
@@ -87,7 +88,7 @@ impl Summary {
                 && self.own_ordinal == 0
                 && let Some(parent) = self.parent.as_deref().and_then(locate)
             {
-                self.own_from = fork::own_from(file.files().oldest(), &parent, budget);
+                self.own_from = record::own_from(file.files().oldest(), &parent, budget);
             }
             let enough = records >= limits::CODEX_HEAD_RECORDS
                 && (self.has_prompt() || records >= limits::CODEX_HEAD_RECORDS + limits::CODEX_MORE_RECORDS);

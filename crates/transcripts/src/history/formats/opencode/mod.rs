@@ -4,23 +4,21 @@
 //! session, then each message is a line; in 1.x, each part of an agent's message is another line.
 
 mod decoder;
-mod discover;
-mod generation;
-mod parts;
 mod tables;
 mod tree;
 mod unfold;
 
+use super::{folder::entries, opencode::tables::Generation};
 use crate::history::{
     decoder::Decoder,
-    environment::Environment,
-    format::Format,
+    format::{Environment, Format},
     lines::OpenLog,
     log_file::{Locate, LogFile},
     transcript::{Provider, SessionFiles},
 };
 use openagents_core::budget::Budget;
 use std::{
+    collections::HashMap,
     io,
     path::{Path, PathBuf},
 };
@@ -50,7 +48,7 @@ impl Format for Opencode {
     }
 
     fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
-        discover::discover(root, budget)
+        discover(root, budget)
     }
 
     fn open(&self, files: SessionFiles<'_>) -> io::Result<OpenLog> {
@@ -60,6 +58,38 @@ impl Format for Opencode {
     fn decoder(&self, _files: SessionFiles<'_>, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
         Box::new(decoder::OpencodeDecoder::default())
     }
+}
+
+// Finds sessions in the databases `opencode.db` and `opencode-<channel>.db` and in `storage/`, which remains when its
+// sessions move into a database.
+
+/// Finds the sessions in a data folder, or in one database.
+fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
+    if root.is_file() {
+        return newest(tables::discover(root, budget));
+    }
+    let mut found = Vec::new();
+    for (path, name) in entries(root, budget) {
+        if name.starts_with("opencode") && name.ends_with(".db") {
+            found.append(&mut tables::discover(&path, budget));
+        }
+    }
+    found.extend(tree::discover(root, budget).into_iter().map(|file| (Generation::Tree, file)));
+    newest(found)
+}
+
+/// Keeps the newest copy of each session.
+fn newest(found: Vec<(Generation, LogFile)>) -> Vec<LogFile> {
+    let mut newest: HashMap<String, (Generation, LogFile)> = HashMap::new();
+    for (generation, file) in found {
+        let is_older = |known: &(Generation, LogFile)| {
+            (known.0, known.1.stamp.mtime_ns) < (generation, file.stamp.mtime_ns)
+        };
+        if newest.get(&file.id).is_none_or(is_older) {
+            newest.insert(file.id.clone(), (generation, file));
+        }
+    }
+    newest.into_values().map(|(_, file)| file).collect()
 }
 
 #[cfg(test)]

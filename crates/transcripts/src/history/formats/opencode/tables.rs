@@ -1,9 +1,6 @@
 //! Reads the tables of a database. No other table is read: some hold credentials, others repeat the same data.
 
-use super::{
-    generation::Generation,
-    unfold::{About, Revert, Unfolded},
-};
+use super::unfold::{About, Revert, Unfolded};
 use crate::{
     history::{
         lines::OpenLog,
@@ -50,7 +47,7 @@ pub(super) fn discover(database: &Path, budget: &Budget) -> Vec<(Generation, Log
 pub(super) fn open(path: &Path) -> io::Result<OpenLog> {
     let (database, id) = LogFile::database_and_id(path)?;
     let budget = Budget::within(limits::DATABASE_SESSION, &CancellationToken::new());
-    let unfolded = sqlite::read(database, &budget, |connection| {
+    let unfolded = sqlite::read_database(database, &budget, |connection| {
         Ok(match about(connection, "session_v2", id)? {
             Some(session) => Some(entries(connection, id, session)?),
             None => match about(connection, "session", id)? {
@@ -170,4 +167,15 @@ fn data(connection: &Connection, table: &str, id: &str) -> rusqlite::Result<Opti
         .query_row(params![id, limits::SUMMARY_LINE as i64], |row| text(row, 0))
         .optional()
         .map(Option::flatten)
+}
+
+// The generations of opencode's storage.
+
+/// Where a session is stored; if it is in several places, the last one has its newest state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Generation {
+    Tree,
+    Tables,
+    /// The tables of 2.x.
+    Tables2,
 }

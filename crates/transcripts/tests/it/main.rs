@@ -1,0 +1,7 @@
+//! Integration tests.
+
+#[cfg(unix)]
+mod excluded;
+mod formats;
+mod history;
+mod reported;
