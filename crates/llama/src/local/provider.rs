@@ -7,7 +7,6 @@ use super::{
 };
 use crate::{
     LoadRequest, Loaded,
-    limits::CANCEL_CHECK,
     machine::{self, MachineFacts},
     models::{catalog::GPT_OSS_20B, model_store::Entry},
 };
@@ -19,12 +18,7 @@ use openagents_core::{
         StopReason, Usage,
     },
 };
-use std::{
-    pin::pin,
-    task::{Context, Poll, Waker},
-    time::Instant,
-};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use std::time::Instant;
 
 impl LanguageModel for Local {
     fn id(&self) -> &str {

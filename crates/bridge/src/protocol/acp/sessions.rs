@@ -15,7 +15,6 @@ use agent_client_protocol_schema::v1::{
 };
 use openagents_core::trust::AgentFiles;
 use openagents_sessions::SessionRegistry;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{path::Path, sync::Arc};
 
