@@ -10,6 +10,8 @@ PAGE := ui/dist/index.html
 PAGE_SOURCES := $(shell find ui -type f -not -path 'ui/node_modules/*' -not -path 'ui/dist/*' 2>/dev/null)
 DENY_VERSION := 0.20.2
 DENY := $(TARGET)/tools/bin/cargo-deny
+MDBOOK_VERSION := 0.5.4
+MDBOOK := $(TARGET)/tools/bin/mdbook
 CYCLONEDX_VERSION := 0.5.9
 CYCLONEDX := $(TARGET)/tools/bin/cargo-cyclonedx
 LOCALISE ?= ../shared/localise
@@ -27,7 +29,7 @@ BENCHES := --bench exploration --bench history --bench fan_out --bench local_mod
 WHOLE := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .DEFAULT_GOAL := help
-.PHONY: help run agent test test-peers test-agents check-formats app bench bench-answers bench-exploration bench-history bench-local-model bench-fan-out bench-opening bench-page fuzz check check-macos lint ui fmt deny audit clean install-tests build-tests test-ui test-rust test-page test-conformance
+.PHONY: help run agent test test-peers test-agents check-formats generate docs app bench bench-answers bench-exploration bench-history bench-local-model bench-fan-out bench-opening bench-page fuzz check check-macos lint ui fmt deny audit clean install-tests build-tests test-ui test-rust test-page test-conformance
 
 help: ## Explain the targets
 	@echo "OpenAgents Desktop. Needs Rust and Node 20.19; everything else is installed when a target needs it."
@@ -71,6 +73,13 @@ check-formats: ui ## Drive six real agents and compare their sessions with what 
 	@if [ -d "$(PEERS)" ]; then VERSIONS=$(VERSIONS) scripts/peers.sh prepare "$(PEERS)" && \
 		VERSIONS=$(VERSIONS) scripts/peers.sh formats "$(PEERS)"; \
 	else echo "No model server at $(PEERS): set PEERS to the folder with scripted-model." >&2; exit 1; fi
+
+# Tests write the generated files when GENERATE is set, and compare them otherwise.
+generate: ## Write the generated files again: the command-line reference
+	GENERATE=1 cargo test --locked --quiet -p openagents-cli generated_
+
+docs: $(MDBOOK) ## Build the documentation as a book, in target/docs
+	@$(MDBOOK) build docs --dest-dir $(abspath $(TARGET))/docs
 
 app: ui node_modules/.installed $(CYCLONEDX) ## Bundle the app: .app on macOS, .deb on Debian
 	@scripts/install.sh desktop
@@ -206,6 +215,12 @@ $(DENY):
 	@echo "Installing with cargo: cargo-deny"
 	@RUSTC_WORKSPACE_WRAPPER= cargo install cargo-deny --version $(DENY_VERSION) --locked --debug --no-default-features \
 		--root $(TARGET)/tools --target-dir $(TARGET)/tools/build --quiet
+	@rm -rf $(TARGET)/tools/build
+
+$(MDBOOK):
+	@echo "Installing with cargo: mdbook"
+	@RUSTC_WORKSPACE_WRAPPER= cargo install mdbook --version $(MDBOOK_VERSION) --locked --debug --no-default-features \
+		--features search --root $(TARGET)/tools --target-dir $(TARGET)/tools/build --quiet
 	@rm -rf $(TARGET)/tools/build
 
 $(CYCLONEDX):

@@ -1,6 +1,8 @@
 //! The command line.
 
 mod devices;
+#[cfg(test)]
+mod reference_tests;
 mod sessions;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
