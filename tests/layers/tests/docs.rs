@@ -231,6 +231,45 @@ fn links_lead_somewhere() -> Result<()> {
     Ok(())
 }
 
+/// Returns whether a path in the text of a page exists. Those of ARCHITECTURE.md and THREATS.md are relative to a crate's
+/// sources, to `crates` or to `tests`.
+fn is_there(path: &str) -> bool {
+    let in_crate = path.split_once('/').map(|(part, rest)| format!("crates/{part}/src/{rest}"));
+    let bases =
+        [path.to_owned(), format!("crates/{path}"), format!("tests/{path}"), format!("tests/e2e/{path}")];
+    in_crate.iter().chain(&bases).any(|path| repository().join(path).exists())
+}
+
+/// Returns the words in backticks that look like paths of the repository.
+fn paths(text: &str) -> Vec<&str> {
+    let is_path = |word: &&str| {
+        let ends = ["rs", "ts", "tsv", "sh", "mjs", "js", "toml", "css"];
+        let is_file = word.rsplit_once('.').is_some_and(|(_, end)| ends.contains(&end));
+        let is_ours = ["crates/", "ui/", "docs/", "scripts/", "tests/", "src-tauri/"].iter();
+        word.contains('/')
+            && !word.contains(['*', ' ', '<', '{', ':'])
+            && (is_file || is_ours.into_iter().any(|start| word.starts_with(start)))
+    };
+    text.split('`').skip(1).step_by(2).filter(is_path).collect()
+}
+
+#[test]
+fn paths_of_the_code_exist() -> Result<()> {
+    let mut pages = texts("docs", &["md"])?;
+    for name in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "THREATS.md"] {
+        pages.insert(repository().join(name), page(name)?);
+    }
+    let mut missing = Vec::new();
+    for (page, text) in &pages {
+        let prose = text.split("```").step_by(2).collect::<Vec<_>>().join("\n");
+        let gone: Vec<_> =
+            paths(&prose).into_iter().filter(|path| !is_there(path)).map(str::to_owned).collect();
+        missing.extend(gone.into_iter().map(|path| format!("{}: {path} does not exist", page.display())));
+    }
+    ensure!(missing.is_empty(), "{}", missing.join("\n"));
+    Ok(())
+}
+
 #[test]
 fn every_page_is_in_the_book_and_every_picture_is_shown() -> Result<()> {
     let docs = repository().join("docs");

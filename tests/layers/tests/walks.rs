@@ -5,7 +5,7 @@ use std::{collections::HashSet, path::Path};
 
 /// Maximum number of files in a walk, by its heading.
 const WALKS: [(&str, usize); 3] =
-    [("A prompt of an ACP client", 15), ("A question", 16), ("A session of another agent is indexed", 10)];
+    [("A prompt of an ACP client", 15), ("A question", 14), ("A session of another agent is indexed", 10)];
 
 /// One line of a walk: its file, and the name that leads to the next.
 struct Step<'a> {
