@@ -29,7 +29,7 @@ BENCHES := --bench exploration --bench history --bench fan_out --bench local_mod
 WHOLE := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .DEFAULT_GOAL := help
-.PHONY: help run agent test test-peers test-agents check-formats generate docs app bench bench-answers bench-exploration bench-history bench-local-model bench-fan-out bench-opening bench-page fuzz check check-macos lint ui fmt deny audit clean install-tests build-tests test-ui test-rust test-page test-conformance
+.PHONY: help run agent test test-peers test-agents check-formats generate pictures docs app bench bench-answers bench-exploration bench-history bench-local-model bench-fan-out bench-opening bench-page fuzz check check-macos lint ui fmt deny audit clean install-tests build-tests test-ui test-rust test-page test-conformance
 
 help: ## Explain the targets
 	@echo "OpenAgents Desktop. Needs Rust and Node 20.19; everything else is installed when a target needs it."
@@ -77,6 +77,11 @@ check-formats: ui ## Drive six real agents and compare their sessions with what 
 # Tests write the generated files when GENERATE is set, and compare them otherwise.
 generate: ## Write the generated files again: the command-line reference
 	GENERATE=1 cargo test --locked --quiet -p openagents-cli generated_
+
+pictures: $(PAGE) ## Take the pictures of the README again: PROJECTS names a folder with the sources of reqwest and tokio
+	@scripts/install.sh tests
+	cargo build --locked -p openagents-cli
+	@node scripts/pictures.mjs "$(PROJECTS)"
 
 docs: $(MDBOOK) ## Build the documentation as a book, in target/docs
 	@$(MDBOOK) build docs --dest-dir $(abspath $(TARGET))/docs
