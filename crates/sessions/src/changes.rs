@@ -29,7 +29,6 @@ pub struct Listed {
     pub waiting: usize,
 }
 
-/// The changes to the list while it is watched.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     state: Mutex<State>,
@@ -106,7 +105,7 @@ impl State {
 impl Changes {
     /// Records the current row of a session. `row` returns `None` if the session is not listed, and is not called if
     /// nothing watches.
-    pub(crate) fn put(&self, row: impl FnOnce() -> Option<Listed>) {
+    pub(crate) fn record(&self, row: impl FnOnce() -> Option<Listed>) {
         if !self.is_watched() {
             return;
         }
@@ -120,7 +119,6 @@ impl Changes {
         }
     }
 
-    /// Records that sessions were deleted.
     pub(crate) fn remove(&self, ids: &[String]) {
         if self.is_watched() {
             let mut state = self.lock();
@@ -139,7 +137,6 @@ impl Changes {
 }
 
 impl ListWatch {
-    /// Starts watching.
     pub(crate) fn new(changes: &Arc<Changes>, wanted: Wanted) -> Self {
         let mut state = changes.lock();
         if !changes.is_watched() {
@@ -217,25 +214,25 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_told_once_and_again_after_its_session_was_deleted() {
+    fn list_watch_reports_each_row_change_once() {
         let changes = Arc::<Changes>::default();
         let mut watch = watch(&changes);
         let row = listed("s");
-        changes.put(|| Some(row.clone()));
+        changes.record(|| Some(row.clone()));
         assert_eq!(news(&mut watch).unwrap().changed, std::slice::from_ref(&row));
-        changes.put(|| Some(row.clone()));
+        changes.record(|| Some(row.clone()));
         assert_eq!(news(&mut watch), None, "nothing changed");
         changes.remove(&["s".to_owned()]);
-        changes.put(|| None);
+        changes.record(|| None);
         let told = news(&mut watch).unwrap();
         assert_eq!((told.removed, told.changed), (vec!["s".into()], vec![]));
         // A later session with the same id is a new one.
-        changes.put(|| Some(row.clone()));
+        changes.record(|| Some(row.clone()));
         assert_eq!(news(&mut watch).unwrap().changed, [row]);
     }
 
     #[test]
-    fn every_watcher_is_woken_by_a_change_after_one_has_looked() {
+    fn change_wakes_every_watcher_after_news() {
         let changes = Arc::<Changes>::default();
         let (mut one, other) = (watch(&changes), watch(&changes));
         let wakes: [Wake; 2] = Default::default();
@@ -252,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watcher_that_missed_dropped_changes_reloads_the_list() {
+    fn list_watch_resets_after_dropped_changes() {
         let changes = Arc::<Changes>::default();
         let (mut late, mut later) = (watch(&changes), watch(&changes));
         let ids: Vec<String> = (0..=KEPT).map(|n| n.to_string()).collect();

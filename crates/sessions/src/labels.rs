@@ -89,7 +89,7 @@ mod tests {
     use crate::store::Marks;
 
     #[test]
-    fn labels_are_stored_and_forgotten() {
+    fn labels_survive_reload_until_cleared() {
         let home = tempfile::tempdir().unwrap();
         let store = Store::open(home.path(), &[]).unwrap();
         let labels = TranscriptLabels::load(store.clone());
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn forgotten_titles_cannot_be_read_from_the_files() {
+    fn forget_titles_erases_them_from_disk() {
         let home = tempfile::tempdir().unwrap();
         let store = Store::open(home.path(), &[]).unwrap();
         let labels = TranscriptLabels::load(store.clone());

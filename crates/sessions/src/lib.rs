@@ -52,7 +52,8 @@ pub use changes::{ListNews, ListWatch, Listed, Wanted};
 pub use error::SessionError;
 pub use labels::TranscriptLabels;
 pub use live::{
-    By, Failure, Folded, Folding, Head, Queued, Said, Session, StoredLog, Ticket, TurnEnd, TurnRequest, Waits,
+    Failure, Folded, Folding, Head, PromptContent, QueueState, Queued, Sender, Session, StoredLog, Ticket,
+    TurnEnd, TurnRequest,
 };
 pub use modes::{DEFAULT_MODE, Mode};
 pub use policy::Policy;

@@ -24,7 +24,6 @@ pub struct Mode {
     pub unavailable: Option<String>,
 }
 
-/// Returns the available modes.
 pub(crate) fn available(models: Option<&dyn LocalModels>, agents: Option<&dyn Agents>) -> Vec<Mode> {
     let own = Mode {
         id: DEFAULT_MODE.to_owned(),

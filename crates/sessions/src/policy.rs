@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_without_network_stays_here_whatever_is_allowed() {
+    fn policy_without_network_never_allows_external() {
         for (stays_here, allow_external_llms, settings, expected) in [
             (false, false, false, false),
             (false, true, false, true),
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_that_was_stored_before_is_read() {
+    fn policy_parses_older_format() {
         let stored = r#"{"allow_network":false,"allow_external_llms":true}"#;
         let expected = Policy { allow_external_llms: true, ..Policy::default() };
         assert_eq!(serde_json::from_str::<Policy>(stored).unwrap(), expected);

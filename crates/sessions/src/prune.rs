@@ -38,11 +38,10 @@ pub fn head(text: &str, limit: usize) -> &str {
 }
 
 fn quoted(text: &str) -> usize {
-    2 + text.chars().map(escaped).sum::<usize>()
+    2 + text.chars().map(escaped_len).sum::<usize>()
 }
 
-/// Returns the size of one character inside a JSON string, in bytes.
-fn escaped(character: char) -> usize {
+fn escaped_len(character: char) -> usize {
     match character {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
         '\0'..='\u{1f}' => 6,
@@ -145,7 +144,7 @@ fn cut_text(text: &str, limit: usize) -> String {
     let end = text
         .char_indices()
         .find(|(_, character)| {
-            used += escaped(*character);
+            used += escaped_len(*character);
             used > room
         })
         .map_or(text.len(), |(index, _)| index);
@@ -161,13 +160,13 @@ mod tests {
     const LIMIT: usize = 16_384;
 
     #[test]
-    fn a_value_that_fits_is_unchanged() {
+    fn prune_keeps_value_that_fits() {
         let value = json!({"matches": [1, 2, 3]});
         assert_eq!(to_fit(&value, 100), (value, false));
     }
 
     #[test]
-    fn lists_get_shorter_and_flags_stay() {
+    fn prune_shortens_lists_and_keeps_flags() {
         let line = "x".repeat(100);
         let matches: Vec<Value> = (0..1000).map(|n| json!({"line_number": n, "line": line})).collect();
         let value = json!({"pattern": "x", "matches": matches, "truncated": false, "total_matches": 1000});
@@ -179,14 +178,14 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_list_stays_a_list() {
+    fn prune_keeps_bare_list_a_list() {
         let names: Vec<String> = (0..5000).map(|n| format!("directory-{n}/")).collect();
         let (small, cut) = to_fit(&json!(names), LIMIT);
         assert!(cut && small.as_array().is_some_and(|items| items.len() > 700));
     }
 
     #[test]
-    fn two_lists_share() {
+    fn prune_splits_space_between_lists() {
         let value =
             json!({"a": vec!["long text here"; 1000], "b": vec!["long text here"; 1000], "c": ["short"]});
         let (small, _) = to_fit(&value, 2000);
@@ -198,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_of_counts_loses_members() {
+    fn prune_drops_members_of_count_map() {
         let counts: Map<String, Value> = (0..5000).map(|n| (format!("src/file-{n}.rs"), json!(n))).collect();
         let (small, _) = to_fit(&json!({"fileFrequency": counts, "userIntent": "Fix it"}), LIMIT);
         assert_eq!(small["userIntent"], "Fix it");
@@ -206,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn one_huge_string_is_cut_at_a_character() {
+    fn prune_cuts_string_at_char_boundary() {
         let (small, _) = to_fit(&json!({"text": "é\"".repeat(50_000)}), 1000);
         assert!(size(&small) <= 1000);
         assert!(small["text"].as_str().is_some_and(|text| text.ends_with("…") && text.len() > 600));
@@ -231,12 +230,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_size_is_that_of_the_compact_form(value in any_json()) {
+        fn size_matches_compact_json(value in any_json()) {
             prop_assert_eq!(size(&value), value.to_string().len());
         }
 
         #[test]
-        fn containers_always_fit_and_keep_their_kind(value in any_json(), limit in 2usize..600) {
+        fn pruned_containers_fit_and_keep_kind(value in any_json(), limit in 2usize..600) {
             let (small, cut) = to_fit(&value, limit);
             prop_assert_eq!(cut, size(&value) > limit);
             prop_assert_eq!(small.is_array(), value.is_array());

@@ -22,8 +22,6 @@ use std::{
 };
 use tokio::sync::OwnedMutexGuard;
 
-// Finds, creates and lists sessions.
-
 /// The longest id that a client may choose for a session.
 const ID_BYTES: usize = 128;
 
@@ -32,7 +30,7 @@ const ID_BYTES: usize = 128;
 pub struct SessionRegistry {
     store: Store,
     history: Arc<History>,
-    known: Arc<Known>,
+    known: Arc<KnownWorkspaces>,
     trusted: Arc<TrustedWorkspaces>,
     labels: Arc<TranscriptLabels>,
     root: PathBuf,
@@ -52,7 +50,7 @@ impl SessionRegistry {
             trusted: Arc::new(TrustedWorkspaces::load(store.clone())),
             labels: Arc::new(TranscriptLabels::load(store.clone())),
             store,
-            known: Arc::new(Known::new(&root, history.clone())),
+            known: Arc::new(KnownWorkspaces::new(&root, history.clone())),
             history,
             root,
             live: Mutex::default(),
@@ -68,7 +66,7 @@ impl SessionRegistry {
     }
 
     /// Returns the default workspace: [`SessionRegistry::root`], unless that is a whole disk or home folder.
-    pub fn offered(&self) -> Option<&Path> {
+    pub fn default_workspace(&self) -> Option<&Path> {
         self.known.root()
     }
 
@@ -88,7 +86,7 @@ impl SessionRegistry {
     }
 
     /// Runs `read` with the store on a blocking thread.
-    pub async fn read<T: Send + 'static>(
+    pub async fn with_store<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, SessionError> {
@@ -140,7 +138,7 @@ impl SessionRegistry {
         create: impl FnOnce(&Store, NewSession) -> Result<(), StoreError> + Send + 'static,
     ) -> Result<Arc<Session>, SessionError> {
         let id = new.id.clone();
-        self.read(move |store| create(store, new)).await?;
+        self.with_store(move |store| create(store, new)).await?;
         self.find(&id).await?.ok_or_else(|| SessionError::internal("the new session cannot be found"))
     }
 
@@ -155,7 +153,7 @@ impl SessionRegistry {
             return Ok(Some(session));
         }
         let wanted = id.to_owned();
-        let Some(row) = self.read(move |store| live::load(store, &wanted)).await? else {
+        let Some(row) = self.with_store(move |store| live::load(store, &wanted)).await? else {
             return Ok(None);
         };
         let mut live = self.live.lock();
@@ -169,7 +167,6 @@ impl SessionRegistry {
         &self.loading
     }
 
-    /// Removes sessions from memory.
     pub(crate) fn forget(&self, ids: &[String]) {
         let mut live = self.live.lock();
         ids.iter().for_each(|id| drop(live.remove(id.as_str())));
@@ -204,7 +201,7 @@ impl SessionRegistry {
         children: bool,
     ) -> Result<Vec<Listed>, SessionError> {
         let rows = self
-            .read(move |store| {
+            .with_store(move |store| {
                 let after = after.as_ref().map(|(ts, id)| (*ts, id.as_str()));
                 store.sessions(limit, after, cwd.as_deref(), children)
             })
@@ -258,11 +255,9 @@ fn new_session(cwd: &Path, mode: &str) -> NewSession {
     NewSession { id: uuid::Uuid::new_v4().to_string(), cwd: cwd.to_owned(), mode: mode.to_owned() }
 }
 
-// Per-session locks for loading and deleting.
-
 type Lock = tokio::sync::Mutex<()>;
 
-/// The sessions that are being loaded or deleted.
+/// One lock per session that is being loaded or deleted.
 #[derive(Debug, Default)]
 pub(crate) struct Loading(Mutex<HashMap<Arc<str>, Weak<Lock>>>);
 
@@ -284,16 +279,15 @@ impl Loading {
     }
 }
 
-// The directories that a client may use: the default workspace, and those where an agent has worked before.
-
 /// Maximum number of workspaces from history.
 const RECENT: usize = 200;
 
 /// Time limit for reading them.
 const TIME: Duration = Duration::from_secs(2);
 
+/// The folders that a client may use: the default workspace, and those where an agent has worked before.
 #[derive(Debug)]
-struct Known {
+struct KnownWorkspaces {
     /// The default workspace. Never a whole disk or the home folder, where a desktop app starts.
     root: Option<PathBuf>,
     /// Workspaces opened by an admin since the start.
@@ -302,7 +296,7 @@ struct Known {
     history: Arc<History>,
 }
 
-impl Known {
+impl KnownWorkspaces {
     pub(crate) fn new(root: &Path, history: Arc<History>) -> Self {
         let home = std::env::home_dir().map(|home| canonical(&home));
         let mut known = Self { root: None, opened: Mutex::default(), home, history };
@@ -314,7 +308,6 @@ impl Known {
         self.root.as_deref()
     }
 
-    /// Returns the canonical path of a directory, if it is in a known workspace. Blocks.
     pub(crate) fn admit(&self, path: &Path) -> Result<PathBuf, SessionError> {
         // The iOS app gets the same answer for every refusal; the response time must not reveal whether the folder
         // exists either.
@@ -325,7 +318,6 @@ impl Known {
         if known { Ok(found) } else { Err(SessionError::UnknownWorkspace(path.display().to_string())) }
     }
 
-    /// Adds a known workspace. Blocks.
     pub(crate) fn open(&self, path: &Path) -> Result<PathBuf, SessionError> {
         let found = self.directory(path)?;
         let mut opened = self.opened();
@@ -358,7 +350,6 @@ impl Known {
         self.opened.lock()
     }
 
-    /// Lists the usable workspaces of history, last active first. Blocks.
     pub(crate) fn recent(&self) -> Vec<RecentWorkspace> {
         let mut found = self.history.workspaces(RECENT, &Budget::within(TIME, &CancellationToken::new()));
         // An agent that once ran in a parent of the home folder must not open that folder to every client.
@@ -378,7 +369,7 @@ mod tests {
     use std::pin::pin;
 
     #[tokio::test]
-    async fn a_slow_load_blocks_no_other_session() {
+    async fn slow_load_does_not_block_other_sessions() {
         let loading = Loading::default();
         let slow = loading.begin("slow").await;
         drop(loading.begin("other").await);
@@ -389,17 +380,12 @@ mod tests {
         drop(loading.begin("third").await);
         assert_eq!(loading.0.lock().len(), 1);
     }
-}
-
-#[cfg(test)]
-mod workspaces_tests {
-    use super::*;
 
     #[test]
-    fn a_whole_disk_is_not_a_default_workspace() {
+    fn default_workspace_rejects_whole_disk() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().canonicalize().unwrap();
-        let known = |root: &Path| Known::new(root, Arc::new(History::empty()));
+        let known = |root: &Path| KnownWorkspaces::new(root, Arc::new(History::empty()));
         assert_eq!(known(&path).root(), Some(path.as_path()));
         assert_eq!(known(&path).admit(&path).ok(), Some(path.clone()));
         for root in [Path::new("/"), &path.join("missing")] {
@@ -409,13 +395,13 @@ mod workspaces_tests {
     }
 
     #[test]
-    fn parents_of_the_home_folder_are_too_large() {
+    fn workspace_rejects_parents_of_home() {
         let folder = tempfile::tempdir().unwrap();
         let homes = folder.path().canonicalize().unwrap();
         let home = homes.join("me");
         let project = home.join("project");
         std::fs::create_dir_all(&project).unwrap();
-        let mut known = Known::new(&homes.join("missing"), Arc::new(History::empty()));
+        let mut known = KnownWorkspaces::new(&homes.join("missing"), Arc::new(History::empty()));
         known.home = Some(home.clone());
         for (path, expected) in [(&homes, false), (&home, false), (&project, true)] {
             assert_eq!(known.open(path).is_ok(), expected, "{}", path.display());

@@ -5,7 +5,6 @@ use openagents_core::update::{Delegated, SessionUpdate};
 /// The session itself if `None`, or a delegate by call id and session id.
 pub(crate) type Scope = Option<(String, String)>;
 
-/// Returns the scope of an update, and the update itself.
 pub(crate) fn scoped(update: &SessionUpdate) -> (Scope, &SessionUpdate) {
     match update {
         SessionUpdate::Delegated(Delegated { parent_call_id, child_session_id, update }) => {
@@ -15,7 +14,6 @@ pub(crate) fn scoped(update: &SessionUpdate) -> (Scope, &SessionUpdate) {
     }
 }
 
-/// Returns an update without its scope.
 pub(crate) fn unscoped(update: &SessionUpdate) -> &SessionUpdate {
     match update {
         SessionUpdate::Delegated(delegated) => &delegated.update,
@@ -23,7 +21,6 @@ pub(crate) fn unscoped(update: &SessionUpdate) -> &SessionUpdate {
     }
 }
 
-/// Puts an update into a scope.
 pub(crate) fn wrap(scope: &Scope, update: SessionUpdate) -> SessionUpdate {
     match scope.clone() {
         None => update,

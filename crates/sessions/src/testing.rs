@@ -43,12 +43,7 @@ pub fn call(id: &str, name: &str) -> SessionUpdate {
 }
 
 pub fn call_update(id: &str, status: ToolCallStatus) -> SessionUpdate {
-    SessionUpdate::ToolCallUpdate(ToolCallUpdate {
-        call_id: id.to_owned(),
-        status,
-        late: false,
-        details: Default::default(),
-    })
+    SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, status))
 }
 
 pub fn started(id: &str, progress: f64) -> SessionUpdate {

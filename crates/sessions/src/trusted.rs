@@ -114,7 +114,7 @@ mod tests {
     use openagents_core::trust::look;
 
     #[test]
-    fn trust_is_stored_covers_what_is_below_and_can_be_revoked() {
+    fn trust_covers_subfolders_until_revoked() {
         let (home, keep) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let root = keep.path().canonicalize().unwrap();
         let app = root.join("app");
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_accepted_where_they_lie_and_with_the_scripts_there() {
+    fn accepted_settings_are_bound_to_place_and_scripts() {
         let (home, keep) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let base = keep.path().canonicalize().unwrap();
         let write = |path: &str, text: &str| {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_that_was_seen_once_is_not_asked_about_again() {
+    fn trust_remembers_settings_of_earlier_branch() {
         let (home, keep) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let app = keep.path().canonicalize().unwrap();
         let trusted = TrustedWorkspaces::load(Store::open(home.path(), &[]).unwrap());

@@ -99,7 +99,7 @@ pub(crate) fn record(store: &Store, entry: AuditEntry) -> Result<(), StoreError>
 
 /// Returns at most `limit` entries with an id below `before`, newest first. Blocks.
 pub(crate) fn newest(store: &Store, limit: usize, before: Option<i64>) -> Result<Vec<AuditRow>, StoreError> {
-    store.read(|connection| {
+    store.query(|connection| {
         let mut statement = connection.prepare_cached(
             "SELECT id, ts, device_id, name, address, action, detail FROM audit WHERE id < ?1
              ORDER BY id DESC LIMIT ?2",

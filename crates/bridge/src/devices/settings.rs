@@ -61,7 +61,7 @@ impl Settings {
     }
 
     fn stored(&self, key: &str) -> Result<Option<Value>, SettingsError> {
-        let read = self.store.read(|connection| {
+        let read = self.store.query(|connection| {
             connection
                 .prepare_cached("SELECT value_json FROM settings WHERE key = ?1")?
                 .query_row([key], |row| row.get(0))

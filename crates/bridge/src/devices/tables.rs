@@ -124,7 +124,7 @@ pub(crate) fn set_last_seen(store: &Store, id: &str, seen: i64, address: &str) -
 
 /// Returns every device, oldest first. Blocks.
 pub(crate) fn all(store: &Store) -> Result<Vec<DeviceRow>, StoreError> {
-    store.read(|connection| {
+    store.query(|connection| {
         let mut statement = connection.prepare_cached(
             "SELECT id, name, scope, token_hash, created_ts, last_seen_ts, last_address FROM devices
              ORDER BY created_ts, id",
@@ -138,14 +138,14 @@ mod tests {
     use super::*;
     use crate::devices::settings::Settings;
     use openagents_core::model::SettingsStore;
-    use openagents_sessions::store::{DATABASE_FILE, run_to};
+    use openagents_sessions::store::{DATABASE_FILE, migrate_to};
     use rusqlite::Connection;
     use serde_json::json;
 
     /// Returns the columns of the database at a version, one per line.
     fn shape(version: u32) -> String {
         let mut connection = Connection::open_in_memory().unwrap();
-        run_to(&mut connection, version, STEPS).unwrap();
+        migrate_to(&mut connection, version, STEPS).unwrap();
         let mut statement = connection
             .prepare("SELECT m.name || '.' || c.name || ' ' || c.type FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY m.name, c.cid")
             .unwrap();
@@ -191,7 +191,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         {
             let mut connection = Connection::open(home.path().join(DATABASE_FILE)).unwrap();
-            run_to(&mut connection, 2, STEPS).unwrap();
+            migrate_to(&mut connection, 2, STEPS).unwrap();
             connection
                 .execute_batch(
                     r#"INSERT INTO sessions VALUES ('old', '/work', 'Old', 'codex', 1, 2, 1);
@@ -216,7 +216,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         {
             let mut connection = Connection::open(home.path().join(DATABASE_FILE)).unwrap();
-            run_to(&mut connection, 1, STEPS).unwrap();
+            migrate_to(&mut connection, 1, STEPS).unwrap();
             connection
                 .execute_batch("INSERT INTO sessions VALUES ('old', '/work', 'Old', 'default_mode', 1, 2, 0)")
                 .unwrap();

@@ -172,7 +172,7 @@ fn finish(
 }
 
 fn ended(state: RunState, text: &str) -> PromptOutcome {
-    PromptOutcome { state, text: text.to_owned(), usage: None, cut_off: false }
+    PromptOutcome::new(state, text.to_owned())
 }
 
 // The model named on the command line.

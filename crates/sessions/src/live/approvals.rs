@@ -20,7 +20,6 @@ use uuid::Uuid;
 /// Maximum size of the raw input, in bytes. It is stored with every state and sent to every client.
 const RAW_INPUT: usize = 256 << 10;
 
-/// A question for the user.
 pub(crate) struct Question {
     approval: Approval,
     agent_id: String,
@@ -31,7 +30,6 @@ impl Question {
         Self::about(ApprovalSubject::Action, request, agent_id)
     }
 
-    /// Asks whether to trust a workspace.
     pub(crate) fn trust(request: ApprovalRequest, agent_id: &str) -> Self {
         Self::about(ApprovalSubject::Trust, request, agent_id)
     }
@@ -99,7 +97,6 @@ impl Question {
     }
 }
 
-/// A stored question.
 pub(crate) struct OpenQuestion {
     session: Arc<Session>,
     id: String,
@@ -182,7 +179,6 @@ fn give_up(session: &Arc<Session>, id: &str, state: ApprovalState) -> Result<App
     Ok(outcome.unwrap_or(ApprovalOutcome::Cancelled))
 }
 
-/// Returns the outcome of an answered approval.
 fn selected(state: &ApprovalState) -> Option<ApprovalOutcome> {
     let ApprovalState::Answered { option_id, message, .. } = state else { return None };
     Some(ApprovalOutcome::Selected { option_id: option_id.clone(), message: message.clone() })
@@ -239,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_question_has_the_same_hash() {
+    fn question_hash_ignores_member_order() {
         let one = hash_of(&asks(json!({"a": 1, "b": [{"x": 1, "y": 2}]})));
         let two = hash_of(&asks(json!({"b": [{"y": 2, "x": 1}], "a": 1})));
         assert_eq!(one, two);
@@ -259,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_at_the_last_moment_counts() {
+    fn give_up_keeps_answer_that_came_first() {
         let home = tempfile::tempdir().unwrap();
         let store = Store::open(home.path(), &[]).unwrap();
         let new = NewSession { id: "s".to_owned(), cwd: "/projects/demo".into(), mode: "codex".to_owned() };
@@ -282,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_shown_whole_can_only_be_denied() {
+    fn truncated_question_offers_only_denial() {
         use OptionKind::{AllowAlways, AllowOnce, Other, RejectAlways, RejectOnce};
         let options = |command, cut| {
             let kinds = [AllowOnce, Other, AllowAlways, RejectOnce, RejectAlways];
@@ -318,13 +314,13 @@ mod tests {
     }
 
     #[test]
-    fn names_and_titles_hide_nothing() {
+    fn question_escapes_names_and_titles() {
         let request = ApprovalRequest { title: "Edit a\u{202e}sr.b".to_owned(), ..asks(json!({"a": 1})) };
         assert_eq!(Question::new(request, "codex").title(), "Edit a\\u{202e}sr.b");
     }
 
     #[test]
-    fn long_raw_input_is_cut_and_hashed_whole() {
+    fn long_raw_input_is_cut_but_hashed_in_full() {
         let long = |end: &str| json!({"content": "x".repeat(RAW_INPUT) + end});
         let options = [OptionKind::AllowOnce, OptionKind::AllowAlways, OptionKind::RejectOnce];
         let options = options.map(|kind| ApprovalOption { id: String::new(), name: String::new(), kind });

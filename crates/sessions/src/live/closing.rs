@@ -17,7 +17,7 @@ pub(crate) fn close(work: &OpenWork, reason: &str, approvals: &ApprovalState) ->
     let mut closing = Vec::new();
     for delegate in work.delegates() {
         let updates = close_scope(work, &delegate, reason, approvals).into_iter();
-        let updates = updates.chain(last_words(work, &delegate));
+        let updates = updates.chain(crash_messages(work, &delegate));
         closing.extend(updates.map(|update| wrap(&delegate, update)));
     }
     closing.extend(close_scope(work, &None, reason, approvals));
@@ -34,7 +34,7 @@ pub(crate) fn close_scope(
     let given_up = |approval: &Approval| {
         SessionUpdate::Approval(Approval { state: approvals.clone(), ..approval.clone() })
     };
-    let mut closing: Vec<_> = work.of(scope).filter_map(Open::approval).map(given_up).collect();
+    let mut closing: Vec<_> = work.in_scope(scope).filter_map(Open::approval).map(given_up).collect();
     closing.extend(close_calls(work, scope, reason, RunState::Failed));
     closing
 }
@@ -47,16 +47,14 @@ pub(crate) fn close_calls(
     plan: RunState,
 ) -> Vec<SessionUpdate> {
     let error = |call_id: &str| {
-        SessionUpdate::ToolCallUpdate(ToolCallUpdate {
-            call_id: call_id.to_owned(),
-            status: ToolCallStatus::Error { message: reason.to_owned() },
-            late: false,
-            details: Default::default(),
-        })
+        SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(
+            call_id,
+            ToolCallStatus::Error { message: reason.to_owned() },
+        ))
     };
-    let calls = work.of(scope).filter(|open| open.part == Part::Call);
+    let calls = work.in_scope(scope).filter(|open| open.part == Part::Call);
     let mut closing: Vec<_> = calls.filter_map(Open::id).map(error).collect();
-    let running = work.of(scope).filter_map(Open::plan).filter(|plan| plan.state == RunState::Running);
+    let running = work.in_scope(scope).filter_map(Open::plan).filter(|plan| plan.state == RunState::Running);
     closing.extend(running.map(|running| {
         let mut ended = PlanSnapshot { state: plan, ..running.clone() };
         let is_open = |status| plan != RunState::Complete && status != EntryStatus::Completed;
@@ -69,19 +67,24 @@ pub(crate) fn close_calls(
 }
 
 /// Returns `text` as a final message for each turn of a scope that has none.
-pub(crate) fn words(work: &OpenWork, scope: &Scope, text: &str, state: RunState) -> Vec<SessionUpdate> {
+pub(crate) fn final_messages(
+    work: &OpenWork,
+    scope: &Scope,
+    text: &str,
+    state: RunState,
+) -> Vec<SessionUpdate> {
     let turns = usize::from(work.turn(scope).is_some()) + work.waiting(scope);
-    std::iter::repeat_with(|| word(text, state)).take(turns).collect()
+    std::iter::repeat_with(|| final_message(text, state)).take(turns).collect()
 }
 
 /// Returns a final message for each turn of a scope that has none, after a crash.
-fn last_words(work: &OpenWork, scope: &Scope) -> Vec<SessionUpdate> {
+fn crash_messages(work: &OpenWork, scope: &Scope) -> Vec<SessionUpdate> {
     let begun = work.turn(scope).map(|turn| match turn {
         Part::Answer => "❌ OpenAgents ended before this answer was done.",
         _ => "❌ OpenAgents ended before this exploration was done.",
     });
     let waiting = std::iter::repeat_n("❌ OpenAgents ended before this was begun.", work.waiting(scope));
-    begun.into_iter().chain(waiting).map(|text| word(text, RunState::Failed)).collect()
+    begun.into_iter().chain(waiting).map(|text| final_message(text, RunState::Failed)).collect()
 }
 
 /// Loads a session after closing the work that a dead process left open in it. Blocks.
@@ -109,16 +112,16 @@ fn close_in_store(store: &Store, id: &str) -> Result<(), StoreError> {
         return Ok(());
     }
     // Also in the approvals table, so that a later answer is kept.
-    for approval in work.of(&None).filter_map(Open::approval) {
+    for approval in work.in_scope(&None).filter_map(Open::approval) {
         store.withdraw(id, &approval.id)?;
     }
     let mut closing = close(&work, "The app ended before this was done", &ApprovalState::Withdrawn);
-    closing.extend(last_words(&work, &None));
+    closing.extend(crash_messages(&work, &None));
     store.append(id, closing).map(drop)
 }
 
 /// Returns the final message of a turn. It has an id, so that clients do not append it to the previous message.
-pub(crate) fn word(text: &str, state: RunState) -> SessionUpdate {
+pub(crate) fn final_message(text: &str, state: RunState) -> SessionUpdate {
     SessionUpdate::AgentMessage(AgentMessage {
         text: text.to_owned(),
         message_id: Some(uuid::Uuid::new_v4().to_string()),

@@ -4,7 +4,7 @@ use openagents_core::update::{AgentThought, Decision, Inline, Target, Title};
 
 fn end_of(updates: Vec<SessionUpdate>) -> OpenWork {
     let mut work = OpenWork::default();
-    stored(updates).iter().for_each(|stored| drop(work.take(stored)));
+    stored(updates).iter().for_each(|stored| drop(work.apply(stored)));
     work
 }
 
@@ -27,7 +27,7 @@ fn title() -> SessionUpdate {
 }
 
 #[test]
-fn a_log_that_ends_well_is_left_alone() {
+fn finished_log_has_no_open_work() {
     use EntryStatus::*;
     for updates in [
         vec![],
@@ -77,7 +77,7 @@ fn a_log_that_ends_well_is_left_alone() {
 }
 
 #[test]
-fn a_log_that_ends_inside_a_turn_is_seen_at_every_place() {
+fn unfinished_log_has_open_work_at_every_prefix() {
     use EntryStatus::*;
     let mut log = vec![
         title(),
@@ -113,7 +113,7 @@ fn a_log_that_ends_inside_a_turn_is_seen_at_every_place() {
 /// Returns the final messages, and checks that they close the log.
 fn closed(mut updates: Vec<SessionUpdate>) -> Vec<String> {
     let work = end_of(updates.clone());
-    let words = last_words(&work, &None);
+    let words = crash_messages(&work, &None);
     updates.extend(close(&work, "over", &ApprovalState::Expired));
     updates.extend(words.clone());
     assert!(end_of(updates).is_empty());
@@ -125,7 +125,7 @@ fn closed(mut updates: Vec<SessionUpdate>) -> Vec<String> {
 }
 
 #[test]
-fn unfinished_work_of_a_delegate_is_closed_in_its_parent() {
+fn close_ends_delegate_work_in_parent() {
     let ended = || SessionUpdate::AgentMessage(AgentMessage { ended: true, ..Default::default() });
     let log = vec![
         user("a", "c"),
@@ -158,7 +158,7 @@ fn unfinished_work_of_a_delegate_is_closed_in_its_parent() {
 }
 
 #[test]
-fn an_unanswered_question_is_withdrawn_in_the_store_as_well() {
+fn load_withdraws_unanswered_approval() {
     let home = tempfile::tempdir().unwrap();
     let ask = |store: &Store| {
         let new = crate::store::NewSession { id: "s".into(), cwd: "/".into(), mode: "codex".into() };
@@ -181,7 +181,6 @@ fn an_unanswered_question_is_withdrawn_in_the_store_as_well() {
     assert_eq!(load(&store, "s").unwrap().unwrap().last_seq, last);
 }
 
-/// Updates after the end of a turn do not reopen it.
 #[test]
 fn late_updates_reopen_nothing() {
     let late = |update| match update {
@@ -198,7 +197,7 @@ fn late_updates_reopen_nothing() {
 }
 
 #[test]
-fn a_turn_that_was_routed_is_open_until_its_last_word() {
+fn routed_turn_is_open_until_final_message() {
     let routed = |inline| {
         SessionUpdate::Routed(Decision {
             target: Target::Inline,
@@ -220,7 +219,7 @@ fn a_turn_that_was_routed_is_open_until_its_last_word() {
 }
 
 #[test]
-fn an_answer_that_was_killed_in_the_middle_is_closed() {
+fn killed_answer_is_closed() {
     let answer = "❌ OpenAgents ended before this answer was done.";
     let prompt = "❌ OpenAgents ended before this was begun.";
     assert_eq!(closed(vec![user("a", "c"), chunk("m")]), [answer]);
@@ -231,7 +230,7 @@ fn an_answer_that_was_killed_in_the_middle_is_closed() {
 }
 
 #[test]
-fn prompts_that_wait_behind_a_long_answer_are_not_forgotten() {
+fn waiting_prompt_survives_long_answer() {
     let home = tempfile::tempdir().unwrap();
     let store = Store::open(home.path(), &[]).unwrap();
     let new = crate::store::NewSession { id: "s".into(), cwd: "/".into(), mode: "m".into() };
@@ -241,7 +240,7 @@ fn prompts_that_wait_behind_a_long_answer_are_not_forgotten() {
     log.extend((0..3_000).map(|_| chunk("m")));
     store.append("s", log).unwrap();
     let work = store.open_work("s").unwrap();
-    let calls = work.of(&None).filter(|open| open.part == Part::Call).count();
+    let calls = work.in_scope(&None).filter(|open| open.part == Part::Call).count();
     assert_eq!((work.turn(&None), work.waiting(&None), calls), (Some(Part::Answer), 1, 0));
 }
 
@@ -261,7 +260,7 @@ fn closing_marks_only_unfinished_plan_entries() {
 }
 
 #[test]
-fn a_long_running_call_is_closed_despite_many_delegate_updates() {
+fn load_closes_call_behind_many_delegate_updates() {
     let home = tempfile::tempdir().unwrap();
     let write = |store: &Store| {
         let new = crate::store::NewSession { id: "s".into(), cwd: "/".into(), mode: "m".into() };
@@ -289,7 +288,7 @@ fn a_long_running_call_is_closed_despite_many_delegate_updates() {
 }
 
 #[test]
-fn only_what_an_earlier_process_left_open_is_closed() {
+fn load_closes_only_work_of_earlier_process() {
     let home = tempfile::tempdir().unwrap();
     let store = Store::open(home.path(), &[]).unwrap();
     let new = crate::store::NewSession { id: "s".into(), cwd: "/".into(), mode: "m".into() };
@@ -304,7 +303,7 @@ fn only_what_an_earlier_process_left_open_is_closed() {
 /// Writes a log the way a version without the open-work table did.
 fn write_as_before(home: &std::path::Path, log: &[SessionUpdate]) {
     let mut connection = rusqlite::Connection::open(home.join(crate::store::DATABASE_FILE)).unwrap();
-    crate::store::run_to(&mut connection, 4, &[]).unwrap();
+    crate::store::migrate_to(&mut connection, 4, &[]).unwrap();
     let new = "INSERT INTO sessions (id, cwd, mode, created_ts, last_ts, last_seq) VALUES ('s', '/', 'm', 1, 2, ?1)";
     connection.execute(new, [log.len()]).unwrap();
     for (update, seq) in log.iter().zip(1..) {
@@ -315,7 +314,7 @@ fn write_as_before(home: &std::path::Path, log: &[SessionUpdate]) {
 }
 
 #[test]
-fn unfinished_work_of_an_older_version_is_closed() {
+fn load_closes_work_of_older_version() {
     let home = tempfile::tempdir().unwrap();
     let mut log = vec![user("z", "c"), last("m0"), user("a", "c"), thought(), call("d", "delegate.run")];
     log.extend((0..600).flat_map(|_| [call("c", "search.grep"), completed("x".into())]));
@@ -341,7 +340,7 @@ fn unfinished_work_of_an_older_version_is_closed() {
 }
 
 #[test]
-fn a_finished_session_of_an_older_version_is_left_alone() {
+fn load_leaves_finished_older_session_alone() {
     let home = tempfile::tempdir().unwrap();
     write_as_before(home.path(), &[user("a", "c"), thought(), last("m")]);
     let store = Store::open(home.path(), &[]).unwrap();

@@ -49,7 +49,6 @@ impl Mirror {
         updates.iter().filter_map(copy).map(|update| wrap(&self.scope, update)).collect()
     }
 
-    /// Appends copies to the parent's log.
     pub(crate) fn show(&self, copy: Vec<SessionUpdate>) {
         if !copy.is_empty() {
             self.parent.clone().append(copy);
@@ -60,12 +59,11 @@ impl Mirror {
     pub(crate) fn close(self, reason: &str, approvals: &ApprovalState) {
         let work = self.parent.open_work();
         let closing = closing::close_scope(&work, &self.scope, reason, approvals).into_iter();
-        let closing = closing.chain(closing::words(&work, &self.scope, reason, RunState::Cancelled));
+        let closing = closing.chain(closing::final_messages(&work, &self.scope, reason, RunState::Cancelled));
         self.show(closing.map(|update| wrap(&self.scope, update)).collect());
     }
 }
 
-/// Returns whether a status ends a call.
-pub(crate) fn ends(status: &ToolCallStatus) -> bool {
+pub(crate) fn ends_call(status: &ToolCallStatus) -> bool {
     matches!(status, ToolCallStatus::Completed { .. } | ToolCallStatus::Error { .. })
 }

@@ -15,15 +15,13 @@ pub(crate) struct Queue {
     waiting: VecDeque<Turn>,
     /// Cancelled while waiting; not in the log yet.
     dropped: Vec<Turn>,
-    /// Number of cancels so far.
     cancels: u64,
-    /// Number of changes to the running and waiting turns.
     changes: u64,
 }
 
 /// Whether a turn is running, and the turns waiting behind it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Waits {
+pub struct QueueState {
     /// Incremented with every change.
     pub changes: u64,
     /// A turn is running.
@@ -38,7 +36,6 @@ pub(crate) struct Slot {
     cancels: u64,
 }
 
-/// The next step of a session.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "almost all are turns, and none is kept")]
 pub(crate) enum Next {
@@ -53,18 +50,15 @@ impl Queue {
         self.running.is_some()
     }
 
-    /// Returns a number that is incremented with every change.
     pub(crate) fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Returns the queue as shown to clients.
-    pub(crate) fn waits(&self) -> Waits {
+    pub(crate) fn state(&self) -> QueueState {
         let queued = self.waiting.iter().map(|turn| turn.queued.clone()).collect();
-        Waits { changes: self.changes, running: self.is_running(), queued }
+        QueueState { changes: self.changes, running: self.is_running(), queued }
     }
 
-    /// Removes a waiting turn.
     pub(crate) fn remove(&mut self, id: &str) -> Option<Turn> {
         let index = self.waiting.iter().position(|turn| turn.queued.id == id)?;
         self.changes += 1;
@@ -135,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cancel_between_the_prompt_and_its_queueing_is_not_lost() {
+    fn cancel_between_admit_and_enqueue_applies() {
         let (mut queue, stopping) = (Queue::default(), CancellationToken::new());
         let slot = queue.admit().unwrap();
         assert!(!queue.cancel(), "nothing runs yet");
@@ -155,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waiting_turn_is_removed_and_the_others_keep_their_order() {
+    fn remove_keeps_order_of_waiting_turns() {
         let (mut queue, stopping) = (Queue::default(), CancellationToken::new());
         let turns = [turn(), turn(), turn(), turn()];
         let ids: Vec<String> = turns.iter().map(|turn| turn.queued.id.clone()).collect();
@@ -164,7 +158,7 @@ mod tests {
             queue.enqueue(turn, slot, &stopping);
         }
         let waiting =
-            |queue: &Queue| queue.waits().queued.into_iter().map(|turn| turn.id).collect::<Vec<_>>();
+            |queue: &Queue| queue.state().queued.into_iter().map(|turn| turn.id).collect::<Vec<_>>();
         assert_eq!(waiting(&queue), ids[1..]);
         let before = queue.changes();
         assert!(queue.remove(&ids[0]).is_none(), "it runs");
@@ -177,9 +171,9 @@ mod tests {
     }
 
     #[test]
-    fn starting_and_ending_a_turn_are_changes() {
+    fn turn_start_and_end_count_as_changes() {
         let (mut queue, stopping) = (Queue::default(), CancellationToken::new());
-        let shown = |queue: &Queue| (queue.changes(), queue.waits().running);
+        let shown = |queue: &Queue| (queue.changes(), queue.state().running);
         assert_eq!(shown(&queue), (0, false));
         let slot = queue.admit().unwrap();
         queue.enqueue(turn(), slot, &stopping);

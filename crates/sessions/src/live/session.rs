@@ -28,6 +28,12 @@ use std::{
 };
 use tokio::sync::oneshot;
 
+/// Maximum number of updates in [`Tail`].
+const TAIL_UPDATES: usize = 4_096;
+
+/// Maximum bytes of the updates in [`Tail`], as stored.
+const TAIL_BYTES: usize = 4 << 20;
+
 /// Updates per page read from the store.
 const PAGE: usize = 256;
 
@@ -67,14 +73,12 @@ pub(crate) struct SessionState {
     pub(crate) title: Option<String>,
     mode: Arc<str>,
     pub(super) marks: Marks,
-    /// See `unstored`: each with its number of changes.
+    /// With its number of changes.
     pub(super) activity: (u64, Option<Activity>),
     pub(super) commands: (u64, Arc<[OfferedCommand]>),
     /// Open work of this session and its delegates. Starts empty: the work of an earlier process has been closed.
     work: Arc<OpenWork>,
-    /// Number of changes to the pending approvals.
     approval_changes: u64,
-    /// A turn has been submitted.
     pub(crate) used: bool,
     pub(crate) queue: Queue,
     pub(super) watchers: Watchers,
@@ -82,7 +86,6 @@ pub(crate) struct SessionState {
     /// About to be deleted: accepts no more turns.
     pub(crate) retired: bool,
     pub(crate) deleted: bool,
-    /// Number of failures so far.
     failures: u64,
 }
 
@@ -161,7 +164,6 @@ impl Session {
         self.row.policy
     }
 
-    /// Returns the limits of its agents.
     pub(crate) fn limits(&self) -> &AccessLimits {
         &self.row.limits
     }
@@ -198,7 +200,7 @@ impl Session {
         // Set before it is stored, because the next prompt may arrive earlier.
         let before = std::mem::replace(&mut self.lock().mode, mode.into());
         // The offered commands were those of another agent.
-        self.offer(Vec::new());
+        self.set_commands(Vec::new());
         let (done, stored) = sync_channel(1);
         let change = SessionUpdate::Mode(ModeChange { mode_id: mode.to_owned() });
         // Cannot fail: the channel has room for the only answer.
@@ -344,9 +346,9 @@ impl Session {
         self.update_list();
     }
 
-    /// Updates the row in the list of sessions. Must not be called with the state locked.
+    /// Must not be called with the state locked.
     pub(crate) fn update_list(&self) {
-        self.changes.put(|| {
+        self.changes.record(|| {
             let state = self.lock();
             let row = SessionRow {
                 title: state.title.clone(),
@@ -378,58 +380,13 @@ impl Session {
     pub(crate) fn lock(&self) -> MutexGuard<'_, SessionState> {
         self.state.lock()
     }
-}
 
-// The end of a log in memory, so that readers that are at most a few seconds behind do not read from disk.
-
-/// Maximum number of updates.
-const UPDATES: usize = 4_096;
-/// Maximum bytes of the updates, as stored.
-const BYTES: usize = 4 << 20;
-
-/// The last updates of a log, without gaps.
-#[derive(Debug, Default)]
-pub(crate) struct Tail {
-    updates: VecDeque<Arc<Stored>>,
-    bytes: usize,
-}
-
-impl Tail {
-    pub(crate) fn push(&mut self, update: Arc<Stored>) {
-        self.bytes += update.bytes;
-        self.updates.push_back(update);
-        while self.updates.len() > UPDATES || self.bytes > BYTES {
-            let Some(oldest) = self.updates.pop_front() else { break };
-            self.bytes -= oldest.bytes;
-        }
-    }
-
-    /// Returns at most `limit` updates after `since`, stopping once they total `bytes` bytes; `None` if the tail begins
-    /// later.
-    pub(crate) fn after(&self, since: u64, limit: usize, bytes: usize) -> Option<Vec<Arc<Stored>>> {
-        let first = self.updates.front().filter(|first| first.seq <= since + 1)?;
-        let skip = usize::try_from(since + 1 - first.seq).unwrap_or(usize::MAX);
-        let mut taken = 0;
-        let fits = |update: &&Arc<Stored>| {
-            let fits = taken < bytes;
-            taken += update.bytes;
-            fits
-        };
-        Some(self.updates.iter().skip(skip).take(limit).take_while(fits).cloned().collect())
-    }
-}
-
-// Session state that is shown to clients but not stored: the running turn's activity, and the commands its agent
-// offers.
-
-impl Session {
     /// Returns the activity of the running turn, and a number that is incremented with every change.
     pub fn activity(&self) -> (u64, Option<Activity>) {
         self.lock().activity
     }
 
-    /// Sets the activity of the running turn.
-    pub(crate) fn show(&self, activity: Option<Activity>) {
+    pub(crate) fn set_activity(&self, activity: Option<Activity>) {
         let mut state = self.lock();
         if state.activity.1 != activity {
             state.activity = (state.activity.0 + 1, activity);
@@ -442,19 +399,14 @@ impl Session {
         self.lock().commands.clone()
     }
 
-    /// Sets the commands that the agent offers.
-    pub(crate) fn offer(&self, commands: Vec<OfferedCommand>) {
+    pub(crate) fn set_commands(&self, commands: Vec<OfferedCommand>) {
         let mut state = self.lock();
         if *state.commands.1 != *commands {
             state.commands = (state.commands.0 + 1, commands.into());
             state.watchers.wake();
         }
     }
-}
 
-// Deleting a live session.
-
-impl Session {
     /// Stops accepting turns. Returns false if one is running or waiting.
     pub(crate) async fn retire(&self) -> bool {
         let _order = self.submitting.lock().await;
@@ -468,8 +420,7 @@ impl Session {
         self.lock().retired = false;
     }
 
-    /// Marks the session as deleted and wakes its readers.
-    pub(crate) fn end(&self) {
+    pub(crate) fn mark_deleted(&self) {
         let mut state = self.lock();
         state.deleted = true;
         state.watchers.wake();
@@ -479,11 +430,7 @@ impl Session {
     pub fn is_deleted(&self) -> bool {
         self.lock().deleted
     }
-}
 
-// The user's label for a session: title, pinned, archived.
-
-impl Session {
     /// Sets the title. It is logged like an agent's title update, and no later prompt replaces it.
     pub async fn rename(self: &Arc<Self>, title: &str) -> Result<(), SessionError> {
         let (session, title) = (self.clone(), title.to_owned());
@@ -517,13 +464,9 @@ impl Session {
         };
         Ok(run_blocking(mark).await.unwrap_or(Err(StoreError::Closed))?)
     }
-}
 
-// A session that is mirrored in its parent, and the parent's side.
-
-impl Session {
     /// Mirrors this session from now on. Returns false if it was already mirrored.
-    pub(crate) fn show_in(&self, mirror: Mirror) -> bool {
+    pub(crate) fn mirror_to(&self, mirror: Mirror) -> bool {
         let mut known = self.mirror();
         let is_first = known.is_none();
         known.get_or_insert(mirror);
@@ -532,7 +475,7 @@ impl Session {
 
     /// Stops mirroring this session. Closes everything open in the parent with `reason`, and gives pending approvals
     /// the state `approvals`. Blocks while the store's queue is full.
-    pub(crate) fn show_here_only(&self, reason: &str, approvals: &ApprovalState) {
+    pub(crate) fn stop_mirroring(&self, reason: &str, approvals: &ApprovalState) {
         if let Some(mirror) = self.mirror().take() {
             mirror.close(reason, approvals);
         }
@@ -550,5 +493,37 @@ impl ShownIn for Session {
 
     fn open_work(&self) -> Arc<OpenWork> {
         Session::open_work(self)
+    }
+}
+
+/// The last updates of a log, without gaps, so that readers a few seconds behind do not read from disk.
+#[derive(Debug, Default)]
+pub(crate) struct Tail {
+    updates: VecDeque<Arc<Stored>>,
+    bytes: usize,
+}
+
+impl Tail {
+    pub(crate) fn push(&mut self, update: Arc<Stored>) {
+        self.bytes += update.bytes;
+        self.updates.push_back(update);
+        while self.updates.len() > TAIL_UPDATES || self.bytes > TAIL_BYTES {
+            let Some(oldest) = self.updates.pop_front() else { break };
+            self.bytes -= oldest.bytes;
+        }
+    }
+
+    /// Returns at most `limit` updates after `since`, stopping once they total `bytes` bytes; `None` if the tail begins
+    /// later.
+    pub(crate) fn after(&self, since: u64, limit: usize, bytes: usize) -> Option<Vec<Arc<Stored>>> {
+        let first = self.updates.front().filter(|first| first.seq <= since + 1)?;
+        let skip = usize::try_from(since + 1 - first.seq).unwrap_or(usize::MAX);
+        let mut taken = 0;
+        let fits = |update: &&Arc<Stored>| {
+            let fits = taken < bytes;
+            taken += update.bytes;
+            fits
+        };
+        Some(self.updates.iter().skip(skip).take(limit).take_while(fits).cloned().collect())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     closing,
-    queue::{Next, Waits},
+    queue::{Next, QueueState},
     session::Session,
     turn::{Turn, TurnEnd},
 };
@@ -73,7 +73,7 @@ impl Session {
             let reason = "the session could not be stored";
             let mut updates = closing::close(&work, reason, &ApprovalState::Expired);
             let text = format!("❌ This stopped: {reason}.");
-            updates.extend(closing::words(&work, &None, &text, RunState::Failed));
+            updates.extend(closing::final_messages(&work, &None, &text, RunState::Failed));
             if !updates.is_empty() {
                 session.append(updates);
             }
@@ -106,8 +106,8 @@ impl Session {
     }
 
     /// Returns the running and waiting turns.
-    pub fn queue(&self) -> Waits {
-        self.lock().queue.waits()
+    pub fn queue(&self) -> QueueState {
+        self.lock().queue.state()
     }
 
     /// Returns a number that is incremented with every change of the queue.

@@ -58,7 +58,7 @@ pub struct Queued {
 
 /// The sender of a prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct By {
+pub struct Sender {
     /// Id of the connection.
     pub connection: String,
     /// The client's name.
@@ -69,20 +69,19 @@ pub struct By {
     pub shows_cards: bool,
 }
 
-impl From<&str> for By {
+impl From<&str> for Sender {
     fn from(connection: &str) -> Self {
         Self { connection: connection.to_owned(), ..Self::default() }
     }
 }
 
-impl From<&Arc<str>> for By {
+impl From<&Arc<str>> for Sender {
     fn from(connection: &Arc<str>) -> Self {
         (&**connection).into()
     }
 }
 
-impl By {
-    /// Returns the message for the log.
+impl Sender {
     fn message(&self, text: String, message_id: &str) -> UserMessage {
         UserMessage {
             text,
@@ -101,7 +100,7 @@ impl TurnRequest {
         let name =
             root.file_name().map_or_else(|| root.display().to_string(), |n| n.to_string_lossy().into_owned());
         let plan_id = Uuid::new_v4().to_string();
-        let goals = goals.into_iter().take(GOALS).map(short).collect();
+        let goals = goals.into_iter().take(GOALS).map(cut_goal).collect();
         let title = format!("Explore {name}");
         Self {
             opening: Vec::new(),
@@ -121,9 +120,10 @@ impl TurnRequest {
 
     /// Creates a turn that explores the workspace with the prompt as the goal. The message has the full text, the goal
     /// only its start.
-    pub fn prompt(workspace: &Path, said: Said, by: &By) -> Self {
-        let title = title_of(Some(said.words()).filter(|words| !words.is_empty()).unwrap_or(&said.text));
-        let text = said.text;
+    pub fn prompt(workspace: &Path, content: PromptContent, by: &Sender) -> Self {
+        let title =
+            title_of(Some(content.words()).filter(|words| !words.is_empty()).unwrap_or(&content.text));
+        let text = content.text;
         let mut request = Self::exploration(workspace.to_owned(), vec![text.clone()], None);
         request.queued = queued(&text, &by.client);
         request.opening = vec![SessionUpdate::UserMessage(by.message(text, &request.queued.id))];
@@ -132,9 +132,9 @@ impl TurnRequest {
     }
 
     /// Has a model or an agent answer the prompt.
-    pub fn answered_by(mut self, provider: &str, workspace: &Path, said: Said) -> Self {
+    pub fn answered_by(mut self, provider: &str, workspace: &Path, content: PromptContent) -> Self {
         let (provider, root) = (provider.to_owned(), workspace.to_owned());
-        self.work = Ok(Work::Prompt(Prompt { provider, root, said, options: PromptOptions::default() }));
+        self.work = Ok(Work::Prompt(Prompt { provider, root, content, options: PromptOptions::default() }));
         self
     }
 
@@ -149,10 +149,10 @@ impl TurnRequest {
     }
 
     /// Has OpenAgents route the prompt.
-    pub fn answered_by_choice(mut self, said: Said, shows_cards: bool) -> Self {
+    pub fn answered_by_choice(mut self, content: PromptContent, shows_cards: bool) -> Self {
         self.work = self.work.map(|work| match work {
             Work::Exploration(exploration) => Work::Choose(Choice {
-                said,
+                content,
                 shows_cards,
                 options: PromptOptions::default(),
                 exploration: ExploreRequest { answers_prompt: true, ..exploration },
@@ -164,23 +164,23 @@ impl TurnRequest {
 
     /// Creates a task from a delegating session.
     pub fn task(prompt: Prompt, title: Option<&str>) -> Self {
-        let queued = queued(&prompt.said.text, "");
+        let queued = queued(&prompt.content.text, "");
         let message = UserMessage {
-            text: prompt.said.text.clone(),
+            text: prompt.content.text.clone(),
             message_id: Some(queued.id.clone()),
             ..UserMessage::default()
         };
         Self {
             opening: vec![SessionUpdate::UserMessage(message)],
             queued,
-            title: title_of(title.unwrap_or(&prompt.said.text)),
+            title: title_of(title.unwrap_or(&prompt.content.text)),
             work: Ok(Work::Prompt(prompt)),
             delegated: true,
         }
     }
 
     /// Creates a turn that consists of one call of `delegate.run`.
-    pub fn delegation(delegation: Delegation, by: &By) -> Self {
+    pub fn delegation(delegation: Delegation, by: &Sender) -> Self {
         let text = delegation.text.clone();
         let title = title_of(&text);
         let queued = queued(&text, &by.client);
@@ -235,8 +235,7 @@ fn queued(text: &str, by: &str) -> Queued {
     Queued { id: Uuid::new_v4().to_string(), text, by: by.to_owned() }
 }
 
-/// Cuts a goal that is too long, with an ellipsis.
-fn short(mut goal: String) -> String {
+fn cut_goal(mut goal: String) -> String {
     const CUT: char = '…';
     if goal.len() > GOAL_BYTES {
         goal.truncate(goal.floor_char_boundary(GOAL_BYTES - CUT.len_utf8()));
@@ -308,9 +307,6 @@ impl Asker {
     }
 }
 
-// The kinds of work that a turn can be.
-
-/// The work of a turn.
 #[derive(Debug)]
 pub enum Work {
     /// An exploration.
@@ -329,7 +325,7 @@ pub enum Work {
 
 /// The text of a prompt.
 #[derive(Debug, Clone)]
-pub struct Said {
+pub struct PromptContent {
     /// The whole text, with attachments.
     pub text: String,
     /// The part that the user wrote, if there are attachments. Attachments do not affect routing.
@@ -338,70 +334,60 @@ pub struct Said {
     pub may_lower: bool,
 }
 
-impl Said {
+impl PromptContent {
     /// Returns the part that the user wrote.
     pub fn words(&self) -> &str {
         self.words.as_deref().unwrap_or(&self.text)
     }
 }
 
-impl From<String> for Said {
+impl From<String> for PromptContent {
     fn from(text: String) -> Self {
         Self { text, words: None, may_lower: false }
     }
 }
 
-/// See [`Work::Choose`].
 #[derive(Debug)]
 pub struct Choice {
-    pub said: Said,
+    pub content: PromptContent,
     /// Runs instead if there is nothing to choose from.
     pub exploration: ExploreRequest,
-    /// See [`By::shows_cards`].
+    /// See [`Sender::shows_cards`].
     pub shows_cards: bool,
     pub options: PromptOptions,
 }
 
-/// A prompt that OpenAgents answers itself.
 #[derive(Debug)]
 pub struct Reply {
-    pub said: Said,
-    /// The workspace.
+    pub content: PromptContent,
     pub root: PathBuf,
     /// The topic of a fixed reply; `None` for a question.
     pub topic: Option<Topic>,
-    /// The routing decision.
     pub decision: Decision,
     /// If no model words an answer, the findings alone are the answer.
     pub only_findings: bool,
 }
 
-/// A prompt that needs an agent.
 #[derive(Debug)]
 pub struct Card {
-    pub said: Said,
-    /// The workspace.
+    pub content: PromptContent,
     pub root: PathBuf,
     pub decision: Decision,
 }
 
-/// A prompt for one provider.
 #[derive(Debug, Clone)]
 pub struct Prompt {
     /// The id of a mode (`gptoss_20b`, `codex`, `custom:<id>` …) or of a provider without a mode.
     pub provider: String,
-    /// The workspace.
     pub root: PathBuf,
-    pub said: Said,
+    pub content: PromptContent,
     pub options: PromptOptions,
 }
 
-/// See [`Work::Delegate`].
 #[derive(Debug, Clone)]
 pub struct Delegation {
     /// The workspace of the delegating session.
     pub root: PathBuf,
-    /// The id of the call.
     pub call_id: String,
     /// The text shown as the user's message.
     pub text: String,
@@ -419,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn long_goals_are_cut() {
+    fn exploration_cuts_long_goals() {
         let root = PathBuf::from("/projects/demo");
         let request = TurnRequest::exploration(root.clone(), vec!["é".repeat(5000); 1000], None);
         assert_eq!(goals(&request).len(), 16);
@@ -432,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_prompt_is_whole_in_its_message_and_cut_in_the_plan() {
+    fn long_prompt_is_cut_only_in_plan() {
         let text = "word ".repeat(100_000);
         let request = TurnRequest::prompt(Path::new("/projects/demo"), text.clone().into(), &"c".into());
         assert!(goals(&request)[0].len() <= 4096 && goals(&request)[0].ends_with('…'));

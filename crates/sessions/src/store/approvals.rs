@@ -16,20 +16,9 @@ const APPLIES: Duration = Duration::from_secs(600);
 #[expect(clippy::large_enum_variant, reason = "it is boxed on its way to the writer")]
 pub(crate) enum ApprovalChange {
     /// An agent asks. An earlier answer to the same question that no agent received answers this one.
-    Ask {
-        /// The pending approval.
-        approval: Approval,
-        /// The asking provider.
-        agent_id: String,
-    },
+    Ask { approval: Approval, agent_id: String },
     /// The user answers. Applies if the approval has no answer, whether or not the agent still waits.
-    Answer {
-        id: String,
-        option_id: String,
-        by: String,
-        /// A message for the agent.
-        message: Option<String>,
-    },
+    Answer { id: String, option_id: String, by: String, message: Option<String> },
     /// The agent no longer waits. Applies if the approval is pending.
     End { id: String, state: ApprovalState },
     /// The agent is resumed. Applies once, to a withdrawn approval whose answer the agent has not received.
@@ -38,12 +27,10 @@ pub(crate) enum ApprovalChange {
     NotResumed { id: String },
 }
 
-/// The result of a change.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Decided {
     /// The changed approval; `None` if there is no such approval.
     pub(crate) approval: Option<Approval>,
-    /// Whether the change applied.
     pub(crate) changed: bool,
 }
 
@@ -65,7 +52,6 @@ pub struct Asked {
     pub approval: Approval,
 }
 
-/// Applies a change.
 pub(super) fn apply(
     transaction: &Transaction<'_>,
     session_id: &str,
@@ -111,9 +97,9 @@ fn ask(
             session_id,
             agent_id,
             approval.hash,
-            word(&approval.state),
+            state_name(&approval.state),
             answered_at(&approval.state),
-            text(&approval)?
+            to_json(&approval)?
         ])?;
     Ok(Decided { approval: Some(approval), changed: true })
 }
@@ -127,7 +113,7 @@ fn answer_in_advance(
     now: i64,
 ) -> rusqlite::Result<Option<(String, ApprovalState)>> {
     // The title is not enough: two edits of one file have the same title.
-    if !says_what(question) {
+    if !has_details(question) {
         return Ok(None);
     }
     let oldest = now.saturating_sub(i64::try_from(APPLIES.as_millis()).unwrap_or(i64::MAX));
@@ -137,7 +123,7 @@ fn answer_in_advance(
     )?;
     let mut rows = statement.query(params![session_id, agent_id, question.hash, oldest, now])?;
     while let Some(row) = rows.next()? {
-        let Some(earlier) = read(&row.get::<_, String>(0)?) else { continue };
+        let Some(earlier) = parse_approval(&row.get::<_, String>(0)?) else { continue };
         let ApprovalState::Answered { option_id, by, at, message } = &earlier.state else { continue };
         let Some(option) = same_option(&earlier.options, option_id, &question.options) else { continue };
         let by = format!("{by}, before it was asked again");
@@ -163,7 +149,7 @@ fn standing_answer(
     )?;
     let mut rows = statement.query(params![session_id, agent_id])?;
     while let Some(row) = rows.next()? {
-        let Some(rule) = read(&row.get::<_, String>(0)?) else { continue };
+        let Some(rule) = parse_approval(&row.get::<_, String>(0)?) else { continue };
         // The command may since refer to something inside the workspace: then the question has no such option.
         let option = question.options.iter().find(|option| option.kind == OptionKind::AllowAlways);
         if let (true, Some(option)) = (rule.command == question.command, option)
@@ -176,8 +162,7 @@ fn standing_answer(
     Ok(None)
 }
 
-/// Returns the approvals that are standing rules, newest first.
-pub(super) fn rules(connection: &Connection) -> rusqlite::Result<Vec<Asked>> {
+pub(super) fn standing_rules(connection: &Connection) -> rusqlite::Result<Vec<Asked>> {
     let mut statement = connection.prepare_cached(
         "SELECT session_id, agent_id, approval_json FROM approvals WHERE standing = 1 ORDER BY answered_ts DESC",
     )?;
@@ -185,27 +170,24 @@ pub(super) fn rules(connection: &Connection) -> rusqlite::Result<Vec<Asked>> {
     let mut rules = Vec::new();
     for row in rows {
         let (session_id, agent_id, json) = row?;
-        rules.extend(read(&json).map(|approval| Asked { session_id, agent_id, approval }));
+        rules.extend(parse_approval(&json).map(|approval| Asked { session_id, agent_id, approval }));
     }
     Ok(rules)
 }
 
-/// Revokes one standing rule, or all of them.
 pub(super) fn revoke(transaction: &Transaction<'_>, id: Option<&str>) -> rusqlite::Result<()> {
     let revoked = "UPDATE approvals SET standing = 0 WHERE standing = 1 AND (?1 IS NULL OR id = ?1)";
     transaction.execute(revoked, [id]).map(drop)
 }
 
-/// Returns whether an answer becomes a standing rule for the same command.
-fn stands(approval: &Approval) -> bool {
+fn is_standing_rule(approval: &Approval) -> bool {
     let ApprovalState::Answered { option_id, .. } = &approval.state else { return false };
     let is_exact = approval.command.as_ref().is_some_and(|command| command.exact.is_some());
     let mut options = approval.options.iter();
     is_exact && options.any(|option| option.id == *option_id && option.kind == OptionKind::AllowAlways)
 }
 
-/// Returns whether a question has details beyond its title.
-fn says_what(question: &Approval) -> bool {
+fn has_details(question: &Approval) -> bool {
     let is_empty = |input: &Value| match input {
         Value::Null => true,
         Value::Object(members) => members.is_empty(),
@@ -255,11 +237,11 @@ pub(super) fn change_state(
             )?
             .execute(params![
                 id,
-                word(&approval.state),
+                state_name(&approval.state),
                 answered_at(&approval.state),
                 approval.unheard,
-                text(&approval)?,
-                stands(&approval)
+                to_json(&approval)?,
+                is_standing_rule(&approval)
             ])?;
     }
     Ok(Decided { approval: Some(approval), changed: counts })
@@ -280,7 +262,7 @@ fn resume(
         approval.resumed = resumed;
         transaction
             .prepare_cached("UPDATE approvals SET approval_json = ?2 WHERE id = ?1")?
-            .execute(params![id, text(&approval)?])?;
+            .execute(params![id, to_json(&approval)?])?;
     }
     Ok(Decided { approval: Some(approval), changed: counts })
 }
@@ -297,10 +279,10 @@ fn find(
         )?
         .query_row([id, session_id], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
-    Ok(found.and_then(|(json, applies)| Some((read(&json)?, applies))))
+    Ok(found.and_then(|(json, applies)| Some((parse_approval(&json)?, applies))))
 }
 
-fn word(state: &ApprovalState) -> &'static str {
+fn state_name(state: &ApprovalState) -> &'static str {
     match state {
         ApprovalState::Pending => "pending",
         ApprovalState::Answered { .. } => "answered",
@@ -316,12 +298,12 @@ fn answered_at(state: &ApprovalState) -> Option<i64> {
     }
 }
 
-fn text(approval: &Approval) -> rusqlite::Result<String> {
+fn to_json(approval: &Approval) -> rusqlite::Result<String> {
     serde_json::to_string(approval).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
 
 /// Parses a stored approval. An unreadable one counts as missing, so that it does not fail other writes.
-pub(super) fn read(json: &str) -> Option<Approval> {
+pub(super) fn parse_approval(json: &str) -> Option<Approval> {
     serde_json::from_str(json)
         .inspect_err(|error| tracing::warn!(%error, "a stored approval cannot be read"))
         .ok()

@@ -24,6 +24,12 @@ use tokio::sync::oneshot;
 const CHECKPOINTS: usize = 100;
 const CHECKPOINT_PAUSE: Duration = Duration::from_millis(10);
 
+/// Number of decisions kept.
+const DECISIONS_KEPT: i64 = 1_000;
+
+/// Characters kept of the prompt of each decision.
+const PROMPT_CHARS: usize = 200;
+
 /// A handle to the store; clones share it. The writer ends when the last clone is dropped.
 #[derive(Debug, Clone)]
 pub struct Store {
@@ -32,6 +38,17 @@ pub struct Store {
     notices: Arc<[String]>,
     /// Sessions with open work of an earlier process.
     left_open: Arc<Mutex<HashSet<String>>>,
+}
+
+/// A routing decision, as sent to clients.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RoutedPrompt {
+    /// Milliseconds since the epoch.
+    pub ts: i64,
+    pub session_id: String,
+    pub prompt: String,
+    pub decision: Decision,
 }
 
 impl Store {
@@ -104,8 +121,8 @@ impl Store {
     }
 
     /// Reads a table other than the log. Blocks.
-    pub fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
-        self.readers.with(|reader| read(&reader.0))
+    pub fn query<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        self.readers.with(|reader| query(&reader.0))
     }
 
     /// Changes a table other than the log. `write` also gets the time, in milliseconds since the epoch. Blocks.
@@ -128,7 +145,6 @@ impl Store {
         self.wait_for(|done| Job::Write { write, durable, done })?
     }
 
-    /// Queues a job and waits for its result. Blocks.
     fn wait_for<T>(&self, job: impl FnOnce(oneshot::Sender<T>) -> Job) -> Result<T, StoreError> {
         let (done, result) = oneshot::channel();
         self.writer.send(job(done))?;
@@ -173,7 +189,6 @@ impl Store {
         self.readers.with(|reader| reader.page_after(session_id, since, limit, bytes))
     }
 
-    /// Returns the sessions in which an earlier process may have left work open.
     pub(crate) fn left_open(&self) -> MutexGuard<'_, HashSet<String>> {
         self.left_open.lock()
     }
@@ -201,14 +216,13 @@ impl Store {
         self.readers.with(|reader| reader.sessions(limit, after, cwd, children))
     }
 
-    /// Finds an approval. Blocks.
     pub(crate) fn approval(&self, id: &str) -> Result<Option<Asked>, StoreError> {
         self.readers.with(|reader| {
             let found = reader
                 .0
                 .prepare_cached("SELECT session_id, agent_id, approval_json FROM approvals WHERE id = ?1")?
                 .query_row([id], |row| {
-                    let approval = approvals::read(&row.get::<_, String>(2)?);
+                    let approval = approvals::parse_approval(&row.get::<_, String>(2)?);
                     let (session_id, agent_id) = (row.get(0)?, row.get(1)?);
                     Ok(approval.map(|approval| Asked { session_id, agent_id, approval }))
                 })
@@ -219,7 +233,7 @@ impl Store {
 
     /// Returns the standing rules, newest first. Blocks.
     pub fn standing_rules(&self) -> Result<Vec<Asked>, StoreError> {
-        self.readers.with(|reader| approvals::rules(&reader.0))
+        self.readers.with(|reader| approvals::standing_rules(&reader.0))
     }
 
     /// Revokes a standing rule by the id of its approval, or all of them. Blocks.
@@ -247,11 +261,7 @@ impl Store {
             statement.query_map([id], |row| row.get(0))?.collect()
         })
     }
-}
 
-// Sessions of delegates, and the agents' own session ids.
-
-impl Store {
     /// Creates the session of a delegate. Blocks.
     pub fn create_child(
         &self,
@@ -302,7 +312,7 @@ impl Store {
 
     /// Returns an agent's own id for a session. Blocks.
     pub fn agent_session(&self, session_id: &str, agent_id: &str) -> Result<Option<String>, StoreError> {
-        self.read(|connection| {
+        self.query(|connection| {
             connection
                 .prepare_cached(
                     "SELECT agent_session_id FROM agent_sessions WHERE session_id = ?1 AND agent_id = ?2",
@@ -311,33 +321,7 @@ impl Store {
                 .optional()
         })
     }
-}
 
-fn json(value: &impl Serialize) -> Result<String, StoreError> {
-    serde_json::to_string(value).map_err(|error| StoreError::Sqlite(error.to_string()))
-}
-
-// The latest routing decisions.
-
-/// Number of decisions kept.
-const KEPT: i64 = 1_000;
-
-/// Characters kept of each prompt.
-const PROMPT: usize = 200;
-
-/// A routing decision, as sent to clients.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RoutedPrompt {
-    /// Milliseconds since the epoch.
-    pub ts: i64,
-    pub session_id: String,
-    /// The start of the prompt.
-    pub prompt: String,
-    pub decision: Decision,
-}
-
-impl Store {
     /// Stores a decision. Blocks.
     pub fn record_decision(
         &self,
@@ -345,22 +329,25 @@ impl Store {
         prompt: &str,
         decision: &Decision,
     ) -> Result<(), StoreError> {
-        let (session, prompt) = (session_id.to_owned(), prompt.chars().take(PROMPT).collect::<String>());
-        let json = serde_json::to_string(decision).map_err(|error| StoreError::Sqlite(error.to_string()))?;
+        let (session, prompt) =
+            (session_id.to_owned(), prompt.chars().take(PROMPT_CHARS).collect::<String>());
+        let json = json(decision)?;
         self.write(move |transaction, now| {
             transaction.execute(
                 "INSERT INTO decisions (ts, session_id, prompt, decision_json) VALUES (?1, ?2, ?3, ?4)",
                 params![now, session, prompt, json],
             )?;
-            transaction
-                .execute("DELETE FROM decisions WHERE id <= (SELECT max(id) FROM decisions) - ?1", [KEPT])?;
+            transaction.execute(
+                "DELETE FROM decisions WHERE id <= (SELECT max(id) FROM decisions) - ?1",
+                [DECISIONS_KEPT],
+            )?;
             Ok(())
         })
     }
 
     /// Returns the stored decisions, newest first. Blocks.
     pub fn decisions(&self) -> Result<Vec<RoutedPrompt>, StoreError> {
-        self.read(|connection| {
+        self.query(|connection| {
             let mut statement = connection.prepare_cached(
                 "SELECT ts, session_id, prompt, decision_json FROM decisions ORDER BY id DESC",
             )?;
@@ -373,4 +360,8 @@ impl Store {
             rows.filter_map(Result::transpose).collect()
         })
     }
+}
+
+fn json(value: &impl Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Sqlite(error.to_string()))
 }

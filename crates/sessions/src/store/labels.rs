@@ -9,6 +9,24 @@ use rusqlite::{OptionalExtension as _, Transaction, params};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
+/// Number of digests kept for each workspace: each branch that is checked out in turn needs some.
+const DIGESTS_KEPT: usize = 256;
+
+/// A trusted workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TrustedWorkspace {
+    /// Canonical path.
+    pub path: PathBuf,
+    /// Name of the client on which the user last trusted it.
+    pub by: String,
+    /// When the user last trusted it, in milliseconds since the epoch.
+    pub at: i64,
+    /// Digests of the hooks, servers and agent settings that the user saw, and of their locations, oldest first.
+    #[serde(skip)]
+    pub accepted: Vec<String>,
+}
+
 impl Store {
     /// Stores the marks of a session in the list. Blocks.
     pub fn mark_session(&self, session_id: &str, marks: Marks) -> Result<(), StoreError> {
@@ -23,7 +41,7 @@ impl Store {
 
     /// Returns the labels for other agents' transcripts, by agent and id. Blocks.
     pub fn transcript_labels(&self) -> Result<Vec<(String, String, TranscriptLabel)>, StoreError> {
-        self.read(|connection| {
+        self.query(|connection| {
             let mut statement = connection
                 .prepare_cached("SELECT provider, id, title, pinned, archived FROM transcript_labels")?;
             let rows = statement.query_map([], |row| {
@@ -66,47 +84,10 @@ impl Store {
             insert(transaction, &provider, &id, &label)
         })
     }
-}
 
-fn insert(
-    transaction: &Transaction<'_>,
-    provider: &str,
-    id: &str,
-    TranscriptLabel { title, marks }: &TranscriptLabel,
-) -> rusqlite::Result<()> {
-    transaction
-        .prepare_cached(
-            "INSERT OR REPLACE INTO transcript_labels (provider, id, title, pinned, archived)
-             VALUES (?1, ?2, ?3, ?4, ?5)",
-        )?
-        .execute(params![provider, id, title, marks.pinned, marks.archived])
-        .map(drop)
-}
-
-// The workspaces that the user trusts.
-
-/// Number of digests kept for each workspace: each branch that is checked out in turn needs some.
-const KEPT: usize = 256;
-
-/// A trusted workspace.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TrustedWorkspace {
-    /// Canonical path.
-    pub path: PathBuf,
-    /// Name of the client on which the user last trusted it.
-    pub by: String,
-    /// When the user last trusted it, in milliseconds since the epoch.
-    pub at: i64,
-    /// Digests of the hooks, servers and agent settings that the user saw, and of their locations, oldest first.
-    #[serde(skip)]
-    pub accepted: Vec<String>,
-}
-
-impl Store {
     /// Returns the trusted workspaces, by path. Blocks.
     pub fn trusted_workspaces(&self) -> Result<Vec<TrustedWorkspace>, StoreError> {
-        self.read(|connection| {
+        self.query(|connection| {
             let mut statement = connection.prepare_cached(
                 "SELECT path, trusted_by, trusted_ts, accepted_json FROM trusted_workspaces ORDER BY path",
             )?;
@@ -137,7 +118,7 @@ impl Store {
                 known.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
             all.retain(|digest| !accepted.contains(digest));
             all.extend(accepted.iter().cloned());
-            let from = all.len().saturating_sub(KEPT.max(accepted.len()));
+            let from = all.len().saturating_sub(DIGESTS_KEPT.max(accepted.len()));
             let json = serde_json::Value::from(all.split_off(from)).to_string();
             transaction.execute(
                 "INSERT INTO trusted_workspaces (path, trusted_by, trusted_ts, accepted_json) VALUES (?1, ?2, ?3, ?4)
@@ -156,4 +137,19 @@ impl Store {
             Ok(())
         })
     }
+}
+
+fn insert(
+    transaction: &Transaction<'_>,
+    provider: &str,
+    id: &str,
+    TranscriptLabel { title, marks }: &TranscriptLabel,
+) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached(
+            "INSERT OR REPLACE INTO transcript_labels (provider, id, title, pinned, archived)
+             VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?
+        .execute(params![provider, id, title, marks.pinned, marks.archived])
+        .map(drop)
 }

@@ -15,20 +15,16 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-#[cfg(any(test, feature = "testing"))]
-#[doc(hidden)]
-pub use crate::store::open::run_to;
-pub use crate::store::{
-    labels::TrustedWorkspace,
-    open::Step,
-    reader::{Encoded, Marks, Stored, TranscriptLabel},
-};
 pub use approvals::Asked;
 pub(crate) use approvals::{ApprovalChange, Decided};
 pub use error::StoreError;
 pub use handle::Store;
-pub use open::DATABASE_FILE;
+pub use labels::TrustedWorkspace;
+#[cfg(any(test, feature = "testing"))]
+#[doc(hidden)]
+pub use open::migrate_to;
+pub use open::{DATABASE_FILE, Step};
 pub(crate) use open_work::{Open, OpenWork, Part};
 pub use openagents_core::{clock::now_ms, folders::create_folder};
-pub use reader::{Parent, SessionRow};
+pub use reader::{Encoded, Marks, Parent, SessionRow, Stored, TranscriptLabel};
 pub use writer::{Appended, NewSession};

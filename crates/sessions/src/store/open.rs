@@ -108,8 +108,8 @@ fn try_open(path: &Path, tables: &[Step]) -> Result<Connection, Refusal> {
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(BUSY)?;
     let version = version(&connection)?;
-    let steps = steps(tables);
-    if version > last(&steps) {
+    let steps = all_steps(tables);
+    if version > last_version(&steps) {
         return Err(Refusal::Unusable {
             why: format!("was written by a newer version of OpenAgents (format {version})"),
             suffix: format!("newer-{version}-{}", seconds()),
@@ -130,7 +130,7 @@ fn try_open(path: &Path, tables: &[Step]) -> Result<Connection, Refusal> {
     // Deleted sessions and titles are overwritten.
     connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    run(&mut connection, &steps)?;
+    apply_steps(&mut connection, &steps)?;
     Ok(connection)
 }
 
@@ -160,11 +160,6 @@ fn not_writable(home: &Path, error: &io::Error) -> StoreError {
     StoreError::NotWritable { path: home.to_owned(), reason: error.to_string() }
 }
 
-// The database schema, as numbered migration steps.
-//
-// A released step never changes; add a new one instead. `PRAGMA user_version` holds the number of the last applied
-// step.
-
 /// One migration step.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
@@ -174,9 +169,9 @@ pub struct Step {
     pub sql: &'static str,
 }
 
-/// The steps of this crate's tables. The missing numbers belong to other owners.
+/// The steps of this crate's tables; the missing numbers belong to other owners. A released step never changes: add a
+/// new one instead. `PRAGMA user_version` holds the number of the last applied step.
 const STEPS: &[Step] = &[
-    // Sessions, their updates, and the index of other agents' transcripts.
     Step {
         version: 1,
         sql: "CREATE TABLE sessions (
@@ -204,7 +199,6 @@ const STEPS: &[Step] = &[
         row_json TEXT NOT NULL
     ) STRICT;",
     },
-    // Sessions of delegates, approvals, and routing decisions.
     Step {
         version: 3,
         sql: "ALTER TABLE sessions ADD COLUMN parent_id TEXT;
@@ -235,7 +229,6 @@ const STEPS: &[Step] = &[
         decision_json TEXT NOT NULL
     ) STRICT;",
     },
-    // The limits of a delegate.
     Step { version: 4, sql: "ALTER TABLE sessions ADD COLUMN limits_json TEXT;" },
     // Open work. For sessions from before this step, it is found when they are first opened.
     Step {
@@ -252,7 +245,6 @@ const STEPS: &[Step] = &[
     Step { version: 7, sql: "DROP TABLE transcripts;" },
     // Answers that are standing rules for the same command.
     Step { version: 8, sql: "ALTER TABLE approvals ADD COLUMN standing INTEGER NOT NULL DEFAULT 0;" },
-    // Trusted workspaces.
     Step {
         version: 9,
         sql: "CREATE TABLE trusted_workspaces (
@@ -262,7 +254,6 @@ const STEPS: &[Step] = &[
         accepted_json TEXT NOT NULL
     ) STRICT;",
     },
-    // The user's labels for sessions and transcripts.
     Step {
         version: 10,
         sql: "ALTER TABLE sessions ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
@@ -278,15 +269,13 @@ const STEPS: &[Step] = &[
     },
 ];
 
-/// Returns all steps in order: those of this crate and `others`.
-pub(super) fn steps(others: &[Step]) -> Vec<Step> {
+pub(super) fn all_steps(others: &[Step]) -> Vec<Step> {
     let mut steps: Vec<Step> = STEPS.iter().chain(others).copied().collect();
     steps.sort_by_key(|step| step.version);
     steps
 }
 
-/// Returns the version after `steps`.
-pub(super) fn last(steps: &[Step]) -> u32 {
+pub(super) fn last_version(steps: &[Step]) -> u32 {
     steps.last().map_or(0, |step| step.version)
 }
 
@@ -296,7 +285,7 @@ pub(super) fn version(connection: &Connection) -> rusqlite::Result<u32> {
 }
 
 /// Applies the missing steps, each in its own transaction.
-pub(super) fn run(connection: &mut Connection, steps: &[Step]) -> rusqlite::Result<()> {
+pub(super) fn apply_steps(connection: &mut Connection, steps: &[Step]) -> rusqlite::Result<()> {
     let applied = version(connection)?;
     for step in steps.iter().filter(|step| step.version > applied) {
         let transaction = connection.transaction()?;
@@ -310,10 +299,10 @@ pub(super) fn run(connection: &mut Connection, steps: &[Step]) -> rusqlite::Resu
 /// Applies the steps up to a version, like an older program.
 #[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
-pub fn run_to(connection: &mut Connection, version: u32, others: &[Step]) -> rusqlite::Result<()> {
-    let mut steps = steps(others);
+pub fn migrate_to(connection: &mut Connection, version: u32, others: &[Step]) -> rusqlite::Result<()> {
+    let mut steps = all_steps(others);
     steps.retain(|step| step.version <= version);
-    run(connection, &steps)
+    apply_steps(connection, &steps)
 }
 
 #[cfg(all(test, unix))]
@@ -322,7 +311,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn permissions_of_an_existing_database_are_restricted() {
+    fn open_restricts_permissions_of_existing_database() {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().join("home");
         let open_up = |path: &Path, mode| {

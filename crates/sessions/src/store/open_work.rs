@@ -20,9 +20,7 @@ pub(crate) enum Part {
     Exploration,
     /// The running turn: an answer of a model or an agent.
     Answer,
-    /// A call that has not ended.
     Call,
-    /// A pending approval.
     Approval,
     /// The last plan of the turn.
     Plan,
@@ -46,7 +44,7 @@ impl Part {
         PARTS.iter().find(|(part, _)| *part == self).map_or("", |(_, name)| name)
     }
 
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         PARTS.iter().find(|(_, known)| *known == name).map(|(part, _)| *part)
     }
 }
@@ -66,7 +64,6 @@ impl Open {
         Self { part, scope: scoped(&by.update).0, by }
     }
 
-    /// Returns the pending approval.
     pub(crate) fn approval(&self) -> Option<&Approval> {
         match unscoped(&self.by.update) {
             SessionUpdate::Approval(approval) if self.part == Part::Approval => Some(approval),
@@ -81,7 +78,6 @@ impl Open {
         }
     }
 
-    /// Returns the id of its prompt, message, call, approval or plan.
     pub(crate) fn id(&self) -> Option<&str> {
         match unscoped(&self.by.update) {
             SessionUpdate::UserMessage(message) => message.message_id.as_deref(),
@@ -124,12 +120,10 @@ impl OpenWork {
         self.0.is_empty()
     }
 
-    /// Returns the work in a scope.
-    pub(crate) fn of<'a>(&'a self, scope: &'a Scope) -> impl Iterator<Item = &'a Open> {
+    pub(crate) fn in_scope<'a>(&'a self, scope: &'a Scope) -> impl Iterator<Item = &'a Open> {
         self.0.iter().filter(move |open| open.scope == *scope)
     }
 
-    /// Returns the delegates that have open work.
     pub(crate) fn delegates(&self) -> Vec<Scope> {
         let mut delegates: Vec<Scope> =
             self.0.iter().map(|open| open.scope.clone()).filter(Option::is_some).collect();
@@ -146,33 +140,31 @@ impl OpenWork {
     /// Returns the running turn of a scope, if any. A call or plan without a turn belongs to an exploration.
     pub(crate) fn turn(&self, scope: &Scope) -> Option<Part> {
         let is_turn = |part: &Part| matches!(part, Part::Exploration | Part::Answer);
-        let turn = self.of(scope).map(|open| open.part).find(is_turn);
+        let turn = self.in_scope(scope).map(|open| open.part).find(is_turn);
         turn.or_else(|| self.is_working(scope).then_some(Part::Exploration))
     }
 
-    /// Returns whether a call is open or a plan is running.
     fn is_working(&self, scope: &Scope) -> bool {
-        self.of(scope).any(|open| open.part == Part::Call || open.is_running_plan())
+        self.in_scope(scope).any(|open| open.part == Part::Call || open.is_running_plan())
     }
 
     /// Returns the number of prompts of a scope whose turn has not begun.
     pub(crate) fn waiting(&self, scope: &Scope) -> usize {
-        self.of(scope).filter(|open| open.part == Part::Prompt).count()
+        self.in_scope(scope).filter(|open| open.part == Part::Prompt).count()
     }
 
     /// Applies the next update of the log, and returns what it changed.
-    pub(crate) fn take(&mut self, next: &Arc<Stored>) -> Vec<Change> {
+    pub(crate) fn apply(&mut self, next: &Arc<Stored>) -> Vec<Change> {
         let (scope, update) = scoped(&next.update);
         let mut fold = Fold { work: self, scope, next, changes: Vec::new() };
-        fold.take(update);
-        if !fold.work.of(&fold.scope).any(Open::is_unfinished) {
+        fold.apply(update);
+        if !fold.work.in_scope(&fold.scope).any(Open::is_unfinished) {
             fold.close(|_| true);
         }
         fold.changes
     }
 }
 
-/// One update that is folded into the open work.
 struct Fold<'a> {
     work: &'a mut OpenWork,
     scope: Scope,
@@ -181,7 +173,7 @@ struct Fold<'a> {
 }
 
 impl Fold<'_> {
-    fn take(&mut self, update: &SessionUpdate) {
+    fn apply(&mut self, update: &SessionUpdate) {
         match update {
             SessionUpdate::UserMessage(message) if message.removed => {
                 self.close_one(Part::Prompt, message.message_id.as_deref());
@@ -211,7 +203,7 @@ impl Fold<'_> {
                     self.close_one(Part::Call, Some(&update.call_id));
                 }
             }
-            SessionUpdate::AgentMessage(message) => self.say(message),
+            SessionUpdate::AgentMessage(message) => self.agent_message(message),
             SessionUpdate::Title(_) | SessionUpdate::Mode(_) | SessionUpdate::Delegated(_) => {}
         }
     }
@@ -230,7 +222,7 @@ impl Fold<'_> {
         self.open(Part::Plan);
     }
 
-    fn say(&mut self, message: &AgentMessage) {
+    fn agent_message(&mut self, message: &AgentMessage) {
         let id = message.message_id.as_deref();
         let ends = message.ends_turn();
         if id.is_some() && self.any(|open| open.part == Part::Message && open.id() == id) {
@@ -283,7 +275,7 @@ impl Fold<'_> {
     }
 
     fn any(&self, is: impl Fn(&Open) -> bool) -> bool {
-        self.work.of(&self.scope).any(is)
+        self.work.in_scope(&self.scope).any(is)
     }
 
     fn open(&mut self, part: Part) {
@@ -305,23 +297,20 @@ impl Fold<'_> {
     }
 
     fn close_oldest_prompt(&mut self) {
-        let oldest = self.work.of(&self.scope).find(|open| open.part == Part::Prompt);
+        let oldest = self.work.in_scope(&self.scope).find(|open| open.part == Part::Prompt);
         if let Some(seq) = oldest.map(|open| open.by.seq) {
             self.close(|open| open.part == Part::Prompt && open.by.seq == seq);
         }
     }
 }
 
-// The table of open work: the numbers of the updates that opened it.
-
-/// Reads the open work of a session.
-pub(super) fn read_work_rows(connection: &Connection, session_id: &str) -> rusqlite::Result<OpenWork> {
+pub(super) fn load_open_work(connection: &Connection, session_id: &str) -> rusqlite::Result<OpenWork> {
     let mut statement = connection.prepare_cached(
         "SELECT seq, ts, update_json, part FROM open_work JOIN events USING (session_id, seq)
          WHERE session_id = ?1 ORDER BY seq",
     )?;
     let rows = statement.query_map([session_id], |row| {
-        let part = Part::named(row.get_ref(3)?.as_str()?);
+        let part = Part::from_name(row.get_ref(3)?.as_str()?);
         Ok(part.zip(Some(read_update(row)?)))
     })?;
     let open = rows.filter_map(Result::transpose).map(|row| row.map(|(part, by)| Open::new(part, by)));
@@ -335,8 +324,7 @@ pub(super) fn left_open(connection: &Connection) -> rusqlite::Result<HashSet<Str
     statement.query_map([], |row| row.get(0))?.collect()
 }
 
-/// Stores changes to the open work of a session.
-pub(super) fn store(
+pub(super) fn store_changes(
     transaction: &Transaction<'_>,
     session_id: &str,
     changes: &[Change],
@@ -356,17 +344,17 @@ pub(super) fn store(
 }
 
 /// Finds the open work of a session written by a version without this table. Reads the whole log, once.
-pub(super) fn fill(transaction: &Transaction<'_>, session_id: &str) -> rusqlite::Result<OpenWork> {
+pub(super) fn rebuild(transaction: &Transaction<'_>, session_id: &str) -> rusqlite::Result<OpenWork> {
     let mut work = OpenWork::default();
     {
         let mut log = transaction
             .prepare("SELECT seq, ts, update_json FROM events WHERE session_id = ?1 ORDER BY seq")?;
         for stored in log.query_map([session_id], read_update)? {
-            work.take(&stored?);
+            work.apply(&stored?);
         }
     }
     let opened: Vec<Change> = work.0.iter().map(|open| Change::Opened(open.part, open.by.seq)).collect();
-    store(transaction, session_id, &opened)?;
+    store_changes(transaction, session_id, &opened)?;
     transaction.execute("UPDATE sessions SET tracks_work = 1 WHERE id = ?1", [session_id])?;
     Ok(work)
 }

@@ -54,7 +54,7 @@ pub struct SessionRow {
 const COLUMNS: &str = "id, cwd, title, mode, created_ts, last_ts, last_seq, parent_id, parent_call_id, policy_json, limits_json, pinned, archived";
 
 impl SessionRow {
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         let parent: (Option<String>, Option<String>) = (row.get(7)?, row.get(8)?);
         let policy: Option<String> = row.get(9)?;
         let limits: Option<String> = row.get(10)?;
@@ -78,6 +78,57 @@ impl SessionRow {
             marks: Marks { pinned: row.get(11)?, archived: row.get(12)? },
         })
     }
+}
+
+/// One numbered update of a session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stored {
+    /// 1, 2, 3 … without gaps within a session.
+    pub seq: u64,
+    /// Milliseconds since the epoch; never decreases within a session.
+    pub ts: i64,
+    /// The update.
+    pub update: SessionUpdate,
+    /// Size in the store, in bytes.
+    pub bytes: usize,
+    /// The update as sent to clients.
+    pub encoded: Encoded,
+}
+
+/// An update as sent to clients, encoded once for all of them. The caller determines the format.
+#[derive(Debug, Clone, Default)]
+pub struct Encoded(OnceLock<Bytes>);
+
+impl Encoded {
+    /// Returns the encoded update; encodes it on the first call.
+    pub fn get_or_encode(&self, encode: impl FnOnce() -> String) -> Bytes {
+        self.0.get_or_init(|| encode().into()).clone()
+    }
+}
+
+/// Always equal: the encoding is derived from the update.
+impl PartialEq for Encoded {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// The marks of a session in the list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// Listed above the others.
+    pub pinned: bool,
+    /// Shown only on request.
+    pub archived: bool,
+}
+
+/// The user's label for another agent's transcript, which is not ours to change.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TranscriptLabel {
+    /// The user's own title.
+    pub title: Option<String>,
+    /// Its marks in the list.
+    pub marks: Marks,
 }
 
 #[derive(Debug)]
@@ -158,7 +209,7 @@ impl Reader {
     pub(super) fn session(&self, id: &str) -> rusqlite::Result<Option<SessionRow>> {
         self.0
             .prepare_cached(&format!("SELECT {COLUMNS} FROM sessions WHERE id = ?1"))?
-            .query_row([id], SessionRow::read)
+            .query_row([id], SessionRow::from_row)
             .optional()
     }
 
@@ -177,61 +228,8 @@ impl Reader {
              AND (?5 OR parent_id IS NULL)
              ORDER BY last_ts DESC, id DESC LIMIT ?4"
         ))?;
-        statement.query_map(params![after_ts, after_id, cwd, limit, children], SessionRow::read)?.collect()
+        statement
+            .query_map(params![after_ts, after_id, cwd, limit, children], SessionRow::from_row)?
+            .collect()
     }
-}
-
-// Stored updates.
-
-/// One numbered update of a session.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Stored {
-    /// 1, 2, 3 … without gaps within a session.
-    pub seq: u64,
-    /// Milliseconds since the epoch; never decreases within a session.
-    pub ts: i64,
-    /// The update.
-    pub update: SessionUpdate,
-    /// Size in the store, in bytes.
-    pub bytes: usize,
-    /// The update as sent to clients.
-    pub encoded: Encoded,
-}
-
-/// An update as sent to clients, encoded once for all of them. The caller determines the format.
-#[derive(Debug, Clone, Default)]
-pub struct Encoded(OnceLock<Bytes>);
-
-impl Encoded {
-    /// Returns the encoded update; encodes it on the first call.
-    pub fn get_or_encode(&self, encode: impl FnOnce() -> String) -> Bytes {
-        self.0.get_or_init(|| encode().into()).clone()
-    }
-}
-
-/// Always equal: the encoding is derived from the update.
-impl PartialEq for Encoded {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-// The user's labels for sessions and transcripts, kept outside their logs.
-
-/// The marks of a session in the list.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Marks {
-    /// Listed above the others.
-    pub pinned: bool,
-    /// Shown only on request.
-    pub archived: bool,
-}
-
-/// The user's label for another agent's transcript, which is not ours to change.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TranscriptLabel {
-    /// The user's own title.
-    pub title: Option<String>,
-    /// Its marks in the list.
-    pub marks: Marks,
 }

@@ -55,7 +55,6 @@ pub struct Appended {
     pub rows: Vec<Arc<Stored>>,
     /// The open work after them.
     pub(crate) work: Arc<OpenWork>,
-    /// The result of an approval change.
     pub(crate) decided: Decided,
 }
 
@@ -142,7 +141,6 @@ impl Drop for Writer {
     }
 }
 
-/// The end of a session's log.
 #[derive(Clone, Default)]
 struct LogEnd {
     seq: u64,
@@ -303,7 +301,7 @@ fn append(
         }
         let (seq, ts, update, bytes) = (end.seq, end.ts, update.clone(), json.len());
         let stored = Arc::new(Stored { seq, ts, update, bytes, encoded: Default::default() });
-        open_work::store(transaction, session_id, &Arc::make_mut(&mut end.work).take(&stored))?;
+        open_work::store_changes(transaction, session_id, &Arc::make_mut(&mut end.work).apply(&stored))?;
         rows.push(stored);
     }
     if !rows.is_empty() {
@@ -328,8 +326,8 @@ fn read_end(transaction: &Transaction<'_>, session_id: &str) -> rusqlite::Result
         .optional()?;
     let Some((seq, ts, tracks_work)) = end else { return Ok(LogEnd::default()) };
     let work = match tracks_work {
-        true => open_work::read_work_rows(transaction, session_id)?,
-        false => open_work::fill(transaction, session_id)?,
+        true => open_work::load_open_work(transaction, session_id)?,
+        false => open_work::rebuild(transaction, session_id)?,
     };
     Ok(LogEnd { seq, ts, work: Arc::new(work) })
 }

@@ -1,10 +1,10 @@
 //! Answers to approvals, and resuming agents.
 
-use super::{context::carded_prompt, delegate::DEPTH, executor::TurnExecutor, trust::waiting_prompt};
+use super::{context::card_prompt, delegate::DEPTH, executor::TurnExecutor, trust::waiting_prompt};
 use crate::{
     blocking::run_blocking,
     error::SessionError,
-    live::{By, Mirror, Said, Session, Ticket, TurnRequest},
+    live::{Mirror, PromptContent, Sender, Session, Ticket, TurnRequest},
     store::{ApprovalChange, Asked, Decided, StoreError},
 };
 use openagents_core::approval::{Approval, ApprovalState, ApprovalSubject};
@@ -36,7 +36,7 @@ impl TurnExecutor {
         answerer: Answerer<'_>,
     ) -> Result<Approval, SessionError> {
         let Answerer { by, connection, is_here } = answerer;
-        let (asked, session) = self.asked(session_id, approval_id).await?;
+        let (asked, session) = self.find_approval(session_id, approval_id).await?;
         if asked.approval.subject == ApprovalSubject::Trust && !is_here {
             return Err(SessionError::busy(
                 "A folder can be trusted only on the computer itself. Answer there, or run `openagents workspaces trust` \
@@ -69,7 +69,7 @@ impl TurnExecutor {
     /// Ends the turn that waits for an answer, when a client reports that its user cancelled the question. Has no
     /// effect if the approval is no longer pending.
     pub async fn dismiss(&self, session_id: &str, approval_id: &str) -> Result<(), SessionError> {
-        let (asked, session) = self.asked(session_id, approval_id).await?;
+        let (asked, session) = self.find_approval(session_id, approval_id).await?;
         if asked.approval.state == ApprovalState::Pending {
             session.cancel();
         }
@@ -83,7 +83,7 @@ impl TurnExecutor {
         approval_id: &str,
         connection: &str,
     ) -> Result<(), SessionError> {
-        let (asked, session) = self.asked(session_id, approval_id).await?;
+        let (asked, session) = self.find_approval(session_id, approval_id).await?;
         self.resume_agent(&asked, &session, connection).await
     }
 
@@ -104,18 +104,19 @@ impl TurnExecutor {
         if !decided.changed {
             return Err(SessionError::invalid("There is nothing to resume."));
         }
-        let shown = self.show_above(session).await?;
-        let turn = match carded_prompt(asked) {
+        let shown = self.mirror_above(session).await?;
+        let turn = match card_prompt(asked) {
             // The same prompt asks again and gets the answer.
             Some(prompt) => {
-                let by = By { shows_cards: true, ..By::from(connection) };
+                let by = Sender { shows_cards: true, ..Sender::from(connection) };
                 self.prompt(session, session.cwd(), prompt, by)
             }
             None => {
                 // An agent that had not started yet never received its prompt.
-                let said = waiting.flatten().unwrap_or_else(|| Said::from("Continue.".to_owned()));
-                let turn = TurnRequest::prompt(session.cwd(), said.clone(), &connection.into());
-                turn.answered_by(&asked.agent_id, session.cwd(), said)
+                let content =
+                    waiting.flatten().unwrap_or_else(|| PromptContent::from("Continue.".to_owned()));
+                let turn = TurnRequest::prompt(session.cwd(), content.clone(), &connection.into());
+                turn.answered_by(&asked.agent_id, session.cwd(), content)
             }
         };
         match self.submit(session, turn).await {
@@ -133,12 +134,12 @@ impl TurnExecutor {
 
     /// Mirrors a delegate in the sessions above it again, although their calls have ended, because clients follow it
     /// there. Returns the sessions that were not mirrored before, from the delegate up.
-    async fn show_above(&self, session: &Arc<Session>) -> Result<Vec<Arc<Session>>, SessionError> {
+    async fn mirror_above(&self, session: &Arc<Session>) -> Result<Vec<Arc<Session>>, SessionError> {
         let (mut shown, mut below) = (Vec::new(), session.clone());
         while let Some(link) = below.parent().cloned() {
             let Some(above) = self.sessions().find(&link.session_id).await? else { break };
             let (showing, mirror) = (below.clone(), Mirror::new(above.clone(), &link.call_id, below.id()));
-            if run_blocking(move || showing.show_in(mirror)).await == Some(true) {
+            if run_blocking(move || showing.mirror_to(mirror)).await == Some(true) {
                 shown.push(below);
             }
             below = above;
@@ -173,7 +174,7 @@ impl TurnExecutor {
     }
 
     /// Finds an approval and its session: the named one, or that of a delegate below it.
-    async fn asked(
+    async fn find_approval(
         &self,
         session_id: &str,
         approval_id: &str,
@@ -182,14 +183,15 @@ impl TurnExecutor {
             let id = crate::prune::head(approval_id, 100);
             SessionError::not_found(format!("There is no approval {id} in this session."))
         };
-        let find = |id: String| self.sessions().read(move |store| store.approval(&id));
+        let find = |id: String| self.sessions().with_store(move |store| store.approval(&id));
         let asked = find(approval_id.to_owned()).await?.ok_or_else(unknown)?;
         let session = self.sessions().find(&asked.session_id).await?.ok_or_else(unknown)?;
         let (mut at, mut parent) = (asked.session_id.clone(), session.parent().cloned());
         for _ in 0..DEPTH {
             let Some(above) = parent.filter(|_| at != session_id) else { break };
             let id = above.session_id.clone();
-            parent = self.sessions().read(move |store| store.session(&id)).await?.and_then(|row| row.parent);
+            parent =
+                self.sessions().with_store(move |store| store.session(&id)).await?.and_then(|row| row.parent);
             at = above.session_id;
         }
         if at != session_id {
@@ -200,7 +202,7 @@ impl TurnExecutor {
     }
 }
 
-/// Ends the mirroring started by [`TurnExecutor::show_above`] when the turn has ended.
+/// Ends the mirroring started by [`TurnExecutor::mirror_above`] when the turn has ended.
 async fn hide_at_end(turns: Arc<TurnExecutor>, shown: Vec<Arc<Session>>, ticket: Option<Ticket>) {
     if let Some(ticket) = ticket {
         // A turn that panicked has ended too.
@@ -208,7 +210,7 @@ async fn hide_at_end(turns: Arc<TurnExecutor>, shown: Vec<Arc<Session>>, ticket:
     }
     let hide = move || {
         for session in shown {
-            session.show_here_only("the turn ended before this did", &turns.sessions().given_up());
+            session.stop_mirroring("the turn ended before this did", &turns.sessions().given_up());
         }
     };
     run_blocking(hide).await;

@@ -1,9 +1,9 @@
 //! The context of running turns.
 
-use super::runner::{Runner, Who};
+use super::runner::{Responder, Runner};
 use crate::{
     error::SessionError,
-    live::{Question, Said, Session, Ticket, TurnRequest, word},
+    live::{PromptContent, Question, Session, Ticket, TurnRequest, final_message},
     modes::DEFAULT_MODE,
     registry::SessionRegistry,
     store::{Asked, Store},
@@ -57,7 +57,6 @@ impl TurnContext {
         self.sessions.store()
     }
 
-    /// See [`SessionRegistry::given_up`].
     pub(crate) fn given_up(&self) -> ApprovalState {
         self.sessions.given_up()
     }
@@ -86,11 +85,11 @@ impl TurnContext {
 
     /// Returns whether a provider may get past sessions of its workspace in a brief that the user has read.
     pub(crate) fn may_get_history(&self, provider: &str) -> bool {
-        match self.runner.who(provider) {
-            Ok(Who::Model(model, _)) => {
+        match self.runner.responder(provider) {
+            Ok(Responder::Model(model, _)) => {
                 ReadingRules::stored(&*self.settings).allows(Reader::of(model.as_ref()), Readable::History)
             }
-            Ok(Who::Agent(_)) | Err(_) => true,
+            Ok(Responder::Agent(_)) | Err(_) => true,
         }
     }
 
@@ -99,7 +98,6 @@ impl TurnContext {
         self.delegates.clone().try_acquire_owned().ok()
     }
 
-    /// Returns the candidates and permissions for routing in a session.
     pub(crate) fn situation(&self, session: &Session) -> Situation {
         let settings = self.agent_settings();
         let chosen = settings.workspace_agents.get(session.cwd());
@@ -111,11 +109,10 @@ impl TurnContext {
     }
 }
 
-/// Shows an event in a session.
 pub(crate) fn show(session: &Arc<Session>, event: AgentEvent) {
     match event {
         AgentEvent::Update(update) => session.append(vec![update]),
-        AgentEvent::Activity(activity) => session.show(activity),
+        AgentEvent::Activity(activity) => session.set_activity(activity),
     }
 }
 
@@ -148,28 +145,23 @@ pub(crate) fn transcript_for(
     }
 }
 
-/// Returns the final message of a refused turn.
 pub(crate) fn refusal(fault: &SessionError) -> SessionUpdate {
-    word(&format!("❌ {fault}"), RunState::Failed)
+    final_message(&format!("❌ {fault}"), RunState::Failed)
 }
 
-// Asks the user to choose the agent for a task.
-
-/// Title of the question.
-pub(crate) const TITLE: &str = "This is work for an agent";
+pub(crate) const CARD_TITLE: &str = "This is work for an agent";
 
 /// Maximum number of offered agents.
-const OFFERED: usize = 5;
+const OFFERED_AGENTS: usize = 5;
 
 /// Prefix of an option id: use the agent for all work in this workspace.
 const ALWAYS: &str = "always:";
 
-/// Id of the option that declines.
 const NOT_NOW: &str = "not-now";
 
 /// Asks the user which of `offered` may do the work in `question`, and stores an "always". `agent_id` is the asking
 /// mode. `None` if the user declines, the turn is cancelled, or there is nothing to offer. Blocks.
-pub(crate) fn ask(
+pub(crate) fn ask_for_agent(
     turns: &TurnContext,
     session: &Arc<Session>,
     call_id: &str,
@@ -177,14 +169,14 @@ pub(crate) fn ask(
     offered: &[Candidate],
     cancel: &CancellationToken,
 ) -> Option<Candidate> {
-    let offered = &offered[..offered.len().min(OFFERED)];
+    let offered = &offered[..offered.len().min(OFFERED_AGENTS)];
     if offered.is_empty() {
         return None;
     }
     let request = ApprovalRequest {
         call_id: call_id.to_owned(),
         agent: "OpenAgents".to_owned(),
-        title: TITLE.to_owned(),
+        title: CARD_TITLE.to_owned(),
         raw_input: Some(question),
         command: None,
         cut: false,
@@ -222,9 +214,8 @@ fn options(offered: &[Candidate]) -> Vec<ApprovalOption> {
     once.chain(always).chain([not_now]).collect()
 }
 
-/// Returns the prompt of a card.
-pub(crate) fn carded_prompt(asked: &Asked) -> Option<Said> {
+pub(crate) fn card_prompt(asked: &Asked) -> Option<PromptContent> {
     let question = asked.approval.raw_input.as_ref().filter(|_| asked.agent_id == DEFAULT_MODE)?;
     let text = |name: &str| question.get(name).and_then(Value::as_str).map(str::to_owned);
-    Some(Said { words: text("words"), ..Said::from(text("prompt")?) })
+    Some(PromptContent { words: text("words"), ..PromptContent::from(text("prompt")?) })
 }

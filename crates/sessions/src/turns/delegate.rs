@@ -1,10 +1,10 @@
 //! Delegation: another agent works on a task in its own session, which is mirrored in this one.
 
-use super::context::{DELEGATES, TurnContext, ask, refusal, show};
+use super::context::{DELEGATES, TurnContext, ask_for_agent, refusal, show};
 use crate::{
     blocking::run_blocking,
     error::SessionError,
-    live::{Delegation, Mirror, Prompt, Session, TurnEnd, TurnRequest, word},
+    live::{Delegation, Mirror, Prompt, Session, TurnEnd, TurnRequest, final_message},
     policy::Policy,
     store::Parent,
 };
@@ -12,7 +12,7 @@ use openagents_core::{
     CancellationToken,
     agent::CANCELLED,
     model::PromptOptions,
-    update::{RunState, SessionUpdate, ToolCallDetails, ToolCallStatus, ToolCallUpdate},
+    update::{RunState, SessionUpdate, ToolCallStatus, ToolCallUpdate},
     workspace::Workspace,
 };
 use openagents_orchestration::{
@@ -38,7 +38,6 @@ const SUMMARY: Duration = Duration::from_secs(60);
 const SUMMARIZE: &str = "Summarize what you did in a few sentences: what changed and where, and what is left to do. \
                          Do not change anything any more.";
 
-/// Runs delegates for one session.
 #[derive(Debug)]
 struct SessionDelegator {
     turns: TurnContext,
@@ -101,7 +100,7 @@ pub(crate) fn call(
         }
         Err(error) => (RunState::Failed, format!("❌ {error}")),
     };
-    session.append(vec![word(&last, state)]);
+    session.append(vec![final_message(&last, state)]);
     state
 }
 
@@ -118,7 +117,7 @@ impl Delegator for SessionDelegator {
         cancel: &CancellationToken,
     ) -> Option<String> {
         let question = (json!({"brief": brief}), &*self.session.mode());
-        let chosen = ask(&self.turns, &self.session, call_id, question, offered, cancel);
+        let chosen = ask_for_agent(&self.turns, &self.session, call_id, question, offered, cancel);
         chosen.map(|agent| agent.id)
     }
 
@@ -167,12 +166,11 @@ impl SessionDelegator {
         let limits = order.limits.clone();
         let child = self.turns.sessions.create_child(&order.root, &order.provider, link, policy, limits);
         let child = self.runtime.block_on(child)?;
-        child.show_in(Mirror::new(self.session.clone(), call_id, child.id()));
+        child.mirror_to(Mirror::new(self.session.clone(), call_id, child.id()));
         Ok(child)
     }
 }
 
-/// One running delegate.
 struct Delegated<'a> {
     delegator: &'a SessionDelegator,
     order: &'a DelegateOrder,
@@ -186,7 +184,7 @@ impl Drop for Delegated<'_> {
     fn drop(&mut self) {
         self.child.cancel();
         let reason = if self.cancel.is_cancelled() { "Cancelled" } else { "the delegate is gone" };
-        self.child.show_here_only(reason, &self.delegator.turns.given_up());
+        self.child.stop_mirroring(reason, &self.delegator.turns.given_up());
         if let Some(agent) = self.delegator.turns.runner.agent(&self.order.provider) {
             agent.close(self.child.id());
         }
@@ -202,7 +200,6 @@ struct Budget {
     hard: Option<Duration>,
 }
 
-/// The outcome of a delegate's turn.
 enum Ended {
     By(TurnEnd),
     /// Cancelled by the delegating turn.
@@ -271,7 +268,7 @@ impl Delegated<'_> {
         let prompt = Prompt {
             provider: self.order.provider.clone(),
             root: self.order.root.clone(),
-            said: text.to_owned().into(),
+            content: text.to_owned().into(),
             options: PromptOptions::default(),
         };
         let turns = &self.delegator.turns;
@@ -313,12 +310,7 @@ impl Delegated<'_> {
 
     async fn note(&self, note: &str) {
         let status = ToolCallStatus::Started { progress: 0.5, note: Some(note.to_owned()) };
-        let update = SessionUpdate::ToolCallUpdate(ToolCallUpdate {
-            call_id: self.call_id.to_owned(),
-            status,
-            late: false,
-            details: ToolCallDetails::default(),
-        });
+        let update = SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(self.call_id, status));
         let session = self.delegator.session.clone();
         run_blocking(move || session.append(vec![update])).await;
     }

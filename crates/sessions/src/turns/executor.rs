@@ -11,8 +11,8 @@ use crate::{
     blocking::run_blocking,
     error::SessionError,
     live::{
-        Asker, By, Card, Choice, Delegation, Next, Prompt, Reply, Said, Session, Ticket, Turn, TurnEnd,
-        TurnRequest, Work,
+        Asker, Card, Choice, Delegation, Next, Prompt, PromptContent, Reply, Sender, Session, Ticket, Turn,
+        TurnEnd, TurnRequest, Work,
     },
     modes::{self, DEFAULT_MODE, Mode},
     registry::SessionRegistry,
@@ -43,6 +43,10 @@ const ANSWERING: usize = 64;
 
 /// Maximum number of sessions with a running or waiting turn; more are refused, which bounds memory.
 const BUSY_SESSIONS: usize = 256;
+
+/// Maximum number of mode changes in a session that counts as unprompted, so that one page of its log is enough to
+/// decide.
+const MODE_CHANGES: usize = 64;
 
 /// Runs the turns of all sessions.
 #[derive(Debug)]
@@ -108,24 +112,31 @@ impl TurnExecutor {
 
     /// Creates a turn for a prompt. The mode is fixed when the prompt is sent; a change while it waits applies to later
     /// prompts. In a mode that is not served here, the prompt runs an exploration.
-    pub fn prompt(&self, session: &Session, cwd: &Path, said: Said, by: impl Into<By>) -> TurnRequest {
+    pub fn prompt(
+        &self,
+        session: &Session,
+        cwd: &Path,
+        content: PromptContent,
+        by: impl Into<Sender>,
+    ) -> TurnRequest {
         let by = by.into();
-        let turn = TurnRequest::prompt(cwd, said.clone(), &by);
+        let turn = TurnRequest::prompt(cwd, content.clone(), &by);
         let mode = session.mode();
         if self.runner.serves(&mode) {
-            turn.answered_by(&mode, cwd, said)
+            turn.answered_by(&mode, cwd, content)
         } else if *mode == *DEFAULT_MODE {
-            turn.answered_by_choice(said, by.shows_cards)
+            turn.answered_by_choice(content, by.shows_cards)
         } else {
             turn
         }
     }
 
     /// Creates a turn for one call of `delegate.run`. Returns it with the id of the call.
-    pub fn delegation(&self, session: &Session, arguments: Value, by: &By) -> (TurnRequest, String) {
+    pub fn delegation(&self, session: &Session, arguments: Value, by: &Sender) -> (TurnRequest, String) {
         let call_id = uuid::Uuid::new_v4().to_string();
-        let said = ["description", "user_prompt"].iter().find_map(|name| arguments.get(name)?.as_str());
-        let text = said.filter(|text| !text.trim().is_empty()).unwrap_or("Delegate").to_owned();
+        let description =
+            ["description", "user_prompt"].iter().find_map(|name| arguments.get(name)?.as_str());
+        let text = description.filter(|text| !text.trim().is_empty()).unwrap_or("Delegate").to_owned();
         let root = session.cwd().to_owned();
         let delegation = Delegation { root, call_id: call_id.clone(), text, arguments };
         (TurnRequest::delegation(delegation, by), call_id)
@@ -183,7 +194,7 @@ impl TurnExecutor {
         let Turn { mut work, delegated, asker, .. } = turn;
         if let Ok(Work::Choose(choice)) = work {
             let (turns, session) = (self.context(), session.clone());
-            let chosen = run_blocking(move || select(&turns, choice, &session)).await;
+            let chosen = run_blocking(move || route_prompt(&turns, choice, &session)).await;
             work = chosen.ok_or_else(|| SessionError::internal("routing the prompt failed unexpectedly"));
         }
         let slots = match &work {
@@ -202,18 +213,18 @@ impl TurnExecutor {
             () = token.cancelled() => None,
             slot = slot => slot,
         };
-        let words = Words::of(&work);
+        let words = Words::for_work(&work);
         let (runs_in, turns) = (session.clone(), self.context());
         let end = if slot.is_some() {
             run_blocking(move || run::run(&turns, &work, &runs_in, &token)).await
         } else {
-            run_blocking(move || run::never_began(&turns, &work, &runs_in, words.cancelled)).await
+            run_blocking(move || run::close_unstarted(&turns, &work, &runs_in, words.cancelled)).await
         };
         let end = match end {
             Some(end) => end,
             None => {
                 let broken = session.clone();
-                run_blocking(move || run::broken(&broken, words)).await?
+                run_blocking(move || run::close_panicked(&broken, words)).await?
             }
         };
         Some((asker, end))
@@ -237,29 +248,11 @@ impl TurnExecutor {
     async fn drop_turns(self: &Arc<Self>, session: &Arc<Session>, turns: Vec<Turn>) -> Vec<Ended> {
         let (context, session) = (self.context(), session.clone());
         let drop_one = move |Turn { work, asker, .. }| {
-            (asker, run::never_began(&context, &work, &session, run::DROPPED))
+            (asker, run::close_unstarted(&context, &work, &session, run::DROPPED))
         };
         run_blocking(move || turns.into_iter().map(drop_one).collect()).await.unwrap_or_default()
     }
-}
 
-impl StartTurn for TurnExecutor {
-    fn start(
-        self: Arc<Self>,
-        session: Arc<Session>,
-        request: TurnRequest,
-    ) -> Pin<Box<dyn Future<Output = Result<Ticket, SessionError>> + Send>> {
-        Box::pin(async move { self.submit(&session, request).await })
-    }
-}
-
-// Deleting a session with its delegates.
-
-/// Maximum number of mode changes in a session that counts as unprompted, so that one page of its log is enough to
-/// decide.
-const CHANGES: usize = 64;
-
-impl TurnExecutor {
     /// Deletes a session and those of its delegates. Fails if one of them has a running turn.
     pub async fn delete(&self, session: &Arc<Session>) -> Result<(), SessionError> {
         self.delete_if(session, |_| Ok(true)).await.map(drop)
@@ -273,7 +266,7 @@ impl TurnExecutor {
         }
         let (id, again) = (session.id().clone(), session.id().clone());
         // Checked before retiring the session: a retired session refuses prompts, even if only for a moment.
-        if !self.sessions().read(move |store| is_unprompted(store, &id)).await? {
+        if !self.sessions().with_store(move |store| is_unprompted(store, &id)).await? {
             return Ok(false);
         }
         self.delete_if(session, move |store| is_unprompted(store, &again)).await
@@ -287,7 +280,7 @@ impl TurnExecutor {
         may: impl FnOnce(&Store) -> Result<bool, StoreError> + Send + 'static,
     ) -> Result<bool, SessionError> {
         let id = session.id().clone();
-        let mut family = self.sessions().read(move |store| store.family(&id)).await?;
+        let mut family = self.sessions().with_store(move |store| store.family(&id)).await?;
         family.sort();
         // Keep them from being loaded meanwhile.
         let mut loading = Vec::new();
@@ -307,7 +300,7 @@ impl TurnExecutor {
         }
         let ids = family.clone();
         let delete = move |store: &Store| Ok(may(store)? && store.delete_sessions(ids).map(|()| true)?);
-        match self.sessions().read(delete).await {
+        match self.sessions().with_store(delete).await {
             Ok(true) => {}
             kept => {
                 retired.iter().for_each(|session| session.unretire());
@@ -317,71 +310,12 @@ impl TurnExecutor {
         self.sessions().forget(&family);
         for session in retired {
             self.close(&session);
-            session.end();
+            session.mark_deleted();
         }
         self.sessions().changes().remove(&family);
         Ok(true)
     }
-}
 
-fn is_unprompted(store: &Store, id: &str) -> Result<bool, StoreError> {
-    let log = store.updates_after(id, 0, CHANGES + 1)?;
-    Ok(log.len() <= CHANGES && log.iter().all(|row| matches!(row.update, SessionUpdate::Mode(_))))
-}
-
-// Routes a prompt to a provider when the user leaves the choice to OpenAgents.
-
-/// Routes a prompt, and records the decision in the session. Blocks.
-pub(crate) fn select(turns: &TurnContext, choice: Choice, session: &Arc<Session>) -> Work {
-    let Choice { said, exploration, shows_cards, options } = choice;
-    if options.model.is_some() {
-        return Work::Prompt(Prompt { provider: String::new(), root: exploration.root, said, options });
-    }
-    if options.question {
-        let (decision, only_findings) = (question(), true);
-        let root = exploration.root;
-        return Work::Inline(Box::new(Reply { said, root, topic: None, decision, only_findings }));
-    }
-    if !turns.agent_settings().choose {
-        return Work::Exploration(exploration);
-    }
-    let situation = turns.situation(session);
-    // Attachments are not the user's words and do not affect routing.
-    let Route { decision, topic, prompt } = route(said.words(), &situation);
-    // Without models and agents there is nothing to choose, except for small talk.
-    if !turns.runner.has_any() && topic.is_none() {
-        return Work::Exploration(exploration);
-    }
-    session.append(vec![SessionUpdate::Routed(decision.clone())]);
-    if let Err(error) = turns.store().record_decision(session.id(), said.words(), &decision) {
-        tracing::warn!(%error, "could not store a routing decision");
-    }
-    let root = exploration.root;
-    match (decision.inline, decision.target.mode()) {
-        (Some(Inline::Card), _) if shows_cards => Work::Card(Box::new(Card { said, root, decision })),
-        (None, Some(provider)) => {
-            let said = without_mention(&said, prompt);
-            Work::Prompt(Prompt { provider, root, said, options })
-        }
-        _ => Work::Inline(Box::new(Reply { said, root, topic, decision, only_findings: false })),
-    }
-}
-
-/// Returns the prompt without its leading `@agent`; `rest` is the part of the user's words after it.
-fn without_mention(said: &Said, rest: &str) -> Said {
-    let words = said.words();
-    match said.text.strip_prefix(words) {
-        Some(attached) if rest != words => {
-            let words = said.words.is_some().then(|| rest.to_owned());
-            Said { text: format!("{rest}{attached}"), words, ..*said }
-        }
-        _ => said.clone(),
-    }
-}
-
-// Trusting a folder and revoking that trust, without a turn that waits for it.
-
-impl TurnExecutor {
     /// Stores that the user at this computer trusts a folder with its current agent settings. Fails if these differ
     /// from `seen`. Prompts that wait for this trust continue. Returns the settings, and the workspace that covers the
     /// folder.
@@ -442,22 +376,85 @@ impl TurnExecutor {
     }
 }
 
+impl StartTurn for TurnExecutor {
+    fn start(
+        self: Arc<Self>,
+        session: Arc<Session>,
+        request: TurnRequest,
+    ) -> Pin<Box<dyn Future<Output = Result<Ticket, SessionError>> + Send>> {
+        Box::pin(async move { self.submit(&session, request).await })
+    }
+}
+
+fn is_unprompted(store: &Store, id: &str) -> Result<bool, StoreError> {
+    let log = store.updates_after(id, 0, MODE_CHANGES + 1)?;
+    Ok(log.len() <= MODE_CHANGES && log.iter().all(|row| matches!(row.update, SessionUpdate::Mode(_))))
+}
+
+/// Routes a prompt, and records the decision in the session. Blocks.
+pub(crate) fn route_prompt(turns: &TurnContext, choice: Choice, session: &Arc<Session>) -> Work {
+    let Choice { content, exploration, shows_cards, options } = choice;
+    if options.model.is_some() {
+        return Work::Prompt(Prompt { provider: String::new(), root: exploration.root, content, options });
+    }
+    if options.question {
+        let (decision, only_findings) = (question(), true);
+        let root = exploration.root;
+        return Work::Inline(Box::new(Reply { content, root, topic: None, decision, only_findings }));
+    }
+    if !turns.agent_settings().choose {
+        return Work::Exploration(exploration);
+    }
+    let situation = turns.situation(session);
+    // Attachments are not the user's words and do not affect routing.
+    let Route { decision, topic, prompt } = route(content.words(), &situation);
+    // Without models and agents there is nothing to choose, except for small talk.
+    if !turns.runner.has_any() && topic.is_none() {
+        return Work::Exploration(exploration);
+    }
+    session.append(vec![SessionUpdate::Routed(decision.clone())]);
+    if let Err(error) = turns.store().record_decision(session.id(), content.words(), &decision) {
+        tracing::warn!(%error, "could not store a routing decision");
+    }
+    let root = exploration.root;
+    match (decision.inline, decision.target.mode()) {
+        (Some(Inline::Card), _) if shows_cards => Work::Card(Box::new(Card { content, root, decision })),
+        (None, Some(provider)) => {
+            let content = without_mention(&content, prompt);
+            Work::Prompt(Prompt { provider, root, content, options })
+        }
+        _ => Work::Inline(Box::new(Reply { content, root, topic, decision, only_findings: false })),
+    }
+}
+
+/// Returns the prompt without its leading `@agent`; `rest` is the part of the user's words after it.
+fn without_mention(content: &PromptContent, rest: &str) -> PromptContent {
+    let words = content.words();
+    match content.text.strip_prefix(words) {
+        Some(attached) if rest != words => {
+            let words = content.words.is_some().then(|| rest.to_owned());
+            PromptContent { text: format!("{rest}{attached}"), words, ..*content }
+        }
+        _ => content.clone(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_mention_is_removed_from_the_prompt() {
-        let said = |text: &str, words: Option<&str>| Said {
+    fn route_strips_leading_mention() {
+        let content = |text: &str, words: Option<&str>| PromptContent {
             words: words.map(str::to_owned),
-            ..Said::from(text.to_owned())
+            ..PromptContent::from(text.to_owned())
         };
-        let text = |said: &Said, rest: &str| without_mention(said, rest).text;
-        assert_eq!(text(&said("@codex fix it", None), "fix it"), "fix it");
+        let text = |content: &PromptContent, rest: &str| without_mention(content, rest).text;
+        assert_eq!(text(&content("@codex fix it", None), "fix it"), "fix it");
         assert_eq!(
-            text(&said("@codex fix it\n\nfn a() {}", Some("@codex fix it")), "fix it"),
+            text(&content("@codex fix it\n\nfn a() {}", Some("@codex fix it")), "fix it"),
             "fix it\n\nfn a() {}"
         );
-        assert_eq!(text(&said("fix it", None), "fix it"), "fix it");
+        assert_eq!(text(&content("fix it", None), "fix it"), "fix it");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::context::{TurnContext, transcript_for};
 use crate::{
-    live::{Question, Session, close_calls, ends, word},
+    live::{Question, Session, close_calls, ends_call, final_message},
     registry::SessionRegistry,
     store::{ApprovalChange, Open},
 };
@@ -29,7 +29,6 @@ pub(crate) struct Host {
     turn: Mutex<TurnState>,
 }
 
-/// The state of a turn.
 #[derive(Debug, Default)]
 struct TurnState {
     announced: HashSet<String>,
@@ -68,7 +67,7 @@ impl Host {
         let mut turn = this.turn();
         if !turn.ended {
             turn.ended = true;
-            this.session.append(vec![word(&last_word(&outcome), outcome.state)]);
+            this.session.append(vec![final_message(&last_word(&outcome), outcome.state)]);
         }
         turn.over = true;
         drop(turn);
@@ -81,7 +80,7 @@ impl Host {
         self.turn().over = true;
         self.over.cancel();
         let work = self.session.open_work();
-        for approval in work.of(&None).filter_map(Open::approval) {
+        for approval in work.in_scope(&None).filter_map(Open::approval) {
             let (id, state) = (approval.id.clone(), self.sessions.given_up());
             // The asking thread does the same; either may be first.
             if let Err(error) = self.session.decide(ApprovalChange::End { id, state }) {
@@ -96,7 +95,7 @@ impl Host {
         if !closing.is_empty() {
             self.session.append(closing);
         }
-        self.session.show(None);
+        self.session.set_activity(None);
     }
 
     fn turn(&self) -> MutexGuard<'_, TurnState> {
@@ -115,12 +114,8 @@ fn last_word(outcome: &PromptOutcome) -> String {
     }
 }
 
-fn update(call_id: String, status: ToolCallStatus, late: bool, details: ToolCallDetails) -> SessionUpdate {
-    SessionUpdate::ToolCallUpdate(ToolCallUpdate { call_id, status, late, details })
-}
-
 impl TurnState {
-    fn take(&mut self, update: &SessionUpdate) {
+    fn record(&mut self, update: &SessionUpdate) {
         match update {
             SessionUpdate::ToolCall(call) => drop(self.announced.insert(call.call_id.clone())),
             SessionUpdate::AgentMessage(message) => self.ended |= message.ends_turn(),
@@ -130,7 +125,7 @@ impl TurnState {
 }
 
 /// Marks an update as late, so that it reopens nothing; `None` if it has no meaning after the end of the turn.
-fn late(update: SessionUpdate) -> Option<SessionUpdate> {
+fn mark_late(update: SessionUpdate) -> Option<SessionUpdate> {
     Some(match update {
         SessionUpdate::AgentMessage(mut message) => {
             (message.late, message.ended, message.usage) = (true, false, None);
@@ -145,11 +140,16 @@ fn late(update: SessionUpdate) -> Option<SessionUpdate> {
             let mut details = call.details;
             details.title.get_or_insert(call.name);
             details.raw_input.get_or_insert(Value::Object(call.arguments));
-            self::update(call.call_id, ToolCallStatus::Unchanged, true, details)
+            SessionUpdate::ToolCallUpdate(ToolCallUpdate {
+                call_id: call.call_id,
+                status: ToolCallStatus::Unchanged,
+                late: true,
+                details,
+            })
         }
         SessionUpdate::ToolCallUpdate(mut update) => {
             update.late = true;
-            if !ends(&update.status) {
+            if !ends_call(&update.status) {
                 update.status = ToolCallStatus::Unchanged;
             }
             SessionUpdate::ToolCallUpdate(update)
@@ -170,16 +170,16 @@ impl AgentHost for Host {
         let mut turn = self.turn();
         match event {
             AgentEvent::Update(update) if turn.over => {
-                if let Some(update) = late(update) {
+                if let Some(update) = mark_late(update) {
                     self.session.append(vec![update]);
                 }
             }
             AgentEvent::Update(update) => {
-                turn.take(&update);
+                turn.record(&update);
                 self.session.append(vec![update]);
             }
             AgentEvent::Activity(_) if turn.over => {}
-            AgentEvent::Activity(activity) => self.session.show(activity),
+            AgentEvent::Activity(activity) => self.session.set_activity(activity),
         }
     }
 
@@ -192,7 +192,7 @@ impl AgentHost for Host {
     }
 
     fn offer(&self, commands: Vec<OfferedCommand>) {
-        self.session.offer(commands);
+        self.session.set_commands(commands);
     }
 
     fn brief(&self) -> Option<String> {
@@ -211,8 +211,8 @@ impl Approvals for Host {
                 return ApprovalOutcome::Cancelled;
             }
             if !turn.announced.contains(question.call_id()) {
-                let call = SessionUpdate::ToolCall(unannounced(&question));
-                turn.take(&call);
+                let call = SessionUpdate::ToolCall(unannounced_call(&question));
+                turn.record(&call);
                 self.session.append(vec![call]);
             }
             question.ask(&self.session)
@@ -221,8 +221,7 @@ impl Approvals for Host {
     }
 }
 
-/// Returns a call for a question about a call that was not announced.
-fn unannounced(question: &Question) -> ToolCall {
+fn unannounced_call(question: &Question) -> ToolCall {
     let raw_input = question.raw_input().cloned();
     let (arguments, raw_input) = match raw_input {
         Some(Value::Object(arguments)) => (arguments, None),
@@ -232,8 +231,7 @@ fn unannounced(question: &Question) -> ToolCall {
         call_id: question.call_id().to_owned(),
         name: question.title().to_owned(),
         arguments,
-        op_hash: None,
-        stage: None,
         details: ToolCallDetails { raw_input, ..ToolCallDetails::default() },
+        ..ToolCall::default()
     }
 }

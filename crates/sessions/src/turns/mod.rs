@@ -11,6 +11,6 @@ mod run;
 mod runner;
 mod trust;
 
-pub use crate::turns::runner::{Explore, Providers};
 pub use approve::Answerer;
 pub use executor::TurnExecutor;
+pub use runner::{Explore, Providers};

@@ -1,11 +1,11 @@
 //! OpenAgents' own questions, which a turn asks before an agent starts.
 
-use super::context::{TurnContext, show};
-use crate::live::{Question, Said, Session, word};
+use super::context::TurnContext;
+use crate::live::{PromptContent, Question, Session, final_message};
 use openagents_core::{
     CancellationToken,
     agent::{
-        AgentCommand, AgentEvent, AgentProvider, AgentSettingsChange, CANCELLED, PromptOutcome, UnaskedAgent,
+        AgentCommand, AgentProvider, AgentSettingsChange, CANCELLED, PromptOutcome, UnaskedAgent,
         lowering_command,
     },
     approval::{ApprovalOption, ApprovalOutcome, ApprovalRequest, OptionKind},
@@ -17,8 +17,7 @@ use serde_json::{Map, json};
 use std::{path::Path, sync::Arc};
 
 /// One of these questions, with the call that shows it.
-pub(super) struct Put {
-    /// The id of the question.
+pub(super) struct OwnQuestion {
     pub(super) id: String,
     call_id: String,
     /// The chosen option; `None` if there is no answer.
@@ -31,40 +30,34 @@ pub(super) fn option(id: &str, name: &str, kind: OptionKind) -> ApprovalOption {
 
 /// Asks a question about a workspace in its own call. The call has the given name, workspace and title. Blocks until
 /// the question is answered.
-pub(super) fn put(
+pub(super) fn ask_own_question(
     turns: &TurnContext,
     session: &Arc<Session>,
     (name, workspace, title): (&str, &str, &str),
     ask: impl FnOnce(&str) -> Question,
     cancel: &CancellationToken,
-) -> Put {
+) -> OwnQuestion {
     let call_id = uuid::Uuid::new_v4().to_string();
-    show(
-        session,
-        AgentEvent::Update(SessionUpdate::ToolCall(ToolCall {
-            call_id: call_id.clone(),
-            name: name.to_owned(),
-            arguments: Map::from_iter([("workspace".to_owned(), workspace.into())]),
-            op_hash: None,
-            stage: None,
-            details: ToolCallDetails { title: Some(title.to_owned()), ..ToolCallDetails::default() },
-        })),
-    );
+    session.append(vec![SessionUpdate::ToolCall(ToolCall {
+        call_id: call_id.clone(),
+        name: name.to_owned(),
+        arguments: Map::from_iter([("workspace".to_owned(), workspace.into())]),
+        details: ToolCallDetails { title: Some(title.to_owned()), ..ToolCallDetails::default() },
+        ..ToolCall::default()
+    })]);
     let asked = ask(&call_id);
     let id = asked.id().to_owned();
     let chosen = match asked.ask(session).wait(&[cancel], || turns.given_up()) {
         ApprovalOutcome::Selected { option_id, .. } => Some(option_id),
         ApprovalOutcome::Cancelled => None,
     };
-    Put { id, call_id, chosen }
+    OwnQuestion { id, call_id, chosen }
 }
 
-impl Put {
-    /// Ends the call.
+impl OwnQuestion {
     pub(super) fn end(&self, session: &Arc<Session>, status: ToolCallStatus) {
-        let (call_id, details) = (self.call_id.clone(), ToolCallDetails::default());
-        let update = ToolCallUpdate { call_id, status, late: false, details };
-        show(session, AgentEvent::Update(SessionUpdate::ToolCallUpdate(update)));
+        let update = ToolCallUpdate::new(&self.call_id, status);
+        session.append(vec![SessionUpdate::ToolCallUpdate(update)]);
     }
 
     /// Ends the call and the turn, either with `text` because the user did not allow it, or as cancelled.
@@ -82,7 +75,7 @@ impl Put {
             false => ("Not now", RunState::Failed, text),
         };
         self.end(session, ToolCallStatus::Error { message: why.to_owned() });
-        session.append(vec![word(&text, state)]);
+        session.append(vec![final_message(&text, state)]);
         PromptOutcome::new(state, text)
     }
 }
@@ -92,13 +85,8 @@ pub(super) fn shown(path: &Path) -> String {
     escaped(&path.to_string_lossy()).into_owned()
 }
 
-// Agents that decide themselves what they ask: confirms their first start, and refuses prompts that change what an
-// agent asks.
-
-/// The name of the tool call that asks.
 const CALL: &str = "agent.start";
 
-/// The id of the option that lets the agent start.
 const START: &str = "start";
 
 /// Refuses a prompt that changes what an agent asks, if its sender may not approve. The turn's final message is then
@@ -106,14 +94,14 @@ const START: &str = "start";
 pub(super) fn check_words(
     session: &Arc<Session>,
     agent: &dyn AgentProvider,
-    said: &Said,
+    content: &PromptContent,
 ) -> Result<(), PromptOutcome> {
-    let Some(command) = lowering_command(&said.text).filter(|_| !said.may_lower) else { return Ok(()) };
+    let Some(command) = lowering_command(&content.text).filter(|_| !content.may_lower) else { return Ok(()) };
     let text = format!(
         "❌ {command} changes what {} asks. Send it from a device that may approve, or from this computer.",
         agent.name()
     );
-    session.append(vec![word(&text, RunState::Failed)]);
+    session.append(vec![final_message(&text, RunState::Failed)]);
     Err(PromptOutcome::new(RunState::Failed, text))
 }
 
@@ -148,7 +136,7 @@ pub(super) fn gate(
         };
         Question::new(request, agent.id())
     };
-    let asked = put(turns, session, (CALL, &workspace, &title), ask, cancel);
+    let asked = ask_own_question(turns, session, (CALL, &workspace, &title), ask, cancel);
     if asked.chosen.as_deref() != Some(START) {
         let text = format!("{name} was not started. Send the prompt again to be asked again.");
         return Err(asked.refuse(turns, session, cancel, text));
@@ -164,7 +152,6 @@ pub(super) fn is_confirmed(turns: &TurnContext, agent_id: &str, folder: &Path) -
     confirmed.iter().any(|confirmed| covers(confirmed, folder))
 }
 
-/// Stores that the user lets agents that decide themselves what they ask start in a folder.
 pub(super) fn confirm(turns: &TurnContext, agent_ids: impl IntoIterator<Item = String>, folder: &Path) {
     let Some(agents) = &turns.runner.agents else { return };
     let unasked = agent_ids.into_iter().map(|agent| UnaskedAgent { agent, folder: folder.to_owned() });

@@ -1,16 +1,16 @@
 //! Running one turn.
 
 use super::{
-    context::{TITLE, TurnContext, ask, reader, refusal, show, transcript, transcript_for},
+    context::{CARD_TITLE, TurnContext, ask_for_agent, reader, refusal, show, transcript, transcript_for},
     delegate,
     host::Host,
     own_question,
-    runner::Who,
+    runner::Responder,
     trust,
 };
 use crate::{
     error::SessionError,
-    live::{Card, Prompt, Reply, Said, Session, TurnEnd, Work, close, word},
+    live::{Card, Prompt, PromptContent, Reply, Session, TurnEnd, Work, close, final_message},
     modes::DEFAULT_MODE,
 };
 use openagents_core::{
@@ -50,14 +50,14 @@ pub(crate) fn run(
         // Routing happens before the turn runs.
         Ok(Work::Choose(choice)) => (explore(turns, &choice.exploration, session, cancel), false),
         Ok(Work::Inline(reply)) => answered(reply_inline(turns, reply, session, cancel)),
-        Ok(Work::Card(card)) => answered(put_card(turns, card, session, cancel)),
+        Ok(Work::Card(card)) => answered(run_card(turns, card, session, cancel)),
         Ok(Work::Delegate(delegation)) => (delegate::call(turns, delegation, session, cancel), false),
         Err(fault) => {
             session.append(vec![refusal(fault)]);
             (RunState::Failed, false)
         }
     };
-    TurnEnd { cut_off, ..ended(session, state) }
+    TurnEnd { cut_off, ..turn_end(session, state) }
 }
 
 fn explore(
@@ -85,7 +85,7 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    pub(crate) fn of(work: &Result<Work, SessionError>) -> Self {
+    pub(crate) fn for_work(work: &Result<Work, SessionError>) -> Self {
         match work {
             Ok(Work::Prompt(_) | Work::Delegate(_) | Work::Choose(_) | Work::Inline(_) | Work::Card(_)) => {
                 Self { cancelled: CANCELLED, broken: "the answer ended unexpectedly" }
@@ -99,7 +99,7 @@ impl Words {
 
 /// Ends a turn that was cancelled before it started. Its prompt is in the log and needs an answer; a delegation's call
 /// id was sent to a client, so the call needs a start and an end. Blocks.
-pub(crate) fn never_began(
+pub(crate) fn close_unstarted(
     turns: &TurnContext,
     work: &Result<Work, SessionError>,
     session: &Arc<Session>,
@@ -111,22 +111,22 @@ pub(crate) fn never_began(
             cancelled.cancel();
             delegate::call(turns, delegation, session, &cancelled);
         }
-        _ => session.append(vec![word(last_word, RunState::Cancelled)]),
+        _ => session.append(vec![final_message(last_word, RunState::Cancelled)]),
     }
-    ended(session, RunState::Cancelled)
+    turn_end(session, RunState::Cancelled)
 }
 
 /// Closes the unfinished work of a turn that panicked, and reports the failure. Blocks.
-pub(crate) fn broken(session: &Arc<Session>, words: Words) -> TurnEnd {
-    session.show(None);
+pub(crate) fn close_panicked(session: &Arc<Session>, words: Words) -> TurnEnd {
+    session.set_activity(None);
     let mut closing = close(&session.open_work(), words.broken, &ApprovalState::Expired);
     closing.push(refusal(&SessionError::internal(words.broken)));
     session.append(closing);
-    let end = ended(session, RunState::Failed);
+    let end = turn_end(session, RunState::Failed);
     TurnEnd { failure: end.failure.or_else(|| Some(words.broken.to_owned())), ..end }
 }
 
-fn ended(session: &Arc<Session>, state: RunState) -> TurnEnd {
+fn turn_end(session: &Arc<Session>, state: RunState) -> TurnEnd {
     session.settle();
     let head = session.head();
     let failure = head.failure.map(|failure| failure.message);
@@ -134,9 +134,6 @@ fn ended(session: &Arc<Session>, state: RunState) -> TurnEnd {
     TurnEnd { state, cut_off: false, seq: head.seq, failure }
 }
 
-// Turns in which a model or an agent answers a prompt.
-
-/// Runs a turn to its end on this thread.
 pub(crate) fn answer(
     turns: &TurnContext,
     prompt: &Prompt,
@@ -144,15 +141,15 @@ pub(crate) fn answer(
     cancel: &CancellationToken,
 ) -> PromptOutcome {
     let found = match &prompt.options.model {
-        Some(named) => turns.runner.named(named),
-        None => turns.runner.who(&prompt.provider),
+        Some(named) => turns.runner.named_model(named),
+        None => turns.runner.responder(&prompt.provider),
     };
     let who = found.and_then(|who| match session.parent().is_some() {
         true => check_folder(&prompt.root).map(|()| who),
         false => Ok(who),
     });
     match who {
-        Ok(Who::Model(model, options)) => {
+        Ok(Responder::Model(model, options)) => {
             let reader = reader(session, model.as_ref());
             let agent = AgentLoop {
                 session_tools: session_tools(turns, session, model.as_ref(), reader),
@@ -161,13 +158,13 @@ pub(crate) fn answer(
                 tools: turns.tools(reader, &prompt.root),
             };
             let transcript = transcript_for(reader, &prompt.provider, session, cancel);
-            let (root, Said { text, words, .. }) = (prompt.root.clone(), prompt.said.clone());
+            let (root, PromptContent { text, words, .. }) = (prompt.root.clone(), prompt.content.clone());
             let delegated = session.parent().is_some();
             let request = PromptRequest { root, text, words, transcript, findings: None, delegated };
             agent.prompt(&request, cancel, &|event| show(session, event))
         }
-        Ok(Who::Agent(agent)) => {
-            let may_start = own_question::check_words(session, agent.as_ref(), &prompt.said)
+        Ok(Responder::Agent(agent)) => {
+            let may_start = own_question::check_words(session, agent.as_ref(), &prompt.content)
                 .and_then(|()| trust::gate(turns, session, agent.as_ref(), prompt, cancel))
                 .and_then(|()| own_question::gate(turns, session, agent.as_ref(), &prompt.root, cancel));
             if let Err(outcome) = may_start {
@@ -180,20 +177,20 @@ pub(crate) fn answer(
             let request = AgentRequest {
                 session_id: session.id().to_string(),
                 root: prompt.root.clone(),
-                text: prompt.said.text.clone(),
+                text: prompt.content.text.clone(),
                 // Agents that keep no history themselves have a model, whose loop runs above.
                 transcript: Conversation::default(),
                 resume,
                 limits: session.limits().clone(),
-                may_lower: prompt.said.may_lower,
+                may_lower: prompt.content.may_lower,
             };
             let host = Host::new(turns, session, agent.id());
             Host::run(&host, || agent.prompt(&request, host.clone(), cancel))
         }
         Err(reason) => {
             let text = format!("❌ {reason}");
-            session.append(vec![word(&text, RunState::Failed)]);
-            PromptOutcome { state: RunState::Failed, text, usage: None, cut_off: false }
+            session.append(vec![final_message(&text, RunState::Failed)]);
+            PromptOutcome::new(RunState::Failed, text)
         }
     }
 }
@@ -222,17 +219,15 @@ pub(crate) fn session_tools(
     tools.filter(|tool| tool.is_offered_to(model)).collect()
 }
 
-// The "This is work for an agent" card: the user sees the brief and chooses the agent.
-
-/// Shows the card and runs the chosen agent. Blocks.
-pub(crate) fn put_card(
+/// Shows the "This is work for an agent" card with the brief, and runs the agent that the user chooses. Blocks.
+pub(crate) fn run_card(
     turns: &TurnContext,
     card: &Card,
     session: &Arc<Session>,
     cancel: &CancellationToken,
 ) -> PromptOutcome {
     let emit = |event| show(session, event);
-    let words = card.said.words();
+    let words = card.content.words();
     let history = turns.history_of(&card.root);
     let mut found = find::find_in(&card.root, Some(history), words, cancel).unwrap_or_else(|error| {
         tracing::warn!(%error, "could not search for a card");
@@ -243,30 +238,24 @@ pub(crate) fn put_card(
     if !found.findings.is_empty() {
         inline::show(&emit, &found, words, false);
     }
-    let brief = with_findings(&card.said.text, &found.findings, true);
+    let brief = with_findings(&card.content.text, &found.findings, true);
     let call_id = uuid::Uuid::new_v4().to_string();
     let arguments = Map::from_iter([("user_prompt".to_owned(), json!(brief))]);
     emit(AgentEvent::Update(SessionUpdate::ToolCall(ToolCall {
         call_id: call_id.clone(),
         name: DELEGATE.to_owned(),
         arguments,
-        op_hash: None,
-        stage: None,
-        details: ToolCallDetails { title: Some(TITLE.to_owned()), ..ToolCallDetails::default() },
+        details: ToolCallDetails { title: Some(CARD_TITLE.to_owned()), ..ToolCallDetails::default() },
+        ..ToolCall::default()
     })));
     let offered = turns.situation(session).offered(Some(&card.decision.target));
-    let mut question = json!({"brief": brief, "prompt": card.said.text});
-    if let Some(words) = &card.said.words {
+    let mut question = json!({"brief": brief, "prompt": card.content.text});
+    if let Some(words) = &card.content.words {
         question["words"] = json!(words);
     }
-    let chosen = ask(turns, session, &call_id, (question, DEFAULT_MODE), &offered, cancel);
+    let chosen = ask_for_agent(turns, session, &call_id, (question, DEFAULT_MODE), &offered, cancel);
     let end = |status| {
-        emit(AgentEvent::Update(SessionUpdate::ToolCallUpdate(ToolCallUpdate {
-            call_id: call_id.clone(),
-            status,
-            late: false,
-            details: ToolCallDetails::default(),
-        })));
+        emit(AgentEvent::Update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(&call_id, status))));
     };
     let Some(chosen) = chosen else {
         let (state, why, last) = match cancel.is_cancelled() {
@@ -274,8 +263,8 @@ pub(crate) fn put_card(
             false => (RunState::Complete, "Not now", "Not sent to an agent."),
         };
         end(ToolCallStatus::Error { message: why.to_owned() });
-        session.append(vec![word(last, state)]);
-        return PromptOutcome { state, text: last.to_owned(), usage: None, cut_off: false };
+        session.append(vec![final_message(last, state)]);
+        return PromptOutcome::new(state, last.to_owned());
     };
     let report = DelegateReport {
         ok: true,
@@ -290,20 +279,18 @@ pub(crate) fn put_card(
     // The user has read the brief. That is enough to send it to an agent, but not to a model elsewhere.
     let brief = match turns.may_get_history(&chosen.id) {
         true => brief,
-        false => with_findings(&card.said.text, &found.findings, false),
+        false => with_findings(&card.content.text, &found.findings, false),
     };
     let prompt = Prompt {
         provider: chosen.id,
         root: card.root.clone(),
-        said: Said { may_lower: card.said.may_lower, ..Said::from(brief) },
+        content: PromptContent { may_lower: card.content.may_lower, ..PromptContent::from(brief) },
         options: PromptOptions::default(),
     };
     answer(turns, &prompt, session, cancel)
 }
 
-// Turns that OpenAgents answers itself: with a fixed reply, or with findings and a local model.
-
-/// Runs a turn to its end on this thread.
+/// Answers with a fixed reply, or with findings and a local model.
 pub(crate) fn reply_inline(
     turns: &TurnContext,
     reply: &Reply,
@@ -312,13 +299,13 @@ pub(crate) fn reply_inline(
 ) -> PromptOutcome {
     let (situation, runner) = (turns.situation(session), &turns.runner);
     let emit = |event| show(session, event);
-    let words = reply.said.words();
+    let words = reply.content.words();
     if reply.decision.inline == Some(Inline::Card) {
         let offered = situation.offered(Some(&reply.decision.target));
         let name = offered.first().map_or("an agent", |agent| agent.name.as_str());
         let text = format!("This is work for an agent. Pick {name} in the mode menu and send it again.");
-        session.append(vec![word(&text, RunState::Complete)]);
-        return PromptOutcome { state: RunState::Complete, text, usage: None, cut_off: false };
+        session.append(vec![final_message(&text, RunState::Complete)]);
+        return PromptOutcome::new(RunState::Complete, text);
     }
     let transcript = transcript(session, cancel);
     let find = || {
@@ -340,8 +327,8 @@ pub(crate) fn reply_inline(
         };
         let request = PromptRequest {
             root: reply.root.clone(),
-            text: reply.said.text.clone(),
-            words: reply.said.words.clone(),
+            text: reply.content.text.clone(),
+            words: reply.content.words.clone(),
             transcript,
             findings: found,
             delegated: session.parent().is_some(),
@@ -352,7 +339,7 @@ pub(crate) fn reply_inline(
         && let Some(found) = find()
     {
         let text = inline::show(&emit, &found, words, true);
-        return PromptOutcome { state: RunState::Complete, text, usage: None, cut_off: false };
+        return PromptOutcome::new(RunState::Complete, text);
     }
     let question = inline::InlineQuestion {
         prompt: words,
@@ -371,7 +358,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_folder_that_became_a_link_is_refused() {
+    fn delegate_rejects_folder_replaced_by_link() {
         let keep = tempfile::tempdir().unwrap();
         let root = keep.path().canonicalize().unwrap().join("part");
         std::fs::create_dir(&root).unwrap();

@@ -2,11 +2,11 @@
 
 use super::{
     context::{TurnContext, refusal},
-    own_question::{self, option, put, shown},
+    own_question::{self, ask_own_question, option, shown},
 };
 use crate::{
     error::SessionError,
-    live::{Prompt, Question, Said, Session},
+    live::{Prompt, PromptContent, Question, Session},
     registry::SessionRegistry,
     store::{ApprovalChange, Asked, Open, StoreError},
     trusted::Verdict,
@@ -25,7 +25,6 @@ use std::{
     sync::Arc,
 };
 
-/// The name of the tool call that asks.
 const CALL: &str = "workspace.trust";
 
 /// Maximum size of a prompt that is kept with the question, in bytes. The user has to send a longer one again.
@@ -64,7 +63,7 @@ pub(crate) fn gate(
                 agent: agent.name(),
                 again,
                 brings,
-                prompt: Some(prompt.said.text.clone()).filter(|text| text.len() <= KEPT_PROMPT),
+                prompt: Some(prompt.content.text.clone()).filter(|text| text.len() <= KEPT_PROMPT),
             };
             ask(turns, session, agent.id(), &question, cancel)?;
             has_asked = true;
@@ -83,7 +82,6 @@ fn folders(agent: &dyn AgentProvider, prompt: &Prompt, cancel: &CancellationToke
     std::iter::once(prompt.root.clone()).chain(own).map(real).collect()
 }
 
-/// Asks the user, and stores their consent.
 fn ask(
     turns: &TurnContext,
     session: &Arc<Session>,
@@ -107,7 +105,7 @@ fn ask(
         };
         Question::trust(request, agent_id)
     };
-    let asked = put(turns, session, (CALL, &workspace, TRUST_TITLE), ask, cancel);
+    let asked = ask_own_question(turns, session, (CALL, &workspace, TRUST_TITLE), ask, cancel);
     if asked.chosen.as_deref() != Some(TRUST) || !question.brings.complete {
         let text = format!(
             "{} was not started, because {workspace} is not trusted. Send the prompt again to be asked again.",
@@ -115,7 +113,7 @@ fn ask(
         );
         return Err(asked.refuse(turns, session, cancel, text));
     }
-    let by = answered_by(turns, &asked.id);
+    let by = answering_client(turns, &asked.id);
     match grant(&turns.sessions, &question.workspace, &question.brings, &by) {
         Ok(_) => {
             if question.decides_what_it_asks {
@@ -137,8 +135,7 @@ fn failed(session: &Arc<Session>, reason: String) -> PromptOutcome {
     PromptOutcome::new(RunState::Failed, format!("❌ {fault}"))
 }
 
-/// Returns the name of the client that answered.
-fn answered_by(turns: &TurnContext, id: &str) -> String {
+fn answering_client(turns: &TurnContext, id: &str) -> String {
     match turns.store().approval(id) {
         Ok(Some(Asked { approval: Approval { state: ApprovalState::Answered { by, .. }, .. }, .. })) => by,
         Ok(_) => String::new(),
@@ -160,7 +157,7 @@ pub(super) fn grant(
     let covered_by = sessions.trusted().trust(folder, brings, by)?;
     for session in sessions.all_live() {
         let work = session.open_work();
-        for approval in work.of(&None).filter_map(Open::approval) {
+        for approval in work.in_scope(&None).filter_map(Open::approval) {
             let Some(mut question) = question(approval) else { continue };
             if sessions.trusted().verdict(&question.workspace, &mut question.brings) != Verdict::Trusted {
                 continue;
@@ -181,7 +178,7 @@ fn question(approval: &Approval) -> Option<TrustQuestion> {
 }
 
 /// Returns the prompt that waits for the answer to a question about trust. `Some(None)` if it was not kept.
-pub(super) fn waiting_prompt(approval: &Approval) -> Option<Option<Said>> {
+pub(super) fn waiting_prompt(approval: &Approval) -> Option<Option<PromptContent>> {
     (approval.subject == ApprovalSubject::Trust)
-        .then(|| question(approval).and_then(|question| question.prompt).map(Said::from))
+        .then(|| question(approval).and_then(|question| question.prompt).map(PromptContent::from))
 }

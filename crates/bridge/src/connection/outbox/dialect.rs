@@ -5,7 +5,7 @@ use crate::{
     connection::mailbox::Closing,
 };
 use openagents_core::{agent::OfferedCommand, approval::Approval, model::Activity};
-use openagents_sessions::{Folded, ListNews, ListWatch, Session, Waits, store::Stored};
+use openagents_sessions::{Folded, ListNews, ListWatch, QueueState, Session, store::Stored};
 use serde_json::Value;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -57,7 +57,7 @@ pub(crate) trait Dialect: Send {
     }
 
     /// Encodes whether a turn is running, and the queued prompts.
-    fn queue(&mut self, _session: &Session, _waits: &Waits) -> Option<String> {
+    fn queue(&mut self, _session: &Session, _state: &QueueState) -> Option<String> {
         None
     }
 

@@ -24,7 +24,7 @@ use agent_client_protocol_schema::v1::{
     AGENT_METHOD_NAMES as ACP, PromptRequest, PromptResponse, SessionModeState, StopReason,
 };
 use openagents_core::update::RunState;
-use openagents_sessions::{Answerer, By, ListWatch, Session, Ticket, TurnEnd, TurnRequest};
+use openagents_sessions::{Answerer, ListWatch, Sender, Session, Ticket, TurnEnd, TurnRequest};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -78,8 +78,8 @@ impl Methods {
         to_wire::modes(&session.mode(), &modes)
     }
 
-    pub(super) fn by(&self, prompt_id: Option<String>) -> By {
-        By {
+    pub(super) fn by(&self, prompt_id: Option<String>) -> Sender {
+        Sender {
             connection: self.line.id.to_string(),
             client: self.line.client().to_string(),
             prompt_id,
@@ -257,7 +257,7 @@ impl Methods {
             }
             Call::Decisions => {
                 served(&self.services.agents, method)?;
-                let decisions = sessions.read(|store| store.decisions()).await?;
+                let decisions = sessions.with_store(|store| store.decisions()).await?;
                 Ok(Answer::Now(json!({"decisions": decisions})))
             }
             Call::Privacy(list) => {
@@ -271,11 +271,11 @@ impl Methods {
                 Ok(Answer::Now(json!({})))
             }
             Call::Rules => {
-                let rules = sessions.read(|store| store.standing_rules()).await?;
+                let rules = sessions.with_store(|store| store.standing_rules()).await?;
                 Ok(Answer::Now(json!({"rules": rules.iter().map(approvals::rule).collect::<Vec<_>>()})))
             }
             Call::RevokeRules(revocation) => {
-                sessions.read(move |store| store.revoke_rules(revocation.approval_id)).await?;
+                sessions.with_store(move |store| store.revoke_rules(revocation.approval_id)).await?;
                 Ok(Answer::Now(json!({})))
             }
             Call::Delegate(request) => {

@@ -23,7 +23,7 @@ use openagents_core::{
     approval::{Approval, ApprovalSubject},
     model::Activity,
 };
-use openagents_sessions::{Folded, ListNews, Session, Waits, store::Stored};
+use openagents_sessions::{Folded, ListNews, QueueState, Session, store::Stored};
 use serde_json::json;
 use std::sync::Arc;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
@@ -156,7 +156,7 @@ impl Dialect for Acp {
         Some(rpc::notification("_openagents/snapshot", &json!({"sessionId": session.id(), "seq": seq})))
     }
 
-    fn queue(&mut self, session: &Session, waits: &Waits) -> Option<String> {
+    fn queue(&mut self, session: &Session, waits: &QueueState) -> Option<String> {
         let params = json!({"sessionId": session.id(), "queued": waits.queued, "running": waits.running});
         Some(rpc::notification("_openagents/queue", &params))
     }

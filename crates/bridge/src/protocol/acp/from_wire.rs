@@ -25,7 +25,7 @@ use openagents_core::{
     trust::AgentFiles,
 };
 use openagents_orchestration::explore::PlannerChoice;
-use openagents_sessions::{Policy, Said};
+use openagents_sessions::{Policy, PromptContent};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -368,7 +368,7 @@ pub(super) fn prompt_options(ours: Option<&Value>) -> Result<PromptOptions, Faul
 }
 
 /// Reads a prompt. Links appear as URIs; attachments follow the text in code fences.
-pub(crate) fn said(blocks: &[ContentBlock]) -> Said {
+pub(crate) fn said(blocks: &[ContentBlock]) -> PromptContent {
     let (mut written, mut words, mut attached) = (Vec::new(), Vec::new(), String::new());
     for block in blocks {
         match block {
@@ -387,7 +387,7 @@ pub(crate) fn said(blocks: &[ContentBlock]) -> Said {
     }
     let words = words.join("\n").trim().to_owned();
     let text = format!("{}{attached}", written.join("\n").trim()).trim().to_owned();
-    Said { words: (words != text).then_some(words), ..Said::from(text) }
+    PromptContent { words: (words != text).then_some(words), ..PromptContent::from(text) }
 }
 
 /// The policy of a session, as sent by the client.

@@ -44,7 +44,7 @@ impl Methods {
             .agent_info(info.title("OpenAgents Desktop".to_owned()))
             .meta(to_wire::meta(json!({
                 "connection": self.line.id,
-                "root": self.services.sessions.offered().map(Path::to_string_lossy),
+                "root": self.services.sessions.default_workspace().map(Path::to_string_lossy),
                 "computer": config::name(),
                 "scope": access["scope"],
                 "device": access["device"],
@@ -84,7 +84,7 @@ impl Methods {
         let id = session_id.clone();
         let before =
             seq.checked_sub(1).ok_or_else(|| Fault::invalid_params("Updates are counted from 1."))?;
-        let found = sessions.read(move |store| store.updates_after(&id, before, 1)).await?;
+        let found = sessions.with_store(move |store| store.updates_after(&id, before, 1)).await?;
         let stored = found.into_iter().next().filter(|stored| stored.seq == seq);
         let stored =
             stored.ok_or_else(|| Fault::not_found(format!("There is no update {seq} in this session.")))?;
@@ -120,7 +120,9 @@ impl Methods {
                 })
             })
             .collect();
-        Answer::Now(json!({"workspaces": rows, "root": sessions.offered().map(Path::to_string_lossy)}))
+        Answer::Now(
+            json!({"workspaces": rows, "root": sessions.default_workspace().map(Path::to_string_lossy)}),
+        )
     }
 }
 

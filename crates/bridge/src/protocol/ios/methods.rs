@@ -117,7 +117,7 @@ impl IosMethods {
         match call {
             IosCall::Initialize { .. } => {
                 if !std::mem::take(&mut self.client.greeted) {
-                    self.respond(id, &to_wire::initialized(sessions.offered())).await;
+                    self.respond(id, &to_wire::initialized(sessions.default_workspace())).await;
                 }
                 self.resume().await;
                 return Ok(None);
@@ -256,7 +256,7 @@ impl IosMethods {
     fn own_workspace(&self, goals: Vec<String>, note: Option<String>) -> TurnRequest {
         let sessions = &self.services.sessions;
         let turn = TurnRequest::exploration(sessions.root().to_owned(), goals, note);
-        if sessions.offered().is_some() { turn } else { turn.refusal(SessionError::NoWorkspace) }
+        if sessions.default_workspace().is_some() { turn } else { turn.refusal(SessionError::NoWorkspace) }
     }
 
     async fn explore(&mut self, id: &Id, root: Option<&str>, goals: Vec<String>) -> Result<(), Fault> {
@@ -289,7 +289,7 @@ impl IosMethods {
 
 /// Returns the folder of the app's sessions, empty when the server has no workspace.
 fn own_folder(sessions: &SessionRegistry) -> &Path {
-    sessions.offered().unwrap_or(Path::new(""))
+    sessions.default_workspace().unwrap_or(Path::new(""))
 }
 
 /// Reports an error in the session, because the app shows no JSON-RPC errors.

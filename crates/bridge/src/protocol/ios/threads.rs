@@ -163,7 +163,7 @@ pub(super) async fn timeline(
     // Loading the session closes turns that a dead process left open.
     drop(sessions.find(&session_id).await?);
     let id = session_id.clone();
-    let updates = sessions.read(move |store| read_end(store, &id)).await?;
+    let updates = sessions.with_store(move |store| read_end(store, &id)).await?;
     let notes: Vec<Value> =
         shown(&updates).into_iter().map(|update| to_wire::note(&session_id, update)).collect();
     let most = usize::try_from(limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);

@@ -9,21 +9,16 @@ use crate::{
     scope::{Scope, scoped, unscoped, wrap},
     store::{Store, StoreError, Stored},
 };
-use openagents_core::update::{
-    Delegated, SessionUpdate, ToolCallDetails, ToolCallStatus, ToolCallUpdate, UserMessage,
-};
+use openagents_core::update::{Delegated, SessionUpdate, ToolCallStatus, ToolCallUpdate, UserMessage};
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
 };
 
-// The two passes over a log.
-
 /// Maximum updates per page, and their bytes; a single update may be larger.
 const PAGE: usize = 256;
 const PAGE_BYTES: usize = 256 << 10;
 
-/// A log to fold.
 pub trait Log {
     /// Returns at most `limit` updates after `since`. Blocks.
     fn after(&self, since: u64, limit: usize) -> Result<Vec<Arc<Stored>>, StoreError>;
@@ -52,7 +47,6 @@ pub struct Folding<L> {
     until: u64,
     /// Position of the second pass.
     read: u64,
-    /// The result of the first pass.
     index: Option<Index>,
     /// An open text that the next update may extend.
     open: Option<Folded>,
@@ -98,7 +92,7 @@ impl<L: Log> Folding<L> {
             let page = self.log.after(read, PAGE)?;
             let Some(last) = page.last() else { break };
             read = last.seq;
-            page.iter().filter(|stored| stored.seq <= self.until).for_each(|stored| index.take(stored));
+            page.iter().filter(|stored| stored.seq <= self.until).for_each(|stored| index.record(stored));
         }
         Ok(index)
     }
@@ -122,12 +116,12 @@ impl<L: Log> Folding<L> {
                     self.approvals.insert(key.clone(), mention.last);
                 }
                 match key.1 {
-                    Subject::Call(_) => self.call(stored, page, &scope, &mention)?,
+                    Subject::Call(_) => self.folded_call(stored, page, &scope, &mention)?,
                     Subject::Prompt(_) => Some(prompt(stored, &scope, &mention)),
                     _ => self.find(mention.last, page)?.map(|last| folded(&last)),
                 }
             }
-            None if is_mark(update) => None,
+            None if is_removal_mark(update) => None,
             None => Some(folded(stored)),
         };
         let Some(next) = next else { return Ok(()) };
@@ -182,8 +176,7 @@ impl<L: Log> Folding<L> {
         Ok(found.into_iter().next().filter(|stored| stored.seq == seq))
     }
 
-    /// Returns a call merged with its updates.
-    fn call(
+    fn folded_call(
         &self,
         first: &Arc<Stored>,
         page: &[Arc<Stored>],
@@ -197,7 +190,7 @@ impl<L: Log> Folding<L> {
         for seq in numbers.into_iter().filter(|seq| *seq > 0) {
             let found = self.find(seq, page)?;
             if let Some(SessionUpdate::ToolCallUpdate(update)) = found.as_ref().map(|f| unscoped(&f.update)) {
-                add(&mut news, update, seq, mention);
+                copy_last_fields(&mut news, update, seq, mention);
             }
         }
         let announced = match mention.announced {
@@ -220,12 +213,7 @@ impl<L: Log> Folding<L> {
 }
 
 fn no_news(call_id: &str) -> ToolCallUpdate {
-    ToolCallUpdate {
-        call_id: call_id.to_owned(),
-        status: ToolCallStatus::Unchanged,
-        late: false,
-        details: ToolCallDetails::default(),
-    }
+    ToolCallUpdate::new(call_id, ToolCallStatus::Unchanged)
 }
 
 fn call_id(stored: &Stored) -> &str {
@@ -252,8 +240,6 @@ fn prompt(stored: &Arc<Stored>, scope: &Scope, mention: &Mention) -> Folded {
     folded
 }
 
-// A folded update.
-
 /// One or more updates folded into one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Folded {
@@ -272,13 +258,10 @@ pub struct Folded {
 /// The updates of a call merged into one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct News {
-    /// The merged update.
     pub update: ToolCallUpdate,
     /// Number of the update that holds the output.
     pub status_seq: u64,
 }
-
-// An index of the updates of a log that are not superseded.
 
 /// A subject for which only the last state counts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -307,10 +290,10 @@ struct Mention {
 }
 
 impl Index {
-    fn take(&mut self, stored: &Stored) {
+    fn record(&mut self, stored: &Stored) {
         let (scope, update) = scoped(&stored.update);
         if let SessionUpdate::UserMessage(UserMessage { message_id: Some(id), .. }) = update
-            && is_mark(update)
+            && is_removal_mark(update)
         {
             if let Some(prompt) = self.0.get_mut(&(scope, Subject::Prompt(id.clone()))) {
                 prompt.last = stored.seq;
@@ -323,14 +306,14 @@ impl Index {
         mention.last = stored.seq;
         match update {
             SessionUpdate::ToolCall(_) => (mention.announced, mention.details) = (stored.seq, [0; 5]),
-            SessionUpdate::ToolCallUpdate(update) => mention.take(update, stored.seq),
+            SessionUpdate::ToolCallUpdate(update) => mention.record(update, stored.seq),
             _ => {}
         }
     }
 }
 
 impl Mention {
-    fn take(&mut self, update: &ToolCallUpdate, seq: u64) {
+    fn record(&mut self, update: &ToolCallUpdate, seq: u64) {
         let details = &update.details;
         let says = [
             details.title.is_some(),
@@ -360,7 +343,7 @@ fn subject(update: &SessionUpdate) -> Option<Subject> {
         SessionUpdate::Approval(approval) => Some(Subject::Approval(approval.id.clone())),
         SessionUpdate::ToolCall(call) => Some(Subject::Call(call.call_id.clone())),
         SessionUpdate::ToolCallUpdate(update) => Some(Subject::Call(update.call_id.clone())),
-        SessionUpdate::UserMessage(message) if !is_mark(update) => {
+        SessionUpdate::UserMessage(message) if !is_removal_mark(update) => {
             message.message_id.clone().map(Subject::Prompt)
         }
         SessionUpdate::UserMessage(_)
@@ -371,10 +354,9 @@ fn subject(update: &SessionUpdate) -> Option<Subject> {
     }
 }
 
-/// Returns whether an update ends a thought.
 fn ends_thought(update: &SessionUpdate) -> bool {
     match update {
-        SessionUpdate::UserMessage(_) => !is_mark(update),
+        SessionUpdate::UserMessage(_) => !is_removal_mark(update),
         SessionUpdate::AgentMessage(_)
         | SessionUpdate::ToolCall(_)
         | SessionUpdate::ToolCallUpdate(_)
@@ -383,18 +365,15 @@ fn ends_thought(update: &SessionUpdate) -> bool {
     }
 }
 
-/// Returns whether an update only marks a prompt as removed.
-fn is_mark(update: &SessionUpdate) -> bool {
+fn is_removal_mark(update: &SessionUpdate) -> bool {
     matches!(update, SessionUpdate::UserMessage(message) if message.removed && message.text.is_empty())
 }
-
-// Merging updates.
 
 /// Maximum size of a joined text, in bytes. Further text becomes another chunk of the same message.
 const TEXT: usize = 256 << 10;
 
 /// Copies the fields for which update `seq` is the last.
-fn add(news: &mut ToolCallUpdate, update: &ToolCallUpdate, seq: u64, mention: &Mention) {
+fn copy_last_fields(news: &mut ToolCallUpdate, update: &ToolCallUpdate, seq: u64, mention: &Mention) {
     if mention.status == seq {
         news.status = update.status.clone();
     }
@@ -419,7 +398,7 @@ fn add(news: &mut ToolCallUpdate, update: &ToolCallUpdate, seq: u64, mention: &M
 
 /// Appends `next` to `open` if both belong to the same message. Returns whether it did.
 fn join(open: &mut Folded, next: &Folded) -> bool {
-    let is_joined = match (unwrap(&mut open.update), scoped(&next.update)) {
+    let is_joined = match (scoped_mut(&mut open.update), scoped(&next.update)) {
         ((scope, SessionUpdate::AgentMessage(known)), (other, SessionUpdate::AgentMessage(more))) => {
             let is_same = scope == other && known.message_id == more.message_id && known.late == more.late;
             // The end of a turn and a list of findings are kept separate.
@@ -451,7 +430,7 @@ fn join(open: &mut Folded, next: &Folded) -> bool {
     is_joined
 }
 
-fn unwrap(update: &mut SessionUpdate) -> (Scope, &mut SessionUpdate) {
+fn scoped_mut(update: &mut SessionUpdate) -> (Scope, &mut SessionUpdate) {
     match update {
         SessionUpdate::Delegated(Delegated { parent_call_id, child_session_id, update }) => {
             (Some((parent_call_id.clone(), child_session_id.clone())), update)

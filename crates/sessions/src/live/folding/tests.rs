@@ -88,7 +88,7 @@ impl Client {
             self.last.insert((scope.clone(), name.to_owned()), update.clone());
         };
         match update {
-            SessionUpdate::UserMessage(mark) if is_mark(update) => {
+            SessionUpdate::UserMessage(mark) if is_removal_mark(update) => {
                 for row in rows {
                     if let Row::Prompt(prompt) = row
                         && prompt.message_id == mark.message_id
@@ -209,7 +209,7 @@ fn any_log() -> impl Strategy<Value = Vec<Arc<Stored>>> {
     proptest::collection::vec(any_update(), 0..60).prop_map(|mut updates| {
         let mut prompts = 0;
         for update in &mut updates {
-            let is_mark = is_mark(scoped(update).1);
+            let is_mark = is_removal_mark(scoped(update).1);
             if let SessionUpdate::UserMessage(message) = update {
                 prompts += u8::from(!is_mark);
                 message.message_id = Some(format!("q{}", prompts.saturating_sub(u8::from(is_mark) * 2)));
@@ -225,7 +225,7 @@ fn any_log() -> impl Strategy<Value = Vec<Arc<Stored>>> {
 
 proptest! {
     #[test]
-    fn a_folded_log_gives_the_same_state(log in any_log(), part in 0.0..=1.0f64) {
+    fn folded_log_gives_same_state(log in any_log(), part in 0.0..=1.0f64) {
         let cut = (log.len() as f64 * part) as usize;
         let short = updates(fold(&log[..cut]));
         let rest = log[cut..].iter().map(|stored| &stored.update);
@@ -244,7 +244,7 @@ proptest! {
 }
 
 #[test]
-fn a_folded_update_has_the_number_of_its_last_update() {
+fn folded_update_has_seq_of_last_update() {
     let log = testing::stored(vec![
         testing::user("One", "c"),
         testing::call("a", "search.grep"),
@@ -260,7 +260,7 @@ fn a_folded_update_has_the_number_of_its_last_update() {
 }
 
 #[test]
-fn a_long_message_comes_in_chunks() {
+fn long_message_is_folded_into_chunks() {
     let log = testing::stored(vec![testing::text(&"x".repeat(100 << 10)); 10]);
     let folded = fold(&log);
     assert_eq!(folded.len(), 5);
@@ -272,7 +272,7 @@ fn a_long_message_comes_in_chunks() {
 }
 
 #[test]
-fn updates_after_the_end_are_ignored() {
+fn folding_ignores_updates_after_end() {
     let log =
         testing::stored(vec![testing::call("a", "x"), testing::started("a", 0.5), testing::failed("a")]);
     let mut folding = Folding::new(log, 2);
@@ -284,7 +284,7 @@ fn updates_after_the_end_are_ignored() {
 }
 
 #[test]
-fn an_update_of_an_earlier_call_still_splits_a_thought() {
+fn update_of_earlier_call_splits_thought() {
     let thought = |text: &str| {
         SessionUpdate::AgentThought(AgentThought { text: text.to_owned(), message_id: None, late: false })
     };

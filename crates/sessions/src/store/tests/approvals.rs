@@ -44,7 +44,7 @@ fn answer(id: &str, option: &str) -> ApprovalChange {
 }
 
 #[test]
-fn an_unheard_answer_counts_once_in_its_session_and_for_ten_minutes() {
+fn unheard_answer_applies_once_for_ten_minutes() {
     let (home, store) = store();
     ["s", "other"].iter().for_each(|id| session(&store, id));
     let gone = |id: &str| ApprovalChange::End { id: id.to_owned(), state: ApprovalState::Withdrawn };
@@ -89,7 +89,7 @@ fn unheard(store: &Store, approval: Approval, option: &str) {
 }
 
 #[test]
-fn a_question_without_details_is_never_answered_in_advance() {
+fn question_without_details_gets_no_earlier_answer() {
     for raw_input in [None, Some(serde_json::json!(null)), Some(serde_json::json!({}))] {
         let (_home, store) = store();
         session(&store, "s");
@@ -100,7 +100,7 @@ fn a_question_without_details_is_never_answered_in_advance() {
 }
 
 #[test]
-fn an_answer_counts_only_for_an_unambiguous_option() {
+fn earlier_answer_needs_unambiguous_option() {
     let option =
         |id: &str, name: &str, kind| ApprovalOption { id: id.to_owned(), name: name.to_owned(), kind };
     let file = || option("1", "This file", OptionKind::AllowAlways);
@@ -132,7 +132,7 @@ fn an_answer_counts_only_for_an_unambiguous_option() {
 }
 
 #[test]
-fn an_answer_in_advance_is_for_the_agent_that_asked_and_not_from_the_future() {
+fn earlier_answer_is_bound_to_agent_and_time() {
     let (home, store) = store();
     session(&store, "s");
     unheard(&store, pending("1", "h"), "yes");
@@ -145,7 +145,7 @@ fn an_answer_in_advance_is_for_the_agent_that_asked_and_not_from_the_future() {
 }
 
 #[test]
-fn an_agent_is_resumed_once() {
+fn resume_applies_once() {
     let (_home, store) = store();
     session(&store, "s");
     let resume = |id: &str| decide(&store, "s", ApprovalChange::Resume { id: id.to_owned() });
@@ -164,7 +164,7 @@ fn an_agent_is_resumed_once() {
 }
 
 #[test]
-fn an_unreadable_approval_does_not_fail_other_writes() {
+fn unreadable_approval_does_not_fail_other_writes() {
     let (home, store) = store();
     session(&store, "s");
     ask(&store, "s", pending("1", "h"));
@@ -176,7 +176,7 @@ fn an_unreadable_approval_does_not_fail_other_writes() {
 }
 
 #[test]
-fn always_is_a_rule_for_exactly_this_command_until_it_is_revoked() {
+fn always_is_rule_for_exact_command_until_revoked() {
     let (home, store) = store();
     ["s", "other"].iter().for_each(|id| session(&store, id));
     let option = |id: &str, kind| ApprovalOption { id: id.to_owned(), name: id.to_owned(), kind };
@@ -219,7 +219,7 @@ fn always_is_a_rule_for_exactly_this_command_until_it_is_revoked() {
 }
 
 #[test]
-fn always_for_what_an_agent_runs_by_itself_is_no_rule_of_ours() {
+fn always_for_agent_run_command_makes_no_rule() {
     let (_home, store) = store();
     session(&store, "s");
     let reported = |id: &str| {

@@ -30,7 +30,7 @@ fn synced(database: &Connection) -> Vec<(i64, i64)> {
 
 /// Regression: a power cut undid the revocation of a rule, and macOS kept durable writes in the disk's cache.
 #[test]
-fn decisions_of_the_user_survive_a_power_cut_and_updates_need_not() {
+fn decisions_survive_power_cut() {
     const DURABLE: (i64, i64) = (2, 1);
     let (home, store) = store();
     session(&store, "s");
@@ -74,7 +74,7 @@ fn decisions_of_the_user_survive_a_power_cut_and_updates_need_not() {
 
 /// Regression: after a clean shutdown everything was in the log, and a copy of the database file was empty.
 #[test]
-fn checkpoint_leaves_everything_in_the_database_file() {
+fn checkpoint_moves_everything_into_database_file() {
     let (home, store) = store();
     session(&store, "s");
     store.append("s", vec![text("one")]).unwrap();

@@ -2,7 +2,7 @@ use super::*;
 use rusqlite::Connection;
 
 #[test]
-fn a_failed_write_uses_no_number() {
+fn failed_write_uses_no_seq() {
     let (home, store) = store();
     session(&store, "s");
     store.append("s", vec![text("one")]).unwrap();
@@ -15,7 +15,7 @@ fn a_failed_write_uses_no_number() {
 }
 
 #[test]
-fn an_update_of_an_unknown_session_is_an_error() {
+fn append_rejects_unknown_session() {
     let (_home, store) = store();
     assert!(store.append("unknown", vec![text("x")]).is_err());
     session(&store, "s");
@@ -23,7 +23,7 @@ fn an_update_of_an_unknown_session_is_an_error() {
 }
 
 #[test]
-fn a_damaged_database_is_moved_aside() {
+fn open_moves_damaged_database_aside() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join(DATABASE_FILE);
     std::fs::write(&path, "this is not a database, despite its name".repeat(100)).unwrap();
@@ -38,7 +38,7 @@ fn a_damaged_database_is_moved_aside() {
 }
 
 #[test]
-fn damage_in_the_middle_is_found() {
+fn open_detects_damage_in_middle() {
     let (home, store) = store();
     session(&store, "s");
     store.append("s", (0..2000).map(|n| text(&n.to_string().repeat(20))).collect()).unwrap();
@@ -54,7 +54,7 @@ fn damage_in_the_middle_is_found() {
 }
 
 #[test]
-fn a_newer_database_is_moved_aside() {
+fn open_moves_newer_database_aside() {
     let (home, store) = store();
     session(&store, "s");
     drop(store);
@@ -75,7 +75,7 @@ fn aside(home: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_to_is_named() {
+fn open_names_unwritable_folder() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("file");
     std::fs::write(&file, "").unwrap();
@@ -84,7 +84,7 @@ fn a_folder_that_cannot_be_written_to_is_named() {
 }
 
 #[test]
-fn a_full_disk_is_reported_and_loses_only_unstored_updates() {
+fn full_disk_loses_only_unstored_updates() {
     let (_home, store) = store();
     session(&store, "s");
     store.append("s", vec![text("one")]).unwrap();
@@ -102,7 +102,7 @@ fn a_full_disk_is_reported_and_loses_only_unstored_updates() {
 }
 
 #[test]
-fn a_failed_job_does_not_fail_the_others() {
+fn failed_job_does_not_fail_others() {
     let (_home, store) = store();
     session(&store, "s");
     let (send, told) = std::sync::mpsc::channel();

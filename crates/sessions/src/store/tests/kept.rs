@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn the_newest_decisions_are_kept() {
+fn store_keeps_newest_decisions() {
     let (_home, store) = store();
     let decision = openagents_core::update::Decision {
         target: openagents_core::update::Target::Codex,

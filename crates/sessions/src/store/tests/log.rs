@@ -4,7 +4,7 @@ use rusqlite::Connection;
 use std::thread;
 
 #[test]
-fn updates_are_numbered_and_read_back() {
+fn append_numbers_updates() {
     let (home, store) = store();
     session(&store, "s");
     let first = store.append("s", vec![text("one"), text("two")]).unwrap();
@@ -22,7 +22,7 @@ fn updates_are_numbered_and_read_back() {
 }
 
 #[test]
-fn many_writers_leave_no_gaps() {
+fn concurrent_appends_leave_no_gaps() {
     let (_home, store) = store();
     for id in ["a", "b"] {
         session(&store, id);
@@ -44,7 +44,7 @@ fn many_writers_leave_no_gaps() {
 }
 
 #[test]
-fn callbacks_come_in_the_order_of_the_numbers() {
+fn callbacks_run_in_seq_order() {
     let (_home, store) = store();
     session(&store, "s");
     let (send, told) = std::sync::mpsc::channel();
@@ -59,7 +59,7 @@ fn callbacks_come_in_the_order_of_the_numbers() {
 }
 
 #[test]
-fn titles_and_modes_show_in_the_list() {
+fn list_shows_titles_and_modes() {
     let (_home, store) = store();
     session(&store, "empty");
     session(&store, "s");
@@ -85,7 +85,7 @@ fn titles_and_modes_show_in_the_list() {
 }
 
 #[test]
-fn the_list_continues_where_it_ended() {
+fn list_pages_continue_without_gaps() {
     let (_home, store) = store();
     let ids: Vec<String> = (0..25).map(|n| format!("s{n:02}")).collect();
     for id in &ids {
@@ -107,7 +107,7 @@ fn the_list_continues_where_it_ended() {
 }
 
 #[test]
-fn the_time_of_a_log_never_goes_back() {
+fn log_time_never_decreases() {
     let (home, store) = store();
     session(&store, "s");
     store.append("s", vec![text("one")]).unwrap();
@@ -124,7 +124,7 @@ fn the_time_of_a_log_never_goes_back() {
 }
 
 #[test]
-fn a_session_is_deleted_with_its_delegates_and_its_id_can_be_reused() {
+fn delete_removes_delegates_and_frees_id() {
     let (home, store) = store();
     session(&store, "s");
     session(&store, "other");
@@ -151,7 +151,7 @@ fn a_session_is_deleted_with_its_delegates_and_its_id_can_be_reused() {
 }
 
 #[test]
-fn a_page_is_limited_by_bytes_and_has_at_least_one_update() {
+fn page_is_bounded_by_bytes_but_never_empty() {
     let (_home, store) = store();
     session(&store, "s");
     store.append("s", vec![text(&"x".repeat(1000)); 10]).unwrap();

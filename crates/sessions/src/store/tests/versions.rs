@@ -2,23 +2,23 @@ use super::*;
 use rusqlite::Connection;
 
 #[test]
-fn every_version_becomes_the_current_one() {
-    let steps = open::steps(&[]);
+fn every_version_migrates_to_current() {
+    let steps = open::all_steps(&[]);
     for taken in 0..=steps.len() {
         let mut connection = Connection::open_in_memory().unwrap();
-        open::run(&mut connection, &steps[..taken]).unwrap();
-        assert_eq!(open::version(&connection).unwrap(), open::last(&steps[..taken]));
-        open::run(&mut connection, &steps).unwrap();
-        assert_eq!(open::version(&connection).unwrap(), open::last(&steps));
+        open::apply_steps(&mut connection, &steps[..taken]).unwrap();
+        assert_eq!(open::version(&connection).unwrap(), open::last_version(&steps[..taken]));
+        open::apply_steps(&mut connection, &steps).unwrap();
+        assert_eq!(open::version(&connection).unwrap(), open::last_version(&steps));
         // Running twice changes nothing.
-        open::run(&mut connection, &steps).unwrap();
+        open::apply_steps(&mut connection, &steps).unwrap();
     }
 }
 
 /// Returns the columns of the database at a version, one per line.
 fn shape(version: u32) -> String {
     let mut connection = Connection::open_in_memory().unwrap();
-    run_to(&mut connection, version, &[]).unwrap();
+    migrate_to(&mut connection, version, &[]).unwrap();
     let mut statement = connection
         .prepare("SELECT m.name || '.' || c.name || ' ' || c.type FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY m.name, c.cid")
         .unwrap();
@@ -28,7 +28,7 @@ fn shape(version: u32) -> String {
 }
 
 #[test]
-fn the_shape_of_version_one_is_fixed() {
+fn version_one_schema_is_fixed() {
     insta::assert_snapshot!(shape(1), @r"
     events.session_id TEXT
     events.seq INTEGER
@@ -78,20 +78,20 @@ fn version_three_adds_delegates_approvals_and_decisions() {
 }
 
 #[test]
-fn steps_of_other_owners_are_applied_in_the_order_of_their_numbers() {
+fn steps_of_other_owners_apply_in_version_order() {
     let other = |version, sql| Step { version, sql };
     let others = [
         other(5, "CREATE TABLE later (id TEXT) STRICT;"),
         other(2, "CREATE TABLE earlier (id TEXT) STRICT;"),
     ];
-    let steps = open::steps(&others);
+    let steps = open::all_steps(&others);
     let versions: Vec<_> = steps.iter().map(|step| step.version).collect();
-    assert_eq!(versions, (1..=open::last(&steps)).collect::<Vec<_>>());
+    assert_eq!(versions, (1..=open::last_version(&steps)).collect::<Vec<_>>());
     let home = tempfile::tempdir().unwrap();
     drop(Store::open(home.path(), &others).unwrap());
     let store = Store::open(home.path(), &others).unwrap();
     assert_eq!(store.notices(), Vec::<String>::new());
     assert_eq!(store.approval("none"), Ok(None));
     let tables = "SELECT count(*) FROM sqlite_schema WHERE name IN ('earlier', 'later')";
-    assert_eq!(store.read(|connection| connection.query_row(tables, [], |row| row.get(0))), Ok(2));
+    assert_eq!(store.query(|connection| connection.query_row(tables, [], |row| row.get(0))), Ok(2));
 }

@@ -17,7 +17,7 @@ fn thought() -> SessionUpdate {
     SessionUpdate::AgentThought(AgentThought { text: "Hm".to_owned(), ..AgentThought::default() })
 }
 
-fn told(changes: &[Change]) -> String {
+fn describe(changes: &[Change]) -> String {
     let told = changes.iter().map(|change| match change {
         Change::Opened(part, seq) => format!("+{}:{seq}", part.name()),
         Change::Closed(part, seq) => format!("-{}:{seq}", part.name()),
@@ -54,20 +54,20 @@ fn each_update_changes_the_open_work() {
     let mut work = OpenWork::default();
     let (updates, expected): (Vec<_>, Vec<_>) = log.into_iter().unzip();
     for (stored, expected) in stored(updates).iter().zip(expected) {
-        assert_eq!(told(&work.take(stored)), expected, "{stored:?}");
+        assert_eq!(describe(&work.apply(stored)), expected, "{stored:?}");
     }
     assert!(work.is_empty());
 }
 
 #[test]
-fn a_removed_prompt_no_longer_waits() {
+fn removed_prompt_stops_waiting() {
     let prompt = |id: &str, removed| {
         let message_id = Some(id.to_owned());
         SessionUpdate::UserMessage(UserMessage { message_id, removed, ..UserMessage::default() })
     };
     let mut work = OpenWork::default();
     let log = [prompt("a", false), prompt("b", false), prompt("b", true), prompt("gone", true)];
-    let changes: Vec<_> = stored(log.to_vec()).iter().map(|stored| told(&work.take(stored))).collect();
+    let changes: Vec<_> = stored(log.to_vec()).iter().map(|stored| describe(&work.apply(stored))).collect();
     assert_eq!(changes, ["+prompt:1", "+prompt:2", "-prompt:2", ""]);
 }
 
@@ -98,11 +98,11 @@ fn parts(work: &OpenWork) -> Vec<(u64, &'static str)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn the_stored_open_work_is_that_of_the_whole_log(log in any_log(), at_once in 1..8usize) {
+    fn stored_open_work_matches_whole_log(log in any_log(), at_once in 1..8usize) {
         let (home, store) = store();
         session(&store, "s");
         let mut folded = OpenWork::default();
-        stored(log.clone()).iter().for_each(|stored| drop(folded.take(stored)));
+        stored(log.clone()).iter().for_each(|stored| drop(folded.apply(stored)));
         for updates in log.chunks(at_once) {
             store.append("s", updates.to_vec()).unwrap();
         }
