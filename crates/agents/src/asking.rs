@@ -54,7 +54,6 @@ impl LevelSetting {
         if self.id == MODE { "mode" } else { self.id }
     }
 
-    /// Returns whether the agent asks with this value.
     pub(crate) fn asks_with(&self, value: &str) -> bool {
         value == self.asks || self.asks_too.contains(&value)
     }
@@ -86,7 +85,12 @@ impl LevelSetting {
     }
 
     /// Returns the method and params of the request that sets a value. `report` is the session's latest report.
-    pub(crate) fn set(&self, session: &str, report: Option<&Report>, value: &str) -> (&'static str, Value) {
+    pub(crate) fn set_request(
+        &self,
+        session: &str,
+        report: Option<&Report>,
+        value: &str,
+    ) -> (&'static str, Value) {
         match report
             .map_or_else(|| (self.id != MODE).then(|| self.id.to_owned()), |report| report.option.clone())
         {
@@ -98,7 +102,6 @@ impl LevelSetting {
     }
 }
 
-/// Returns an option's values, which may be grouped, with their names.
 fn values(options: &Value) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for option in options.as_array().into_iter().flatten() {
@@ -154,9 +157,7 @@ impl Report {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Lowered {
     pub(crate) setting: &'static LevelSetting,
-    /// The report with the current value.
     pub(crate) report: Report,
-    /// The previous value, to be restored.
     pub(crate) back_to: String,
 }
 
@@ -175,15 +176,14 @@ struct Watched {
 }
 
 impl Watch {
-    /// Watches settings, with the last report of each.
     pub(crate) fn new(settings: impl IntoIterator<Item = (&'static LevelSetting, Option<Report>)>) -> Self {
         let watched = |(setting, last)| Watched { setting, last, chosen: None };
         Self { settings: settings.into_iter().map(watched).collect() }
     }
 
-    /// Reads an update. If a new value makes the agent ask less, it counts as the client's choice when `may_lower` is
+    /// Applies an update. If a new value makes the agent ask less, it counts as the client's choice when `may_lower` is
     /// set; otherwise it is returned, to be set back.
-    pub(crate) fn read(&mut self, update: &Value, may_lower: bool) -> Vec<Lowered> {
+    pub(crate) fn apply_update(&mut self, update: &Value, may_lower: bool) -> Vec<Lowered> {
         let mut lowered = Vec::new();
         for watched in &mut self.settings {
             let setting = watched.setting;
@@ -203,7 +203,6 @@ impl Watch {
         lowered
     }
 
-    /// Notes that a setting has this value.
     pub(crate) fn has_set(&mut self, setting: &LevelSetting, value: &str) {
         for watched in self.settings.iter_mut().filter(|watched| watched.setting.id == setting.id) {
             watched.last = Some(Report::with(watched.last.take(), value));
@@ -232,7 +231,7 @@ mod tests {
 
     /// Responses to `session/new` from claude-agent-acp 0.101, gemini 0.61, copilot 1.0.102 and others.
     #[test]
-    fn a_setting_is_read_from_options_and_else_from_modes() {
+    fn report_reads_options_before_modes() {
         let claude = [("default", "Manual"), ("auto", "Auto")];
         let both = json!({"modes": modes("plan", &claude), "configOptions": [
             option("model", "opus", &[]), option("mode", "auto", &claude)]});
@@ -255,7 +254,7 @@ mod tests {
         for (said, current, offers, method, id) in rows {
             let report = PLAN.report(&said).unwrap_or_else(|| panic!("{said}"));
             assert_eq!((report.current.as_deref(), report.offers("default")), (current, offers), "{said}");
-            let (called, params) = PLAN.set("s", Some(&report), "default");
+            let (called, params) = PLAN.set_request("s", Some(&report), "default");
             assert_eq!((called, params["configId"].as_str().unwrap_or_default()), (method, id), "{said}");
         }
         let nothing = [
@@ -267,13 +266,13 @@ mod tests {
         for said in nothing {
             assert_eq!(PLAN.report(&said), None, "{said}");
         }
-        assert_eq!(PLAN.set("s", None, "default").0, "session/set_mode");
-        assert_eq!(ALLOW_ALL.set("s", None, "off").0, "session/set_config_option");
+        assert_eq!(PLAN.set_request("s", None, "default").0, "session/set_mode");
+        assert_eq!(ALLOW_ALL.set_request("s", None, "off").0, "session/set_config_option");
         assert_eq!(ALLOW_ALL.report(&json!({"modes": modes("a", &[])})), None);
     }
 
     #[test]
-    fn values_are_called_as_the_agent_calls_them() {
+    fn report_names_values_as_the_agent_does() {
         let said = json!({"modes": modes("auto", &[("default", "Manual"), ("yolo", "YOLO"), ("x", " ")])});
         let report = PLAN.report(&said).unwrap();
         let named = ["default", "yolo", "x", "new"].map(|value| report.named(value));
@@ -292,12 +291,12 @@ mod tests {
 
     /// The settings to set back, with their previous values.
     fn back(watch: &mut Watch, update: &Value, may_lower: bool) -> Vec<(&'static str, String)> {
-        let lowered = watch.read(update, may_lower).into_iter();
+        let lowered = watch.apply_update(update, may_lower).into_iter();
         lowered.map(|lowered| (lowered.setting.id, lowered.back_to)).collect()
     }
 
     #[test]
-    fn only_what_no_client_has_chosen_is_set_back() {
+    fn watch_restores_values_no_client_chose() {
         let mut watch = watch();
         let none = Vec::<(&str, String)>::new();
         for update in [mode("default"), mode("plan"), json!({"sessionUpdate": "usage_update", "used": 1})] {
@@ -322,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn every_setting_is_watched() {
+    fn watch_covers_every_setting() {
         let mut watch = watch();
         let update = json!({"sessionUpdate": "config_option_update", "configOptions": [
             option("mode", "autopilot", &[]), option("allow_all", "on", &[])]});
@@ -332,9 +331,9 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_report_is_read_without_a_panic(text in ".*", key in "configOptions|modes|currentModeId|modeId") {
+        fn report_never_panics(text in ".*", key in "configOptions|modes|currentModeId|modeId") {
             let said = json!({key.clone(): text.clone(), "modes": {key: [text.clone()]}, "configOptions": [{"id": "mode", "options": text}]});
-            let _ = watch().read(&said, false);
+            let _ = watch().apply_update(&said, false);
         }
     }
 }

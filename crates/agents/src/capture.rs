@@ -24,7 +24,6 @@ impl Captured {
     }
 }
 
-/// Runs a program until it exits, or stops it.
 pub(crate) fn capture(
     command: &mut Command,
     bounds: Bounds,
@@ -34,13 +33,18 @@ pub(crate) fn capture(
     let (program, streams) = Group::start(command)?;
     let stdout = streams.stdout.map(|stream| Collected::first(stream, bounds.bytes)).transpose();
     let stderr = streams.stderr.map(|stream| Collected::first(stream, bounds.bytes)).transpose();
-    let status = if stdout.is_ok() && stderr.is_ok() { wait(&program, bounds.time, cancel) } else { None };
-    end(&program);
+    let status =
+        if stdout.is_ok() && stderr.is_ok() { wait_for_exit(&program, bounds.time, cancel) } else { None };
+    end_group(&program);
     let bytes = |all: Option<Arc<Collected>>| all.map(|all| all.bytes(CAPTURE_REST)).unwrap_or_default();
     Ok(Captured { stdout: bytes(stdout?), stderr: bytes(stderr?), status })
 }
 
-pub(crate) fn wait(program: &Group, time: Duration, cancel: &CancellationToken) -> Option<ExitStatus> {
+pub(crate) fn wait_for_exit(
+    program: &Group,
+    time: Duration,
+    cancel: &CancellationToken,
+) -> Option<ExitStatus> {
     let until = Instant::now() + time;
     while !cancel.is_cancelled() {
         let left = until.saturating_duration_since(Instant::now());
@@ -52,7 +56,7 @@ pub(crate) fn wait(program: &Group, time: Duration, cancel: &CancellationToken) 
     None
 }
 
-pub(crate) fn end(program: &Group) {
+pub(crate) fn end_group(program: &Group) {
     program.kill();
     program.wait(CAPTURE_REST);
 }
@@ -74,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn both_streams_and_the_end_are_told() {
+    fn capture_returns_both_streams_and_status() {
         let captured = run("echo out; echo err >&2; exit 3", BOUNDS);
         assert_eq!(captured.stdout, b"out\n");
         assert_eq!(captured.stderr, b"err\n");
@@ -82,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hanging_program_is_stopped_with_its_children() {
+    fn capture_stops_hanging_program_and_children() {
         let bounds = Bounds { time: Duration::from_millis(300), ..BOUNDS };
         let captured = run("sleep 1000 & echo $!; wait", bounds);
         assert_eq!(captured.status, None);
@@ -90,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn leftover_processes_are_stopped_without_delay() {
+    fn capture_stops_leftover_processes_at_once() {
         let captured = run("sleep 1000 & echo $!", BOUNDS);
         assert!(captured.succeeded());
         assert_ended(&captured.stdout);
@@ -111,14 +115,14 @@ mod tests {
     }
 
     #[test]
-    fn excess_output_is_cut() {
+    fn capture_cuts_excess_output() {
         let captured = run("yes", Bounds { bytes: 10_000, ..BOUNDS });
         assert_eq!(captured.stdout.len(), 10_000);
         assert!(!captured.succeeded());
     }
 
     #[test]
-    fn a_cancel_ends_it() {
+    fn capture_stops_on_cancel() {
         let cancel = CancellationToken::new();
         cancel.cancel();
         assert_eq!(capture(&mut shell("sleep 1000"), BOUNDS, &cancel).unwrap().status, None);

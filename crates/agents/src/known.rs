@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct KnownAgent {
-    /// The provider id and mode.
     pub(crate) id: &'static str,
     pub(crate) name: &'static str,
     /// The program, which prints its version with `--version`.
@@ -23,9 +22,7 @@ pub(crate) struct KnownAgent {
     pub(crate) variables: &'static [(&'static str, &'static str)],
     /// Variables the agent is started with unless the environment sets them.
     pub(crate) defaults: &'static [(&'static str, &'static str)],
-    /// How the agent is made to ask before it acts.
     pub(crate) asks: AskingLevel,
-    /// Set if the agent deletes its own sessions some time after their last use.
     pub(crate) retention: Option<Retention>,
     /// Whether the agent survives an error from `fs/read_text_file`. Gemini CLI reads each file before it writes it,
     /// and takes any error as the end of the tool, even for a file that does not exist yet.
@@ -43,12 +40,7 @@ pub(crate) enum Speaks {
     /// The program itself, with these arguments.
     Itself(&'static [&'static str]),
     /// A separate program, from an npm package that contains the agent it drives.
-    Adapter {
-        /// The program's name in the PATH.
-        program: &'static str,
-        /// The package.
-        package: &'static str,
-    },
+    Adapter { program: &'static str, package: &'static str },
 }
 
 /// Codex and Claude Code, then the others by name.
@@ -203,7 +195,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_row_is_whole() {
+    fn known_rows_are_complete() {
         let ids: BTreeSet<_> = KNOWN.iter().map(|known| known.id).collect();
         assert_eq!(ids.len(), KNOWN.len());
         for known in &KNOWN {
@@ -215,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn every_agent_is_made_to_ask() {
+    fn known_agents_are_made_to_ask() {
         for known in &KNOWN {
             match known.asks {
                 AskingLevel::Settings(settings) => {
@@ -234,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_wins_over_defaults_only() {
+    fn added_variables_override_all_but_defaults() {
         let opencode = KNOWN.iter().find(|known| known.id == "opencode").unwrap();
         let names = |has: bool| opencode.added(|_| has).into_keys().collect::<Vec<_>>();
         assert_eq!(names(false), ["OPENCODE_CONFIG_CONTENT", "OPENCODE_PERMISSION"]);
@@ -243,13 +235,13 @@ mod tests {
     }
 
     #[test]
-    fn gemini_is_never_asked_to_load_a_session() {
+    fn gemini_never_loads_sessions() {
         let never: Vec<_> = KNOWN.iter().filter(|known| !known.loads).map(|known| known.id).collect();
         assert_eq!(never, ["gemini"]);
     }
 
     #[test]
-    fn the_order_is_that_of_the_snapshot() {
+    fn known_starts_with_codex_and_claude_code() {
         assert_eq!([KNOWN[0].id, KNOWN[1].id], [CODEX, CLAUDE_CODE]);
         assert!(KNOWN[2..].is_sorted_by_key(|known| known.name.to_lowercase()));
     }

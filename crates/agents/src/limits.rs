@@ -18,7 +18,7 @@ pub(crate) const LINE: usize = 16 << 20;
 pub(crate) const STOP_GRACE: Duration = Duration::from_secs(2);
 /// Time for a process to exit after its input was closed, before SIGTERM.
 pub(crate) const STOP_PAUSE: Duration = Duration::from_millis(250);
-/// Interval for recording the descendants of a group leader; see `Group::look`.
+/// Interval for recording the descendants of a group leader; see `Group::record_descendants`.
 pub(crate) const FAMILY_CHECK: Duration = Duration::from_secs(10);
 /// Interval at which a pipe checks whether its program has exited.
 pub(crate) const EXIT_CHECK: Duration = Duration::from_millis(250);
@@ -50,7 +50,6 @@ pub(crate) const EARLY_UPDATES: usize = 1_000;
 pub(crate) const OFFERED_COMMANDS: usize = 500;
 pub(crate) const COMMAND_NAME: usize = 128;
 pub(crate) const COMMAND_WORDS: usize = 512;
-/// Maximum number of options in one permission request.
 pub(crate) const PERMISSION_OPTIONS: usize = 16;
 /// Times that a changed asking level is set back within one process before the agent is stopped.
 pub(crate) const SET_BACK: usize = 3;
@@ -62,13 +61,10 @@ pub(crate) const ACP_CANCEL_CHECK: Duration = Duration::from_millis(10);
 pub(crate) const ACP_STARTS: usize = 2;
 /// Maximum time between two checks of the timeouts.
 pub(crate) const ACP_TICK: Duration = Duration::from_secs(1);
-/// Maximum number of queued file requests.
 pub(crate) const QUEUED_FILES: usize = 1_000;
 /// Maximum bytes of one read or write of a file.
 pub(crate) const FILE_BYTES: usize = 8 << 20;
-/// Maximum number of pending requests of an agent.
 pub(crate) const PENDING_REQUESTS: usize = 64;
-/// Maximum number of open terminals.
 pub(crate) const OPEN_TERMINALS: usize = 32;
 /// Time to read the rest of the output after the command has exited.
 pub(crate) const TERMINAL_REST: Duration = Duration::from_millis(300);
@@ -86,7 +82,6 @@ pub(crate) const ADDED_VARIABLES: usize = 64 << 10;
 pub(crate) const CALL_PIECES: usize = 200;
 
 // Agent output in our log.
-/// Maximum characters of a title.
 pub(crate) const TITLE_CHARS: usize = 300;
 /// Maximum bytes of a text shown in a call; see `ToolContent::Text`.
 pub(crate) const SHOWN_TEXT: usize = 64 << 10;
@@ -94,7 +89,6 @@ pub(crate) const SHOWN_TEXT: usize = 64 << 10;
 pub(crate) const DIFF_SIDE: usize = 256 << 10;
 /// Bytes kept of a terminal shown in a call; see `ToolContent::Terminal`.
 pub(crate) const SHOWN_TERMINAL: usize = 64 << 10;
-/// Terminals shown by one call.
 pub(crate) const CALL_TERMINALS: usize = 16;
 /// Terminals whose text is kept.
 pub(crate) const TERMINALS: usize = 1_000;
@@ -105,12 +99,11 @@ pub(crate) const CALLS: usize = 10_000;
 /// The number of most recent calls whose terminals are updated while they grow.
 pub(crate) const RECENT_CALLS: usize = 100;
 /// Bytes of text and diffs above which a call's terminals are updated only when it ends: every update logs all content.
-pub(crate) const RETOLD_BYTES: usize = 64 << 10;
+pub(crate) const RESENT_BYTES: usize = 64 << 10;
 /// Message ids remembered from earlier turns, to recognize late text.
 pub(crate) const MESSAGE_IDS: usize = 1_000;
 /// Maximum bytes of the last message, kept as the outcome of a turn.
 pub(crate) const OUTCOME_BYTES: usize = 1 << 20;
-/// Maximum number of steps of a plan.
 pub(crate) const PLAN_STEPS: usize = 200;
 
 // Command lines.
@@ -126,15 +119,12 @@ pub(crate) const EXIT: Duration = Duration::from_secs(2);
 // Detection of agents.
 /// For the login shell. A start-up file that prompts for input never ends; a slow one takes a second or two.
 pub(crate) const ASK_SHELL: Bounds = Bounds { time: Duration::from_secs(5), bytes: 1 << 20 };
-/// For `PROGRAM --version`.
 pub(crate) const ASK_VERSION: Bounds = Bounds { time: Duration::from_secs(5), bytes: 16 << 10 };
-/// For `npm prefix`.
 pub(crate) const ASK_NPM: Bounds = Bounds { time: Duration::from_secs(5), bytes: 4 << 10 };
 /// Maximum characters shown of a version or an error.
 pub(crate) const VERSION_CHARS: usize = 200;
 /// Parent folders of the program to search for `package.json`.
 pub(crate) const PACKAGE_LEVELS: usize = 5;
-/// Maximum bytes of a `package.json`.
 pub(crate) const PACKAGE_BYTES: u64 = 1 << 20;
 /// Time for an answer to `initialize`. The slowest known agent takes four seconds on a small machine.
 pub(crate) const INTRODUCTION: Duration = Duration::from_secs(15);
@@ -156,7 +146,6 @@ pub(crate) const SHUTDOWN: Duration = Duration::from_secs(2);
 // Agents that the user adds.
 /// Maximum number of custom agents: each appears on every card and in every picker.
 pub(crate) const ADDED_AGENTS: usize = 50;
-/// Maximum bytes of an id.
 pub(crate) const ID_BYTES: usize = 64;
 /// Maximum bytes of any other text: every client shows it.
 pub(crate) const SETTING_BYTES: usize = 8 << 10;
@@ -164,7 +153,6 @@ pub(crate) const SETTING_BYTES: usize = 8 << 10;
 pub(crate) const SETTING_ENTRIES: usize = 100;
 
 // Models behind an address.
-/// Maximum bytes of an error body.
 pub(crate) const ERROR_BODY: usize = 64 << 10;
 /// Time to drain a finished answer: less than a new handshake takes.
 pub(crate) const DRAIN: Duration = Duration::from_millis(20);
@@ -181,4 +169,4 @@ pub(crate) const ANSWER_CALLS: usize = 64;
 /// Maximum characters of a name on the wire.
 pub(crate) const NAME_CHARS: usize = 64;
 /// Maximum characters shown of a server's message.
-pub(crate) const SAID_CHARS: usize = 200;
+pub(crate) const SERVER_MESSAGE_CHARS: usize = 200;

@@ -52,7 +52,6 @@ pub(super) enum Next {
     Frame(Incoming),
     /// Nothing valid arrived in time.
     Nothing,
-    /// End of the output.
     End,
 }
 
@@ -82,10 +81,10 @@ impl Connection {
                 return Err(io::Error::other("it has no streams"));
             };
             let (stdin, unread) = (Pipe::new(stdin, group.clone()), unread.clone());
-            let work = move || write(stdin, &frames, &unread);
+            let work = move || write_frames(stdin, &frames, &unread);
             std::thread::Builder::new().name("agent stdin".to_owned()).spawn(work)?;
             let lines = read_lines(Pipe::new(stdout, group.clone()), LINE, ACP_LINES_AHEAD)?;
-            Ok((lines, Collected::of(Pipe::new(stderr, group.clone()), ACP_ERRORS)?))
+            Ok((lines, Collected::last(Pipe::new(stderr, group.clone()), ACP_ERRORS)?))
         };
         let (lines, last_words) = connect().inspect_err(|_| group.kill())?;
         let connection = Self {
@@ -141,7 +140,6 @@ impl Connection {
         }
     }
 
-    /// Hands a response to the caller waiting for it.
     pub(super) fn resolve(&self, id: &Value, result: Reply) {
         let waiting = frame::number(id).and_then(|id| self.waiting.lock().remove(&id));
         match waiting {
@@ -216,25 +214,22 @@ impl Connection {
         self.close_after(|| self.groups.let_go(&self.group));
     }
 
-    /// Stops the agent. Does not block.
     pub(super) fn close(&self) {
-        self.close_after(|| self.group.look());
+        self.close_after(|| self.group.record_descendants());
     }
 
-    /// `look` comes first because the agent's children can't be found after it has exited.
-    fn close_after(&self, look: impl FnOnce()) {
+    /// `before` runs first because the agent's children can't be found after it has exited.
+    fn close_after(&self, before: impl FnOnce()) {
         if self.outgoing.lock().is_none() {
-            // Already stopped.
             return;
         }
-        look();
+        before();
         // Close its input first, so that it can exit by itself.
         self.outgoing.lock().take();
         self.waiting.lock().clear();
         self.group.stop_after_a_pause();
     }
 
-    /// Returns whether requests can no longer be answered.
     pub(super) fn is_gone(&self) -> bool {
         self.outgoing.lock().is_none() || self.group.ended().is_some()
     }
@@ -245,12 +240,12 @@ impl Connection {
             Some(status) => format!("{} ended unexpectedly ({})", self.name, exit_in_words(status)),
             None => format!("{} was stopped", self.name),
         });
-        why + &self.said_last()
+        why + &self.last_words_paragraph()
     }
 
     /// Returns the end of the agent's standard error as a separate paragraph. Waits for
     /// the rest if the agent has exited.
-    pub(super) fn said_last(&self) -> String {
+    pub(super) fn last_words_paragraph(&self) -> String {
         let limit = if self.group.ended().is_some() { ACP_LINGER } else { Duration::ZERO };
         let plain = anstream::adapter::strip_str(&self.last_words.text(limit)).to_string();
         let plain: String = plain.chars().filter(|c| !c.is_control() || *c == '\n' || *c == '\t').collect();
@@ -267,7 +262,7 @@ impl Drop for Connection {
     }
 }
 
-fn write(mut stdin: Pipe<ChildStdin>, frames: &mpsc::Receiver<Vec<u8>>, unread: &AtomicUsize) {
+fn write_frames(mut stdin: Pipe<ChildStdin>, frames: &mpsc::Receiver<Vec<u8>>, unread: &AtomicUsize) {
     for frame in frames {
         if stdin.write_all(&frame).and_then(|()| stdin.flush()).is_err() {
             // Reading the agent's output notices the exit.

@@ -44,8 +44,12 @@ impl Access {
 
     /// Runs `work` on a file if the limits allow it. `work` gets the real path relative to the workspace: the limits
     /// apply to a link's target. A file counts as touched once it was opened or written.
-    fn touch<T>(&self, path: &Path, work: impl FnOnce(&Path) -> Result<T, RpcError>) -> Result<T, RpcError> {
-        let path = real(&self.workspace, path)?;
+    fn with_file<T>(
+        &self,
+        path: &Path,
+        work: impl FnOnce(&Path) -> Result<T, RpcError>,
+    ) -> Result<T, RpcError> {
+        let path = resolve_links(&self.workspace, path)?;
         let shown = Workspace::shown(&path);
         if self.include.as_ref().is_some_and(|include| !include.is_match(&path)) {
             let globs = self.globs.join(", ");
@@ -67,10 +71,10 @@ impl Access {
     }
 
     /// `fs/read_text_file`.
-    pub(super) fn read(&self, params: Value) -> Result<Value, RpcError> {
+    pub(super) fn read_text_file(&self, params: Value) -> Result<Value, RpcError> {
         let request: ReadTextFileRequest =
             serde_json::from_value(params).map_err(RpcError::invalid_params)?;
-        let (shown, file) = self.touch(&request.path, |path| {
+        let (shown, file) = self.with_file(&request.path, |path| {
             let file =
                 self.workspace.open_file(path).map_err(|error| RpcError::refused(error.to_string()))?;
             Ok((Workspace::shown(path), file))
@@ -108,10 +112,10 @@ impl Access {
     }
 
     /// `fs/write_text_file`. Returns the canonical path of the file.
-    pub(super) fn write(&self, params: Value) -> Result<PathBuf, RpcError> {
+    pub(super) fn write_text_file(&self, params: Value) -> Result<PathBuf, RpcError> {
         let request: WriteTextFileRequest =
             serde_json::from_value(params).map_err(RpcError::invalid_params)?;
-        self.touch(&request.path, |path| {
+        self.with_file(&request.path, |path| {
             if request.content.len() > FILE_BYTES {
                 let (shown, most) = (Workspace::shown(path), FILE_BYTES >> 20);
                 return Err(RpcError::refused(format!("{shown}: more than {most} MiB are not written")));
@@ -144,8 +148,7 @@ pub(super) fn beneath(workspace: &Workspace, path: &Path) -> Result<PathBuf, Rpc
     workspace.resolve(whole).map_err(|error| RpcError::refused(error.to_string()))
 }
 
-/// Resolves the links in a path below the workspace.
-fn real(workspace: &Workspace, path: &Path) -> Result<PathBuf, RpcError> {
+fn resolve_links(workspace: &Workspace, path: &Path) -> Result<PathBuf, RpcError> {
     let named = workspace.root().join(beneath(workspace, path)?);
     let outside = || RpcError::refused(format!("{} is outside the workspace", path.display()));
     let existing = named.ancestors().find(|part| part.exists()).ok_or_else(outside)?;
@@ -173,12 +176,12 @@ mod tests {
             params[key] = value.clone();
         }
         params["path"] = root.join(rest["path"].as_str().unwrap()).display().to_string().into();
-        let read = access.read(params).map_err(|error| error.message)?;
+        let read = access.read_text_file(params).map_err(|error| error.message)?;
         Ok(read["content"].as_str().unwrap().to_owned())
     }
 
     #[test]
-    fn lines_of_a_file() {
+    fn read_returns_requested_lines() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("project");
         fs::create_dir(&root).unwrap();
@@ -213,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn long_files_are_read_in_parts() {
+    fn read_of_long_file_needs_line_and_limit() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("long"), format!("{}\nend\n", "x".repeat(FILE_BYTES + 10))).unwrap();
         let access = access(folder.path(), &[], None);
@@ -224,13 +227,13 @@ mod tests {
     }
 
     #[test]
-    fn a_task_keeps_to_its_files() {
+    fn access_enforces_globs_and_file_count() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         let access = access(root, &["src/*.rs", "*.md"], Some(2));
         let write = |path: &str| {
             let params = json!({"sessionId": "s", "path": root.join(path), "content": "x"});
-            access.write(params).map_err(|error| error.message)
+            access.write_text_file(params).map_err(|error| error.message)
         };
         assert!(write("src/a.rs").is_ok());
         let outside = "src/deep/a.rs is outside of what this task may touch (src/*.rs, *.md)";
@@ -245,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_does_not_bypass_the_limits() {
+    fn access_applies_limits_to_link_targets() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         fs::create_dir_all(root.join("src")).unwrap();
@@ -263,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absolute_path_elsewhere_is_never_a_file_of_the_workspace() {
+    fn access_rejects_absolute_paths_elsewhere() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("app");
         fs::create_dir(&root).unwrap();
@@ -271,7 +274,7 @@ mod tests {
         let access = access(&root, &[], None);
         for path in ["/app/config.toml", "/workspace/config.toml", "/path/to/config.toml", "/workspace", "/"]
         {
-            let error = access.read(json!({"sessionId": "s", "path": path})).unwrap_err().message;
+            let error = access.read_text_file(json!({"sessionId": "s", "path": path})).unwrap_err().message;
             assert!(error.contains("outside the workspace"), "{path}: {error}");
         }
         assert!(read(&access, &root, json!({"path": "config.toml"})).is_ok());

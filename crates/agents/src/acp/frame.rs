@@ -6,17 +6,20 @@ use serde_json::{Map, Value, json};
 
 #[derive(Debug, PartialEq)]
 pub(crate) enum Incoming {
-    /// Expects a response.
     Request {
         /// Any value; sent back unchanged.
         id: Value,
         method: String,
         params: Value,
     },
-    /// Expects no response.
-    Notification { method: String, params: Value },
-    /// A response to us.
-    Response { id: Value, result: Result<Value, RpcError> },
+    Notification {
+        method: String,
+        params: Value,
+    },
+    Response {
+        id: Value,
+        result: Result<Value, RpcError>,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -157,7 +160,6 @@ impl Spread {
     }
 }
 
-/// The error for an agent that sends such messages.
 pub(crate) const SPREAD_MESSAGE: &str =
     "sends messages of several lines, and ACP wants each in one line; report this to its developers";
 
@@ -192,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_and_other_lines() {
+    fn parse_separates_messages_from_other_lines() {
         let error = RpcError { code: -1, message: "no".to_owned(), data: json!("why") };
         let rows: [(&str, Option<Incoming>); 21] = [
             ("", None),
@@ -254,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_of_several_lines_are_recognised() {
+    fn spread_detects_messages_of_several_lines() {
         let message = json!({"jsonrpc": "2.0", "id": 0, "result": {"a": {"b": []}}});
         let settings = json!({"level": "info", "id": 0, "paths": {"home": "/h"}});
         let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap();
@@ -268,7 +270,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_lines_are_read_without_a_panic(lines in proptest::collection::vec(".*", 0..20)) {
+        fn parse_never_panics(lines in proptest::collection::vec(".*", 0..20)) {
             let mut spread = Spread::default();
             for line in lines {
                 let _ = (parse(line.as_bytes()), spread.completes(line.as_bytes()));

@@ -14,7 +14,7 @@ use openagents_core::{
 use serde_json::Value;
 use std::time::Instant;
 
-pub(super) fn announced(call: wire::ToolCall) -> CallNews {
+pub(super) fn announced_call(call: wire::ToolCall) -> CallNews {
     CallNews {
         id: call.tool_call_id.to_string(),
         name: call.name,
@@ -32,7 +32,7 @@ pub(super) fn announced(call: wire::ToolCall) -> CallNews {
     }
 }
 
-pub(super) fn news(update: wire::ToolCallUpdate) -> CallNews {
+pub(super) fn call_news(update: wire::ToolCallUpdate) -> CallNews {
     let fields = update.fields;
     CallNews {
         id: update.tool_call_id.to_string(),
@@ -140,25 +140,23 @@ fn kind(kind: wire::ToolKind) -> ToolKind {
 }
 
 /// Shows an update in the timeline, if the timeline displays its kind.
-pub(super) fn show(timeline: &mut Timeline, now: Instant, update: wire::SessionUpdate) {
+pub(super) fn add_update(timeline: &mut Timeline, now: Instant, update: wire::SessionUpdate) {
     match update {
-        wire::SessionUpdate::AgentMessageChunk(chunk) => say(timeline, now, Role::Message, &chunk),
-        wire::SessionUpdate::AgentThoughtChunk(chunk) => say(timeline, now, Role::Thought, &chunk),
-        wire::SessionUpdate::ToolCall(call) => drop(timeline.call(now, announced(call), true)),
-        wire::SessionUpdate::ToolCallUpdate(update) => drop(timeline.call(now, news(update), false)),
+        wire::SessionUpdate::AgentMessageChunk(chunk) => add_text(timeline, now, Role::Message, &chunk),
+        wire::SessionUpdate::AgentThoughtChunk(chunk) => add_text(timeline, now, Role::Thought, &chunk),
+        wire::SessionUpdate::ToolCall(call) => drop(timeline.call(now, announced_call(call), true)),
+        wire::SessionUpdate::ToolCallUpdate(update) => drop(timeline.call(now, call_news(update), false)),
         wire::SessionUpdate::Plan(plan) => timeline.plan(now, steps(plan)),
         _ => {}
     }
 }
 
-/// Adds a piece of text to the timeline.
-pub(super) fn say(timeline: &mut Timeline, now: Instant, role: Role, chunk: &wire::ContentChunk) {
+pub(super) fn add_text(timeline: &mut Timeline, now: Instant, role: Role, chunk: &wire::ContentChunk) {
     if let Some(text) = text(&chunk.content) {
         timeline.text(now, role, &text, chunk.message_id.as_ref().map(ToString::to_string));
     }
 }
 
-/// The steps of a plan with their statuses.
 fn steps(plan: wire::Plan) -> impl Iterator<Item = (String, EntryStatus)> {
     plan.entries.into_iter().map(|entry| {
         let status = match entry.status {
@@ -170,10 +168,8 @@ fn steps(plan: wire::Plan) -> impl Iterator<Item = (String, EntryStatus)> {
     })
 }
 
-// The options of a permission request and the commands that an agent offers. They are read from the raw JSON, so
-// that one bad entry is skipped instead of failing all of them.
-
-/// Reads the commands of an update; `None` if it is another kind of update.
+/// Reads the commands of an update, from the raw JSON so that one bad entry is skipped instead of failing all of them.
+/// `None` if it is another kind of update.
 pub(super) fn commands(update: &Value) -> Option<Vec<OfferedCommand>> {
     if update["sessionUpdate"] != "available_commands_update" {
         return None;
@@ -224,22 +220,16 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn pieces_that_are_not_shown_are_counted() {
+    fn call_counts_pieces_over_the_limit() {
         let piece = json!({"type": "content", "content": {"type": "text", "text": "x"}});
         let call = json!({"toolCallId": "1", "title": "t", "content": vec![piece; CALL_PIECES + 3]});
-        let shown = announced(serde_json::from_value(call).unwrap()).shown.unwrap();
+        let shown = announced_call(serde_json::from_value(call).unwrap()).shown.unwrap();
         let last = ToolContent::Text { text: "*3 more are not shown.*".to_owned() };
         assert_eq!((shown.len(), shown.last()), (CALL_PIECES + 1, Some(&Shown::Fixed(last))));
     }
-}
-
-#[cfg(test)]
-mod options_tests {
-    use super::*;
-    use serde_json::json;
 
     #[test]
-    fn commands_are_bounded_and_bad_ones_left_out() {
+    fn commands_are_bounded_and_skip_bad_entries() {
         let list = json!([
             {"name": "init", "description": "Sets up", "input": {"hint": "[folder]"}},
             {"name": "memory show", "description": "a\nb", "input": null, "_meta": {"x": "y"}},
@@ -265,7 +255,7 @@ mod options_tests {
     }
 
     #[test]
-    fn options_keep_their_order_names_and_ids() {
+    fn options_keep_order_names_and_ids() {
         let stated = json!([
             {"optionId": "b", "name": "No", "kind": "reject_once"},
             {"optionId": "a", "name": "Until\nnoon", "kind": "allow_until"},
@@ -297,7 +287,7 @@ mod options_tests {
     }
 
     #[test]
-    fn an_option_that_lasts_may_change_what_is_asked() {
+    fn lowers_detects_lasting_options() {
         let option = |id: &str, kind| ApprovalOption { id: id.to_owned(), name: String::new(), kind };
         let rows = [
             (option("proceed_once", OptionKind::AllowOnce), false),

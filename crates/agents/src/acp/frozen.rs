@@ -71,7 +71,7 @@ pub(super) fn freeze(
     let found = find(name).ok_or_else(|| refused(format!("{name} was not found")))?;
     let failed = |error: io::Error| refused(format!("{}: {error}", found.display()));
     let program = std::fs::canonicalize(&found).map_err(failed)?;
-    let file = Identity::of(&program).map_err(failed)?;
+    let file = Identity::of_file(&program).map_err(failed)?;
     if args.iter().any(|argument| argument.contains('\0')) {
         return Err(refused(format!("{name}: an argument contains a zero byte")));
     }
@@ -82,7 +82,7 @@ pub(super) fn freeze(
             words.map(shell_word).collect::<Vec<_>>().join(" ")
         }
     };
-    let (environment, left_out) = added(request);
+    let (environment, left_out) = split_variables(request);
     if environment.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>() > ADDED_VARIABLES {
         let most = ADDED_VARIABLES >> 10;
         return Err(refused(format!("{name}: more than {most} KiB of variables are not added")));
@@ -105,7 +105,7 @@ pub(super) fn freeze(
 }
 
 /// Returns the variables that an agent adds, without duplicates, and the names of the forbidden ones.
-fn added(request: &CreateTerminalRequest) -> (Vec<(String, String)>, Vec<String>) {
+fn split_variables(request: &CreateTerminalRequest) -> (Vec<(String, String)>, Vec<String>) {
     // These change which code a program runs.
     let is_loader = |name: &str| name.starts_with("LD_") || name.starts_with("DYLD_");
     // The user reads them as assignments in front of the command.
@@ -129,7 +129,6 @@ fn added(request: &CreateTerminalRequest) -> (Vec<(String, String)>, Vec<String>
 }
 
 impl Frozen {
-    /// Returns the title of the approval, on one line.
     pub(super) fn title(&self) -> String {
         let title = one_line(&self.shown).unwrap_or_default();
         if self.left_out.is_empty() {
@@ -151,7 +150,7 @@ impl Frozen {
         let FrozenCommand { program, cwd, digests, .. } = &self.command;
         is_there(program)
             && is_there(cwd)
-            && Identity::of(program).is_ok_and(|now| now == self.file)
+            && Identity::of_file(program).is_ok_and(|now| now == self.file)
             && Named::in_workspace(root, &self.command).digests == *digests
     }
 
@@ -162,17 +161,13 @@ impl Frozen {
     }
 }
 
-// The workspace files that a command names, and the parts of the command that cannot be pinned.
-
 /// Maximum number of words listed as not pinned.
 const UNPINNED: usize = 10;
 
-/// The workspace paths that a command names.
+/// The workspace files and folders that a command names, and the parts of it that cannot be pinned.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Named {
-    /// The files, with their current digests.
     pub(super) digests: Vec<ContentDigest>,
-    /// The folders.
     pub(super) folders: BTreeSet<PathBuf>,
     /// Programs that run other files, and words whose value only the shell knows.
     pub(super) unpinned: Vec<String>,
@@ -204,7 +199,7 @@ impl Named {
             named.unpinned.push("more files than are checked".to_owned());
         }
         for path in &paths.paths {
-            if !named.take(root, path) {
+            if !named.add_path(root, path) {
                 named.any = true;
                 named.unpinned.push("more files than are checked".to_owned());
                 break;
@@ -214,7 +209,7 @@ impl Named {
     }
 
     /// Records a path. Returns false if there is no room for another file.
-    fn take(&mut self, root: &Path, path: &Path) -> bool {
+    fn add_path(&mut self, root: &Path, path: &Path) -> bool {
         let Some(path) = std::fs::canonicalize(path).ok().filter(|path| path.starts_with(root)) else {
             return true;
         };
@@ -235,7 +230,6 @@ impl Named {
     }
 }
 
-/// Identifies a file and its version.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Identity {
     device: u64,
@@ -247,7 +241,7 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    pub(super) fn of(path: &Path) -> io::Result<Self> {
+    pub(super) fn of_file(path: &Path) -> io::Result<Self> {
         let known = std::fs::metadata(path)?;
         Ok(Self {
             device: known.dev(),
@@ -266,15 +260,13 @@ fn digest(path: &Path) -> io::Result<String> {
     (&mut file).take(DIGESTED_BYTES).read_to_end(&mut bytes)?;
     let mut digest = Sha256::new_with_prefix(&bytes);
     if file.metadata()?.len() > DIGESTED_BYTES {
-        digest.update(format!("{:?}", Identity::of(path)?));
+        digest.update(format!("{:?}", Identity::of_file(path)?));
     }
     Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-// Programs for which "always" may be offered. They only print or count, so files that an agent writes cannot change
-// what they do.
-
-/// By file name.
+/// File names of programs for which "always" may be offered. They only print or count, so files that an agent writes
+/// cannot change what they do.
 const PRINT_ONLY: &str = "\
     b2sum|base32|base64|basename|cat|cksum|cmp|comm|cut|date|df|diff|dirname|du|echo|expand|expr|false|fold|free|groups|\
     head|hexdump|hostname|id|join|locale|ls|lsblk|lscpu|lsof|md5sum|nl|nproc|od|paste|pgrep|printf|ps|pwd|readlink|\
@@ -291,10 +283,8 @@ pub(super) fn is_repeatable(program: &Path, called: &Path) -> bool {
     is_listed(program) && is_listed(called)
 }
 
-// Commands that the user has been asked about and that have not started. If an agent writes a file that may change
-// what such a command does, the approval is void, because the user has read something else.
-
-/// One agent's commands that wait for an answer, by terminal.
+/// One agent's commands that wait for an answer, by terminal. If the agent writes a file that may change what such a
+/// command does, the approval is void, because the user has read something else.
 #[derive(Debug, Default)]
 pub(super) struct PendingCommands(Mutex<HashMap<String, (Arc<Frozen>, Void)>>);
 
@@ -307,7 +297,6 @@ pub(super) struct Void {
 }
 
 impl Void {
-    /// Returns the file that was written, relative to the workspace.
     pub(super) fn written_file(&self) -> Option<String> {
         self.written.lock().clone()
     }
@@ -341,23 +330,3 @@ impl PendingCommands {
 #[cfg(test)]
 #[path = "frozen_tests.rs"]
 mod tests;
-
-#[cfg(test)]
-mod repeatable_tests {
-    use super::*;
-
-    #[test]
-    fn only_programs_that_print_do_the_same_each_time() {
-        let is = |path: &str| is_repeatable(Path::new(path), Path::new(path));
-        assert!(is("/bin/ls") && is("/usr/bin/date"));
-        for path in ["/bin/sh", "/usr/bin/python3.11", "/usr/bin/cc", "/usr/bin/hyperfine", "/opt/tool", "/"]
-        {
-            assert!(!is(path), "{path}");
-        }
-        assert!(
-            !is_repeatable(Path::new("/bin/busybox"), Path::new("/bin/ls")),
-            "one program for many names"
-        );
-        assert!(!is_repeatable(Path::new("/bin/ls"), Path::new("/tmp/sh")), "called by a shell's name");
-    }
-}

@@ -41,15 +41,11 @@ const UNFINISHED: &str = "no end was reported";
 /// The final message of a turn in which the agent did nothing visible.
 const NO_OUTPUT: &str = "Done, no output.";
 
-/// A timeout that has passed.
 enum Due {
-    /// The agent has not reacted to a cancel.
     Cancel,
-    /// It has been idle for too long.
-    Rest,
+    Idle,
 }
 
-/// A prompt to send.
 pub(super) struct Prompt<'a> {
     pub(super) text: &'a str,
     /// A summary of the conversation so far, for an agent session that does not have it.
@@ -122,12 +118,12 @@ impl Live {
         let ready = stage.timeline.take();
         if let Some(host) = &stage.host.0 {
             let commands = stage.commands.take();
-            let tell = || {
+            let report = || {
                 ready.into_iter().for_each(|update| host.emit(AgentEvent::Update(update)));
                 commands.into_iter().for_each(|commands| host.offer(commands));
             };
             // A panic in the host must not prevent the end of the turn.
-            if catch_unwind(AssertUnwindSafe(tell)).is_err() {
+            if catch_unwind(AssertUnwindSafe(report)).is_err() {
                 tracing::error!(agent = self.name, "the host failed to handle an update");
             }
         }
@@ -141,7 +137,7 @@ impl Live {
 
     fn run(self: &Arc<Self>, lines: Lines) {
         // A panic while reading must still end the turn.
-        let read = AssertUnwindSafe(|| self.read(lines));
+        let read = AssertUnwindSafe(|| self.read_frames(lines));
         if catch_unwind(read).is_err() {
             self.connection
                 .stop(format!("{} sent a message that could not be handled; it was stopped", self.name));
@@ -149,8 +145,8 @@ impl Live {
         self.close_session();
     }
 
-    fn read(self: &Arc<Self>, mut lines: Lines) {
-        let mut looked = Instant::now();
+    fn read_frames(self: &Arc<Self>, mut lines: Lines) {
+        let mut recorded = Instant::now();
         loop {
             let due = self.stage.lock().timeline.due();
             let left =
@@ -158,16 +154,16 @@ impl Live {
             match self.connection.next(&mut lines, left) {
                 Next::Frame(frame) => {
                     self.apply_cancel(&mut self.stage.lock());
-                    self.take(frame);
+                    self.handle_frame(frame);
                 }
                 Next::Nothing => {}
                 Next::End => break,
             }
             self.tick();
-            if looked.elapsed() >= FAMILY_CHECK {
+            if recorded.elapsed() >= FAMILY_CHECK {
                 // If the agent crashes later, its children can no longer be found.
-                self.connection.group.look();
-                looked = Instant::now();
+                self.connection.group.record_descendants();
+                recorded = Instant::now();
             }
         }
     }
@@ -184,23 +180,23 @@ impl Live {
             let long = now.saturating_duration_since(stage.idle_since) >= self.timeouts.idle;
             // No turn starts from here on.
             stage.closed |= idle && long;
-            (idle && long).then_some(Due::Rest)
+            (idle && long).then_some(Due::Idle)
         });
         let name = &self.name;
         match due {
             Some(Due::Cancel) => {
                 self.connection.stop(format!("{name} did not react to a cancel and was stopped"));
             }
-            Some(Due::Rest) => self.connection.retire(format!("{name} had nothing to do and was stopped")),
+            Some(Due::Idle) => self.connection.retire(format!("{name} had nothing to do and was stopped")),
             None => {}
         }
     }
 
-    fn take(self: &Arc<Self>, frame: Incoming) {
+    fn handle_frame(self: &Arc<Self>, frame: Incoming) {
         match frame {
-            Incoming::Response { id, result } => self.answered(&id, result),
+            Incoming::Response { id, result } => self.handle_response(&id, result),
             Incoming::Notification { method, params } => match method.as_str() {
-                "session/update" => self.updated(params),
+                "session/update" => self.handle_update(params),
                 "$/cancel_request" => {
                     if let Some(ask) = self.asks.lock().get(&params["requestId"].to_string()) {
                         ask.cancel();
@@ -209,18 +205,18 @@ impl Live {
                 // Unknown extension notifications need no response.
                 _ => {}
             },
-            Incoming::Request { id, method, params } => self.asked(id, &method, params),
+            Incoming::Request { id, method, params } => self.handle_request(id, &method, params),
         }
     }
 
-    fn answered(&self, id: &Value, result: Result<Value, RpcError>) {
+    fn handle_response(&self, id: &Value, result: Result<Value, RpcError>) {
         let number = frame::number(id);
         let is_handled = self.stage(|stage, now| {
             if number.is_some() && stage.opened_by == number {
                 (stage.opened_by, stage.opening, stage.replaying) = (None, false, false);
                 stage.idle_since = now;
             }
-            if number.is_some_and(|number| self.is_set_back(stage, now, number, &result)) {
+            if number.is_some_and(|number| self.handle_set_back(stage, now, number, &result)) {
                 return true;
             }
             if number.is_none() || stage.prompt != number {
@@ -234,7 +230,7 @@ impl Live {
                 (Some(session), Ok(_)) if !message.is_empty() => {
                     stage.prompt = Some(self.send_prompt(&session.clone(), &message));
                 }
-                _ => self.ended(stage, now, &result),
+                _ => self.end_turn(stage, now, &result),
             }
             true
         });
@@ -244,7 +240,7 @@ impl Live {
     }
 
     /// Handles the response to a prompt, which ends the turn.
-    fn ended(&self, stage: &mut Stage, now: Instant, result: &Result<Value, RpcError>) {
+    fn end_turn(&self, stage: &mut Stage, now: Instant, result: &Result<Value, RpcError>) {
         let name = &self.name;
         let refused = stage.turn.as_ref().is_some_and(|turn| turn.refused);
         let reason = match result {
@@ -273,13 +269,13 @@ impl Live {
                 (RunState::Complete, text, true)
             }
             // Agent commands such as `/compact` answer nothing.
-            _ if !stage.timeline.has_told() => (RunState::Complete, NO_OUTPUT.to_owned(), false),
+            _ if !stage.timeline.has_output() => (RunState::Complete, NO_OUTPUT.to_owned(), false),
             _ => (RunState::Complete, String::new(), false),
         };
         stage.end(now, state, unfinished, &text, cut_off);
     }
 
-    fn updated(&self, mut params: Value) {
+    fn handle_update(&self, mut params: Value) {
         let update = params.get_mut("update").map(Value::take).unwrap_or_default();
         self.stage(|stage, now| {
             let theirs = params["sessionId"].as_str();
@@ -301,7 +297,7 @@ impl Live {
                 _ if is_past => {}
                 Some(early) if early.len() < EARLY_UPDATES => early.push(update),
                 Some(_) => {}
-                None => from_wire::show(&mut stage.timeline, now, update),
+                None => from_wire::add_update(&mut stage.timeline, now, update),
             }
         });
     }
@@ -324,7 +320,7 @@ impl Live {
             stage.host = Host(Some(host));
             stage.timeline.begin_turn(now);
             for update in stage.early.take().unwrap_or_default() {
-                from_wire::show(&mut stage.timeline, now, update);
+                from_wire::add_update(&mut stage.timeline, now, update);
             }
             stage.timeline.begin_answer(now);
             let asks = CancellationToken::new();
@@ -336,7 +332,6 @@ impl Live {
         })
     }
 
-    /// Returns the number of the request.
     fn send_prompt(&self, session: &str, text: &str) -> u64 {
         let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
         self.connection.request("session/prompt", &params)
@@ -371,7 +366,6 @@ impl Live {
         self.stage.lock().closed || self.connection.is_gone()
     }
 
-    /// Closes the session after the agent has exited.
     fn close_session(&self) {
         self.connection.close();
         let why = self.connection.exit_reason();

@@ -63,7 +63,6 @@ pub struct AcpAgent {
     groups: Arc<Groups>,
 }
 
-/// State kept per session.
 #[derive(Debug, Default)]
 struct Slot {
     /// Held during a turn.
@@ -199,9 +198,7 @@ impl AcpAgent {
         *slot.session.lock() = Some(opened.session.clone());
         Ok((live, opened))
     }
-}
 
-impl AcpAgent {
     /// Notes before the start that the agent will delete some of its own sessions.
     fn warn_of_deletions(&self, command: &AcpCommand, root: &Path, host: &Arc<dyn AgentHost>) {
         if let Some(text) = retention::note(&self.config.name, self.deletes(command, root)) {
@@ -213,7 +210,7 @@ impl AcpAgent {
         let variable =
             |name: &str| command.added.get(name).or_else(|| command.environment.get(name)).cloned();
         let place = Place { variable: &variable, workspace, now: SystemTime::now() };
-        self.config.retention.map_or(0, |retention| retention.due(&place))
+        self.config.retention.map_or(0, |retention| retention.count_due(&place))
     }
 
     /// Notes that the agent's session lacks the conversation so far, and returns the summary to send it.
@@ -228,7 +225,6 @@ impl AcpAgent {
     }
 }
 
-/// Adds a note of ours to the session.
 fn note(host: &Arc<dyn AgentHost>, text: String) {
     host.emit(AgentEvent::Update(SessionUpdate::AgentMessage(AgentMessage {
         text,

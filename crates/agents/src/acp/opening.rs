@@ -23,7 +23,6 @@ use std::{
     time::Instant,
 };
 
-/// The reason a turn did not start.
 #[derive(Debug)]
 pub(super) enum Stop {
     Cancelled,
@@ -39,7 +38,6 @@ pub(super) struct Opening<'a> {
     pub(super) deadline: Instant,
 }
 
-/// An open session.
 pub(super) struct OpenedSession {
     /// The agent's id for the session.
     pub(super) session: String,
@@ -50,13 +48,13 @@ pub(super) struct OpenedSession {
 impl Opening<'_> {
     /// Opens a session in which the agent asks before it acts. `known` is the agent's id of an earlier one.
     pub(super) fn open(&self, known: Option<String>) -> Result<OpenedSession, Stop> {
-        self.progress(0.0);
+        self.report_progress(0.0);
         let answer = self.initialize()?;
-        self.live.stage(|stage, _| stage.login = self.login(&answer));
-        self.progress(0.5);
+        self.live.stage(|stage, _| stage.login = self.login_advice(&answer));
+        self.report_progress(0.5);
         let mut lost = None;
         if let Some(id) = known {
-            match self.come_back(&answer, &id)? {
+            match self.reopen(&answer, &id)? {
                 Ok(said) => {
                     self.set_level(&id, &said)?;
                     return Ok(OpenedSession { session: id, lost });
@@ -65,9 +63,9 @@ impl Opening<'_> {
             }
         }
         self.live.stage(|stage, _| (stage.session, stage.opening) = (None, true));
-        let opened = match self.session("session/new", &self.place(), false)? {
+        let opened = match self.request_session("session/new", &self.session_params(), false)? {
             Ok(opened) => opened,
-            Err(error) => return Err(self.refused("session/new", &error)),
+            Err(error) => return Err(self.refusal("session/new", &error)),
         };
         let Some(id) = opened["sessionId"].as_str().filter(|id| !id.is_empty()).map(str::to_owned) else {
             let name = &self.config.name;
@@ -80,7 +78,7 @@ impl Opening<'_> {
     }
 
     /// Opens an earlier session. Returns the agent's response, or the reason why it cannot.
-    fn come_back(&self, answer: &wire::InitializeResponse, id: &str) -> Result<Result<Value, String>, Stop> {
+    fn reopen(&self, answer: &wire::InitializeResponse, id: &str) -> Result<Result<Value, String>, Stop> {
         let capabilities = &answer.agent_capabilities;
         let method = match capabilities.session_capabilities.resume {
             Some(_) => "session/resume",
@@ -90,12 +88,12 @@ impl Opening<'_> {
             }
             None => "session/load",
         };
-        let mut params = self.place();
+        let mut params = self.session_params();
         params["sessionId"] = id.into();
         self.live.stage(|stage, _| stage.session = Some(id.to_owned()));
-        match self.session(method, &params, true)? {
+        match self.request_session(method, &params, true)? {
             Ok(said) => Ok(Ok(said)),
-            Err(error) if error.wants_login() => Err(self.refused(method, &error)),
+            Err(error) if error.wants_login() => Err(self.refusal(method, &error)),
             Err(error) => Ok(Err(error.sentence())),
         }
     }
@@ -112,21 +110,21 @@ impl Opening<'_> {
             let is_set =
                 report.as_ref().is_some_and(|report| report.current.as_deref() == Some(setting.asks));
             if !is_set && !is_offered && setting.is_always_offered {
-                return Err(self.would_not_ask(setting, report.as_ref(), "it does not offer that"));
+                return Err(self.level_error(setting, report.as_ref(), "it does not offer that"));
             }
             if !is_set && is_offered {
-                let (method, params) = setting.set(session, report.as_ref(), setting.asks);
+                let (method, params) = setting.set_request(session, report.as_ref(), setting.asks);
                 let (_, reply) = self.live.connection.call(method, &params);
-                let answer = match self.wait(method, &reply)? {
+                let answer = match self.wait_for_reply(method, &reply)? {
                     Ok(answer) => answer,
-                    Err(error) if error.wants_login() => return Err(self.refused(method, &error)),
+                    Err(error) if error.wants_login() => return Err(self.refusal(method, &error)),
                     Err(error) => {
-                        return Err(self.would_not_ask(setting, report.as_ref(), &error.sentence()));
+                        return Err(self.level_error(setting, report.as_ref(), &error.sentence()));
                     }
                 };
                 report = Some(match setting.report(&answer).map(|now| now.named_as(report.as_ref())) {
                     Some(now) if now.current.as_deref() != Some(setting.asks) => {
-                        return Err(self.would_not_ask(setting, Some(&now), "it did not change"));
+                        return Err(self.level_error(setting, Some(&now), "it did not change"));
                     }
                     Some(now) => {
                         newest = Some(answer);
@@ -142,7 +140,7 @@ impl Opening<'_> {
         Ok(())
     }
 
-    fn would_not_ask(&self, setting: &LevelSetting, report: Option<&Report>, why: &str) -> Stop {
+    fn level_error(&self, setting: &LevelSetting, report: Option<&Report>, why: &str) -> Stop {
         let (name, what) = (&self.config.name, setting.word());
         let named = |value: &str| report.map_or_else(|| value.to_owned(), |report| report.named(value));
         let (wanted, why) = (named(setting.asks), why.trim_end_matches('.'));
@@ -164,9 +162,9 @@ impl Opening<'_> {
             },
         });
         let (_, reply) = self.live.connection.call("initialize", &params);
-        let answer = match self.wait("initialize", &reply)? {
+        let answer = match self.wait_for_reply("initialize", &reply)? {
             Ok(answer) => answer,
-            Err(error) => return Err(self.refused("initialize", &error)),
+            Err(error) => return Err(self.refusal("initialize", &error)),
         };
         let name = &self.config.name;
         match answer["protocolVersion"].as_u64() {
@@ -182,21 +180,21 @@ impl Opening<'_> {
         parsed.map_err(|error| Stop::Failed(format!("{name} sent an invalid answer to initialize: {error}")))
     }
 
-    fn place(&self) -> Value {
+    fn session_params(&self) -> Value {
         json!({"cwd": self.live.root, "mcpServers": []})
     }
 
     /// Requests a session. For an earlier one, updates before the response are history.
-    fn session(&self, method: &str, params: &Value, is_earlier: bool) -> Result<Reply, Stop> {
+    fn request_session(&self, method: &str, params: &Value, is_earlier: bool) -> Result<Reply, Stop> {
         let reply = self.live.stage(|stage, _| {
             let (id, reply) = self.live.connection.call(method, params);
             (stage.opening, stage.replaying, stage.opened_by) = (true, is_earlier, Some(id));
             reply
         });
-        self.wait(method, &reply)
+        self.wait_for_reply(method, &reply)
     }
 
-    fn wait(&self, method: &str, reply: &mpsc::Receiver<Reply>) -> Result<Reply, Stop> {
+    fn wait_for_reply(&self, method: &str, reply: &mpsc::Receiver<Reply>) -> Result<Reply, Stop> {
         let name = &self.config.name;
         loop {
             match reply.recv_timeout(ACP_CANCEL_CHECK) {
@@ -220,16 +218,15 @@ impl Opening<'_> {
         Err(Stop::Failed(self.live.connection.exit_reason()))
     }
 
-    fn refused(&self, method: &str, error: &RpcError) -> Stop {
+    fn refusal(&self, method: &str, error: &RpcError) -> Stop {
         if error.wants_login() {
             return Stop::Failed(self.live.stage(|stage, _| error.login_sentence(&stage.login)));
         }
         let (name, why) = (&self.config.name, error.sentence());
-        Stop::Failed(format!("{name} refused {method}: {why}{}", self.live.connection.said_last()))
+        Stop::Failed(format!("{name} refused {method}: {why}{}", self.live.connection.last_words_paragraph()))
     }
 
-    /// Returns a sentence on how to log in.
-    fn login(&self, answer: &wire::InitializeResponse) -> String {
+    fn login_advice(&self, answer: &wire::InitializeResponse) -> String {
         let name = &self.config.name;
         if let Some(login) = &self.config.login {
             return format!("{name} wants you to log in first: run `{login}` in a terminal");
@@ -244,19 +241,18 @@ impl Opening<'_> {
         format!("{name} wants you to log in first: {ways}")
     }
 
-    fn progress(&self, progress: f32) {
+    fn report_progress(&self, progress: f32) {
         self.host.emit(AgentEvent::Activity(Some(Activity::Loading { progress })));
     }
 }
-
-// The asking level of a running agent: a change that no client of ours has chosen is set back.
 
 impl Live {
     /// Sets back a change that makes the agent ask less than a client of ours has chosen. `update` is an update, or
     /// the response to a request that changes the level.
     pub(super) fn watch_level(&self, stage: &mut Stage, now: Instant, update: &Value) {
         let may_lower = stage.may_lower;
-        let lowered = stage.level.as_mut().map(|level| level.read(update, may_lower)).unwrap_or_default();
+        let lowered =
+            stage.level.as_mut().map(|level| level.apply_update(update, may_lower)).unwrap_or_default();
         let Some(session) = stage.session.clone() else { return };
         for Lowered { setting, report, back_to } in lowered {
             let (name, what) = (&self.name, setting.word());
@@ -267,7 +263,7 @@ impl Live {
             if stage.set_back > SET_BACK {
                 return self.connection.stop(format!("{changed}, again and again, and was stopped"));
             }
-            let (method, params) = setting.set(&session, Some(&report), &back_to);
+            let (method, params) = setting.set_request(&session, Some(&report), &back_to);
             let number = self.connection.request(method, &params);
             let why = format!("{changed}, refused to change it back, and was stopped");
             stage.setting_back.insert(number, SettingBack { setting, value: back_to.clone(), why });
@@ -276,7 +272,13 @@ impl Live {
     }
 
     /// Handles the response to a request that sets the level back. Returns whether it was one.
-    pub(super) fn is_set_back(&self, stage: &mut Stage, now: Instant, number: u64, answer: &Reply) -> bool {
+    pub(super) fn handle_set_back(
+        &self,
+        stage: &mut Stage,
+        now: Instant,
+        number: u64,
+        answer: &Reply,
+    ) -> bool {
         let Some(SettingBack { setting, value, why }) = stage.setting_back.remove(&number) else {
             return false;
         };

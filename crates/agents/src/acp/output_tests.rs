@@ -13,7 +13,7 @@ fn play(timeline: &mut Timeline, begin: Instant, updates: &[(u64, Value)]) -> Ve
         let now = begin + Duration::from_millis(ms);
         timeline.tick(now);
         for (_, update) in updates.iter().filter(|(when, _)| *when == ms) {
-            from_wire::show(timeline, now, serde_json::from_value(update.clone()).unwrap());
+            from_wire::add_update(timeline, now, serde_json::from_value(update.clone()).unwrap());
         }
     }
     timeline.take()
@@ -33,7 +33,7 @@ fn texts(updates: &[SessionUpdate]) -> Vec<(String, bool)> {
 }
 
 #[test]
-fn text_of_an_earlier_message_is_late_in_the_next_answer() {
+fn text_of_earlier_message_is_late() {
     let (mut timeline, begin) = (Timeline::default(), Instant::now());
     timeline.begin_turn(begin);
     play(&mut timeline, begin, &[(0, text("m1", "one"))]);
@@ -44,22 +44,22 @@ fn text_of_an_earlier_message_is_late_in_the_next_answer() {
     let told = play(&mut timeline, begin, &updates);
     let expected = [("two ", false), ("one more", true), ("three", false)];
     assert_eq!(texts(&told), expected.map(|(text, late)| (text.to_owned(), late)));
-    assert_eq!(timeline.said(), "two three");
+    assert_eq!(timeline.last_message(), "two three");
 }
 
 #[test]
-fn pieces_that_come_fast_are_one_update() {
+fn fast_pieces_are_joined_into_one_update() {
     let (mut timeline, begin) = (Timeline::default(), Instant::now());
     timeline.begin_turn(begin);
     let updates: Vec<_> = (0..100).map(|ms| (ms, text("m", "x"))).collect();
     let told = play(&mut timeline, begin, &updates);
     assert!(told.len() <= 5, "{told:?}");
     timeline.end_turn(begin, RunState::Complete, "", "");
-    assert_eq!(timeline.said().len(), 100);
+    assert_eq!(timeline.last_message().len(), 100);
 }
 
 #[test]
-fn output_of_a_terminal_is_shown_now_and_then_and_whole_at_the_end() {
+fn terminal_output_is_throttled_and_complete_at_end() {
     let (mut timeline, begin) = (Timeline::default(), Instant::now());
     timeline.begin_turn(begin);
     let call = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "make", "kind": "execute",
@@ -84,7 +84,7 @@ fn output_of_a_terminal_is_shown_now_and_then_and_whole_at_the_end() {
 }
 
 #[test]
-fn an_agent_that_goes_away_leaves_no_late_call_open() {
+fn close_open_closes_late_calls() {
     let (mut timeline, begin) = (Timeline::default(), Instant::now());
     timeline.begin_turn(begin);
     timeline.end_turn(begin, RunState::Complete, "", "");
@@ -119,7 +119,7 @@ fn waiting_calls(titles: &[&str]) -> (Timeline, Instant, Vec<String>) {
 }
 
 #[test]
-fn a_terminal_goes_to_the_call_that_names_it() {
+fn terminal_attaches_to_the_call_that_names_it() {
     let rows: [(&[&str], Option<usize>); 5] = [
         (&["Run a command"], Some(0)),
         (&["Run `make test`", "Run `make lint`"], Some(1)),
@@ -135,7 +135,7 @@ fn a_terminal_goes_to_the_call_that_names_it() {
 }
 
 #[test]
-fn calls_of_one_turn_are_counted() {
+fn calls_per_turn_are_limited() {
     let (mut timeline, begin) = (Timeline::default(), Instant::now());
     let call = |id: usize| CallNews { id: id.to_string(), ..CallNews::default() };
     timeline.begin_turn(begin);
@@ -149,7 +149,7 @@ fn calls_of_one_turn_are_counted() {
 }
 
 #[test]
-fn a_call_shows_so_many_terminals_and_forgets_them_with_its_end() {
+fn terminals_per_call_are_limited() {
     let (mut timeline, begin) = (Timeline::default(), Instant::now());
     timeline.begin_turn(begin);
     let pieces: Vec<_> =
@@ -181,7 +181,7 @@ fn a_call_shows_so_many_terminals_and_forgets_them_with_its_end() {
 }
 
 #[test]
-fn a_turn_ends_once_with_the_message_that_was_said_last() {
+fn turn_ends_once_with_its_last_message() {
     let rows: [(&[(u64, Value)], &str); 4] = [
         (&[], ""),
         (&[(0, text("m1", "one"))], "one"),
@@ -200,7 +200,7 @@ fn a_turn_ends_once_with_the_message_that_was_said_last() {
         });
         let messages: Vec<_> = messages.collect();
         let ends: Vec<_> = messages.iter().filter(|message| message.ended).collect();
-        assert_eq!((ends.len(), timeline.said()), (1, said));
+        assert_eq!((ends.len(), timeline.last_message()), (1, said));
         let last = messages.iter().rev().find(|message| !message.text.is_empty());
         assert!(last.is_none_or(|last| last.message_id == ends[0].message_id), "{told:#?}");
         // Later output is late.

@@ -24,7 +24,6 @@ pub(super) struct Stage {
     pub(super) turn: Option<Turn>,
     /// The unanswered prompt. Stays set after a cancel, when the turn is already over.
     pub(super) prompt: Option<u64>,
-    /// A session is being opened.
     pub(super) opening: bool,
     /// The session that is being opened is an earlier one: its messages, calls and plans
     /// are history, which is not shown.
@@ -33,20 +32,16 @@ pub(super) struct Stage {
     pub(super) early: Option<Vec<wire::SessionUpdate>>,
     /// Commands that the agent offers and that the host does not know yet.
     pub(super) commands: Option<Vec<OfferedCommand>>,
-    /// The asking level, once it is set.
     pub(super) level: Option<Watch>,
     /// Since the last prompt, a client has chosen a command or an option after which the agent may ask less.
     pub(super) may_lower: bool,
     /// Requests that set a changed level back, by request id.
     pub(super) setting_back: HashMap<u64, SettingBack>,
-    /// How often a level was set back in this process.
     pub(super) set_back: usize,
     /// The reason shown when the agent wants a login.
     pub(super) login: String,
-    /// The request that opens the session.
     pub(super) opened_by: Option<u64>,
     pub(super) session: Option<String>,
-    /// The deadline for the agent to react to a cancel.
     pub(super) cancel_deadline: Option<Instant>,
     pub(super) idle_since: Instant,
     pub(super) closed: bool,
@@ -54,7 +49,6 @@ pub(super) struct Stage {
     pub(super) finished: Option<(mpsc::Sender<PromptOutcome>, PromptOutcome)>,
 }
 
-/// A request that sets a changed level back.
 #[derive(Debug)]
 pub(super) struct SettingBack {
     pub(super) setting: &'static LevelSetting,
@@ -79,7 +73,6 @@ pub(super) struct Turn {
     pub(super) asks: CancellationToken,
     pub(super) access: Arc<Access>,
     pub(super) done: mpsc::Sender<PromptOutcome>,
-    /// The user has rejected something.
     pub(super) refused: bool,
     /// The user's message with the denial. The agent gets it as a prompt once it has ended the current one.
     pub(super) message: String,
@@ -114,7 +107,7 @@ impl Stage {
     pub(super) fn end(&mut self, now: Instant, state: RunState, unfinished: &str, text: &str, cut_off: bool) {
         let Some(turn) = self.turn.take() else { return };
         turn.asks.cancel();
-        let said = if text.is_empty() { self.timeline.said() } else { text }.to_owned();
+        let said = if text.is_empty() { self.timeline.last_message() } else { text }.to_owned();
         self.timeline.end_turn(now, state, unfinished, text);
         self.idle_since = now;
         self.finished = Some((turn.done, PromptOutcome { state, text: said, usage: None, cut_off }));

@@ -94,7 +94,7 @@ impl Terminals {
                 if let Some(status) = waiting.group.wait(FAMILY_CHECK) {
                     break status;
                 }
-                waiting.group.look();
+                waiting.group.record_descendants();
             };
             // Returns at the end of the output or after the timeout.
             let _ = drained.recv_timeout(TERMINAL_REST);
@@ -115,7 +115,6 @@ impl Terminals {
         self.running.lock().get(id).cloned().ok_or_else(unknown)
     }
 
-    /// `terminal/release`.
     pub(super) fn release(&self, params: &Value) -> Result<Value, RpcError> {
         self.get(params)?.group.stop_soon();
         self.running.lock().remove(params["terminalId"].as_str().unwrap_or_default());
@@ -135,7 +134,6 @@ impl Terminals {
 }
 
 impl Terminal {
-    /// `terminal/output`.
     pub(super) fn output(&self) -> Value {
         let output = self.output.lock();
         let status = self.ended.lock().map(exit_status);
@@ -174,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_was_swapped_is_not_run() {
+    fn run_rejects_swapped_program() {
         let folder = tempfile::tempdir().unwrap();
         let root = std::fs::canonicalize(folder.path()).unwrap();
         std::fs::copy("/bin/sh", root.join("tool")).unwrap();
@@ -188,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn output_and_end_of_a_command() {
+    fn terminal_reports_output_and_exit_status() {
         let folder = tempfile::tempdir().unwrap();
         let workspace = Workspace::open_for(folder.path(), None).unwrap();
         let environment = BTreeMap::from([

@@ -16,21 +16,21 @@ pub(super) fn arguments(resume: Option<&str>) -> Vec<&str> {
 }
 
 /// Parses a line; unknown lines yield nothing.
-pub(super) fn read(line: &[u8]) -> Vec<Event> {
+pub(super) fn parse_line(line: &[u8]) -> Vec<Event> {
     let Ok(event) = json_text::from_slice::<Value>(line) else { return Vec::new() };
     let parts = || event["message"]["content"].as_array().into_iter().flatten();
     match event["type"].as_str() {
         Some("system") if event["subtype"] == "init" => {
             event["session_id"].as_str().map(|id| Event::Session(id.to_owned())).into_iter().collect()
         }
-        Some("assistant") => parts().filter_map(said).collect(),
-        Some("user") => parts().filter_map(result).collect(),
-        Some("result") => vec![end(&event)],
+        Some("assistant") => parts().filter_map(assistant_part).collect(),
+        Some("user") => parts().filter_map(tool_result).collect(),
+        Some("result") => vec![turn_end(&event)],
         _ => Vec::new(),
     }
 }
 
-fn end(event: &Value) -> Event {
+fn turn_end(event: &Value) -> Event {
     if event["is_error"] != true && event["subtype"].as_str().is_none_or(|subtype| subtype == "success") {
         return Event::Done;
     }
@@ -39,22 +39,22 @@ fn end(event: &Value) -> Event {
     Event::Failed(one_line(why.unwrap_or_default()).unwrap_or_else(|| "it did not say why".to_owned()))
 }
 
-fn said(part: &Value) -> Option<Event> {
+fn assistant_part(part: &Value) -> Option<Event> {
     match part["type"].as_str()? {
         "text" => Some(Event::Message(part["text"].as_str()?.to_owned())),
         "thinking" => Some(Event::Thought(part["thinking"].as_str()?.to_owned())),
         "tool_use" => {
             let (id, name) = (part["id"].as_str()?, part["name"].as_str()?);
             let arguments = part["input"].as_object().cloned().unwrap_or_default();
-            Some(Event::Call(call(id, name, arguments)))
+            Some(Event::Call(tool_call(id, name, arguments)))
         }
         _ => None,
     }
 }
 
-fn call(id: &str, name: &str, arguments: Map<String, Value>) -> CallNews {
-    let said = |key: &str| arguments.get(key).and_then(Value::as_str);
-    let path = said("file_path").or_else(|| said("notebook_path")).or_else(|| said("path"));
+fn tool_call(id: &str, name: &str, arguments: Map<String, Value>) -> CallNews {
+    let argument = |key: &str| arguments.get(key).and_then(Value::as_str);
+    let path = argument("file_path").or_else(|| argument("notebook_path")).or_else(|| argument("path"));
     let kind = match name {
         "Read" => ToolKind::Read,
         "Edit" | "Write" | "MultiEdit" | "NotebookEdit" => ToolKind::Edit,
@@ -63,17 +63,18 @@ fn call(id: &str, name: &str, arguments: Map<String, Value>) -> CallNews {
         "WebFetch" | "WebSearch" => ToolKind::Fetch,
         _ => ToolKind::Other,
     };
-    let about = said("command").or(path).or_else(|| said("pattern")).or_else(|| said("description"));
+    let about =
+        argument("command").or(path).or_else(|| argument("pattern")).or_else(|| argument("description"));
     let line = if name == "Bash" {
         about.unwrap_or(name).to_owned()
     } else {
         format!("{name} {}", about.unwrap_or_default())
     };
     let content = match (name, path) {
-        ("Write", Some(path)) => said("content").map(|new| diff(path.to_owned(), None, new.to_owned())),
-        ("Edit", Some(path)) => said("new_string")
-            .map(|new| diff(path.to_owned(), said("old_string").map(str::to_owned), new.to_owned())),
-        ("Bash", _) => said("command").map(|command| terminal(id, command, "", None)),
+        ("Write", Some(path)) => argument("content").map(|new| diff(path.to_owned(), None, new.to_owned())),
+        ("Edit", Some(path)) => argument("new_string")
+            .map(|new| diff(path.to_owned(), argument("old_string").map(str::to_owned), new.to_owned())),
+        ("Bash", _) => argument("command").map(|command| terminal(id, command, "", None)),
         _ => None,
     };
     CallNews {
@@ -92,7 +93,7 @@ fn call(id: &str, name: &str, arguments: Map<String, Value>) -> CallNews {
     }
 }
 
-fn result(part: &Value) -> Option<Event> {
+fn tool_result(part: &Value) -> Option<Event> {
     if part["type"] != "tool_result" {
         return None;
     }

@@ -17,15 +17,15 @@ pub(super) fn arguments(resume: Option<&str>) -> Vec<&str> {
 }
 
 /// Parses a line; unknown lines yield nothing.
-pub(super) fn read(line: &[u8]) -> Vec<Event> {
+pub(super) fn parse_line(line: &[u8]) -> Vec<Event> {
     let Ok(event) = json_text::from_slice::<Value>(line) else { return Vec::new() };
     let said = |value: &Value| value.as_str().unwrap_or("it did not say why").to_owned();
     let item = &event["item"];
     let read = match event["type"].as_str() {
         Some("thread.started") => event["thread_id"].as_str().map(|id| Event::Session(id.to_owned())),
-        Some("item.started" | "item.updated") => call(item, CallStatus::Running),
+        Some("item.started" | "item.updated") => call_item(item, CallStatus::Running),
         // An item that completes at once has no earlier event.
-        Some("item.completed") => spoke(item).or_else(|| call(item, ended(item))),
+        Some("item.completed") => text_item(item).or_else(|| call_item(item, call_status(item))),
         Some("turn.completed") => Some(Event::Done),
         Some("turn.failed") => Some(Event::Failed(said(&event["error"]["message"]))),
         // An `error` is followed by a retry or by `turn.failed`.
@@ -34,7 +34,7 @@ pub(super) fn read(line: &[u8]) -> Vec<Event> {
     read.into_iter().collect()
 }
 
-fn spoke(item: &Value) -> Option<Event> {
+fn text_item(item: &Value) -> Option<Event> {
     let text = item["text"].as_str().unwrap_or_default().to_owned();
     match item["type"].as_str()? {
         "agent_message" => Some(Event::Message(text)),
@@ -43,14 +43,14 @@ fn spoke(item: &Value) -> Option<Event> {
     }
 }
 
-fn call(item: &Value, status: CallStatus) -> Option<Event> {
+fn call_item(item: &Value, status: CallStatus) -> Option<Event> {
     let (id, name) = (item["id"].as_str()?, item["type"].as_str()?);
     let said = |key: &str| item[key].as_str().unwrap_or_default();
     let mut locations = Vec::new();
     let (line, kind) = match name {
         "command_execution" => (said("command").to_owned(), ToolKind::Execute),
         "file_change" => {
-            locations = changed(item);
+            locations = changed_locations(item);
             let paths: Vec<_> = locations.iter().map(|location| location.path.as_str()).collect();
             (format!("Edit {}", paths.join(", ")), ToolKind::Edit)
         }
@@ -73,25 +73,25 @@ fn call(item: &Value, status: CallStatus) -> Option<Event> {
             locations,
             content: Vec::new(),
         },
-        shown: shown(item).map(|content| vec![Shown::Fixed(content)]),
-        raw_output: (status == CallStatus::Failed).then(|| failure(item).into()),
+        shown: call_content(item).map(|content| vec![Shown::Fixed(content)]),
+        raw_output: (status == CallStatus::Failed).then(|| failure_reason(item).into()),
         terminals: Vec::new(),
     }))
 }
 
-fn ended(item: &Value) -> CallStatus {
+fn call_status(item: &Value) -> CallStatus {
     let failed = matches!(item["status"].as_str(), Some("failed" | "declined"));
     if failed { CallStatus::Failed } else { CallStatus::Completed }
 }
 
-fn failure(item: &Value) -> String {
+fn failure_reason(item: &Value) -> String {
     match item["exit_code"].as_i64() {
         Some(code) => format!("exit code {code}"),
         None => item["error"]["message"].as_str().unwrap_or("it was refused or failed").to_owned(),
     }
 }
 
-fn shown(item: &Value) -> Option<ToolContent> {
+fn call_content(item: &Value) -> Option<ToolContent> {
     match (item["type"].as_str(), item["id"].as_str()) {
         (Some("command_execution"), Some(id)) => {
             let said = |key: &str| item[key].as_str().unwrap_or_default();
@@ -108,7 +108,7 @@ fn shown(item: &Value) -> Option<ToolContent> {
     }
 }
 
-fn changed(item: &Value) -> Vec<Location> {
+fn changed_locations(item: &Value) -> Vec<Location> {
     changes(item).map(|(path, _)| location(path)).collect()
 }
 

@@ -47,14 +47,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// Codex or Claude Code, run through its command line.
 #[derive(Debug)]
 pub(crate) struct CommandLine {
     id: String,
     name: String,
     program: PathBuf,
     environment: Arc<Environment>,
-    /// Set if the agent deletes its own sessions some time after their last use.
     retention: Option<Retention>,
     /// Running programs, by our session id.
     running: Mutex<HashMap<String, Arc<Group>>>,
@@ -62,7 +60,6 @@ pub(crate) struct CommandLine {
     groups: Groups,
 }
 
-/// The reason a turn ended without its own outcome.
 enum Stop {
     Cancelled,
     Failed(String),
@@ -89,8 +86,8 @@ impl CommandLine {
         command
     }
 
-    fn read(&self, line: &[u8]) -> Vec<Event> {
-        if self.id == CODEX { codex::read(line) } else { claude::read(line) }
+    fn parse_line(&self, line: &[u8]) -> Vec<Event> {
+        if self.id == CODEX { codex::parse_line(line) } else { claude::parse_line(line) }
     }
 
     fn run(
@@ -112,24 +109,24 @@ impl CommandLine {
         })?;
         self.running.lock().insert(request.session_id.clone(), group.clone());
         let errors = streams.stderr.and_then(|stream| {
-            let words = Collected::of(stream, ERRORS);
+            let words = Collected::last(stream, ERRORS);
             words.inspect_err(|error| tracing::warn!("an agent's errors cannot be read: {error}")).ok()
         });
         if let Some(stdin) = streams.stdin {
-            write(stdin, request.text.clone());
+            write_prompt(stdin, request.text.clone());
         }
         let lines = streams.stdout.and_then(|stream| {
             let lines = read_lines(stream, LINE, LINES_AHEAD);
             lines.inspect_err(|error| tracing::warn!("an agent's output cannot be read: {error}")).ok()
         });
-        let heard = match &lines {
-            Some(lines) => self.hear(lines, host, recorder, cancel),
+        let answered = match &lines {
+            Some(lines) => self.read_output(lines, host, recorder, cancel),
             None => Ok(false),
         };
-        let ended = if matches!(heard, Err(Stop::Cancelled)) { None } else { group.wait(EXIT) };
+        let ended = if matches!(answered, Err(Stop::Cancelled)) { None } else { group.wait(EXIT) };
         self.running.lock().retain(|_, running| !Arc::ptr_eq(running, &group));
         group.stop_soon();
-        if heard? {
+        if answered? {
             return Ok(());
         }
         let how = match ended {
@@ -146,7 +143,7 @@ impl CommandLine {
     }
 
     /// Handles the output; returns whether the program ended the turn itself.
-    fn hear(
+    fn read_output(
         &self,
         lines: &Receiver<Line>,
         host: &dyn AgentHost,
@@ -171,7 +168,7 @@ impl CommandLine {
                 Ok(Line::End) | Err(RecvTimeoutError::Disconnected) => return Ok(done),
                 Err(RecvTimeoutError::Timeout) => continue,
             };
-            for event in self.read(&line) {
+            for event in self.parse_line(&line) {
                 match event {
                     Event::Session(id) => host.remember(&id),
                     Event::Failed(why) => return Err(Stop::Failed(format!("{}: {why}", self.name))),
@@ -203,7 +200,7 @@ impl AgentProvider for CommandLine {
     fn deletes_next(&self, workspace: &Path, _cancel: &CancellationToken) -> usize {
         let variable = |name: &str| self.environment.get(name)?.to_str().map(str::to_owned);
         let place = Place { variable: &variable, workspace, now: SystemTime::now() };
-        self.retention.map_or(0, |retention| retention.due(&place))
+        self.retention.map_or(0, |retention| retention.count_due(&place))
     }
 
     /// Availability was checked before this was created.
@@ -243,7 +240,7 @@ impl Drop for CommandLine {
 }
 
 /// Writes the prompt on a separate thread, since the program may read it slowly.
-fn write(mut stdin: ChildStdin, text: String) {
+fn write_prompt(mut stdin: ChildStdin, text: String) {
     // A program that exits early reports the reason on standard error.
     let work = move || drop(stdin.write_all(text.as_bytes()).and_then(|()| stdin.flush()));
     if let Err(error) = thread::Builder::new().name("agent-prompt".to_owned()).spawn(work) {

@@ -46,13 +46,11 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Adds a note of ours.
     pub(super) fn note(&mut self, text: &str) {
         self.timeline.note(Instant::now(), text);
         self.emit();
     }
 
-    /// Emits text that is due.
     pub(super) fn tick(&mut self) {
         self.timeline.tick(Instant::now());
         self.emit();
@@ -60,7 +58,7 @@ impl<'a> Recorder<'a> {
 
     /// The turn ended by itself.
     pub(super) fn complete(self) -> PromptOutcome {
-        let text = if self.timeline.said().is_empty() { "Done." } else { "" };
+        let text = if self.timeline.last_message().is_empty() { "Done." } else { "" };
         self.end(RunState::Complete, "the turn ended before it did", text)
     }
 
@@ -68,7 +66,7 @@ impl<'a> Recorder<'a> {
     pub(super) fn end(mut self, state: RunState, unfinished: &str, text: &str) -> PromptOutcome {
         self.timeline.end_turn(Instant::now(), state, unfinished, text);
         self.emit();
-        let text = if text.is_empty() { self.timeline.said() } else { text }.to_owned();
+        let text = if text.is_empty() { self.timeline.last_message() } else { text }.to_owned();
         PromptOutcome::new(state, text)
     }
 
@@ -77,20 +75,14 @@ impl<'a> Recorder<'a> {
     }
 }
 
-// Events of both programs in a common format.
-
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "most events are calls, and none is kept")]
 pub(super) enum Event {
     /// The program's id for the session.
     Session(String),
-    /// A complete message.
     Message(String),
-    /// A complete thought, if the program shows it.
     Thought(String),
-    /// The start, progress or end of a tool call.
     Call(CallNews),
-    /// The turn has completed.
     Done,
     /// The turn has failed, for this reason (a clause).
     Failed(String),

@@ -143,16 +143,16 @@ const CLAUDE_TURN: &str = r#"{"type":"system","subtype":"init","session_id":"c-1
 {"type":"result","subtype":"success","is_error":false,"result":"All done.","session_id":"c-1"}"#;
 
 #[test]
-fn half_a_character_in_an_answer_becomes_a_replacement() {
+fn parse_replaces_unpaired_surrogates() {
     let claude = br#"{"type":"assistant","message":{"content":[{"type":"text","text":"cut \ud83d"}]}}"#;
     let codex = br#"{"type":"item.completed","item":{"id":"1","type":"agent_message","text":"cut \ud83d"}}"#;
-    for events in [claude::read(claude), codex::read(codex)] {
+    for events in [claude::parse_line(claude), codex::parse_line(codex)] {
         assert!(matches!(&events[..], [Event::Message(text)] if text == "cut \u{fffd}"), "{events:?}");
     }
 }
 
 #[test]
-fn a_turn_of_codex_is_recorded() {
+fn codex_turn_is_recorded() {
     let (outcome, host) = run(CODEX, &print(CODEX_TURN));
     assert_eq!((outcome.state, outcome.text.as_str()), (RunState::Complete, "All done."));
     assert_eq!(*host.remembered.lock().unwrap(), ["t-1"]);
@@ -172,7 +172,7 @@ fn a_turn_of_codex_is_recorded() {
 }
 
 #[test]
-fn a_turn_of_claude_code_is_recorded() {
+fn claude_code_turn_is_recorded() {
     let (outcome, host) = run(CLAUDE_CODE, &print(CLAUDE_TURN));
     assert_eq!((outcome.state, outcome.text.as_str()), (RunState::Complete, "All done."));
     assert_eq!(*host.remembered.lock().unwrap(), ["c-1"]);
@@ -194,7 +194,7 @@ fn a_turn_of_claude_code_is_recorded() {
 }
 
 #[test]
-fn the_prompt_comes_on_standard_input_and_sessions_are_resumed() {
+fn prompt_uses_stdin_and_resumes_session() {
     let echo = r#"text=$(cat); printf '{"type":"item.completed","item":{"id":"i","type":"agent_message","text":"%s|%s"}}\n{"type":"turn.completed"}\n' "$*" "$text""#;
     let rows = [
         (None, "exec --json --skip-git-repo-check -|-do it"),
@@ -210,7 +210,7 @@ fn the_prompt_comes_on_standard_input_and_sessions_are_resumed() {
 }
 
 #[test]
-fn a_turn_that_fails_says_why_and_leaves_no_call_open() {
+fn failed_turn_reports_reason_and_closes_calls() {
     let begins = r#"{"type":"item.started","item":{"id":"i","type":"command_execution","command":"x"}}"#;
     let rows = [
         (
@@ -243,7 +243,7 @@ fn a_turn_that_fails_says_why_and_leaves_no_call_open() {
 }
 
 #[test]
-fn a_cancel_ends_the_program_and_what_it_started() {
+fn cancel_stops_program_and_children() {
     let folder = tempfile::tempdir().unwrap();
     let ids = folder.path().join("ids");
     let begins = r#"{"type":"item.started","item":{"id":"i","type":"command_execution","command":"x"}}"#;
@@ -276,7 +276,7 @@ fn a_cancel_ends_the_program_and_what_it_started() {
 
 /// Regression: a program whose turn had been cancelled was left running when OpenAgents ended.
 #[test]
-fn a_program_that_ignores_its_end_is_gone_after_the_shutdown() {
+fn shut_down_kills_program_ignoring_sigterm() {
     let folder = tempfile::tempdir().unwrap();
     let script = "trap '' TERM; echo $$ > id.new; mv id.new id; while [ -e id ]; do sleep 0.1; done";
     let (agent, request) = agent(CODEX, script, None, folder.path());
@@ -300,23 +300,23 @@ fn a_program_that_ignores_its_end_is_gone_after_the_shutdown() {
 }
 
 #[test]
-fn a_line_without_end_is_a_failure() {
+fn endless_line_fails_the_turn() {
     let (outcome, _) = run(CODEX, "exec tr '\\0' x < /dev/zero");
     assert_eq!(outcome.text, "❌ Agent printed a line of more than 16 MB");
 }
 
 proptest! {
     #[test]
-    fn any_line_is_read(line in ".*", at in 0..CODEX_TURN.len(), byte: u8) {
-        codex::read(line.as_bytes());
-        claude::read(line.as_bytes());
+    fn parse_never_panics(line in ".*", at in 0..CODEX_TURN.len(), byte: u8) {
+        codex::parse_line(line.as_bytes());
+        claude::parse_line(line.as_bytes());
         for turn in [CODEX_TURN, CLAUDE_TURN] {
             let mut damaged = turn.as_bytes().to_vec();
             let at = at % damaged.len();
             damaged[at] = byte;
             for line in damaged.split(|byte| *byte == b'\n') {
-                codex::read(line);
-                claude::read(line);
+                codex::parse_line(line);
+                claude::parse_line(line);
             }
         }
     }

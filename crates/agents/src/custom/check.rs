@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn valid_agents_are_kept() {
+    fn check_accepts_valid_agents() {
         let rows = [
             acp(json!({})),
             acp(
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_agents_are_refused_by_name() {
+    fn check_rejects_invalid_agents() {
         let rows = [
             (acp(json!({"id": ""})), "id \"\""),
             (acp(json!({"id": "A"})), "id \"A\""),

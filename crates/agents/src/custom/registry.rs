@@ -105,11 +105,7 @@ fn platform() -> String {
     format!("{system}-{}", std::env::consts::ARCH)
 }
 
-// Persistent settings: custom agents and choices.
-//
-// Several programs share the settings, so each change starts from the current state.
-
-/// The known settings, and unknown entries under the same key.
+/// The saved agents and choices. Several programs share them, so each change starts from the current state.
 #[derive(Debug, Default)]
 pub(crate) struct Saved {
     pub(crate) settings: AgentSettings,
@@ -119,7 +115,7 @@ pub(crate) struct Saved {
 
 impl Saved {
     /// Reads the settings. Invalid entries are skipped: a damaged setting must not prevent startup.
-    pub(crate) fn read(store: &dyn SettingsStore) -> Result<Self, SettingsError> {
+    pub(crate) fn load(store: &dyn SettingsStore) -> Result<Self, SettingsError> {
         Ok(store.get(AGENT_SETTINGS)?.map(Self::from_value).unwrap_or_default())
     }
 
@@ -128,7 +124,7 @@ impl Saved {
         store: &dyn SettingsStore,
         change: impl FnOnce(&mut AgentSettings) -> Result<(), AgentsError>,
     ) -> Result<AgentSettings, AgentsError> {
-        let mut saved = Self::read(store)?;
+        let mut saved = Self::load(store)?;
         change(&mut saved.settings)?;
         store.set(AGENT_SETTINGS, saved.to_value()?)?;
         Ok(saved.settings)
@@ -169,8 +165,6 @@ impl Saved {
     }
 }
 
-// A custom model as an agent.
-
 /// Creates a client without connecting. Fails with a clause.
 pub(crate) fn model_agent(agent: &CustomAgent, environment: &Environment) -> Result<ModelAgent, String> {
     let id = format!("{CUSTOM_PREFIX}{}", agent.id);
@@ -192,14 +186,13 @@ pub(crate) fn model_agent(agent: &CustomAgent, environment: &Environment) -> Res
     })
 }
 
-// Hides the values of variables and headers of custom agents: clients see only the names, since values may be secrets.
-
 /// Placeholder for a hidden value. When a client sends it back, it means the stored value.
 const HIDDEN: &str = "…";
 
+/// Hides the values of variables and headers, which may be secrets: clients see only the names.
 pub(crate) fn hidden(agent: &CustomAgent) -> CustomAgent {
     let mut agent = agent.clone();
-    values(&mut agent.kind).values_mut().for_each(|value| HIDDEN.clone_into(value));
+    hidden_values(&mut agent.kind).values_mut().for_each(|value| HIDDEN.clone_into(value));
     agent
 }
 
@@ -207,8 +200,8 @@ pub(crate) fn hidden(agent: &CustomAgent) -> CustomAgent {
 pub(crate) fn restored(mut agent: CustomAgent, kept: Option<&CustomAgent>) -> Result<CustomAgent, String> {
     let is_program = |agent: &CustomAgent| matches!(agent.kind, CustomKind::Acp { .. });
     let same_kind = kept.filter(|kept| is_program(kept) == is_program(&agent)).cloned();
-    let kept = same_kind.map(|mut kept| std::mem::take(values(&mut kept.kind))).unwrap_or_default();
-    for (name, value) in values(&mut agent.kind).iter_mut().filter(|(_, value)| *value == HIDDEN) {
+    let kept = same_kind.map(|mut kept| std::mem::take(hidden_values(&mut kept.kind))).unwrap_or_default();
+    for (name, value) in hidden_values(&mut agent.kind).iter_mut().filter(|(_, value)| *value == HIDDEN) {
         let known = kept.get(name).ok_or_else(|| {
             format!("{HIDDEN} stands for a value that is kept, and none is kept for {name}; give its value")
         })?;
@@ -217,7 +210,7 @@ pub(crate) fn restored(mut agent: CustomAgent, kept: Option<&CustomAgent>) -> Re
     Ok(agent)
 }
 
-fn values(kind: &mut CustomKind) -> &mut BTreeMap<String, String> {
+fn hidden_values(kind: &mut CustomKind) -> &mut BTreeMap<String, String> {
     match kind {
         CustomKind::Acp { env, .. } => env,
         CustomKind::Openai { headers, .. } => headers,
@@ -227,6 +220,7 @@ fn values(kind: &mut CustomKind) -> &mut BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Settings;
     use serde_json::json;
 
     fn command(distribution: serde_json::Value) -> Result<String, RegistryError> {
@@ -239,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn every_distribution_becomes_a_command() {
+    fn from_registry_converts_every_distribution() {
         let here = json!({"cmd": "./dist/goose", "args": ["acp"], "archive": "https://x/y.tar.gz"});
         let rows = [
             (json!({"npx": {"package": "@a/b@1.2.3", "args": ["--acp"]}}), "npx --yes @a/b@1.2.3 --acp"),
@@ -254,21 +248,14 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_cannot_be_started_here_is_an_error() {
+    fn from_registry_rejects_foreign_platforms() {
         let elsewhere = json!({"binary": {"plan9-mips": {"cmd": "./x"}}});
         assert!(matches!(command(elsewhere), Err(RegistryError::NoDistribution(id, _)) if id == "x"));
         assert!(matches!(from_registry("{}"), Err(RegistryError::Malformed(_))));
     }
-}
-
-#[cfg(test)]
-mod saved_tests {
-    use super::*;
-    use crate::testing::Settings;
-    use serde_json::json;
 
     #[test]
-    fn agents_of_another_version_are_kept() {
+    fn change_keeps_agents_of_other_versions() {
         let from_the_future = json!({"id": "new", "kind": "telepathy"});
         let ours = json!({"id": "mine", "name": null, "kind": "acp", "command": "agent", "args": [], "env": {}, "cwd": null});
         let store =
@@ -286,18 +273,12 @@ mod saved_tests {
     }
 
     #[test]
-    fn damaged_settings_are_the_defaults() {
+    fn load_replaces_damaged_settings_by_defaults() {
         for damaged in [json!(7), json!("x"), json!({"choose": 3}), json!({"custom": 3}), json!([])] {
             let store = Settings::with(AGENT_SETTINGS, damaged.clone());
-            assert_eq!(Saved::read(&store).unwrap().settings, AgentSettings::default(), "{damaged}");
+            assert_eq!(Saved::load(&store).unwrap().settings, AgentSettings::default(), "{damaged}");
         }
     }
-}
-
-#[cfg(test)]
-mod hidden_tests {
-    use super::*;
-    use serde_json::{Value, json};
 
     fn program(env: Value) -> CustomAgent {
         serde_json::from_value(json!({"id": "a", "kind": "acp", "command": "x", "env": env})).unwrap()
@@ -310,7 +291,7 @@ mod hidden_tests {
     }
 
     #[test]
-    fn placeholders_are_replaced_by_stored_values() {
+    fn restored_replaces_placeholders() {
         for kept in [program(json!({"A": "one", "B": "two"})), model(json!({"A": "one", "B": "two"}))] {
             let shown = hidden(&kept);
             assert!(!serde_json::to_string(&shown).unwrap().contains("one"));
@@ -322,7 +303,7 @@ mod hidden_tests {
     }
 
     #[test]
-    fn unknown_placeholders_are_refused_by_name() {
+    fn restored_rejects_unknown_placeholders() {
         let sent = program(json!({"TOKEN": "…"}));
         for kept in [None, Some(&program(json!({"A": "one"}))), Some(&model(json!({"TOKEN": "one"})))] {
             let refusal = restored(sent.clone(), kept).unwrap_err();

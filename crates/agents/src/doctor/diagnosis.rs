@@ -17,11 +17,16 @@ pub(crate) enum Subject {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// A program that speaks ACP.
-    Acp { program: PathBuf, args: Vec<String>, env: BTreeMap<String, String>, cwd: Option<PathBuf> },
+    Acp {
+        program: PathBuf,
+        args: Vec<String>,
+        env: BTreeMap<String, String>,
+        cwd: Option<PathBuf>,
+    },
     /// Codex or Claude Code without an adapter.
-    CommandLine { program: PathBuf },
-    /// A model behind an address.
+    CommandLine {
+        program: PathBuf,
+    },
     Model(CustomAgent),
 }
 
@@ -72,7 +77,6 @@ impl Subject {
         }
     }
 
-    /// Returns whether this is a model, which has no agent loop.
     pub(crate) fn is_model(&self) -> bool {
         matches!(self, Self::Custom(CustomAgent { kind: CustomKind::Openai { .. }, .. }))
     }
@@ -94,7 +98,6 @@ impl Diagnosis {
         Self { card: subject.card(), reach: None, trouble: None }
     }
 
-    /// Returns whether prompts can be sent to the agent, and if not, the remedy.
     pub(crate) fn availability(&self) -> Availability {
         match &self.trouble {
             _ if self.card.usable => Availability::Ready,
@@ -114,7 +117,6 @@ impl Diagnosis {
         self.reach = Some(reach);
     }
 
-    /// Marks the agent as unusable until this trouble is fixed.
     pub(super) fn fail(&mut self, trouble: Trouble) {
         self.card.usable = false;
         self.card.transport = None;
@@ -127,9 +129,7 @@ impl Diagnosis {
     }
 }
 
-// A problem with an agent and its remedy.
-
-/// Two clauses without an initial capital or a full stop.
+/// A problem and its remedy: two clauses without an initial capital or a full stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trouble {
     problem: String,
@@ -141,7 +141,6 @@ impl Trouble {
         Self { problem: problem.into(), remedy: remedy.into() }
     }
 
-    /// Adds it to a card as two sentences.
     pub(crate) fn show(&self, card: &mut AgentCard) {
         card.problem = Some(sentence(&self.problem));
         card.remedy = Some(sentence(&self.remedy));

@@ -3,7 +3,7 @@
 use super::version::last_line;
 use crate::{
     acp::{Incoming, SPREAD_MESSAGE, Spread, number, parse},
-    capture::{end, wait},
+    capture::{end_group, wait_for_exit},
     limits::{
         CAPTURE_REST, INTRODUCTION, INTRODUCTION_BYTES, INTRODUCTION_CHECK, INTRODUCTION_ERRORS, LINES_AHEAD,
         LOGIN_STATE,
@@ -19,7 +19,6 @@ use std::{
     time::Instant,
 };
 
-/// The information that the agent reported.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Introduction {
     /// The agent's name and version.
@@ -30,7 +29,6 @@ pub(super) struct Introduction {
     pub(super) logged_in: Option<bool>,
 }
 
-/// Starts an agent, reads its introduction, and stops it along with its children.
 pub(super) fn introduce(command: &mut Command, cancel: &CancellationToken) -> Result<Introduction, String> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let (agent, streams) = Group::start(command).map_err(|error| format!("it does not start: {error}"))?;
@@ -44,30 +42,29 @@ pub(super) fn introduce(command: &mut Command, cancel: &CancellationToken) -> Re
     let lines = streams.stdout.and_then(|output| {
         read_lines(output.take(INTRODUCTION_BYTES as u64), INTRODUCTION_BYTES, LINES_AHEAD).ok()
     });
-    let heard = lines.map_or(Err(Silence::Ended), |lines| hear(&lines, cancel));
-    let ended = heard.is_err().then(|| wait(&agent, CAPTURE_REST, cancel)).flatten();
-    end(&agent);
-    heard.map_err(|why| {
+    let introduction = lines.map_or(Err(NoIntroduction::Ended), |lines| read_introduction(&lines, cancel));
+    let ended = introduction.is_err().then(|| wait_for_exit(&agent, CAPTURE_REST, cancel)).flatten();
+    end_group(&agent);
+    introduction.map_err(|why| {
         let last = errors.and_then(|errors| last_line(&errors.bytes(CAPTURE_REST)));
         let how = match (why, ended) {
-            (Silence::Ended, Some(status)) => {
+            (NoIntroduction::Ended, Some(status)) => {
                 format!("it ended ({}) before it answered initialize", exit_in_words(status))
             }
-            (Silence::Ended, None) => "it closed its output before it answered initialize".to_owned(),
-            (Silence::Cancelled, _) => "the check was stopped".to_owned(),
-            (Silence::Nothing, _) => {
+            (NoIntroduction::Ended, None) => "it closed its output before it answered initialize".to_owned(),
+            (NoIntroduction::Cancelled, _) => "the check was stopped".to_owned(),
+            (NoIntroduction::Nothing, _) => {
                 format!("it did not answer initialize within {} s", INTRODUCTION.as_secs())
             }
-            (Silence::Refused(message), _) => format!("it refused initialize: {message}"),
-            (Silence::Spread, _) => format!("it {SPREAD_MESSAGE}"),
+            (NoIntroduction::Refused(message), _) => format!("it refused initialize: {message}"),
+            (NoIntroduction::Spread, _) => format!("it {SPREAD_MESSAGE}"),
         };
         last.map_or(how.clone(), |last| format!("{how}: {last}"))
     })
 }
 
-/// The reason for not getting an introduction.
 #[derive(Debug, PartialEq, Eq)]
-enum Silence {
+enum NoIntroduction {
     Ended,
     Cancelled,
     Nothing,
@@ -76,37 +73,40 @@ enum Silence {
     Spread,
 }
 
-fn hear(answers: &Receiver<Line>, cancel: &CancellationToken) -> Result<Introduction, Silence> {
+fn read_introduction(
+    answers: &Receiver<Line>,
+    cancel: &CancellationToken,
+) -> Result<Introduction, NoIntroduction> {
     let until = Instant::now() + INTRODUCTION;
     let answer = loop {
-        if let Incoming::Response { id, result } = next(answers, until, cancel)?
+        if let Incoming::Response { id, result } = next_message(answers, until, cancel)?
             && number(&id) == Some(0)
         {
             break result;
         }
     };
     let refused = |message: &str| {
-        Silence::Refused(message.chars().filter(|letter| !letter.is_control()).take(200).collect())
+        NoIntroduction::Refused(message.chars().filter(|letter| !letter.is_control()).take(200).collect())
     };
     let result = &answer.map_err(|error| refused(&error.message))?;
     if result["protocolVersion"] != 1 {
-        return Err(Silence::Refused(format!(
+        return Err(NoIntroduction::Refused(format!(
             "it speaks version {} of ACP, not 1",
             result["protocolVersion"]
         )));
     }
-    let mut introduction = read_answer(result);
+    let mut introduction = parse_introduction(result);
     if result["agentCapabilities"]["_meta"]["authStatus"].is_object() {
-        introduction.logged_in = hear_login(answers, cancel);
+        introduction.logged_in = read_login_state(answers, cancel);
     }
     Ok(introduction)
 }
 
 /// Reads the login state, which the adapters of Codex and Claude Code send right after the response.
-fn hear_login(answers: &Receiver<Line>, cancel: &CancellationToken) -> Option<bool> {
+fn read_login_state(answers: &Receiver<Line>, cancel: &CancellationToken) -> Option<bool> {
     let until = Instant::now() + LOGIN_STATE;
     loop {
-        if let Incoming::Notification { method, params } = next(answers, until, cancel).ok()?
+        if let Incoming::Notification { method, params } = next_message(answers, until, cancel).ok()?
             && method == "_auth/status_update"
         {
             return Some(params["authStatus"]["kind"].as_str()? != "none");
@@ -114,30 +114,34 @@ fn hear_login(answers: &Receiver<Line>, cancel: &CancellationToken) -> Option<bo
     }
 }
 
-fn next(answers: &Receiver<Line>, until: Instant, cancel: &CancellationToken) -> Result<Incoming, Silence> {
+fn next_message(
+    answers: &Receiver<Line>,
+    until: Instant,
+    cancel: &CancellationToken,
+) -> Result<Incoming, NoIntroduction> {
     let mut spread = Spread::default();
     loop {
         if cancel.is_cancelled() {
-            return Err(Silence::Cancelled);
+            return Err(NoIntroduction::Cancelled);
         }
         let left = until.saturating_duration_since(Instant::now());
         match answers.recv_timeout(left.min(INTRODUCTION_CHECK)) {
             // Other lines are skipped.
             Ok(Line::Whole(line)) => match parse(&line) {
                 Some(message) => return Ok(message),
-                None if spread.completes(&line) => return Err(Silence::Spread),
+                None if spread.completes(&line) => return Err(NoIntroduction::Spread),
                 None => {}
             },
             Ok(Line::TooLong | Line::End) | Err(RecvTimeoutError::Disconnected) => {
-                return Err(Silence::Ended);
+                return Err(NoIntroduction::Ended);
             }
-            Err(RecvTimeoutError::Timeout) if left.is_zero() => return Err(Silence::Nothing),
+            Err(RecvTimeoutError::Timeout) if left.is_zero() => return Err(NoIntroduction::Nothing),
             Err(RecvTimeoutError::Timeout) => {}
         }
     }
 }
 
-fn read_answer(result: &Value) -> Introduction {
+fn parse_introduction(result: &Value) -> Introduction {
     let info = &result["agentInfo"];
     let text = |key: &str| {
         let text = info[key].as_str().filter(|text| !text.is_empty())?;
@@ -178,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn capabilities_and_login_state_are_read() {
+    fn introduce_reads_capabilities_and_login_state() {
         let log = r#"{"level":"info","id":0,"msg":"a log line with the id of the request"}"#;
         let said =
             format!("read request; echo noise; echo '{log}'; echo '{ANSWERS}'; echo '{LOGGED_OUT}'; cat");
@@ -192,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_introduction_has_a_reason() {
+    fn introduce_explains_missing_introduction() {
         let error = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-1,"message":"no"}}"#;
         let newer = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":2}}"#;
         let pretty =
@@ -214,12 +218,15 @@ mod tests {
     }
 
     #[test]
-    fn a_cancelled_check_does_not_wait() {
+    fn introduce_stops_on_cancel() {
         let (sender, answers) = std::sync::mpsc::channel();
         let cancel = CancellationToken::new();
         cancel.cancel();
-        assert_eq!(hear(&answers, &cancel), Err(Silence::Cancelled));
-        assert_eq!(next(&answers, Instant::now(), &CancellationToken::new()), Err(Silence::Nothing));
+        assert_eq!(read_introduction(&answers, &cancel), Err(NoIntroduction::Cancelled));
+        assert_eq!(
+            next_message(&answers, Instant::now(), &CancellationToken::new()),
+            Err(NoIntroduction::Nothing)
+        );
         drop(sender);
     }
 }

@@ -1,6 +1,6 @@
 //! Diagnoses an agent: whether it is installed, its version, how prompts reach it, and what to do if they don't.
 //!
-//! Three steps of increasing cost: [`Doctor::look`] searches the PATH, [`Doctor::ask_version`] runs `--version`,
+//! Three steps of increasing cost: [`Doctor::locate`] searches the PATH, [`Doctor::ask_version`] runs `--version`,
 //! [`Doctor::introduce`] starts the agent and sends `initialize`. No step needs the network or changes anything.
 
 mod diagnosis;
@@ -24,29 +24,27 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Examines agents in an environment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Doctor<'a> {
     pub(crate) environment: &'a Environment,
-    /// Cancels every step.
     pub(crate) cancel: &'a CancellationToken,
 }
 
 impl Doctor<'_> {
-    pub(crate) fn look(&self, subject: &Subject) -> Diagnosis {
+    pub(crate) fn locate(&self, subject: &Subject) -> Diagnosis {
         let mut diagnosis = Diagnosis::new(subject);
         match subject {
-            Subject::Known(known) => self.look_for_known(known, &mut diagnosis),
+            Subject::Known(known) => self.locate_known(known, &mut diagnosis),
             Subject::Custom(custom) => match crate::custom::check(custom) {
-                Ok(()) => self.look_for_custom(custom, &mut diagnosis),
+                Ok(()) => self.locate_custom(custom, &mut diagnosis),
                 Err(why) => diagnosis.fail(Trouble::new(why, "add it again")),
             },
         }
         diagnosis
     }
 
-    /// Does the same without starting a process; `None` for an installed program, which needs one.
-    pub(crate) fn look_at_once(&self, subject: &Subject) -> Option<Diagnosis> {
+    /// Diagnoses an agent without starting a process; `None` for an installed program, which needs one.
+    pub(crate) fn locate_missing(&self, subject: &Subject) -> Option<Diagnosis> {
         let is_there = match subject {
             Subject::Known(KnownAgent { program, speaks, .. }) => {
                 let adapter = match speaks {
@@ -57,10 +55,10 @@ impl Doctor<'_> {
             }
             Subject::Custom(_) => false,
         };
-        (!is_there).then(|| self.look(subject))
+        (!is_there).then(|| self.locate(subject))
     }
 
-    fn look_for_known(&self, known: &KnownAgent, diagnosis: &mut Diagnosis) {
+    fn locate_known(&self, known: &KnownAgent, diagnosis: &mut Diagnosis) {
         let program = self.environment.find(known.program);
         diagnosis.card.program.clone_from(&program);
         let not_installed = || format!("the agent {} is not installed", known.name);
@@ -101,7 +99,7 @@ impl Doctor<'_> {
 
     /// An adapter contains the agent it drives, so the program itself is not required.
     fn adapt(&self, name: &str, adapter: PathBuf, program: Option<PathBuf>, diagnosis: &mut Diagnosis) {
-        let package = Package::of(&adapter);
+        let package = Package::containing(&adapter);
         diagnosis.card.adapter = Some(match &package {
             Some(package) => format!("{} {}", package.name, package.version),
             None => adapter.display().to_string(),
@@ -124,10 +122,10 @@ impl Doctor<'_> {
     }
 
     fn node_trouble(&self, name: &str, program: &Path) -> Option<Trouble> {
-        version::node_trouble(name, &Package::of(program)?, self.environment, self.cancel)
+        version::node_trouble(name, &Package::containing(program)?, self.environment, self.cancel)
     }
 
-    fn look_for_custom(&self, custom: &CustomAgent, diagnosis: &mut Diagnosis) {
+    fn locate_custom(&self, custom: &CustomAgent, diagnosis: &mut Diagnosis) {
         match custom.kind.clone() {
             CustomKind::Acp { command, args, env, cwd } => match self.environment.find(&command) {
                 Some(program) => {
@@ -179,7 +177,6 @@ impl Doctor<'_> {
         }
     }
 
-    /// Starts an ACP agent, reads its introduction, and stops it.
     pub(crate) fn introduce(&self, subject: &Subject, diagnosis: &mut Diagnosis) {
         let Some(Reach::Acp { program, args, env, cwd }) = diagnosis.reach.clone() else { return };
         let home = self.environment.get("HOME").map(PathBuf::from).filter(|home| home.is_dir());

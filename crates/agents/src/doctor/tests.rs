@@ -28,7 +28,7 @@ impl Machine {
             self.folder.path().display().to_string()
         });
         let doctor = Doctor { environment: &environment, cancel: &CancellationToken::new() };
-        let mut diagnosis = doctor.look(subject);
+        let mut diagnosis = doctor.locate(subject);
         doctor.ask_version(subject, &mut diagnosis);
         doctor.introduce(subject, &mut diagnosis);
         diagnosis
@@ -52,7 +52,7 @@ fn agent(kind: &str) -> String {
 }
 
 #[test]
-fn every_state_of_codex() {
+fn codex_card_covers_every_state() {
     let version = "echo codex-cli 0.169.0";
     let dies = "echo no such model >&2; exit 2";
     let rows = [
@@ -94,7 +94,7 @@ fn told(card: &AgentCard) -> String {
 }
 
 #[test]
-fn a_native_acp_agent_reports_its_capabilities() {
+fn native_agent_reports_capabilities() {
     let machine = Machine::new().with("gemini", &agent("key"));
     let diagnosis = machine.examine(&known("gemini"));
     let card = &diagnosis.card;
@@ -107,7 +107,7 @@ fn a_native_acp_agent_reports_its_capabilities() {
 }
 
 #[test]
-fn a_failed_version_is_reported_unless_the_agent_answers() {
+fn failed_version_is_ignored_if_agent_answers() {
     let broken = Machine::new().with("goose", "echo 'no libfoo' >&2; exit 127").examine(&known("goose"));
     assert!(!broken.card.usable);
     assert!(broken.card.problem.unwrap().contains("no libfoo"));
@@ -117,7 +117,7 @@ fn a_failed_version_is_reported_unless_the_agent_answers() {
 }
 
 #[test]
-fn an_adapter_that_needs_a_newer_node_gives_way_to_the_command_line() {
+fn adapter_with_old_node_falls_back_to_command_line() {
     let machine = Machine::new().with("claude", "echo '2.1.330 (Claude Code)'").with("node", "echo v20.20.2");
     let adapter = machine.folder.path();
     program(adapter, "claude-agent-acp", "#!/usr/bin/env node\n");
@@ -135,7 +135,7 @@ fn an_adapter_that_needs_a_newer_node_gives_way_to_the_command_line() {
 }
 
 #[test]
-fn an_adapter_in_the_folder_of_npm_is_found() {
+fn adapter_is_found_in_npm_folder() {
     let machine = Machine::new();
     let folder = machine.folder.path().display().to_string();
     let machine = machine

@@ -28,10 +28,10 @@ pub(super) fn version_of(
         let said = [&captured.stdout, &captured.stderr].into_iter().find_map(|text| version_in(text));
         return said.ok_or_else(|| "it prints nothing".to_owned());
     }
-    Err(why(&captured))
+    Err(failure_reason(&captured))
 }
 
-fn why(captured: &Captured) -> String {
+fn failure_reason(captured: &Captured) -> String {
     let Some(status) = captured.status else {
         return format!("no answer within {} s", ASK_VERSION.time.as_secs());
     };
@@ -50,21 +50,19 @@ fn version_in(output: &[u8]) -> Option<String> {
         let digits = word.strip_prefix('v').unwrap_or(word);
         digits.starts_with(|first: char| first.is_ascii_digit()) && digits.contains('.')
     };
-    Some(shown(line.split_whitespace().find(is_version).unwrap_or(line)))
+    Some(display_text(line.split_whitespace().find(is_version).unwrap_or(line)))
 }
 
-/// Returns the last line of a program's output, for a sentence.
 pub(super) fn last_line(output: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(output);
-    text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(shown)
+    text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(display_text)
 }
 
 /// Shortens foreign text and removes control characters.
-fn shown(text: &str) -> String {
+fn display_text(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(VERSION_CHARS).collect()
 }
 
-/// Returns the problem if this machine's Node is too old for the program.
 pub(super) fn node_trouble(
     program: &str,
     package: &Package,
@@ -81,7 +79,7 @@ pub(super) fn node_trouble(
         ));
     };
     let has = version_of(&node, environment, cancel).ok()?;
-    let is_old = numbers(&has) < needed;
+    let is_old = parse_version(&has) < needed;
     is_old.then(|| {
         let has = has.trim_start_matches('v');
         Trouble::new(
@@ -91,9 +89,6 @@ pub(super) fn node_trouble(
     })
 }
 
-// The npm package that contains a program.
-
-/// The fields of a `package.json`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Package {
     pub(super) name: String,
@@ -104,7 +99,7 @@ pub(super) struct Package {
 
 impl Package {
     /// Finds the package of a program, through npm's symbolic link.
-    pub(super) fn of(program: &Path) -> Option<Self> {
+    pub(super) fn containing(program: &Path) -> Option<Self> {
         let program = fs::canonicalize(program).ok()?;
         let description = program.ancestors().skip(1).take(PACKAGE_LEVELS).find_map(|folder| {
             let mut text = Vec::new();
@@ -112,7 +107,7 @@ impl Package {
             serde_json::from_slice::<Value>(&text).ok()
         })?;
         let text = |key: &str| Some(description[key].as_str()?.to_owned());
-        let needs = description["engines"]["node"].as_str().and_then(at_least);
+        let needs = description["engines"]["node"].as_str().and_then(minimum_version);
         Some(Self {
             name: text("name")?,
             version: text("version")?,
@@ -130,13 +125,13 @@ fn runs_on_node(program: &Path) -> bool {
 }
 
 /// Parses `>=22` and `>= 22.12.0`. Other ranges are left to npm.
-fn at_least(range: &str) -> Option<[u32; 3]> {
+fn minimum_version(range: &str) -> Option<[u32; 3]> {
     let version = range.trim().strip_prefix(">=")?.trim();
-    version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.').then(|| numbers(version))
+    version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.').then(|| parse_version(version))
 }
 
 /// Parses `v20.19.2`; ignores suffixes.
-pub(super) fn numbers(version: &str) -> [u32; 3] {
+pub(super) fn parse_version(version: &str) -> [u32; 3] {
     let mut numbers = version.trim().trim_start_matches('v').split(['.', '-', '+']).map(|part| part.parse());
     [(); 3].map(|()| numbers.next().and_then(Result::ok).unwrap_or_default())
 }
@@ -160,9 +155,10 @@ pub(super) fn find_global(
 mod tests {
     use super::*;
     use crate::testing::program;
+    use std::os::unix::fs::symlink;
 
     #[test]
-    fn versions_are_found_in_what_programs_print() {
+    fn version_in_finds_version_in_output() {
         let rows = [
             ("codex-cli 0.169.0\n", Some("0.169.0")),
             ("2.1.330 (Claude Code)\n", Some("2.1.330")),
@@ -177,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_version_has_a_reason() {
+    fn version_of_explains_failure() {
         let folder = tempfile::tempdir().unwrap();
         let rows = [
             ("echo tool 1.2.3", Ok("1.2.3")),
@@ -201,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_node_is_named() {
+    fn node_trouble_names_old_node() {
         let folder = tempfile::tempdir().unwrap();
         let package = Package { name: "a".to_owned(), version: "1".to_owned(), node: Some([22, 0, 0]) };
         let environment = Environment::default().with_path(folder.path());
@@ -218,16 +214,9 @@ mod tests {
         program(folder.path(), "node", "echo v24.0.0");
         assert_eq!(trouble(), None);
     }
-}
-
-#[cfg(test)]
-mod package_tests {
-    use super::*;
-    use crate::testing::program;
-    use std::os::unix::fs::symlink;
 
     #[test]
-    fn a_package_is_found_through_the_link_of_npm() {
+    fn package_is_found_through_npm_link() {
         let folder = tempfile::tempdir().unwrap();
         let package = folder.path().join("node_modules/@a/b");
         let script = program(&package, "dist/index.js", "#!/usr/bin/env node\n");
@@ -241,14 +230,14 @@ mod package_tests {
         symlink(script, &link).unwrap();
         let mut expected =
             Package { name: "@a/b".to_owned(), version: "1.2.3".to_owned(), node: Some([22, 12, 0]) };
-        assert_eq!(Package::of(&link).as_ref(), Some(&expected));
+        assert_eq!(Package::containing(&link).as_ref(), Some(&expected));
         expected.node = None;
-        assert_eq!(Package::of(&native), Some(expected));
-        assert_eq!(Package::of(&program(folder.path(), "alone", "")), None);
+        assert_eq!(Package::containing(&native), Some(expected));
+        assert_eq!(Package::containing(&program(folder.path(), "alone", "")), None);
     }
 
     #[test]
-    fn versions_of_node_are_numbers() {
+    fn parse_version_reads_node_versions() {
         let rows = [
             (">=22", Some([22, 0, 0])),
             (">= 20.19.1 ", Some([20, 19, 1])),
@@ -257,15 +246,15 @@ mod package_tests {
             ("*", None),
         ];
         for (range, expected) in rows {
-            assert_eq!(at_least(range), expected, "{range}");
+            assert_eq!(minimum_version(range), expected, "{range}");
         }
-        assert_eq!(numbers("v24.1.0-nightly\n"), [24, 1, 0]);
-        assert_eq!(numbers("none"), [0, 0, 0]);
-        assert!(numbers("v20.20.2") < [22, 0, 0]);
+        assert_eq!(parse_version("v24.1.0-nightly\n"), [24, 1, 0]);
+        assert_eq!(parse_version("none"), [0, 0, 0]);
+        assert!(parse_version("v20.20.2") < [22, 0, 0]);
     }
 
     #[test]
-    fn npm_knows_its_folder() {
+    fn find_global_asks_npm_for_its_folder() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path();
         program(path, "npm", &format!("echo {}/global", path.display()));

@@ -21,7 +21,7 @@ impl Inner {
         }
         match command {
             AgentCommand::Check => {
-                self.reread();
+                self.reload();
                 self.check_all(Depth::Introduction);
                 Ok(())
             }
@@ -79,7 +79,7 @@ impl Inner {
             Ok(())
         })?;
         let environment = self.table.lock().environment.clone();
-        environment.iter().for_each(|environment| self.look_at_once(environment));
+        environment.iter().for_each(|environment| self.mark_missing(environment));
         self.check_one(id);
         Ok(())
     }
@@ -96,9 +96,9 @@ impl Inner {
     }
 
     /// Reads changes made by other programs. Keeps the current settings on an error.
-    pub(super) fn reread(&self) {
+    pub(super) fn reload(&self) {
         let _saving = self.saving.lock();
-        match Saved::read(&*self.config.settings) {
+        match Saved::load(&*self.config.settings) {
             Ok(saved) => self.change(|table| table.set(saved.settings)),
             Err(error) => {
                 tracing::warn!("{error}");
@@ -109,10 +109,7 @@ impl Inner {
     }
 }
 
-// Checks agents in the background.
-
 impl Inner {
-    /// Starts checking every agent, in a fresh environment.
     pub(super) fn check_all(self: &Arc<Self>, depth: Depth) {
         let ids: Vec<_> = self.table.lock().entries().iter().map(|entry| entry.subject.id()).collect();
         self.check(ids, depth, true);
@@ -128,7 +125,7 @@ impl Inner {
                 let wanted = table.wanted.entry(id).or_insert(depth);
                 *wanted = depth.max(*wanted);
             }
-            table.look_afresh |= afresh;
+            table.refresh_environment |= afresh;
             !std::mem::replace(&mut table.checking, true)
         });
         if !begin {
@@ -143,7 +140,6 @@ impl Inner {
         }
     }
 
-    /// Runs until no check is pending.
     fn run_checks(&self) {
         loop {
             let environment = self.current_environment();
@@ -186,7 +182,7 @@ impl Inner {
     fn current_environment(&self) -> Arc<Environment> {
         let known = {
             let mut table = self.table.lock();
-            let afresh = std::mem::take(&mut table.look_afresh);
+            let afresh = std::mem::take(&mut table.refresh_environment);
             table.environment.clone().filter(|_| !afresh)
         };
         known.unwrap_or_else(|| {
@@ -195,20 +191,20 @@ impl Inner {
                 let mut table = self.table.lock();
                 table.shell = problem;
                 // A check requested while the shell was asked uses this answer: a slow shell takes seconds.
-                table.look_afresh = false;
+                table.refresh_environment = false;
             }
             let environment = Arc::new(environment);
-            self.look_at_once(&environment);
+            self.mark_missing(&environment);
             environment
         })
     }
 
     /// Sets the environment and marks agents that are not installed, so that prompts to them fail at once.
-    pub(super) fn look_at_once(&self, environment: &Arc<Environment>) {
+    pub(super) fn mark_missing(&self, environment: &Arc<Environment>) {
         let doctor = Doctor { environment, cancel: &self.closing };
         let unknown = self.table.lock().unknown();
         let looked = unknown.into_iter().filter_map(|subject| {
-            let diagnosis = doctor.look_at_once(&subject)?;
+            let diagnosis = doctor.locate_missing(&subject)?;
             Some((subject, diagnosis))
         });
         let looked: Vec<_> = looked.collect();
@@ -225,7 +221,7 @@ impl Inner {
             return;
         }
         let doctor = Doctor { environment, cancel: &self.closing };
-        let mut diagnosis = doctor.look(subject);
+        let mut diagnosis = doctor.locate(subject);
         // Waiting prompts can now start; earlier results stay until the check is complete.
         if self.table.lock().is_unknown(subject) {
             self.change(|table| table.found(subject, diagnosis.clone(), environment));

@@ -42,7 +42,6 @@ impl Listed {
         })
     }
 
-    /// Returns the provider, or the reason there isn't one; `None` before the first check.
     fn provider(&self) -> Option<Result<Arc<dyn AgentProvider>, String>> {
         match self.inner.table.lock().entry(&self.id) {
             Some(entry) => entry.provider(),

@@ -1,7 +1,7 @@
 //! The agents of this machine, for sessions and for settings.
 //!
-//! [`table`] holds the state, `checks` updates it in the background, `commands` handles the user's changes, and
-//! `listed` is an agent as seen by a session.
+//! [`table`] holds the state, [`commands`] handles the user's changes and checks agents in the background, and
+//! [`listed`] is an agent as seen by a session.
 
 mod commands;
 mod listed;
@@ -36,7 +36,7 @@ impl LocalAgents {
     pub fn start(config: AgentsConfig) -> Arc<Self> {
         let agents = Self::new(config, shell::environment);
         if let Some(environment) = shell::known_environment() {
-            agents.inner.look_at_once(&Arc::new(environment));
+            agents.inner.mark_missing(&Arc::new(environment));
         }
         agents.inner.check_all(Depth::Version);
         Arc::new(agents)
@@ -52,7 +52,7 @@ impl LocalAgents {
             watchers: Mutex::default(),
             closing: CancellationToken::new(),
         };
-        inner.reread();
+        inner.reload();
         Self { inner: Arc::new(inner) }
     }
 }

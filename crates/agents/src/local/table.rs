@@ -18,6 +18,60 @@ use openagents_transcripts::history::History;
 use parking_lot::{Condvar, Mutex};
 use std::{collections::BTreeMap, sync::Arc};
 
+/// Configuration of [`LocalAgents`](crate::local::LocalAgents).
+#[derive(Debug, Clone)]
+pub struct AgentsConfig {
+    /// Storage of custom agents and choices.
+    pub settings: Arc<dyn SettingsStore>,
+    /// For the tools of models, which have no agent loop.
+    pub history: Arc<History>,
+}
+
+pub(super) struct Inner {
+    pub(super) config: AgentsConfig,
+    pub(super) environment: fn(&CancellationToken) -> Found,
+    pub(super) table: Mutex<Table>,
+    pub(super) changed: Condvar,
+    pub(super) saving: Mutex<()>,
+    pub(super) watchers: Mutex<Vec<Arc<dyn Fn() + Send + Sync>>>,
+    pub(super) closing: CancellationToken,
+}
+
+impl Inner {
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut Table) -> T) -> T {
+        let result = change(&mut self.table.lock());
+        self.drop_idle();
+        self.changed.notify_all();
+        let watchers = self.watchers.lock().clone();
+        watchers.iter().for_each(|on_change| on_change());
+        result
+    }
+
+    /// Shuts down replaced providers without a running turn. Done outside the lock, since it takes a moment.
+    pub(super) fn drop_idle(&self) {
+        let idle = self.table.lock().take_idle();
+        drop(idle);
+    }
+
+    /// Stops all agents in parallel, 2 s each. Checks are stopped too, so that their programs don't keep running.
+    pub(super) fn shut_down(&self) {
+        self.closing.cancel();
+        let running = self.table.lock().take_running();
+        std::thread::scope(|scope| {
+            for agent in &running {
+                scope.spawn(|| agent.shut_down());
+            }
+        });
+        self.changed.wait_while_for(&mut self.table.lock(), |table| table.checking, SHUTDOWN);
+    }
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("LocalAgents").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Depth {
     /// Presence and version.
@@ -38,7 +92,7 @@ pub(super) struct Table {
     /// Replaced or removed providers that may still run turns.
     replaced: Vec<Arc<dyn AgentProvider>>,
     /// Whether to ask the shell again before the next check.
-    pub(super) look_afresh: bool,
+    pub(super) refresh_environment: bool,
     pub(super) checking: bool,
     /// Milliseconds since the epoch.
     pub(super) checked_at: Option<i64>,
@@ -49,7 +103,6 @@ pub(super) struct Entry {
     pub(super) subject: Subject,
     /// Absent before the first check.
     diagnosis: Option<Diagnosis>,
-    /// The provider and how it was created.
     running: Option<Running>,
 }
 
@@ -107,7 +160,6 @@ impl Table {
         self.replaced.extend(replaced);
     }
 
-    /// Returns the providers of an agent that may run turns.
     pub(super) fn running(&self, id: &str) -> Vec<Arc<dyn AgentProvider>> {
         let now = self.entry(id).and_then(|entry| entry.running.as_ref()?.provider.clone().ok());
         let all = self.replaced.iter().cloned().chain(now);
@@ -174,7 +226,7 @@ impl Entry {
         if let Some(running) = &self.running {
             let mut newest = running.environment.lock();
             if Some(&running.reach) == diagnosis.reach.as_ref()
-                && can_go_on(&running.reach, &newest, environment)
+                && can_keep(&running.reach, &newest, environment)
             {
                 newest.clone_from(environment);
                 return None;
@@ -188,14 +240,12 @@ impl Entry {
     }
 }
 
-// Builds an agent's provider from its `Reach`.
-
 /// The latest environment. A running program keeps the one it was started with.
 pub(super) type Newest = Arc<Mutex<Arc<Environment>>>;
 
 /// Returns whether a provider can be kept: compares only the variables that matter, as many shells set some to a new
 /// value each time.
-pub(super) fn can_go_on(reach: &Reach, before: &Environment, now: &Environment) -> bool {
+pub(super) fn can_keep(reach: &Reach, before: &Environment, now: &Environment) -> bool {
     match reach {
         Reach::Acp { .. } => before.path() == now.path(),
         // No process of it runs between two prompts.
@@ -242,63 +292,5 @@ pub(super) fn provider(
             let retention = subject.known().and_then(|known| known.retention);
             Ok(Arc::new(CommandLine::new(id, name, program.clone(), environment(), retention)))
         }
-    }
-}
-
-// The state that all clones of [`LocalAgents`](crate::local::LocalAgents) share.
-
-/// Configuration of [`LocalAgents`].
-#[derive(Debug, Clone)]
-pub struct AgentsConfig {
-    /// Storage of custom agents and choices.
-    pub settings: Arc<dyn SettingsStore>,
-    /// For the tools of models, which have no agent loop.
-    pub history: Arc<History>,
-}
-
-pub(super) struct Inner {
-    pub(super) config: AgentsConfig,
-    pub(super) environment: fn(&CancellationToken) -> Found,
-    pub(super) table: Mutex<Table>,
-    /// Notified when the table changes.
-    pub(super) changed: Condvar,
-    /// Held while settings are changed.
-    pub(super) saving: Mutex<()>,
-    pub(super) watchers: Mutex<Vec<Arc<dyn Fn() + Send + Sync>>>,
-    pub(super) closing: CancellationToken,
-}
-
-impl Inner {
-    pub(super) fn change<T>(&self, change: impl FnOnce(&mut Table) -> T) -> T {
-        let result = change(&mut self.table.lock());
-        self.drop_idle();
-        self.changed.notify_all();
-        let watchers = self.watchers.lock().clone();
-        watchers.iter().for_each(|on_change| on_change());
-        result
-    }
-
-    /// Shuts down replaced providers without a running turn. Done outside the lock, since it takes a moment.
-    pub(super) fn drop_idle(&self) {
-        let idle = self.table.lock().take_idle();
-        drop(idle);
-    }
-
-    /// Stops all agents in parallel, 2 s each. Checks are stopped too, so that their programs don't keep running.
-    pub(super) fn shut_down(&self) {
-        self.closing.cancel();
-        let running = self.table.lock().take_running();
-        std::thread::scope(|scope| {
-            for agent in &running {
-                scope.spawn(|| agent.shut_down());
-            }
-        });
-        self.changed.wait_while_for(&mut self.table.lock(), |table| table.checking, SHUTDOWN);
-    }
-}
-
-impl std::fmt::Debug for Inner {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("LocalAgents").field("config", &self.config).finish_non_exhaustive()
     }
 }

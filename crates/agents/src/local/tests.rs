@@ -47,7 +47,7 @@ fn settled(agents: &LocalAgents) -> AgentsSnapshot {
 }
 
 #[test]
-fn codex_and_claude_code_come_first_and_missing_agents_are_hidden() {
+fn providers_hide_missing_agents() {
     let agents = agents();
     agents.inner.check_all(Depth::Version);
     let snapshot = settled(&agents);
@@ -67,7 +67,7 @@ fn codex_and_claude_code_come_first_and_missing_agents_are_hidden() {
 }
 
 #[test]
-fn an_added_agent_is_checked_at_once_and_kept() {
+fn added_agent_is_checked_and_saved() {
     let folder = tempfile::tempdir().unwrap();
     let settings: Arc<Settings> = Arc::default();
     let agents = agents_with(settings.clone());
@@ -97,7 +97,7 @@ fn an_added_agent_is_checked_at_once_and_kept() {
 }
 
 #[test]
-fn an_invalid_agent_is_refused_and_not_stored() {
+fn invalid_agent_is_rejected_and_not_saved() {
     let settings: Arc<Settings> = Arc::default();
     let agents = agents_with(settings.clone());
     let refused = agents.command(AgentCommand::Add { agent: custom("Not An Id", Path::new("agent")) });
@@ -114,7 +114,7 @@ fn an_invalid_agent_is_refused_and_not_stored() {
 }
 
 #[test]
-fn a_change_of_one_choice_leaves_the_other() {
+fn configure_changes_one_setting_only() {
     let agents = agents();
     let change = AgentSettingsChange { choose: Some(false), ..Default::default() };
     agents.command(AgentCommand::Configure { settings: change }).unwrap();
@@ -125,7 +125,7 @@ fn a_change_of_one_choice_leaves_the_other() {
 }
 
 #[test]
-fn observers_see_every_agent_and_the_end_of_a_check() {
+fn watchers_see_progress_and_end_of_check() {
     let agents = agents();
     let (sender, changes) = mpsc::channel();
     let watched = agents.clone();
@@ -141,7 +141,7 @@ fn observers_see_every_agent_and_the_end_of_a_check() {
 }
 
 #[test]
-fn a_check_ends_with_the_program() {
+fn shut_down_ends_running_check() {
     let folder = tempfile::tempdir().unwrap();
     let agents = agents();
     let silent = program(folder.path(), "silent", "echo $$ > \"$0.id\"; exec sleep 1000");
@@ -161,11 +161,11 @@ fn a_check_ends_with_the_program() {
 }
 
 #[test]
-fn an_agent_that_is_not_installed_is_known_to_be_so_before_any_check() {
+fn missing_agent_is_known_before_any_check() {
     let folder = tempfile::tempdir().unwrap();
     program(folder.path(), "claude", "exit 0");
     let agents = agents();
-    agents.inner.look_at_once(&Arc::new(Environment::default().with_path(folder.path())));
+    agents.inner.mark_missing(&Arc::new(Environment::default().with_path(folder.path())));
     assert_eq!(agents.snapshot().checked_at, None);
     let Availability::Unavailable(reason) = agents.provider("codex").unwrap().availability() else {
         panic!("there is no Codex here")
@@ -176,7 +176,7 @@ fn an_agent_that_is_not_installed_is_known_to_be_so_before_any_check() {
 }
 
 #[test]
-fn a_model_that_was_added_waits_for_no_check() {
+fn added_model_is_usable_before_any_check() {
     let model =
         serde_json::json!({"id": "m", "kind": "openai", "baseUrl": "http://[::1]:1/v1", "model": "m"});
     let settings = Settings::with("agents", serde_json::json!({"custom": [model]}));
@@ -185,7 +185,7 @@ fn a_model_that_was_added_waits_for_no_check() {
 }
 
 #[test]
-fn a_check_keeps_agents_that_would_be_started_in_the_same_way() {
+fn check_keeps_providers_started_the_same_way() {
     let folder = tempfile::tempdir().unwrap();
     let agents = agents();
     let agent = program(folder.path(), "agent", ANSWERS);
@@ -196,7 +196,7 @@ fn a_check_keeps_agents_that_would_be_started_in_the_same_way() {
         let environment: Arc<Environment> = Arc::new(variables.collect());
         let entry = agents.inner.table.lock().entry("custom:mine").unwrap().subject.clone();
         let cancel = CancellationToken::new();
-        let diagnosis = crate::doctor::Doctor { environment: &environment, cancel: &cancel }.look(&entry);
+        let diagnosis = crate::doctor::Doctor { environment: &environment, cancel: &cancel }.locate(&entry);
         agents.inner.change(|table| table.found(&entry, diagnosis, &environment));
         agents.inner.table.lock().running("custom:mine")
     };
@@ -213,7 +213,7 @@ fn a_check_keeps_agents_that_would_be_started_in_the_same_way() {
 }
 
 #[test]
-fn values_of_variables_and_headers_are_hidden_and_kept() {
+fn snapshot_hides_values_and_settings_keep_them() {
     let settings: Arc<Settings> = Arc::default();
     let agents = agents_with(settings.clone());
     let folder = tempfile::tempdir().unwrap();

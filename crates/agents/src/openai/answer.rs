@@ -15,31 +15,24 @@ use std::time::Instant;
 /// Fields that hold reasoning, in order: DeepSeek, llama-server, vLLM; OpenRouter, Groq, Ollama; a few others.
 const THOUGHTS: [&str; 3] = ["reasoning_content", "reasoning", "thinking"];
 
-/// The effect of a frame.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Frame {
-    /// More may follow.
     More,
     /// `[DONE]`.
     Done,
-    /// The error object of the server.
     Error(Value),
 }
 
-/// The reason a response is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flaw {
-    /// Cut off in the middle.
     BrokenOff,
     /// Withheld by the server's content filter, from the beginning or from some point on.
     Filtered,
-    /// Not in the format of the API.
     Unreadable,
     /// A frame in the middle is unreadable.
     Gap,
     /// A tool call sent as text that the server should have parsed.
     UnparsedCall,
-    /// Longer than any answer.
     Endless,
 }
 
@@ -89,7 +82,7 @@ impl<'a> Answer<'a> {
             return Frame::Done;
         }
         match json_text::from_str::<Value>(data) {
-            Ok(frame) => self.frame(&frame, on_event),
+            Ok(frame) => self.apply_frame(&frame, on_event),
             // Frames separated by only one line break arrive as one.
             Err(_) if data.contains('\n') => {
                 let mut meaning = Frame::More;
@@ -109,7 +102,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    fn frame(&mut self, frame: &Value, on_event: &mut dyn FnMut(ModelEvent)) -> Frame {
+    fn apply_frame(&mut self, frame: &Value, on_event: &mut dyn FnMut(ModelEvent)) -> Frame {
         if is_error(frame) {
             return Frame::Error(frame.clone());
         }
@@ -118,11 +111,11 @@ impl<'a> Answer<'a> {
             return Frame::More;
         }
         self.frames.0 += 1;
-        self.figures(frame);
+        self.read_usage(frame);
         let choice = &frame["choices"][0];
         let delta = ["delta", "message"].into_iter().find_map(|member| choice.get(member));
         if let Some(delta) = delta.filter(|delta| delta.is_object()) {
-            self.delta(delta, on_event);
+            self.apply_delta(delta, on_event);
         }
         if let Some(reason) = choice["finish_reason"].as_str().filter(|reason| !reason.is_empty()) {
             self.finish = Some(reason.to_owned());
@@ -130,18 +123,18 @@ impl<'a> Answer<'a> {
         Frame::More
     }
 
-    fn delta(&mut self, delta: &Value, on_event: &mut dyn FnMut(ModelEvent)) {
+    fn apply_delta(&mut self, delta: &Value, on_event: &mut dyn FnMut(ModelEvent)) {
         let thought = THOUGHTS.into_iter().find_map(|member| {
             let text = delta[member].as_str().filter(|text| !text.is_empty())?;
             Some((member, text))
         });
         if let Some((member, text)) = thought {
-            self.refused.tells_thoughts_in(member);
-            self.tell(ModelEvent::Reasoning(Reasoning::new(text)), on_event);
+            self.refused.set_thoughts_member(member);
+            self.emit(ModelEvent::Reasoning(Reasoning::new(text)), on_event);
         }
         match &delta["content"] {
             Value::String(text) => self.content(text, on_event),
-            Value::Array(parts) => parts.iter().for_each(|part| self.part(part, on_event)),
+            Value::Array(parts) => parts.iter().for_each(|part| self.apply_part(part, on_event)),
             _ => {}
         }
         // A refusal counts as the answer.
@@ -160,13 +153,13 @@ impl<'a> Answer<'a> {
     }
 
     /// Handles one part of a content list, as sent by Mistral.
-    fn part(&mut self, part: &Value, on_event: &mut dyn FnMut(ModelEvent)) {
+    fn apply_part(&mut self, part: &Value, on_event: &mut dyn FnMut(ModelEvent)) {
         if part["type"] == "thinking" {
             let text = match &part["thinking"] {
                 Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
                 other => other.as_str().unwrap_or_default().to_owned(),
             };
-            self.tell(ModelEvent::Reasoning(Reasoning::new(text)), on_event);
+            self.emit(ModelEvent::Reasoning(Reasoning::new(text)), on_event);
         } else if let Some(text) = part["text"].as_str() {
             self.content(text, on_event);
         }
@@ -174,22 +167,22 @@ impl<'a> Answer<'a> {
 
     fn content(&mut self, text: &str, on_event: &mut dyn FnMut(ModelEvent)) {
         for piece in self.content.push(text) {
-            self.hear(piece, on_event);
+            self.handle_piece(piece, on_event);
         }
     }
 
     /// Handles a piece of the content: a call within it is assembled with the others.
-    fn hear(&mut self, piece: ModelEvent, on_event: &mut dyn FnMut(ModelEvent)) {
+    fn handle_piece(&mut self, piece: ModelEvent, on_event: &mut dyn FnMut(ModelEvent)) {
         match piece {
             ModelEvent::ToolCall(CallRequest { id, name, arguments }) => {
                 self.calls.push(&json!({"id": id, "function": {"name": name, "arguments": arguments}}));
                 self.count(on_event);
             }
-            other => self.tell(other, on_event),
+            other => self.emit(other, on_event),
         }
     }
 
-    fn tell(&mut self, event: ModelEvent, on_event: &mut dyn FnMut(ModelEvent)) {
+    fn emit(&mut self, event: ModelEvent, on_event: &mut dyn FnMut(ModelEvent)) {
         self.spoke |= matches!(&event, ModelEvent::Text(text) if !text.trim().is_empty());
         on_event(event);
         self.count(on_event);
@@ -203,7 +196,7 @@ impl<'a> Answer<'a> {
     }
 
     /// Reads the usage, which comes in a separate frame or in every one, always as the total so far.
-    fn figures(&mut self, frame: &Value) {
+    fn read_usage(&mut self, frame: &Value) {
         let Some(usage) = frame["usage"].as_object() else { return };
         let count = |value: Option<&Value>| {
             value.and_then(Value::as_u64).map_or(0, |count| u32::try_from(count).unwrap_or(u32::MAX))
@@ -227,7 +220,7 @@ impl<'a> Answer<'a> {
         on_event: &mut dyn FnMut(ModelEvent),
     ) -> Result<StopReason, Flaw> {
         for piece in self.content.finish() {
-            self.hear(piece, on_event);
+            self.handle_piece(piece, on_event);
         }
         let says_nothing = !self.spoke && self.calls.is_empty();
         if self.frames.0 == 0 && self.frames.1 > 0 {
@@ -238,7 +231,7 @@ impl<'a> Answer<'a> {
         if !is_over {
             return Err(Flaw::BrokenOff);
         }
-        let is_cut = match self.finish.as_deref().map_or(Finish::Whole, Finish::of) {
+        let is_cut = match self.finish.as_deref().map_or(Finish::Whole, Finish::from_reason) {
             Finish::Broken => return Err(Flaw::BrokenOff),
             Finish::Filtered => return Err(Flaw::Filtered),
             _ if self.has_gap => return Err(Flaw::Gap),
@@ -252,7 +245,7 @@ impl<'a> Answer<'a> {
         let calls = if is_cut && !calls.are_whole() { Vec::new() } else { calls.finish(&self.names) };
         let asks = !calls.is_empty();
         calls.into_iter().for_each(|call| on_event(ModelEvent::ToolCall(call)));
-        self.tell_figures(on_event);
+        self.emit_usage(on_event);
         Ok(match (is_cut, asks) {
             (true, _) => StopReason::MaxTokens,
             (false, true) => StopReason::ToolCalls,
@@ -260,7 +253,7 @@ impl<'a> Answer<'a> {
         })
     }
 
-    fn tell_figures(&self, on_event: &mut dyn FnMut(ModelEvent)) {
+    fn emit_usage(&self, on_event: &mut dyn FnMut(ModelEvent)) {
         let Some(usage) = self.usage else { return };
         let first = self.first.unwrap_or_else(Instant::now);
         let first_token_ms = u32::try_from((first - self.asked).as_millis()).unwrap_or(u32::MAX);
@@ -270,7 +263,6 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// The meaning of a finish reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Finish {
     Whole,
@@ -287,7 +279,7 @@ impl Finish {
     /// (<https://api-docs.deepseek.com/api/create-chat-completion>), `sensitive` and `network_error` of Zhipu
     /// (<https://docs.z.ai/api-reference/llm/chat-completion>), `abort` of vLLM
     /// (<https://docs.vllm.ai/en/latest/api/vllm/v1/engine/>), `max_tokens` and `MAX_TOKENS` of proxies.
-    fn of(reason: &str) -> Self {
+    fn from_reason(reason: &str) -> Self {
         match reason.to_ascii_lowercase().as_str() {
             "length" | "max_tokens" | "model_length" => Self::Limit,
             "content_filter" | "sensitive" | "safety" => Self::Filtered,
@@ -306,7 +298,6 @@ pub(super) fn is_error(frame: &Value) -> bool {
     frame["object"] == "error" || frame["type"] == "error" || !frame["error"].is_null()
 }
 
-/// Tokens per second since the first one.
 fn per_second(tokens: u32, since: Instant) -> f32 {
     let seconds = since.elapsed().as_secs_f32();
     if seconds > 0.0 { tokens as f32 / seconds } else { 0.0 }

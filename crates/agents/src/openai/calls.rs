@@ -27,7 +27,7 @@ impl PartialCalls {
         let function = &piece["function"];
         let name = function["name"].as_str().unwrap_or_default();
         let id = piece["id"].as_str().unwrap_or_default();
-        let place = self.place(piece["index"].as_u64(), id, name);
+        let place = self.find_or_add(piece["index"].as_u64(), id, name);
         let Some(call) = self.calls.get_mut(place) else { return };
         if call.id.is_empty() {
             id.clone_into(&mut call.id);
@@ -52,19 +52,19 @@ impl PartialCalls {
     }
 
     /// Finds or creates the call of a delta. Indices may have gaps or all be 0; ids may come once, never, or always.
-    fn place(&mut self, index: Option<u64>, id: &str, name: &str) -> usize {
+    fn find_or_add(&mut self, index: Option<u64>, id: &str, name: &str) -> usize {
         let known_id = |call: &Call| !id.is_empty() && call.id == id;
         let known = match index {
             Some(_) => self.calls.iter().rposition(|call| call.index == index),
             None => self.calls.iter().rposition(known_id).or_else(|| self.calls.len().checked_sub(1)),
         };
-        let goes_on = |call: &Call| {
+        let continues = |call: &Call| {
             let other_id = !id.is_empty() && !call.id.is_empty() && call.id != id;
             // A repeated name means that the server sends it with every delta, or that another call begins.
             let begins = !name.is_empty() && !call.name.is_empty() && !known_id(call);
             !other_id && !(begins && (call.name != name || call.is_whole()))
         };
-        match known.filter(|at| self.calls.get(*at).is_some_and(goes_on)) {
+        match known.filter(|at| self.calls.get(*at).is_some_and(continues)) {
             Some(at) => at,
             // Over the limit: returns an index without a call.
             None if self.calls.len() == ANSWER_CALLS => ANSWER_CALLS,
@@ -92,7 +92,7 @@ impl PartialCalls {
             }
             let is_taken = call.id.is_empty() || requests.iter().any(|earlier| earlier.id == call.id);
             let id = if is_taken { uuid::Uuid::new_v4().to_string() } else { call.id };
-            let arguments = arguments(&call.arguments);
+            let arguments = parse_arguments(&call.arguments);
             requests.push(CallRequest { id, name: names.ours(&call.name), arguments });
         }
         requests
@@ -106,7 +106,7 @@ impl Call {
 }
 
 /// Parses arguments. Anything but an object is kept as text, which the loop reports as the tool's error.
-fn arguments(text: &str) -> Value {
+fn parse_arguments(text: &str) -> Value {
     // The call has no arguments.
     if text.trim().is_empty() {
         return Value::Object(Map::new());
@@ -123,21 +123,19 @@ fn arguments(text: &str) -> Value {
     }
 }
 
-// Tool names on the wire. Ours have dots (`fs.list_dir`); OpenAI accepts `^[a-zA-Z0-9_-]{1,64}$`.
-
+/// Tool names on the wire. Ours have dots (`fs.list_dir`); OpenAI accepts `^[a-zA-Z0-9_-]{1,64}$`.
 #[derive(Debug)]
 pub(super) struct Names(WireNames);
 
 impl Names {
-    pub(super) fn of(tools: &[ToolSpec]) -> Self {
-        Self(WireNames::new(tools, function, NAME_CHARS))
+    pub(super) fn for_tools(tools: &[ToolSpec]) -> Self {
+        Self(WireNames::new(tools, function_name, NAME_CHARS))
     }
 
     pub(super) fn wire(&self, name: &str) -> String {
         self.0.wire(name)
     }
 
-    /// Returns whether any tool is offered.
     pub(super) fn are_any(&self) -> bool {
         !self.0.is_empty()
     }
@@ -148,8 +146,7 @@ impl Names {
     }
 }
 
-/// Converts a name into an ASCII function name.
-fn function(name: &str) -> String {
+fn function_name(name: &str) -> String {
     let letter = |letter: char| match letter {
         letter if letter.is_ascii_alphanumeric() || letter == '-' => letter,
         _ => '_',
@@ -166,7 +163,7 @@ mod tests {
     fn read(pieces: &[Value]) -> Vec<(String, String, Value)> {
         let mut calls = PartialCalls::default();
         pieces.iter().for_each(|piece| calls.push(piece));
-        let calls = calls.finish(&Names::of(&[]));
+        let calls = calls.finish(&Names::for_tools(&[]));
         calls.into_iter().map(|call| (call.id, call.name, call.arguments)).collect()
     }
 
@@ -276,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn call_ids_are_unique() {
+    fn finish_makes_call_ids_unique() {
         let read = read(&[
             piece(Some(0), Some("same"), Some("a"), "{}"),
             piece(Some(1), Some("same"), Some("b"), "{}"),
@@ -287,19 +284,14 @@ mod tests {
     }
 
     #[test]
-    fn oversized_arguments_are_cut() {
+    fn push_cuts_oversized_arguments() {
         let mut calls = PartialCalls::default();
         for _ in 0..40 {
             calls.push(&piece(Some(0), None, Some("a"), &format!("[{}", "é".repeat(20_000))));
         }
         assert!(!calls.are_whole() && calls.bytes <= CALL_BYTES);
-        assert!(calls.finish(&Names::of(&[]))[0].arguments.as_str().unwrap().len() <= CALL_BYTES);
+        assert!(calls.finish(&Names::for_tools(&[]))[0].arguments.as_str().unwrap().len() <= CALL_BYTES);
     }
-}
-
-#[cfg(test)]
-mod names_tests {
-    use super::*;
 
     fn names(tools: &[&str]) -> Names {
         let spec = |name: &&str| ToolSpec {
@@ -307,11 +299,11 @@ mod names_tests {
             description: String::new(),
             parameters: serde_json::Value::Null,
         };
-        Names::of(&tools.iter().map(spec).collect::<Vec<_>>())
+        Names::for_tools(&tools.iter().map(spec).collect::<Vec<_>>())
     }
 
     #[test]
-    fn names_go_to_the_wire_and_back() {
+    fn names_round_trip_over_the_wire() {
         let (long, longer) = ("x.".repeat(50), "x.".repeat(51));
         let tools = ["fs.list_dir", "a-b", "a.b", "a_b", "a_b_2", "", "fs.list_dir", "grüße", &long, &longer];
         let names = names(&tools);
@@ -324,7 +316,7 @@ mod names_tests {
     }
 
     #[test]
-    fn names_written_by_models_are_recognized() {
+    fn names_recognize_spellings_of_models() {
         let names = names(&["fs.list_dir"]);
         let rows = [
             ("fs_list_dir", "fs.list_dir"),

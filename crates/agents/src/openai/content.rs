@@ -39,7 +39,6 @@ const GLUED_CALLS: [&str; 2] = ["commentary to=", "assistantcommentary to="];
 /// The recipient of a call if the markers were removed.
 const GLUED_RECIPIENT: &str = "to=functions.";
 
-/// Classifies content as it arrives.
 #[derive(Debug)]
 pub(super) struct Content {
     /// Whether the model is gpt-oss, whose Harmony markers may occur anywhere or be missing.
@@ -47,7 +46,6 @@ pub(super) struct Content {
     mode: Mode,
     /// Content that can't be classified yet.
     held: String,
-    /// The answer so far.
     text: String,
     /// The last item was a gpt-oss call that could not become a [`ModelEvent::ToolCall`].
     unparsed: bool,
@@ -62,9 +60,7 @@ enum Mode {
     Tagged(&'static str),
     /// Reasoning whose markers were removed.
     Glued,
-    /// The header of a Harmony message so far.
     Header(HarmonyHeader),
-    /// The body of a Harmony message.
     Body(Body),
     /// After the marker that ends an answer, where the server should have stopped the model.
     Over,
@@ -103,7 +99,7 @@ impl Content {
             self.mode = Mode::Text;
         }
         let rest = std::mem::take(&mut self.held);
-        self.say(rest, &mut out);
+        self.emit(rest, &mut out);
         self.end_call(&mut out);
         out
     }
@@ -119,16 +115,16 @@ impl Content {
             Mode::Begin => self.begin(),
             Mode::Text if !self.gpt_oss => {
                 let all = std::mem::take(&mut self.held);
-                self.say(all, out);
+                self.emit(all, out);
                 false
             }
-            Mode::Tagged(end) => self.until(&[end], out).is_some_and(|_| self.to(Mode::Begin)),
-            Mode::Glued => self.until(&[GLUED_FINAL, GLUED_RECIPIENT], out).is_some_and(|end| {
+            Mode::Tagged(end) => self.emit_until(&[end], out).is_some_and(|_| self.switch_to(Mode::Begin)),
+            Mode::Glued => self.emit_until(&[GLUED_FINAL, GLUED_RECIPIENT], out).is_some_and(|end| {
                 self.unparsed |= end == GLUED_RECIPIENT;
-                end == GLUED_RECIPIENT || self.to(Mode::Begin)
+                end == GLUED_RECIPIENT || self.switch_to(Mode::Begin)
             }),
             Mode::Text | Mode::Header(_) | Mode::Body(_) | Mode::Over => {
-                self.until(&MARKERS, out).is_some_and(|marker| self.mark(marker, out))
+                self.emit_until(&MARKERS, out).is_some_and(|marker| self.handle_marker(marker, out))
             }
         }
     }
@@ -162,15 +158,15 @@ impl Content {
             (0, Mode::Text)
         };
         self.held = text[length..].to_owned();
-        self.to(mode)
+        self.switch_to(mode)
     }
 
-    fn to(&mut self, mode: Mode) -> bool {
+    fn switch_to(&mut self, mode: Mode) -> bool {
         self.mode = mode;
         true
     }
 
-    fn mark(&mut self, marker: &str, out: &mut Vec<ModelEvent>) -> bool {
+    fn handle_marker(&mut self, marker: &str, out: &mut Vec<ModelEvent>) -> bool {
         // Within a body, these markers have no meaning.
         if matches!(self.mode, Mode::Body(_)) && ["<|message|>", "<|constrain|>"].contains(&marker) {
             return true;
@@ -180,7 +176,7 @@ impl Content {
         self.end_call(out);
         self.mode = match (marker, std::mem::replace(&mut self.mode, Mode::Begin)) {
             (_, Mode::Over) | ("<|return|>" | "<|call|>", _) => Mode::Over,
-            ("<|message|>", Mode::Header(header)) => Mode::Body(self.open(&header)),
+            ("<|message|>", Mode::Header(header)) => Mode::Body(self.open_body(&header)),
             ("<|message|>", _) => Mode::Body(Body::Final),
             ("<|channel|>", mode) => {
                 let mut header =
@@ -199,7 +195,7 @@ impl Content {
         true
     }
 
-    fn open(&mut self, header: &HarmonyHeader) -> Body {
+    fn open_body(&mut self, header: &HarmonyHeader) -> Body {
         let address = header.address();
         match (address.channel, address.recipient) {
             (HarmonyChannel::Foreign, _) => Body::Hidden,
@@ -214,7 +210,6 @@ impl Content {
         }
     }
 
-    /// Emits the call whose body ends here.
     fn end_call(&mut self, out: &mut Vec<ModelEvent>) {
         if let Mode::Body(Body::Call { recipient, arguments }) = &mut self.mode {
             out.push(ModelEvent::ToolCall(CallRequest {
@@ -228,18 +223,18 @@ impl Content {
 
     /// Emits the text before the first of `ends` and removes both. If none is found, emits the text that can't be the
     /// beginning of one.
-    fn until(&mut self, ends: &[&'static str], out: &mut Vec<ModelEvent>) -> Option<&'static str> {
+    fn emit_until(&mut self, ends: &[&'static str], out: &mut Vec<ModelEvent>) -> Option<&'static str> {
         let found = ends.iter().filter_map(|end| Some((self.held.find(end)?, *end))).min();
         let at = found.map_or_else(|| self.held.len() - tag_begun(&self.held, ends), |(at, _)| at);
         let rest = self.held.split_off(at);
         let said = std::mem::replace(&mut self.held, rest);
-        self.say(said, out);
+        self.emit(said, out);
         let (_, end) = found?;
         self.held.drain(..end.len());
         Some(end)
     }
 
-    fn say(&mut self, text: String, out: &mut Vec<ModelEvent>) {
+    fn emit(&mut self, text: String, out: &mut Vec<ModelEvent>) {
         if text.is_empty() {
             return;
         }
@@ -426,7 +421,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_call_that_the_server_did_not_parse_is_noticed() {
+    fn content_detects_unparsed_calls() {
         let rows = [
             ("gpt-oss", "<|channel|>commentary <|constrain|>json<|message|>{\"path\":\".\"}<|call|>", true),
             ("gpt-oss", "analysisI list.assistantcommentary to=functions.fs_list json{\"path\":\".\"}", true),
@@ -459,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn thoughts_are_kept_apart() {
+    fn content_separates_thoughts() {
         for (model, content, expected) in ROWS {
             assert_eq!(read(model, [content]), expected, "{content}");
             let letters: Vec<String> = content.chars().map(String::from).collect();
@@ -473,7 +468,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn chunk_boundaries_do_not_matter(parts in prop::collection::vec(
+        fn content_ignores_chunk_boundaries(parts in prop::collection::vec(
             prop::sample::select(vec!["<think>", "</think>", "<|channel|>", "analysis", "assistantfinal", "<|message|>",
                 "<|end|>", "<|start|>", "final", "commentary to=x", " ", "\n", "é", "a", "<", "|>"]), 0..12),
             gpt_oss: bool)

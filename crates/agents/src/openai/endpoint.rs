@@ -152,8 +152,6 @@ fn server_name(base_url: &str) -> String {
     PRESETS.iter().find(is_it).map_or("the server", |preset| preset.name).to_owned()
 }
 
-// Base URLs as the user types them, and the URLs requested.
-
 /// The reason a base URL is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
@@ -204,17 +202,15 @@ pub(super) fn is_loopback(url: &Url) -> bool {
     }
 }
 
-// The source of an endpoint's key. Keys are never stored in our files.
-//
-// Keys come from the environment and, on macOS, also from the login keychain, since a program started from the Dock
-// lacks the shell's variables. Uses `security-framework`, which TLS needs there anyway; a cross-platform crate would
-// bring D-Bus to Linux, where a headless machine has no such store.
-
 /// The keychain service of the keys; the account is the name of the environment variable.
 #[cfg(target_os = "macos")]
 const SERVICE: &str = "OpenAgents";
 
-/// The source of a key.
+/// The source of a key. Keys are never stored in our files.
+///
+/// They come from the environment and, on macOS, also from the login keychain, since a program started from the Dock
+/// lacks the shell's variables. Uses `security-framework`, which TLS needs there anyway; a cross-platform crate would
+/// bring D-Bus to Linux, where a headless machine has no such store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum KeySource {
     /// The server needs no key.
@@ -254,11 +250,11 @@ impl std::fmt::Debug for Secret {
 }
 
 impl KeySource {
-    /// Reads the key. May block on the user: macOS asks before a program reads another program's item.
-    pub(super) fn read(&self) -> Option<Secret> {
+    /// May block on the user: macOS asks before a program reads another program's item.
+    pub(super) fn load(&self) -> Option<Secret> {
         match self {
             Self::None => None,
-            Self::Variable(name) => from_environment(name).or_else(|| from_keychain_key(name)),
+            Self::Variable(name) => key_from_environment(name).or_else(|| key_from_keychain(name)),
             Self::Given(secret) => Some(secret.clone()),
         }
     }
@@ -267,7 +263,7 @@ impl KeySource {
     pub(super) fn is_there(&self) -> bool {
         match self {
             Self::None => false,
-            Self::Variable(name) => from_environment(name).is_some() || is_in_keychain_key(name),
+            Self::Variable(name) => key_from_environment(name).is_some() || is_in_keychain(name),
             Self::Given(_) => true,
         }
     }
@@ -285,19 +281,19 @@ impl KeySource {
     }
 }
 
-fn from_environment(name: &str) -> Option<Secret> {
+fn key_from_environment(name: &str) -> Option<Secret> {
     Secret::new(&std::env::var(name).ok()?)
 }
 
 #[cfg(target_os = "macos")]
-fn from_keychain_key(name: &str) -> Option<Secret> {
+fn key_from_keychain(name: &str) -> Option<Secret> {
     let bytes = security_framework::passwords::get_generic_password(SERVICE, name).ok()?;
     Secret::new(std::str::from_utf8(&bytes).ok()?)
 }
 
 /// Requests only the attributes, which needs no confirmation.
 #[cfg(target_os = "macos")]
-fn is_in_keychain_key(name: &str) -> bool {
+fn is_in_keychain(name: &str) -> bool {
     use security_framework::item::{ItemClass, ItemSearchOptions};
     let mut search = ItemSearchOptions::new();
     search.class(ItemClass::generic_password()).service(SERVICE).account(name).load_attributes(true);
@@ -305,12 +301,12 @@ fn is_in_keychain_key(name: &str) -> bool {
 }
 
 #[cfg(not(target_os = "macos"))]
-fn from_keychain_key(_name: &str) -> Option<Secret> {
+fn key_from_keychain(_name: &str) -> Option<Secret> {
     None
 }
 
 #[cfg(not(target_os = "macos"))]
-fn is_in_keychain_key(_name: &str) -> bool {
+fn is_in_keychain(_name: &str) -> bool {
     false
 }
 
@@ -341,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn the_openai_key_goes_only_to_servers_named_for_it() {
+    fn openai_key_is_sent_to_https_servers_only() {
         let openai = || KeySource::Variable(OPENAI_KEY.to_owned());
         let rows = [
             (None, openai()),
@@ -363,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn an_added_agent_becomes_an_endpoint() {
+    fn custom_agent_becomes_endpoint() {
         let agent: CustomAgent = serde_json::from_value(serde_json::json!({
             "id": "big", "kind": "openai", "baseUrl": "http://10.0.0.7:8000/v1", "model": "qwen3",
             "keyVariable": "BIG_KEY", "headers": {"x-team": "blue"},
@@ -386,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_that_break_a_message_are_refused_by_name() {
+    fn header_map_rejects_framing_headers() {
         for (name, value) in
             [("a b", "x"), ("", "x"), ("x", "a\r\nb: c"), ("Content-Length", "3"), ("Host", "h")]
         {
@@ -395,14 +391,9 @@ mod tests {
             assert_eq!(endpoint.header_map().err(), Some(EndpointError::Header(name.to_owned())), "{name}");
         }
     }
-}
-
-#[cfg(test)]
-mod address_tests {
-    use super::*;
 
     #[test]
-    fn base_urls_are_normalized() {
+    fn completions_normalizes_base_urls() {
         let rows = [
             ("https://api.openai.com/v1", "https://api.openai.com/v1/chat/completions"),
             ("http://127.0.0.1:8080/v1/", "http://127.0.0.1:8080/v1/chat/completions"),
@@ -421,7 +412,7 @@ mod address_tests {
     }
 
     #[test]
-    fn only_addresses_of_this_machine_are_local() {
+    fn is_local_accepts_loopback_only() {
         let rows = [
             ("http://127.0.0.1:1/v1", true),
             ("http://127.9.9.9/v1", true),
@@ -441,7 +432,7 @@ mod address_tests {
     }
 
     #[test]
-    fn a_model_forwarded_by_a_local_server_is_not_local() {
+    fn is_local_rejects_forwarded_models() {
         let rows = [
             ("gpt-oss:120b-cloud", false),
             ("GLM-4.6:Cloud ", false),
@@ -454,27 +445,22 @@ mod address_tests {
             assert_eq!(is_local("http://127.0.0.1:11434/v1", model), expected, "{model}");
         }
     }
-}
-
-#[cfg(test)]
-mod key_tests {
-    use super::*;
 
     #[test]
-    fn debug_output_has_no_key() {
+    fn debug_redacts_key() {
         let given = KeySource::Given(Secret::new(" sk-123 \n").unwrap());
         assert_eq!(format!("{given:?}"), "Given(Secret)");
-        assert_eq!(given.read().unwrap().expose(), "sk-123");
+        assert_eq!(given.load().unwrap().expose(), "sk-123");
         assert_eq!(Secret::new(" \n"), None);
     }
 
     #[test]
-    fn an_unset_variable_is_not_a_key() {
+    fn key_source_ignores_unset_variable() {
         for name in ["OPENAGENTS_TEST_NO_SUCH_KEY", "", "A=B", "A\0B"] {
             let source = KeySource::Variable(name.to_owned());
-            assert!(source.read().is_none() && !source.is_there(), "{name:?}");
+            assert!(source.load().is_none() && !source.is_there(), "{name:?}");
         }
         let path = KeySource::Variable("PATH".to_owned());
-        assert!(path.read().is_some() && path.is_there());
+        assert!(path.load().is_some() && path.is_there());
     }
 }

@@ -21,7 +21,6 @@ use reqwest::{
 use serde_json::Value;
 use std::{cell::Cell, rc::Rc, time::Duration};
 
-/// Timeouts and retries.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RequestTimeouts {
     pub(super) connect: Duration,
@@ -51,7 +50,6 @@ impl Default for RequestTimeouts {
     }
 }
 
-/// The HTTP client of one endpoint.
 #[derive(Debug)]
 pub(super) struct Exchange {
     client: Client,
@@ -105,16 +103,15 @@ impl Exchange {
         (needs && !self.key.is_there()).then(|| self.sentences.no_key())
     }
 
-    /// Reads the key, if there is one and it may be sent to the server.
     pub(super) async fn read_key(&self) -> Result<Option<Secret>, RequestFailure> {
         if !self.takes_key() {
             return Ok(None);
         }
         let key = self.key.clone();
         // The keychain may prompt the user, which must not delay a cancel.
-        let read = tokio::task::spawn_blocking(move || key.read()).await.ok().flatten();
+        let read = tokio::task::spawn_blocking(move || key.load()).await.ok().flatten();
         match self.lacks_key().filter(|_| read.is_none()) {
-            Some(reason) => Err(RequestFailure::of(ModelError::Unavailable(reason))),
+            Some(reason) => Err(RequestFailure::new(ModelError::Unavailable(reason))),
             None => Ok(read),
         }
     }
@@ -212,7 +209,7 @@ pub(super) struct Opened<'a> {
 }
 
 impl Opened<'_> {
-    pub(super) async fn read(
+    pub(super) async fn read_answer(
         mut self,
         mut answer: Answer<'_>,
         on_event: &mut dyn FnMut(ModelEvent),
@@ -247,7 +244,6 @@ impl Opened<'_> {
     }
 }
 
-/// The reason the body ended early.
 #[derive(Debug)]
 pub(super) enum Break {
     Silence,

@@ -11,14 +11,11 @@ use openagents_core::{json_text, text::Utf8Pieces};
 use serde_json::{Value, json};
 use std::{cell::Cell, rc::Rc};
 
-/// The UTF-8 byte order mark.
-const MARK: &[u8] = b"\xef\xbb\xbf";
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Lost<E> {
-    /// A network error.
     Network(E),
-    /// The frame is too long.
     TooLong,
     /// The response is not a stream of events.
     NoEvents,
@@ -40,7 +37,7 @@ impl<E: 'static> Frames<E> {
     ) -> Result<Self, Lost<E>> {
         let mut chunks = bytes.map(|chunk| chunk.map(|chunk| chunk.as_ref().to_vec())).boxed_local();
         let mut begin: Vec<u8> = Vec::new();
-        while first_letter(&begin).is_none() && begin.len() <= FRAME {
+        while first_byte(&begin).is_none() && begin.len() <= FRAME {
             match chunks.next().await {
                 Some(chunk) => begin.append(&mut chunk.map_err(Lost::Network)?),
                 None => break,
@@ -48,16 +45,16 @@ impl<E: 'static> Frames<E> {
         }
         // Checked before the byte order mark is removed: a second one is content,
         // wherever the network splits the bytes.
-        let is_whole = first_letter(&begin) == Some(b'{');
-        if begin.starts_with(MARK) {
-            begin.drain(..MARK.len());
+        let is_whole = first_byte(&begin) == Some(b'{');
+        if begin.starts_with(BYTE_ORDER_MARK) {
+            begin.drain(..BYTE_ORDER_MARK.len());
         }
         let chunks = stream::iter([Ok(begin)]).chain(chunks.map(|chunk| chunk.map_err(Lost::Network)));
         let since = Rc::new(Cell::new(0));
         let frames = if is_whole {
-            stream::once(whole(chunks.boxed_local())).boxed_local()
+            stream::once(read_whole(chunks.boxed_local())).boxed_local()
         } else {
-            events(chunks.boxed_local(), Rc::clone(&since))
+            read_events(chunks.boxed_local(), Rc::clone(&since))
         };
         Ok(Self { frames, bytes: since, is_whole })
     }
@@ -76,16 +73,16 @@ impl<E: 'static> Frames<E> {
 }
 
 /// Returns the first non-whitespace byte; `None` while it is unknown.
-fn first_letter(begin: &[u8]) -> Option<u8> {
-    let text = match begin.strip_prefix(MARK) {
+fn first_byte(begin: &[u8]) -> Option<u8> {
+    let text = match begin.strip_prefix(BYTE_ORDER_MARK) {
         Some(text) => text,
-        None if MARK.starts_with(begin) => return None,
+        None if BYTE_ORDER_MARK.starts_with(begin) => return None,
         None => begin,
     };
     text.iter().copied().find(|byte| !byte.is_ascii_whitespace())
 }
 
-async fn whole<E>(mut chunks: LocalBoxStream<'static, Chunk<E>>) -> Result<String, Lost<E>> {
+async fn read_whole<E>(mut chunks: LocalBoxStream<'static, Chunk<E>>) -> Result<String, Lost<E>> {
     let mut body = Vec::new();
     while let Some(chunk) = chunks.next().await {
         body.append(&mut chunk?);
@@ -96,7 +93,7 @@ async fn whole<E>(mut chunks: LocalBoxStream<'static, Chunk<E>>) -> Result<Strin
     Ok(String::from_utf8_lossy(&body).into_owned())
 }
 
-fn events<E: 'static>(
+fn read_events<E: 'static>(
     chunks: LocalBoxStream<'static, Chunk<E>>,
     since: Rc<Cell<usize>>,
 ) -> LocalBoxStream<'static, Result<String, Lost<E>>> {
@@ -247,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_frame_is_an_error() {
+    fn endless_frame_is_rejected() {
         let chunk = vec![b'a'; 1 << 20];
         let long = |begin: &[u8]| {
             read(std::iter::once(begin.to_vec()).chain((0..20).map(|_| chunk.clone())).collect())
@@ -263,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn two_byte_order_marks_may_be_split_anywhere() {
+    fn byte_order_marks_may_be_split_anywhere() {
         let bytes = "\u{feff}\u{feff}{\"a\":1}".as_bytes();
         let whole = read(vec![bytes.to_vec()]);
         for at in 1..bytes.len() {
@@ -273,7 +270,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn foreign_bytes_are_frames_or_an_error(
+        fn frames_accept_any_bytes(
             bytes in prop::collection::vec(any::<u8>(), 0..300),
             at in prop::collection::vec(any::<prop::sample::Index>(), 0..8))
         {
@@ -282,7 +279,7 @@ mod tests {
         }
 
         #[test]
-        fn chunk_boundaries_do_not_matter(
+        fn frames_ignore_chunk_boundaries(
             parts in prop::collection::vec(prop::sample::select(vec!["data: ", "data:", ": ", "\n", "\r\n", "\r", "\n\n",
                 "{\"a\":1}", "é🦊", "[DONE]", "event: x", "\u{feff}", " "]), 0..20),
             at in prop::collection::vec(any::<prop::sample::Index>(), 0..8))

@@ -51,7 +51,6 @@ static NETWORK: LazyLock<std::io::Result<Runtime>> = LazyLock::new(|| {
 pub struct OpenAi {
     endpoint: Endpoint,
     exchange: Exchange,
-    /// Parameters that this model has refused.
     refused: Refused,
     /// Context length in tokens, as reported when a request did not fit; 0 if unknown.
     context: AtomicU32,
@@ -92,7 +91,7 @@ impl OpenAi {
                 Err(trouble) => return Err(trouble.error),
             };
             let answer = Answer::new(&self.endpoint.model, names, &self.refused, asked);
-            return opened.read(answer, on_event).await;
+            return opened.read_answer(answer, on_event).await;
         }
     }
 }

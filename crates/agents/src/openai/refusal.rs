@@ -5,13 +5,12 @@ use super::{
     endpoint::{Endpoint, Secret},
     request::Parameter,
 };
-use crate::limits::SAID_CHARS;
+use crate::limits::SERVER_MESSAGE_CHARS;
 use openagents_core::{json_text, model::ModelError, text::line};
 use reqwest::{StatusCode, header::HeaderMap};
 use serde_json::Value;
 use std::time::Duration;
 
-/// The reason there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RequestFailure {
     pub(super) error: ModelError,
@@ -21,16 +20,16 @@ pub(super) struct RequestFailure {
 }
 
 impl RequestFailure {
-    pub(super) fn of(error: ModelError) -> Self {
+    pub(super) fn new(error: ModelError) -> Self {
         Self { error, passes: None, parameter: None }
     }
 
     fn failed(sentence: String) -> Self {
-        Self::of(ModelError::Failed(sentence))
+        Self::new(ModelError::Failed(sentence))
     }
 
     fn passing(sentence: String, pause: Option<Duration>) -> Self {
-        Self { passes: Some(pause), ..Self::of(ModelError::Unavailable(sentence)) }
+        Self { passes: Some(pause), ..Self::new(ModelError::Unavailable(sentence)) }
     }
 }
 
@@ -71,7 +70,7 @@ impl Sentences {
     pub(super) fn unusable_key(&self) -> RequestFailure {
         let sentence =
             format!("the key for {} contains invalid characters; {}", self.server, self.key_remedy);
-        RequestFailure::of(ModelError::Unavailable(sentence))
+        RequestFailure::new(ModelError::Unavailable(sentence))
     }
 
     pub(super) fn redirected(&self, to: &str) -> RequestFailure {
@@ -102,7 +101,7 @@ impl Sentences {
         if refused && self.local {
             // The connection was refused; a retry would not help.
             let sentence = format!("nothing answers for {}; start it, or check the base URL", self.server);
-            return RequestFailure::of(ModelError::Unavailable(sentence));
+            return RequestFailure::new(ModelError::Unavailable(sentence));
         }
         let reason = if error.is_timeout() {
             "the connection timed out".to_owned()
@@ -160,7 +159,6 @@ impl Sentences {
         }
     }
 
-    /// Returns the error for a response with an error status.
     pub(super) fn status(
         &self,
         status: StatusCode,
@@ -168,7 +166,7 @@ impl Sentences {
         body: &str,
         key: Option<&Secret>,
     ) -> RequestFailure {
-        let said = Said::read(body, key);
+        let said = ServerError::parse(body, key);
         let (server, code) = (&self.server, status.as_u16());
         let unauthorised = |verb: &str| {
             let remedy = if self.clear_text && key.is_none() {
@@ -176,12 +174,12 @@ impl Sentences {
             } else {
                 self.key_remedy.clone()
             };
-            RequestFailure::of(ModelError::Unavailable(format!("{server} {verb} ({code}); {remedy}")))
+            RequestFailure::new(ModelError::Unavailable(format!("{server} {verb} ({code}); {remedy}")))
         };
         match status {
             StatusCode::UNAUTHORIZED if key.is_none() => unauthorised("asks for a key"),
             StatusCode::UNAUTHORIZED => unauthorised("does not take the key"),
-            StatusCode::FORBIDDEN => RequestFailure::of(ModelError::Unavailable(format!(
+            StatusCode::FORBIDDEN => RequestFailure::new(ModelError::Unavailable(format!(
                 "{server} does not let us use {}{} ({code}); use a key with access",
                 self.model,
                 said.aside()
@@ -192,8 +190,8 @@ impl Sentences {
                 said.aside(),
                 self.base_url
             )),
-            StatusCode::TOO_MANY_REQUESTS if said.is("insufficient_quota") => {
-                RequestFailure::of(ModelError::Unavailable(format!(
+            StatusCode::TOO_MANY_REQUESTS if said.has_kind("insufficient_quota") => {
+                RequestFailure::new(ModelError::Unavailable(format!(
                     "{server} has no quota left for this key{} (429); add to it there",
                     said.aside()
                 )))
@@ -202,20 +200,24 @@ impl Sentences {
                 format!("{server} limits the rate of this key{} (429); try again later", said.aside()),
                 retry_after(headers),
             ),
-            _ => self.said(&said, Some(status), retry_after(headers)),
+            _ => self.server_error(&said, Some(status), retry_after(headers)),
         }
     }
 
-    /// Returns the error for an error object sent as a frame.
     pub(super) fn frame(&self, frame: &Value, key: Option<&Secret>) -> RequestFailure {
-        let said = Said::of(frame, key);
+        let said = ServerError::from_json(frame, key);
         let status = said.status.and_then(|status| StatusCode::from_u16(status).ok());
-        self.said(&said, status, None)
+        self.server_error(&said, status, None)
     }
 
-    fn said(&self, said: &Said, status: Option<StatusCode>, pause: Option<Duration>) -> RequestFailure {
+    fn server_error(
+        &self,
+        said: &ServerError,
+        status: Option<StatusCode>,
+        pause: Option<Duration>,
+    ) -> RequestFailure {
         if let Some(overflow) = said.overflow() {
-            return RequestFailure::of(overflow);
+            return RequestFailure::new(overflow);
         }
         let parameter = Parameter::refused(said.parameter.as_deref(), &said.message);
         let code = status.map(|status| format!(" ({})", status.as_u16())).unwrap_or_default();
@@ -255,10 +257,9 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     at.duration_since(jiff::Timestamp::now()).try_into().ok()
 }
 
-// Parses the error messages of servers, in all their formats.
-
+/// The error message of a server, in any of their formats.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct ServerError {
     pub(super) message: String,
     pub(super) parameter: Option<String>,
     /// The values of `code` and `type`.
@@ -268,10 +269,10 @@ pub(super) struct Said {
     tokens: Option<(u32, u32)>,
 }
 
-impl Said {
-    pub(super) fn read(body: &str, key: Option<&Secret>) -> Self {
+impl ServerError {
+    pub(super) fn parse(body: &str, key: Option<&Secret>) -> Self {
         if let Ok(body) = json_text::from_str::<Value>(body) {
-            return Self::of(&body, key);
+            return Self::from_json(&body, key);
         }
         // The first line of an HTML page is meaningless.
         let line = body.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
@@ -279,7 +280,7 @@ impl Said {
         Self { message, ..Self::default() }
     }
 
-    pub(super) fn of(body: &Value, key: Option<&Secret>) -> Self {
+    pub(super) fn from_json(body: &Value, key: Option<&Secret>) -> Self {
         let body = body.get(0).unwrap_or(body);
         let error = match &body["error"] {
             Value::Null => body,
@@ -299,7 +300,7 @@ impl Said {
         }
     }
 
-    pub(super) fn is(&self, kind: &str) -> bool {
+    pub(super) fn has_kind(&self, kind: &str) -> bool {
         self.kinds.iter().any(|known| known == kind)
     }
 
@@ -322,8 +323,8 @@ impl Said {
             "prompt is too long",
             "reduce the length of the messages",
         ];
-        let is_overflow = self.is("context_length_exceeded")
-            || self.is("exceed_context_size_error")
+        let is_overflow = self.has_kind("context_length_exceeded")
+            || self.has_kind("exceed_context_size_error")
             || phrases.iter().any(|phrase| message.contains(phrase));
         if !is_overflow {
             return None;
@@ -345,9 +346,8 @@ fn hidden(text: &str, key: Option<&Secret>) -> String {
     key.map_or_else(|| text.to_owned(), |key| key.hide_in(text))
 }
 
-/// Shortens foreign text to one line.
 pub(super) fn shown(text: &str) -> String {
-    line(text, SAID_CHARS)
+    line(text, SERVER_MESSAGE_CHARS)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ fn key() -> Option<Secret> {
 
 #[test]
 #[cfg(not(target_os = "macos"))]
-fn every_status_has_a_sentence_with_a_remedy() {
+fn status_becomes_sentence_with_remedy() {
     let openai = |message: &str, code: &str| {
         format!(r#"{{"error":{{"message":"{message}","type":"x","code":"{code}"}}}}"#)
     };
@@ -62,7 +62,7 @@ fn every_status_has_a_sentence_with_a_remedy() {
 }
 
 #[test]
-fn context_overflows_are_recognized() {
+fn context_overflow_is_recognized() {
     let rows = [
         (
             r#"{"error":{"message":"This model's maximum context length is 8192 tokens. However, your messages resulted in 10000 tokens.","code":"context_length_exceeded","param":"messages"}}"#,
@@ -88,12 +88,12 @@ fn context_overflows_are_recognized() {
     ];
     for (body, (needed, context)) in rows {
         let trouble = sentences("vllm").status(StatusCode::BAD_REQUEST, &HeaderMap::new(), body, None);
-        assert_eq!(trouble, RequestFailure::of(ModelError::ContextOverflow { needed, context }), "{body}");
+        assert_eq!(trouble, RequestFailure::new(ModelError::ContextOverflow { needed, context }), "{body}");
     }
 }
 
 #[test]
-fn retry_after_is_read_in_every_form() {
+fn retry_after_accepts_every_form() {
     let date = |seconds: i64| {
         let at = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(seconds);
         at.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()

@@ -8,25 +8,24 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// Returns the body and the mapping of its tool names.
 pub(super) fn body(request: &ModelRequest, model: &str, refused: &Refused) -> (Value, Names) {
-    let names = Names::of(&request.tools);
+    let names = Names::for_tools(&request.tools);
     let mut body = Map::new();
     body.insert("model".to_owned(), model.into());
-    body.insert("messages".to_owned(), messages(request, &names, refused.thoughts_member()).into());
+    body.insert("messages".to_owned(), message_list(request, &names, refused.thoughts_member()).into());
     body.insert("stream".to_owned(), true.into());
     if !refused.has(Parameter::Usage) {
         body.insert("stream_options".to_owned(), json!({"include_usage": true}));
     }
     if !request.tools.is_empty() && !refused.has(Parameter::Tools) {
-        let tools: Vec<Value> = request.tools.iter().map(|tool| function(tool, &names)).collect();
+        let tools: Vec<Value> = request.tools.iter().map(|tool| tool_json(tool, &names)).collect();
         body.insert("tools".to_owned(), tools.into());
     }
-    options(&request.options, refused, &mut body);
+    add_options(&request.options, refused, &mut body);
     (Value::Object(body), names)
 }
 
-fn options(options: &ModelOptions, refused: &Refused, body: &mut Map<String, Value>) {
+fn add_options(options: &ModelOptions, refused: &Refused, body: &mut Map<String, Value>) {
     if !refused.has(Parameter::Sampling) {
         body.insert("temperature".to_owned(), decimal(options.temperature));
         body.insert("top_p".to_owned(), decimal(options.top_p));
@@ -50,7 +49,7 @@ fn decimal(number: f32) -> Value {
     number.to_string().parse::<f64>().map_or(Value::Null, Value::from)
 }
 
-fn function(tool: &ToolSpec, names: &Names) -> Value {
+fn tool_json(tool: &ToolSpec, names: &Names) -> Value {
     let mut parameters = tool.parameters.as_object().cloned().unwrap_or_default();
     // OpenAI rejects an object schema without these members.
     parameters.entry("type").or_insert_with(|| "object".into());
@@ -61,7 +60,7 @@ fn function(tool: &ToolSpec, names: &Names) -> Value {
     })
 }
 
-fn messages(request: &ModelRequest, names: &Names, thoughts: Option<&str>) -> Vec<Value> {
+fn message_list(request: &ModelRequest, names: &Names, thoughts: Option<&str>) -> Vec<Value> {
     let mut ids = Ids::default();
     let mut messages = Vec::with_capacity(request.messages.len() + 1);
     if !request.instructions.is_empty() {
@@ -70,7 +69,7 @@ fn messages(request: &ModelRequest, names: &Names, thoughts: Option<&str>) -> Ve
     for message in &request.messages {
         messages.push(match message {
             Message::User { text } => json!({"role": "user", "content": text}),
-            Message::Assistant(said) => assistant(said, names, thoughts, &mut ids),
+            Message::Assistant(said) => assistant_message(said, names, thoughts, &mut ids),
             Message::Tool { call_id, text, .. } => {
                 json!({"role": "tool", "tool_call_id": ids.wire(call_id), "content": text})
             }
@@ -79,7 +78,7 @@ fn messages(request: &ModelRequest, names: &Names, thoughts: Option<&str>) -> Ve
     messages
 }
 
-fn assistant<'a>(
+fn assistant_message<'a>(
     said: &'a AssistantMessage,
     names: &Names,
     thoughts: Option<&str>,
@@ -132,14 +131,11 @@ impl<'a> Ids<'a> {
     }
 }
 
-// Parameters that a model refuses.
-
 /// A part of a request that some models refuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Parameter {
     /// `temperature` and `top_p`: fixed for reasoning models.
     Sampling,
-    /// `seed`.
     Seed,
     /// `max_tokens`: newer models want `max_completion_tokens`.
     MaxTokens,
@@ -147,7 +143,6 @@ pub(super) enum Parameter {
     Effort,
     /// `stream_options`.
     Usage,
-    /// `tools`.
     Tools,
     /// The turn's reasoning, sent back to the model.
     Thoughts,
@@ -213,7 +208,7 @@ impl Refused {
         self.parameters.lock().contains(&parameter)
     }
 
-    pub(super) fn tells_thoughts_in(&self, member: &'static str) {
+    pub(super) fn set_thoughts_member(&self, member: &'static str) {
         *self.thoughts.lock() = Some(member);
     }
 
@@ -284,15 +279,15 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_is_posted_like_this() {
+    fn body_contains_whole_conversation() {
         let refused = Refused::default();
-        refused.tells_thoughts_in("reasoning_content");
+        refused.set_thoughts_member("reasoning_content");
         let (body, _) = body(&conversation(), "some-model", &refused);
         insta::assert_json_snapshot!(body);
     }
 
     #[test]
-    fn refused_parameters_are_omitted() {
+    fn body_omits_refused_parameters() {
         let refused = Refused::default();
         for parameter in [
             Parameter::Sampling,
@@ -305,7 +300,7 @@ mod tests {
         ] {
             assert!(refused.add(parameter) && !refused.add(parameter));
         }
-        refused.tells_thoughts_in("reasoning");
+        refused.set_thoughts_member("reasoning");
         let mut request = conversation();
         request.options.effort = ReasoningEffort::High;
         let (body, _) = body(&request, "m", &refused);
@@ -313,14 +308,9 @@ mod tests {
         assert_eq!(members, ["model", "messages", "stream", "max_completion_tokens"]);
         assert!(!body.to_string().contains("a thought"));
     }
-}
-
-#[cfg(test)]
-mod parameters_tests {
-    use super::*;
 
     #[test]
-    fn refused_parameters_are_found() {
+    fn refused_parameter_is_found_in_error() {
         let rows = [
             (Some("temperature"), "Unsupported value", Some(Parameter::Sampling)),
             (Some("max_tokens"), "Use 'max_completion_tokens' instead.", Some(Parameter::MaxTokens)),

@@ -34,7 +34,6 @@ pub(crate) struct CallNews {
     pub(crate) terminals: Vec<TerminalNews>,
 }
 
-/// See [`CallNews::status`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallStatus {
     Running,
@@ -70,12 +69,11 @@ pub(super) struct Call {
     pub(super) made_for: Option<String>,
     /// The call has ended and the text of its terminals is dropped; its content is no longer sent.
     pub(super) forgotten: bool,
-    /// When one of its terminals was last sent, and whether there is new output.
-    pub(super) told: Option<Instant>,
+    /// When the content was last sent, and whether its terminals have new output since.
+    pub(super) last_sent: Option<Instant>,
     pub(super) dirty: bool,
 }
 
-/// A terminal as shown in calls.
 #[derive(Debug)]
 pub(super) struct ShownTerminal {
     pub(super) command: Option<String>,
@@ -104,7 +102,6 @@ impl Call {
         })
     }
 
-    /// Returns the bytes of its content, excluding terminals.
     pub(super) fn fixed_bytes(&self) -> usize {
         let bytes = |piece: &Shown| match piece {
             Shown::Fixed(ToolContent::Text { text }) => text.len(),
@@ -125,7 +122,6 @@ impl Call {
         self.shown = bounded(all);
     }
 
-    /// Returns whether its title or its input contains the command.
     pub(super) fn names(&self, command: &str) -> bool {
         let mut input = self.raw_input.iter().flat_map(texts);
         self.title.as_deref().is_some_and(|title| title.contains(command))
@@ -159,8 +155,7 @@ impl Call {
     }
 }
 
-/// Returns the reason why a call failed, on one line.
-pub(super) fn reason(raw_output: Option<&Value>, content: &[ToolContent]) -> String {
+pub(super) fn failure_reason(raw_output: Option<&Value>, content: &[ToolContent]) -> String {
     let text = content.iter().find_map(|piece| match piece {
         ToolContent::Text { text } => Some(text.trim_matches(['`', '\n']).to_owned()),
         ToolContent::Terminal { exit_code: Some(code), .. } => Some(format!("exit code {code}")),
@@ -206,15 +201,12 @@ pub(super) fn bounded(mut shown: Vec<Shown>) -> Vec<Shown> {
     shown
 }
 
-// Call content, within the limits of our log.
-
 /// Returns display text on one line, with invisible characters escaped, because every client shows it next to our own
 /// text. `None` if empty.
 pub(crate) fn one_line(text: &str) -> Option<String> {
     Some(escaped(&line(text, TITLE_CHARS)).into_owned()).filter(|line| !line.is_empty())
 }
 
-/// Text content, truncated at the end.
 pub(crate) fn text(text: &str) -> ToolContent {
     ToolContent::Text { text: clip_bytes(text, SHOWN_TEXT) }
 }
@@ -246,7 +238,6 @@ pub(crate) fn diff(path: String, old_text: Option<String>, new_text: String) -> 
     ToolContent::Diff { path, old_text: old_text.map(|_| old), new_text, truncated }
 }
 
-/// Drops the lines that both texts begin and end with.
 fn without_common_lines<'a>(old: &'a str, new: &'a str) -> (&'a str, &'a str) {
     let same = |(old, new): &(&str, &str)| old == new;
     let pairs = old.split_inclusive('\n').zip(new.split_inclusive('\n'));
@@ -263,13 +254,13 @@ mod tests {
 
     /// Regression: the title of a call could show its end first.
     #[test]
-    fn a_title_hides_and_reorders_nothing() {
+    fn one_line_escapes_invisible_characters() {
         let title = one_line("Read\n gpj.\u{202e}sr\u{200b} \u{1b}[2Jnow");
         assert_eq!(title.as_deref(), Some("Read gpj.\\u{202e}sr\\u{200b} [2Jnow"));
     }
 
     #[test]
-    fn a_long_file_shows_its_change_and_not_its_beginning() {
+    fn diff_of_long_file_shows_the_change() {
         let same = "the same line\n".repeat(DIFF_SIDE / 10);
         let (old, new) = (format!("{same}old\n{same}"), format!("{same}new\n{same}"));
         let rows = [

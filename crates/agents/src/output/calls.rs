@@ -1,7 +1,7 @@
 //! An agent's tool calls, indexed by its ids and ours.
 
-use super::call::{Call, CallNews, CallStatus, Shown, ShownTerminal, bounded, one_line, reason};
-use crate::limits::{CALLS, RECENT_CALLS, RETOLD_BYTES, TERMINAL_UPDATE};
+use super::call::{Call, CallNews, CallStatus, Shown, ShownTerminal, bounded, failure_reason, one_line};
+use crate::limits::{CALLS, RECENT_CALLS, RESENT_BYTES, TERMINAL_UPDATE};
 use openagents_core::update::{
     Cut, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate, ToolKind, new_id,
 };
@@ -40,7 +40,7 @@ impl Calls {
 
     /// Applies an update of a call, or a `tool_call` that `announces` one. Returns our id of
     /// the call; `None` over the limit.
-    pub(super) fn news(
+    pub(super) fn apply_news(
         &mut self,
         now: Instant,
         news: CallNews,
@@ -66,11 +66,10 @@ impl Calls {
             None => self.announce(&mut news, ready),
         };
         self.by_their_id.insert(std::mem::take(&mut news.id), at);
-        self.tell(now, at, news, ready);
+        self.update(now, at, news, ready);
         Some(self.calls[at].id.clone())
     }
 
-    /// Returns whether the turn has reached its limit of calls.
     pub(super) fn is_full(&mut self) -> bool {
         let is_full = self.count >= CALLS;
         if is_full {
@@ -132,7 +131,7 @@ impl Calls {
             shown,
             made_for: None,
             forgotten: false,
-            told: None,
+            last_sent: None,
             dirty: false,
         });
         ready.push(SessionUpdate::ToolCall(ToolCall {
@@ -150,7 +149,7 @@ impl Calls {
         at
     }
 
-    pub(super) fn tell(&mut self, now: Instant, at: usize, news: CallNews, ready: &mut Ready) {
+    pub(super) fn update(&mut self, now: Instant, at: usize, news: CallNews, ready: &mut Ready) {
         let CallNews { status, mut details, shown, raw_output, .. } = news;
         self.calls[at].forget_repeated(&mut details);
         let call = &mut self.calls[at];
@@ -164,10 +163,10 @@ impl Calls {
         self.name_terminals(&shown, title.as_deref());
         if is_new || (ends && self.calls[at].dirty) {
             details.content = self.content(&shown);
-            (self.calls[at].dirty, self.calls[at].told) = (false, Some(now));
+            (self.calls[at].dirty, self.calls[at].last_sent) = (false, Some(now));
         }
         let late = self.is_late(&self.calls[at]);
-        let failed = || reason(raw_output.as_ref(), &self.content(&shown));
+        let failed = || failure_reason(raw_output.as_ref(), &self.content(&shown));
         let failed = (status == Some(CallStatus::Failed)).then(failed);
         let call = &mut self.calls[at];
         let status = match status {
@@ -187,7 +186,7 @@ impl Calls {
             let call_id = call.id.clone();
             ready.push(SessionUpdate::ToolCallUpdate(ToolCallUpdate { call_id, status, late, details }));
         }
-        self.retell(now, at, ready);
+        self.resend_content(now, at, ready);
         // Nothing more to report, unless a terminal is still running.
         let runs = |id: &str| self.terminals.get(id).is_some_and(|terminal| !terminal.has_ended());
         let call = &self.calls[at];
@@ -228,9 +227,9 @@ impl Calls {
         }
     }
 
-    pub(super) fn retell(&mut self, now: Instant, at: usize, ready: &mut Ready) {
+    pub(super) fn resend_content(&mut self, now: Instant, at: usize, ready: &mut Ready) {
         let call = &self.calls[at];
-        if call.open && call.fixed_bytes() > RETOLD_BYTES {
+        if call.open && call.fixed_bytes() > RESENT_BYTES {
             // The rest is sent when the call ends.
             return;
         }
@@ -242,7 +241,7 @@ impl Calls {
         let (call_id, status) = (call.id.clone(), ToolCallStatus::Unchanged);
         ready.push(SessionUpdate::ToolCallUpdate(ToolCallUpdate { call_id, status, late, details }));
         let call = &mut self.calls[at];
-        (call.dirty, call.told) = (false, Some(now));
+        (call.dirty, call.last_sent) = (false, Some(now));
     }
 
     fn due_of(&self, call: &Call) -> Option<Instant> {
@@ -251,18 +250,18 @@ impl Calls {
             Shown::Fixed(_) => 0,
         });
         let factor = 1 + u32::try_from(bytes.sum::<usize>() / (8 << 10)).unwrap_or(8).min(8);
-        call.told.map(|told| told + TERMINAL_UPDATE * factor)
+        call.last_sent.map(|last_sent| last_sent + TERMINAL_UPDATE * factor)
     }
 
     pub(super) fn due(&self) -> Option<Instant> {
         let recent = self.calls.iter().rev().take(RECENT_CALLS);
-        let is_retold = |call: &&Call| call.dirty && !(call.open && call.fixed_bytes() > RETOLD_BYTES);
-        recent.filter(is_retold).filter_map(|call| self.due_of(call)).min()
+        let is_due = |call: &&Call| call.dirty && !(call.open && call.fixed_bytes() > RESENT_BYTES);
+        recent.filter(is_due).filter_map(|call| self.due_of(call)).min()
     }
 
     pub(super) fn tick(&mut self, now: Instant, ready: &mut Ready) {
         for at in self.calls.len().saturating_sub(RECENT_CALLS)..self.calls.len() {
-            self.retell(now, at, ready);
+            self.resend_content(now, at, ready);
         }
     }
 

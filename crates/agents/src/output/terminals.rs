@@ -94,7 +94,7 @@ impl Calls {
         let shown = Some(vec![Shown::Terminal(terminal.to_owned())]);
         if let Some(at) = self.waiting_for(command) {
             self.terminals.insert(terminal.to_owned(), known);
-            self.tell(now, at, CallNews { shown, ..CallNews::default() }, ready);
+            self.update(now, at, CallNews { shown, ..CallNews::default() }, ready);
             return Some(self.calls[at].id.clone());
         }
         if self.is_full() {
@@ -145,7 +145,7 @@ impl Calls {
             Some(at) if self.calls[at].open => {
                 self.calls[at].dirty = true;
                 let news = CallNews { status: Some(ended), ..CallNews::default() };
-                self.tell(now, at, news, ready);
+                self.update(now, at, news, ready);
             }
             _ => self.terminal_changed(now, id, ready),
         }
@@ -166,7 +166,7 @@ impl Calls {
             |call: &Call| call.shown.iter().any(|piece| matches!(piece, Shown::Terminal(it) if it == id));
         if let Some(at) = self.calls.iter().rposition(shows) {
             self.calls[at].dirty = true;
-            self.retell(now, at, ready);
+            self.resend_content(now, at, ready);
         }
     }
 }

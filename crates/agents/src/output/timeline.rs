@@ -29,7 +29,6 @@ pub(crate) enum Role {
 struct Source {
     role: Role,
     late: bool,
-    /// Our message id.
     message_id: String,
     /// The agent's message id, if it sends one.
     theirs: Option<String>,
@@ -43,10 +42,8 @@ pub(crate) struct Timeline {
     late_source: Option<Source>,
     calls: Calls,
     plan: Option<PlanSnapshot>,
-    /// The last message of the turn.
-    said: String,
-    /// Whether this turn has any output.
-    told: bool,
+    last_message: String,
+    has_output: bool,
     /// The agent's message ids of this turn, and of earlier ones.
     current_ids: HashSet<String>,
     earlier_ids: VecDeque<String>,
@@ -54,20 +51,17 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// Returns the pending updates, oldest first.
     pub(crate) fn take(&mut self) -> Vec<SessionUpdate> {
         std::mem::take(&mut self.ready)
     }
 
-    /// Returns when the next buffered update is due.
     pub(crate) fn due(&self) -> Option<Instant> {
         [self.coalescer.due(), self.calls.due()].into_iter().flatten().min()
     }
 
-    /// Emits the buffered updates that are due.
     pub(crate) fn tick(&mut self, now: Instant) {
         let ripe = self.coalescer.ripe(now);
-        self.tell(ripe);
+        self.add_text_updates(ripe);
         self.calls.tick(now, &mut self.ready);
     }
 
@@ -75,8 +69,8 @@ impl Timeline {
         self.flush(now);
         (self.source, self.late_source) = (None, None);
         self.plan = None;
-        self.said.clear();
-        self.told = false;
+        self.last_message.clear();
+        self.has_output = false;
         self.earlier_ids.extend(self.current_ids.drain());
         let over = self.earlier_ids.len().saturating_sub(MESSAGE_IDS);
         self.earlier_ids.drain(..over);
@@ -87,8 +81,8 @@ impl Timeline {
     pub(crate) fn begin_answer(&mut self, now: Instant) {
         self.flush(now);
         (self.source, self.late_source) = (None, None);
-        self.said.clear();
-        self.told = false;
+        self.last_message.clear();
+        self.has_output = false;
     }
 
     /// Adds a note of ours, separate from the agent's text.
@@ -122,7 +116,7 @@ impl Timeline {
             Some(source) => source,
             None => {
                 if role == Role::Message && !late {
-                    self.said.clear();
+                    self.last_message.clear();
                 }
                 Source { role, late, message_id: new_id(), theirs: theirs.clone() }
             }
@@ -130,24 +124,24 @@ impl Timeline {
         if !is_earlier && self.current_ids.len() < MESSAGE_IDS {
             self.current_ids.extend(theirs);
         }
-        if role == Role::Message && !late && self.said.len() < OUTCOME_BYTES {
-            self.said.push_str(text);
+        if role == Role::Message && !late && self.last_message.len() < OUTCOME_BYTES {
+            self.last_message.push_str(text);
         }
-        self.told |= !late;
+        self.has_output |= !late;
         let ready = self.coalescer.push(now, source.clone(), text);
         *(if late { &mut self.late_source } else { &mut self.source }) = Some(source);
-        self.tell(ready);
+        self.add_text_updates(ready);
     }
 
     pub(crate) fn call(&mut self, now: Instant, news: CallNews, announces: bool) -> Option<String> {
         self.flush(now);
         let before = self.ready.len();
-        let call_id = self.calls.news(now, news, announces, &mut self.ready);
+        let call_id = self.calls.apply_news(now, news, announces, &mut self.ready);
         let announced =
             self.ready[before..].iter().any(|update| matches!(update, SessionUpdate::ToolCall(_)));
         if announced {
             (self.source, self.late_source) = (None, None);
-            self.told |= self.calls.running;
+            self.has_output |= self.calls.running;
         }
         call_id
     }
@@ -173,7 +167,7 @@ impl Timeline {
     ) -> Option<String> {
         self.flush(now);
         self.source = None;
-        self.told = true;
+        self.has_output = true;
         self.calls.terminal_row(now, terminal, command, raw_input, &mut self.ready)
     }
 
@@ -190,13 +184,12 @@ impl Timeline {
         self.calls.terminal_refused(terminal, why, &mut self.ready);
     }
 
-    /// Replaces the plan with steps and their statuses.
     pub(crate) fn plan(&mut self, now: Instant, steps: impl Iterator<Item = (String, EntryStatus)>) {
         if !self.calls.running {
             return;
         }
         self.flush(now);
-        self.told = true;
+        self.has_output = true;
         let old = self.plan.take();
         let op_id = |at: usize| old.as_ref()?.entries.get(at).map(|entry| entry.op_id.clone());
         let entries = steps.take(PLAN_STEPS).enumerate().map(|(at, (content, status))| PlanEntry {
@@ -217,12 +210,12 @@ impl Timeline {
         self.plan = Some(snapshot);
     }
 
-    pub(crate) fn has_told(&self) -> bool {
-        self.told
+    pub(crate) fn has_output(&self) -> bool {
+        self.has_output
     }
 
-    pub(crate) fn said(&self) -> &str {
-        &self.said
+    pub(crate) fn last_message(&self) -> &str {
+        &self.last_message
     }
 
     /// Closes everything open and emits the outcome: `text`, or the end of the last message if `text` is empty.
@@ -259,10 +252,10 @@ impl Timeline {
 
     fn flush(&mut self, now: Instant) {
         let waiting = self.coalescer.flush(now);
-        self.tell(waiting);
+        self.add_text_updates(waiting);
     }
 
-    fn tell(&mut self, pieces: impl IntoIterator<Item = Piece<Source>>) {
+    fn add_text_updates(&mut self, pieces: impl IntoIterator<Item = Piece<Source>>) {
         let update = |Piece { role: source, text }: Piece<Source>| {
             let (message_id, late) = (Some(source.message_id), source.late);
             match source.role {

@@ -9,7 +9,6 @@ use std::{
     time::Duration,
 };
 
-/// The last bytes of a stream so far.
 #[derive(Debug)]
 pub(crate) struct Collected {
     state: Mutex<State>,
@@ -24,7 +23,7 @@ struct State {
 
 impl Collected {
     /// Reads a stream to its end and keeps its last bytes.
-    pub(crate) fn of(mut stream: impl Read + Send + 'static, limit: usize) -> io::Result<Arc<Self>> {
+    pub(crate) fn last(mut stream: impl Read + Send + 'static, limit: usize) -> io::Result<Arc<Self>> {
         let state = Mutex::new(State { tail: Tail::new(limit), is_all: false });
         let collected = Arc::new(Self { state, ended: Condvar::new() });
         let kept = collected.clone();
@@ -42,7 +41,7 @@ impl Collected {
 
     /// Reads up to `limit` bytes of a stream.
     pub(crate) fn first(stream: impl Read + Send + 'static, limit: usize) -> io::Result<Arc<Self>> {
-        Self::of(stream.take(limit as u64), limit)
+        Self::last(stream.take(limit as u64), limit)
     }
 
     /// Returns the text once the stream has ended or `limit` has passed. The stream ends after its program exits.
@@ -50,7 +49,6 @@ impl Collected {
         self.wait(limit).tail.text()
     }
 
-    /// Returns the bytes once the stream has ended or `limit` has passed.
     pub(crate) fn bytes(&self, limit: Duration) -> Vec<u8> {
         self.wait(limit).tail.bytes()
     }
@@ -61,8 +59,6 @@ impl Collected {
         state
     }
 }
-
-// The last bytes of a stream.
 
 /// Keeps the last bytes of a stream.
 #[derive(Debug)]
@@ -118,25 +114,20 @@ impl Tail {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use std::io::Write as _;
 
     #[test]
-    fn text_waits_for_the_end_of_the_stream() {
+    fn text_waits_for_end_of_stream() {
         let (stream, mut program) = io::pipe().unwrap();
-        let words = Collected::of(stream, 4).unwrap();
+        let words = Collected::last(stream, 4).unwrap();
         assert_eq!(words.text(Duration::ZERO), "");
         thread::spawn(move || program.write_all(b"first and last"));
         assert_eq!(words.text(Duration::from_secs(60)), "last");
     }
-}
-
-#[cfg(test)]
-mod tail_tests {
-    use super::*;
-    use proptest::prelude::*;
 
     #[test]
-    fn the_end_is_kept_from_a_character_boundary() {
+    fn tail_starts_at_character_boundary() {
         let rows: [(&[&[u8]], usize, &str, bool); 6] = [
             (&[b"abc"], 8, "abc", false),
             (&[b"abc", b"def"], 4, "cdef", true),
@@ -154,7 +145,7 @@ mod tail_tests {
 
     proptest! {
         #[test]
-        fn never_longer_than_its_limit(pieces: Vec<Vec<u8>>, limit in 0..64_usize) {
+        fn tail_never_exceeds_limit(pieces: Vec<Vec<u8>>, limit in 0..64_usize) {
             let mut tail = Tail::new(limit);
             pieces.iter().for_each(|piece| tail.push(piece));
             prop_assert!(tail.text().len() <= limit && tail.len() <= limit);

@@ -71,7 +71,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn secrets_of_ours_stay_here() {
+    fn filtered_removes_our_variables() {
         let pairs = ["OPENAGENTS_HOME", "openagents_token", "OPENAGENTSX", "PATH", "Ä", "", "A=B"];
         let all: BTreeMap<_, _> = pairs.map(|name| (name.to_owned(), "x".to_owned())).into();
         let left: Vec<_> = filtered(&all).map(|(name, _)| name.as_str()).collect();
@@ -80,7 +80,7 @@ mod tests {
 
     /// Regression: variables whose names do not suggest a secret, such as `DATABASE_URL`, were passed on.
     #[test]
-    fn commands_of_agents_get_what_programs_need_and_nothing_else() {
+    fn commands_get_harmless_variables_only() {
         let passed = [
             ("PATH", "/usr/bin"),
             ("HOME", "/home/me"),

@@ -32,8 +32,7 @@ pub(crate) struct Group {
 struct State {
     ended: Option<ExitStatus>,
     /// When SIGTERM was sent. It is sent only once: many programs treat a second one as more urgent.
-    asked: Option<Instant>,
-    /// Whether a thread is stopping the group.
+    terminated: Option<Instant>,
     stopping: bool,
     /// Recorded descendants of the leader, including those in other groups.
     family: Family,
@@ -89,7 +88,7 @@ impl Group {
     }
 
     fn signal(&self, signal: Signal) {
-        self.record(self.mark.as_deref());
+        self.record_family(self.mark.as_deref());
         let state = self.state.lock();
         if state.ended.is_none() {
             // Fails if the group has just exited.
@@ -99,16 +98,16 @@ impl Group {
     }
 
     /// Records the leader's descendants, which can't be found once it has exited.
-    pub(crate) fn look(&self) {
-        self.record(None);
+    pub(crate) fn record_descendants(&self) {
+        self.record_family(None);
     }
 
-    fn record(&self, mark: Option<&str>) {
+    fn record_family(&self, mark: Option<&str>) {
         let is_over = |state: &State| state.ended.is_some() || state.alone;
         if is_over(&self.state.lock()) {
             return;
         }
-        let family = Family::of(self.id, mark);
+        let family = Family::descendants_of(self.id, mark);
         let mut state = self.state.lock();
         if state.alone {
             return;
@@ -123,20 +122,20 @@ impl Group {
 
     /// Limits later stops to the group itself. Returns its descendants, including those in other groups.
     pub(super) fn let_go(&self) -> Family {
-        self.record(self.mark.as_deref());
+        self.record_family(self.mark.as_deref());
         let mut state = self.state.lock();
         state.alone = true;
         std::mem::take(&mut state.family)
     }
 
     /// Sends SIGTERM to the whole group, once. Returns when it was sent.
-    fn ask(&self) -> Instant {
+    fn terminate(&self) -> Instant {
         {
             let mut state = self.state.lock();
-            if let Some(asked) = state.asked {
-                return asked;
+            if let Some(terminated) = state.terminated {
+                return terminated;
             }
-            state.asked = Some(Instant::now());
+            state.terminated = Some(Instant::now());
         }
         self.signal(Signal::TERM);
         Instant::now()
@@ -154,7 +153,7 @@ impl Group {
 
     /// Sends SIGTERM to the whole group, and SIGKILL 2 s later. Blocks for that long at most.
     pub(crate) fn stop(&self) {
-        let end = self.ask() + STOP_GRACE;
+        let end = self.terminate() + STOP_GRACE;
         if self.wait(end.saturating_duration_since(Instant::now())).is_none() {
             self.kill();
         }
@@ -199,7 +198,7 @@ impl Group {
             groups.iter().filter(|group| group.ended().is_none())
         };
         wait(STOP_PAUSE).for_each(|group| {
-            group.ask();
+            group.terminate();
         });
         wait(STOP_GRACE).for_each(|group| group.kill());
         // Killed processes exit at once; a process that can't be killed is not waited for.
@@ -225,131 +224,6 @@ pub(crate) fn signal_name(number: i32) -> String {
     helper::signal_name(number).map_or_else(|| format!("signal {number}"), str::to_owned)
 }
 
-// The descendants of a process, in any group: shells give each command its own process session.
-//
-// A descendant that has lost its parent, as after a double fork, is recognized by a variable in its environment.
-// macOS does not show the environment of the system's own programs.
-
-/// Descendants, by process id and start (see [`started`]), since process ids are reused.
-#[derive(Debug, Default)]
-pub(super) struct Family {
-    members: HashMap<u32, u64>,
-}
-
-impl Family {
-    /// Lists the current descendants: by parent, and with `mark` also processes with this
-    /// `NAME=value` in their environment.
-    pub(super) fn of(leader: Pid, mark: Option<&str>) -> Self {
-        let Ok(leader) = u32::try_from(leader.as_raw_nonzero().get()) else { return Self::default() };
-        let processes = look_family(ProcessesToUpdate::All, mark.is_some());
-        let mut family = Self::among(&processes, leader, mark);
-        if mark.is_some() && processes.processes().values().any(may_be_starting) {
-            std::thread::sleep(CANCEL_CHECK);
-            family.extend(Self::among(&look_family(ProcessesToUpdate::All, true), leader, mark));
-        }
-        family
-    }
-
-    fn among(processes: &System, leader: u32, mark: Option<&str>) -> Self {
-        let mut children: HashMap<u32, Vec<&Process>> = HashMap::new();
-        let (mut members, mut open) = (HashMap::new(), vec![leader]);
-        let mut add = |process: &Process, open: &mut Vec<u32>| {
-            // A process that has just exited has no start.
-            members.extend(started_family(process).map(|started| (process.pid().as_u32(), started)));
-            open.push(process.pid().as_u32());
-        };
-        for (id, process) in processes.processes() {
-            if let Some(parent) = process.parent() {
-                children.entry(parent.as_u32()).or_default().push(process);
-            }
-            let is_marked = || mark.is_some_and(|mark| process.environ().iter().any(|known| known == mark));
-            if id.as_u32() != leader && is_marked() {
-                add(process, &mut open);
-            }
-        }
-        while let Some(parent) = open.pop() {
-            for child in children.remove(&parent).unwrap_or_default() {
-                add(child, &mut open);
-            }
-        }
-        Self { members }
-    }
-
-    pub(super) fn extend(&mut self, other: Self) {
-        self.members.extend(other.members);
-    }
-
-    /// Returns the descendants that are still running.
-    fn there(&self) -> HashSet<u32> {
-        if self.members.is_empty() {
-            return HashSet::new();
-        }
-        let ids: Vec<_> = self.members.keys().map(|id| sysinfo::Pid::from_u32(*id)).collect();
-        let there = look_family(ProcessesToUpdate::Some(&ids), false);
-        let is_it = |(id, start): (&u32, &u64)| {
-            let now = there.process(sysinfo::Pid::from_u32(*id))?;
-            (started_family(now) == Some(*start) && now.status() != ProcessStatus::Zombie).then_some(*id)
-        };
-        self.members.iter().filter_map(is_it).collect()
-    }
-
-    /// Waits until none of them is running. Blocks for `limit` at most.
-    pub(super) fn wait(&self, limit: Duration) {
-        let until = Instant::now() + limit;
-        while Instant::now() < until && !self.there().is_empty() {
-            std::thread::sleep(CANCEL_CHECK);
-        }
-    }
-
-    /// Signals each descendant that is still running, along with the group it leads.
-    pub(super) fn signal(&self, signal: Signal) {
-        for id in self.there() {
-            let Some(id) = i32::try_from(id).ok().and_then(Pid::from_raw) else { continue };
-            // Both fail if there is nothing left to signal.
-            if rustix::process::getpgid(Some(id)) == Ok(id) {
-                let _ = kill_process_group(id, signal);
-            } else {
-                let _ = kill_process(id, signal);
-            }
-        }
-    }
-}
-
-/// Returns whether a process may be starting another program: until that has begun, its environment is empty on Linux.
-/// Kernel threads, the children of process 2, never have one.
-fn may_be_starting(process: &Process) -> bool {
-    let kernel = sysinfo::Pid::from_u32(2);
-    process.environ().is_empty() && process.pid() != kernel && process.parent() != Some(kernel)
-}
-
-/// Returns the start of a process in clock ticks since boot: field 22 of proc_pid_stat(5). The start time of `sysinfo`
-/// moves when the clock is set, because it adds the boot time by the current clock.
-#[cfg(target_os = "linux")]
-fn started_family(process: &Process) -> Option<u64> {
-    let stat = std::fs::read(format!("/proc/{}/stat", process.pid())).ok()?;
-    // The second field is the name in parentheses, which may contain spaces and parentheses.
-    let name_end = memchr::memrchr(b')', &stat)?;
-    str::from_utf8(&stat[name_end + 1..]).ok()?.split_ascii_whitespace().nth(19)?.parse().ok()
-}
-
-/// Returns the start of a process in seconds since the epoch, as the system recorded it at the time.
-#[cfg(not(target_os = "linux"))]
-fn started_family(process: &Process) -> Option<u64> {
-    Some(process.start_time())
-}
-
-fn look_family(which: ProcessesToUpdate<'_>, with_environment: bool) -> System {
-    let mut what = ProcessRefreshKind::nothing().without_tasks();
-    if with_environment {
-        what = what.with_environ(UpdateKind::Always);
-    }
-    let mut system = System::new();
-    system.refresh_processes_specifics(which, true, what);
-    system
-}
-
-// All process groups of one owner.
-
 /// The process groups of an owner. Once stopped, no more can be started.
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
@@ -359,13 +233,11 @@ pub(crate) struct Groups {
 #[derive(Debug, Default)]
 struct Running {
     groups: Vec<Weak<Group>>,
-    /// Detached processes.
     left: Family,
     ended: bool,
 }
 
 impl Groups {
-    /// Starts a command as the leader of a new group.
     pub(crate) fn start(&self, command: &mut Command) -> io::Result<(Arc<Group>, Streams)> {
         // Held until the group is in the list: otherwise a process started in the meantime would not be stopped.
         let mut running = self.running.lock();
@@ -404,6 +276,126 @@ impl Groups {
     }
 }
 
+/// The descendants of a process in any group, by process id and start, since process ids are reused. Shells give each
+/// command its own process session.
+///
+/// A descendant that has lost its parent, as after a double fork, is recognized by a variable in its environment.
+/// macOS does not show the environment of the system's own programs.
+#[derive(Debug, Default)]
+pub(super) struct Family {
+    members: HashMap<u32, u64>,
+}
+
+impl Family {
+    /// Lists the current descendants: by parent, and with `mark` also processes with this
+    /// `NAME=value` in their environment.
+    pub(super) fn descendants_of(leader: Pid, mark: Option<&str>) -> Self {
+        let Ok(leader) = u32::try_from(leader.as_raw_nonzero().get()) else { return Self::default() };
+        let processes = list_processes(ProcessesToUpdate::All, mark.is_some());
+        let mut family = Self::find(&processes, leader, mark);
+        if mark.is_some() && processes.processes().values().any(may_be_starting) {
+            std::thread::sleep(CANCEL_CHECK);
+            family.extend(Self::find(&list_processes(ProcessesToUpdate::All, true), leader, mark));
+        }
+        family
+    }
+
+    fn find(processes: &System, leader: u32, mark: Option<&str>) -> Self {
+        let mut children: HashMap<u32, Vec<&Process>> = HashMap::new();
+        let (mut members, mut open) = (HashMap::new(), vec![leader]);
+        let mut add = |process: &Process, open: &mut Vec<u32>| {
+            // A process that has just exited has no start.
+            members.extend(process_start(process).map(|started| (process.pid().as_u32(), started)));
+            open.push(process.pid().as_u32());
+        };
+        for (id, process) in processes.processes() {
+            if let Some(parent) = process.parent() {
+                children.entry(parent.as_u32()).or_default().push(process);
+            }
+            let is_marked = || mark.is_some_and(|mark| process.environ().iter().any(|known| known == mark));
+            if id.as_u32() != leader && is_marked() {
+                add(process, &mut open);
+            }
+        }
+        while let Some(parent) = open.pop() {
+            for child in children.remove(&parent).unwrap_or_default() {
+                add(child, &mut open);
+            }
+        }
+        Self { members }
+    }
+
+    pub(super) fn extend(&mut self, other: Self) {
+        self.members.extend(other.members);
+    }
+
+    fn still_running(&self) -> HashSet<u32> {
+        if self.members.is_empty() {
+            return HashSet::new();
+        }
+        let ids: Vec<_> = self.members.keys().map(|id| sysinfo::Pid::from_u32(*id)).collect();
+        let there = list_processes(ProcessesToUpdate::Some(&ids), false);
+        let is_it = |(id, start): (&u32, &u64)| {
+            let now = there.process(sysinfo::Pid::from_u32(*id))?;
+            (process_start(now) == Some(*start) && now.status() != ProcessStatus::Zombie).then_some(*id)
+        };
+        self.members.iter().filter_map(is_it).collect()
+    }
+
+    pub(super) fn wait(&self, limit: Duration) {
+        let until = Instant::now() + limit;
+        while Instant::now() < until && !self.still_running().is_empty() {
+            std::thread::sleep(CANCEL_CHECK);
+        }
+    }
+
+    /// Signals each descendant that is still running, along with the group it leads.
+    pub(super) fn signal(&self, signal: Signal) {
+        for id in self.still_running() {
+            let Some(id) = i32::try_from(id).ok().and_then(Pid::from_raw) else { continue };
+            // Both fail if there is nothing left to signal.
+            if rustix::process::getpgid(Some(id)) == Ok(id) {
+                let _ = kill_process_group(id, signal);
+            } else {
+                let _ = kill_process(id, signal);
+            }
+        }
+    }
+}
+
+/// Returns whether a process may be starting another program: until that has begun, its environment is empty on Linux.
+/// Kernel threads, the children of process 2, never have one.
+fn may_be_starting(process: &Process) -> bool {
+    let kernel = sysinfo::Pid::from_u32(2);
+    process.environ().is_empty() && process.pid() != kernel && process.parent() != Some(kernel)
+}
+
+/// Returns the start of a process in clock ticks since boot: field 22 of proc_pid_stat(5). The start time of `sysinfo`
+/// moves when the clock is set, because it adds the boot time by the current clock.
+#[cfg(target_os = "linux")]
+fn process_start(process: &Process) -> Option<u64> {
+    let stat = std::fs::read(format!("/proc/{}/stat", process.pid())).ok()?;
+    // The second field is the name in parentheses, which may contain spaces and parentheses.
+    let name_end = memchr::memrchr(b')', &stat)?;
+    str::from_utf8(&stat[name_end + 1..]).ok()?.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+/// Returns the start of a process in seconds since the epoch, as the system recorded it at the time.
+#[cfg(not(target_os = "linux"))]
+fn process_start(process: &Process) -> Option<u64> {
+    Some(process.start_time())
+}
+
+fn list_processes(which: ProcessesToUpdate<'_>, with_environment: bool) -> System {
+    let mut what = ProcessRefreshKind::nothing().without_tasks();
+    if with_environment {
+        what = what.with_environ(UpdateKind::Always);
+    }
+    let mut system = System::new();
+    system.refresh_processes_specifics(which, true, what);
+    system
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -433,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_left_by_the_leader_are_killed() {
+    fn group_kills_processes_left_by_leader() {
         let (group, pid) = start("sleep 300 & echo $!; exit 3");
         let status = group.wait(Duration::from_secs(60)).unwrap();
         assert_eq!(exit_in_words(status), "exit code 3");
@@ -441,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_ignores_sigterm_is_killed() {
+    fn stop_kills_process_ignoring_sigterm() {
         let (group, pid) = start("trap '' TERM; sh -c 'trap \"\" TERM; echo $$; while :; do sleep 1; done'");
         group.stop();
         assert_eq!(exit_in_words(group.wait(Duration::from_secs(60)).unwrap()), "SIGKILL");
@@ -450,7 +442,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_process_in_another_session_is_stopped() {
+    fn stop_reaches_other_process_sessions() {
         for stop in [Group::stop, Group::kill] {
             let (group, pid) = start("setsid sleep 300 & echo $!; wait");
             // If `setsid` has not run yet, the process is still in the group.
@@ -463,7 +455,7 @@ mod tests {
     /// Regression: a process that had left its group and lost its parent was not found.
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_process_that_has_lost_its_parent_is_stopped() {
+    fn stop_reaches_orphans() {
         for stop in [Group::stop, Group::kill] {
             let mut command = Command::new("/bin/sh");
             let script = "setsid sh -c 'sleep 300 >/dev/null & echo $!'; echo; while :; do sleep 1; done";
@@ -491,38 +483,27 @@ mod tests {
         Group::stop_all(std::slice::from_ref(&group));
         assert_eq!(lines.map_while(Result::ok).collect::<Vec<_>>(), ["asked"]);
     }
-}
-
-#[cfg(all(test, target_os = "linux"))]
-mod family_tests {
-    use super::*;
-    use std::process::{Command, Stdio};
 
     /// Regression: the start was recorded in clock time, so no descendant was recognized after the clock was set.
+    #[cfg(target_os = "linux")]
     #[test]
-    fn start_of_a_descendant_does_not_depend_on_the_clock() {
+    fn process_start_does_not_depend_on_clock() {
         // A name with a parenthesis and spaces.
         let folder = tempfile::tempdir().unwrap();
         let name = folder.path().join("a) b (c");
         std::os::unix::fs::symlink("/bin/sleep", &name).unwrap();
         let mut child = Command::new(&name).arg("300").stdout(Stdio::null()).spawn().unwrap();
         let own = Pid::from_raw(i32::try_from(std::process::id()).unwrap()).unwrap();
-        let known = Family::of(own, None).members.get(&child.id()).copied();
+        let known = Family::descendants_of(own, None).members.get(&child.id()).copied();
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
         let ticks = stat.rsplit_once(") ").unwrap().1.split(' ').nth(19).unwrap();
         assert_eq!(known.unwrap().to_string(), ticks);
     }
-}
-
-#[cfg(test)]
-mod groups_tests {
-    use super::*;
-    use std::{process::Stdio, time::Duration};
 
     #[test]
-    fn end_waits_for_stopping_groups_and_prevents_new_ones() {
+    fn end_waits_for_groups_and_prevents_new_ones() {
         let groups = Groups::default();
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "trap '' TERM; echo; while :; do sleep 1; done"]);

@@ -64,9 +64,6 @@ impl<T: AsFd + Write> Write for Pipe<T> {
     }
 }
 
-// Reads the lines of a stream, up to a maximum length.
-
-/// The next item of a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line {
     /// A line, without the line break.
@@ -114,7 +111,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn a_pipe_held_by_another_process_ends_with_the_program() {
+    fn pipe_ends_with_its_program() {
         let (output, input) = io::pipe().unwrap();
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "echo said"]).stdin(Stdio::null()).stdout(input.try_clone().unwrap());
@@ -128,14 +125,9 @@ mod tests {
         assert!(Pipe::new(held, group).write_all(&[0; 1 << 20]).is_err());
         drop(input);
     }
-}
-
-#[cfg(test)]
-mod lines_tests {
-    use super::*;
 
     #[test]
-    fn whole_lines_up_to_the_limit() {
+    fn next_line_enforces_limit() {
         let mut input = std::io::BufReader::with_capacity(3, &b"ab\n\n12345678\n123456789\nab"[..]);
         let mut read = || next_line(&mut input, 8);
         assert_eq!(read(), Line::Whole(b"ab".to_vec()));

@@ -4,7 +4,7 @@
 //! Taken from the code of Claude Code 2.1.330 and tested with it. The settings:
 //! <https://code.claude.com/docs/en/settings>.
 
-use super::place::{DAY, Place, settings};
+use super::place::{DAY, Place, read_settings};
 use serde_json::Value;
 use std::{
     ffi::OsStr,
@@ -14,8 +14,7 @@ use std::{
     time::SystemTime,
 };
 
-/// Default number of days.
-const PERIOD: u64 = 30;
+const DEFAULT_DAYS: u64 = 30;
 
 /// An organization's settings.
 const MANAGED: &str = if cfg!(target_os = "macos") {
@@ -30,7 +29,7 @@ const ENDS: usize = 64 << 10;
 /// Programs whose transcripts are kept, unless `desktopSessionCleanupPeriodDays` is set.
 const DESKTOP: [&str; 4] = ["claude-desktop", "claude-desktop-3p", "local-agent", "local_agent"];
 
-pub(super) fn due(place: &Place<'_>) -> usize {
+pub(super) fn count_due(place: &Place<'_>) -> usize {
     let Some(home) = place.folder("CLAUDE_CONFIG_DIR", ".claude") else { return 0 };
     let swept = fs::metadata(home.join(".last-cleanup")).and_then(|marker| marker.modified());
     if swept.is_ok_and(|swept| place.before(DAY).is_none_or(|yesterday| swept > yesterday)) {
@@ -61,18 +60,17 @@ fn periods(home: &Path, workspace: &Path) -> Option<(u64, Option<u64>)> {
         PathBuf::from(MANAGED),
     ];
     let parse = |text: &str| serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
-    let settings = settings(&files, parse)?;
+    let settings = read_settings(&files, parse)?;
     let last = settings.iter().filter_map(|settings| settings.get("cleanupPeriodDays")).next_back();
     let period = match last {
-        None => PERIOD,
+        None => DEFAULT_DAYS,
         Some(days) => days.as_u64().filter(|days| *days > 0)?,
     };
-    let of_user = super::place::settings(&[user], parse)?.pop().unwrap_or_default();
+    let of_user = read_settings(&[user], parse)?.pop().unwrap_or_default();
     let desktop = of_user["desktopSessionCleanupPeriodDays"].as_u64().filter(|days| *days > 0);
     Some((period, desktop.map(|days| days.max(period))))
 }
 
-/// Returns whether a file is a session's transcript that is old enough.
 fn is_due(path: &Path, cutoff: SystemTime, desktop: Option<SystemTime>) -> bool {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     // Transcripts of subagents belong to a session.
@@ -132,7 +130,7 @@ mod tests {
             let folder = |name: &str| self.keep.path().join(name);
             let home = folder("claude").display().to_string();
             let variable = |name: &str| (name == "CLAUDE_CONFIG_DIR").then(|| home.clone());
-            due(&Place { variable: &variable, workspace: &folder("work"), now: self.now })
+            count_due(&Place { variable: &variable, workspace: &folder("work"), now: self.now })
         }
     }
 
@@ -150,20 +148,20 @@ mod tests {
     }
 
     #[test]
-    fn transcripts_older_than_the_period_are_counted() {
+    fn count_due_counts_old_transcripts() {
         assert_eq!(Home::new().due(), 0);
         assert_eq!(transcripts().due(), 2);
     }
 
     #[test]
-    fn it_happens_once_a_day() {
+    fn count_due_is_zero_after_recent_cleanup() {
         for (days, expected) in [(0.1, 0), (0.9, 0), (1.1, 2)] {
             assert_eq!(transcripts().with("claude/.last-cleanup", "", days).due(), expected, "{days}");
         }
     }
 
     #[test]
-    fn the_settings_decide() {
+    fn count_due_follows_settings() {
         let rows = [
             (&[("claude/settings.json", r#"{"cleanupPeriodDays": 7}"#)][..], 4),
             (&[("claude/settings.json", r#"{"cleanupPeriodDays": 3650}"#)], 0),
@@ -190,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn transcripts_of_the_desktop_app_stay() {
+    fn count_due_skips_desktop_transcripts() {
         let row = |entrypoint: &str| format!("{{\"type\":\"user\",\"entrypoint\":\"{entrypoint}\"}}\n");
         let long = "{\"type\":\"assistant\"}\n".repeat(10_000);
         let home = || {

@@ -5,7 +5,7 @@
 //! Taken from the code of Gemini CLI 0.61 and tested with it. The settings:
 //! <https://geminicli.com/docs/cli/session-management>.
 
-use super::place::{DAY, Place, settings};
+use super::place::{DAY, Place, read_settings};
 use serde_json::Value;
 use std::{
     collections::HashSet,
@@ -25,7 +25,6 @@ const SYSTEM: [&str; 2] = if cfg!(target_os = "macos") {
     ["/etc/gemini-cli/system-defaults.json", "/etc/gemini-cli/settings.json"]
 };
 
-/// Maximum bytes read of a session.
 const SESSION_BYTES: u64 = 64 << 20;
 
 /// Maximum number of sessions read per project.
@@ -45,17 +44,16 @@ struct Session {
     short_id: String,
     id: bool,
     is_subagent: bool,
-    /// Whether the user wrote a message in it.
     has_prompt: bool,
     updated: Option<SystemTime>,
 }
 
-pub(super) fn due(place: &Place<'_>) -> usize {
+pub(super) fn count_due(place: &Place<'_>) -> usize {
     let Some(home) = place.folder("GEMINI_CLI_HOME", "").map(|home| home.join(".gemini")) else { return 0 };
-    let Some(rules) = rules(&home, place.workspace) else { return 0 };
-    let Some(chats) = chats(&home, place.workspace) else { return 0 };
+    let Some(rules) = read_rules(&home, place.workspace) else { return 0 };
+    let Some(chats) = chats_folder(&home, place.workspace) else { return 0 };
     let files = fs::read_dir(chats).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut sessions: Vec<_> = files.filter_map(|path| read(&path)).take(SESSIONS).collect();
+    let mut sessions: Vec<_> = files.filter_map(|path| read_session(&path)).take(SESSIONS).collect();
     // Newest first. Unreadable sessions don't count.
     sessions.sort_by_key(|session| std::cmp::Reverse(session.updated));
     let oldest = rules.max_age.and_then(|age| place.before(age));
@@ -78,7 +76,7 @@ pub(super) fn due(place: &Place<'_>) -> usize {
 }
 
 /// Returns the rules; `None` if nothing is deleted.
-fn rules(home: &Path, workspace: &Path) -> Option<Rules> {
+fn read_rules(home: &Path, workspace: &Path) -> Option<Rules> {
     let files = [
         PathBuf::from(SYSTEM[0]),
         home.join("settings.json"),
@@ -86,7 +84,7 @@ fn rules(home: &Path, workspace: &Path) -> Option<Rules> {
         PathBuf::from(SYSTEM[1]),
     ];
     // Gemini CLI does not start if it can't parse a settings file.
-    let settings = settings(&files, |text| serde_json::from_str(&without_comments(text)).ok())?;
+    let settings = read_settings(&files, |text| serde_json::from_str(&without_comments(text)).ok())?;
     let last = |name: &str| {
         let retention = |settings: &Value| settings["general"]["sessionRetention"].get(name).cloned();
         settings.iter().rev().find_map(retention)
@@ -97,10 +95,10 @@ fn rules(home: &Path, workspace: &Path) -> Option<Rules> {
     let age = last("maxAge").unwrap_or_else(|| "30d".into());
     let max_age = match age.as_str() {
         Some("") => None,
-        Some(age) => Some(period(age)?),
+        Some(age) => Some(parse_period(age)?),
         None => None,
     };
-    let least = last("minRetention").and_then(|least| period(least.as_str()?)).unwrap_or(DAY);
+    let least = last("minRetention").and_then(|least| parse_period(least.as_str()?)).unwrap_or(DAY);
     let max_count =
         last("maxCount").map(|count| count.as_u64().and_then(|count| usize::try_from(count).ok()));
     let is_valid = max_age.is_none_or(|age| age >= least)
@@ -110,7 +108,7 @@ fn rules(home: &Path, workspace: &Path) -> Option<Rules> {
 }
 
 /// Parses `24h`, `30d`, `4w`, `6m`.
-fn period(text: &str) -> Option<Duration> {
+fn parse_period(text: &str) -> Option<Duration> {
     let unit = text.chars().next_back()?;
     let number: u32 = text.strip_suffix(unit)?.parse().ok().filter(|number| *number > 0)?;
     let unit = match unit {
@@ -123,8 +121,7 @@ fn period(text: &str) -> Option<Duration> {
     unit.checked_mul(number)
 }
 
-/// Returns the folder with the sessions of a workspace.
-fn chats(home: &Path, workspace: &Path) -> Option<PathBuf> {
+fn chats_folder(home: &Path, workspace: &Path) -> Option<PathBuf> {
     let tmp = home.join("tmp");
     let is_of_workspace = |folder: &PathBuf| {
         let root = fs::read_to_string(folder.join(".project_root"));
@@ -134,8 +131,7 @@ fn chats(home: &Path, workspace: &Path) -> Option<PathBuf> {
     Some(folders.find(is_of_workspace)?.join("chats"))
 }
 
-/// Reads the relevant parts of a session; `None` if the file is not a session.
-fn read(path: &Path) -> Option<Session> {
+fn read_session(path: &Path) -> Option<Session> {
     let name = path.file_name()?.to_str()?;
     let stem = name.strip_prefix("session-")?;
     let stem = stem.strip_suffix(".jsonl").or_else(|| stem.strip_suffix(".json"))?;
@@ -170,7 +166,6 @@ impl Session {
     }
 }
 
-/// Returns whether a message is one that the user wrote.
 fn is_prompt(message: &Value) -> bool {
     let text =
         |part: &Value| part["text"].as_str().is_some_and(|text| !text.trim_start().starts_with(CONTEXT));
@@ -262,7 +257,11 @@ mod tests {
         fn due(&self) -> usize {
             let home = self.keep.path().display().to_string();
             let variable = |name: &str| (name == "HOME").then(|| home.clone());
-            due(&Place { variable: &variable, workspace: &self.keep.path().join("work"), now: self.now })
+            count_due(&Place {
+                variable: &variable,
+                workspace: &self.keep.path().join("work"),
+                now: self.now,
+            })
         }
     }
 
@@ -277,13 +276,13 @@ mod tests {
     }
 
     #[test]
-    fn expired_sessions_of_the_project_are_counted() {
+    fn count_due_counts_expired_project_sessions() {
         assert_eq!(Home::new().due(), 0);
         assert_eq!(sessions().due(), 1);
     }
 
     #[test]
-    fn what_cannot_be_read_and_what_shares_its_short_id_goes_too() {
+    fn count_due_includes_unreadable_sessions() {
         // Each start of Gemini CLI leaves a file without a prompt.
         let stub = r#"{"sessionId":"eeeeeeee","startTime":"2026-01-01T00:00:00Z","kind":"main"}"#;
         let home = sessions().with(".gemini/tmp/work/chats/session-2026-01-01T00-00-eeeeeeee.jsonl", stub);
@@ -296,14 +295,14 @@ mod tests {
     }
 
     #[test]
-    fn older_files_are_one_object() {
+    fn count_due_reads_older_format() {
         let home = sessions();
         let text = json!({"sessionId": "1", "lastUpdated": home.days_ago(50), "messages": [{"type": "user", "content": "hi"}]});
         assert_eq!(home.with(".gemini/tmp/work/chats/session-1-99999999.json", &text.to_string()).due(), 2);
     }
 
     #[test]
-    fn the_settings_decide() {
+    fn count_due_follows_settings() {
         let rows = [
             (r#"{}"#, 1),
             (r#"{"enabled": false}"#, 0),
@@ -332,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_are_left_out_and_text_is_not() {
+    fn without_comments_keeps_strings() {
         let text = "{ \"a\": \"// \\\" /* b */\", /* c\n*/ \"d\": 1 } // e";
         let parsed: Value = serde_json::from_str(&without_comments(text)).unwrap();
         assert_eq!(parsed, json!({"a": "// \" /* b */", "d": 1}));
@@ -340,11 +339,11 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_session_and_any_period_is_read_without_a_panic(text in ".*") {
+        fn parsers_never_panic(text in ".*") {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("session-1-aaaaaaaa.jsonl");
             fs::write(&path, &text).unwrap();
-            let _ = (read(&path), period(&text), without_comments(&text));
+            let _ = (read_session(&path), parse_period(&text), without_comments(&text));
         }
     }
 }

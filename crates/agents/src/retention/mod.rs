@@ -17,10 +17,10 @@ pub enum Retention {
 
 impl Retention {
     /// Returns how many sessions the agent deletes at its next start; 0 if its files cannot be read.
-    pub(crate) fn due(self, place: &Place<'_>) -> usize {
+    pub(crate) fn count_due(self, place: &Place<'_>) -> usize {
         match self {
-            Self::ClaudeCode => claude_code::due(place),
-            Self::GeminiCli => gemini_cli::due(place),
+            Self::ClaudeCode => claude_code::count_due(place),
+            Self::GeminiCli => gemini_cli::count_due(place),
         }
     }
 }

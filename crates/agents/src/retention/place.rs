@@ -20,20 +20,18 @@ impl Place<'_> {
         set(variable).or_else(|| Some(set("HOME")?.join(below_home)))
     }
 
-    /// Returns the time that is `time` before now.
     pub(super) fn before(&self, time: Duration) -> Option<SystemTime> {
         self.now.checked_sub(time)
     }
 }
 
-/// Maximum bytes of a settings file.
 const SETTINGS_BYTES: u64 = 1 << 20;
 
 pub(super) const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Reads settings files, in order of increasing priority. `None` if one of them cannot be
 /// parsed; missing files are skipped.
-pub(super) fn settings(paths: &[PathBuf], parse: fn(&str) -> Option<Value>) -> Option<Vec<Value>> {
+pub(super) fn read_settings(paths: &[PathBuf], parse: fn(&str) -> Option<Value>) -> Option<Vec<Value>> {
     let mut settings = Vec::new();
     for path in paths {
         let Ok(metadata) = std::fs::metadata(path) else { continue };

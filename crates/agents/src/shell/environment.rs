@@ -78,7 +78,6 @@ impl Environment {
         which::which_in(program, std::env::join_paths(folders).ok(), "/").ok()
     }
 
-    /// Returns a command that has only the variables for agents.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.env_clear().envs(self.for_agents());
@@ -108,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_login_shell_adds_what_the_dock_lacks() {
+    fn completed_by_adds_missing_variables() {
         let dock = environment(&[("PATH", "/usr/bin:/bin"), ("HOME", "/Users/me"), ("LANG", "C")]);
         let login = environment(&[
             ("PATH", "/opt/homebrew/bin:/usr/bin:/bin"),
@@ -127,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_custom_first_folder_of_the_path_stays_first() {
+    fn completed_by_keeps_custom_first_folder() {
         let rows = [
             ("/my/node/bin:/usr/bin", "/usr/local/bin:/usr/bin", "/my/node/bin:/usr/bin:/usr/local/bin"),
             ("/usr/bin:/bin", "/opt/bin:/bin:/usr/bin", "/opt/bin:/bin:/usr/bin"),
@@ -140,12 +139,12 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_not_printed() {
+    fn debug_hides_values() {
         assert_eq!(format!("{:?}", environment(&[("OPENAI_API_KEY", "secret")])), "Environment(1 variables)");
     }
 
     #[test]
-    fn programs_are_found_by_name_or_absolute_path() {
+    fn find_accepts_name_or_absolute_path() {
         let folder = tempfile::tempdir().unwrap();
         let (program, text) = (folder.path().join("codex"), folder.path().join("notes"));
         for file in [&program, &text] {

@@ -12,7 +12,6 @@ use std::{
 };
 use uuid::Uuid;
 
-/// Why the environment of the login shell is unknown.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ShellTrouble {
     #[error("SHELL is not set, so the PATH of the login shell is unknown")]
@@ -28,7 +27,6 @@ pub(super) enum ShellTrouble {
 }
 
 impl ShellTrouble {
-    /// Returns two sentences: the problem and its remedy.
     pub(super) fn problem(&self) -> ShellProblem {
         let other = "start OpenAgents from a terminal, which passes its own PATH on";
         let remedy = match self {
@@ -37,36 +35,37 @@ impl ShellTrouble {
             Self::Silent(shell) => format!(
                 "its start-up files wait for input or run a program that does not end: make them skip that without a \
                  terminal (`{}` shows it), or {other}",
-                shown(shell)
+                diagnostic_command(shell)
             ),
             Self::NoAnswer(shell) => {
-                format!("run `{}` to see what its start-up files do, or {other}", shown(shell))
+                format!("run `{}` to see what its start-up files do, or {other}", diagnostic_command(shell))
             }
         };
         ShellProblem { problem: sentence(&self.to_string()), remedy: sentence(&remedy) }
     }
 }
 
-/// Returns a command for the user to find the problem with.
-fn shown(shell: &Path) -> String {
+fn diagnostic_command(shell: &Path) -> String {
     format!("{} -i -c true </dev/null", shell.display())
 }
 
-/// Returns the variables exported by the login shell.
-pub(super) fn ask(own: &Environment, cancel: &CancellationToken) -> Result<Environment, ShellTrouble> {
+pub(super) fn read_environment(
+    own: &Environment,
+    cancel: &CancellationToken,
+) -> Result<Environment, ShellTrouble> {
     let shell = own.get("SHELL").filter(|shell| !shell.is_empty());
     let shell = PathBuf::from(shell.ok_or(ShellTrouble::NotSet)?);
     if !shell.is_absolute() {
         return Err(ShellTrouble::Relative(shell));
     }
     let marker = Uuid::new_v4().simple().to_string();
-    let mut command = command(own.command(&shell), &shell, &marker);
+    let mut command = with_arguments(own.command(&shell), &shell, &marker);
     command.current_dir("/").env("TERM", "dumb");
     let captured = match capture(&mut command, ASK_SHELL, cancel) {
         Ok(captured) => captured,
         Err(error) => return Err(ShellTrouble::NoStart(shell, error)),
     };
-    match variables(&captured.stdout, &marker) {
+    match parse_variables(&captured.stdout, &marker) {
         Some(variables) => Ok(variables.into_iter().collect()),
         None if captured.status.is_none() => Err(ShellTrouble::Silent(shell)),
         None => Err(ShellTrouble::NoAnswer(shell)),
@@ -78,7 +77,7 @@ pub(super) fn ask(own: &Environment, cancel: &CancellationToken) -> Result<Envir
 /// The command is a program, an option and a text in single quotes, which means the same in all shells: POSIX shells,
 /// csh, fish, elvish, xonsh, Nushell and PowerShell. Start-up files print greetings, so `sh` prints `marker` before
 /// and after the variables. The older `env` of macOS lacks `-0`.
-fn command(mut command: Command, shell: &Path, marker: &str) -> Command {
+fn with_arguments(mut command: Command, shell: &Path, marker: &str) -> Command {
     let print =
         format!("/bin/sh -c 'echo; echo {marker}; /usr/bin/env -0 || /usr/bin/env; echo; echo {marker}'");
     let name = shell.file_name().unwrap_or_default().to_string_lossy();
@@ -96,21 +95,19 @@ fn command(mut command: Command, shell: &Path, marker: &str) -> Command {
     command
 }
 
-// Parses the output of `env` between two marker lines.
-
 /// Parses `NAME=value` pairs that end with a zero byte, or with a line break if there are no zero bytes. `None` if a
 /// marker is missing or there is nothing in between. Invalid pairs are skipped.
-pub(super) fn variables(output: &[u8], marker: &str) -> Option<Vec<(OsString, OsString)>> {
+pub(super) fn parse_variables(output: &[u8], marker: &str) -> Option<Vec<(OsString, OsString)>> {
     let line = format!("\n{marker}\n");
     let start = memmem::find(output, line.as_bytes())? + line.len();
     let length = memmem::find(&output[start..], line.as_bytes())?;
     let printed = &output[start..start + length];
     let end = if printed.contains(&0) { 0 } else { b'\n' };
-    let pairs: Vec<_> = printed.split(|byte| *byte == end).filter_map(pair).collect();
+    let pairs: Vec<_> = printed.split(|byte| *byte == end).filter_map(parse_pair).collect();
     (!pairs.is_empty()).then_some(pairs)
 }
 
-fn pair(text: &[u8]) -> Option<(OsString, OsString)> {
+fn parse_pair(text: &[u8]) -> Option<(OsString, OsString)> {
     let equals = text.iter().position(|byte| *byte == b'=')?;
     let (name, value) = (&text[..equals], &text[equals + 1..]);
     let is_name = !name.is_empty()
@@ -123,6 +120,7 @@ fn pair(text: &[u8]) -> Option<(OsString, OsString)> {
 mod tests {
     use super::*;
     use crate::testing::program;
+    use proptest::prelude::*;
     use std::{ffi::OsStr, fs, path::Path};
 
     fn with_shell(shell: &str, home: &Path) -> Environment {
@@ -133,12 +131,13 @@ mod tests {
     }
 
     #[test]
-    fn the_start_up_files_of_a_real_shell_count() {
+    fn bash_reads_its_startup_files() {
         let home = tempfile::tempdir().unwrap();
         let profile =
             "echo A greeting without an end\nexport PATH=/opt/tools/bin:$PATH\nexport NOTE='two\nlines'\n";
         fs::write(home.path().join(".bash_profile"), profile).unwrap();
-        let asked = ask(&with_shell("/bin/bash", home.path()), &CancellationToken::new()).unwrap();
+        let asked =
+            read_environment(&with_shell("/bin/bash", home.path()), &CancellationToken::new()).unwrap();
         assert!(asked.path().to_string_lossy().starts_with("/opt/tools/bin:"), "{:?}", asked.path());
         assert_eq!(asked.get("NOTE"), Some(OsStr::new("two\nlines")));
     }
@@ -160,7 +159,7 @@ mod tests {
 
     /// Shells that are not installed are skipped; bash is installed everywhere.
     #[test]
-    fn every_shell_gives_the_path_of_its_start_up_files() {
+    fn every_shell_reports_path_of_its_startup_files() {
         let own = Environment::of_this_process();
         let mut asked = 0;
         for (shell, file, text) in START_UP_FILES {
@@ -169,7 +168,10 @@ mod tests {
             let file = home.path().join(file);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, text).unwrap();
-            let found = ask(&with_shell(program.to_str().unwrap(), home.path()), &CancellationToken::new());
+            let found = read_environment(
+                &with_shell(program.to_str().unwrap(), home.path()),
+                &CancellationToken::new(),
+            );
             let path = found.unwrap_or_else(|why| panic!("{shell}: {why}")).path().to_owned();
             assert!(path.to_string_lossy().starts_with("/opt/tools/bin:"), "{shell}: {path:?}");
             asked += 1;
@@ -178,9 +180,9 @@ mod tests {
     }
 
     #[test]
-    fn shells_that_take_other_options_get_them() {
+    fn shells_get_their_own_options() {
         let arguments = |shell: &str| {
-            let command = command(Command::new(shell), Path::new(shell), "M");
+            let command = with_arguments(Command::new(shell), Path::new(shell), "M");
             command.get_args().map(|argument| argument.to_string_lossy().into_owned()).collect::<Vec<_>>()
         };
         let print = "/bin/sh -c 'echo; echo M; /usr/bin/env -0 || /usr/bin/env; echo; echo M'";
@@ -192,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_that_does_not_answer_says_why() {
+    fn silent_shell_is_explained() {
         let home = tempfile::tempdir().unwrap();
         let script =
             |name: &str, text: &str| program(home.path(), name, text).into_os_string().into_string().unwrap();
@@ -204,26 +206,22 @@ mod tests {
             (script("other", "echo PATH=/x"), "did not print its environment", "start-up files"),
         ];
         for (shell, problem, remedy) in rows {
-            let why = ask(&with_shell(&shell, home.path()), &CancellationToken::new()).unwrap_err().problem();
+            let why = read_environment(&with_shell(&shell, home.path()), &CancellationToken::new())
+                .unwrap_err()
+                .problem();
             assert!(why.problem.contains(problem) && why.problem.contains(&shell), "{shell}: {why:?}");
             assert!(why.remedy.contains(remedy) && why.remedy.ends_with("own PATH on."), "{shell}: {why:?}");
         }
         let cancelled = CancellationToken::new();
         cancelled.cancel();
         let hangs = script("hangs", "sleep 1000");
-        let why = ask(&with_shell(&hangs, home.path()), &cancelled).unwrap_err().problem();
+        let why = read_environment(&with_shell(&hangs, home.path()), &cancelled).unwrap_err().problem();
         assert_eq!(why.problem, format!("The login shell {hangs} did not answer within 5 s."));
         assert!(why.remedy.contains(&format!("`{hangs} -i -c true </dev/null`")), "{why:?}");
     }
-}
-
-#[cfg(test)]
-mod printed_tests {
-    use super::*;
-    use proptest::prelude::*;
 
     #[test]
-    fn both_kinds_of_env_are_read() {
+    fn parse_variables_accepts_both_kinds_of_env() {
         type Row<'a> = (&'a [u8], &'a [(&'a str, &'a str)]);
         let rows: [Row<'_>; 4] = [
             (b"hi\n\nM\nA=1\0B=x=y\nz\0BASH_FUNC_f%%=() { :; }\0\nM\n", &[("A", "1"), ("B", "x=y\nz")]),
@@ -234,24 +232,24 @@ mod printed_tests {
         for (output, expected) in rows {
             let expected: Vec<_> =
                 expected.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-            assert_eq!(variables(output, "M"), Some(expected), "{}", String::from_utf8_lossy(output));
+            assert_eq!(parse_variables(output, "M"), Some(expected), "{}", String::from_utf8_lossy(output));
         }
     }
 
     #[test]
-    fn half_an_output_is_none() {
+    fn parse_variables_rejects_partial_output() {
         for output in ["", "\nM\n", "\nM\nA=1\0", "A=1\n", "\nM\n\nM\n", "\nM\nnothing\n\nM\n"] {
-            assert_eq!(variables(output.as_bytes(), "M"), None, "{output:?}");
+            assert_eq!(parse_variables(output.as_bytes(), "M"), None, "{output:?}");
         }
     }
 
     proptest! {
         #[test]
-        fn any_bytes_are_read(output in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn parse_variables_accepts_any_bytes(output in proptest::collection::vec(any::<u8>(), 0..200)) {
             let mut framed = b"\nM\n".to_vec();
             framed.extend(&output);
             framed.extend(b"\nM\n");
-            for (name, _) in variables(&framed, "M").unwrap_or_default() {
+            for (name, _) in parse_variables(&framed, "M").unwrap_or_default() {
                 prop_assert!(!name.is_empty());
             }
         }

@@ -21,7 +21,6 @@ pub(crate) fn known_environment() -> Option<Environment> {
     File::open("/dev/tty").is_ok().then_some(own)
 }
 
-/// The environment in which agents are searched.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) environment: Environment,
@@ -46,7 +45,7 @@ pub(crate) fn environment(cancel: &CancellationToken) -> Found {
         return known.into();
     }
     let own = Environment::of_this_process();
-    match login::ask(&own, cancel) {
+    match login::read_environment(&own, cancel) {
         Ok(login) => own.completed_by(login).into(),
         Err(trouble) => {
             tracing::warn!("agents are searched in the PATH of this program alone: {trouble}");

@@ -6,7 +6,7 @@ use openagents_core::{CancellationToken, agent::AgentProvider as _, update::RunS
 use std::time::Duration;
 
 #[test]
-fn a_cancel_closes_everything() {
+fn cancel_closes_calls_and_plan() {
     let scene = Scene::new();
     let outcome = scene.cancelled("[[open-call]] [[plan]] [[words 100000]]", |host| host.wait_for_text("w3"));
     assert_eq!((outcome.state, outcome.text.as_str()), (RunState::Cancelled, "Cancelled."));
@@ -17,7 +17,7 @@ fn a_cancel_closes_everything() {
 }
 
 #[test]
-fn a_cancel_withdraws_the_approval() {
+fn cancel_withdraws_approval() {
     let scene = Scene::answering([Say::Nothing]);
     let outcome = scene.cancelled("[[edit a.txt]]", Host::wait_for_question);
     assert_eq!(outcome.state, RunState::Cancelled);
@@ -26,7 +26,7 @@ fn a_cancel_withdraws_the_approval() {
 }
 
 #[test]
-fn output_of_a_cancelled_turn_is_late_and_in_its_own_row() {
+fn output_of_cancelled_turn_is_late() {
     let scene = Scene::new();
     scene.cancelled("[[late]]", |host| host.wait_for_text("in time"));
     let outcome = scene.prompt("[[wait 200]] [[say the next answer]]");
@@ -40,7 +40,7 @@ fn output_of_a_cancelled_turn_is_late_and_in_its_own_row() {
 }
 
 #[test]
-fn an_agent_that_ignores_a_cancel_is_replaced() {
+fn agent_ignoring_cancel_is_replaced() {
     let timeouts = AcpTimeouts { cancel: Duration::from_millis(200), ..AcpTimeouts::default() };
     let scene = Setup { timeouts, ..Setup::default() }.scene(Host::with([]));
     let first = scene.prompt("[[session]]").text;
@@ -53,7 +53,7 @@ fn an_agent_that_ignores_a_cancel_is_replaced() {
 }
 
 #[test]
-fn a_cancel_before_the_agent_is_ready() {
+fn cancel_works_before_agent_is_ready() {
     let scene =
         Setup { environment: &[("FAKE_AGENT_SILENT", "1")], ..Setup::default() }.scene(Host::with([]));
     let outcome = scene.cancelled("hello", |_| std::thread::sleep(Duration::from_millis(100)));
@@ -61,7 +61,7 @@ fn a_cancel_before_the_agent_is_ready() {
 }
 
 #[test]
-fn a_turn_that_was_cancelled_before_it_began() {
+fn cancel_before_turn_prevents_it() {
     let scene = Scene::new();
     let cancel = CancellationToken::new();
     cancel.cancel();
@@ -69,7 +69,7 @@ fn a_turn_that_was_cancelled_before_it_began() {
 }
 
 #[test]
-fn closing_a_session_ends_its_turn_and_its_process() {
+fn close_ends_turn_and_process() {
     let scene = Scene::new();
     std::thread::scope(|scope| {
         let turn = scope.spawn(|| scene.prompt("[[say begun]] [[open-call]] [[silent]]"));
@@ -84,13 +84,13 @@ fn closing_a_session_ends_its_turn_and_its_process() {
 }
 
 #[test]
-fn an_approval_cancelled_at_once_is_withdrawn() {
+fn approval_cancelled_at_once_is_withdrawn() {
     let scene = Scene::answering([Say::Nothing]);
     assert_eq!(scene.prompt("[[ask-and-take-back Burn it]]").text, "cancelled");
 }
 
 #[test]
-fn a_repeated_request_id_is_refused() {
+fn repeated_request_id_is_rejected() {
     let scene = Scene::answering([Say::Nothing, Say::Nothing, Say::Nothing]);
     scene.cancelled("[[ask-thrice Burn it]] [[silent]]", |host| {
         host.wait_for_text("a request with the id \"same\" is already pending");
@@ -102,7 +102,7 @@ fn a_repeated_request_id_is_refused() {
 }
 
 #[test]
-fn nothing_is_left_after_the_end() {
+fn shut_down_leaves_no_process() {
     let scene = Scene::new();
     let pid: i32 = scene.prompt("[[leave-process]]").text.parse().unwrap();
     let detached: i32 = scene.prompt("[[leave-detached]]").text.parse().unwrap();
@@ -116,7 +116,7 @@ fn nothing_is_left_after_the_end() {
 }
 
 #[test]
-fn an_agent_with_nothing_to_do_is_stopped_and_started_again() {
+fn idle_agent_is_stopped_and_restarted() {
     let timeouts = AcpTimeouts { idle: Duration::from_millis(50), ..AcpTimeouts::default() };
     let environment = &[("FAKE_AGENT_LOAD", "1")];
     let scene = Setup { timeouts, environment, ..Setup::default() }.scene(Host::with([]));
@@ -130,7 +130,7 @@ fn an_agent_with_nothing_to_do_is_stopped_and_started_again() {
 
 /// Regression: a server that the agent had started in a separate process group ended with the agent.
 #[test]
-fn what_an_idle_agent_has_started_apart_goes_on_until_the_end() {
+fn detached_server_survives_idle_stop() {
     let timeouts = AcpTimeouts { idle: Duration::from_millis(50), ..AcpTimeouts::default() };
     let scene = Setup { timeouts, ..Setup::default() }.scene(Host::with([]));
     let said = scene.prompt("[[leave-process]] [[say  ]] [[leave-detached]] [[say  ]] [[session]]").text;

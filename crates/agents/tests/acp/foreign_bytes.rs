@@ -68,7 +68,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, max_shrink_iters: 50, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_bytes_in_a_turn_and_it_ends(bytes in lines()) {
+    fn turn_ends_despite_any_bytes(bytes in lines()) {
         let scene = Scene::new();
         let path = scene.folder.path().join("bytes");
         std::fs::write(&path, bytes).unwrap();
@@ -76,7 +76,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_from_the_start_and_it_ends(bytes in lines()) {
+    fn start_ends_despite_any_bytes(bytes in lines()) {
         let host = Host::with([]);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("bytes");

@@ -15,7 +15,7 @@ fn invalid_messages_are_skipped() {
 }
 
 #[test]
-fn an_exit_is_reported_and_the_next_turn_restarts_the_agent() {
+fn exit_is_reported_and_agent_restarts() {
     let rows = [
         ("[[crash]]", "❌ Fake ended unexpectedly (exit code 3)"),
         ("[[say a]] [[long-line 100]]", "❌ Fake sent a line of more than 16 MiB and was stopped"),
@@ -40,7 +40,7 @@ fn an_exit_is_reported_and_the_next_turn_restarts_the_agent() {
 
 /// Regression: on a busy machine, the exit was reported before standard error had been read.
 #[test]
-fn the_end_of_standard_error_is_always_shown() {
+fn exit_always_shows_end_of_stderr() {
     let scene = Scene::new();
     for _ in 0..30 {
         let outcome = scene.prompt("[[crash]]");
@@ -49,7 +49,7 @@ fn the_end_of_standard_error_is_always_shown() {
 }
 
 #[test]
-fn a_killed_agent_is_reported() {
+fn killed_agent_is_reported() {
     let scene = Scene::new();
     std::thread::scope(|scope| {
         let turn = scope.spawn(|| scene.prompt("[[session]] [[silent]]"));
@@ -62,7 +62,7 @@ fn a_killed_agent_is_reported() {
 }
 
 #[test]
-fn many_sessions_at_once_with_cancels_and_crashes_leave_nothing_open() {
+fn parallel_sessions_leave_nothing_open() {
     let scene = Scene::new();
     let words = [
         "[[call a]] [[crash]]",

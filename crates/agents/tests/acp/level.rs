@@ -14,7 +14,7 @@ fn scene(environment: Variables) -> Scene {
 
 /// Regression: agents that start in a mode in which they don't ask were left in it.
 #[test]
-fn the_mode_that_asks_is_set_before_the_first_prompt() {
+fn level_is_set_before_first_prompt() {
     let rows: [Variables; 5] = [
         &[],
         &[("FAKE_AGENT_MODE", "auto")],
@@ -30,7 +30,7 @@ fn the_mode_that_asks_is_set_before_the_first_prompt() {
 }
 
 #[test]
-fn it_is_set_again_in_a_session_that_was_left_in_another_mode() {
+fn level_is_set_again_in_resumed_session() {
     for way in ["FAKE_AGENT_RESUME", "FAKE_AGENT_LOAD"] {
         let environment = [("FAKE_AGENT_MODE", "auto"), (way, "1")];
         let scene = Setup { environment: &environment, asks: ASKS, ..Setup::default() }.scene(Host::with([]));
@@ -42,7 +42,7 @@ fn it_is_set_again_in_a_session_that_was_left_in_another_mode() {
 }
 
 #[test]
-fn no_prompt_is_sent_to_an_agent_that_would_not_ask() {
+fn prompt_is_withheld_if_agent_would_not_ask() {
     let rows: [(Variables, &str); 4] = [
         (
             &[("FAKE_AGENT_MODE", "auto"), ("FAKE_AGENT_LOCKED", "refuse")],
@@ -78,7 +78,7 @@ fn no_prompt_is_sent_to_an_agent_that_would_not_ask() {
 }
 
 #[test]
-fn a_change_that_nobody_asked_for_is_set_back_and_noted() {
+fn unrequested_change_is_set_back_and_noted() {
     for environment in [&[][..], &[("FAKE_AGENT_MODE_OPTION", "1")]] {
         let scene = Setup { environment, asks: ASKS, ..Setup::default() }.scene(Host::with([]));
         scene.prompt("[[mode auto]] [[wait 300]] [[which-mode]]");
@@ -93,7 +93,7 @@ fn a_change_that_nobody_asked_for_is_set_back_and_noted() {
 }
 
 #[test]
-fn an_agent_that_does_not_change_back_is_stopped() {
+fn agent_refusing_to_change_back_is_stopped() {
     // The agent starts in the right mode, but then the mode cannot be set.
     let scene = scene(&[("FAKE_AGENT_LOCKED", "refuse")]);
     let outcome = scene.prompt("[[mode auto]] [[silent]]");
@@ -106,7 +106,7 @@ fn an_agent_that_does_not_change_back_is_stopped() {
 }
 
 #[test]
-fn what_the_user_has_chosen_stays() {
+fn level_chosen_by_user_stays() {
     let scene = scene(&[]);
     // A command that the sender is allowed to give.
     let mut request = scene.request("/mode auto [[mode auto]] [[wait 100]] [[which-mode]]");
@@ -124,7 +124,7 @@ fn what_the_user_has_chosen_stays() {
 }
 
 #[test]
-fn an_approved_plan_may_change_the_mode_and_a_rejected_one_may_not() {
+fn only_approved_plan_may_change_mode() {
     let plan = "[[options exit-plan-auto=allow_once=Yes, and use auto mode|exit-plan-default=allow_once=Yes|no=reject_once=No]]";
     for (id, mode) in [("exit-plan-auto", "auto"), ("no", "ask")] {
         let scene = Setup { asks: ASKS, ..Setup::default() }.scene(Host::with([Say::Id(id.to_owned())]));
@@ -134,7 +134,7 @@ fn an_approved_plan_may_change_the_mode_and_a_rejected_one_may_not() {
 }
 
 #[test]
-fn an_agent_without_such_a_setting_says_so() {
+fn agent_without_setting_decides_what_it_asks() {
     assert!(!scene(&[]).agent.decides_what_it_asks());
     assert!(Scene::new().agent.decides_what_it_asks());
 }

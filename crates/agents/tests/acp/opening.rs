@@ -10,7 +10,7 @@ fn scene(environment: &[(&str, &str)]) -> Scene {
 }
 
 #[test]
-fn the_working_directory_and_environment_of_an_agent() {
+fn agent_gets_workspace_and_filtered_environment() {
     let scene = scene(&[("FAKE_VARIABLE", "known")]);
     let root = scene.root.display();
     assert_eq!(scene.prompt("[[cwd]]").text, format!("{root} {root}"));
@@ -21,7 +21,7 @@ fn the_working_directory_and_environment_of_an_agent() {
 }
 
 #[test]
-fn agents_that_fail_to_open() {
+fn failed_start_is_explained() {
     let timeouts = AcpTimeouts { start: Duration::from_secs(1), ..AcpTimeouts::default() };
     type Row = (&'static [(&'static str, &'static str)], Option<&'static str>, &'static str);
     let rows: [Row; 5] = [
@@ -59,7 +59,7 @@ fn agents_that_fail_to_open() {
 }
 
 #[test]
-fn missing_programs_are_reported() {
+fn missing_program_is_reported() {
     let scene = Scene::new();
     let agent = || {
         let command = || openagents_agents::acp::AcpCommand {
@@ -79,7 +79,7 @@ fn missing_programs_are_reported() {
 }
 
 #[test]
-fn sessions_are_resumed_where_the_agent_can() {
+fn session_is_resumed_if_agent_supports_it() {
     type Row = (&'static [(&'static str, &'static str)], bool, Option<&'static str>);
     let rows: [Row; 4] = [
         (&[("FAKE_AGENT_LOAD", "1")], true, None),
@@ -107,7 +107,7 @@ fn sessions_are_resumed_where_the_agent_can() {
 
 /// Loading would destroy the agent's own session.
 #[test]
-fn an_agent_that_loses_what_it_loads_gets_a_summary_instead() {
+fn agent_losing_loaded_sessions_gets_summary() {
     let environment = &[("FAKE_AGENT_LOAD", "1")];
     for (said_before, how) in [
         (Some("Earlier: fix it.\n\n"), "with a summary of this one"),
@@ -130,7 +130,7 @@ fn an_agent_that_loses_what_it_loads_gets_a_summary_instead() {
 }
 
 #[test]
-fn reading_files_is_offered_to_agents_that_survive_an_error() {
+fn file_reads_are_offered_unless_disabled() {
     for hides_files in [false, true] {
         let scene = Setup { hides_files, ..Setup::default() }.scene(Host::with([]));
         assert_eq!(scene.prompt("[[capability readTextFile]]").text, (!hides_files).to_string());
@@ -140,7 +140,7 @@ fn reading_files_is_offered_to_agents_that_survive_an_error() {
 
 /// Regression: messages before the session was open were dropped.
 #[test]
-fn what_an_agent_says_before_its_session_is_open_is_shown_with_the_first_answer() {
+fn early_updates_are_shown_with_first_answer() {
     let scene = scene(&[("FAKE_AGENT_EARLY", "1")]);
     assert_eq!(scene.prompt("[[say here]]").text, "here");
     let shown = scene.shown();
@@ -151,7 +151,7 @@ fn what_an_agent_says_before_its_session_is_open_is_shown_with_the_first_answer(
 }
 
 #[test]
-fn an_agent_that_opens_slowly_has_not_been_idle() {
+fn slow_start_does_not_count_as_idle() {
     let timeouts = AcpTimeouts { idle: std::time::Duration::from_millis(1_000), ..AcpTimeouts::default() };
     let environment = &[("FAKE_AGENT_SLOW", "1500")];
     let scene = Setup { timeouts, environment, ..Setup::default() }.scene(Host::with([]));

@@ -91,21 +91,21 @@ fn answers(scene: &Scene) -> Vec<String> {
 }
 
 #[test]
-fn codex() {
+fn codex_recording_replays() {
     let scene = play("codex-acp.jsonl");
     insta::assert_snapshot!("codex", scene.shown());
     insta::assert_snapshot!("codex_answers", answers(&scene).join("\n---\n"));
 }
 
 #[test]
-fn claude_code() {
+fn claude_code_recording_replays() {
     let scene = play("claude-agent-acp.jsonl");
     insta::assert_snapshot!("claude_code", scene.shown());
     insta::assert_snapshot!("claude_code_answers", answers(&scene).join("\n---\n"));
 }
 
 #[test]
-fn a_loaded_session_shows_nothing_of_its_past() {
+fn loaded_session_hides_its_history() {
     for name in ["codex-acp.jsonl", "claude-agent-acp.jsonl"] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);

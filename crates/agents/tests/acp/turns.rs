@@ -4,7 +4,7 @@ use super::host::{Say, Scene};
 use openagents_core::{approval::OptionKind, update::RunState};
 
 #[test]
-fn words_thoughts_plans_and_calls() {
+fn turn_shows_text_thoughts_plans_and_calls() {
     let scene = Scene::new();
     let outcome = scene.prompt("[[think Let me see]] [[say I will]] [[plan]] [[call Look]] [[say It is so]]");
     assert_eq!((outcome.state, outcome.text.as_str()), (RunState::Complete, "It is so"));
@@ -12,7 +12,7 @@ fn words_thoughts_plans_and_calls() {
 }
 
 #[test]
-fn calls_that_are_told_in_other_ways() {
+fn calls_without_announcement_are_shown() {
     let scene = Scene::new();
     scene.prompt("[[no-tool-call]] [[after-end]] [[reuse-ids]] [[open-call]]");
     scene.prompt("[[reuse-ids]]");
@@ -20,7 +20,7 @@ fn calls_that_are_told_in_other_ways() {
 }
 
 #[test]
-fn an_edit_that_is_allowed_and_one_that_is_not() {
+fn edit_follows_approval() {
     let reject = || Say::Kind(OptionKind::RejectOnce);
     let scene = Scene::answering([Say::Kind(OptionKind::AllowOnce), reject(), reject(), Say::Nothing]);
     assert_eq!(scene.prompt("[[edit a.txt]]").state, RunState::Complete);
@@ -41,7 +41,7 @@ fn an_edit_that_is_allowed_and_one_that_is_not() {
 }
 
 #[test]
-fn a_question_about_a_call_that_nobody_announced() {
+fn permission_request_announces_unknown_call() {
     let scene = Scene::answering([Say::Kind(OptionKind::AllowOnce)]);
     assert_eq!(scene.prompt("[[ask Burn it]]").text, "yes");
     let asked = scene.host.asked.lock().unwrap();
@@ -55,7 +55,7 @@ fn a_question_about_a_call_that_nobody_announced() {
 
 /// Regression: an "always" and unknown kinds were dropped.
 #[test]
-fn every_option_is_offered_and_the_chosen_one_goes_back() {
+fn every_option_is_offered_and_returned() {
     let stated = "n=reject_always=Never|u=allow_until=Until noon|s=allow_always=This session|a=allow_once=Alpha|b=allow_once=Bravo";
     let ids = ["n", "u", "s", "a", "b"];
     let scene = Scene::answering(ids.map(|id| Say::Id(id.to_owned())));
@@ -75,7 +75,7 @@ fn every_option_is_offered_and_the_chosen_one_goes_back() {
 }
 
 #[test]
-fn every_way_to_stop() {
+fn stop_reason_decides_outcome() {
     let rows = [
         ("[[say a]] [[stop end_turn]]", RunState::Complete, "a", false),
         ("[[say a]] [[stop cancelled]]", RunState::Cancelled, "Cancelled.", false),
@@ -131,7 +131,7 @@ fn every_way_to_stop() {
 }
 
 #[test]
-fn a_long_answer_is_complete_and_in_few_updates() {
+fn long_answer_needs_few_updates() {
     let scene = Scene::new();
     let text = scene.prompt("[[flood 20000]]").text;
     let expected: String = (0..20_000).map(|number| format!("{number} ")).collect();

@@ -4,7 +4,7 @@ use super::host::{Host, Say, Scene, Setup};
 use openagents_core::{CancellationToken, approval::OptionKind, update::RunState};
 
 #[test]
-fn files_inside_and_outside() {
+fn files_outside_workspace_are_rejected() {
     let scene = Scene::new();
     std::fs::write(scene.folder.path().join("secret.txt"), "secret").unwrap();
     std::os::unix::fs::symlink(scene.folder.path().join("secret.txt"), scene.root.join("link")).unwrap();
@@ -23,7 +23,7 @@ fn files_inside_and_outside() {
 }
 
 #[test]
-fn limits_of_a_task_are_kept() {
+fn task_limits_are_enforced() {
     let scene = Scene::new();
     let mut request = scene.request("[[write src/a.rs x]] [[write b.txt x]] [[write src/b.rs x]]");
     request.limits.include = vec!["src/**".to_owned()];
@@ -38,7 +38,7 @@ fn limits_of_a_task_are_kept() {
 }
 
 #[test]
-fn commands_are_asked_about_frozen_and_shown() {
+fn commands_are_approved_and_shown() {
     let kind = |kind| Say::Kind(kind);
     let answers = [OptionKind::AllowOnce, OptionKind::AllowAlways, OptionKind::RejectOnce].map(kind);
     let scene = Scene::answering(answers);
@@ -58,7 +58,7 @@ fn commands_are_asked_about_frozen_and_shown() {
 }
 
 #[test]
-fn a_file_that_a_command_names_and_that_was_rewritten_during_the_approval_is_not_run() {
+fn file_rewritten_during_approval_is_not_run() {
     for (prompt, shown) in
         [("[[run sh build.sh]]", "sh build.sh"), ("[[run sh ./build.sh x]]", "sh ./build.sh x")]
     {
@@ -74,7 +74,7 @@ fn a_file_that_a_command_names_and_that_was_rewritten_during_the_approval_is_not
 
 /// The agent asks to run a script and writes it while the user reads the request.
 #[test]
-fn a_file_that_a_command_names_voids_the_approval_when_the_agent_writes_it() {
+fn writing_named_file_voids_approval() {
     let rows = [
         ("cd scripts && ./build.sh", "scripts/build.sh"),
         ("sh scripts/build.sh", "scripts/build.sh"),
@@ -100,7 +100,7 @@ fn a_file_that_a_command_names_voids_the_approval_when_the_agent_writes_it() {
 }
 
 #[test]
-fn a_change_that_is_not_shown_whole_is_asked_as_such() {
+fn truncated_change_is_marked_in_approval() {
     let scene = Scene::answering([OptionKind::RejectOnce, OptionKind::RejectOnce].map(Say::Kind));
     scene.prompt("[[edit short.txt]] [[edit-long long.txt]]");
     let asked = scene.host.asked.lock().unwrap();
@@ -109,7 +109,7 @@ fn a_change_that_is_not_shown_whole_is_asked_as_such() {
 }
 
 #[test]
-fn a_denial_tells_the_agent_why() {
+fn denial_passes_message_to_agent() {
     let scene = Scene::answering([Say::Denial("Use make"), Say::Denial("Leave it alone")]);
     let refused = "Refused: touch made.txt was not allowed: Use make";
     assert_eq!(scene.prompt("[[run touch made.txt]]").text, refused);
@@ -119,7 +119,7 @@ fn a_denial_tells_the_agent_why() {
 }
 
 #[test]
-fn a_command_ends_with_its_turn() {
+fn command_ends_with_its_turn() {
     let scene = Scene::new();
     std::fs::write(scene.root.join("slow.sh"), "echo $$\nexec sleep 300\n").unwrap();
     let mut pid = String::new();
@@ -137,7 +137,7 @@ fn a_command_ends_with_its_turn() {
 }
 
 #[test]
-fn a_program_rewritten_during_the_approval_is_not_run() {
+fn program_rewritten_during_approval_is_not_run() {
     use std::os::unix::fs::PermissionsExt as _;
     let scene = Scene::new();
     let script = scene.root.join("build.sh");
@@ -154,7 +154,7 @@ fn a_program_rewritten_during_the_approval_is_not_run() {
 }
 
 #[test]
-fn variables_of_a_command_are_shown_and_keys_stay_with_the_agent() {
+fn command_variables_are_shown_and_keys_withheld() {
     let environment = &[("SOME_TOKEN", "secret"), ("DATABASE_URL", "secret"), ("CARGO_HOME", "plain")];
     let scene = Setup { environment, ..Setup::default() }.scene(Host::with([]));
     assert_eq!(scene.prompt("[[env SOME_TOKEN]]").text, "secret");

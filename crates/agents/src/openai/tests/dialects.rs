@@ -327,7 +327,7 @@ fn texts() -> Vec<Dialect> {
 }
 
 #[test]
-fn dialects_of_servers_are_understood() {
+fn server_dialects_are_understood() {
     for (name, status, body, (said, calls, ended)) in [calls(), errors(), ends(), texts()].concat() {
         let server = Server::start(move |_, reply: &mut Reply| {
             reply.head(status, "content-type: text/event-stream")?;

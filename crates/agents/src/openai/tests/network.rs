@@ -13,7 +13,7 @@ fn hi(reply: &mut Reply) -> io::Result<()> {
 }
 
 #[test]
-fn a_busy_server_is_retried_before_the_first_token() {
+fn busy_server_is_retried_before_first_token() {
     let server = Server::start(|_, reply| match reply.number {
         0 => reply.head(429, "retry-after-ms: 1"),
         1 => reply.json(503, &json!({"error": {"message": "Loading model", "code": 503}})),
@@ -53,7 +53,7 @@ fn retries_are_limited() {
 }
 
 #[test]
-fn there_is_no_retry_after_the_first_token() {
+fn no_retry_after_first_token() {
     let half_a_call = json!([{"index": 0, "function": {"name": "fs_list_dir", "arguments": "{"}}]);
     for delta in [json!({"content": "Half"}), json!({"content": "Half", "tool_calls": half_a_call})] {
         let server = Server::start(move |_, reply| {
@@ -71,7 +71,7 @@ fn there_is_no_retry_after_the_first_token() {
 
 /// OpenRouter sends these with status 200.
 #[test]
-fn error_frames_before_the_first_token_are_retried() {
+fn error_frame_before_first_token_is_retried() {
     let server = Server::start(|_, reply| match reply.number {
         0 => reply.json(200, &json!({"error": {"message": "slow down", "code": 429}})),
         1 => {
@@ -88,7 +88,7 @@ fn error_frames_before_the_first_token_are_retried() {
 
 /// Measured from the request, so it includes the server's delay.
 #[test]
-fn the_time_to_the_first_token_includes_the_wait() {
+fn first_token_time_includes_wait() {
     let server = Server::start(|_, reply| {
         std::thread::sleep(Duration::from_millis(150));
         reply.events()?;
@@ -103,7 +103,7 @@ fn the_time_to_the_first_token_includes_the_wait() {
 }
 
 #[test]
-fn connection_refused() {
+fn refused_connection_is_explained() {
     let server = scripted().unwrap();
     let endpoint = endpoint(&server);
     drop(server);
@@ -119,7 +119,7 @@ fn connection_refused() {
 }
 
 #[test]
-fn a_silent_server_times_out() {
+fn silent_server_times_out() {
     let silent = Server::start(|_, reply| reply.until_gone()).unwrap();
     let headers_only = Server::start(|_, reply| {
         reply.events()?;
@@ -143,7 +143,7 @@ fn a_silent_server_times_out() {
 }
 
 #[test]
-fn a_cancel_works_in_every_phase_and_closes_the_connection() {
+fn cancel_closes_connection_in_every_phase() {
     for what in ["headers", "first frame", "the answer", "a pause"] {
         let (gone, told) = std::sync::mpsc::channel();
         let server = Server::start(move |_, reply| {
@@ -180,7 +180,7 @@ fn a_cancel_works_in_every_phase_and_closes_the_connection() {
 }
 
 #[test]
-fn an_endless_answer_can_be_cancelled() {
+fn endless_answer_can_be_cancelled() {
     let server = scripted().unwrap();
     let (model, cancel) = (model(&server), CancellationToken::new());
     let mut words = 0;
@@ -209,7 +209,7 @@ fn redirects_are_not_followed() {
 }
 
 #[test]
-fn the_key_and_the_headers_go_only_to_the_server() {
+fn key_and_headers_reach_only_the_server() {
     let echo = Server::start(|request, reply| {
         let key = request.header("authorization").unwrap_or_default();
         reply.json(400, &json!({"error": {"message": format!("I know {key}"), "code": "x"}}))
@@ -230,7 +230,7 @@ fn the_key_and_the_headers_go_only_to_the_server() {
 
 /// A key in clear text could be read on the network.
 #[test]
-fn a_key_goes_over_https_or_stays_on_this_machine() {
+fn key_is_never_sent_in_clear_text() {
     let key = KeySource::Given(Secret::new("sk-very-secret").unwrap());
     for (base_url, takes_key) in [
         ("http://127.0.0.1:1/v1", true),
@@ -246,7 +246,7 @@ fn a_key_goes_over_https_or_stays_on_this_machine() {
 }
 
 #[test]
-fn a_missing_key_fails_before_the_request() {
+fn missing_key_fails_before_request() {
     let variable = KeySource::Variable("OPENAGENTS_TEST_NO_SUCH_KEY".to_owned());
     let model = |base_url| {
         let endpoint = Endpoint { key: variable.clone(), ..Endpoint::named("gpt-x", base_url, None) };
@@ -269,7 +269,7 @@ fn a_missing_key_fails_before_the_request() {
 }
 
 #[test]
-fn a_model_without_tool_support_answers_without_tools() {
+fn model_without_tools_answers_without_them() {
     let server = Server::start(|request, reply| {
         if request.body.get("tools").is_some() {
             let message = "registry.ollama.ai/library/gemma:2b does not support tools";
@@ -289,7 +289,7 @@ fn a_model_without_tool_support_answers_without_tools() {
 
 /// OpenAI's reasoning models refuse some parameters.
 #[test]
-fn refused_parameters_are_omitted_from_then_on() {
+fn refused_parameters_are_omitted_later() {
     let server = Server::start(|request, reply| {
         for (name, code) in [("temperature", "unsupported_value"), ("max_tokens", "unsupported_parameter")] {
             if request.body.get(name).is_some() {
@@ -314,7 +314,7 @@ fn refused_parameters_are_omitted_from_then_on() {
 }
 
 #[test]
-fn a_repeated_refusal_is_an_error() {
+fn repeated_refusal_is_an_error() {
     let server = Server::start(|_, reply| {
         reply
             .json(400, &json!({"error": {"message": "temperature is not supported", "param": "temperature"}}))
@@ -326,7 +326,7 @@ fn a_repeated_refusal_is_an_error() {
 }
 
 #[test]
-fn the_context_length_is_learned_from_an_overflow() {
+fn context_length_is_learned_from_overflow() {
     let server = Server::start(|_, reply| {
         reply.json(
             400,

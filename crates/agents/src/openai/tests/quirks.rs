@@ -142,7 +142,7 @@ fn responses_of_other_servers_are_parsed() {
 }
 
 #[test]
-fn usage_is_that_of_the_server() {
+fn usage_is_taken_from_the_server() {
     for (body, speed) in
         [(fixture!("openai-text.sse").1, None), (fixture!("llama-server-reasoning.sse").1, Some(50.0))]
     {
@@ -160,7 +160,7 @@ fn usage_is_that_of_the_server() {
 /// Returns all events of an answer, without timings.
 fn told(chunks: Vec<Vec<u8>>) -> Vec<String> {
     let refused = Refused::default();
-    let names = Names::of(&request("?").tools);
+    let names = Names::for_tools(&request("?").tools);
     let mut answer = Answer::new("gpt-oss", names, &refused, std::time::Instant::now());
     let mut events = Vec::new();
     let mut on_event = |event| match event {
@@ -192,7 +192,7 @@ fn cut(bytes: &[u8], at: &[prop::sample::Index]) -> Vec<Vec<u8>> {
 
 proptest! {
     #[test]
-    fn chunk_boundaries_do_not_matter(
+    fn answers_ignore_chunk_boundaries(
         row in 0..rows().len(),
         at in prop::collection::vec(any::<prop::sample::Index>(), 0..20))
     {
@@ -202,7 +202,7 @@ proptest! {
 
     /// Changes bytes of a fixture, so that most of it is still valid.
     #[test]
-    fn a_damaged_answer_never_panics(
+    fn damaged_answer_never_panics(
         row in 0..rows().len(),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..10))
     {
