@@ -17,6 +17,11 @@ use std::{
     },
 };
 
+/// Directories of generated or downloaded files, skipped even without a `.gitignore`; separated by `|`.
+const DIRECTORIES: &str = "\
+    node_modules|target|build|dist|DerivedData|venv|.venv|__pycache__|.pytest_cache|.tox|.git|.svn|.hg|\
+    .build|Pods|bower_components";
+
 /// Result of a walk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Walked {
@@ -91,12 +96,6 @@ where
     Walked { unfinished: unfinished.into_inner(), omitted: omitted.into_inner() }
 }
 
-// Rules for skipped files: `.gitignore`, `.ignore`, hidden names and [`ignored`] directories.
-//
-// Matching uses the `ignore` crate, but its reader would follow links out of the workspace and block on a pipe. Rule
-// files are therefore opened like other files, with a size limit.
-
-/// The rules of one directory, with a link to those above it.
 #[derive(Debug)]
 struct Level {
     above: Option<Arc<Level>>,
@@ -106,7 +105,11 @@ struct Level {
     is_repository: bool,
 }
 
-/// The rules that apply in each directory of a walk, loaded on entry.
+/// The rules that apply in each directory of a walk, loaded on entry: `.gitignore`, `.ignore`, hidden names and
+/// [`DIRECTORIES`].
+///
+/// Matching uses the `ignore` crate, but its reader would follow links out of the workspace and block on a pipe. Rule
+/// files are therefore opened like other files, with a size limit.
 #[derive(Debug, Default)]
 struct Rules(RwLock<HashMap<PathBuf, Arc<Level>>>);
 
@@ -186,13 +189,6 @@ fn read_rules(workspace: &Workspace, directory: &Path, name: &str) -> (Gitignore
     }
     (builder.build().unwrap_or_else(|_| Gitignore::empty()), false)
 }
-
-// Directories of generated or downloaded files.
-
-/// Skipped even without a `.gitignore`; separated by `|`.
-const DIRECTORIES: &str = "\
-    node_modules|target|build|dist|DerivedData|venv|.venv|__pycache__|.pytest_cache|.tox|.git|.svn|.hg|\
-    .build|Pods|bower_components";
 
 /// Returns whether a folder is skipped because of its name.
 pub fn is_ignored_directory(path: &Path) -> bool {

@@ -73,7 +73,7 @@ fn run(context: &ToolContext<'_>, arguments: Arguments) -> Result<ToolOutput, To
     let budget = context.budget(TIME);
     let mut file = BufReader::new(opened.file.take(limits.span_file_bytes));
     let named = |error| ToolError::io(&shown, &error);
-    let encoding = MarkedEncoding::of(file.fill_buf().map_err(named)?);
+    let encoding = MarkedEncoding::detect(file.fill_buf().map_err(named)?);
     let file = BufReader::new(workspace::decoding(file));
     let span =
         read_lines(file, start..=last, last < end, limits.span_bytes, &|| budget.spent()).map_err(named)?;

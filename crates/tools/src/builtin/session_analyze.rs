@@ -187,7 +187,7 @@ impl<'a> Analysis<'a> {
     fn new(workspace: &'a Workspace) -> Self {
         Self {
             workspace,
-            scope: WorktreeScope::of(workspace.root()),
+            scope: WorktreeScope::new(workspace.root()),
             seen: HashSet::new(),
             files: BTreeMap::new(),
             tools: BTreeMap::new(),
@@ -240,7 +240,7 @@ impl<'a> Analysis<'a> {
             Some(cwd) if !plain.starts_with(['/', '~']) => cwd.join(plain),
             _ => Path::new(plain).to_owned(),
         };
-        let real = openagents_core::git::real(&absolute);
+        let real = openagents_core::git::real_path(&absolute);
         let inside = self.scope.folders().iter().find_map(|folder| real.strip_prefix(folder).ok());
         let inside = inside.map(Path::to_owned).or_else(|| self.workspace.resolve(path).ok())?;
         let shown = Workspace::shown(&inside);
