@@ -41,7 +41,7 @@ impl WorktreeScope {
     /// Like [`Self::new`], and also holds other worktrees that are gone but still listed, and the `seen` folders.
     pub fn with_removed(workspace: &Path, seen: impl Iterator<Item = PathBuf>) -> Self {
         let mut scope = Self::new(workspace);
-        let listed = Worktree::around(&real_path(workspace)).filter(Worktree::is_listed);
+        let listed = Worktree::find(&real_path(workspace)).filter(Worktree::is_listed);
         let listed = listed.map(|tree| tree.listed_worktrees()).unwrap_or_default();
         let removed = listed.into_iter().filter(|top| !top.exists()).map(|top| top.join(&scope.inside));
         let removed: Vec<_> = removed.filter(|folder| !scope.is_too_large(folder)).collect();
@@ -62,7 +62,7 @@ impl WorktreeScope {
             of_worktrees: Vec::new(),
             known: HashMap::new(),
         };
-        if let Some(tree) = Worktree::around(&root).filter(Worktree::is_listed) {
+        if let Some(tree) = Worktree::find(&root).filter(Worktree::is_listed) {
             scope.inside = root.strip_prefix(&tree.top).map(Path::to_owned).unwrap_or_default();
             let folders = tree.siblings().into_iter().map(|top| top.join(&scope.inside));
             let folders: Vec<_> = folders.filter(|folder| !scope.is_too_large(folder)).collect();
@@ -103,7 +103,7 @@ impl WorktreeScope {
         }
         // A worktree moved by hand: the repository does not list it, but it still refers to the repository.
         let Some(common) = &self.common else { return false };
-        Worktree::around(&path).is_some_and(|tree| {
+        Worktree::find(&path).is_some_and(|tree| {
             let folder = tree.top.join(&self.inside);
             tree.common == *common && path.starts_with(&folder) && !self.is_too_large(&folder)
         })
@@ -135,7 +135,7 @@ struct Worktree {
 }
 
 impl Worktree {
-    fn around(path: &Path) -> Option<Self> {
+    fn find(path: &Path) -> Option<Self> {
         let top = repository_root(path)?;
         let git = top.join(".git");
         if git.is_dir() {
@@ -181,9 +181,7 @@ impl Worktree {
         if self.common.file_name().is_some_and(|name| name == ".git") {
             tops.extend(self.common.parent().map(Path::to_owned));
         }
-        tops.retain(|top| {
-            Self::around(top).is_some_and(|tree| tree.top == *top && tree.common == self.common)
-        });
+        tops.retain(|top| Self::find(top).is_some_and(|tree| tree.top == *top && tree.common == self.common));
         tops
     }
 }
@@ -192,7 +190,7 @@ impl Worktree {
 /// repository.
 pub fn in_other_worktrees(cwd: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
     let path = real_path(cwd);
-    let tree = Worktree::around(&path)?;
+    let tree = Worktree::find(&path)?;
     let inside = path.strip_prefix(&tree.top).ok()?;
     let others = tree.siblings().into_iter().filter(|top| *top != tree.top);
     let others: Vec<_> = others.map(|top| top.join(inside)).collect();
@@ -246,7 +244,7 @@ fn worktree_identity(_: &fs::Metadata) {}
 ///
 /// `None` if git's log has only one entry: after a clone, every file is newer than that entry.
 pub fn last_commit_or_checkout(path: &Path) -> Option<SystemTime> {
-    let log = Worktree::around(&real_path(path))?.own.join("logs/HEAD");
+    let log = Worktree::find(&real_path(path))?.own.join("logs/HEAD");
     let metadata = fs::metadata(&log).ok().filter(fs::Metadata::is_file)?;
     let several = |log: Vec<u8>| memchr::memchr_iter(b'\n', &log).nth(1).is_some();
     // A log that is too large to read has several entries.
@@ -255,7 +253,7 @@ pub fn last_commit_or_checkout(path: &Path) -> Option<SystemTime> {
 }
 
 fn index_of(path: &Path) -> Option<PathBuf> {
-    Some(Worktree::around(&real_path(path))?.own.join("index"))
+    Some(Worktree::find(&real_path(path))?.own.join("index"))
 }
 
 /// Returns the root of the repository around a directory. Ignores an empty `.git`, which Codex's sandbox leaves behind.

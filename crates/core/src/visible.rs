@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn on_one_line_and_code_span_stay_closed() {
+    fn on_one_line_and_code_span_escape_breaks() {
         let rows = [
             ("make test", "make test"),
             ("größer 日本 🙂", "größer 日本 🙂"),

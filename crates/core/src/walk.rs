@@ -120,7 +120,7 @@ impl Rules {
         let (ignore, ignore_refused) = read_rules(workspace, directory, ".ignore");
         let (gitignore, gitignore_refused) = read_rules(workspace, directory, ".gitignore");
         let is_repository = workspace.exists(&directory.join(".git"));
-        let above = self.around(directory);
+        let above = self.level_of(directory);
         let has_rules = is_repository || !ignore.is_empty() || !gitignore.is_empty();
         let own =
             has_rules.then(|| Arc::new(Level { above: above.clone(), ignore, gitignore, is_repository }));
@@ -135,7 +135,7 @@ impl Rules {
         if is_directory && is_ignored_directory(path) {
             return true;
         }
-        match self.around(path).map_or(Match::None, |level| level.matched(path, is_directory)) {
+        match self.level_of(path).map_or(Match::None, |level| level.matched(path, is_directory)) {
             Match::Ignore(()) => true,
             Match::Whitelist(()) => false,
             Match::None => path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".")),
@@ -144,10 +144,10 @@ impl Rules {
 
     /// Returns whether a rule file above excludes `directory`.
     fn rule_out(&self, directory: &Path) -> bool {
-        self.around(directory).is_some_and(|level| level.matched(directory, true).is_ignore())
+        self.level_of(directory).is_some_and(|level| level.matched(directory, true).is_ignore())
     }
 
-    fn around(&self, path: &Path) -> Option<Arc<Level>> {
+    fn level_of(&self, path: &Path) -> Option<Arc<Level>> {
         self.0.read().get(path.parent()?).cloned()
     }
 }

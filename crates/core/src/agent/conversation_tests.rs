@@ -39,7 +39,7 @@ fn ended(id: &str, output: &str) -> SessionUpdate {
     })
 }
 
-fn read(updates: Vec<SessionUpdate>, room: usize) -> String {
+fn rendered(updates: Vec<SessionUpdate>, room: usize) -> String {
     let mut transcript = Conversation::default();
     updates.iter().for_each(|update| transcript.push(update));
     let line = |message: Message| match message {
@@ -174,7 +174,7 @@ fn log_becomes_conversation() {
         answer("Done."),
         prompt("waits"),
     ];
-    insta::assert_snapshot!(read(log, 10_000), @r"
+    insta::assert_snapshot!(rendered(log, 10_000), @r"
     user one
     assistant search.grep
     tool search.grep found
@@ -216,7 +216,7 @@ fn exploration_is_its_last_message() {
         plan(RunState::Running),
         summary,
     ];
-    insta::assert_snapshot!(read(log, 10_000), @r"
+    insta::assert_snapshot!(rendered(log, 10_000), @r"
     user Explore this workspace. Find the parser
     assistant **Repository:** app
     user and now?
@@ -243,7 +243,7 @@ fn queued_prompts_precede_their_answers() {
         last("p", "The answer was cut off: the limit of 7 tokens was reached."),
         last("q", "❌ and so on"),
     ];
-    insta::assert_snapshot!(read(log, 10_000), @r"
+    insta::assert_snapshot!(rendered(log, 10_000), @r"
     user one
     assistant first
     user two
@@ -260,7 +260,7 @@ fn interrupted_thought_keeps_prompt() {
     let cut = "The answer was cut off: the limit of 7 tokens was reached.";
     let log =
         vec![prompt("one"), answer("first"), prompt("two"), last("p", cut), prompt("three"), answer("third")];
-    insta::assert_snapshot!(read(log, 10_000), @r"
+    insta::assert_snapshot!(rendered(log, 10_000), @r"
     user one
     assistant first
     user two
@@ -271,7 +271,7 @@ fn interrupted_thought_keeps_prompt() {
 }
 
 #[test]
-fn preamble_does_not_end_turn() {
+fn text_like_an_ending_does_not_end_turn() {
     for said in ["❌ Tests fail", "The order was cancelled", "Cancelled.", "The answer was cut off"] {
         let log = vec![
             prompt("one"),
@@ -285,7 +285,7 @@ fn preamble_does_not_end_turn() {
         let expected = format!(
             "user one\nassistant {said} by mesearch.grep\ntool search.grep (no result)\nuser two\nassistant second"
         );
-        assert_eq!(read(log, 10_000), expected);
+        assert_eq!(rendered(log, 10_000), expected);
     }
 }
 
@@ -296,14 +296,14 @@ fn refused_prompt_takes_no_answer() {
         ..AgentMessage::default()
     });
     let log = vec![prompt("one"), aside, answer("first"), prompt("two"), answer("second")];
-    assert_eq!(read(log, 10_000), "user one\nassistant first\nuser two\nassistant second");
+    assert_eq!(rendered(log, 10_000), "user one\nassistant first\nuser two\nassistant second");
 }
 
 /// Otherwise the model would process everything again in every turn of a long session.
 #[test]
 fn old_turns_drop_in_steps() {
     let log = |turns| (0..turns).flat_map(|n| [prompt(&format!("{n}")), answer("012345678")]).collect();
-    let first = |turns| read(log(turns), 100).lines().next().map(str::to_owned);
+    let first = |turns| rendered(log(turns), 100).lines().next().map(str::to_owned);
     let begins: Vec<_> = (8..18).map(first).map(Option::unwrap_or_default).collect();
     let mut distinct = begins.clone();
     distinct.dedup();
@@ -315,8 +315,8 @@ fn old_turns_drop_in_steps() {
 #[test]
 fn messages_keep_newest_turns_that_fit() {
     let log: Vec<_> = (0..5).flat_map(|n| [prompt(&format!("{n}")), answer("0123456789")]).collect();
-    assert_eq!(read(log.clone(), 25), "user 3\nassistant 0123456789\nuser 4\nassistant 0123456789");
-    assert_eq!(read(log, 5), "");
+    assert_eq!(rendered(log.clone(), 25), "user 3\nassistant 0123456789\nuser 4\nassistant 0123456789");
+    assert_eq!(rendered(log, 5), "");
 }
 
 #[test]
@@ -339,5 +339,5 @@ fn removed_prompt_is_left_out() {
         answer(""),
         chunk("n", "third"),
     ];
-    assert_eq!(read(log, 1000), "user one\nassistant first\nuser three\nassistant third");
+    assert_eq!(rendered(log, 1000), "user one\nassistant first\nuser three\nassistant third");
 }

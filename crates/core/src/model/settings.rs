@@ -176,12 +176,12 @@ impl PromptOptions {
     /// Fails with one sentence that names the field if a value is out of range.
     pub fn check(&self) -> Result<(), String> {
         let settings = ModelSettings::default();
-        let options = self.over(settings.options());
+        let options = self.applied_to(settings.options());
         ModelSettings { temperature: options.temperature, max_tokens: options.max_tokens, ..settings }.check()
     }
 
     /// Returns `settings` overridden by the options of this prompt.
-    pub fn over(&self, settings: ModelOptions) -> ModelOptions {
+    pub fn applied_to(&self, settings: ModelOptions) -> ModelOptions {
         ModelOptions {
             temperature: self.temperature.unwrap_or(settings.temperature),
             max_tokens: self.max_tokens.or(settings.max_tokens),
@@ -242,9 +242,9 @@ mod tests {
     fn prompt_options_override_settings() {
         let settings = ModelOptions { max_tokens: Some(9), ..ModelOptions::default() };
         let given = PromptOptions { temperature: Some(0.0), ..PromptOptions::default() };
-        assert_eq!(given.over(settings), ModelOptions { temperature: 0.0, ..settings });
+        assert_eq!(given.applied_to(settings), ModelOptions { temperature: 0.0, ..settings });
         let given = PromptOptions { max_tokens: Some(5), ..PromptOptions::default() };
-        assert_eq!(given.over(settings), ModelOptions { max_tokens: Some(5), ..settings });
+        assert_eq!(given.applied_to(settings), ModelOptions { max_tokens: Some(5), ..settings });
     }
 
     #[test]

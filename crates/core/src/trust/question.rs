@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn question_says_agent_decides_itself() {
+    fn question_warns_about_agent_behaviour() {
         let question = |decides_what_it_asks, deletes| TrustQuestion {
             workspace: PathBuf::from("/w"),
             agent: "Odd".to_owned(),

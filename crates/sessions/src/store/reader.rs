@@ -138,7 +138,10 @@ impl Readers {
     }
 
     /// Runs `read` with a connection. A connection that failed is not reused.
-    pub(super) fn with<T>(&self, read: impl FnOnce(&Reader) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+    pub(super) fn with_reader<T>(
+        &self,
+        read: impl FnOnce(&Reader) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
         let idle = self.idle.lock().pop();
         let reader = match idle {
             Some(reader) => reader,

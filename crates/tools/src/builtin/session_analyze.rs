@@ -152,7 +152,6 @@ fn digest_all(context: &ToolContext<'_>, rows: &[Transcript], budget: &Budget) -
     parallel::map(rows.len(), THREADS, || !budget.spent(), || (), digest)
 }
 
-/// Combines the digests of several sessions.
 struct Analysis<'a> {
     workspace: &'a Workspace,
     scope: WorktreeScope,
@@ -174,7 +173,6 @@ struct Session {
     prompts: Vec<Goal>,
 }
 
-/// A cleaned prompt.
 struct Goal {
     /// From 1; 0 if unknown.
     line: u64,
