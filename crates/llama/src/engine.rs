@@ -45,8 +45,8 @@ pub trait Engine: Send + Sync + std::fmt::Debug {
         Ok(Vec::new())
     }
 
-    /// Calls `told` from any thread when the process that holds the model has exited. It must not block.
-    fn on_end(&self, _told: Arc<dyn Fn() + Send + Sync>) {}
+    /// Calls `on_exit` from any thread when the process that holds the model has exited. It must not block.
+    fn on_end(&self, _on_exit: Arc<dyn Fn() + Send + Sync>) {}
 }
 
 /// A compute device of llama.cpp.
@@ -91,8 +91,6 @@ pub struct Loaded {
     pub tools: bool,
 }
 
-// Memory of a process as reported by the operating system.
-
 /// Returns the resident memory of a process in bytes; `None` if there is no such process.
 pub fn resident_bytes(process: u32) -> Option<u64> {
     let pid = Pid::from_u32(process);
@@ -105,7 +103,7 @@ pub fn resident_bytes(process: u32) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn only_existing_processes_have_memory() {
+    fn resident_bytes_needs_existing_process() {
         assert!(super::resident_bytes(std::process::id()).unwrap() > 1 << 20);
         assert_eq!(super::resident_bytes(u32::MAX - 1), None);
     }

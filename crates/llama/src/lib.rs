@@ -10,7 +10,7 @@
 //!
 //! # Layers
 //!
-//! A module uses only modules of lower layers: `tests/layers.rs` reads this table and checks every file.
+//! A module uses only modules of lower layers: `tests/layers` checks every file against this table.
 //!
 //! | layer | module | contents |
 //! |--:|---|---|

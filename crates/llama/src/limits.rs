@@ -6,7 +6,6 @@ use std::{ops::RangeInclusive, time::Duration};
 /// Maximum bytes of a line between client and helper. A conversation that fills the largest context has about 1 MB.
 pub const MAX_LINE: usize = 32 << 20;
 
-/// Limits of the helper program.
 pub(crate) const HELPER: HelperLimits = HelperLimits {
     line_bytes: MAX_LINE,
     queued_reports: 64,
@@ -26,7 +25,6 @@ pub(crate) const HEADER_KEY: u64 = 65_535;
 pub(crate) const HEADER_TEXT: u64 = 1 << 20;
 /// Maximum numbers of an array that is kept: one per layer.
 pub(crate) const HEADER_NUMBERS: u64 = 4_096;
-/// Maximum nesting of arrays.
 pub(crate) const HEADER_DEPTH: u32 = 4;
 /// Maximum number of tensors; gpt-oss-20b has 459.
 pub(crate) const TENSORS: u64 = 65_536;
@@ -66,13 +64,10 @@ pub(crate) const DISK_MARGIN: u64 = 1 << 30;
 
 /// Maximum number of files in the folder of models.
 pub(crate) const FILES: usize = 1_000;
-/// Maximum characters of a name from a file's header.
 pub(crate) const NAME_CHARS: usize = 80;
-/// Maximum bytes of a manifest.
 pub(crate) const MANIFEST_BYTES: u64 = 64 << 10;
 /// Bytes read at once to verify a file: a stop takes effect in between.
 pub(crate) const VERIFY_PIECE: usize = 1 << 20;
-/// Interval of progress reports of a download.
 pub(crate) const PROGRESS: Duration = Duration::from_millis(250);
 /// Time window for the average speed of a download.
 pub(crate) const SPEED_WINDOW: Duration = Duration::from_secs(5);
@@ -80,7 +75,6 @@ pub(crate) const SPEED_WINDOW: Duration = Duration::from_secs(5);
 pub(crate) const RESPONSE_BYTES: usize = 4 << 20;
 /// Time without data after which a connection is considered dead.
 pub(crate) const SILENCE: Duration = Duration::from_secs(30);
-/// Maximum redirects of one request.
 pub(crate) const REDIRECTS: usize = 10;
 
 /// Interval of memory checks while a model is loaded.

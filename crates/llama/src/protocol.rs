@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn every_event_and_error_arrives_as_it_was_sent() {
+    fn events_and_errors_round_trip() {
         let call = CallRequest {
             id: "1".to_owned(),
             name: "fs.list_dir".to_owned(),
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_another_version_are_ignored() {
+    fn unknown_fields_are_ignored() {
         let read: Command =
             serde_json::from_str(r#"{"command":"cancel","id":3,"fromTheFuture":{}}"#).unwrap();
         assert_eq!(read, Command::Cancel { id: 3 });
@@ -170,13 +170,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_line_is_a_panic(line in ".{0,200}") {
+        fn lines_never_panic(line in ".{0,200}") {
             let _ = serde_json::from_str::<Command>(&line);
             let _ = serde_json::from_str::<Report>(&line);
         }
 
         #[test]
-        fn any_text_arrives_as_it_was_sent(text in any::<String>()) {
+        fn any_text_round_trips(text in any::<String>()) {
             round_trip(&Report::Event { id: 0, event: ModelEvent::Text(text) });
         }
     }

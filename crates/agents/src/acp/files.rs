@@ -170,7 +170,7 @@ mod tests {
         Access::new(Arc::new(workspace), &AccessLimits { include, max_files }).unwrap()
     }
 
-    fn read(access: &Access, root: &Path, rest: Value) -> Result<String, String> {
+    fn read_file(access: &Access, root: &Path, rest: Value) -> Result<String, String> {
         let mut params = json!({"sessionId": "s"});
         for (key, value) in rest.as_object().unwrap() {
             params[key] = value.clone();
@@ -205,7 +205,7 @@ mod tests {
             (json!({"path": "missing"}), Err("missing")),
         ];
         for (params, expected) in rows {
-            match (read(&access, &root, params.clone()), expected) {
+            match (read_file(&access, &root, params.clone()), expected) {
                 (Ok(text), Ok(expected)) => assert_eq!(text, expected, "{params}"),
                 (Err(error), Err(part)) => {
                     assert!(error.to_lowercase().contains(part) || error.contains(part), "{params}: {error}");
@@ -220,9 +220,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("long"), format!("{}\nend\n", "x".repeat(FILE_BYTES + 10))).unwrap();
         let access = access(folder.path(), &[], None);
-        let error = read(&access, folder.path(), json!({"path": "long"})).unwrap_err();
+        let error = read_file(&access, folder.path(), json!({"path": "long"})).unwrap_err();
         assert_eq!(error, "long: more than 8 MiB; read a part of it with `line` and `limit`");
-        let end = read(&access, folder.path(), json!({"path": "long", "line": 2}));
+        let end = read_file(&access, folder.path(), json!({"path": "long", "line": 2}));
         assert_eq!(end.unwrap(), "end\n");
     }
 
@@ -257,12 +257,12 @@ mod tests {
         std::os::unix::fs::symlink("../secret.txt", root.join("src/link.rs")).unwrap();
         std::os::unix::fs::symlink("a.rs", root.join("src/b.rs")).unwrap();
         let access = access(root, &["src/*.rs"], Some(1));
-        let error = read(&access, root, json!({"path": "src/link.rs"})).unwrap_err();
+        let error = read_file(&access, root, json!({"path": "src/link.rs"})).unwrap_err();
         assert_eq!(error, "secret.txt is outside of what this task may touch (src/*.rs)");
         // A missing file is not touched, and two names of one file count once.
-        assert!(read(&access, root, json!({"path": "src/missing.rs"})).is_err());
-        assert_eq!(read(&access, root, json!({"path": "src/a.rs"})).unwrap(), "a");
-        assert_eq!(read(&access, root, json!({"path": "src/b.rs"})).unwrap(), "a");
+        assert!(read_file(&access, root, json!({"path": "src/missing.rs"})).is_err());
+        assert_eq!(read_file(&access, root, json!({"path": "src/a.rs"})).unwrap(), "a");
+        assert_eq!(read_file(&access, root, json!({"path": "src/b.rs"})).unwrap(), "a");
     }
 
     #[test]
@@ -277,7 +277,7 @@ mod tests {
             let error = access.read_text_file(json!({"sessionId": "s", "path": path})).unwrap_err().message;
             assert!(error.contains("outside the workspace"), "{path}: {error}");
         }
-        assert!(read(&access, &root, json!({"path": "config.toml"})).is_ok());
+        assert!(read_file(&access, &root, json!({"path": "config.toml"})).is_ok());
         assert!(beneath(&access.workspace, Path::new("/app")).is_err());
     }
 }

@@ -34,7 +34,7 @@ impl AgentHost for Host {
 
 impl Host {
     /// Returns one line per update.
-    fn told(&self) -> Vec<String> {
+    fn lines(&self) -> Vec<String> {
         let updates = self.updates.lock().unwrap();
         let line = |update: &SessionUpdate| match update {
             SessionUpdate::AgentMessage(message) if message.ended => {
@@ -156,7 +156,7 @@ fn codex_turn_is_recorded() {
     let (outcome, host) = run(CODEX, &print(CODEX_TURN));
     assert_eq!((outcome.state, outcome.text.as_str()), (RunState::Complete, "All done."));
     assert_eq!(*host.remembered.lock().unwrap(), ["t-1"]);
-    insta::assert_snapshot!(host.told().join("\n"), @r#"
+    insta::assert_snapshot!(host.lines().join("\n"), @r#"
     thinks First look.
     command_execution /bin/bash -lc 'ls' ["" None]
     started
@@ -176,7 +176,7 @@ fn claude_code_turn_is_recorded() {
     let (outcome, host) = run(CLAUDE_CODE, &print(CLAUDE_TURN));
     assert_eq!((outcome.state, outcome.text.as_str()), (RunState::Complete, "All done."));
     assert_eq!(*host.remembered.lock().unwrap(), ["c-1"]);
-    insta::assert_snapshot!(host.told().join("\n"), @r#"
+    insta::assert_snapshot!(host.lines().join("\n"), @r#"
     thinks First look.
     says Starting.
     Bash ls ["" None]
@@ -235,7 +235,7 @@ fn failed_turn_reports_reason_and_closes_calls() {
     for (id, script, expected) in rows {
         let (outcome, host) = run(id, &script);
         assert_eq!((outcome.state, outcome.text.as_str()), (RunState::Failed, expected));
-        let told = host.told();
+        let told = host.lines();
         assert_eq!(told.last().map(String::as_str), Some(format!("ends {expected}").as_str()));
         let count = |start: &str| told.iter().filter(|line| line.starts_with(start)).count();
         assert_eq!(count("command_execution"), count("error the turn failed"), "{told:?}");
@@ -264,7 +264,7 @@ fn cancel_stops_program_and_children() {
     let (outcome, host) = prompt(CODEX, &script, None, &cancel);
     canceller.join().unwrap();
     assert_eq!(outcome.state, RunState::Cancelled);
-    let told = host.told();
+    let told = host.lines();
     assert_eq!(told[told.len() - 2..], ["error cancelled", "ends Cancelled."]);
     let id = std::fs::read_to_string(ids).unwrap();
     let process = std::path::Path::new("/proc").join(id.trim());

@@ -81,11 +81,11 @@ fn codex_card_covers_every_state() {
     ];
     for (machine, expected) in rows {
         let card = machine.examine(&known("codex")).card;
-        assert_eq!(told(&card), expected);
+        assert_eq!(summary(&card), expected);
     }
 }
 
-fn told(card: &AgentCard) -> String {
+fn summary(card: &AgentCard) -> String {
     let usable = if card.usable { "usable" } else { "unusable" };
     let transport = card.transport.as_deref().unwrap_or("-");
     let version = card.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
@@ -98,7 +98,7 @@ fn native_agent_reports_capabilities() {
     let machine = Machine::new().with("gemini", &agent("key"));
     let diagnosis = machine.examine(&known("gemini"));
     let card = &diagnosis.card;
-    assert_eq!(told(card), "usable, acp 1.2.3: ");
+    assert_eq!(summary(card), "usable, acp 1.2.3: ");
     assert_eq!(
         (card.introduces_itself.as_deref(), &card.supports[..]),
         (Some("x 1"), &["session/load".to_owned()][..])
@@ -113,7 +113,7 @@ fn failed_version_is_ignored_if_agent_answers() {
     assert!(broken.card.problem.unwrap().contains("no libfoo"));
     let answers = ANSWERS.replace("KIND", "key");
     let odd = format!("PATH=/usr/bin:/bin\ncase \"$1\" in --version) exit 1;; esac\n{answers}");
-    assert_eq!(told(&Machine::new().with("goose", &odd).examine(&known("goose")).card), "usable, acp: ");
+    assert_eq!(summary(&Machine::new().with("goose", &odd).examine(&known("goose")).card), "usable, acp: ");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn adapter_with_old_node_falls_back_to_command_line() {
     let card = machine.examine(&known("claude-code")).card;
     assert_eq!(card.adapter.as_deref(), Some("@agentclientprotocol/claude-agent-acp 0.100.0"));
     assert_eq!(
-        told(&card),
+        summary(&card),
         "usable, cli 2.1.330: The program claude-agent-acp needs Node 22.0.0, but Node 20.20.2 is installed. Install Node 22 or newer from https://nodejs.org."
     );
 }
@@ -142,7 +142,7 @@ fn adapter_is_found_in_npm_folder() {
         .with("codex", "echo 1.2.3")
         .with("npm", &format!("echo {folder}/global"))
         .with("global/bin/codex-acp", &agent("key"));
-    assert_eq!(told(&machine.examine(&known("codex")).card), "usable, acp 1.2.3: ");
+    assert_eq!(summary(&machine.examine(&known("codex")).card), "usable, acp 1.2.3: ");
 }
 
 #[test]
@@ -181,6 +181,6 @@ fn custom_agents_report_missing_parts() {
         ),
     ];
     for (agent, expected) in rows {
-        assert_eq!(told(&machine.examine(&custom(&agent)).card), expected, "{agent}");
+        assert_eq!(summary(&machine.examine(&custom(&agent)).card), expected, "{agent}");
     }
 }

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn read(pieces: &[Value]) -> Vec<(String, String, Value)> {
+    fn assembled(pieces: &[Value]) -> Vec<(String, String, Value)> {
         let mut calls = PartialCalls::default();
         pieces.iter().for_each(|piece| calls.push(piece));
         let calls = calls.finish(&Names::for_tools(&[]));
@@ -265,7 +265,7 @@ mod tests {
         ];
         for (what, pieces, expected) in rows {
             let read: Vec<_> =
-                read(&pieces).into_iter().map(|(_, name, arguments)| (name, arguments)).collect();
+                assembled(&pieces).into_iter().map(|(_, name, arguments)| (name, arguments)).collect();
             let expected: Vec<_> =
                 expected.into_iter().map(|(name, arguments)| (name.to_owned(), arguments)).collect();
             assert_eq!(read, expected, "{what}");
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn finish_makes_call_ids_unique() {
-        let read = read(&[
+        let read = assembled(&[
             piece(Some(0), Some("same"), Some("a"), "{}"),
             piece(Some(1), Some("same"), Some("b"), "{}"),
             piece(Some(2), None, Some("c"), "{}"),

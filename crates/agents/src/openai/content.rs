@@ -277,7 +277,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// The answer, the preamble, the reasoning, and the calls.
-    fn read<'a>(model: &str, pieces: impl IntoIterator<Item = &'a str>) -> [String; 4] {
+    fn classify<'a>(model: &str, pieces: impl IntoIterator<Item = &'a str>) -> [String; 4] {
         let mut content = Content::new(model);
         let mut out: Vec<ModelEvent> = pieces.into_iter().flat_map(|piece| content.push(piece)).collect();
         out.extend(content.finish());
@@ -456,10 +456,10 @@ mod tests {
     #[test]
     fn content_separates_thoughts() {
         for (model, content, expected) in ROWS {
-            assert_eq!(read(model, [content]), expected, "{content}");
+            assert_eq!(classify(model, [content]), expected, "{content}");
             let letters: Vec<String> = content.chars().map(String::from).collect();
             assert_eq!(
-                read(model, letters.iter().map(String::as_str)),
+                classify(model, letters.iter().map(String::as_str)),
                 expected,
                 "letter by letter: {content}"
             );
@@ -475,9 +475,9 @@ mod tests {
         {
             let (model, whole) = (if gpt_oss { "gpt-oss" } else { "m" }, parts.concat());
             let letters: Vec<String> = whole.chars().map(String::from).collect();
-            let expected = read(model, [whole.as_str()]);
-            prop_assert_eq!(read(model, letters.iter().map(String::as_str)), expected.clone());
-            prop_assert_eq!(read(model, parts.iter().copied()), expected);
+            let expected = classify(model, [whole.as_str()]);
+            prop_assert_eq!(classify(model, letters.iter().map(String::as_str)), expected.clone());
+            prop_assert_eq!(classify(model, parts.iter().copied()), expected);
         }
     }
 }

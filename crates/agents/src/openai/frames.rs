@@ -183,7 +183,7 @@ mod tests {
     use futures::executor::block_on;
     use proptest::prelude::*;
 
-    fn read(chunks: Vec<Vec<u8>>) -> (Vec<String>, Option<Lost<()>>) {
+    fn split_frames(chunks: Vec<Vec<u8>>) -> (Vec<String>, Option<Lost<()>>) {
         block_on(async {
             let mut told = Vec::new();
             let mut frames = match Frames::open(stream::iter(chunks.into_iter().map(Ok))).await {
@@ -237,9 +237,9 @@ mod tests {
         ];
         for (bytes, expected) in rows {
             let expected: Vec<String> = expected.iter().map(|frame| (*frame).to_owned()).collect();
-            assert_eq!(read(vec![bytes.to_vec()]), (expected.clone(), None), "{bytes:?}");
+            assert_eq!(split_frames(vec![bytes.to_vec()]), (expected.clone(), None), "{bytes:?}");
             let single: Vec<_> = bytes.iter().map(|byte| vec![*byte]).collect();
-            assert_eq!(read(single).0, expected, "byte by byte: {bytes:?}");
+            assert_eq!(split_frames(single).0, expected, "byte by byte: {bytes:?}");
         }
     }
 
@@ -247,24 +247,24 @@ mod tests {
     fn endless_frame_is_rejected() {
         let chunk = vec![b'a'; 1 << 20];
         let long = |begin: &[u8]| {
-            read(std::iter::once(begin.to_vec()).chain((0..20).map(|_| chunk.clone())).collect())
+            split_frames(std::iter::once(begin.to_vec()).chain((0..20).map(|_| chunk.clone())).collect())
         };
         assert_eq!(long(b"data: ").1, Some(Lost::TooLong));
         assert_eq!(long(b": comment ").1, Some(Lost::TooLong));
         assert_eq!(long(b"{\"a\": \"").1, Some(Lost::TooLong));
         let spaces = vec![vec![b' '; 1 << 20]; 20];
-        assert_eq!(read(spaces).1, Some(Lost::TooLong));
+        assert_eq!(split_frames(spaces).1, Some(Lost::TooLong));
         // Many short frames don't count as a long one.
-        let (frames, lost) = read((0..30).map(|_| b"data: a\n\n".repeat(10_000)).collect());
+        let (frames, lost) = split_frames((0..30).map(|_| b"data: a\n\n".repeat(10_000)).collect());
         assert_eq!((frames.len(), lost), (300_000, None));
     }
 
     #[test]
     fn byte_order_marks_may_be_split_anywhere() {
         let bytes = "\u{feff}\u{feff}{\"a\":1}".as_bytes();
-        let whole = read(vec![bytes.to_vec()]);
+        let whole = split_frames(vec![bytes.to_vec()]);
         for at in 1..bytes.len() {
-            assert_eq!(read(vec![bytes[..at].to_vec(), bytes[at..].to_vec()]), whole, "{at}");
+            assert_eq!(split_frames(vec![bytes[..at].to_vec(), bytes[at..].to_vec()]), whole, "{at}");
         }
     }
 
@@ -275,7 +275,7 @@ mod tests {
             at in prop::collection::vec(any::<prop::sample::Index>(), 0..8))
         {
             let chunks = cut(&bytes, &at);
-            prop_assert_eq!(read(chunks).0, read(vec![bytes]).0);
+            prop_assert_eq!(split_frames(chunks).0, split_frames(vec![bytes]).0);
         }
 
         #[test]
@@ -286,7 +286,7 @@ mod tests {
         {
             let bytes = parts.concat().into_bytes();
             let chunks = cut(&bytes, &at);
-            prop_assert_eq!(read(chunks), read(vec![bytes]));
+            prop_assert_eq!(split_frames(chunks), split_frames(vec![bytes]));
         }
     }
 }

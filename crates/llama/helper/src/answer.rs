@@ -15,7 +15,6 @@ use openagents_llama::{
 };
 use std::time::{Duration, Instant};
 
-/// A loaded model, ready to answer.
 pub(crate) struct Generator<'m> {
     pub(crate) session: Session<'m>,
     pub(crate) format: Box<dyn ChatFormat>,
@@ -51,7 +50,7 @@ impl Generator<'_> {
         cancel: &CancellationToken,
         emit: Emit<'_>,
     ) -> Result<StopReason, ModelError> {
-        let question = Question { request, prompt: self.prompt(request)?, asked, cancel };
+        let question = Question { request, prompt: self.render_prompt(request)?, asked, cancel };
         let mut usage = Usage::default();
         let mut generating = Duration::ZERO;
         let budget = request.options.max_tokens.unwrap_or(u32::MAX);
@@ -81,7 +80,7 @@ impl Generator<'_> {
         Err(ModelError::Malformed)
     }
 
-    fn prompt(&self, request: &ModelRequest) -> Result<Vec<LlamaToken>, ModelError> {
+    fn render_prompt(&self, request: &ModelRequest) -> Result<Vec<LlamaToken>, ModelError> {
         let mut tokens = self
             .format
             .render(request, &*self.vocabulary)
@@ -105,17 +104,17 @@ impl Generator<'_> {
         emit: Emit<'_>,
     ) -> Result<Attempt, ModelError> {
         let Question { request, prompt, asked, cancel } = question;
-        let cached = self.session.read(prompt, cancel, |progress| {
+        let cached = self.session.compute_prompt(prompt, cancel, |progress| {
             emit(ModelEvent::Activity(Activity::ReadingPrompt { progress }))
         })?;
         let limit = limit.min(self.session.room());
         let mut sampler = sampler(&request.options, attempt);
         let mut parser = self.format.parser(request);
-        let mut said = Said::new(emit);
+        let mut output = AnswerOutput::new(emit);
         let mut parsed = Vec::new();
         let started = Instant::now();
-        let mut told = started;
-        emit_speed(said.emit, 0, Duration::ZERO)?;
+        let mut reported = started;
+        emit_speed(output.emit, 0, Duration::ZERO)?;
         let mut first_token = asked.elapsed();
         let mut tokens = 0;
         let mut end = None;
@@ -133,10 +132,10 @@ impl Generator<'_> {
                 break;
             }
             parser.push(token.0, &self.vocabulary.bytes(token.0), &mut parsed);
-            said.all(&mut parsed)?;
-            if told.elapsed() >= SPEED {
-                told = Instant::now();
-                emit_speed(said.emit, tokens, started.elapsed())?;
+            output.push(&mut parsed)?;
+            if reported.elapsed() >= SPEED {
+                reported = Instant::now();
+                emit_speed(output.emit, tokens, started.elapsed())?;
             }
             // The token after the last allowed one need not be computed.
             if tokens < limit {
@@ -144,13 +143,13 @@ impl Generator<'_> {
             }
         }
         let ending = parser.finish(end, &mut parsed);
-        said.all(&mut parsed)?;
-        let malformed = end.is_some() && ending == Ending::Malformed && !said.accepted;
+        output.push(&mut parsed)?;
+        let malformed = end.is_some() && ending == Ending::Malformed && !output.accepted;
         if !malformed {
-            said.accept()?;
+            output.accept()?;
         }
         Ok(Attempt {
-            stop: match (end.is_some(), said.called) {
+            stop: match (end.is_some(), output.called) {
                 (false, _) => StopReason::MaxTokens,
                 (true, true) => StopReason::ToolCalls,
                 (true, false) => StopReason::EndTurn,
@@ -170,7 +169,7 @@ impl Generator<'_> {
 
 /// The output of an attempt. Reasoning and preambles are held back until the first text or call, so that a malformed
 /// attempt emits nothing: emitted events can't be taken back.
-struct Said<'a> {
+struct AnswerOutput<'a> {
     emit: Emit<'a>,
     /// Bounded by the context.
     waiting: Vec<ModelEvent>,
@@ -178,12 +177,12 @@ struct Said<'a> {
     called: bool,
 }
 
-impl<'a> Said<'a> {
+impl<'a> AnswerOutput<'a> {
     fn new(emit: Emit<'a>) -> Self {
         Self { emit, waiting: Vec::new(), accepted: false, called: false }
     }
 
-    fn all(&mut self, parsed: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
+    fn push(&mut self, parsed: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         for event in parsed.drain(..) {
             let sure = matches!(event, ModelEvent::Text(_) | ModelEvent::ToolCall(_));
             self.called |= matches!(event, ModelEvent::ToolCall(_));
@@ -216,8 +215,6 @@ fn count(tokens: usize) -> u32 {
     u32::try_from(tokens).unwrap_or(u32::MAX)
 }
 
-// Selection of the next token.
-
 /// Returns the sampler for an attempt; attempts are numbered from 0.
 pub(crate) fn sampler(options: &ModelOptions, attempt: u32) -> LlamaSampler {
     let temperature =
@@ -247,31 +244,31 @@ mod tests {
     use openagents_core::model::{CallRequest, Reasoning};
 
     /// Counts the emitted events.
-    fn told(pieces: Vec<ModelEvent>, accepted: bool) -> usize {
+    fn count_emitted(pieces: Vec<ModelEvent>, accepted: bool) -> usize {
         let mut events = 0;
         let mut emit = |_| {
             events += 1;
             Ok(())
         };
-        let mut said = Said::new(&mut emit);
+        let mut output = AnswerOutput::new(&mut emit);
         for piece in pieces {
-            said.all(&mut vec![piece]).unwrap();
+            output.push(&mut vec![piece]).unwrap();
         }
         if accepted {
-            said.accept().unwrap();
+            output.accept().unwrap();
         }
         events
     }
 
     #[test]
-    fn a_malformed_attempt_left_its_reasoning_and_preamble_behind() {
+    fn malformed_attempt_emits_nothing() {
         let thought = || ModelEvent::Reasoning(Reasoning::new("Hm"));
         let preamble = || ModelEvent::Preamble("I look.".to_owned());
         let text = || ModelEvent::Text("Hi".to_owned());
         let call = CallRequest { id: "1".into(), name: "x".into(), arguments: serde_json::json!({}) };
-        assert_eq!(told(vec![thought(), preamble()], false), 0);
-        assert_eq!(told(vec![thought(), preamble()], true), 2);
-        assert_eq!(told(vec![thought(), preamble(), ModelEvent::ToolCall(call)], false), 3);
-        assert_eq!(told(vec![thought(), text(), thought(), text()], false), 4);
+        assert_eq!(count_emitted(vec![thought(), preamble()], false), 0);
+        assert_eq!(count_emitted(vec![thought(), preamble()], true), 2);
+        assert_eq!(count_emitted(vec![thought(), preamble(), ModelEvent::ToolCall(call)], false), 3);
+        assert_eq!(count_emitted(vec![thought(), text(), thought(), text()], false), 4);
     }
 }

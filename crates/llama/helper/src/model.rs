@@ -42,8 +42,8 @@ pub(crate) fn load(
     mut on_progress: impl FnMut(f32) + 'static,
 ) -> Result<LlamaModel, ModelError> {
     // Read first, because llama.cpp's errors are less specific.
-    let header = Header::read(&load.path).map_err(|error| ModelError::Load(error.to_string()))?;
-    speaks(&load.path, &header.architecture)?;
+    let header = Header::from_file(&load.path).map_err(|error| ModelError::Load(error.to_string()))?;
+    check_architecture(&load.path, &header.architecture)?;
     let backend = backend()?;
     let params = LlamaModelParams::default().with_n_gpu_layers(ALL_LAYERS).with_progress_callback({
         let cancel = cancel.clone();
@@ -56,11 +56,11 @@ pub(crate) fn load(
     match model {
         _ if cancel.is_cancelled() => Err(ModelError::Cancelled),
         Ok(model) => Ok(model),
-        Err(error) => Err(refused(&load.path, &error, reason)),
+        Err(error) => Err(load_error(&load.path, &error, reason)),
     }
 }
 
-pub(crate) fn open<'m>(model: &'m LlamaModel, load: &LoadRequest) -> Result<Session<'m>, ModelError> {
+pub(crate) fn open_session<'m>(model: &'m LlamaModel, load: &LoadRequest) -> Result<Session<'m>, ModelError> {
     let backend = backend()?;
     let tokens = load.context_tokens.clamp(1, model.n_ctx_train().max(1));
     let named = std::env::var(THREADS).ok();
@@ -85,21 +85,20 @@ pub(crate) fn open<'m>(model: &'m LlamaModel, load: &LoadRequest) -> Result<Sess
     Ok(Session::new(context))
 }
 
-/// Makes a model ready to answer, and returns its description.
 pub(crate) fn generator<'m>(
     model: &'m LlamaModel,
     load: &LoadRequest,
 ) -> Result<(Loaded, Generator<'m>), ModelError> {
-    let session = open(model, load)?;
+    let session = open_session(model, load)?;
     let architecture = model.meta_val_str("general.architecture").unwrap_or_default();
     let vocabulary: Box<dyn Vocabulary + 'm>;
     let format: Box<dyn ChatFormat>;
     if architecture == "gpt-oss" {
-        vocabulary = Box::new(vocabulary::harmony(&model.vocab()).map_err(not_loaded)?);
+        vocabulary = Box::new(vocabulary::harmony(&model.vocab()).map_err(chat_error)?);
         format = Box::new(Harmony::new());
     } else {
         vocabulary = Box::new(vocabulary::FileVocabulary { file: model.vocab() });
-        format = template(model)?;
+        format = file_format(model)?;
     }
     let name = model.meta_val_str("general.name").ok().filter(|name| !name.trim().is_empty());
     let stem = || load.path.file_stem().unwrap_or(load.path.as_os_str()).to_string_lossy().into_owned();
@@ -115,14 +114,14 @@ pub(crate) fn generator<'m>(
     Ok((loaded, Generator { session, format, vocabulary, begin }))
 }
 
-fn template(model: &LlamaModel) -> Result<Box<dyn ChatFormat>, ModelError> {
+fn file_format(model: &LlamaModel) -> Result<Box<dyn ChatFormat>, ModelError> {
     let vocab = model.vocab();
     let Ok(source) = model.meta_val_str("tokenizer.chat_template") else {
         return Ok(Box::new(chat::chatml()));
     };
     let marker = |token| marker(&vocab, token);
     let format = TemplateFormat::new(&source, &marker(vocab.bos()), &marker(vocab.eos()));
-    Ok(Box::new(format.map_err(not_loaded)?))
+    Ok(Box::new(format.map_err(chat_error)?))
 }
 
 /// Returns the text of a special token; empty if the vocabulary has none.
@@ -133,12 +132,12 @@ fn marker(vocab: &LlamaVocab<'_>, token: llama_cpp_2::token::LlamaToken) -> Stri
     String::from_utf8_lossy(&vocab.token_to_piece(token, true, None)).into_owned()
 }
 
-fn not_loaded(error: chat::ChatError) -> ModelError {
+fn chat_error(error: chat::ChatError) -> ModelError {
     ModelError::Load(error.to_string())
 }
 
 /// Rejects models that can't generate text: sampling from them fails an assertion in C++.
-fn speaks(path: &Path, architecture: &str) -> Result<(), ModelError> {
+fn check_architecture(path: &Path, architecture: &str) -> Result<(), ModelError> {
     let silent = architecture.contains("bert") || ["t5", "t5encoder", "clip"].contains(&architecture);
     if silent {
         let name = path.display();
@@ -149,8 +148,7 @@ fn speaks(path: &Path, architecture: &str) -> Result<(), ModelError> {
     Ok(())
 }
 
-/// Converts an error of llama.cpp into one sentence.
-fn refused(path: &Path, error: &LlamaModelLoadError, reason: Option<String>) -> ModelError {
+fn load_error(path: &Path, error: &LlamaModelLoadError, reason: Option<String>) -> ModelError {
     let name = path.display();
     let reason = reason.unwrap_or_else(|| error.to_string());
     let architecture =
@@ -181,9 +179,8 @@ fn threads(asked: Option<u32>, named: Option<&str>, cores: Option<usize>) -> i32
     i32::try_from(threads.clamp(1, MOST_THREADS)).unwrap_or(1)
 }
 
-// The reason llama.cpp failed to load a file. Its API returns no reason, but its log has one.
-
-/// Runs `load` and returns the first error that it logged. All its events go to the log of the process afterwards.
+/// Runs `load` and returns the first error that it logged: llama.cpp's API returns no reason, but its log has one. All
+/// events go to the log of the process afterwards.
 pub(crate) fn with_log<T>(load: impl FnOnce() -> T) -> (T, Option<String>) {
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt()
@@ -205,7 +202,7 @@ pub(crate) fn with_log<T>(load: impl FnOnce() -> T) -> (T, Option<String>) {
             Some(error) => {
                 tracing::warn!(target: "llama.cpp", "{error}");
                 // Later errors only report the failure; the first one has the reason.
-                reason.get_or_insert_with(|| plain(error));
+                reason.get_or_insert_with(|| without_prefixes(error));
             }
             None => tracing::debug!(target: "llama.cpp", "{line}"),
         }
@@ -214,7 +211,7 @@ pub(crate) fn with_log<T>(load: impl FnOnce() -> T) -> (T, Option<String>) {
 }
 
 /// Removes prefixes such as `error loading model: ` and the suffix ` module="llama.cpp::…"`.
-fn plain(error: &str) -> String {
+fn without_prefixes(error: &str) -> String {
     let error = error.rsplit_once(" module=").map_or(error, |(error, _)| error);
     let words = ["llama_model_load: ", "error loading model: ", "error loading model hyperparameters: "];
     let error = words.iter().fold(error, |error, word| error.strip_prefix(word).unwrap_or(error));
@@ -234,8 +231,6 @@ impl io::Write for Log {
         Ok(())
     }
 }
-
-// The llama.cpp backend, one per process.
 
 /// Returns the backend; the first call initializes it and sends its log to `tracing`.
 pub(crate) fn backend() -> Result<&'static LlamaBackend, ModelError> {
@@ -267,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_requested_threads_are_used() {
+    fn threads_follow_request_variable_and_cores() {
         let rows = [
             (Some(3), Some("2"), Some(8), 3),
             (None, Some(" 2 "), Some(8), 2),
@@ -282,16 +277,20 @@ mod tests {
     }
 
     #[test]
-    fn models_that_do_not_chat_are_refused() {
+    fn check_architecture_rejects_encoders() {
         for (architecture, chats) in
             [("bert", false), ("nomic-bert-moe", false), ("t5", false), ("llama", true)]
         {
-            assert_eq!(speaks(Path::new("m.gguf"), architecture).is_ok(), chats, "{architecture}");
+            assert_eq!(
+                check_architecture(Path::new("m.gguf"), architecture).is_ok(),
+                chats,
+                "{architecture}"
+            );
         }
     }
 
     #[test]
-    fn load_errors_are_one_sentence_with_a_remedy() {
+    fn load_error_has_remedy() {
         let rows = [
             (
                 "load_from_file: error loading model: unknown model architecture: 'mamba9'",
@@ -303,18 +302,13 @@ mod tests {
         ];
         for (reason, says) in rows {
             let error =
-                refused(Path::new("m.gguf"), &LlamaModelLoadError::NullResult, Some(reason.to_owned()));
+                load_error(Path::new("m.gguf"), &LlamaModelLoadError::NullResult, Some(reason.to_owned()));
             assert!(error.to_string().contains(says), "{error}");
         }
     }
-}
-
-#[cfg(test)]
-mod load_log_tests {
-    use super::*;
 
     #[test]
-    fn the_first_error_is_the_reason() {
+    fn with_log_returns_first_error() {
         let (value, reason) = with_log(|| {
             tracing::info!("loading");
             tracing::error!("error loading model: unknown model architecture: 'x'");

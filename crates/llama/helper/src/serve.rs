@@ -33,12 +33,13 @@ pub fn serve() -> Result<(), ModelError> {
         ModelError::Unavailable(format!("no thread for the helper program: {error}; close other programs"))
     };
     let writing = running.clone();
-    let writer = thread::Builder::new().spawn(move || write(outgoing, &writing)).map_err(no_thread)?;
+    let writer =
+        thread::Builder::new().spawn(move || write_reports(outgoing, &writing)).map_err(no_thread)?;
     model::backend()?;
     let hello = Report::Hello { version: VERSION.to_owned(), devices: model::devices() };
     let _ = reports.blocking_send(hello);
     let reading = move || {
-        Reader { jobs, reports, running }.read();
+        Reader { jobs, reports, running }.read_commands();
         // The client has exited. The worker ends when its job sender is dropped; otherwise the process is terminated:
         // neither a long computation nor C++ destructors may keep it alive.
         thread::sleep(EXIT);
@@ -52,7 +53,7 @@ pub fn serve() -> Result<(), ModelError> {
         std::process::exit(0);
     };
     thread::Builder::new().spawn(reading).map_err(no_thread)?;
-    run(&work);
+    run_jobs(&work);
     // Wait until the last reports are written. A client that does not read can't delay this: see above.
     let _ = writer.join();
     Ok(())
@@ -69,7 +70,7 @@ struct Reader {
 
 impl Reader {
     /// Reads commands until the input closes, then cancels those still running.
-    fn read(self) {
+    fn read_commands(self) {
         let read = read_messages(io::stdin(), MAX_LINE, |read| match read {
             Ok(command) => self.command(command),
             Err(line) => self.report(Report::Failed { id: line.id, error: line.refusal() }),
@@ -109,7 +110,7 @@ impl Reader {
 }
 
 /// Writes reports until the channel closes, batching queued ones.
-fn write(mut reports: mpsc::Receiver<Report>, running: &Running) {
+fn write_reports(mut reports: mpsc::Receiver<Report>, running: &Running) {
     let mut output = BufWriter::new(io::stdout().lock());
     while let Some(mut report) = reports.blocking_recv() {
         loop {
@@ -130,8 +131,6 @@ fn write(mut reports: mpsc::Receiver<Report>, running: &Running) {
         }
     }
 }
-
-// The thread that owns the model and its context; runs one job at a time.
 
 #[derive(Debug)]
 pub(crate) struct Job {
@@ -165,7 +164,8 @@ impl Job {
     }
 }
 
-pub(crate) fn run(jobs: &Receiver<Job>) {
+/// Runs on the thread that owns the model and its context; one job at a time.
+pub(crate) fn run_jobs(jobs: &Receiver<Job>) {
     let mut next = None;
     while let Some(job) = next.take().or_else(|| jobs.recv().ok()) {
         match &job.work {
@@ -187,11 +187,11 @@ pub(crate) fn run(jobs: &Receiver<Job>) {
 
 fn load_model(load: &LoadRequest, job: &Job) -> Result<LlamaModel, ModelError> {
     let (id, reports) = (job.id, job.reports.clone());
-    let mut told = None;
+    let mut last = None;
     model::load(load, &job.cancel, move |progress| {
         // llama.cpp reports every tensor; only whole percents are forwarded.
         let percent = (progress * 100.0) as u32;
-        if told.replace(percent) != Some(percent) {
+        if last.replace(percent) != Some(percent) {
             let event = ModelEvent::Activity(Activity::Loading { progress });
             let _ = reports.blocking_send(Report::Event { id, event });
         }
@@ -232,7 +232,7 @@ mod tests {
     use crate::{limits::QUEUED_REPORTS, trap_tests};
 
     #[test]
-    fn a_load_cancelled_in_its_last_step_left_the_model_in_memory() {
+    fn load_cancelled_at_end_drops_model() {
         let load = trap_tests::request(256);
         let model = trap_tests::loaded(&load);
         let (reports, mut said) = mpsc::channel(QUEUED_REPORTS);

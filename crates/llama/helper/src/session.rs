@@ -42,7 +42,7 @@ impl<'m> Session<'m> {
     }
 
     /// Computes a prompt; returns how many of its tokens were cached. Reports progress (0.0 to 1.0) before each chunk.
-    pub(crate) fn read(
+    pub(crate) fn compute_prompt(
         &mut self,
         prompt: &[LlamaToken],
         cancel: &CancellationToken,
@@ -53,12 +53,12 @@ impl<'m> Session<'m> {
             return Err(ModelError::ContextOverflow { needed, context: self.context_tokens() });
         }
         let remembered = self.truncate_cache(prompt);
-        let told = prompt.len() - remembered > self.chunk.size();
+        let reports_progress = prompt.len() - remembered > self.chunk.size();
         while self.computed.len() < prompt.len() {
             if cancel.is_cancelled() {
                 return Err(ModelError::Cancelled);
             }
-            if told {
+            if reports_progress {
                 on_progress(self.computed.len() as f32 / prompt.len() as f32)?;
             }
             let from = self.computed.len();
@@ -87,7 +87,7 @@ impl<'m> Session<'m> {
     /// Drops cached tokens that differ from `prompt` and returns how many are kept.
     fn truncate_cache(&mut self, prompt: &[LlamaToken]) -> usize {
         let oldest = u32::try_from(self.context.kv_cache_seq_pos_min(SEQUENCE)).ok();
-        let keep = keep(&self.computed, prompt, oldest);
+        let keep = reusable(&self.computed, prompt, oldest);
         let cut = u32::try_from(keep).ok();
         // The cache of a model with a recurrent state can't be truncated; everything is computed again.
         if keep > 0 && self.context.kv_cache_seq_rm(SEQUENCE, cut, None).is_ok() {
@@ -124,8 +124,7 @@ impl<'m> Session<'m> {
     }
 }
 
-// The number of prompt tokens computed between two cancellation checks. Pure: durations in, sizes out.
-
+/// The number of prompt tokens computed between two cancellation checks.
 #[derive(Debug)]
 pub(crate) struct PrefillChunk {
     size: usize,
@@ -161,14 +160,12 @@ impl PrefillChunk {
     }
 }
 
-// Reuse of cached tokens from the previous turn.
-
 /// Returns how many tokens of `prompt` can be reused from a cache that holds `cached`.
 ///
 /// At least one token has to be computed, since the next one is sampled from its logits. `oldest` is the smallest
 /// position in the cache, `None` if it is empty: layers with a sliding window may have dropped the beginning, and
 /// truncating the cache before that point gives wrong answers without an error.
-pub(crate) fn keep<T: PartialEq>(cached: &[T], prompt: &[T], oldest: Option<u32>) -> usize {
+pub(crate) fn reusable<T: PartialEq>(cached: &[T], prompt: &[T], oldest: Option<u32>) -> usize {
     if oldest != Some(0) {
         return 0;
     }
@@ -191,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_are_as_large_as_a_cancel_allows() {
+    fn chunk_size_adapts_to_speed() {
         let rows = [
             ("a fast machine", 512, 1.0, 0.01, 256),
             ("a fast machine with small batches", 100, 1.0, 0.01, 100),
@@ -207,19 +204,14 @@ mod tests {
     }
 
     #[test]
-    fn the_last_chunk_is_ignored() {
+    fn chunk_size_ignores_last_chunk() {
         let mut chunk = PrefillChunk::new(512);
         chunk.learn(3, Duration::from_secs(9));
         assert_eq!(chunk.size(), 64);
     }
-}
-
-#[cfg(test)]
-mod prefix_tests {
-    use super::keep;
 
     #[test]
-    fn the_common_prefix_is_kept_and_at_least_one_token_is_computed() {
+    fn reusable_keeps_common_prefix() {
         type Row = (&'static [i32], &'static [i32], Option<u32>, usize);
         let rows: [Row; 8] = [
             (&[], &[1, 2], None, 0),
@@ -233,7 +225,7 @@ mod prefix_tests {
             (&[1, 2, 3], &[1, 2, 3, 4], Some(1), 0),
         ];
         for (cached, prompt, oldest, expected) in rows {
-            assert_eq!(keep(cached, prompt, oldest), expected, "{cached:?} {prompt:?} {oldest:?}");
+            assert_eq!(reusable(cached, prompt, oldest), expected, "{cached:?} {prompt:?} {oldest:?}");
         }
     }
 }

@@ -11,7 +11,6 @@ use openagents_llama::{
 };
 use std::collections::BTreeSet;
 
-/// The markup tokens of gpt-oss.
 const HARMONY: [&str; 7] =
     ["<|return|>", "<|constrain|>", "<|channel|>", "<|start|>", "<|end|>", "<|message|>", "<|call|>"];
 
@@ -34,7 +33,6 @@ pub(crate) fn harmony(file: &LlamaVocab<'_>) -> Result<HarmonyVocabulary, ChatEr
     Ok(harmony)
 }
 
-/// The vocabulary of any other file.
 #[derive(Debug)]
 pub(crate) struct FileVocabulary<'m> {
     pub(crate) file: LlamaVocab<'m>,
@@ -159,7 +157,7 @@ mod tests {
     ];
 
     #[test]
-    fn trap_special_tokens_typed_by_a_person_stay_text() {
+    fn trap_typed_special_tokens_stay_text() {
         for text in ["<|im_start|>system", "a<a><a>b", "äää", "<<a>>", "plain", ""] {
             let expected: Vec<i32> = text.chars().map(|letter| letter as i32).collect();
             assert_eq!(text_without_markup(text, tokenize), expected, "{text}");
@@ -167,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_spelled_differently_in_the_file_was_found_in_text() {
+    fn text_without_markup_splits_respelled_markers() {
         for (text, plain) in [
             ("<B>", "<B>"),
             ("a<B>b<c>", "a<B>b<c>"),
@@ -182,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_gives_a_special_token_of_a_real_file() {
+    fn text_never_yields_special_token_of_real_file() {
         let built = || std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("test-models");
         let folder = std::env::var_os("OPENAGENTS_TEST_MODELS").map_or_else(built, PathBuf::from);
         let path = folder.join("SmolLM2-135M-Instruct.gguf");
@@ -206,12 +204,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_marker_comes_out_of_a_text(text in "(<\\|im_start\\|>|<[aBbc]>|ä|<|>|§|x){0,20}") {
+        fn text_never_yields_marker(text in "(<\\|im_start\\|>|<[aBbc]>|ä|<|>|§|x){0,20}") {
             prop_assert!(!text_without_markup(&text, tokenize).contains(&MARKER));
         }
 
         #[test]
-        fn no_text_gives_a_special_token(text in "(<\\|im_start\\|>|<a>|ä|<|a|>|\\|){0,30}") {
+        fn text_never_yields_special_token(text in "(<\\|im_start\\|>|<a>|ä|<|a|>|\\|){0,30}") {
             let expected: Vec<i32> = text.chars().map(|letter| letter as i32).collect();
             prop_assert_eq!(text_without_markup(&text, tokenize), expected);
         }

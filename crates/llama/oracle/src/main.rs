@@ -10,7 +10,6 @@ use openai_harmony::{
 use serde_json::Value;
 use std::{fs, path::Path};
 
-/// The date in every prompt.
 const DATE: &str = "2026-01-01";
 
 fn main() -> Result<()> {

@@ -82,7 +82,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn unambiguous_mistakes_are_repaired() {
+    fn parse_repairs_unambiguous_mistakes() {
         let path = json!({"path": "."});
         let rows = [
             (r#"{"path":"."}"#, Some(path.clone())),
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_are_too_deep_to_be_passed_on_were_taken() {
+    fn parse_rejects_deep_arguments() {
         let nested = |begin: &str, end: &str, depth: usize| {
             format!("{{\"a\":{}1{}}}", begin.repeat(depth - 1), end.repeat(depth - 1))
         };

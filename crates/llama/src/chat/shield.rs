@@ -21,12 +21,9 @@ struct Slot {
     messages: Vec<usize>,
 }
 
-/// A piece of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// Output of the template.
     Markup(String),
-    /// Text of a message.
     Text(String),
 }
 
@@ -90,10 +87,10 @@ impl Shield {
     fn add(&self, text: String, messages: Vec<usize>) -> String {
         let mut slots = self.slots.lock();
         slots.push(Slot { text, messages });
-        self.word(slots.len() - 1)
+        self.placeholder(slots.len() - 1)
     }
 
-    fn word(&self, slot: usize) -> String {
+    fn placeholder(&self, slot: usize) -> String {
         format!("{}{slot}y", self.begin)
     }
 
@@ -102,7 +99,7 @@ impl Shield {
         let (mut pieces, mut messages) = (Vec::new(), Vec::new());
         let mut rest = text;
         while let Some((before, after)) = rest.split_once(&self.begin) {
-            push(&mut pieces, before);
+            push_markup(&mut pieces, before);
             let slot =
                 after.split_once('y').and_then(|(slot, rest)| Some((slot.parse::<usize>().ok()?, rest)));
             let slots = self.slots.lock();
@@ -115,7 +112,7 @@ impl Shield {
             messages.extend(&slot.messages);
             rest = after;
         }
-        push(&mut pieces, rest);
+        push_markup(&mut pieces, rest);
         (pieces, messages)
     }
 }
@@ -132,7 +129,7 @@ fn with_texts(value: &Value, replace: &mut dyn FnMut(&str) -> String) -> Value {
     }
 }
 
-fn push(pieces: &mut Vec<Piece>, markup: &str) {
+fn push_markup(pieces: &mut Vec<Piece>, markup: &str) {
     if !markup.is_empty() {
         pieces.push(Piece::Markup(markup.to_owned()));
     }

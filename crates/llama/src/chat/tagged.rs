@@ -34,7 +34,6 @@ const MARKERS: [&str; 12] = [
 ];
 
 pub(super) struct TaggedParser {
-    /// Whether to parse calls.
     tools: bool,
     /// The vocabulary's markers for the beginning and the end of a text.
     ends: [String; 2],
@@ -54,7 +53,6 @@ pub(super) struct TaggedParser {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// Before any text.
     Begin,
     /// Possibly reasoning, depending on its end.
     Undecided,
@@ -93,7 +91,7 @@ impl TaggedParser {
             || !text.is_empty() && self.ends.iter().any(|end| end == text)
     }
 
-    fn read(&mut self, text: &str, out: &mut Vec<ModelEvent>) {
+    fn push_text(&mut self, text: &str, out: &mut Vec<ModelEvent>) {
         self.held.push_str(text);
         while self.step(out) {}
     }
@@ -104,14 +102,14 @@ impl TaggedParser {
             Mode::Begin => self.begin(),
             Mode::Undecided => self.decide(out),
             Mode::Think(end) => {
-                let found = self.say_until(end, out);
+                let found = self.emit_until(end, out);
                 if found {
                     self.end_thought(end);
                 }
                 found
             }
             Mode::Text => {
-                let found = self.say_until(if self.tools { CALL } else { "" }, out);
+                let found = self.emit_until(if self.tools { CALL } else { "" }, out);
                 if found {
                     self.mode = Mode::Call;
                 }
@@ -151,7 +149,7 @@ impl TaggedParser {
         if let Some((at, closing)) = found {
             self.mode = Mode::Think(closing);
             let thought = self.cut(at, closing);
-            self.say(thought, out);
+            self.emit(thought, out);
             self.end_thought(closing);
             return true;
         }
@@ -170,13 +168,13 @@ impl TaggedParser {
     }
 
     /// Emits the text before a tag and removes both. Without the tag, emits what can't be its beginning.
-    fn say_until(&mut self, tag: &str, out: &mut Vec<ModelEvent>) -> bool {
+    fn emit_until(&mut self, tag: &str, out: &mut Vec<ModelEvent>) -> bool {
         let found = self.held.find(tag).filter(|_| !tag.is_empty());
         let sure = match found {
             Some(at) => self.cut(at, tag),
             None => self.cut(self.held.len() - tag_begun(&self.held, &[tag]), ""),
         };
-        self.say(sure, out);
+        self.emit(sure, out);
         found.is_some()
     }
 
@@ -192,7 +190,7 @@ impl TaggedParser {
         // Text that only mentions a call.
         if self.spoke && !may_be_call(&self.held) {
             self.mode = Mode::Text;
-            self.say(CALL.to_owned(), out);
+            self.emit(CALL.to_owned(), out);
             return true;
         }
         let end = self.held.find(CALL_END);
@@ -201,11 +199,11 @@ impl TaggedParser {
         }
         let (at, tag) = end.map_or((self.held.len(), ""), |at| (at, CALL_END));
         let call = self.cut(at, tag);
-        self.call(&call, tag, out);
+        self.emit_call(&call, tag, out);
         true
     }
 
-    fn say(&mut self, text: String, out: &mut Vec<ModelEvent>) {
+    fn emit(&mut self, text: String, out: &mut Vec<ModelEvent>) {
         if text.is_empty() {
             return;
         }
@@ -229,12 +227,12 @@ impl TaggedParser {
         out.push(ModelEvent::Text(text));
     }
 
-    fn call(&mut self, text: &str, tag: &str, out: &mut Vec<ModelEvent>) {
+    fn emit_call(&mut self, text: &str, tag: &str, out: &mut Vec<ModelEvent>) {
         self.mode = Mode::Text;
-        let Some((name, arguments)) = parse(text) else {
+        let Some((name, arguments)) = parse_call(text) else {
             let unread = format!("{CALL}{text}{tag}");
             if self.spoke {
-                self.say(unread, out);
+                self.emit(unread, out);
             } else {
                 self.unread.push_str(&unread);
             }
@@ -250,27 +248,27 @@ impl AnswerParser for TaggedParser {
     fn push(&mut self, _token: i32, bytes: &[u8], out: &mut Vec<ModelEvent>) {
         if !self.is_marker(bytes) {
             let text = self.joined.push(bytes);
-            self.read(&text, out);
+            self.push_text(&text, out);
         }
     }
 
     fn finish(&mut self, end: Option<i32>, out: &mut Vec<ModelEvent>) -> Ending {
         let rest = self.joined.finish();
-        self.read(&rest, out);
+        self.push_text(&rest, out);
         if matches!(self.mode, Mode::Begin | Mode::Undecided) {
             self.mode = Mode::Text;
-            self.read("", out);
+            self.push_text("", out);
         }
         let held = std::mem::take(&mut self.held);
         match (self.mode, end) {
-            (Mode::Call, Some(_)) => self.call(&held, "", out),
+            (Mode::Call, Some(_)) => self.emit_call(&held, "", out),
             // Drops a truncated call.
             (Mode::Call, None) if may_be_call(&held) => {}
             (Mode::Call, None) => {
                 self.mode = Mode::Text;
-                self.say(format!("{CALL}{held}"), out);
+                self.emit(format!("{CALL}{held}"), out);
             }
-            _ => self.say(held, out),
+            _ => self.emit(held, out),
         }
         match (end, self.spoke || self.called) {
             (None, _) => Ending::CutOff,
@@ -286,7 +284,7 @@ fn may_be_call(text: &str) -> bool {
     ["{", "```", "json"].iter().any(|begin| text.starts_with(begin) || begin.starts_with(text))
 }
 
-fn parse(text: &str) -> Option<(String, Value)> {
+fn parse_call(text: &str) -> Option<(String, Value)> {
     let mut call = arguments::parse(text)?;
     let name = call.get("name")?.as_str()?.to_owned();
     let arguments = match call.remove("arguments").or_else(|| call.remove("parameters")) {
@@ -297,8 +295,6 @@ fn parse(text: &str) -> Option<(String, Value)> {
     };
     Some((name, Value::Object(arguments)))
 }
-
-// Tags that models put around their reasoning.
 
 /// Reasoning tags of a model, known before it answers.
 #[derive(Debug, Clone, Default)]
@@ -311,7 +307,7 @@ pub(super) struct Thoughts {
 
 impl Thoughts {
     /// Detects the tags from a template and the end of its prompts.
-    pub(super) fn of(template: &str, prompt: &str) -> Self {
+    pub(super) fn detect(template: &str, prompt: &str) -> Self {
         let prompt = prompt.trim_end();
         let begun = THOUGHT_TAGS.into_iter().find(|(opening, _)| prompt.ends_with(opening));
         // If the prompt already contains the reasoning, the answer is text.

@@ -55,12 +55,12 @@ impl TemplateFormat {
             tools: false,
             thoughts: Thoughts::default(),
         };
-        let prompt = format.pieces(&conversation())?;
+        let prompt = format.pieces(&probe_conversation())?;
         let end = match prompt.last() {
             Some(Piece::Markup(markup)) => markup,
             _ => "",
         };
-        format.thoughts = Thoughts::of(source, end);
+        format.thoughts = Thoughts::detect(source, end);
         format.tools = format.offers_tools();
         Ok(format)
     }
@@ -68,7 +68,7 @@ impl TemplateFormat {
     /// Returns whether prompts contain tools, calls and results in the syntax of the parser.
     fn offers_tools(&self) -> bool {
         let with_tools = Self { tools: true, ..self.clone() };
-        let Ok(pieces) = with_tools.attempt(&add_tools(conversation()), native_messages) else {
+        let Ok(pieces) = with_tools.attempt(&add_tools(probe_conversation()), native_messages) else {
             return false;
         };
         let whole: String = pieces.iter().map(Piece::as_str).collect();
@@ -150,8 +150,7 @@ fn calls_of(message: &Message) -> &[CallRequest] {
     }
 }
 
-/// A conversation to test templates with.
-fn conversation() -> ModelRequest {
+fn probe_conversation() -> ModelRequest {
     let user = |text: &str| Message::User { text: text.to_owned() };
     let answer = AssistantMessage { text: "An answer".to_owned(), ..AssistantMessage::default() };
     ModelRequest {
@@ -181,8 +180,6 @@ fn add_tools(mut request: ModelRequest) -> ModelRequest {
     request.messages.push(Message::Tool { call_id: "1".to_owned(), name: "probe_name".to_owned(), text });
     request
 }
-
-// Converts the messages of a request for templates.
 
 /// Uses all roles: system, user, assistant, tool.
 pub(super) fn native_messages(request: &ModelRequest, shield: &Shield) -> Vec<Value> {
@@ -255,9 +252,8 @@ fn joined(parts: [&String; 2]) -> String {
     parts.map(String::as_str).collect::<Vec<_>>().join("\n\n")
 }
 
-// Renders the template of a file: untrusted code, with limits on steps and depth.
-
-/// Renders a template with the functions and filters that chat templates expect.
+/// Renders a template with the functions and filters that chat templates expect. A template is untrusted code, so its
+/// steps and depth are limited.
 pub(super) fn render(
     source: &str,
     context: &TemplateValue,
@@ -282,8 +278,8 @@ pub(super) fn render(
         to_json(&shield, &value, &options)
     });
     let mut prompt = Prompt(Vec::new());
-    let template = environment.template_from_str(source).map_err(refused)?;
-    template.render_captured_to(context, &mut prompt).map_err(refused)?;
+    let template = environment.template_from_str(source).map_err(template_error)?;
+    template.render_captured_to(context, &mut prompt).map_err(template_error)?;
     // Templates only write whole strings.
     Ok(String::from_utf8_lossy(&prompt.0).into_owned())
 }
@@ -305,7 +301,7 @@ impl io::Write for Prompt {
     }
 }
 
-fn refused(error: Error) -> ChatError {
+fn template_error(error: Error) -> ChatError {
     let what = match std::error::Error::source(&error) {
         Some(source) if error.kind() == ErrorKind::WriteFailure => source.to_string(),
         _ => error.detail().map_or_else(|| error.kind().to_string(), str::to_owned),
@@ -320,12 +316,12 @@ fn to_json(shield: &Shield, value: &TemplateValue, options: &Kwargs) -> Result<S
     let bad = |error: serde_json::Error| Error::new(ErrorKind::BadSerialization, error.to_string());
     let value = serde_json::to_value(value).map_err(bad)?;
     Ok(shield.json(&value, |value| match indent {
-        Some(indent) => write(value, PrettyFormatter::with_indent(" ".repeat(indent.min(16)).as_bytes())),
-        None => write(value, Python),
+        Some(indent) => json_text(value, PrettyFormatter::with_indent(" ".repeat(indent.min(16)).as_bytes())),
+        None => json_text(value, Python),
     }))
 }
 
-fn write(value: &serde_json::Value, formatter: impl Formatter) -> String {
+fn json_text(value: &serde_json::Value, formatter: impl Formatter) -> String {
     let mut bytes = Vec::new();
     // Serializing into memory cannot fail.
     let _ = value.serialize(&mut Serializer::with_formatter(&mut bytes, formatter));

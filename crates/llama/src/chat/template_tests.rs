@@ -125,7 +125,7 @@ fn request(text: &str) -> ModelRequest {
 }
 
 #[test]
-fn templates_of_files_are_rendered() {
+fn templates_of_files_render() {
     insta::assert_snapshot!("chatml", prompt(&chatml(), &request("Hi!")));
     let tools = TemplateFormat::new(TOOLS, "", "<|im_end|>").unwrap();
     assert!(tools.tools());
@@ -152,7 +152,7 @@ fn text_never_becomes_markup() {
 }
 
 #[test]
-fn unusable_templates_are_errors() {
+fn unusable_templates_are_rejected() {
     let rows = [
         ("{{ messages[0].content | upper }}", "it omits or changes messages"),
         ("nothing at all", "it omits or changes messages"),
@@ -177,7 +177,7 @@ fn unusable_templates_are_errors() {
 }
 
 /// The parsed answer: `text`, `[reasoning]`, `name{arguments}`, and the ending.
-fn read(format: &TemplateFormat, tokens: &[&[u8]]) -> String {
+fn parse_answer(format: &TemplateFormat, tokens: &[&[u8]]) -> String {
     let mut parser = format.parser(&request("x"));
     let mut out = Vec::new();
     let (end, tokens) = match tokens {
@@ -188,17 +188,17 @@ fn read(format: &TemplateFormat, tokens: &[&[u8]]) -> String {
         parser.push(0, bytes, &mut out);
     }
     let ending = parser.finish(end, &mut out);
-    told(&out, ending)
+    summary(&out, ending)
 }
 
 /// Parses an answer with one token per character.
 fn read_slowly(format: &TemplateFormat, answer: &str) -> String {
     let mut tokens: Vec<&[u8]> = answer.as_bytes().chunks(1).collect();
     tokens.push(b"<|im_end|>");
-    read(format, &tokens)
+    parse_answer(format, &tokens)
 }
 
-fn told(out: &[ModelEvent], ending: Ending) -> String {
+fn summary(out: &[ModelEvent], ending: Ending) -> String {
     let mut told = String::new();
     let mut thinking = false;
     for piece in out {
@@ -241,25 +241,25 @@ fn answers_are_parsed() {
     ];
     for (format, tokens, expected) in rows {
         let shown: Vec<_> = tokens.iter().map(|bytes| String::from_utf8_lossy(bytes)).collect();
-        assert_eq!(read(format, tokens), expected, "{shown:?}");
+        assert_eq!(parse_answer(format, tokens), expected, "{shown:?}");
     }
 }
 
 #[test]
-fn thoughts_in_other_tags_than_think_were_shown() {
+fn thoughts_in_other_tags_are_hidden() {
     let format = TemplateFormat::new(TOOLS, "", "<|im_end|>").unwrap();
     for (opening, closing) in THOUGHT_TAGS {
         let answer = format!("\n{opening}Hm{closing}\n\nHi");
         assert_eq!(read_slowly(&format, &answer), "[Hm]Hi Whole", "{answer}");
         let tokens: [&[u8]; 5] = [opening.as_bytes(), b"Hm", closing.as_bytes(), b"Hi", b"<|im_end|>"];
-        assert_eq!(read(&format, &tokens), "[Hm]Hi Whole", "{answer}");
+        assert_eq!(parse_answer(&format, &tokens), "[Hm]Hi Whole", "{answer}");
         let begun = TemplateFormat::new(&format!("{TOOLS}{{{{- '{opening}\n' }}}}"), "", "").unwrap();
         assert_eq!(read_slowly(&begun, &format!("Hm{closing}Hi")), "[Hm]Hi Whole", "{answer}");
     }
 }
 
 #[test]
-fn a_thought_without_its_beginning_was_shown() {
+fn thought_without_opening_tag_is_hidden() {
     let mentions =
         |closing: &str| TemplateFormat::new(&format!("{TOOLS}{{# {closing} #}}"), "", "<|im_end|>").unwrap();
     for (_, closing) in THOUGHT_TAGS {
@@ -291,7 +291,7 @@ fn a_thought_without_its_beginning_was_shown() {
 }
 
 #[test]
-fn an_answer_about_tags_lost_what_followed_them() {
+fn answer_about_tags_is_kept_whole() {
     let format = TemplateFormat::new(TOOLS, "", "<|im_end|>").unwrap();
     let answers = [
         "The `<think>` tag begins a thought, and `</think>` ends it.",
@@ -310,13 +310,13 @@ fn an_answer_about_tags_lost_what_followed_them() {
     assert_eq!(read_slowly(&format, unread), " Malformed");
     assert_eq!(read_slowly(&format, &format!("{unread} is wrong.")), format!("{unread} is wrong. Whole"));
     // A truncated answer is shown, except for an incomplete call.
-    let cut_off = |answer: &str| read(&format, &[answer.as_bytes()]);
+    let cut_off = |answer: &str| parse_answer(&format, &[answer.as_bytes()]);
     assert_eq!(cut_off("<tool_call> begins"), "<tool_call> begins CutOff");
     assert_eq!(cut_off("Look: <tool_call>{\"name\": "), "Look:  CutOff");
 }
 
 #[test]
-fn an_ending_token_in_no_list_was_shown() {
+fn unlisted_end_token_is_hidden() {
     let format = TemplateFormat::new(TOOLS, "", "").unwrap();
     let mut parser = format.parser(&request("x"));
     let mut out = Vec::new();
@@ -328,7 +328,7 @@ fn an_ending_token_in_no_list_was_shown() {
 
 proptest! {
     #[test]
-    fn no_split_changes_what_an_answer_says(
+    fn token_split_does_not_change_answer(
         parts in prop::collection::vec(
             prop::sample::select(vec![
                 "<think>", "</think>", "<tool_call>", "</tool_call>", "<", ">", "<t", "hink>", "/", "{\"name\":\"x\"}", " ",
@@ -354,7 +354,7 @@ proptest! {
                 parser.push(0, piece, &mut out);
             }
             let ending = parser.finish(ended.then_some(1), &mut out);
-            told(&out, ending)
+            summary(&out, ending)
         };
         let mut pieces = Vec::new();
         let mut rest = whole.as_bytes();
@@ -370,12 +370,12 @@ proptest! {
     }
 
     #[test]
-    fn no_template_panics(source in r"(\{%|%\}|\{\{|\}\}|if|for|in|messages|content|\||tojson|[a-z'.()]| ){0,30}") {
+    fn templates_never_panic(source in r"(\{%|%\}|\{\{|\}\}|if|for|in|messages|content|\||tojson|[a-z'.()]| ){0,30}") {
         let _ = TemplateFormat::new(&source, "<s>", "</s>");
     }
 
     #[test]
-    fn no_arguments_panic(text in r#"[\[\]{}":,a1\\ ]{0,24}"#) {
+    fn arguments_never_panic(text in r#"[\[\]{}":,a1\\ ]{0,24}"#) {
         if let Some(arguments) = arguments::parse(&text) {
             prop_assert!(Value::Object(arguments).is_object());
         }

@@ -28,7 +28,6 @@ pub struct Helper {
     /// The program; `None` to use [`helper::find`].
     program: Option<PathBuf>,
     client: Mutex<Option<Arc<Client>>>,
-    /// The devices that the running process has reported.
     devices: Mutex<Vec<Device>>,
     loaded: Mutex<Option<Loaded>>,
     on_end: Arc<Mutex<Option<OnEnd>>>,
@@ -52,13 +51,12 @@ impl Helper {
         self.running()?.process_id()
     }
 
-    /// Returns the running process without starting one.
     fn running(&self) -> Option<Arc<Client>> {
         self.client.lock().clone().filter(|client| client.is_running())
     }
 
     /// Returns an idle process, starting one if there is none.
-    fn started(&self, cancel: &CancellationToken) -> Result<Arc<Client>, ModelError> {
+    fn start_if_needed(&self, cancel: &CancellationToken) -> Result<Arc<Client>, ModelError> {
         self.settle(cancel)?;
         if let Some(client) = self.running() {
             return Ok(client);
@@ -124,7 +122,7 @@ impl Engine for Helper {
     ) -> Result<Loaded, ModelError> {
         let _turn = self.turn.lock();
         // If a load fails for any reason, no model is loaded afterwards.
-        let client = self.started(cancel).inspect_err(|_| self.unload())?;
+        let client = self.start_if_needed(cancel).inspect_err(|_| self.unload())?;
         *self.loaded.lock() = None;
         let command = |id| Command::Load { id, load: load.clone() };
         let report = Self::run(&client, command, cancel, &mut |event| {
@@ -181,13 +179,13 @@ impl Engine for Helper {
     fn devices(&self, cancel: &CancellationToken) -> Result<Vec<Device>, ModelError> {
         if self.running().is_none() {
             let _turn = self.turn.lock();
-            self.started(cancel)?;
+            self.start_if_needed(cancel)?;
         }
         Ok(self.devices.lock().clone())
     }
 
-    fn on_end(&self, told: OnEnd) {
-        *self.on_end.lock() = Some(told);
+    fn on_end(&self, on_exit: OnEnd) {
+        *self.on_end.lock() = Some(on_exit);
     }
 }
 

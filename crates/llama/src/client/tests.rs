@@ -77,7 +77,7 @@ fn generate(engine: &Helper, cancel: &CancellationToken) -> Result<StopReason, M
 }
 
 #[test]
-fn the_helper_has_none_of_the_keys_of_this_program() {
+fn helper_gets_no_keys() {
     let (engine, folder) = helper("env > \"${0%helper}environment\"; loaded", "text");
     load(&engine).unwrap();
     let variables = std::fs::read_to_string(folder.path().join("environment")).unwrap();
@@ -87,7 +87,7 @@ fn the_helper_has_none_of_the_keys_of_this_program() {
 }
 
 #[test]
-fn an_ignored_cancel_killed_the_next_request() {
+fn ignored_cancel_spares_next_request() {
     let (engine, _folder) = helper("loaded", "text; exec sleep 120");
     load(&engine).unwrap();
     let first = engine.process_id();
@@ -109,7 +109,7 @@ fn an_ignored_cancel_killed_the_next_request() {
 }
 
 #[test]
-fn an_invalid_report_left_its_command_waiting() {
+fn invalid_report_fails_its_command() {
     for unreadable in [
         r#"say "{\"report\":\"loaded\",\"id\":$id}""#,
         "say noise",
@@ -126,7 +126,7 @@ fn an_invalid_report_left_its_command_waiting() {
 }
 
 #[test]
-fn ctrl_c_in_a_terminal_ended_the_helper() {
+fn ctrl_c_does_not_end_helper() {
     let (engine, _folder) = helper("loaded", "done_");
     engine.devices(&never()).unwrap();
     let process = engine.process_id().unwrap().to_string();
@@ -135,7 +135,7 @@ fn ctrl_c_in_a_terminal_ended_the_helper() {
 }
 
 #[test]
-fn a_crash_quoted_what_an_earlier_command_had_logged() {
+fn crash_quotes_only_its_own_log() {
     let (engine, _folder) = helper("echo 'ERROR of the load' >&2; sleep 0.2; loaded", "kill -9 $$");
     load(&engine).unwrap();
     let Err(ModelError::Crashed(why)) = generate(&engine, &never()) else { panic!("it has no memory left") };
@@ -143,7 +143,7 @@ fn a_crash_quoted_what_an_earlier_command_had_logged() {
 }
 
 #[test]
-fn a_helper_that_closed_its_output_and_stayed_was_waited_for_forever() {
+fn helper_closing_its_output_is_stopped() {
     let (engine, _folder) = helper("loaded", "exec sleep 120 >&-");
     load(&engine).unwrap();
     let ended = generate(&engine, &never());
@@ -152,7 +152,7 @@ fn a_helper_that_closed_its_output_and_stayed_was_waited_for_forever() {
 }
 
 #[test]
-fn an_unload_of_a_helper_that_takes_long_to_exit_was_reported_as_a_crash() {
+fn slow_exit_after_unload_is_not_a_crash() {
     let (engine, _folder) = helper("loaded", "text; exec sleep 120");
     load(&engine).unwrap();
     let ended = engine.generate(&ModelRequest::default(), &never(), &mut |_| engine.unload());
@@ -160,7 +160,7 @@ fn an_unload_of_a_helper_that_takes_long_to_exit_was_reported_as_a_crash() {
 }
 
 #[test]
-fn the_start_of_a_helper_could_not_be_cancelled() {
+fn helper_start_can_be_cancelled() {
     let folder = tempfile::tempdir().unwrap();
     let engine = program(&folder, "#!/bin/sh\nexec sleep 120\n");
     let cancel = CancellationToken::new();
@@ -170,7 +170,7 @@ fn the_start_of_a_helper_could_not_be_cancelled() {
 }
 
 #[test]
-fn the_exit_of_an_idle_helper_was_not_reported() {
+fn idle_exit_is_reported() {
     let (engine, _folder) = helper("loaded", "done_");
     let (tell, told) = mpsc::channel();
     engine.on_end(Arc::new(move || {

@@ -42,7 +42,6 @@ impl<R: Read> Bounded<R> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    /// Reads an unsigned number of up to 8 bytes.
     pub(super) fn unsigned(&mut self, bytes: u64) -> Result<u64, Fault> {
         let mut wide = [0; 8];
         let narrow = usize::try_from(bytes).ok().and_then(|bytes| wide.get_mut(..bytes));
@@ -86,8 +85,6 @@ impl<R: Read> Bounded<R> {
         }
     }
 }
-
-// Files that cannot be used as a model.
 
 /// The reason a file cannot be used as a model: one sentence with the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

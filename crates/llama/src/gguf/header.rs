@@ -30,7 +30,7 @@ pub struct Header {
 
 impl Header {
     /// Reads the header and checks that the file contains all tensors.
-    pub fn read(path: &Path) -> Result<Self, GgufError> {
+    pub fn from_file(path: &Path) -> Result<Self, GgufError> {
         Self::read_file(path).map_err(|fault| GgufError { path: path.to_owned(), fault })
     }
 
@@ -66,7 +66,7 @@ impl Header {
             version => return Err(Fault::Version(version)),
         }
         let tensors = input.u64()?;
-        let metadata = Metadata::read(&mut input)?;
+        let metadata = Metadata::parse(&mut input)?;
         let data_bytes = data_bytes(&mut input, tensors)?;
         let alignment = metadata.alignment()?;
         let start = input.position().next_multiple_of(alignment);
@@ -74,10 +74,10 @@ impl Header {
         if file_bytes < needed {
             return Err(Fault::CutOff { have: file_bytes, needed });
         }
-        Self::of(&metadata, file_bytes)
+        Self::from_metadata(&metadata, file_bytes)
     }
 
-    fn of(metadata: &Metadata, file_bytes: u64) -> Result<Self, Fault> {
+    fn from_metadata(metadata: &Metadata, file_bytes: u64) -> Result<Self, Fault> {
         match metadata.text("general.type") {
             Some("adapter") => return Err(Fault::NoModel("an adapter for another model")),
             Some("mmproj") => return Err(Fault::NoModel("the part of a model that sees pictures")),
@@ -109,8 +109,6 @@ fn open(path: &Path) -> std::io::Result<File> {
     options.open(path)
 }
 
-// The key-value pairs of a header: keeps the few that are needed and skips the rest.
-
 /// Types of values, as specified.
 const STRING: u32 = 8;
 const ARRAY: u32 = 9;
@@ -122,13 +120,14 @@ enum Value {
     Numbers(Vec<u64>),
 }
 
+/// The key-value pairs of a header that are needed; the rest is skipped.
 #[derive(Debug, Default)]
 pub(super) struct Metadata {
     kept: BTreeMap<String, Value>,
 }
 
 impl Metadata {
-    pub(super) fn read<R: Read>(input: &mut Bounded<R>) -> Result<Self, Fault> {
+    pub(super) fn parse<R: Read>(input: &mut Bounded<R>) -> Result<Self, Fault> {
         let pairs = input.u64()?;
         if pairs > HEADER_PAIRS {
             return Err(Fault::Malformed("its header has too many entries"));
@@ -138,8 +137,8 @@ impl Metadata {
             let key = input.string(HEADER_KEY)?;
             let kind = input.u32()?;
             if !is_needed(&key) {
-                skip(input, kind, 0)?;
-            } else if let Some(value) = value(input, kind)? {
+                skip_value(input, kind, 0)?;
+            } else if let Some(value) = read_value(input, kind)? {
                 metadata.kept.insert(key, value);
             }
         }
@@ -211,10 +210,10 @@ fn is_needed(key: &str) -> bool {
     key.len() <= 128 && (WHOLE.contains(&key) || ENDS.iter().any(|end| key.ends_with(end)))
 }
 
-fn value<R: Read>(input: &mut Bounded<R>, kind: u32) -> Result<Option<Value>, Fault> {
+fn read_value<R: Read>(input: &mut Bounded<R>, kind: u32) -> Result<Option<Value>, Fault> {
     match kind {
         STRING => Ok(Some(Value::Text(input.string(HEADER_TEXT)?))),
-        ARRAY => array(input),
+        ARRAY => read_array(input),
         _ => {
             let number = input.unsigned(bytes_of(kind)?)?;
             Ok(is_unsigned(kind).then_some(Value::Number(number)))
@@ -222,7 +221,7 @@ fn value<R: Read>(input: &mut Bounded<R>, kind: u32) -> Result<Option<Value>, Fa
     }
 }
 
-fn array<R: Read>(input: &mut Bounded<R>) -> Result<Option<Value>, Fault> {
+fn read_array<R: Read>(input: &mut Bounded<R>) -> Result<Option<Value>, Fault> {
     let kind = input.u32()?;
     let length = input.u64()?;
     if is_unsigned(kind) && length <= HEADER_NUMBERS {
@@ -234,7 +233,7 @@ fn array<R: Read>(input: &mut Bounded<R>) -> Result<Option<Value>, Fault> {
     Ok(None)
 }
 
-fn skip<R: Read>(input: &mut Bounded<R>, kind: u32, depth: u32) -> Result<(), Fault> {
+fn skip_value<R: Read>(input: &mut Bounded<R>, kind: u32, depth: u32) -> Result<(), Fault> {
     match kind {
         STRING => input.skip_string(),
         ARRAY if depth < HEADER_DEPTH => {
@@ -251,7 +250,7 @@ fn skip<R: Read>(input: &mut Bounded<R>, kind: u32, depth: u32) -> Result<(), Fa
 fn skip_items<R: Read>(input: &mut Bounded<R>, kind: u32, length: u64, depth: u32) -> Result<(), Fault> {
     if kind == STRING || kind == ARRAY {
         for _ in 0..length {
-            skip(input, kind, depth)?;
+            skip_value(input, kind, depth)?;
         }
         return Ok(());
     }
@@ -273,8 +272,6 @@ fn bytes_of(kind: u32) -> Result<u64, Fault> {
 fn is_unsigned(kind: u32) -> bool {
     matches!(kind, 0..=5 | 10 | 11)
 }
-
-// Finds the end of the tensor data.
 
 /// Maximum dimensions of a tensor, as in ggml.
 const DIMENSIONS: u32 = 4;
@@ -298,7 +295,7 @@ pub(super) fn data_bytes<R: Read>(input: &mut Bounded<R>, tensors: u64) -> Resul
         }
         let kind = input.u32()?;
         let offset = input.u64()?;
-        let bytes = match block(kind) {
+        let bytes = match block_size(kind) {
             Some((block_values, block_bytes)) => {
                 values.div_ceil(block_values).checked_mul(block_bytes).ok_or(ENDLESS)?
             }
@@ -311,7 +308,7 @@ pub(super) fn data_bytes<R: Read>(input: &mut Bounded<R>, tensors: u64) -> Resul
 }
 
 /// Elements and bytes per block, by `ggml_type`; from the sizes asserted in ggml's `ggml-common.h`.
-fn block(kind: u32) -> Option<(u64, u64)> {
+fn block_size(kind: u32) -> Option<(u64, u64)> {
     Some(match kind {
         0 | 26 => (1, 4),
         1 | 25 | 30 => (1, 2),

@@ -5,21 +5,21 @@ use super::{
 use proptest::prelude::*;
 use std::path::Path;
 
-fn read(bytes: &[u8]) -> Result<Header, GgufError> {
+fn parse(bytes: &[u8]) -> Result<Header, GgufError> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.gguf");
     std::fs::write(&path, bytes).unwrap();
-    Header::read(&path)
+    Header::from_file(&path)
 }
 
 fn refusal(bytes: &[u8]) -> String {
-    let told = read(bytes).unwrap_err().to_string();
+    let told = parse(bytes).unwrap_err().to_string();
     told.rsplit_once('/').unwrap().1.to_owned()
 }
 
 #[test]
-fn a_header_is_read() {
-    let header = read(&Draft::gpt_oss().bytes()).unwrap();
+fn header_fields_are_read() {
+    let header = parse(&Draft::gpt_oss().bytes()).unwrap();
     assert_eq!(header.architecture, "gpt-oss");
     assert_eq!(header.name.as_deref(), Some("Gpt Oss 20b"));
     assert_eq!(header.chat_template.as_deref(), Some("{{ messages }}"));
@@ -28,22 +28,22 @@ fn a_header_is_read() {
 
 #[test]
 fn gpt_oss_caches_48_kib_per_token() {
-    assert_eq!(read(&Draft::gpt_oss().bytes()).unwrap().cache_bytes_per_token(), 48 * 1024);
+    assert_eq!(parse(&Draft::gpt_oss().bytes()).unwrap().cache_bytes_per_token(), 48 * 1024);
 }
 
 #[test]
-fn the_cache_size_depends_on_the_layers() {
+fn cache_size_depends_on_layers() {
     let heads = Pair::Numbers(vec![0, 2, 4]);
     let draft = Draft::gpt_oss().with("gpt-oss.attention.head_count_kv", heads);
-    assert_eq!(read(&draft.bytes()).unwrap().cached_values, 6 * 128);
+    assert_eq!(parse(&draft.bytes()).unwrap().cached_values, 6 * 128);
     // Without explicit sizes, 64 heads share the embedding of 2880.
     let mut draft = Draft::gpt_oss();
     draft.pairs.retain(|(key, _)| !key.ends_with("_length") || key.ends_with("embedding_length"));
-    assert_eq!(read(&draft.bytes()).unwrap().cached_values, 24 * 8 * (45 + 45));
+    assert_eq!(parse(&draft.bytes()).unwrap().cached_values, 24 * 8 * (45 + 45));
 }
 
 #[test]
-fn what_cannot_be_used_is_said_in_one_sentence() {
+fn unusable_files_are_explained() {
     let whole = Draft::gpt_oss();
     let bytes = whole.bytes();
     let mut nested = b"GGUF\x03\0\0\0".to_vec();
@@ -88,36 +88,39 @@ fn what_cannot_be_used_is_said_in_one_sentence() {
 }
 
 #[test]
-fn a_length_of_the_file_allocates_nothing() {
+fn claimed_lengths_allocate_nothing() {
     for claimed in [u64::MAX, 1 << 40, 65_537] {
         let mut bytes = b"GGUF\x03\0\0\0".to_vec();
         bytes.extend(claimed.to_le_bytes());
         bytes.extend(claimed.to_le_bytes());
-        assert!(matches!(read(&bytes), Err(GgufError { fault: Fault::Malformed(_), .. })), "{claimed} pairs");
+        assert!(
+            matches!(parse(&bytes), Err(GgufError { fault: Fault::Malformed(_), .. })),
+            "{claimed} pairs"
+        );
         let mut bytes = b"GGUF\x03\0\0\0".to_vec();
         bytes.extend(0_u64.to_le_bytes());
         bytes.extend(1_u64.to_le_bytes());
         bytes.extend(claimed.to_le_bytes());
         assert!(
-            matches!(read(&bytes), Err(GgufError { fault: Fault::Malformed(_), .. })),
+            matches!(parse(&bytes), Err(GgufError { fault: Fault::Malformed(_), .. })),
             "a key of {claimed} bytes"
         );
     }
 }
 
 #[test]
-fn a_missing_file_is_named() {
-    let told = Header::read(Path::new("/nowhere/a.gguf")).unwrap_err().to_string();
+fn missing_file_is_named() {
+    let told = Header::from_file(Path::new("/nowhere/a.gguf")).unwrap_err().to_string();
     assert!(told.starts_with("/nowhere/a.gguf: "), "{told}");
     let folder = tempfile::tempdir().unwrap();
-    assert!(matches!(Header::read(folder.path()), Err(GgufError { fault: Fault::Unreadable(_), .. })));
+    assert!(matches!(Header::from_file(folder.path()), Err(GgufError { fault: Fault::Unreadable(_), .. })));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_bytes_are_read_or_refused(tail in proptest::collection::vec(any::<u8>(), 0..400), version in 2_u32..4) {
+    fn parse_accepts_any_bytes(tail in proptest::collection::vec(any::<u8>(), 0..400), version in 2_u32..4) {
         let mut bytes = b"GGUF".to_vec();
         bytes.extend(version.to_le_bytes());
         // Counts that pass the first check.
@@ -129,7 +132,7 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_header_is_read_or_refused(
+    fn parse_accepts_damaged_header(
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
         end in any::<prop::sample::Index>(),
     ) {
@@ -148,13 +151,13 @@ proptest! {
 
 #[cfg(unix)]
 #[test]
-fn a_pipe_or_a_device_is_refused_without_a_wait() {
+fn pipes_and_devices_are_rejected_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe.gguf");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for path in [pipe, "/dev/zero".into()] {
         let (sender, receiver) = std::sync::mpsc::channel();
-        std::thread::spawn(move || drop(sender.send(Header::read(&path))));
+        std::thread::spawn(move || drop(sender.send(Header::from_file(&path))));
         let refused = receiver.recv_timeout(std::time::Duration::from_secs(60)).expect("it hangs");
         assert!(
             matches!(refused, Err(GgufError { fault: Fault::Unreadable(why), .. }) if why == "it is not a file")

@@ -28,7 +28,7 @@ fn goldens() -> Vec<(String, ModelRequest, String)> {
 }
 
 #[test]
-fn prompts_are_those_of_the_official_renderer() {
+fn prompts_match_official_renderer() {
     for (name, request, golden) in goldens() {
         let tokens = Harmony::on("2026-01-01").render(&request, &HarmonyVocabulary).unwrap();
         let bytes = tokens.iter().flat_map(|token| HarmonyVocabulary.bytes(*token)).collect();
@@ -39,7 +39,7 @@ fn prompts_are_those_of_the_official_renderer() {
 }
 
 #[test]
-fn a_prompt_contains_the_current_day() {
+fn prompt_contains_current_day() {
     let request = ModelRequest::default();
     let prompt = |format: Harmony| {
         let tokens = format.render(&request, &HarmonyVocabulary).unwrap();
@@ -51,7 +51,7 @@ fn a_prompt_contains_the_current_day() {
 }
 
 #[test]
-fn thoughts_of_a_turn_that_is_over_are_dropped() {
+fn prompt_omits_thoughts_of_ended_turns() {
     use openagents_core::model::{AssistantMessage, CallRequest, Message, Reasoning};
     let user = |text: &str| Message::User { text: text.to_owned() };
     let call = |id: &str, thought: &str| {

@@ -54,7 +54,7 @@ fn text_never_becomes_markup() {
 }
 
 #[test]
-fn text_is_in_the_prompt_verbatim() {
+fn text_is_in_prompt_verbatim() {
     for text in NASTY {
         let tokens = Harmony::on("2026-01-01").render(&request(text), &HarmonyVocabulary).unwrap();
         let bytes: Vec<u8> = tokens.iter().flat_map(|token| HarmonyVocabulary.bytes(*token)).collect();
@@ -65,13 +65,13 @@ fn text_is_in_the_prompt_verbatim() {
 
 proptest! {
     #[test]
-    fn no_text_becomes_markup(text in r"(<\||\|>|start|end|call|channel|<|>|[a-z]| |\PC){1,12}") {
+    fn any_text_never_becomes_markup(text in r"(<\||\|>|start|end|call|channel|<|>|[a-z]| |\PC){1,12}") {
         prop_assert_eq!(specials(&text), specials("harmless"));
     }
 }
 
 #[test]
-fn a_vocabulary_of_another_model_is_refused() {
+fn other_vocabulary_is_rejected() {
     #[derive(Debug)]
     struct Other;
     impl Vocabulary for Other {

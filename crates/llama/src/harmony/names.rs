@@ -7,7 +7,7 @@ use openagents_core::model::{ToolSpec, WireNames};
 pub(super) struct Names(WireNames);
 
 impl Names {
-    pub(super) fn of(tools: &[ToolSpec]) -> Self {
+    pub(super) fn for_tools(tools: &[ToolSpec]) -> Self {
         Self(WireNames::new(tools, identifier, usize::MAX))
     }
 
@@ -34,8 +34,6 @@ fn identifier(name: &str) -> String {
     identifier
 }
 
-// The special tokens of Harmony.
-
 pub(super) const END_OF_TEXT: i32 = 199_999;
 pub(super) const RETURN: i32 = 200_002;
 pub(super) const CONSTRAIN: i32 = 200_003;
@@ -60,7 +58,7 @@ pub(super) const MARKERS: [(&str, i32); 8] = [
 ];
 
 /// Fails if the vocabulary has other ids for the special tokens.
-pub(super) fn check(vocabulary: &dyn Vocabulary) -> Result<(), ChatError> {
+pub(super) fn check_vocabulary(vocabulary: &dyn Vocabulary) -> Result<(), ChatError> {
     for (marker, id) in MARKERS.into_iter().filter(|(_, id)| *id != END_OF_TEXT) {
         if vocabulary.special(marker) != Some(id) {
             return Err(ChatError::Vocabulary(marker.to_owned(), "Harmony"));
@@ -79,11 +77,11 @@ mod tests {
             description: String::new(),
             parameters: serde_json::Value::Null,
         };
-        Names::of(&tools.iter().map(spec).collect::<Vec<_>>())
+        Names::for_tools(&tools.iter().map(spec).collect::<Vec<_>>())
     }
 
     #[test]
-    fn names_go_to_the_wire_and_back() {
+    fn names_round_trip_over_the_wire() {
         let tools = ["fs.list_dir", "a-b", "a.b", "a_b", "a_b_2", "2d", "", "fs.list_dir", "grüße"];
         let names = names(&tools);
         let wire: Vec<_> = tools.iter().map(|tool| names.wire(tool)).collect();
@@ -97,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn recipients_of_models_are_recognized() {
+    fn recipients_written_by_models_are_recognized() {
         let names = names(&["fs.list_dir", "read_json"]);
         let rows = [
             ("functions.fs_list_dir", "fs.list_dir"),

@@ -58,7 +58,7 @@ impl Parser {
     pub(super) fn new(tools: &[ToolSpec]) -> Self {
         Self {
             tools: tools.to_vec(),
-            names: Names::of(tools),
+            names: Names::for_tools(tools),
             state: State::Header(HarmonyHeader::of_answer()),
             joined: Utf8Pieces::default(),
             spoke: [false; 3],
@@ -67,7 +67,7 @@ impl Parser {
         }
     }
 
-    fn open(&mut self, address: HarmonyAddress) {
+    fn open_message(&mut self, address: HarmonyAddress) {
         let hold = |then| State::Hold { text: String::new(), then };
         use HarmonyChannel::{Analysis, Commentary, Final, Foreign, Missing, Unknown};
         self.state = match (address.channel, address.recipient) {
@@ -80,12 +80,12 @@ impl Parser {
         };
     }
 
-    fn body(&mut self, piece: String, out: &mut Vec<ModelEvent>) {
+    fn push_body(&mut self, piece: String, out: &mut Vec<ModelEvent>) {
         match &mut self.state {
             State::Header(_) | State::Skip => {}
             State::Stream(stream) => {
                 let stream = *stream;
-                self.say(stream, piece, out);
+                self.emit(stream, piece, out);
             }
             State::Hold { text, then } => {
                 if text.len() <= CALL_BYTES {
@@ -96,8 +96,8 @@ impl Parser {
                     && (self.tools.is_empty() && !text.is_empty() || !may_be_json(text))
                 {
                     let text = std::mem::take(text);
-                    self.begin(stream, out);
-                    self.say(stream, text, out);
+                    self.begin_paragraph(stream, out);
+                    self.emit(stream, text, out);
                     self.state = State::Stream(stream);
                 }
             }
@@ -105,13 +105,13 @@ impl Parser {
     }
 
     /// Separates a message from the previous one in the same stream.
-    fn begin(&mut self, stream: Stream, out: &mut Vec<ModelEvent>) {
+    fn begin_paragraph(&mut self, stream: Stream, out: &mut Vec<ModelEvent>) {
         if self.spoke[stream as usize] {
-            self.say(stream, "\n\n".to_owned(), out);
+            self.emit(stream, "\n\n".to_owned(), out);
         }
     }
 
-    fn say(&mut self, stream: Stream, piece: String, out: &mut Vec<ModelEvent>) {
+    fn emit(&mut self, stream: Stream, piece: String, out: &mut Vec<ModelEvent>) {
         if piece.is_empty() {
             return;
         }
@@ -123,38 +123,37 @@ impl Parser {
         });
     }
 
-    /// Ends the open message, with this marker.
-    fn close(&mut self, marker: i32, out: &mut Vec<ModelEvent>) {
+    fn close_message(&mut self, marker: i32, out: &mut Vec<ModelEvent>) {
         let rest = self.joined.finish();
-        self.body(rest, out);
+        self.push_body(rest, out);
         match std::mem::replace(&mut self.state, State::Header(HarmonyHeader::default())) {
             State::Header(header) => {
                 let said = header.unaddressed();
                 // Text without a channel may be reasoning. Between messages it is ignored.
                 if header.started && !said.is_empty() {
                     let evidence = if marker == CALL { Evidence::Call } else { Evidence::Place };
-                    self.guess(&said, evidence, out);
+                    self.emit_guessed_call(&said, evidence, out);
                 }
             }
             State::Hold { text, then: Held::Arguments(recipient) } => {
                 let arguments = match arguments::parse(&text) {
                     Some(arguments) if text.len() <= CALL_BYTES => Value::Object(arguments),
-                    _ => broken(text),
+                    _ => broken_arguments(text),
                 };
-                self.call(self.names.ours(&recipient), arguments, out);
+                self.emit_call(self.names.ours(&recipient), arguments, out);
             }
             State::Hold { text, then: Held::Unaddressed } => {
-                self.guess(&text, Evidence::Call, out);
+                self.emit_guessed_call(&text, Evidence::Call, out);
             }
             State::Hold { text, then: Held::Perhaps(stream) } => {
                 let evidence = if marker == CALL { Evidence::Call } else { Evidence::None };
-                match call(&text, evidence, &self.tools, &self.names) {
-                    Some((name, arguments)) => self.call(name, arguments, out),
+                match find_call(&text, evidence, &self.tools, &self.names) {
+                    Some((name, arguments)) => self.emit_call(name, arguments, out),
                     // JSON meant for a tool is not shown.
                     None if marker == CALL => {}
                     None => {
-                        self.begin(stream, out);
-                        self.say(stream, text, out);
+                        self.begin_paragraph(stream, out);
+                        self.emit(stream, text, out);
                     }
                 }
             }
@@ -163,20 +162,20 @@ impl Parser {
     }
 
     /// Ends the answer; later tokens are ignored.
-    fn end(&mut self, token: i32, out: &mut Vec<ModelEvent>) {
+    fn end_answer(&mut self, token: i32, out: &mut Vec<ModelEvent>) {
         if !self.ended {
-            self.close(token, out);
+            self.close_message(token, out);
             self.ended = true;
         }
     }
 
-    fn guess(&mut self, text: &str, evidence: Evidence, out: &mut Vec<ModelEvent>) {
-        if let Some((name, arguments)) = call(text, evidence, &self.tools, &self.names) {
-            self.call(name, arguments, out);
+    fn emit_guessed_call(&mut self, text: &str, evidence: Evidence, out: &mut Vec<ModelEvent>) {
+        if let Some((name, arguments)) = find_call(text, evidence, &self.tools, &self.names) {
+            self.emit_call(name, arguments, out);
         }
     }
 
-    fn call(&mut self, name: String, arguments: Value, out: &mut Vec<ModelEvent>) {
+    fn emit_call(&mut self, name: String, arguments: Value, out: &mut Vec<ModelEvent>) {
         self.called = true;
         let id = uuid::Uuid::new_v4().to_string();
         out.push(ModelEvent::ToolCall(CallRequest { id, name, arguments }));
@@ -190,13 +189,13 @@ impl AnswerParser for Parser {
         }
         match (token, &mut self.state) {
             (START, _) => {
-                self.close(START, out);
+                self.close_message(START, out);
                 self.state = State::Header(HarmonyHeader::started());
             }
             (CHANNEL, State::Header(header)) => header.begin_channel(),
             // `<|end|><|start|>assistant` is missing.
             (CHANNEL, _) => {
-                self.close(CHANNEL, out);
+                self.close_message(CHANNEL, out);
                 let mut header = HarmonyHeader::default();
                 header.begin_channel();
                 self.state = State::Header(header);
@@ -204,26 +203,26 @@ impl AnswerParser for Parser {
             (CONSTRAIN, State::Header(header)) => header.begin_constrain(),
             (MESSAGE, State::Header(header)) => {
                 let address = header.address();
-                self.open(address);
+                self.open_message(address);
                 if matches!(self.state, State::Stream(Stream::Reasoning)) {
-                    self.begin(Stream::Reasoning, out);
+                    self.begin_paragraph(Stream::Reasoning, out);
                 }
             }
-            (END, _) => self.close(END, out),
-            (RETURN | CALL | END_OF_TEXT, _) => self.end(token, out),
+            (END, _) => self.close_message(END, out),
+            (RETURN | CALL | END_OF_TEXT, _) => self.end_answer(token, out),
             // Within a body, these and reserved tokens have no meaning.
             (TEXT_TOKENS.., _) => {}
             (_, State::Header(header)) => header.push(bytes),
             _ => {
                 let piece = self.joined.push(bytes);
-                self.body(piece, out);
+                self.push_body(piece, out);
             }
         }
     }
 
     fn finish(&mut self, end: Option<i32>, out: &mut Vec<ModelEvent>) -> Ending {
         if let Some(token) = end {
-            self.end(token, out);
+            self.end_answer(token, out);
         }
         if self.ended {
             // A preamble alone is not an answer.
@@ -231,20 +230,20 @@ impl AnswerParser for Parser {
             return if answered { Ending::Whole } else { Ending::Malformed };
         }
         let rest = self.joined.finish();
-        self.body(rest, out);
+        self.push_body(rest, out);
         // Drops an incomplete call; emits text that was held back.
         if let State::Hold { text, then: Held::Perhaps(stream) } =
             std::mem::replace(&mut self.state, State::Skip)
         {
-            self.begin(stream, out);
-            self.say(stream, text, out);
+            self.begin_paragraph(stream, out);
+            self.emit(stream, text, out);
         }
         Ending::CutOff
     }
 }
 
 /// Keeps arguments that are not an object as text, which the agent loop reports to the model as the error of this call.
-fn broken(mut text: String) -> Value {
+fn broken_arguments(mut text: String) -> Value {
     text.truncate(text.floor_char_boundary(BROKEN_CALL_BYTES));
     Value::String(text)
 }
@@ -255,9 +254,6 @@ fn may_be_json(text: &str) -> bool {
     text.is_empty() || text.starts_with('{')
 }
 
-// Calls without a recipient: arguments written as if they were the answer.
-
-/// Evidence that a call was meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Evidence {
     /// Ends with `<|call|>` or is declared as JSON: the arguments may identify the tool by their shape.
@@ -272,7 +268,7 @@ pub(super) enum Evidence {
 ///
 /// The text must be one object: either `{"name": TOOL, "arguments": {…}}` with an offered tool, or, if a call was
 /// meant, arguments that match exactly one tool by name, presence and type.
-pub(super) fn call(
+pub(super) fn find_call(
     text: &str,
     evidence: Evidence,
     tools: &[ToolSpec],
@@ -283,20 +279,20 @@ pub(super) fn call(
         Evidence::Place | Evidence::None => arguments::strict(text),
     };
     let object = object.filter(|object| !object.is_empty())?;
-    if let Some(named) = named(&object, names) {
+    if let Some(named) = named_call(&object, names) {
         return Some(named);
     }
     if evidence == Evidence::None {
         return None;
     }
-    let mut fitting = tools.iter().filter(|tool| fits(&object, &tool.parameters));
+    let mut fitting = tools.iter().filter(|tool| matches_schema(&object, &tool.parameters));
     match (fitting.next(), fitting.next()) {
         (Some(tool), None) => Some((tool.name.clone(), Value::Object(object))),
         _ => None,
     }
 }
 
-fn named(object: &Map<String, Value>, names: &Names) -> Option<(String, Value)> {
+fn named_call(object: &Map<String, Value>, names: &Names) -> Option<(String, Value)> {
     let name = names.known(object.get("name")?.as_str()?)?;
     let arguments = object.get("arguments").or_else(|| object.get("parameters"))?;
     let arguments = match arguments {
@@ -307,14 +303,16 @@ fn named(object: &Map<String, Value>, names: &Names) -> Option<(String, Value)> 
     (object.len() == 2).then_some((name, Value::Object(arguments)))
 }
 
-fn fits(object: &Map<String, Value>, schema: &Value) -> bool {
+fn matches_schema(object: &Map<String, Value>, schema: &Value) -> bool {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return false };
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
     required.filter_map(Value::as_str).all(|name| object.contains_key(name))
-        && object.iter().all(|(name, value)| properties.get(name).is_some_and(|schema| is_of(value, schema)))
+        && object
+            .iter()
+            .all(|(name, value)| properties.get(name).is_some_and(|schema| has_type(value, schema)))
 }
 
-fn is_of(value: &Value, schema: &Value) -> bool {
+fn has_type(value: &Value, schema: &Value) -> bool {
     let is = |name: &Value| match name.as_str() {
         Some("string") => value.is_string(),
         Some("integer") => value.is_i64() || value.is_u64(),
@@ -338,7 +336,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn only_plausible_calls_are_found() {
+    fn find_call_accepts_plausible_calls_only() {
         let tool =
             |name: &str, parameters| ToolSpec { name: name.into(), description: String::new(), parameters };
         let tools = [
@@ -352,7 +350,7 @@ mod tests {
             ),
             tool("glob", json!({"properties": {"pattern": {"type": "string"}}, "required": ["pattern"]})),
         ];
-        let names = Names::of(&tools);
+        let names = Names::for_tools(&tools);
         let rows = [
             (r#"{"path":"."}"#, Evidence::Call, Some(("fs.list_dir", json!({"path": "."})))),
             (r#"{"path":"."}"#, Evidence::None, None),
@@ -381,7 +379,7 @@ mod tests {
         ];
         for (text, evidence, expected) in rows {
             let expected = expected.map(|(name, arguments)| (name.to_owned(), arguments));
-            assert_eq!(call(text, evidence, &tools, &names), expected, "{text} {evidence:?}");
+            assert_eq!(find_call(text, evidence, &tools, &names), expected, "{text} {evidence:?}");
         }
     }
 }

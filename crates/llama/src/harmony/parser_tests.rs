@@ -17,7 +17,7 @@ fn tools() -> Vec<ToolSpec> {
 }
 
 /// The parsed answer on one line: `text`, `(preamble)`, `[reasoning]`, `name{arguments}`, and the ending.
-fn told(pieces: &[ModelEvent], ending: Ending) -> String {
+fn summary(pieces: &[ModelEvent], ending: Ending) -> String {
     let [mut text, mut preamble, mut reasoning, mut calls] = [const { String::new() }; 4];
     for piece in pieces {
         match piece {
@@ -54,7 +54,7 @@ fn tokens(answer: &str) -> Vec<(i32, Vec<u8>)> {
 
 fn answer(answer: &str, tools: &[ToolSpec]) -> String {
     let (out, ending) = parse(&tokens(answer), tools);
-    told(&out, ending)
+    summary(&out, ending)
 }
 
 const CALLED: &str = r#"fs.list_dir{"path":"."} Whole"#;
@@ -176,7 +176,7 @@ fn mistakes_of_models_are_repaired() {
 
 /// Headers that other users of gpt-oss reported, each in front of an answer or a call.
 #[test]
-fn headers_that_are_not_quite_right_are_read() {
+fn malformed_headers_are_accepted() {
     const ANSWERED: &str = "<|start|>assistant<|channel|>final<|message|>Paris.<|return|>";
     let body = r#"<|message|>{"path":"."}<|call|>"#;
     let rows = [
@@ -263,7 +263,7 @@ fn unparseable_answers_are_malformed_and_hidden() {
 
 /// Regression: such a call was dropped. Next to a valid call, the model's intent was lost with it.
 #[test]
-fn a_call_with_broken_arguments_is_kept_as_text() {
+fn broken_arguments_are_kept_as_text() {
     let rows = [
         (
             "<|channel|>commentary to=functions.grep<|message|>not even close<|call|>",
@@ -295,13 +295,13 @@ fn broken_arguments_are_cut_between_characters() {
 }
 
 #[test]
-fn an_answer_of_a_preamble_alone_counted_as_one() {
+fn preamble_alone_is_malformed() {
     let text = "<|channel|>commentary<|message|>I look around.<|end|><|return|>";
     assert_eq!(answer(text, &tools()), "(I look around.) Malformed");
 }
 
 #[test]
-fn an_answer_that_only_begins_like_a_call_was_lost() {
+fn answer_beginning_like_call_is_kept() {
     let call = r#"{"name":"grep","arguments":{"pattern":"x"}}"#;
     for said in
         [format!("{call} is how you call it."), format!("{call} }}"), call[..call.len() - 1].to_owned()]
@@ -312,7 +312,7 @@ fn an_answer_that_only_begins_like_a_call_was_lost() {
 }
 
 #[test]
-fn an_answer_that_was_cut_off_keeps_its_text_and_runs_nothing() {
+fn cut_off_answer_keeps_text_and_drops_call() {
     let rows = [
         ("", "CutOff"),
         ("<|channel|>fin", "CutOff"),
@@ -328,11 +328,11 @@ fn an_answer_that_was_cut_off_keeps_its_text_and_runs_nothing() {
     let mut fox = tokens("<|channel|>final<|message|>🦊");
     fox.pop();
     let (out, ending) = parse(&fox, &[]);
-    assert_eq!(told(&out, ending), "\u{fffd} CutOff");
+    assert_eq!(summary(&out, ending), "\u{fffd} CutOff");
 }
 
 #[test]
-fn json_is_an_answer_like_any_other_without_tools() {
+fn json_without_tools_is_an_answer() {
     assert_eq!(
         answer("<|channel|>final<|message|>{\"path\":\".\"}<|return|>", &[]),
         "{\"path\":\".\"} Whole"
@@ -340,7 +340,7 @@ fn json_is_an_answer_like_any_other_without_tools() {
 }
 
 #[test]
-fn an_answer_comes_as_it_is_said() {
+fn answer_is_streamed() {
     let mut parser = Parser::new(&tools());
     let mut pieces = Vec::new();
     for (token, bytes) in tokens("<|channel|>final<|message|>One two three") {
@@ -388,7 +388,7 @@ fn split(tokens: &[(i32, Vec<u8>)], cuts: &[usize]) -> Vec<(i32, Vec<u8>)> {
 
 proptest! {
     #[test]
-    fn no_split_changes_what_an_answer_says(
+    fn token_split_does_not_change_answer(
         parts in prop::collection::vec(part(), 0..24),
         cuts in prop::collection::vec(0..3usize, 1..16),
         offered in any::<bool>(),
@@ -397,11 +397,11 @@ proptest! {
         let tokens = tokens(&parts.concat());
         let (out, ending) = parse(&tokens, &tools);
         let (again, end) = parse(&split(&tokens, &cuts), &tools);
-        prop_assert_eq!(told(&out, ending), told(&again, end));
+        prop_assert_eq!(summary(&out, ending), summary(&again, end));
     }
 
     #[test]
-    fn no_tokens_panic_or_show_markup(
+    fn tokens_never_panic_or_show_markup(
         tokens in prop::collection::vec(
             prop_oneof![
                 (199_998..201_100i32).prop_map(|token| (token, b"<|marker|>".to_vec())),
@@ -421,6 +421,6 @@ proptest! {
             ModelEvent::ToolCall(call) => call.name.as_str(),
             other => panic!("{other:?}"),
         }).collect();
-        prop_assert!(!said.contains("<|"), "{}", told(&out, ending));
+        prop_assert!(!said.contains("<|"), "{}", summary(&out, ending));
     }
 }

@@ -15,8 +15,8 @@ pub(super) fn render(
     date: &str,
     vocabulary: &dyn Vocabulary,
 ) -> Result<Vec<i32>, ChatError> {
-    names::check(vocabulary)?;
-    let names = Names::of(&request.tools);
+    names::check_vocabulary(vocabulary)?;
+    let names = Names::for_tools(&request.tools);
     let mut prompt = Prompt { vocabulary, names, tokens: Vec::new() };
     prompt.message("system", None, &system(request, date), END);
     let developer = developer(request, &prompt.names);
@@ -135,8 +135,7 @@ fn declaration(tool: &ToolSpec, names: &Names) -> String {
     format!("{comment}type {name} = (_: {}) => any;\n", typescript(&tool.parameters))
 }
 
-// Formats JSON schemas as TypeScript types, exactly as in the model's training data.
-
+/// Formats a JSON schema as a TypeScript type, exactly as in the model's training data.
 pub(super) fn typescript(schema: &Value) -> String {
     Writer { root: schema, written: 0 }.type_of(schema, "", TYPE_DEPTH)
 }
@@ -349,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn schemas_become_types() {
+    fn typescript_renders_schemas() {
         let rows = [
             (json!({"type": "string"}), "x: string,"),
             (json!({"type": "integer", "default": 5}), "x: number, // default: 5"),
@@ -378,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_is_followed_and_a_circle_ends() {
+    fn typescript_follows_references_and_ends_cycles() {
         let schema = json!({
             "type": "object",
             "properties": {
@@ -400,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn references_do_not_multiply_without_end() {
+    fn typescript_bounds_multiplying_references() {
         let twice = |to: &str| {
             json!({"type": "object", "properties": {
                 "a": {"$ref": to}, "b": {"$ref": to}, "c": {"$ref": to}, "d": {"$ref": to},

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn markers_are_tokens_in_markup_and_letters_in_text() {
+    fn markers_are_tokens_in_markup_only() {
         let vocabulary = HarmonyVocabulary;
         let said = "<|start|>assistant<|channel|>final";
         assert_eq!(vocabulary.markup(said).len(), 4);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn splitting_long_texts_does_not_change_their_tokens() {
+    fn splitting_long_text_keeps_tokens() {
         let text = "Don't 12345 cut\n  me,  please: I'd rather  stay   whole…\n\n".repeat(200);
         let whole = HarmonyVocabulary::bpe().encode_ordinary(&text);
         let tokens: Vec<_> = whole.into_iter().map(|id| i32::try_from(id).unwrap()).collect();

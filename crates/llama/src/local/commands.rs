@@ -56,7 +56,7 @@ impl Inner {
         }
         let run = self.state().run(&entry);
         // Held until the file is deleted: otherwise a new prompt loads it again.
-        let turn = self.turns.try_take();
+        let turn = self.turns.try_turn();
         match (&turn, run) {
             (_, Run::Out) => {}
             (Some(_), _) => self.unload(),
@@ -77,7 +77,7 @@ impl Inner {
         }
         // An added file may be in the folder by now.
         if self.state().saved.added.contains(&entry.path) {
-            self.keep(&ADDED, |added| {
+            self.update_saved(&ADDED, |added| {
                 added.retain(|path| *path != entry.path);
                 Ok(())
             })?;
@@ -94,13 +94,13 @@ impl Inner {
         let unreadable = |error: io::Error| refused(format!("{}: {error}", path.display()));
         let path = std::fs::canonicalize(path).map_err(unreadable)?;
         if path.to_str().is_none() {
-            return Err(refused(give_a_name(&path)));
+            return Err(refused(name_not_utf8(&path)));
         }
-        Header::read(&path).map_err(|error| refused(error.to_string()))?;
+        Header::from_file(&path).map_err(|error| refused(error.to_string()))?;
         let folder = std::fs::canonicalize(&self.config.folder);
         let in_folder = folder.is_ok_and(|folder| path.parent() == Some(&folder));
         if !in_folder && !self.state().saved.added.contains(&path) {
-            self.keep(&ADDED, |added| {
+            self.update_saved(&ADDED, |added| {
                 added.push(path.clone());
                 Ok(())
             })?;
@@ -138,18 +138,18 @@ impl Inner {
         self.save(|settings| settings.model = (id != GPT_OSS_20B.id).then(|| id.to_owned()))?;
         // A model that is answering is kept: the next request switches models.
         let other = self.state().engine.path.as_ref().is_some_and(|path| *path != entry.path);
-        if other && let Some(_turn) = self.turns.try_take() {
+        if other && let Some(_turn) = self.turns.try_turn() {
             self.unload();
         }
         Ok(())
     }
 
     fn load_now(self: &Arc<Self>) -> Outcome {
-        self.check(&self.config.machine.read()).map_err(refused)?;
+        self.check(&self.config.machine.get()).map_err(refused)?;
         let inner = self.clone();
         let load = move || {
             let cancel = CancellationToken::new();
-            let Some(turn) = inner.turns.take(&cancel, || {}) else { return };
+            let Some(turn) = inner.turns.wait_for_turn(&cancel, || {}) else { return };
             match inner.load(&turn, &cancel, |_| {}) {
                 Ok(_) => inner.unload_unused(&turn),
                 Err(error) => tracing::warn!("the model was not loaded: {error}"),
@@ -172,7 +172,7 @@ impl Inner {
             }
             Run::Out | Run::Ready | Run::Failed(_) => {
                 let busy = || refused("the model is about to answer; stop the answer first");
-                let _turn = self.turns.try_take().ok_or_else(busy)?;
+                let _turn = self.turns.try_turn().ok_or_else(busy)?;
                 self.unload();
                 Ok(())
             }
@@ -180,12 +180,11 @@ impl Inner {
     }
 
     fn configure(&self, change: &SettingsChange) -> Outcome {
-        self.keep(&SETTINGS, |settings| settings.change(change).map_err(LocalModelsError::Refused))
+        self.update_saved(&SETTINGS, |settings| settings.change(change).map_err(LocalModelsError::Refused))
     }
 
-    /// Changes the settings and returns once they are on disk.
     pub(super) fn save(&self, change: impl FnOnce(&mut ModelSettings)) -> Outcome {
-        self.keep(&SETTINGS, |settings| {
+        self.update_saved(&SETTINGS, |settings| {
             change(settings);
             Ok(())
         })
@@ -208,7 +207,7 @@ impl Inner {
         self.unload();
     }
 
-    pub(super) fn is_busy(&self, id: &str) -> Option<Work> {
+    pub(super) fn transfer_of(&self, id: &str) -> Option<Work> {
         let work = self.state().work(id);
         matches!(work, Work::Downloading { .. } | Work::Verifying(_)).then_some(work)
     }
@@ -218,7 +217,6 @@ pub(super) fn refused(reason: impl Into<String>) -> LocalModelsError {
     LocalModelsError::Refused(reason.into())
 }
 
-/// The error for a file whose name can't be sent to a client.
-pub(super) fn give_a_name(path: &Path) -> String {
+pub(super) fn name_not_utf8(path: &Path) -> String {
     format!("{}: give the file a name in UTF-8 first", path.display())
 }

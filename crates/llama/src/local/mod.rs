@@ -1,7 +1,7 @@
 //! The local model as a provider, and management of the models on this machine.
 //!
 //! [`Local`] coordinates: `provider` answers prompts, `commands` handles the user's commands, `transfers` downloads and
-//! verifies files, `rest` unloads an idle model. `status`, a pure function of `state`, is what clients see.
+//! verifies files, `rest` unloads an idle model, and `state` is what clients see.
 
 mod commands;
 mod provider;
@@ -40,9 +40,7 @@ struct Inner {
     config: LocalConfig,
     state: Mutex<State>,
     store: Mutex<ModelStore>,
-    /// Held while settings are changed.
     saving: Mutex<()>,
-    /// The queue for the engine.
     turns: Turns,
     watchers: Mutex<Vec<Arc<dyn Fn() + Send + Sync>>>,
     /// Wakes the thread that unloads idle models. One token is enough, however many changes there were.
@@ -56,11 +54,11 @@ impl Local {
         config.model_file = config.model_file.map(|file| std::fs::canonicalize(&file).unwrap_or(file));
         config.folder = std::fs::canonicalize(&config.folder).unwrap_or(config.folder);
         let mut saved = state::Saved::default();
-        saved.reread(&*config.settings);
+        saved.reload(&*config.settings);
         let preload = config.preload && saved.settings.preload;
         let (wake, woken) = sync_channel(1);
         let inner = Arc::new(Inner {
-            state: Mutex::new(State::new(saved, config.clock.read())),
+            state: Mutex::new(State::new(saved, config.clock.get())),
             store: Mutex::default(),
             saving: Mutex::default(),
             turns: Turns::default(),
@@ -73,9 +71,9 @@ impl Local {
         inner.config.engine.on_end(Arc::new(move || {
             let _ = wake.try_send(());
         }));
-        inner.start_resting(woken);
+        inner.start_idle_checks(woken);
         if preload && let Err(refusal) = inner.command(ModelCommand::Load) {
-            inner.not_loaded(refusal.to_string());
+            inner.show_load_failure(refusal.to_string());
         }
         Arc::new(Self { inner })
     }
@@ -126,18 +124,18 @@ impl Inner {
 
     fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let result = change(&mut self.state());
-        self.tell();
+        self.notify_watchers();
         result
     }
 
-    fn tell(&self) {
+    fn notify_watchers(&self) {
         let _ = self.wake.try_send(());
         let watchers = self.watchers.lock().clone();
         watchers.iter().for_each(|on_change| on_change());
     }
 
     /// Applies changes one at a time and returns once they are on disk.
-    fn keep<T: Default + Serialize + DeserializeOwned>(
+    fn update_saved<T: Default + Serialize + DeserializeOwned>(
         &self,
         kept: &Kept<T>,
         change: impl FnOnce(&mut T) -> Result<(), LocalModelsError>,
@@ -145,23 +143,22 @@ impl Inner {
         {
             let _saving = self.saving.lock();
             let store = &*self.config.settings;
-            let mut value = kept.read(store)?;
+            let mut value = kept.load(store)?;
             change(&mut value)?;
             kept.write(store, &value)?;
-            *(kept.of)(&mut self.state().saved) = value;
+            *(kept.field)(&mut self.state().saved) = value;
         }
-        self.tell();
+        self.notify_watchers();
         Ok(())
     }
 
-    fn reread(&self) {
+    fn reload(&self) {
         let _saving = self.saving.lock();
-        self.state().saved.reread(&*self.config.settings);
+        self.state().saved.reload(&*self.config.settings);
     }
 
-    /// Reads the files and the machine's facts again.
     fn refresh(&self) {
-        self.reread();
+        self.reload();
         {
             // Held until the change is made, so that an older listing can't overwrite a newer one.
             let mut store = self.store.lock();
@@ -171,7 +168,7 @@ impl Inner {
                 pinned.chain(&state.saved.added).cloned().collect::<Vec<_>>()
             };
             let entries = store.entries(&self.config.folder, &added);
-            let machine = self.config.machine.read();
+            let machine = self.config.machine.get();
             let disk_free = crate::machine::disk_free(&self.config.folder).unwrap_or_default();
             let mut state = self.state();
             state.entries = entries;
@@ -179,7 +176,7 @@ impl Inner {
             state.disk_free = disk_free;
             state.forget_failures();
         }
-        self.tell();
+        self.notify_watchers();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     Inner, Local,
-    commands::give_a_name,
+    commands::name_not_utf8,
     state::{LAST_USED, OnDisk, Run, Turn, Work, demand},
 };
 use crate::{
@@ -37,8 +37,8 @@ impl LanguageModel for Local {
         let loaded = entry.is_some_and(|entry| matches!(state.run(entry), Run::Ready | Run::Generating));
         let header = entry.and_then(|entry| entry.file.as_ref()?.header.as_ref().ok());
         // Once the model is loaded, the engine knows; before that, guess from the template.
-        let said = loaded.then(|| self.inner.config.engine.loaded()).flatten().map(|loaded| loaded.tools);
-        let tools = said.unwrap_or_else(|| {
+        let reported = loaded.then(|| self.inner.config.engine.loaded()).flatten().map(|loaded| loaded.tools);
+        let tools = reported.unwrap_or_else(|| {
             header.is_some_and(|header| {
                 let template = header.chat_template.as_deref().unwrap_or_default();
                 header.architecture == "gpt-oss" || template.contains("tools")
@@ -53,7 +53,7 @@ impl LanguageModel for Local {
 
     fn availability(&self) -> Availability {
         self.inner.refresh();
-        match self.inner.check(&self.inner.config.machine.read()) {
+        match self.inner.check(&self.inner.config.machine.get()) {
             Ok(()) => Availability::Ready,
             Err(reason) => Availability::Unavailable(reason),
         }
@@ -66,18 +66,18 @@ impl LanguageModel for Local {
         on_event: &mut dyn FnMut(ModelEvent),
     ) -> Result<StopReason, ModelError> {
         let asked = Instant::now();
-        let mut told = None;
+        let mut last = None;
         let waiting = || {
             // The current turn may be loading the model this one waits for.
             let now = match self.inner.state().engine.run {
                 Run::Loading(progress) => Activity::Loading { progress },
                 _ => Activity::Waiting,
             };
-            if told.replace(now) != Some(now) {
+            if last.replace(now) != Some(now) {
                 on_event(ModelEvent::Activity(now));
             }
         };
-        let turn = self.inner.turns.take(cancel, waiting).ok_or(ModelError::Cancelled)?;
+        let turn = self.inner.turns.wait_for_turn(cancel, waiting).ok_or(ModelError::Cancelled)?;
         self.inner.respond(&turn, request, cancel, asked, on_event)
     }
 }
@@ -111,7 +111,7 @@ impl Inner {
                 on_event(event);
             }
         });
-        self.answered(&id, figures, result.as_ref().err());
+        self.record_answer(&id, figures, result.as_ref().err());
         self.unload_unused(turn);
         result
     }
@@ -127,7 +127,7 @@ impl Inner {
         self.config.engine.settle(cancel)?;
         self.unload_unused(turn);
         let loaded = self.config.engine.loaded();
-        let entry = self.answerable().map_err(ModelError::Unavailable)?;
+        let entry = self.usable_entry().map_err(ModelError::Unavailable)?;
         if loaded.is_some_and(|loaded| loaded.path == entry.path) {
             return Ok(entry.id);
         }
@@ -150,7 +150,7 @@ impl Inner {
             self.config.engine.unload();
         }
         let memory_bytes = self.config.engine.memory_bytes();
-        let now = self.config.clock.read();
+        let now = self.config.clock.get();
         self.change(|state| {
             state.engine.since = now;
             state.engine.run = match &result {
@@ -186,7 +186,7 @@ impl Inner {
     }
 
     /// Shows why a requested load failed, unless the state of the file already does.
-    pub(super) fn not_loaded(&self, reason: String) {
+    pub(super) fn show_load_failure(&self, reason: String) {
         tracing::info!("the model is not loaded: {reason}");
         self.change(|state| {
             let entry = state.in_use(self.config.model_file.as_deref());
@@ -217,10 +217,10 @@ impl Inner {
     /// Unloads the model. The caller must hold the turn.
     pub(super) fn unload(&self) {
         self.config.engine.unload();
-        self.unloaded(Run::Out);
+        self.set_unloaded(Run::Out);
     }
 
-    pub(super) fn unloaded(&self, run: Run) {
+    pub(super) fn set_unloaded(&self, run: Run) {
         self.change(|state| {
             state.engine.run = run;
             state.engine.memory_bytes = None;
@@ -228,10 +228,10 @@ impl Inner {
         });
     }
 
-    fn answered(&self, id: &str, figures: Option<Usage>, error: Option<&ModelError>) {
+    fn record_answer(&self, id: &str, figures: Option<Usage>, error: Option<&ModelError>) {
         let loaded = self.config.engine.loaded().is_some();
         let memory_bytes = self.config.engine.memory_bytes();
-        let now = self.config.clock.read();
+        let now = self.config.clock.get();
         self.change(|state| {
             state.engine.since = now;
             state.engine.run = match error {
@@ -245,7 +245,7 @@ impl Inner {
                 state.usage.insert(id.to_owned(), usage);
             }
         });
-        let kept = self.keep(&LAST_USED, |all| {
+        let kept = self.update_saved(&LAST_USED, |all| {
             all.insert(id.to_owned(), jiff::Timestamp::now().as_millisecond());
             Ok(())
         });
@@ -257,14 +257,14 @@ impl Inner {
     /// llama.cpp's report about the GPU is better than our estimate.
     fn facts_for_load(&self, stop: &CancellationToken) -> Result<MachineFacts, ModelError> {
         let devices = self.config.engine.devices(stop)?;
-        let machine = self.config.machine.read();
+        let machine = self.config.machine.get();
         let gpu = devices.iter().filter(|device| device.gpu).map(|device| device.memory_free).max();
         Ok(MachineFacts { device_memory: gpu.filter(|free| *free > 0).or(machine.device_memory), ..machine })
     }
 
     /// Returns why the model in use cannot answer: one sentence without a full stop.
     pub(super) fn check(&self, machine: &MachineFacts) -> Result<(), String> {
-        let entry = self.answerable()?;
+        let entry = self.usable_entry()?;
         if matches!(self.state().run(&entry), Run::Ready | Run::Generating) {
             return Ok(());
         }
@@ -273,12 +273,12 @@ impl Inner {
         let memory_free = machine.memory_free.saturating_add(self.state().engine.memory_bytes.unwrap_or(0));
         let machine = MachineFacts { memory_free, ..*machine };
         let context = machine::context_tokens(&demand, &machine, self.config.context);
-        let refusal = machine::to_run(&demand, context, &machine).refusal;
+        let refusal = machine::check_memory(&demand, context, &machine).refusal;
         refusal.map_or(Ok(()), |reason| Err(format!("{} can't run now: {reason}", entry.name)))
     }
 
     /// Returns the model in use if its file is valid, regardless of the machine.
-    fn answerable(&self) -> Result<Entry, String> {
+    fn usable_entry(&self) -> Result<Entry, String> {
         let state = self.state();
         if state.closed {
             return Err("OpenAgents is shutting down".to_owned());
@@ -286,7 +286,7 @@ impl Inner {
         let pinned = self.config.model_file.as_deref();
         let entry = state.in_use(pinned).ok_or_else(|| {
             if let Some(pinned) = pinned.filter(|pinned| pinned.to_str().is_none()) {
-                return give_a_name(pinned);
+                return name_not_utf8(pinned);
             }
             let chosen = state.chosen();
             format!("no such model: {chosen}; choose another one with `openagents models use ID`")

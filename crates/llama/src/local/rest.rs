@@ -11,15 +11,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The next step for an idle loaded model.
 #[derive(Debug, PartialEq, Eq)]
 enum Rest {
     Unload,
     /// Check again after this time.
-    Look(Duration),
+    CheckAgain(Duration),
 }
 
-fn rest(idle: Duration, idle_minutes: u32, pressure: Pressure) -> Rest {
+fn next_step(idle: Duration, idle_minutes: u32, pressure: Pressure) -> Rest {
     let allowed = Duration::from_secs(u64::from(idle_minutes) * 60);
     let is_needed = match pressure {
         Pressure::Normal => false,
@@ -30,13 +29,13 @@ fn rest(idle: Duration, idle_minutes: u32, pressure: Pressure) -> Rest {
         return Rest::Unload;
     }
     let left = if idle_minutes > 0 { allowed - idle } else { REST_CHECK };
-    Rest::Look(left.min(REST_CHECK))
+    Rest::CheckAgain(left.min(REST_CHECK))
 }
 
 /// Checks the model whenever it is woken or due, until `inner` is dropped.
-fn watch(inner: &Weak<Inner>, woken: &Receiver<()>) {
+fn run_checks(inner: &Weak<Inner>, woken: &Receiver<()>) {
     while let Some(inner) = inner.upgrade() {
-        let wait = inner.look_after(inner.config.clock.read());
+        let wait = inner.unload_if_due(inner.config.clock.get());
         drop(inner);
         let _ = match wait {
             Some(most) => woken.recv_timeout(most).is_ok(),
@@ -47,17 +46,17 @@ fn watch(inner: &Weak<Inner>, woken: &Receiver<()>) {
 
 impl Inner {
     /// Starts the thread that unloads idle models; `woken` has a token after each change.
-    pub(super) fn start_resting(self: &Arc<Self>, woken: Receiver<()>) {
+    pub(super) fn start_idle_checks(self: &Arc<Self>, woken: Receiver<()>) {
         let weak = Arc::downgrade(self);
-        let work = move || watch(&weak, &woken);
+        let work = move || run_checks(&weak, &woken);
         if let Err(error) = std::thread::Builder::new().name("model-rest".to_owned()).spawn(work) {
             tracing::warn!("no thread for idle unloads: {error}");
         }
     }
 
     /// Unloads an idle model when it is due; returns when to check again, `None` to wait for the next change.
-    pub(super) fn look_after(&self, now: Instant) -> Option<Duration> {
-        self.notice_end();
+    pub(super) fn unload_if_due(&self, now: Instant) -> Option<Duration> {
+        self.note_exit();
         let (idle, idle_minutes) = {
             let state = self.state();
             if state.engine.run != Run::Ready {
@@ -65,13 +64,13 @@ impl Inner {
             }
             (now.saturating_duration_since(state.engine.since), state.saved.settings.idle_minutes)
         };
-        let said = self.config.pressure.read();
-        let pressure = said.unwrap_or_else(|| Pressure::of_available(&self.config.machine.read()));
-        match rest(idle, idle_minutes, pressure) {
-            Rest::Look(after) => Some(after),
+        let reported = self.config.pressure.get();
+        let pressure = reported.unwrap_or_else(|| Pressure::from_available(&self.config.machine.get()));
+        match next_step(idle, idle_minutes, pressure) {
+            Rest::CheckAgain(after) => Some(after),
             Rest::Unload => {
                 // A request has arrived meanwhile. It may end without a notification, since it may only have checked.
-                let Some(_turn) = self.turns.try_take() else { return Some(REST_CHECK) };
+                let Some(_turn) = self.turns.try_turn() else { return Some(REST_CHECK) };
                 if self.state().engine.run == Run::Ready {
                     self.unload();
                 }
@@ -81,16 +80,16 @@ impl Inner {
     }
 
     /// Shows that the process of an idle model has exited; a running request reports this itself.
-    fn notice_end(&self) {
+    fn note_exit(&self) {
         let gone = || self.state().engine.run == Run::Ready && self.config.engine.loaded().is_none();
         if !gone() {
             return;
         }
         // The holder of the turn notices this too.
-        let Some(_turn) = self.turns.try_take() else { return };
+        let Some(_turn) = self.turns.try_turn() else { return };
         if gone() && !self.state().closed {
             let error = ModelError::Crashed("while it was idle".to_owned());
-            self.unloaded(Run::Failed(error.to_string()));
+            self.set_unloaded(Run::Failed(error.to_string()));
         }
     }
 }
@@ -100,22 +99,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn idle_models_are_unloaded_after_their_time_and_under_pressure() {
+    fn next_step_unloads_when_idle_or_under_pressure() {
         let seconds = Duration::from_secs;
         let rows = [
-            (0, 10, Pressure::Normal, Rest::Look(REST_CHECK)),
-            (595, 10, Pressure::Normal, Rest::Look(seconds(5))),
+            (0, 10, Pressure::Normal, Rest::CheckAgain(REST_CHECK)),
+            (595, 10, Pressure::Normal, Rest::CheckAgain(seconds(5))),
             (600, 10, Pressure::Normal, Rest::Unload),
-            (100_000, 0, Pressure::Normal, Rest::Look(REST_CHECK)),
-            (119, 10, Pressure::Warning, Rest::Look(REST_CHECK)),
+            (100_000, 0, Pressure::Normal, Rest::CheckAgain(REST_CHECK)),
+            (119, 10, Pressure::Warning, Rest::CheckAgain(REST_CHECK)),
             (120, 10, Pressure::Warning, Rest::Unload),
-            (14, 10, Pressure::Critical, Rest::Look(REST_CHECK)),
+            (14, 10, Pressure::Critical, Rest::CheckAgain(REST_CHECK)),
             (15, 10, Pressure::Critical, Rest::Unload),
             (15, 0, Pressure::Critical, Rest::Unload),
         ];
         for (idle, minutes, pressure, expected) in rows {
             assert_eq!(
-                rest(seconds(idle), minutes, pressure),
+                next_step(seconds(idle), minutes, pressure),
                 expected,
                 "{idle} s of {minutes} min, {pressure:?}"
             );

@@ -26,6 +26,73 @@ use std::{
 };
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+/// Environment variable with a model file, which overrides the settings.
+pub const MODEL_VARIABLE: &str = "OPENAGENTS_LLAMA_MODEL";
+
+/// Configuration of [`Local`](crate::local::Local).
+#[derive(Debug, Clone)]
+pub struct LocalConfig {
+    /// The folder of downloads and model files.
+    pub folder: PathBuf,
+    /// Storage of the settings.
+    pub settings: Arc<dyn SettingsStore>,
+    /// The engine that runs the model.
+    pub engine: Arc<dyn Engine>,
+    /// A model file that overrides the settings.
+    pub model_file: Option<PathBuf>,
+    /// The download server; `None` to use the one from the environment.
+    pub server: Option<String>,
+    /// Retries of a broken connection.
+    pub(crate) patience: Patience,
+    /// Whether to load the model in use at startup if the settings request it. Not for short-lived programs.
+    pub preload: bool,
+    /// The requested context length in tokens.
+    pub context: Option<u32>,
+    pub(super) machine: Source<MachineFacts>,
+    /// `None` if the system does not report it.
+    pub(super) pressure: Source<Option<Pressure>>,
+    pub(super) clock: Source<Instant>,
+}
+
+impl LocalConfig {
+    /// Uses this machine, this environment, and defaults for everything else.
+    pub fn new(folder: PathBuf, settings: Arc<dyn SettingsStore>, engine: Arc<dyn Engine>) -> Self {
+        let named = std::env::var_os(MODEL_VARIABLE).filter(|path| !path.is_empty());
+        Self {
+            folder,
+            settings,
+            engine,
+            model_file: named.map(PathBuf::from),
+            server: None,
+            patience: Patience::default(),
+            preload: true,
+            context: std::env::var(machine::CONTEXT_VARIABLE)
+                .ok()
+                .as_deref()
+                .and_then(machine::parse_context),
+            machine: Source(Arc::new(MachineFacts::from_system)),
+            pressure: Source(Arc::new(Pressure::from_system)),
+            clock: Source(Arc::new(Instant::now)),
+        }
+    }
+}
+
+/// A source of values that tests can replace.
+#[derive(Clone)]
+pub(super) struct Source<T>(pub(super) Arc<dyn Fn() -> T + Send + Sync>);
+
+impl<T> Source<T> {
+    pub(super) fn get(&self) -> T {
+        (self.0)()
+    }
+}
+
+impl<T: std::fmt::Debug> std::fmt::Debug for Source<T> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.get().fmt(formatter)
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) saved: Saved,
@@ -40,7 +107,6 @@ pub(super) struct State {
     pub(super) closed: bool,
 }
 
-/// A running transfer of a model's file, and its cancellation.
 #[derive(Debug)]
 pub(super) struct Transfer {
     pub(super) work: Work,
@@ -50,7 +116,6 @@ pub(super) struct Transfer {
     pub(super) thread: Option<JoinHandle<()>>,
 }
 
-/// The engine's activity and the file it has loaded.
 #[derive(Debug)]
 pub(super) struct EngineState {
     pub(super) run: Run,
@@ -154,7 +219,7 @@ impl State {
     fn card(&self, entry: &Entry, in_use: Option<&str>, config: &LocalConfig) -> ModelCard {
         let run = self.run(entry);
         let loaded = matches!(run, Run::Ready | Run::Generating);
-        let offered = self.to_come(entry);
+        let offered = self.download_size(entry);
         let engine = loaded.then_some(&self.engine);
         ModelCard {
             id: entry.id.clone(),
@@ -186,7 +251,7 @@ impl State {
     }
 
     /// The size of a downloadable file; the server's listing takes precedence.
-    fn to_come(&self, entry: &Entry) -> Option<u64> {
+    fn download_size(&self, entry: &Entry) -> Option<u64> {
         let total = self.unfinished(entry).map(|(_, total)| total);
         total.or(entry.offer.map(|offer| offer.pin.bytes))
     }
@@ -201,15 +266,15 @@ impl State {
 
     fn warnings(&self, entry: &Entry, config: &LocalConfig) -> Vec<String> {
         let Some(demand) = demand(entry) else { return Vec::new() };
-        let to_come = self.to_come(entry);
+        let download_size = self.download_size(entry);
         // The catalog has an approximate size, the server the exact one.
-        let file_bytes = to_come.filter(|_| entry.file.is_none()).unwrap_or(demand.file_bytes);
-        let demand = demand.of_size(file_bytes);
+        let file_bytes = download_size.filter(|_| entry.file.is_none()).unwrap_or(demand.file_bytes);
+        let demand = demand.with_file_size(file_bytes);
         let context = machine::context_tokens(&demand, &self.machine, config.context);
-        let Verdict { refusal, warning } = machine::to_run(&demand, context, &self.machine);
-        let disk = to_come.filter(|_| entry.file.is_none()).map(|bytes| {
+        let Verdict { refusal, warning } = machine::check_memory(&demand, context, &self.machine);
+        let disk = download_size.filter(|_| entry.file.is_none()).map(|bytes| {
             let done = self.unfinished(entry).map_or(0, |(done, _)| done);
-            machine::to_download(bytes, done, self.disk_free)
+            machine::check_disk(bytes, done, self.disk_free)
         });
         let reasons = refusal.into_iter().chain(disk.flatten()).chain(warning);
         reasons.map(|reason| sentence(&reason)).collect()
@@ -219,7 +284,7 @@ impl State {
 /// Returns the requirements of a model; for one that is not downloaded yet, those stated by its makers.
 pub(super) fn demand(entry: &Entry) -> Option<Demand> {
     match (&entry.file, entry.offer) {
-        (Some(file), _) => file.header.as_ref().ok().map(Demand::of),
+        (Some(file), _) => file.header.as_ref().ok().map(Demand::from_header),
         (None, Some(offer)) => Some(Demand {
             gpt_oss_20b: true,
             file_bytes: offer.pin.bytes,
@@ -230,78 +295,6 @@ pub(super) fn demand(entry: &Entry) -> Option<Demand> {
     }
 }
 
-// Configuration of the local model.
-
-/// Environment variable with a model file, which overrides the settings.
-pub const MODEL_VARIABLE: &str = "OPENAGENTS_LLAMA_MODEL";
-
-/// Configuration of [`Local`](crate::local::Local).
-#[derive(Debug, Clone)]
-pub struct LocalConfig {
-    /// The folder of downloads and model files.
-    pub folder: PathBuf,
-    /// Storage of the settings.
-    pub settings: Arc<dyn SettingsStore>,
-    /// The engine that runs the model.
-    pub engine: Arc<dyn Engine>,
-    /// A model file that overrides the settings.
-    pub model_file: Option<PathBuf>,
-    /// The download server; `None` to use the one from the environment.
-    pub server: Option<String>,
-    /// Retries of a broken connection.
-    pub(crate) patience: Patience,
-    /// Whether to load the model in use at startup if the settings request it. Not for short-lived programs.
-    pub preload: bool,
-    /// The requested context length in tokens.
-    pub context: Option<u32>,
-    pub(super) machine: Source<MachineFacts>,
-    /// `None` if the system does not report it.
-    pub(super) pressure: Source<Option<Pressure>>,
-    pub(super) clock: Source<Instant>,
-}
-
-impl LocalConfig {
-    /// Uses this machine, this environment, and defaults for everything else.
-    pub fn new(folder: PathBuf, settings: Arc<dyn SettingsStore>, engine: Arc<dyn Engine>) -> Self {
-        let named = std::env::var_os(MODEL_VARIABLE).filter(|path| !path.is_empty());
-        Self {
-            folder,
-            settings,
-            engine,
-            model_file: named.map(PathBuf::from),
-            server: None,
-            patience: Patience::default(),
-            preload: true,
-            context: std::env::var(machine::CONTEXT_VARIABLE)
-                .ok()
-                .as_deref()
-                .and_then(machine::asked_context),
-            machine: Source(Arc::new(MachineFacts::read)),
-            pressure: Source(Arc::new(Pressure::of_system)),
-            clock: Source(Arc::new(Instant::now)),
-        }
-    }
-}
-
-/// A source of values that tests can replace.
-#[derive(Clone)]
-pub(super) struct Source<T>(pub(super) Arc<dyn Fn() -> T + Send + Sync>);
-
-impl<T> Source<T> {
-    pub(super) fn read(&self) -> T {
-        (self.0)()
-    }
-}
-
-impl<T: std::fmt::Debug> std::fmt::Debug for Source<T> {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.read().fmt(formatter)
-    }
-}
-
-// The status of a model, as a pure function of the state.
-
-/// The transfer of a model's file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) enum Work {
     #[default]
@@ -315,7 +308,6 @@ pub(super) enum Work {
     Failed(String),
 }
 
-/// The engine's activity for a model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) enum Run {
     #[default]
@@ -326,15 +318,10 @@ pub(super) enum Run {
     Failed(String),
 }
 
-/// A model's file on disk.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum OnDisk {
     Nothing,
-    /// An unfinished download.
-    Part {
-        done: u64,
-        total: u64,
-    },
+    Part { done: u64, total: u64 },
     Whole,
     Unusable(String),
 }
@@ -359,20 +346,16 @@ pub(super) fn status(work: &Work, run: &Run, on_disk: &OnDisk) -> ModelStatus {
     }
 }
 
-// Persistent data: the settings, the added files, and when a model was last used.
-//
-// Several programs share it, so each change starts from the current state.
-
 pub(super) const SETTINGS: Kept<ModelSettings> =
-    Kept { key: MODEL_SETTINGS, of: |saved| &mut saved.settings, sound };
+    Kept { key: MODEL_SETTINGS, field: |saved| &mut saved.settings, sanitize };
 pub(super) const ADDED: Kept<Vec<PathBuf>> =
-    Kept { key: "local_model_files", of: |saved| &mut saved.added, sound: |added| added };
+    Kept { key: "local_model_files", field: |saved| &mut saved.added, sanitize: |added| added };
 pub(super) const LAST_USED: Kept<BTreeMap<String, i64>> =
-    Kept { key: "local_model_last_used", of: |saved| &mut saved.last_used, sound: |all| all };
+    Kept { key: "local_model_last_used", field: |saved| &mut saved.last_used, sanitize: |all| all };
 pub(super) const VERIFIED: Kept<BTreeMap<String, bool>> =
-    Kept { key: "local_model_verified", of: |saved| &mut saved.verified, sound: |all| all };
+    Kept { key: "local_model_verified", field: |saved| &mut saved.verified, sanitize: |all| all };
 
-/// All persistent data, as last read.
+/// The persistent data, as last read. Several programs share it, so each change starts from the current state.
 #[derive(Debug, Default)]
 pub(super) struct Saved {
     pub(super) settings: ModelSettings,
@@ -386,34 +369,34 @@ pub(super) struct Saved {
 
 pub(super) struct Kept<T> {
     key: &'static str,
-    pub(super) of: fn(&mut Saved) -> &mut T,
+    pub(super) field: fn(&mut Saved) -> &mut T,
     /// Removes invalid values.
-    sound: fn(T) -> T,
+    sanitize: fn(T) -> T,
 }
 
 impl Saved {
     /// Reads everything again. Invalid values are ignored: a damaged setting must not prevent startup.
-    pub(super) fn reread(&mut self, store: &dyn SettingsStore) {
-        SETTINGS.reread(store, self);
-        ADDED.reread(store, self);
-        LAST_USED.reread(store, self);
-        VERIFIED.reread(store, self);
+    pub(super) fn reload(&mut self, store: &dyn SettingsStore) {
+        SETTINGS.reload(store, self);
+        ADDED.reload(store, self);
+        LAST_USED.reload(store, self);
+        VERIFIED.reload(store, self);
     }
 }
 
 impl<T: Default + Serialize + DeserializeOwned> Kept<T> {
-    pub(super) fn read(&self, store: &dyn SettingsStore) -> Result<T, SettingsError> {
+    pub(super) fn load(&self, store: &dyn SettingsStore) -> Result<T, SettingsError> {
         let Some(value) = store.get(self.key)? else { return Ok(T::default()) };
         let value = serde_json::from_value(value).unwrap_or_else(|error| {
             tracing::warn!("skipped the saved {}: {error}", self.key);
             T::default()
         });
-        Ok((self.sound)(value))
+        Ok((self.sanitize)(value))
     }
 
-    fn reread(&self, store: &dyn SettingsStore, saved: &mut Saved) {
-        match self.read(store) {
-            Ok(value) => *(self.of)(saved) = value,
+    fn reload(&self, store: &dyn SettingsStore, saved: &mut Saved) {
+        match self.load(store) {
+            Ok(value) => *(self.field)(saved) = value,
             Err(error) => tracing::warn!("{error}"),
         }
     }
@@ -424,15 +407,14 @@ impl<T: Default + Serialize + DeserializeOwned> Kept<T> {
     }
 }
 
-fn sound(settings: ModelSettings) -> ModelSettings {
+fn sanitize(settings: ModelSettings) -> ModelSettings {
     let Err(reason) = settings.check() else { return settings };
     tracing::warn!("skipped the saved settings of the local model: {reason}");
     let ModelSettings { model, accepted_licences, .. } = settings;
     ModelSettings { model, accepted_licences, ..ModelSettings::default() }
 }
 
-// The queue for the engine: one request at a time, in order of arrival.
-
+/// The queue for the engine: one request at a time, in order of arrival.
 #[derive(Debug)]
 pub(super) struct Turns(Semaphore);
 
@@ -447,7 +429,11 @@ impl Default for Turns {
 
 impl Turns {
     /// Waits for a turn; `None` when cancelled. `on_wait` is called repeatedly during the wait.
-    pub(super) fn take(&self, cancel: &CancellationToken, mut on_wait: impl FnMut()) -> Option<Turn<'_>> {
+    pub(super) fn wait_for_turn(
+        &self,
+        cancel: &CancellationToken,
+        mut on_wait: impl FnMut(),
+    ) -> Option<Turn<'_>> {
         // Keeps its place in the queue while it waits.
         let mut turn = pin!(self.0.acquire());
         let mut context = Context::from_waker(Waker::noop());
@@ -461,7 +447,7 @@ impl Turns {
         None
     }
 
-    pub(super) fn try_take(&self) -> Option<Turn<'_>> {
+    pub(super) fn try_turn(&self) -> Option<Turn<'_>> {
         self.0.try_acquire().ok()
     }
 }
@@ -471,7 +457,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn activity_comes_before_errors_and_errors_before_the_file() {
+    fn status_prefers_activity_then_errors() {
         let downloading = Work::Downloading { done: 1, total: 4, per_second: 1 };
         let part = OnDisk::Part { done: 1, total: 4 };
         let broken = || OnDisk::Unusable("broken".to_owned());

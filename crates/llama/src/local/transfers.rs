@@ -24,7 +24,7 @@ impl Inner {
         let offer = entry
             .offer
             .ok_or_else(|| refused(format!("{name} is a file of yours; there is nothing to download")))?;
-        match (self.is_busy(id), &entry.file) {
+        match (self.transfer_of(id), &entry.file) {
             (Some(Work::Downloading { .. }), _) => return Ok(()),
             (Some(_), _) => return Err(refused(format!("{name} is being verified; wait for it"))),
             (None, Some(file))
@@ -34,13 +34,13 @@ impl Inner {
             }
             (None, _) => {}
         }
-        self.accept(offer, accept_licence)?;
-        self.fetch(entry, offer)
+        self.accept_licence(offer, accept_licence)?;
+        self.start_download(entry, offer)
     }
 
     pub(super) fn pause(&self, id: &str) -> Outcome {
         let name = self.state().entry(id)?.name.clone();
-        match self.is_busy(id) {
+        match self.transfer_of(id) {
             Some(Work::Downloading { .. } | Work::Verifying(_)) => self.stop_transfer(id),
             _ => return Err(refused(format!("{name} is not being downloaded"))),
         }
@@ -50,7 +50,7 @@ impl Inner {
 
     pub(super) fn cancel_download(&self, id: &str) -> Outcome {
         let entry = self.state().entry(id)?.clone();
-        if self.is_busy(id).is_none() && entry.unfinished.is_none() {
+        if self.transfer_of(id).is_none() && entry.unfinished.is_none() {
             return Err(refused(format!("{} is not being downloaded", entry.name)));
         }
         self.stop_transfer(id);
@@ -63,7 +63,7 @@ impl Inner {
     }
 
     pub(super) fn verify(self: &Arc<Self>, id: &str) -> Outcome {
-        let entry = self.idle(id)?;
+        let entry = self.idle_entry(id)?;
         let name = &entry.name;
         let file = entry.file.as_ref().ok_or_else(|| refused(format!("{name} has no file to verify")))?;
         file.header.as_ref().map_err(|error| refused(error.to_string()))?;
@@ -72,28 +72,28 @@ impl Inner {
                 "{name} was not downloaded by this program, so there is no hash to compare it with"
             ))
         })?;
-        self.begin(id, Work::Verifying(0.0), move |inner, stop, number| {
-            inner.compare(&entry, &record, stop, number).map_or(Work::None, Work::Failed)
+        self.start_transfer(id, Work::Verifying(0.0), move |inner, stop, number| {
+            inner.run_verification(&entry, &record, stop, number).map_or(Work::None, Work::Failed)
         })
     }
 
     pub(super) fn repair(self: &Arc<Self>, id: &str) -> Outcome {
-        let entry = self.idle(id)?;
+        let entry = self.idle_entry(id)?;
         let offer = entry.offer.ok_or_else(|| {
             refused(format!("{} was not downloaded by this program; copy or download it again", entry.name))
         })?;
-        self.accept(offer, false)?;
+        self.accept_licence(offer, false)?;
         if !matches!(self.state().run(&entry), Run::Out | Run::Failed(_)) {
             return Err(refused(format!("{} is loaded; unload it first", entry.name)));
         }
         match entry.file.as_ref().and_then(|file| file.record.clone()) {
-            Some(record) => self.begin(id, Work::Verifying(0.0), move |inner, stop, number| {
-                match inner.compare(&entry, &record, stop, number) {
+            Some(record) => self.start_transfer(id, Work::Verifying(0.0), move |inner, stop, number| {
+                match inner.run_verification(&entry, &record, stop, number) {
                     None => Work::None,
-                    Some(_) => inner.receive(&entry, offer, stop, number),
+                    Some(_) => inner.run_download(&entry, offer, stop, number),
                 }
             }),
-            None => self.fetch(entry, offer),
+            None => self.start_download(entry, offer),
         }
     }
 
@@ -108,7 +108,7 @@ impl Inner {
         }
     }
 
-    fn accept(&self, offer: &Offer, accept: bool) -> Outcome {
+    fn accept_licence(&self, offer: &Offer, accept: bool) -> Outcome {
         let accepted = self.state().saved.settings.accepted_licences.iter().any(|id| id == offer.id);
         if accepted {
             return Ok(());
@@ -124,14 +124,16 @@ impl Inner {
     }
 
     /// Downloads a file and replaces the current one.
-    fn fetch(self: &Arc<Self>, entry: Entry, offer: &'static Offer) -> Outcome {
+    fn start_download(self: &Arc<Self>, entry: Entry, offer: &'static Offer) -> Outcome {
         let (done, total) = entry.unfinished.unwrap_or((0, 0));
         let work = Work::Downloading { done, total, per_second: 0 };
         let id = entry.id.clone();
-        self.begin(&id, work, move |inner, stop, number| inner.receive(&entry, offer, stop, number))
+        self.start_transfer(&id, work, move |inner, stop, number| {
+            inner.run_download(&entry, offer, stop, number)
+        })
     }
 
-    fn receive(&self, entry: &Entry, offer: &Offer, stop: &CancellationToken, number: u64) -> Work {
+    fn run_download(&self, entry: &Entry, offer: &Offer, stop: &CancellationToken, number: u64) -> Work {
         let to = Destination { folder: &self.config.folder, replace: entry.file.is_some() };
         let remote = match &self.config.server {
             Some(server) => Remote::new(server),
@@ -142,7 +144,7 @@ impl Inner {
                 Progress::Bytes { done, total, per_second } => Work::Downloading { done, total, per_second },
                 Progress::Verifying(share) => Work::Verifying(share),
             };
-            self.report(&entry.id, number, work);
+            self.set_work(&entry.id, number, work);
         };
         let outcome = remote.map_err(DownloadError::from).and_then(|remote| {
             download::download(&remote, offer, to, self.config.patience, stop, &mut report)
@@ -157,8 +159,7 @@ impl Inner {
         }
     }
 
-    /// Returns the problem of a file, if any.
-    fn compare(
+    fn run_verification(
         &self,
         entry: &Entry,
         record: &FileRecord,
@@ -171,7 +172,7 @@ impl Inner {
             let percent = (share * 100.0) as u32;
             if percent != shown {
                 shown = percent;
-                self.report(&entry.id, number, Work::Verifying(share));
+                self.set_work(&entry.id, number, Work::Verifying(share));
             }
         });
         match outcome {
@@ -183,17 +184,16 @@ impl Inner {
         }
     }
 
-    /// Returns a model that is neither being downloaded nor verified.
-    fn idle(&self, id: &str) -> Result<Entry, LocalModelsError> {
+    fn idle_entry(&self, id: &str) -> Result<Entry, LocalModelsError> {
         let entry = self.state().entry(id)?.clone();
-        match self.is_busy(id) {
+        match self.transfer_of(id) {
             None => Ok(entry),
             Some(_) => Err(refused(format!("{} is being downloaded or verified; wait for it", entry.name))),
         }
     }
 
     /// Runs `work` on a thread; its result stays on the card.
-    fn begin(
+    fn start_transfer(
         self: &Arc<Self>,
         id: &str,
         first: Work,
@@ -212,7 +212,7 @@ impl Inner {
         let run = move || {
             let last = work(&inner, &stop, number);
             inner.refresh();
-            inner.report(&owner, number, last);
+            inner.set_work(&owner, number, last);
         };
         match std::thread::Builder::new().name("model-transfer".to_owned()).spawn(run) {
             Ok(thread) => {
@@ -232,7 +232,7 @@ impl Inner {
     }
 
     pub(super) fn note_verified(&self, id: &str, verified: Option<bool>) {
-        let kept = self.keep(&VERIFIED, |all| {
+        let kept = self.update_saved(&VERIFIED, |all| {
             match verified {
                 Some(verified) => all.insert(id.to_owned(), verified),
                 None => all.remove(id),
@@ -244,7 +244,7 @@ impl Inner {
         }
     }
 
-    fn report(&self, id: &str, number: u64, work: Work) {
+    fn set_work(&self, id: &str, number: u64, work: Work) {
         self.change(|state| {
             if let Some(transfer) = state.transfers.get_mut(id).filter(|transfer| transfer.number == number) {
                 transfer.work = work;

@@ -1,6 +1,8 @@
 //! Memory and disk of the system.
 
 use std::path::Path;
+#[cfg(target_os = "macos")]
+use std::process::{Command, Stdio};
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
 /// Figures of the machine. Every rule is a function of these, so that tests can simulate any machine.
@@ -15,8 +17,8 @@ pub(crate) struct MachineFacts {
 }
 
 impl MachineFacts {
-    /// Reads the figures from the system. Takes well under a millisecond.
-    pub(crate) fn read() -> Self {
+    /// Takes well under a millisecond.
+    pub(crate) fn from_system() -> Self {
         let what = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
         let system = System::new_with_specifics(what);
         let (mut total, mut free) = (system.total_memory(), system.available_memory());
@@ -48,13 +50,8 @@ fn metal_working_set(memory_total: u64) -> u64 {
     if memory_total <= 36 * GIB { memory_total / 3 * 2 } else { memory_total / 4 * 3 }
 }
 
-// Memory pressure as the system reports it. The share of used memory is a poor measure: systems fill their memory, and
-// a loaded model is most of it.
-
-#[cfg(target_os = "macos")]
-use std::process::{Command, Stdio};
-
-/// The memory pressure of the system.
+/// Memory pressure as the system reports it. The share of used memory is a poor measure: systems fill their memory, and
+/// a loaded model is most of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pressure {
     Normal,
@@ -73,7 +70,7 @@ const STALLED_PERCENT: f64 = 10.0;
 
 impl Pressure {
     /// Reads the pressure from the system; `None` if the system does not report it.
-    pub(crate) fn of_system() -> Option<Self> {
+    pub(crate) fn from_system() -> Option<Self> {
         #[cfg(target_os = "macos")]
         {
             // Runs a program, because the system call needs `unsafe`. This happens every 15 s while a model is loaded
@@ -81,18 +78,18 @@ impl Pressure {
             let mut command = Command::new("/usr/sbin/sysctl");
             command.args(["-n", "kern.memorystatus_vm_pressure_level"]);
             let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
-            Self::of_level(&String::from_utf8_lossy(&output.stdout))
+            Self::from_level(&String::from_utf8_lossy(&output.stdout))
         }
         #[cfg(target_os = "linux")]
         {
-            Self::of_stalls(&std::fs::read_to_string(STALLS).ok()?)
+            Self::from_stalls(&std::fs::read_to_string(STALLS).ok()?)
         }
         #[cfg(not(any(target_os = "macos", target_os = "linux")))]
         None
     }
 
     /// Derives the pressure from the available memory, which includes memory that the system can reclaim.
-    pub(crate) fn of_available(machine: &MachineFacts) -> Self {
+    pub(crate) fn from_available(machine: &MachineFacts) -> Self {
         let is_below = |part: u64| machine.memory_free < machine.memory_total / part;
         if is_below(50) {
             Self::Critical
@@ -105,7 +102,7 @@ impl Pressure {
 
     /// Parses the level of macOS, as in `dispatch/source.h`: 1 normal, 2 warning, 4 critical.
     #[cfg(any(target_os = "macos", test))]
-    fn of_level(printed: &str) -> Option<Self> {
+    fn from_level(printed: &str) -> Option<Self> {
         match printed.trim() {
             "1" => Some(Self::Normal),
             "2" => Some(Self::Warning),
@@ -114,9 +111,8 @@ impl Pressure {
         }
     }
 
-    /// Parses the statistics of Linux.
     #[cfg(any(target_os = "linux", test))]
-    fn of_stalls(text: &str) -> Option<Self> {
+    fn from_stalls(text: &str) -> Option<Self> {
         let percent = |tasks: &str| {
             let mut words = text.lines().find_map(|line| line.strip_prefix(tasks))?.split_whitespace();
             words.find_map(|word| word.strip_prefix("avg10="))?.parse::<f64>().ok()
@@ -137,28 +133,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_machine_has_memory_and_a_disk() {
-        let facts = MachineFacts::read();
+    fn from_system_reports_memory_and_disk() {
+        let facts = MachineFacts::from_system();
         assert!(facts.memory_free > 0 && facts.memory_free <= facts.memory_total, "{facts:?}");
         let folder = tempfile::tempdir().unwrap();
         assert!(disk_free(&folder.path().join("not/yet/there")).unwrap() > 0);
     }
 
     #[test]
-    fn metal_gets_a_part_of_the_memory() {
+    fn metal_working_set_is_part_of_memory() {
         let gib = |gib: u64| gib << 30;
         for (total, metal) in [(16, 10), (24, 16), (32, 21), (64, 48), (128, 96)] {
             assert_eq!(metal_working_set(gib(total)) >> 30, metal, "{total} GiB");
         }
     }
-}
-
-#[cfg(test)]
-mod pressure_tests {
-    use super::*;
 
     #[test]
-    fn linux_says_how_long_tasks_waited_for_memory() {
+    fn from_stalls_parses_linux_statistics() {
         let idle = "some avg10=0.00 avg60=0.02 avg300=0.06 total=3559803\n\
                     full avg10=0.00 avg60=0.00 avg300=0.00 total=2035340\n";
         let thrashing = "some avg10=61.19 avg60=24.86 avg300=6.23 total=32089144\n\
@@ -178,12 +169,12 @@ mod pressure_tests {
             ("full avg10=99.00 avg60=0 avg300=0 total=1\n", None),
         ];
         for (text, expected) in rows {
-            assert_eq!(Pressure::of_stalls(text), expected, "{text}");
+            assert_eq!(Pressure::from_stalls(text), expected, "{text}");
         }
     }
 
     #[test]
-    fn macos_says_its_level() {
+    fn from_level_parses_macos_levels() {
         let rows = [
             ("1\n", Some(Pressure::Normal)),
             ("2\n", Some(Pressure::Warning)),
@@ -194,12 +185,12 @@ mod pressure_tests {
             ("sysctl: unknown oid 'kern.memorystatus_vm_pressure_level'\n", None),
         ];
         for (printed, expected) in rows {
-            assert_eq!(Pressure::of_level(printed), expected, "{printed}");
+            assert_eq!(Pressure::from_level(printed), expected, "{printed}");
         }
     }
 
     #[test]
-    fn available_memory_counts_where_the_system_says_nothing() {
+    fn from_available_derives_pressure() {
         let rows = [
             (100, Pressure::Normal),
             (50, Pressure::Normal),
@@ -208,14 +199,14 @@ mod pressure_tests {
         ];
         for (memory_free, expected) in rows {
             let machine = MachineFacts { memory_total: 1_000, memory_free, device_memory: None };
-            assert_eq!(Pressure::of_available(&machine), expected, "{memory_free} of 1000");
+            assert_eq!(Pressure::from_available(&machine), expected, "{memory_free} of 1000");
         }
     }
 
     /// Every system that this program is built for reports its pressure, except containers without `/proc/pressure`.
     #[test]
-    fn this_system_is_asked() {
-        let said = Pressure::of_system();
+    fn from_system_reports_pressure() {
+        let said = Pressure::from_system();
         if cfg!(target_os = "macos") || std::path::Path::new("/proc/pressure/memory").exists() {
             assert!(said.is_some());
         }

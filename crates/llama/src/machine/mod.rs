@@ -5,7 +5,7 @@ mod requirements;
 
 pub(crate) use crate::machine::{
     facts::Pressure,
-    requirements::{asked_context, context_tokens},
+    requirements::{context_tokens, parse_context},
 };
 pub(crate) use facts::{MachineFacts, disk_free};
-pub(crate) use requirements::{CONTEXT_VARIABLE, Demand, Verdict, disk_full, to_download, to_run};
+pub(crate) use requirements::{CONTEXT_VARIABLE, Demand, Verdict, check_disk, check_memory, disk_full};

@@ -8,11 +8,8 @@ use crate::{
 
 /// File size of gpt-oss-20b: 12.1 GB; that of gpt-oss-120b is 63.
 const GPT_OSS_FILE: std::ops::RangeInclusive<u64> = 10_000_000_000..=16_000_000_000;
-/// Minimum total memory of gpt-oss-20b.
 const GPT_OSS_MEMORY: u64 = 16_000_000_000;
-/// Recommended total memory of gpt-oss-20b.
 const GPT_OSS_RECOMMENDED: u64 = 24_000_000_000;
-/// Minimum free memory of gpt-oss-20b.
 const GPT_OSS_FREE: u64 = 4_000_000_000;
 /// Minimum size of a large file such as gpt-oss-20b; its download requires [`LARGE_DISK`].
 const LARGE_FILE: u64 = 10_000_000_000;
@@ -31,7 +28,7 @@ pub(crate) struct Demand {
 }
 
 impl Demand {
-    pub(crate) fn of(header: &Header) -> Self {
+    pub(crate) fn from_header(header: &Header) -> Self {
         Self {
             gpt_oss_20b: header.architecture == "gpt-oss" && GPT_OSS_FILE.contains(&header.file_bytes),
             file_bytes: header.file_bytes,
@@ -40,7 +37,7 @@ impl Demand {
         }
     }
 
-    pub(crate) fn of_size(self, file_bytes: u64) -> Self {
+    pub(crate) fn with_file_size(self, file_bytes: u64) -> Self {
         Self { gpt_oss_20b: self.gpt_oss_20b && GPT_OSS_FILE.contains(&file_bytes), file_bytes, ..self }
     }
 
@@ -70,71 +67,72 @@ pub(crate) struct Verdict {
 }
 
 /// Checks whether a model can be loaded with a context. Assumes it is not loaded yet.
-pub(crate) fn to_run(demand: &Demand, context_tokens: u32, machine: &MachineFacts) -> Verdict {
+pub(crate) fn check_memory(demand: &Demand, context_tokens: u32, machine: &MachineFacts) -> Verdict {
     let needed = demand.bytes(context_tokens);
     let refusal = if demand.gpt_oss_20b && machine.memory_total < GPT_OSS_MEMORY {
-        let has = gb(machine.memory_total);
+        let has = gigabytes(machine.memory_total);
         Some(format!(
             "it needs a machine with {} of memory, but this one has {has}; add a smaller model with `openagents models add FILE`",
-            gb(GPT_OSS_MEMORY)
+            gigabytes(GPT_OSS_MEMORY)
         ))
     } else if machine.device_memory.is_some_and(|device| device < needed) {
-        let has = gb(machine.device_memory.unwrap_or_default());
+        let has = gigabytes(machine.device_memory.unwrap_or_default());
         Some(format!(
             "it needs {} of GPU memory for a context of {context_tokens} tokens, but the GPU has {has}; use a smaller model or context ({}=N)",
-            gb(needed),
+            gigabytes(needed),
             CONTEXT_VARIABLE
         ))
     } else {
         let free = if demand.gpt_oss_20b { GPT_OSS_FREE } else { needed };
         (machine.memory_free < free).then(|| {
-            let has = gb(machine.memory_free);
+            let has = gigabytes(machine.memory_free);
             format!(
                 "it needs {} of free memory, but only {has} is free; close other programs or use a smaller model",
-                gb(free)
+                gigabytes(free)
             )
         })
     };
     let warning = (demand.gpt_oss_20b && refusal.is_none() && machine.memory_total < GPT_OSS_RECOMMENDED)
         .then(|| {
-            let has = gb(machine.memory_total);
+            let has = gigabytes(machine.memory_total);
             format!(
                 "{} of memory is recommended, but this machine has {has}: it may run slowly",
-                gb(GPT_OSS_RECOMMENDED)
+                gigabytes(GPT_OSS_RECOMMENDED)
             )
         });
     Verdict { refusal, warning }
 }
 
-pub(crate) fn disk_for(file_bytes: u64) -> u64 {
+pub(crate) fn disk_required(file_bytes: u64) -> u64 {
     let required = file_bytes.saturating_add(DISK_MARGIN);
     if file_bytes >= LARGE_FILE { required.max(LARGE_DISK) } else { required }
 }
 
 /// Returns why a file cannot be downloaded. `done` bytes of it are already on disk.
-pub(crate) fn to_download(file_bytes: u64, done: u64, disk_free: u64) -> Option<String> {
-    let needed = disk_for(file_bytes).saturating_sub(done);
+pub(crate) fn check_disk(file_bytes: u64, done: u64, disk_free: u64) -> Option<String> {
+    let needed = disk_required(file_bytes).saturating_sub(done);
     (disk_free < needed).then(|| {
-        format!("the download needs {} of free disk space, but only {} is free; delete some files or set OPENAGENTS_HOME to another disk", gb(needed), gb(disk_free))
+        format!("the download needs {} of free disk space, but only {} is free; delete some files or set OPENAGENTS_HOME to another disk", gigabytes(needed), gigabytes(disk_free))
     })
 }
 
 /// Returns the remedy for a full disk with `missing` bytes still to come.
 pub(crate) fn disk_full(missing: u64) -> String {
     // Adds a margin, so that one attempt suffices.
-    format!("the disk is full; free {} and download again to resume", gb(missing.saturating_add(DISK_MARGIN)))
+    format!(
+        "the disk is full; free {} and download again to resume",
+        gigabytes(missing.saturating_add(DISK_MARGIN))
+    )
 }
 
 /// `4.0 GB`, in powers of ten, like the system settings.
-fn gb(bytes: u64) -> String {
+fn gigabytes(bytes: u64) -> String {
     let tenths = bytes / 100_000_000;
     format!("{}.{} GB", tenths / 10, tenths % 10)
 }
 
-// The context length of a model.
-
 /// Parses [`CONTEXT_VARIABLE`]; invalid values are logged and ignored.
-pub(crate) fn asked_context(asked: &str) -> Option<u32> {
+pub(crate) fn parse_context(asked: &str) -> Option<u32> {
     let asked = Some(asked.trim()).filter(|asked| !asked.is_empty())?;
     let tokens = asked.parse().ok().filter(|tokens| CONTEXT_OVERRIDES.contains(tokens));
     if tokens.is_none() {
@@ -144,7 +142,7 @@ pub(crate) fn asked_context(asked: &str) -> Option<u32> {
 }
 
 /// Returns the largest context that fits into memory along with the model, up to the trained length, or the smallest
-/// one if none fits. `asked` takes precedence: see [`asked_context`].
+/// one if none fits. `asked` takes precedence: see [`parse_context`].
 pub(crate) fn context_tokens(demand: &Demand, machine: &MachineFacts, asked: Option<u32>) -> u32 {
     if let Some(asked) = asked {
         return asked;
@@ -182,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reason_has_a_remedy() {
+    fn check_memory_reasons_have_remedies() {
         let rows = [
             ("enough of everything", GPT_OSS, machine(320, 200, Some(213))),
             ("too small a machine", GPT_OSS, machine(159, 120, None)),
@@ -195,7 +193,7 @@ mod tests {
         let told: Vec<String> = rows
             .iter()
             .map(|(row, demand, machine)| {
-                let Verdict { refusal, warning } = to_run(demand, 8_192, machine);
+                let Verdict { refusal, warning } = check_memory(demand, 8_192, machine);
                 format!("{row}: {}", refusal.or(warning).unwrap_or_else(|| "yes".to_owned()))
             })
             .collect();
@@ -211,19 +209,14 @@ mod tests {
     }
 
     #[test]
-    fn a_download_leaves_room_on_the_disk() {
-        assert_eq!(disk_for(GPT_OSS.file_bytes), 25_000_000_000);
-        assert_eq!(disk_for(100), 100 + (1 << 30));
-        assert_eq!(to_download(GPT_OSS.file_bytes, 0, 25_000_000_000), None);
-        assert_eq!(to_download(GPT_OSS.file_bytes, 12_000_000_000, 13_000_000_000), None);
-        let told = to_download(GPT_OSS.file_bytes, 0, 24_999_999_999).unwrap();
+    fn check_disk_leaves_margin() {
+        assert_eq!(disk_required(GPT_OSS.file_bytes), 25_000_000_000);
+        assert_eq!(disk_required(100), 100 + (1 << 30));
+        assert_eq!(check_disk(GPT_OSS.file_bytes, 0, 25_000_000_000), None);
+        assert_eq!(check_disk(GPT_OSS.file_bytes, 12_000_000_000, 13_000_000_000), None);
+        let told = check_disk(GPT_OSS.file_bytes, 0, 24_999_999_999).unwrap();
         insta::assert_snapshot!(told, @"the download needs 25.0 GB of free disk space, but only 24.9 GB is free; delete some files or set OPENAGENTS_HOME to another disk");
     }
-}
-
-#[cfg(test)]
-mod context_tests {
-    use super::*;
 
     fn demand(gpt_oss_20b: bool, file_bytes: u64, context_length: u64) -> Demand {
         Demand {
@@ -235,7 +228,7 @@ mod context_tests {
     }
 
     #[test]
-    fn the_largest_context_that_fits_is_taken() {
+    fn context_tokens_picks_largest_that_fits() {
         const GIB: u64 = 1 << 30;
         let gpt_oss = demand(true, 12_109_566_624, 131_072);
         let small = demand(false, GIB, 8_192);
@@ -256,13 +249,13 @@ mod context_tests {
     }
 
     #[test]
-    fn the_context_can_be_overridden() {
+    fn context_tokens_can_be_overridden() {
         let machine = MachineFacts { memory_total: 1 << 36, memory_free: 1 << 36, device_memory: None };
         let small = demand(false, 1 << 30, 8_192);
         assert_eq!(context_tokens(&small, &machine, Some(512)), 512);
         let rows = [("512", Some(512)), (" 16384 ", Some(16_384)), ("", None), ("many", None), ("0", None)];
         for (asked, expected) in rows {
-            assert_eq!(asked_context(asked), expected, "{asked:?}");
+            assert_eq!(parse_context(asked), expected, "{asked:?}");
         }
     }
 }

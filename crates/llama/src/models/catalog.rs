@@ -16,7 +16,6 @@ pub(crate) struct Offer {
     pub(crate) source: &'static str,
 }
 
-/// A file in one commit of a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pin {
     pub(crate) commit: &'static str,

@@ -57,12 +57,12 @@ pub(crate) enum DownloadError {
 
 /// Returns the bytes received and the total of an unfinished download.
 pub(crate) fn unfinished(whole: &Path) -> Option<(u64, u64)> {
-    Partial::of(whole).found().map(|(origin, done)| (done, origin.file.size))
+    Partial::for_file(whole).resumable().map(|(origin, done)| (done, origin.file.size))
 }
 
 /// Deletes an unfinished download, unless another program is working on it.
 pub(crate) fn discard(offer: &Offer, folder: &Path) -> Result<(), DownloadError> {
-    let partial = Partial::of(&folder.join(offer.file));
+    let partial = Partial::for_file(&folder.join(offer.file));
     if !folder.exists() {
         return Ok(());
     }
@@ -89,7 +89,7 @@ pub(crate) fn download(
 ) -> Result<PathBuf, DownloadError> {
     let in_folder = |error: io::Error| DownloadError::Folder(folder.to_owned(), error.to_string());
     std::fs::create_dir_all(folder).map_err(in_folder)?;
-    let partial = Partial::of(&folder.join(offer.file));
+    let partial = Partial::for_file(&folder.join(offer.file));
     let _lock = partial.lock().map_err(in_folder)?.ok_or(DownloadError::Busy(offer.name))?;
     if !replace && partial.is_finished() {
         return Ok(partial.whole);
@@ -122,14 +122,14 @@ struct Transfer<'a> {
 impl Transfer<'_> {
     async fn run(&mut self) -> Result<RemoteFile, DownloadError> {
         let outcome = self.attempt().await;
-        if outcome.as_ref().is_err_and(|error| *error != DownloadError::Stopped) && self.done() == 0 {
+        if outcome.as_ref().is_err_and(|error| *error != DownloadError::Stopped) && self.bytes_done() == 0 {
             self.discard()?;
         }
         outcome
     }
 
     async fn attempt(&mut self) -> Result<RemoteFile, DownloadError> {
-        let mut origin = match self.partial.found() {
+        let mut origin = match self.partial.resumable() {
             Some((origin, _)) if self.remote.serves(&origin.file, self.offer) => origin,
             found => self.resolve(found.map(|(origin, _)| origin.file)).await?,
         };
@@ -140,7 +140,7 @@ impl Transfer<'_> {
             let may_be_outdated = match &error {
                 DownloadError::Changed(_) => true,
                 // The commit of the first attempt may no longer exist.
-                DownloadError::Remote(RemoteError::Refused { .. }) => self.done() > 0,
+                DownloadError::Remote(RemoteError::Refused { .. }) => self.bytes_done() > 0,
                 _ => false,
             };
             if resolved_again || !may_be_outdated {
@@ -161,29 +161,29 @@ impl Transfer<'_> {
             };
             match answer {
                 Ok(file) => break file,
-                Err(error) => self.wait(error, &mut failures).await?,
+                Err(error) => self.wait_to_retry(error, &mut failures).await?,
             }
         };
         let is_same = before.is_some_and(|before| (before.size, &before.sha256) == (file.size, &file.sha256));
         let origin = Origin { file, etag: None };
         let written =
             if is_same { self.partial.rename(&origin) } else { self.partial.begin(&origin).map(drop) };
-        written.map_err(|error| self.folder(&error))?;
+        written.map_err(|error| self.disk_error(&error))?;
         Ok(origin)
     }
 
     fn check_disk(&self, origin: &Origin) -> Result<(), DownloadError> {
-        let done = self.partial.found().map_or(0, |(_, done)| done);
+        let done = self.partial.resumable().map_or(0, |(_, done)| done);
         let folder = self.partial.whole.parent().unwrap_or(Path::new("."));
         let refusal =
-            machine::disk_free(folder).and_then(|free| machine::to_download(origin.file.size, done, free));
+            machine::disk_free(folder).and_then(|free| machine::check_disk(origin.file.size, done, free));
         refusal.map_or(Ok(()), |reason| Err(DownloadError::Disk(reason)))
     }
 
     async fn fetch(&mut self, origin: &mut Origin) -> Result<(), DownloadError> {
         let mut failures = 0;
         loop {
-            let before = self.done();
+            let before = self.bytes_done();
             if before == origin.file.size {
                 return Ok(());
             }
@@ -197,12 +197,12 @@ impl Transfer<'_> {
             };
             match outcome {
                 Err(DownloadError::Remote(error)) => {
-                    let done = self.done();
+                    let done = self.bytes_done();
                     if done > before {
                         failures = 0;
                     }
                     self.report.bytes_at_rest(done, origin.file.size);
-                    self.wait(error, &mut failures).await?;
+                    self.wait_to_retry(error, &mut failures).await?;
                 }
                 ended => return ended,
             }
@@ -238,7 +238,7 @@ impl Transfer<'_> {
         } else {
             self.partial.append()
         }
-        .map_err(|error| self.folder(&error))?;
+        .map_err(|error| self.disk_error(&error))?;
         loop {
             let chunk = tokio::select! {
                 () = self.stop.cancelled() => return Err(DownloadError::Stopped),
@@ -252,7 +252,7 @@ impl Transfer<'_> {
             if done + chunk.len() as u64 > size {
                 return changed();
             }
-            file.write_all(&chunk).map_err(|error| self.folder(&error))?;
+            file.write_all(&chunk).map_err(|error| self.disk_error(&error))?;
             done += chunk.len() as u64;
             self.report.bytes(done, size);
         }
@@ -260,7 +260,7 @@ impl Transfer<'_> {
     }
 
     /// Waits before the next attempt, longer each time; fails when the attempts are used up.
-    async fn wait(&self, error: RemoteError, failures: &mut u32) -> Result<(), DownloadError> {
+    async fn wait_to_retry(&self, error: RemoteError, failures: &mut u32) -> Result<(), DownloadError> {
         *failures += 1;
         if !error.may_pass() || *failures >= self.patience.attempts {
             return Err(error.into());
@@ -298,21 +298,23 @@ impl Transfer<'_> {
             files: vec![record],
             created_at: jiff::Timestamp::now().to_string(),
         };
-        self.partial.finish(&manifest).map_err(|error| self.folder(&error))
+        self.partial.finish(&manifest).map_err(|error| self.disk_error(&error))
     }
 
     fn discard(&self) -> Result<(), DownloadError> {
-        self.partial.discard().map_err(|error| self.folder(&error))
+        self.partial.discard().map_err(|error| self.disk_error(&error))
     }
 
-    fn done(&self) -> u64 {
+    fn bytes_done(&self) -> u64 {
         std::fs::metadata(self.partial.data()).map_or(0, |about| about.len())
     }
 
-    fn folder(&self, error: &io::Error) -> DownloadError {
+    fn disk_error(&self, error: &io::Error) -> DownloadError {
         if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
-            let missing =
-                self.partial.found().map_or(self.offer.pin.bytes, |(origin, done)| origin.file.size - done);
+            let missing = self
+                .partial
+                .resumable()
+                .map_or(self.offer.pin.bytes, |(origin, done)| origin.file.size - done);
             return DownloadError::Disk(machine::disk_full(missing));
         }
         DownloadError::Folder(self.partial.whole.clone(), error.to_string())
@@ -326,8 +328,6 @@ fn content_range(response: &Response) -> Option<(u64, u64)> {
     Some((bytes.split_once('-')?.0.parse().ok()?, size.parse().ok()?))
 }
 
-// An unfinished download on disk: `NAME.partial`, and a file with its origin.
-
 /// The origin of a partial file. A resumed download requests exactly this file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Origin {
@@ -336,7 +336,7 @@ pub(super) struct Origin {
     pub(super) etag: Option<String>,
 }
 
-/// The paths of one download.
+/// An unfinished download on disk: `NAME.partial`, and a file with its origin.
 #[derive(Debug, Clone)]
 pub(super) struct Partial {
     pub(super) whole: PathBuf,
@@ -346,7 +346,7 @@ pub(super) struct Partial {
 }
 
 impl Partial {
-    pub(super) fn of(whole: &Path) -> Self {
+    pub(super) fn for_file(whole: &Path) -> Self {
         Self {
             whole: whole.to_owned(),
             data: sibling(whole, ".partial"),
@@ -372,7 +372,7 @@ impl Partial {
         record.zip(bytes.ok()).is_some_and(|(record, bytes)| record.size_bytes == bytes)
     }
 
-    pub(super) fn found(&self) -> Option<(Origin, u64)> {
+    pub(super) fn resumable(&self) -> Option<(Origin, u64)> {
         let origin: Origin = read_json(&self.origin)?;
         let done = std::fs::metadata(&self.data).ok()?.len();
         (origin.file.is_sound() && done <= origin.file.size).then_some((origin, done))
@@ -412,8 +412,6 @@ impl Partial {
         std::fs::remove_file(&self.origin)
     }
 }
-
-// Progress of a download, at a readable rate.
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Progress {
@@ -466,7 +464,6 @@ impl<'a> ProgressMeter<'a> {
     }
 }
 
-/// Measures the growth rate of a counter from samples.
 #[derive(Debug, Default)]
 struct Rate {
     samples: VecDeque<(Instant, u64)>,
@@ -492,7 +489,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn only_the_last_seconds_count() {
+    fn rate_averages_last_seconds() {
         let start = Instant::now();
         let at = |millis: u64| start + Duration::from_millis(millis);
         let mut rate = Rate::default();

@@ -66,7 +66,7 @@ impl Try {
 }
 
 #[test]
-fn a_file_gets_its_name_and_manifest_after_verification() {
+fn file_is_named_after_verification() {
     let tried = Try::new([]);
     let share = Share::new(1, SIZE);
     assert_eq!(tried.download().unwrap(), share.body);
@@ -79,7 +79,7 @@ fn a_file_gets_its_name_and_manifest_after_verification() {
 }
 
 #[test]
-fn a_dropped_connection_is_resumed() {
+fn dropped_connection_is_resumed() {
     let tried = Try::new([Behavior::Drop(100_000), Behavior::Drop(50_000)]);
     assert_eq!(tried.download().unwrap(), Share::new(1, SIZE).body);
     let asked = tried.server.asked();
@@ -88,7 +88,7 @@ fn a_dropped_connection_is_resumed() {
 }
 
 #[test]
-fn a_paused_download_is_resumed_after_a_restart() {
+fn paused_download_resumes_after_restart() {
     let tried = Try::new([Behavior::Hold(100_000)]);
     tried.pause();
     let (done, total) = unfinished(&tried.whole()).unwrap();
@@ -99,7 +99,7 @@ fn a_paused_download_is_resumed_after_a_restart() {
 }
 
 #[test]
-fn every_byte_is_reported_before_a_server_stalls() {
+fn bytes_before_stall_are_reported() {
     let tried = Try::new([Behavior::Drop(70_000), Behavior::Hold(100_000)]);
     let (stop, mut told) = (CancellationToken::new(), Vec::new());
     let stopped = tried.download_until(&stop, &mut |progress| {
@@ -116,7 +116,7 @@ fn every_byte_is_reported_before_a_server_stalls() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_error_has_the_missing_size() {
+fn full_disk_error_names_missing_size() {
     let tried = Try::new([]);
     std::os::unix::fs::symlink(
         "/dev/full",
@@ -128,7 +128,7 @@ fn a_full_disk_error_has_the_missing_size() {
 }
 
 #[test]
-fn a_stop_during_the_verification_keeps_everything() {
+fn stop_during_verification_keeps_data() {
     let tried = Try::new([]);
     let stop = CancellationToken::new();
     let stopped = tried.download_until(&stop, &mut |progress| {
@@ -143,7 +143,7 @@ fn a_stop_during_the_verification_keeps_everything() {
 }
 
 #[test]
-fn a_cancelled_download_leaves_nothing() {
+fn cancelled_download_leaves_nothing() {
     let tried = Try::new([Behavior::Hold(100_000)]);
     tried.pause();
     discard(&GPT_OSS_20B, tried.folder.path()).unwrap();
@@ -152,13 +152,13 @@ fn a_cancelled_download_leaves_nothing() {
 }
 
 #[test]
-fn without_ranges_the_download_restarts() {
+fn server_without_ranges_restarts_download() {
     let tried = Try::new([Behavior::Drop(100_000), Behavior::IgnoreRange]);
     assert_eq!(tried.download().unwrap(), Share::new(1, SIZE).body);
 }
 
 #[test]
-fn a_file_that_changes_is_never_mixed() {
+fn changed_file_is_never_mixed() {
     let tried = Try::new([Behavior::Hold(100_000)]);
     tried.pause();
     let newer = Share::new(2, SIZE + 10);
@@ -168,7 +168,7 @@ fn a_file_that_changes_is_never_mixed() {
 }
 
 #[test]
-fn a_deleted_commit_is_replaced() {
+fn deleted_commit_is_replaced() {
     let tried = Try::new([Behavior::Hold(100_000), Behavior::Status(404)]);
     tried.pause();
     let newer = Share::new(2, SIZE);
@@ -177,7 +177,7 @@ fn a_deleted_commit_is_replaced() {
 }
 
 #[test]
-fn a_refusal_on_resume_keeps_the_data() {
+fn refused_resume_keeps_data() {
     for refusal in [401, 403, 404] {
         let refused = || Behavior::Status(refusal);
         let tried = Try::new([Behavior::Hold(100_000), refused(), refused()]);
@@ -195,14 +195,14 @@ fn a_refusal_on_resume_keeps_the_data() {
 }
 
 #[test]
-fn another_etag_for_the_same_file_keeps_the_data() {
+fn new_etag_of_same_file_keeps_data() {
     let tried = Try::new([Behavior::Drop(100_000), Behavior::Etag("\"x\"")]);
     assert_eq!(tried.download().unwrap(), Share::new(1, SIZE).body);
     assert_eq!(tried.starts(), [None, Some(100_000), Some(100_000)]);
 }
 
 #[test]
-fn a_download_is_resumed_from_another_server() {
+fn download_resumes_from_another_server() {
     let tried = Try::new([Behavior::Hold(100_000)]);
     tried.pause();
     let done = unfinished(&tried.whole()).map(|(done, _)| done);
@@ -269,7 +269,7 @@ fn errors_are_one_sentence() {
 }
 
 #[test]
-fn a_file_with_a_wrong_hash_is_deleted() {
+fn file_with_wrong_hash_is_deleted() {
     let share = Share { sha256: "0".repeat(64), ..Share::new(1, SIZE) };
     let tried = Try { folder: tempfile::tempdir().unwrap(), server: Server::start(share, []) };
     assert_eq!(tried.download(), Err(DownloadError::Damaged("GPTOSS 20B")));
@@ -277,7 +277,7 @@ fn a_file_with_a_wrong_hash_is_deleted() {
 }
 
 #[test]
-fn names_and_hashes_of_a_server_are_not_trusted() {
+fn server_listing_is_not_trusted() {
     let share = || Share::new(1, SIZE);
     let rows = [
         Share { name: "../gpt-oss-20b-MXFP4.gguf".to_owned(), ..share() },
@@ -290,7 +290,7 @@ fn names_and_hashes_of_a_server_are_not_trusted() {
         let tried = Try { folder: tempfile::tempdir().unwrap(), server: Server::start(share.clone(), []) };
         let refused = tried.download();
         assert!(
-            matches!(refused, Err(DownloadError::Remote(RemoteError::Nonsense { .. }))),
+            matches!(refused, Err(DownloadError::Remote(RemoteError::InvalidResponse { .. }))),
             "{refused:?} {}",
             share.name
         );
@@ -299,9 +299,9 @@ fn names_and_hashes_of_a_server_are_not_trusted() {
 }
 
 #[test]
-fn two_programs_do_not_download_the_same_file() {
+fn second_program_does_not_download_same_file() {
     let tried = Try::new([]);
-    let lock = Partial::of(&tried.whole()).lock().unwrap();
+    let lock = Partial::for_file(&tried.whole()).lock().unwrap();
     assert!(lock.is_some());
     assert_eq!(tried.download(), Err(DownloadError::Busy("GPTOSS 20B")));
     drop(lock);
@@ -309,11 +309,11 @@ fn two_programs_do_not_download_the_same_file() {
 }
 
 #[test]
-fn the_download_of_another_program_is_not_discarded() {
+fn discard_spares_running_download() {
     let tried = Try::new([Behavior::Hold(100_000)]);
     tried.pause();
     let found = unfinished(&tried.whole());
-    let lock = Partial::of(&tried.whole()).lock().unwrap();
+    let lock = Partial::for_file(&tried.whole()).lock().unwrap();
     assert_eq!(discard(&GPT_OSS_20B, tried.folder.path()), Err(DownloadError::Busy("GPTOSS 20B")));
     assert_eq!(unfinished(&tried.whole()), found);
     drop(lock);
@@ -322,7 +322,7 @@ fn the_download_of_another_program_is_not_discarded() {
 }
 
 #[test]
-fn a_file_finished_by_another_program_is_not_downloaded() {
+fn finished_file_is_not_downloaded_again() {
     let tried = Try::new([]);
     let share = Share::new(1, SIZE);
     assert_eq!(tried.download().unwrap(), share.body);
@@ -331,7 +331,7 @@ fn a_file_finished_by_another_program_is_not_downloaded() {
 }
 
 #[test]
-fn a_damaged_state_restarts_the_download() {
+fn damaged_state_restarts_download() {
     for (data, origin) in
         [("abc", "{"), ("abc", "{\"file\":{\"url\":\"\",\"commit\":\"\",\"size\":3,\"sha256\":\"\"}}")]
     {
@@ -345,7 +345,7 @@ fn a_damaged_state_restarts_the_download() {
 }
 
 #[test]
-fn another_server_with_another_file_restarts_the_download() {
+fn other_file_on_other_server_restarts_download() {
     let tried = Try::new([Behavior::Hold(100_000)]);
     tried.pause();
     let other = Try { folder: tried.folder, server: Server::start(Share::new(3, SIZE), []) };
@@ -354,7 +354,7 @@ fn another_server_with_another_file_restarts_the_download() {
 }
 
 #[test]
-fn an_invalid_folder_is_named() {
+fn invalid_folder_is_named() {
     let server = Server::start(Share::new(1, 10), []);
     let remote = Remote::new(&server.url()).unwrap();
     let folder = Path::new("/dev/null/models");

@@ -11,7 +11,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// See the module documentation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
     pub(crate) model_id: String,
@@ -76,8 +75,6 @@ pub(crate) fn delete(path: &Path) -> io::Result<()> {
     }
 }
 
-// Compares a file with its record: existence, size, SHA-256.
-
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum VerifyError {
     #[error("the verification was stopped")]
@@ -134,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_there_then_its_size_then_its_hash() {
+    fn verify_checks_existence_size_and_hash() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         // The first test vector of FIPS 180-2.

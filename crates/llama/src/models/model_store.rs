@@ -90,7 +90,7 @@ impl ModelStore {
             let id = id_of(&stem);
             others.push(Entry { id, name, offer: None, path, file, unfinished: None });
         }
-        tell_apart(&mut others);
+        make_ids_unique(&mut others);
         others.sort_by_cached_key(|entry| (entry.name.to_lowercase(), entry.id.clone()));
         entries.extend(others);
         self.headers.retain(|path, _| entries.iter().any(|entry| entry.path == *path));
@@ -110,7 +110,7 @@ impl ModelStore {
         let about = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
         let stamp = (about.len(), about.modified().ok());
         let known = self.headers.get(path).filter(|(known, _)| *known == stamp);
-        let header = known.map_or_else(|| Header::read(path), |(_, header)| header.clone());
+        let header = known.map_or_else(|| Header::from_file(path), |(_, header)| header.clone());
         self.headers.insert(path.to_owned(), (stamp, header.clone()));
         Some(ModelFile { bytes: stamp.0, header, record: Manifest::record_of(path) })
     }
@@ -134,7 +134,7 @@ fn id_of(stem: &str) -> String {
 }
 
 /// Makes duplicate ids unique by a suffix from the path, so that an id never moves to another file.
-fn tell_apart(entries: &mut [Entry]) {
+fn make_ids_unique(entries: &mut [Entry]) {
     let mut owners: BTreeMap<String, u32> = OFFERS.iter().map(|offer| (offer.id.to_owned(), 1)).collect();
     for entry in entries.iter() {
         *owners.entry(entry.id.clone()).or_default() += 1;
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_catalog_comes_first_then_files_by_name() {
+    fn entries_list_catalog_then_files_by_name() {
         let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let write = |folder: &Path, name: &str, draft: &Draft| {
             std::fs::write(folder.join(name), draft.bytes()).unwrap();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_comes_does_not_take_the_id_of_another() {
+    fn new_file_never_takes_existing_id() {
         let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let added = ["b.gguf", "gpt-oss-20b.gguf"].map(|name| elsewhere.path().join(name));
         let by_id = |path: &Path| {
@@ -216,7 +216,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_name_that_is_not_utf_8_hides_one_file_and_not_all() {
+    fn non_utf8_name_hides_only_its_file() {
         use std::os::unix::ffi::OsStrExt;
         let folder = tempfile::tempdir().unwrap();
         let odd = folder.path().join(OsStr::from_bytes(b"odd\xff.gguf"));
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_changed_is_read_again() {
+    fn changed_file_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.gguf");
         let mut store = ModelStore::default();

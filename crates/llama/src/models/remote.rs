@@ -40,7 +40,7 @@ pub(crate) enum RemoteError {
     #[error("{server} answered {status} for {what}; check {SERVER_VARIABLE} and the version of this program")]
     Refused { server: String, status: u16, what: String },
     #[error("{server} {what}; nothing was downloaded")]
-    Nonsense { server: String, what: String },
+    InvalidResponse { server: String, what: String },
 }
 
 impl RemoteError {
@@ -99,15 +99,14 @@ impl Remote {
     /// Returns the pinned file of an offer. Only a server on this machine is queried for the file that it has.
     pub(crate) async fn resolve(&self, offer: &Offer) -> Result<RemoteFile, RemoteError> {
         if self.is_here {
-            return self.look_up(offer).await;
+            return self.resolve_latest(offer).await;
         }
         let Pin { commit, path, bytes, sha256 } = offer.pin;
         let url = self.file_url(offer, commit, path)?;
         Ok(RemoteFile { url: url.into(), commit: commit.to_owned(), size: bytes, sha256: sha256.to_owned() })
     }
 
-    /// Looks up the latest commit and the file in it.
-    async fn look_up(&self, offer: &Offer) -> Result<RemoteFile, RemoteError> {
+    async fn resolve_latest(&self, offer: &Offer) -> Result<RemoteFile, RemoteError> {
         #[derive(Deserialize)]
         struct Revision {
             sha: String,
@@ -125,17 +124,18 @@ impl Remote {
         let repository = offer.repository;
         let Revision { sha: commit } = self.json(&format!("api/models/{repository}/revision/main")).await?;
         if !is_hex(&commit, 40) {
-            return Err(self.nonsense("returned no commit"));
+            return Err(self.invalid_response("returned no commit"));
         }
         let entries: Vec<Entry> = self.json(&format!("api/models/{repository}/tree/{commit}")).await?;
         let entry = entries.into_iter().find(|entry| entry.path.eq_ignore_ascii_case(offer.file));
-        let entry = entry.ok_or_else(|| self.nonsense(&format!("has no {} in {repository}", offer.file)))?;
+        let entry =
+            entry.ok_or_else(|| self.invalid_response(&format!("has no {} in {repository}", offer.file)))?;
         let sha256 = entry.lfs.map(|lfs| lfs.oid.to_ascii_lowercase()).filter(|oid| is_hex(oid, 64));
         let sha256 =
-            sha256.ok_or_else(|| self.nonsense(&format!("returned no SHA-256 of {}", offer.file)))?;
+            sha256.ok_or_else(|| self.invalid_response(&format!("returned no SHA-256 of {}", offer.file)))?;
         let url = self.file_url(offer, &commit, &entry.path)?;
         if entry.size == 0 {
-            return Err(self.nonsense(&format!("says that {} is empty", offer.file)));
+            return Err(self.invalid_response(&format!("says that {} is empty", offer.file)));
         }
         Ok(RemoteFile { url: url.into(), commit, size: entry.size, sha256 })
     }
@@ -171,7 +171,7 @@ impl Remote {
         if response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
             return Ok(response);
         }
-        self.checked(response, file.url.strip_prefix(self.base.as_str()).unwrap_or(&file.url))
+        self.check_status(response, file.url.strip_prefix(self.base.as_str()).unwrap_or(&file.url))
     }
 
     pub(super) fn unreachable(&self, error: &reqwest::Error) -> RemoteError {
@@ -181,7 +181,7 @@ impl Remote {
             cause = inner;
         }
         if error.is_redirect() {
-            return self.nonsense(&format!("sent a bad redirect ({cause})"));
+            return self.invalid_response(&format!("sent a bad redirect ({cause})"));
         }
         let reason = if error.is_timeout() { "no data in time".to_owned() } else { cause.to_string() };
         RemoteError::Unreachable { server: self.server.clone(), reason }
@@ -195,19 +195,19 @@ impl Remote {
     async fn json<T: DeserializeOwned>(&self, path: &str) -> Result<T, RemoteError> {
         let url = self.address(path)?;
         let sent = self.client.get(url).send().await.map_err(|error| self.unreachable(&error))?;
-        let mut response = self.checked(sent, path)?;
+        let mut response = self.check_status(sent, path)?;
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|error| self.unreachable(&error))? {
             body.extend_from_slice(&chunk);
             if body.len() > RESPONSE_BYTES {
-                return Err(self.nonsense("sent an endless response"));
+                return Err(self.invalid_response("sent an endless response"));
             }
         }
         serde_json::from_slice(&body)
-            .map_err(|_| self.nonsense(&format!("sent an invalid response for {path}")))
+            .map_err(|_| self.invalid_response(&format!("sent an invalid response for {path}")))
     }
 
-    fn checked(&self, response: Response, what: &str) -> Result<Response, RemoteError> {
+    fn check_status(&self, response: Response, what: &str) -> Result<Response, RemoteError> {
         let server = self.server.clone();
         let status = response.status();
         if status.is_success() {
@@ -226,8 +226,8 @@ impl Remote {
         self.base.join(path).map_err(|_| RemoteError::Address(self.base.to_string()))
     }
 
-    fn nonsense(&self, what: &str) -> RemoteError {
-        RemoteError::Nonsense { server: self.server.clone(), what: what.to_owned() }
+    fn invalid_response(&self, what: &str) -> RemoteError {
+        RemoteError::InvalidResponse { server: self.server.clone(), what: what.to_owned() }
     }
 }
 
@@ -256,7 +256,7 @@ mod tests {
     use crate::models::catalog::OFFERS;
 
     #[test]
-    fn only_https_leaves_this_machine() {
+    fn new_accepts_https_or_loopback_only() {
         for good in [
             "https://huggingface.co",
             "https://mirror.lan/hf/",
@@ -273,7 +273,7 @@ mod tests {
 
     /// Regression: commit and hash were the current ones of the branch, so that the branch decided what was "verified".
     #[tokio::test]
-    async fn an_offer_is_a_file_of_one_commit_with_a_known_hash() {
+    async fn resolve_returns_pinned_file() {
         for offer in OFFERS {
             for server in ["https://huggingface.co", "https://mirror.lan/hf/"] {
                 // No request is made, so neither the branch nor the listing can affect the result.
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redirect_never_loses_its_encryption() {
+    fn redirect_never_drops_encryption() {
         let rows = [
             ("https://a/x", "https://b/y", true),
             ("https://a/x", "http://a/x", false),

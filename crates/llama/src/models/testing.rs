@@ -23,10 +23,10 @@ pub(crate) struct Share {
 impl Share {
     /// Content of `bytes` bytes derived from `seed`.
     pub(crate) fn new(seed: u8, bytes: usize) -> Self {
-        Self::of((0..bytes).map(|at| (at as u8).wrapping_mul(31).wrapping_add(seed)).collect(), seed)
+        Self::from_body((0..bytes).map(|at| (at as u8).wrapping_mul(31).wrapping_add(seed)).collect(), seed)
     }
 
-    pub(crate) fn of(body: Vec<u8>, seed: u8) -> Self {
+    pub(crate) fn from_body(body: Vec<u8>, seed: u8) -> Self {
         let sha256 = hex(&Sha256::digest(&body));
         let name = "gpt-oss-20b-mxfp4.gguf".to_owned();
         Self { body, name, commit: format!("{seed:040x}"), etag: format!("\"v{seed}\""), sha256 }

@@ -158,7 +158,7 @@ fn usage_is_taken_from_the_server() {
 }
 
 /// Returns all events of an answer, without timings.
-fn told(chunks: Vec<Vec<u8>>) -> Vec<String> {
+fn event_lines(chunks: Vec<Vec<u8>>) -> Vec<String> {
     let refused = Refused::default();
     let names = Names::for_tools(&request("?").tools);
     let mut answer = Answer::new("gpt-oss", names, &refused, std::time::Instant::now());
@@ -197,7 +197,7 @@ proptest! {
         at in prop::collection::vec(any::<prop::sample::Index>(), 0..20))
     {
         let ((_, body), ..) = rows().swap_remove(row);
-        prop_assert_eq!(told(cut(body.as_bytes(), &at)), told(vec![body.as_bytes().to_vec()]));
+        prop_assert_eq!(event_lines(cut(body.as_bytes(), &at)), event_lines(vec![body.as_bytes().to_vec()]));
     }
 
     /// Changes bytes of a fixture, so that most of it is still valid.
@@ -212,13 +212,13 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] = byte;
         }
-        prop_assert!(!told(vec![bytes]).is_empty());
+        prop_assert!(!event_lines(vec![bytes]).is_empty());
     }
 
     #[test]
     fn frames_of_any_shape_never_panic(frames in prop::collection::vec(frame(), 0..12)) {
         let body: String = frames.iter().map(|frame| format!("data: {frame}\n\n")).collect();
-        prop_assert!(!told(vec![body.into_bytes()]).is_empty());
+        prop_assert!(!event_lines(vec![body.into_bytes()]).is_empty());
     }
 }
 

@@ -9,7 +9,7 @@ use openagents_e2e::gptoss::Script;
 use openagents_llama::{Engine, LoadRequest};
 
 #[test]
-fn a_real_model_is_loaded_and_answers_and_is_unloaded() {
+fn real_model_loads_answers_and_unloads() {
     let engine = helper();
     assert_eq!(engine.loaded(), None);
     let mut progress = Vec::new();
@@ -34,7 +34,7 @@ fn a_real_model_is_loaded_and_answers_and_is_unloaded() {
 }
 
 #[test]
-fn a_second_turn_uses_the_cache_and_answers_the_same() {
+fn second_turn_uses_cache() {
     let long = "The tide comes twice a day and leaves shells on the sand. ".repeat(20);
     let mut first = ask("Where is the sand?", 24);
     first.instructions = long;
@@ -61,7 +61,7 @@ fn a_second_turn_uses_the_cache_and_answers_the_same() {
 }
 
 #[test]
-fn an_answer_ends_at_its_limit_and_at_the_end_of_the_context() {
+fn answer_ends_at_limit_and_end_of_context() {
     let engine = helper();
     load(&engine, &gpt_oss(), 512);
     let short = answer(&engine, &ask("please loop", 30));
@@ -75,7 +75,7 @@ fn an_answer_ends_at_its_limit_and_at_the_end_of_the_context() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_answer() {
+fn same_seed_gives_same_answer() {
     let engine = helper();
     load(&engine, &small_model(), 512);
     let mut request = ask("Tell me a story.", 24);
@@ -89,7 +89,7 @@ fn the_same_seed_gives_the_same_answer() {
 }
 
 #[test]
-fn gpt_oss_reasons_and_answers_with_an_emoji_of_three_tokens() {
+fn gpt_oss_answers_with_three_token_emoji() {
     let engine = helper();
     let loaded = load(&engine, &gpt_oss(), 4_096);
     assert!(loaded.tools && loaded.architecture == "gpt-oss", "{loaded:?}");
@@ -108,7 +108,7 @@ fn gpt_oss_reasons_and_answers_with_an_emoji_of_three_tokens() {
 }
 
 #[test]
-fn gpt_oss_calls_a_tool_and_answers_with_its_result() {
+fn gpt_oss_calls_tool_and_uses_result() {
     let engine = helper();
     load(&engine, &gpt_oss(), 4_096);
     let mut request = ask("What is the weather in Paris?", 200);
@@ -133,7 +133,7 @@ fn gpt_oss_calls_a_tool_and_answers_with_its_result() {
 }
 
 #[test]
-fn trap_models_are_loaded_one_after_the_other() {
+fn trap_models_load_one_after_the_other() {
     let engine = helper();
     for path in [small_model(), gpt_oss(), small_model(), small_model()] {
         let loaded = load(&engine, &path, 512);
@@ -143,7 +143,7 @@ fn trap_models_are_loaded_one_after_the_other() {
 }
 
 #[test]
-fn a_malformed_answer_is_retried_once_and_then_an_error() {
+fn malformed_answer_is_retried_once() {
     let engine = helper();
     load(&engine, &scripted("malformed.gguf", &Script::malformed()), 4_096);
     let mut request = ask("What is in this folder?", 200);
@@ -158,7 +158,7 @@ fn a_malformed_answer_is_retried_once_and_then_an_error() {
 }
 
 #[test]
-fn a_retried_answer_exceeded_the_limit() {
+fn retried_answer_keeps_token_limit() {
     let engine = helper();
     load(&engine, &scripted("malformed.gguf", &Script::malformed()), 4_096);
     let ask = |limit| {

@@ -12,7 +12,7 @@ use std::{
 };
 
 #[test]
-fn an_answer_is_cancelled_and_the_next_one_comes() {
+fn cancelled_answer_is_followed_by_next() {
     let engine = helper();
     load(&engine, &gpt_oss(), 16_384);
     let cancel = CancellationToken::new();
@@ -31,7 +31,7 @@ fn an_answer_is_cancelled_and_the_next_one_comes() {
 }
 
 #[test]
-fn prompt_processing_is_cancelled_and_the_next_prompt_works() {
+fn prompt_processing_can_be_cancelled() {
     let engine = helper();
     load(&engine, &small_model(), 4_096);
     let cancel = CancellationToken::new();
@@ -49,7 +49,7 @@ fn prompt_processing_is_cancelled_and_the_next_prompt_works() {
 }
 
 #[test]
-fn a_cancelled_command_does_not_start() {
+fn cancelled_command_does_not_start() {
     let engine = helper();
     load(&engine, &gpt_oss(), 512);
     let cancel = CancellationToken::new();
@@ -64,7 +64,7 @@ fn a_cancelled_command_does_not_start() {
 }
 
 #[test]
-fn an_unresponsive_helper_is_killed_after_a_cancel_and_restarted() {
+fn unresponsive_helper_is_killed_and_restarted() {
     let engine = helper();
     load(&engine, &gpt_oss(), 16_384);
     let stuck = engine.process_id().unwrap();
@@ -88,7 +88,7 @@ fn an_unresponsive_helper_is_killed_after_a_cancel_and_restarted() {
 }
 
 #[test]
-fn a_client_that_does_not_read_pauses_the_generation() {
+fn slow_client_pauses_generation() {
     let engine = Arc::new(helper());
     load(&*engine, &gpt_oss(), 16_384);
     let process = engine.process_id().unwrap();

@@ -8,7 +8,7 @@ use openagents_llama::Engine;
 use std::fs;
 
 #[test]
-fn each_bad_file_is_one_sentence_and_a_good_one_is_loaded_afterwards() {
+fn bad_files_are_explained_and_good_one_loads() {
     let folder = tempfile::tempdir().unwrap();
     let text = folder.path().join("notes.gguf");
     fs::write(&text, "These are my notes.\n").unwrap();
@@ -37,7 +37,7 @@ fn each_bad_file_is_one_sentence_and_a_good_one_is_loaded_afterwards() {
 }
 
 #[test]
-fn messages_that_do_not_fit_are_refused_with_both_numbers() {
+fn overflow_reports_needed_and_context() {
     let engine = helper();
     load(&engine, &small_model(), 512);
     match try_answer(&engine, &ask(&"too many words ".repeat(400), 9)) {
@@ -50,7 +50,7 @@ fn messages_that_do_not_fit_are_refused_with_both_numbers() {
 }
 
 #[test]
-fn a_template_that_doubles_a_text_took_all_memory() {
+fn doubling_template_is_stopped_by_memory_limit() {
     let folder = tempfile::tempdir().unwrap();
     let doubles =
         "{% set n = namespace(x='oh no oh') %}{% for i in range(28) %}{% set n.x = n.x ~ n.x %}{% endfor %}";

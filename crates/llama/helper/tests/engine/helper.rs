@@ -17,7 +17,7 @@ use std::{
 };
 
 #[test]
-fn a_crash_is_an_error_and_the_next_load_starts_a_new_helper() {
+fn crash_is_reported_and_next_load_restarts() {
     let engine = helper();
     for (sent, said) in [("KILL", "signal 9 (SIGKILL)"), ("ABRT", "signal 6 (SIGABRT)")] {
         load(&engine, &gpt_oss(), 16_384);
@@ -40,7 +40,7 @@ fn a_crash_is_an_error_and_the_next_load_starts_a_new_helper() {
 }
 
 #[test]
-fn the_crash_of_an_idle_helper_is_noticed() {
+fn idle_crash_is_noticed() {
     let engine = helper();
     load(&engine, &gpt_oss(), 512);
     signal("KILL", engine.process_id().unwrap());
@@ -50,7 +50,7 @@ fn the_crash_of_an_idle_helper_is_noticed() {
 }
 
 #[test]
-fn an_unload_and_a_drop_end_the_process() {
+fn unload_and_drop_end_process() {
     let engine = helper();
     load(&engine, &gpt_oss(), 512);
     let first = engine.process_id().unwrap();
@@ -63,7 +63,7 @@ fn an_unload_and_a_drop_end_the_process() {
 }
 
 #[test]
-fn an_unload_while_it_answers_is_no_crash() {
+fn unload_during_answer_is_not_a_crash() {
     let engine = helper();
     load(&engine, &gpt_oss(), 16_384);
     let mut endless = ask("please loop", 1);
@@ -78,14 +78,14 @@ fn an_unload_while_it_answers_is_no_crash() {
 }
 
 #[test]
-fn a_helper_reports_its_devices() {
+fn helper_reports_devices() {
     let engine = helper();
     let devices = engine.devices(&CancellationToken::new()).unwrap();
     assert!(devices.iter().any(|device| device.memory_total > 0), "{devices:?}");
 }
 
 #[test]
-fn another_program_is_not_taken_for_the_helper() {
+fn other_program_is_rejected() {
     for program in ["/bin/true", "/nonexistent/openagents-llama"] {
         let engine = Helper::at(program);
         let request = LoadRequest { path: gpt_oss(), context_tokens: 512, threads: Some(1) };
@@ -97,7 +97,7 @@ fn another_program_is_not_taken_for_the_helper() {
 }
 
 #[test]
-fn invalid_lines_are_answered_and_the_helper_keeps_working() {
+fn invalid_lines_are_answered() {
     let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_openagents-llama"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -34,7 +34,7 @@ fn parent() {
 }
 
 #[test]
-fn the_helper_ends_when_its_parent_is_killed_while_it_answers() {
+fn helper_exits_when_parent_is_killed() {
     gpt_oss();
     let mut parent = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "orphan::parent", "--ignored", "--nocapture"])

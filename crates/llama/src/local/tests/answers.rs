@@ -30,7 +30,7 @@ fn refusal(local: &Local) -> String {
 }
 
 #[test]
-fn a_prompt_loads_the_model_and_leaves_figures() {
+fn prompt_loads_model_and_records_usage() {
     let stage = Stage::new().with_model("tiny.gguf");
     let local = stage.local_with("tiny");
     assert_eq!(card(&local, "tiny").status, ModelStatus::NotLoaded);
@@ -53,7 +53,7 @@ fn a_prompt_loads_the_model_and_leaves_figures() {
 }
 
 #[test]
-fn the_first_token_counts_from_the_request_loading_included() {
+fn first_token_time_includes_loading() {
     let stage = Stage::new().with_model("tiny.gguf");
     stage.engine.cue([Cue::Wait]);
     let local = stage.local_with("tiny");
@@ -106,7 +106,7 @@ fn errors_name_the_remedy() {
 }
 
 #[test]
-fn requests_run_one_at_a_time_and_waiting_ones_can_be_cancelled() {
+fn requests_are_queued_and_can_be_cancelled() {
     let stage = Stage::new().with_model("tiny.gguf");
     stage.engine.cue([Cue::Well, Cue::Wait]);
     let local = stage.local_with("tiny");
@@ -131,7 +131,7 @@ fn requests_run_one_at_a_time_and_waiting_ones_can_be_cancelled() {
 }
 
 #[test]
-fn after_a_failure_the_next_request_starts_again() {
+fn failed_load_is_retried_by_next_request() {
     let failed = ModelError::Load("the file cannot be loaded".to_owned());
     let rows = [
         (vec![Cue::Fail(failed.clone())], failed),
@@ -149,7 +149,7 @@ fn after_a_failure_the_next_request_starts_again() {
 }
 
 #[test]
-fn a_load_can_be_cancelled_and_an_unload_does_not_cut_an_answer() {
+fn unload_cancels_load_but_not_answer() {
     let stage = Stage::new().with_model("tiny.gguf");
     let local = stage.local_with("tiny");
     stage.engine.cue([Cue::Wait]);
@@ -174,7 +174,7 @@ fn a_load_can_be_cancelled_and_an_unload_does_not_cut_an_answer() {
 }
 
 #[test]
-fn another_model_answers_from_the_next_request_on() {
+fn switch_takes_effect_at_next_request() {
     let stage = Stage::new().with_model("tiny.gguf").with_model("other.gguf");
     stage.engine.cue([Cue::Well, Cue::Wait]);
     let local = stage.local_with("tiny");
@@ -193,7 +193,7 @@ fn another_model_answers_from_the_next_request_on() {
 }
 
 #[test]
-fn an_idle_model_is_unloaded() {
+fn idle_model_is_unloaded() {
     let start = Instant::now();
     let now = Arc::new(Mutex::new(start));
     let facts = Arc::new(Mutex::new(ROOMY));
@@ -207,28 +207,28 @@ fn an_idle_model_is_unloaded() {
     local.command(ModelCommand::Use { id: "tiny".to_owned() }).unwrap();
     let minutes = |minutes: u64| start + Duration::from_secs(minutes * 60);
     assert!(ask(&local, &never()).1.is_ok());
-    assert!(local.inner.look_after(minutes(9)).is_some());
+    assert!(local.inner.unload_if_due(minutes(9)).is_some());
     assert_eq!(card(&local, "tiny").status, ModelStatus::Ready);
-    assert_eq!(local.inner.look_after(minutes(10)), None);
+    assert_eq!(local.inner.unload_if_due(minutes(10)), None);
     assert_eq!(card(&local, "tiny").status, ModelStatus::NotLoaded);
     // Disabled, except under memory pressure.
     let change = SettingsChange { idle_minutes: Some(0), ..SettingsChange::default() };
     local.command(ModelCommand::Configure { settings: change }).unwrap();
     assert!(ask(&local, &never()).1.is_ok());
-    assert!(local.inner.look_after(minutes(999)).is_some());
+    assert!(local.inner.unload_if_due(minutes(999)).is_some());
     assert_eq!(card(&local, "tiny").status, ModelStatus::Ready);
     facts.lock().unwrap().memory_free = 1 << 30;
     // Regression: nearly all memory was in use, but the system reported normal pressure.
     *said.lock().unwrap() = Some(Pressure::Normal);
-    assert!(local.inner.look_after(minutes(999)).is_some());
+    assert!(local.inner.unload_if_due(minutes(999)).is_some());
     assert_eq!(card(&local, "tiny").status, ModelStatus::Ready);
     *said.lock().unwrap() = None;
-    assert_eq!(local.inner.look_after(minutes(999)), None);
+    assert_eq!(local.inner.unload_if_due(minutes(999)), None);
     assert_eq!(card(&local, "tiny").status, ModelStatus::NotLoaded);
 }
 
 #[test]
-fn idle_models_are_unloaded_by_the_thread() {
+fn idle_thread_unloads_model() {
     let stage = Stage::new().with_model("tiny.gguf");
     let skipped = Arc::new(Mutex::new(Duration::ZERO));
     let clock = skipped.clone();
@@ -243,7 +243,7 @@ fn idle_models_are_unloaded_by_the_thread() {
 }
 
 #[test]
-fn it_is_loaded_at_the_start_when_a_person_wants_that() {
+fn model_is_preloaded_if_requested() {
     let stage = Stage::new().with_model("tiny.gguf");
     let change = SettingsChange { preload: Some(true), ..SettingsChange::default() };
     stage.local_with("tiny").command(ModelCommand::Configure { settings: change }).unwrap();
@@ -259,7 +259,7 @@ fn it_is_loaded_at_the_start_when_a_person_wants_that() {
 }
 
 #[test]
-fn observers_see_every_change() {
+fn watchers_see_every_change() {
     let stage = Stage::new().with_model("tiny.gguf");
     let local = stage.local_with("tiny");
     let (told, changes) = mpsc::channel();

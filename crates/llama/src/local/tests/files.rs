@@ -19,7 +19,7 @@ fn id() -> String {
 }
 
 fn model() -> Share {
-    Share::of(Draft { data: 300_000, ..Draft::gpt_oss() }.bytes(), 1)
+    Share::from_body(Draft { data: 300_000, ..Draft::gpt_oss() }.bytes(), 1)
 }
 
 fn stage_with(share: Share, behaviors: impl IntoIterator<Item = Behavior>) -> (Stage, Server) {
@@ -36,7 +36,7 @@ fn file(stage: &Stage) -> PathBuf {
 }
 
 #[test]
-fn the_licence_comes_before_the_download_and_once_only() {
+fn download_asks_for_licence_once() {
     let (stage, server) = stage_with(model(), []);
     let local = stage.local();
     let refused = local.command(ModelCommand::Download { id: id(), accept_licence: false }).unwrap_err();
@@ -54,7 +54,7 @@ fn the_licence_comes_before_the_download_and_once_only() {
 }
 
 #[test]
-fn a_download_is_paused_resumed_after_a_restart_and_cancelled() {
+fn download_pauses_resumes_and_cancels() {
     let (stage, server) = stage_with(model(), [Behavior::Hold(100_000), Behavior::Hold(50_000)]);
     let local = stage.local();
     let bytes = |status: &ModelStatus| matches!(status, ModelStatus::Downloading { done, .. } if *done > 0);
@@ -78,7 +78,7 @@ fn a_download_is_paused_resumed_after_a_restart_and_cancelled() {
 }
 
 #[test]
-fn disk_requirements_follow_the_server() {
+fn disk_requirement_follows_server() {
     let (stage, _server) = stage_with(model(), [Behavior::Hold(100_000)]);
     // Enough for the small file of this server, but not for the size in the catalog.
     let small = MachineFacts { memory_total: 8 << 30, ..ROOMY };
@@ -94,7 +94,7 @@ fn disk_requirements_follow_the_server() {
 }
 
 #[test]
-fn a_failed_download_has_a_reason_and_can_be_retried() {
+fn failed_download_can_be_retried() {
     let (stage, _server) = stage_with(model(), [Behavior::Status(404)]);
     let local = stage.local();
     download(&local).unwrap();
@@ -105,7 +105,7 @@ fn a_failed_download_has_a_reason_and_can_be_retried() {
 }
 
 #[test]
-fn a_failed_download_is_forgotten_once_another_program_has_finished_it() {
+fn failure_clears_when_other_program_finishes() {
     let (stage, _server) = stage_with(model(), [Behavior::Hold(100_000)]);
     let (app, cli) = (stage.local(), stage.local());
     download(&cli).unwrap();
@@ -121,7 +121,7 @@ fn a_failed_download_is_forgotten_once_another_program_has_finished_it() {
 }
 
 #[test]
-fn a_repair_that_fails_leaves_a_file_of_a_person_where_it_is() {
+fn failed_repair_keeps_existing_file() {
     let (stage, _server) = stage_with(model(), [Behavior::Status(404), Behavior::Drop(100_000)]);
     let mut mine = model().body;
     *mine.last_mut().unwrap() ^= 1;
@@ -143,7 +143,7 @@ fn a_repair_that_fails_leaves_a_file_of_a_person_where_it_is() {
 }
 
 #[test]
-fn a_damaged_file_is_found_and_repaired() {
+fn damaged_file_is_found_and_repaired() {
     let (stage, server) = stage_with(model(), []);
     let local = stage.local();
     download(&local).unwrap();
@@ -177,7 +177,7 @@ fn a_damaged_file_is_found_and_repaired() {
 }
 
 #[test]
-fn removing_deletes_downloads_and_forgets_added_files() {
+fn remove_deletes_downloads_and_forgets_added_files() {
     let (stage, _server) = stage_with(model(), []);
     let elsewhere = Stage::new().with_model("mine.gguf");
     let path = elsewhere.folder.path().join("mine.gguf");
@@ -197,7 +197,7 @@ fn removing_deletes_downloads_and_forgets_added_files() {
 }
 
 #[test]
-fn two_programs_do_not_undo_each_others_changes() {
+fn two_programs_keep_each_others_changes() {
     let (stage, elsewhere) = (Stage::new(), Stage::new().with_model("one.gguf").with_model("two.gguf"));
     let (app, cli) = (stage.local(), stage.local());
     let add = |local: &Local, name: &str| {
@@ -221,7 +221,7 @@ fn two_programs_do_not_undo_each_others_changes() {
 }
 
 #[test]
-fn an_added_file_in_the_folder_can_be_removed() {
+fn added_file_in_folder_can_be_removed() {
     let stage = Stage::new();
     let path = stage.folder.path().join("inner").join("mine.gguf");
     std::fs::create_dir(path.parent().unwrap()).unwrap();
@@ -235,7 +235,7 @@ fn an_added_file_in_the_folder_can_be_removed() {
 
 #[cfg(unix)]
 #[test]
-fn a_pinned_file_without_a_name_in_utf_8_is_refused() {
+fn pinned_file_with_non_utf8_name_is_rejected() {
     use std::os::unix::ffi::OsStrExt;
     let stage = Stage::new();
     let odd = stage.folder.path().join(std::ffi::OsStr::from_bytes(b"odd\xff.gguf"));
@@ -289,7 +289,7 @@ fn refusals_are_sentences() {
 }
 
 #[test]
-fn a_changed_setting_leaves_the_model_and_the_other_settings_alone() {
+fn configure_changes_one_setting_only() {
     let stage = Stage::new().with_model("tiny.gguf");
     let local = stage.local_with("tiny");
     for change in [

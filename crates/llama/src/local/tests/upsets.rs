@@ -37,7 +37,7 @@ fn on_machine(stage: &Stage) -> (Arc<Local>, Arc<Mutex<MachineFacts>>) {
 }
 
 #[test]
-fn a_load_that_came_to_nothing_left_a_process_behind() {
+fn failed_load_leaves_no_process() {
     let stage = Stage::new().with_model("tiny.gguf");
     let (local, machine) = on_machine(&stage);
     stage.engine.cue([Cue::Fail(ModelError::Load("damaged".to_owned()))]);
@@ -62,7 +62,7 @@ fn a_load_that_came_to_nothing_left_a_process_behind() {
 }
 
 #[test]
-fn a_crashed_idle_process_was_shown_as_ready() {
+fn idle_crash_is_shown() {
     let stage = Stage::new().with_model("tiny.gguf");
     let (local, machine) = on_machine(&stage);
     assert!(ask(&local, &never()).1.is_ok());
@@ -83,7 +83,7 @@ fn a_crashed_idle_process_was_shown_as_ready() {
 }
 
 #[test]
-fn the_start_of_the_engine_showed_nothing_and_could_not_be_cancelled() {
+fn engine_start_is_shown_and_cancellable() {
     let stage = Stage::new().with_model("tiny.gguf");
     let local = stage.local_with("tiny");
     stage.engine.cue_start(Cue::Wait);
@@ -95,7 +95,7 @@ fn the_start_of_the_engine_showed_nothing_and_could_not_be_cancelled() {
 }
 
 #[test]
-fn a_process_that_a_cancel_had_ended_was_asked_to_answer() {
+fn process_ended_by_cancel_is_restarted() {
     let stage = Stage::new().with_model("tiny.gguf");
     let local = stage.local_with("tiny");
     assert!(ask(&local, &never()).1.is_ok());
@@ -105,7 +105,7 @@ fn a_process_that_a_cancel_had_ended_was_asked_to_answer() {
 }
 
 #[test]
-fn a_model_was_refused_for_the_memory_of_the_one_before() {
+fn memory_of_previous_model_counts_as_free() {
     const GIB: u64 = 1 << 30;
     let stage = Stage::new().with_model("tiny.gguf").with_model("other.gguf");
     stage.engine.needs(8 * GIB);
@@ -127,12 +127,12 @@ fn a_model_was_refused_for_the_memory_of_the_one_before() {
 }
 
 #[test]
-fn a_requested_load_failed_silently() {
+fn failed_load_is_shown() {
     let stage = Stage::new().with_model("tiny.gguf");
     let (local, machine) = on_machine(&stage);
     let change = SettingsChange { preload: Some(true), ..SettingsChange::default() };
     local.command(ModelCommand::Configure { settings: change }).unwrap();
-    let turn = local.inner.turns.try_take().unwrap();
+    let turn = local.inner.turns.try_turn().unwrap();
     local.command(ModelCommand::Load).unwrap();
     // The memory was taken while the load waited.
     *machine.lock().unwrap() = FULL;
@@ -146,7 +146,7 @@ fn a_requested_load_failed_silently() {
 }
 
 #[test]
-fn an_older_listing_overwrote_a_newer_one() {
+fn older_listing_never_overwrites_newer() {
     let stage = Stage::new();
     let (held, slow) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(())));
     let (reached, at_machine) = mpsc::channel();
@@ -182,20 +182,20 @@ fn an_older_listing_overwrote_a_newer_one() {
 }
 
 #[test]
-fn an_idle_model_was_kept_after_a_mere_check() {
+fn idle_model_is_unloaded_after_a_check() {
     let stage = Stage::new().with_model("tiny.gguf");
     let local = stage.local_with("tiny");
     assert!(ask(&local, &never()).1.is_ok());
-    let turn = local.inner.turns.try_take();
+    let turn = local.inner.turns.try_turn();
     let later = Instant::now() + Duration::from_secs(3_600);
-    assert!(local.inner.look_after(later).is_some(), "it looks again");
+    assert!(local.inner.unload_if_due(later).is_some(), "it looks again");
     drop(turn);
-    assert_eq!(local.inner.look_after(later), None);
+    assert_eq!(local.inner.unload_if_due(later), None);
     assert_eq!(card(&local, "tiny").status, ModelStatus::NotLoaded);
 }
 
 #[test]
-fn a_request_waiting_for_a_load_saw_no_progress() {
+fn waiting_request_sees_load_progress() {
     let stage = Stage::new().with_model("tiny.gguf");
     let local = stage.local_with("tiny");
     stage.engine.cue([Cue::Wait]);
