@@ -78,7 +78,7 @@ fn call(tool: &dyn Tool, root: &Path, arguments: Value) -> Result<Value, ToolErr
 }
 
 #[test]
-fn a_framework_tool_works_with_all_kinds_of_parameters() {
+fn framework_tool_accepts_all_parameter_kinds() {
     let folder = workspace();
     let (one, other) =
         (AdaptedTool::new(Arc::new(CountWords(dynamic()))), AdaptedTool::new(Arc::new(CountWords(guided()))));
@@ -103,7 +103,7 @@ fn a_framework_tool_works_with_all_kinds_of_parameters() {
 }
 
 #[test]
-fn a_text_is_leaked_once() {
+fn interned_text_is_leaked_once() {
     assert!(std::ptr::eq(kept(&String::from("a tool")), kept(&String::from("a tool"))));
 }
 
@@ -122,7 +122,7 @@ fn parts_are_joined() {
 }
 
 #[test]
-fn our_loop_runs_a_framework_tool() {
+fn agent_loop_runs_framework_tool() {
     let folder = workspace();
     let registry = Registry::default().with(Arc::new(AdaptedTool::new(Arc::new(CountWords(dynamic())))));
     let agent = AgentLoop {

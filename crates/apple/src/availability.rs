@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_macos_26_on_apple_silicon_is_asked() {
+    fn only_macos_26_on_apple_silicon_is_supported() {
         let old = |version: &str| Some(Unavailability::OsTooOld { version: version.to_owned() });
         let rows = [
             ("linux", None, "x86_64", Some(Unavailability::NotMacOs)),
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reason_is_a_sentence_without_a_full_stop() {
+    fn reasons_have_no_full_stop() {
         let reasons = [
             Unavailability::NotMacOs,
             Unavailability::OsTooOld { version: "15.7".to_owned() },

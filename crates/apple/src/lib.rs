@@ -7,7 +7,7 @@
 //!
 //! # Layers
 //!
-//! A module uses only modules of lower layers: `tests/layers.rs` checks every file against this table.
+//! A module uses only modules of lower layers: `tests/layers` checks every file against this table.
 //!
 //! | layer | module | contents |
 //! |--:|---|---|

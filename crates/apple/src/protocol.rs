@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lines_are_these() {
+    fn lines_match_snapshot() {
         let commands = [
             Command::Availability { id: 1 },
             Command::ToolResult { id: 2, call_id: "c".to_owned(), text: "t".to_owned() },
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_another_version_are_ignored() {
+    fn unknown_fields_are_ignored() {
         let read: Command =
             serde_json::from_str(r#"{"command":"cancel","id":3,"fromTheFuture":{}}"#).unwrap();
         assert_eq!(read, Command::Cancel { id: 3 });
@@ -204,7 +204,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_arrives_as_it_was_sent(text in any::<String>(), id in any::<u64>(), figure in any::<u32>()) {
+        fn any_text_round_trips(text in any::<String>(), id in any::<u64>(), figure in any::<u32>()) {
             let commands = [
                 Command::Respond { id, request: Box::new(request(&text)) },
                 Command::ToolResult { id, call_id: text.clone(), text: text.clone() },
@@ -222,7 +222,7 @@ mod tests {
         }
 
         #[test]
-        fn no_line_is_a_panic(
+        fn lines_never_panic(
             line in prop_oneof![
                 ".{0,200}",
                 "\\{\"(command|report)\":\"(respond|tool_result|cancel|hello|text|tool_call|failed)\",\"id\":[0-9-]{1,3}.{0,40}\\}",

@@ -44,13 +44,13 @@ pub fn with_whole_characters(json: &str) -> Cow<'_, str> {
     let mut copied = 0;
     while let Some(found) = memchr::memchr(b'\\', &bytes[at..]) {
         at += found;
-        let Some(unit) = escaped_unit(bytes, at) else {
+        let Some(unit) = unit(bytes, at) else {
             // Skips the escaped character, which may be a backslash.
             at = (at + 2).min(bytes.len());
             continue;
         };
         let is_pair = matches!(unit, 0xd800..=0xdbff)
-            && self::escaped_unit(bytes, at + ESCAPE).is_some_and(|low| matches!(low, 0xdc00..=0xdfff));
+            && self::unit(bytes, at + ESCAPE).is_some_and(|low| matches!(low, 0xdc00..=0xdfff));
         if is_pair {
             at += 2 * ESCAPE;
             continue;
@@ -69,7 +69,8 @@ pub fn with_whole_characters(json: &str) -> Cow<'_, str> {
     Cow::Owned(whole)
 }
 
-fn escaped_unit(bytes: &[u8], at: usize) -> Option<u16> {
+/// Reads the escaped unit at a position.
+fn unit(bytes: &[u8], at: usize) -> Option<u16> {
     let digits = bytes.get(at..at + ESCAPE)?.strip_prefix(br"\u")?;
     digits.iter().try_fold(0, |unit: u16, digit| Some(unit << 4 | char::from(*digit).to_digit(16)? as u16))
 }
@@ -81,7 +82,7 @@ mod tests {
     use serde_json::Value;
 
     #[test]
-    fn lone_surrogates_are_replaced() {
+    fn replaces_lone_surrogates_only() {
         for (json, expected) in [
             (r#"{"text":"cut \ud83d"}"#, r#"{"text":"cut \ufffd"}"#),
             (r#"{"text":"\uDE00 rest"}"#, r#"{"text":"\ufffd rest"}"#),
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn from_str_accepts_lone_surrogates() {
+    fn parses_what_serde_rejects_for_a_character() {
         let cut = "cut \u{fffd}";
         for json in [&br#"{"a":"cut \ud83d"}"#[..], b"{\"a\":\"cut \xf0\x9f\"}", b" {\"a\":\"cut \xff\"}\r\n"]
         {
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn valid_json_is_borrowed() {
+    fn borrows_text_that_serde_reads() {
         for json in [
             "",
             r#"{"text":"plain \n text"}"#,
@@ -144,7 +145,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn strings_parse_as_in_javascript(pieces in prop::collection::vec(piece(), 0..24)) {
+        fn reads_every_string_as_javascript_does(pieces in prop::collection::vec(piece(), 0..24)) {
             let json = format!("\"{}\"", pieces.iter().map(|(text, _)| text.as_str()).collect::<String>());
             let units: Vec<u16> = pieces.into_iter().flat_map(|(_, units)| units).collect();
             let whole = with_whole_characters(&json);
@@ -153,7 +154,7 @@ mod tests {
         }
 
         #[test]
-        fn with_whole_characters_accepts_any_text(text in r#"(\PC|\\|u|[dD]|[0-9a-fA-F]|\\u[dD][89a-fA-F])*"#) {
+        fn accepts_any_text(text in r#"(\PC|\\|u|[dD]|[0-9a-fA-F]|\\u[dD][89a-fA-F])*"#) {
             let whole = with_whole_characters(&text);
             prop_assert_eq!(whole.len(), text.len());
             prop_assert_eq!(with_whole_characters(&whole), whole.as_ref());

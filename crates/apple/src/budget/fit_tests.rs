@@ -40,7 +40,7 @@ fn assert_fits(fitted: &Fitted) {
 }
 
 #[test]
-fn all_of_our_tools_are_offered_most_important_first() {
+fn builtin_tools_are_offered_by_importance() {
     let fitted = fit(&request(vec![user("What is this?")]), &estimate);
     assert_fits(&fitted);
     let rows =
@@ -53,7 +53,7 @@ fn all_of_our_tools_are_offered_most_important_first() {
 }
 
 #[test]
-fn the_least_important_tools_are_dropped_first() {
+fn least_important_tools_are_dropped_first() {
     let many = (0..40).map(|number| {
         spec(
             &format!("other.tool{number}"),
@@ -75,7 +75,7 @@ fn the_least_important_tools_are_dropped_first() {
 }
 
 #[test]
-fn a_request_that_fits_is_unchanged() {
+fn fitting_request_is_unchanged() {
     let messages = vec![user("a"), assistant("b"), user("c"), call(1), result(1, "d")];
     let fitted = fit(&request(messages.clone()), &estimate);
     assert_eq!((fitted.messages.clone(), fitted.instructions.as_str()), (messages, "You are helpful."));
@@ -100,7 +100,7 @@ fn older_turns_are_dropped_first() {
 }
 
 #[test]
-fn results_of_this_turn_are_shortened_before_its_prompt() {
+fn results_are_shortened_before_prompt() {
     let long = "word ".repeat(2_000);
     let messages = vec![user("the prompt"), call(1), result(1, &long), call(2), result(2, "short")];
     let fitted = fit(&request(messages), &estimate);
@@ -113,7 +113,7 @@ fn results_of_this_turn_are_shortened_before_its_prompt() {
 }
 
 #[test]
-fn a_prompt_that_is_too_long_is_cut_and_says_so() {
+fn long_prompt_is_cut_with_a_note() {
     let fitted = fit(&request(vec![user(&"word ".repeat(100_000))]), &estimate);
     assert_fits(&fitted);
     let [Message::User { text }] = fitted.messages.as_slice() else { panic!() };
@@ -122,7 +122,7 @@ fn a_prompt_that_is_too_long_is_cut_and_says_so() {
 }
 
 #[test]
-fn a_turn_with_very_many_calls_keeps_its_prompt_and_the_newest() {
+fn turn_with_many_calls_keeps_prompt_and_newest() {
     let mut messages = vec![user("the prompt")];
     for number in 0..200 {
         messages.extend([call(number), result(number, &"text ".repeat(50))]);
@@ -135,7 +135,7 @@ fn a_turn_with_very_many_calls_keeps_its_prompt_and_the_newest() {
 }
 
 #[test]
-fn the_room_for_results_shrinks_as_it_is_used() {
+fn result_budget_shrinks_with_use() {
     let fitted = fit(&request(vec![user("hello")]), &estimate);
     assert!(fitted.room(0) > 1000, "{}", fitted.room(0));
     assert_eq!(fitted.room(100), fitted.room(0) - 100);
@@ -167,7 +167,7 @@ proptest! {
     }
 
     #[test]
-    fn a_cut_text_fits(text in "(?s).{0,600}", room in 0usize..200) {
+    fn cut_text_fits(text in "(?s).{0,600}", room in 0usize..200) {
         let shortened = cut(&text, room, &estimate);
         prop_assert!(estimate(&shortened) <= room || estimate(&text) <= room);
     }

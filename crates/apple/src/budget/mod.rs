@@ -241,7 +241,7 @@ mod tokens_tests {
     use proptest::prelude::*;
 
     #[test]
-    fn an_estimate_is_never_below_what_a_tokenizer_counts() {
+    fn estimate_is_never_below_tokenizer_count() {
         let vocabulary = tiktoken_rs::o200k_base().unwrap();
         let schemas = include_str!("../schema/corpus/mcp_tools.json");
         let specs = serde_json::to_string(&ours()).unwrap();
@@ -266,7 +266,7 @@ mod tokens_tests {
 
     proptest! {
         #[test]
-        fn two_texts_have_no_more_tokens_than_each_of_them(one in ".{0,40}", other in ".{0,40}") {
+        fn estimate_of_joined_texts_is_bounded_by_sum(one in ".{0,40}", other in ".{0,40}") {
             let both = estimate(&format!("{one}{other}"));
             prop_assert!(both <= estimate(&one) + estimate(&other) + 1);
         }

@@ -70,7 +70,7 @@ fn is_alive(process: u32) -> bool {
 }
 
 #[test]
-fn nothing_is_started_on_an_unsupported_machine() {
+fn unsupported_machine_starts_nothing() {
     let started = Arc::new(Mutex::new(0));
     let count = started.clone();
     let models = FoundationModels::new(Some(Unavailability::NotMacOs), move || {
@@ -90,14 +90,14 @@ fn nothing_is_started_on_an_unsupported_machine() {
 
 #[cfg(not(target_os = "macos"))]
 #[test]
-fn an_unsupported_machine_reports_the_reason() {
+fn unsupported_machine_reports_reason() {
     let models = FoundationModels::start();
     assert_eq!(models.availability(), Availability::Unavailable(Unavailability::NotMacOs.to_string()));
     assert!(models.capabilities().local && models.capabilities().tools && !models.capabilities().loaded);
 }
 
 #[test]
-fn the_availability_is_checked_in_the_background_and_again_later() {
+fn availability_is_checked_in_background() {
     let folder = tempfile::tempdir().unwrap();
     let models = FoundationModels::at(script(&folder, "done_"));
     assert!(
@@ -116,7 +116,7 @@ fn the_availability_is_checked_in_the_background_and_again_later() {
 }
 
 #[test]
-fn a_crash_is_an_error_and_the_next_request_starts_another_helper() {
+fn crash_is_reported_and_next_request_restarts() {
     let folder = tempfile::tempdir().unwrap();
     let models = FoundationModels::at(script(
         &folder,
@@ -135,7 +135,7 @@ fn a_crash_is_an_error_and_the_next_request_starts_another_helper() {
 }
 
 #[test]
-fn a_helper_that_does_not_end_is_killed() {
+fn helper_that_does_not_exit_is_killed() {
     let folder = tempfile::tempdir().unwrap();
     let models = FoundationModels::at(script(&folder, "done_; exec sleep 120"));
     assert_eq!(respond(&models, &never()).0, Ok(StopReason::EndTurn));
@@ -145,7 +145,7 @@ fn a_helper_that_does_not_end_is_killed() {
 }
 
 #[test]
-fn an_invalid_report_ends_its_answer() {
+fn invalid_report_fails_its_answer() {
     let folder = tempfile::tempdir().unwrap();
     for unreadable in [
         "say noise",
@@ -161,7 +161,7 @@ fn an_invalid_report_ends_its_answer() {
 }
 
 #[test]
-fn a_cancel_does_not_wait() {
+fn cancel_does_not_wait() {
     let folder = tempfile::tempdir().unwrap();
     for respond_with in ["text; text", "exec sleep 120"] {
         let models = FoundationModels::at(script(&folder, respond_with));
@@ -180,7 +180,7 @@ fn a_cancel_does_not_wait() {
 }
 
 #[test]
-fn another_program_is_not_taken_for_the_helper() {
+fn other_program_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let old =
         program(&folder, "#!/bin/sh\necho '{\"report\":\"hello\",\"version\":\"0.0.1\"}'\nexec sleep 120\n");

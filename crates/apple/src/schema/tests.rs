@@ -12,7 +12,7 @@ fn published() -> Vec<ToolSpec> {
 }
 
 #[test]
-fn real_tools_become_dynamic_schemas_or_go_behind_the_proxy() {
+fn real_tools_are_dynamic_or_proxied() {
     let rows = ours().into_iter().chain(published()).map(|spec| {
         let tool = OfferedTool::new(&spec);
         let how = match &tool.arguments {
@@ -25,7 +25,7 @@ fn real_tools_become_dynamic_schemas_or_go_behind_the_proxy() {
 }
 
 #[test]
-fn all_of_our_own_tools_are_dynamic() {
+fn builtin_tools_are_dynamic() {
     for spec in ours() {
         let tool = OfferedTool::new(&spec);
         assert!(matches!(tool.arguments, Arguments::Dynamic(_)), "{}: {:?}", spec.name, tool.arguments);
@@ -33,7 +33,7 @@ fn all_of_our_own_tools_are_dynamic() {
 }
 
 #[test]
-fn dynamic_schemas_say_what_the_json_schema_says() {
+fn dynamic_schemas_match_json_schemas() {
     let shown =
         ["edit_file", "fetch", "update_issue", "push_files", "query_database", "create_task", "get_figure"];
     let specs = published().into_iter().filter(|spec| shown.contains(&spec.name.as_str()));
@@ -45,7 +45,7 @@ fn dynamic_schemas_say_what_the_json_schema_says() {
 }
 
 #[test]
-fn the_proxy_has_one_text_and_says_so() {
+fn proxy_has_one_text_parameter() {
     let tool = OfferedTool::new(&published().into_iter().find(|spec| spec.name == "get_pods").unwrap());
     insta::assert_snapshot!(format!("{}\n{:#}", tool.description, tool.schema().to_json()));
     assert!(tool.brief().description.ends_with(PROXY_NOTE));
@@ -69,7 +69,7 @@ fn converted_schemas_are_valid_json_schemas() {
 }
 
 #[test]
-fn arguments_match_the_schema_of_the_tool() {
+fn arguments_match_schema_of_tool() {
     let tool =
         |name: &str| OfferedTool::new(&published().into_iter().find(|spec| spec.name == name).unwrap());
     let rows = [
@@ -126,7 +126,7 @@ fn violations_are_shortened() {
 }
 
 #[test]
-fn missing_and_endless_references_are_errors() {
+fn missing_and_endless_references_are_rejected() {
     let rows = [
         (json!({"$ref": "#"}), Reason::Recursion),
         (json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}), Reason::Recursion),
@@ -155,7 +155,7 @@ fn missing_and_endless_references_are_errors() {
 }
 
 #[test]
-fn an_endless_schema_can_be_validated() {
+fn endless_schema_can_be_validated() {
     for schema in [
         json!({"$ref": "#"}),
         json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}),
@@ -179,7 +179,7 @@ fn contradictory_bounds_are_ignored() {
 }
 
 #[test]
-fn framework_schemas_become_plain_json_schemas() {
+fn framework_schemas_become_json_schemas() {
     let written = json!({
         "title": "WeatherArguments", "type": "object", "x-order": ["city", "days"],
         "properties": {"days": {"type": "integer"}, "city": {"type": "string", "description": "Where"}},
@@ -303,7 +303,7 @@ fn numbered(node: &mut Node, next: &mut usize) {
 
 proptest! {
     #[test]
-    fn no_json_panics(schema in any_json(), said in any_json()) {
+    fn json_never_panics(schema in any_json(), said in any_json()) {
         let tool = OfferedTool::new(&spec("any", schema.clone()));
         let _ = tool.read(said);
         let _ = tool.brief().schema().to_json();

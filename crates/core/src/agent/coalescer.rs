@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn coalescer_emits_first_piece_at_once() {
+    fn the_first_at_once_and_then_together() {
         use TextRole::{Answer, Preamble};
         type Row = (&'static [(u64, TextRole, &'static str)], &'static [&'static str]);
         let rows: [Row; 5] = [
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn flush_returns_buffered_text() {
+    fn what_waits_is_given_out_when_asked_for() {
         let now = Instant::now();
         let mut coalescer = Coalescer::default();
         coalescer.push(now, TextRole::Answer, "a");

@@ -73,7 +73,7 @@ fn run(context: &ToolContext<'_>, arguments: Arguments) -> Result<ToolOutput, To
     let budget = context.budget(TIME);
     let mut file = BufReader::new(opened.file.take(limits.span_file_bytes));
     let named = |error| ToolError::io(&shown, &error);
-    let encoding = MarkedEncoding::detect(file.fill_buf().map_err(named)?);
+    let encoding = MarkedEncoding::of(file.fill_buf().map_err(named)?);
     let file = BufReader::new(workspace::decoding(file));
     let span =
         read_lines(file, start..=last, last < end, limits.span_bytes, &|| budget.spent()).map_err(named)?;
@@ -151,6 +151,7 @@ impl Span {
     }
 }
 
+/// Truncates at a UTF-8 character boundary.
 fn cut_at_character(text: &[u8], room: usize) -> &[u8] {
     let mut end = room.min(text.len());
     while end > 0 && end < text.len() && text[end] & 0xc0 == 0x80 {
@@ -165,7 +166,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn get_span_returns_requested_lines() {
+    fn reads_the_lines_asked_for() {
         let bench = Bench::with(&[("a.txt", "one\r\ntwo\nthree\n")]);
         let output =
             call(&bench, "content.get_span", json!({"path": "a.txt", "startLine": 1, "endLine": 50}))
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn get_span_reports_every_cut() {
+    fn every_bound_cuts_and_says_so() {
         let many = (1..=500).map(|n| format!("{n}\n")).collect::<String>();
         let bench = Bench::with(&[("many", &many), ("long", &"é".repeat(9000)), ("empty", "")]);
         let output =
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn get_span_prefers_requested_lines_to_context() {
+    fn exactly_full_is_not_cut_and_context_never_displaces_what_was_asked_for() {
         let lines = |count: u64| (1..=count).map(|n| format!("{n}\n")).collect::<String>();
         let bench = Bench::with(&[("full", &lines(120)), ("long", &lines(400))]);
         let span = |arguments| {
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn get_span_names_bad_range_directory_and_missing_file() {
+    fn a_bad_range_a_directory_and_a_missing_file_are_named() {
         let bench = Bench::with(&[("src/a", "x\n")]);
         let rows = [
             (
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn get_span_decodes_byte_order_mark() {
+    fn a_marked_file_is_decoded_and_its_mark_is_not_shown() {
         let bench = Bench::with(&[("utf8.py", "\u{feff}def load():\n    pass\n")]);
         let text = "größe\r\nend\r\n";
         let bytes: Vec<u8> =
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn get_span_flags_invalid_utf8() {
+    fn bytes_that_are_no_utf8_are_shown_and_flagged() {
         let bench = Bench::with(&[]);
         std::fs::write(bench.root().join("latin1"), b"caf\xe9\n").unwrap();
         let output = call(&bench, "content.get_span", json!({"path": "latin1"})).unwrap();

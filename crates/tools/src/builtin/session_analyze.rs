@@ -152,6 +152,7 @@ fn digest_all(context: &ToolContext<'_>, rows: &[Transcript], budget: &Budget) -
     parallel::map(rows.len(), THREADS, || !budget.spent(), || (), digest)
 }
 
+/// Combines the digests of several sessions.
 struct Analysis<'a> {
     workspace: &'a Workspace,
     scope: WorktreeScope,
@@ -173,6 +174,7 @@ struct Session {
     prompts: Vec<Goal>,
 }
 
+/// A cleaned prompt.
 struct Goal {
     /// From 1; 0 if unknown.
     line: u64,
@@ -185,7 +187,7 @@ impl<'a> Analysis<'a> {
     fn new(workspace: &'a Workspace) -> Self {
         Self {
             workspace,
-            scope: WorktreeScope::new(workspace.root()),
+            scope: WorktreeScope::of(workspace.root()),
             seen: HashSet::new(),
             files: BTreeMap::new(),
             tools: BTreeMap::new(),
@@ -238,7 +240,7 @@ impl<'a> Analysis<'a> {
             Some(cwd) if !plain.starts_with(['/', '~']) => cwd.join(plain),
             _ => Path::new(plain).to_owned(),
         };
-        let real = openagents_core::git::real_path(&absolute);
+        let real = openagents_core::git::real(&absolute);
         let inside = self.scope.folders().iter().find_map(|folder| real.strip_prefix(folder).ok());
         let inside = inside.map(Path::to_owned).or_else(|| self.workspace.resolve(path).ok())?;
         let shown = Workspace::shown(&inside);

@@ -35,7 +35,7 @@ struct Arguments {
     max_events: Option<usize>,
 }
 
-/// Creates the tool `session.read`.
+/// Returns the tool.
 pub fn session_read() -> impl Tool {
     TypedTool {
         name: "session.read",

@@ -30,7 +30,7 @@ struct Arguments {
     context_lines: Option<usize>,
 }
 
-/// Creates the tool `session.search`.
+/// Returns the tool.
 pub fn session_search() -> impl Tool {
     TypedTool {
         name: "session.search",

@@ -22,7 +22,7 @@ pub fn parse_arguments<T: DeserializeOwned + JsonSchema>(given: Value) -> Result
     let arguments = Value::Object(with_our_names(members(given)?, &schema));
     // Without a validator, deserialization still finds faults, one at a time.
     if let Ok(validator) = jsonschema::validator_for(&schema) {
-        let faults = validator.iter_errors(&arguments).take(FAULTS).map(|error| describe_fault(&error));
+        let faults = validator.iter_errors(&arguments).take(FAULTS).map(|error| tell(&error));
         let faults: Vec<String> = faults.collect();
         if !faults.is_empty() {
             return Err(invalid(faults.join("; ")));
@@ -60,7 +60,8 @@ fn invalid(reason: String) -> ToolError {
     ToolError::InvalidParameters(reason)
 }
 
-fn describe_fault(error: &ValidationError<'_>) -> String {
+/// Describes a fault with its field.
+fn tell(error: &ValidationError<'_>) -> String {
     let place = error.instance_path().as_str().trim_start_matches('/').replace('/', ".");
     let what: String = match error.kind() {
         ValidationErrorKind::Required { property } => {
@@ -71,16 +72,16 @@ fn describe_fault(error: &ValidationError<'_>) -> String {
         // The null branch of an optional field adds no information.
         ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
             let told =
-                context.iter().flatten().map(describe_kind).filter(|what| !what.ends_with(" is not a null"));
+                context.iter().flatten().map(tell_what).filter(|what| !what.ends_with(" is not a null"));
             told.collect::<Vec<_>>().join(" or ")
         }
-        _ => describe_kind(error),
+        _ => tell_what(error),
     };
     let what: String = what.chars().take(FAULT).collect();
     if place.is_empty() { what } else { format!("{place}: {what}") }
 }
 
-fn describe_kind(error: &ValidationError<'_>) -> String {
+fn tell_what(error: &ValidationError<'_>) -> String {
     let ValidationErrorKind::Type { kind } = error.kind() else { return error.to_string() };
     let types = match kind {
         TypeKind::Single(single) => single.to_string(),
@@ -117,12 +118,12 @@ mod tests {
         Down,
     }
 
-    fn parse(given: Value) -> Result<Example, String> {
+    fn read(given: Value) -> Result<Example, String> {
         parse_arguments(given).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn fault_names_its_field() {
+    fn every_fault_names_its_field() {
         let rows = [
             (json!({}), "sessionId is missing"),
             (Value::Null, "sessionId is missing"),
@@ -137,19 +138,19 @@ mod tests {
             (json!("7"), "the arguments are not a JSON object"),
         ];
         for (given, part) in rows {
-            let error = parse(given.clone()).unwrap_err();
+            let error = read(given.clone()).unwrap_err();
             assert!(error.starts_with("Invalid parameters: ") && error.contains(part), "{given}: {error}");
         }
     }
 
     #[test]
-    fn fault_quote_is_bounded() {
-        let error = parse(json!({"sessionId": "a", "sort": "x".repeat(100_000)})).unwrap_err();
+    fn a_fault_does_not_quote_a_whole_file() {
+        let error = read(json!({"sessionId": "a", "sort": "x".repeat(100_000)})).unwrap_err();
         assert!(error.len() < 1_000, "{} bytes", error.len());
     }
 
     #[test]
-    fn argument_names_accept_every_spelling() {
+    fn names_are_known_in_every_spelling() {
         let expected =
             Example { session_id: "a".to_owned(), max_results: Some(3), names: None, sort: Some(Sort::Up) };
         for given in [
@@ -157,13 +158,13 @@ mod tests {
             json!({"sessionId": "a", "MaxResults": 3, "sort": "up", "names": null}),
             json!({"sessionId": "a", "session_id": "b", "max_results": 3, "sort": "up"}),
         ] {
-            assert_eq!(parse(given.clone()).as_ref(), Ok(&expected), "{given}");
+            assert_eq!(read(given.clone()).as_ref(), Ok(&expected), "{given}");
         }
     }
 
     /// The tools of an exploration, as models see them.
     #[test]
-    fn every_tool_schema_compiles() {
+    fn every_schema_of_ours_compiles() {
         for tool in crate::builtin::registry().iter() {
             assert!(jsonschema::validator_for(&tool.schema().to_value()).is_ok(), "{}", tool.name());
         }

@@ -18,7 +18,7 @@ use std::sync::{
 };
 
 #[test]
-fn an_answer_comes_in_pieces_with_its_figures() {
+fn answer_is_streamed_with_usage() {
     let models = scripted(|request, exchange| {
         assert_eq!(request.messages, [Message::User { text: "hi".to_owned() }]);
         exchange.say("Hello")?;
@@ -29,7 +29,7 @@ fn an_answer_comes_in_pieces_with_its_figures() {
 }
 
 #[test]
-fn our_loop_runs_our_tools_for_their_model() {
+fn agent_loop_runs_tools_for_system_model() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("cats.txt"), "").unwrap();
     let model = scripted(|request, exchange| {
@@ -64,7 +64,7 @@ fn our_loop_runs_our_tools_for_their_model() {
 }
 
 #[test]
-fn invalid_arguments_are_returned_to_the_model_as_errors() {
+fn invalid_arguments_are_returned_as_errors() {
     let parameters = json!({"type": "object", "properties": {"labels": {"type": "object", "additionalProperties": {"type": "string"}}}});
     let models = scripted(|request, exchange| {
         assert!(request.tools[0].description.ends_with(PROXY_NOTE));
@@ -86,7 +86,7 @@ fn invalid_arguments_are_returned_to_the_model_as_errors() {
 }
 
 #[test]
-fn a_model_that_only_makes_mistakes_is_stopped() {
+fn model_with_repeated_mistakes_is_stopped() {
     let models = scripted(|request, exchange| {
         loop {
             call(request, &exchange, "t", json!("nonsense"))?;
@@ -97,7 +97,7 @@ fn a_model_that_only_makes_mistakes_is_stopped() {
 }
 
 #[test]
-fn parallel_calls_are_run_one_at_a_time() {
+fn parallel_calls_run_one_at_a_time() {
     let models = scripted(|request, exchange| {
         let results = std::thread::scope(|scope| {
             let threads = ["a", "b", "c"].map(|name| {
@@ -124,7 +124,7 @@ fn parallel_calls_are_run_one_at_a_time() {
 }
 
 #[test]
-fn a_tool_may_itself_ask_for_an_answer() {
+fn tool_may_request_an_answer() {
     let models = scripted(|request, exchange| match request.tools.is_empty() {
         true => exchange.say("inner"),
         false => {
@@ -142,7 +142,7 @@ fn a_tool_may_itself_ask_for_an_answer() {
 }
 
 #[test]
-fn a_dropped_answer_is_restarted_with_its_history() {
+fn dropped_answer_restarts_with_history() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let kept = seen.clone();
     let models = scripted(move |request, exchange| {
@@ -164,7 +164,7 @@ fn a_dropped_answer_is_restarted_with_its_history() {
 }
 
 #[test]
-fn a_cancel_ends_running_and_waiting_answers() {
+fn cancel_ends_running_and_waiting_answers() {
     let stopped = Arc::new(AtomicUsize::new(0));
     let count = stopped.clone();
     let models = scripted(move |request, exchange| {
@@ -199,7 +199,7 @@ fn a_cancel_ends_running_and_waiting_answers() {
 }
 
 #[test]
-fn a_hanging_backend_blocks_neither_cancels_nor_other_answers() {
+fn hanging_backend_blocks_only_its_answer() {
     let over = Arc::new(AtomicBool::new(false));
     let end = over.clone();
     let models = scripted(move |request, exchange| {
@@ -217,7 +217,7 @@ fn a_hanging_backend_blocks_neither_cancels_nor_other_answers() {
 }
 
 #[test]
-fn a_backend_that_panics_fails_its_answer_alone() {
+fn panicking_backend_fails_only_its_answer() {
     let models = scripted(|request, exchange| {
         assert!(
             !matches!(&request.messages[0], Message::User { text } if text == "panic"),
@@ -233,7 +233,7 @@ fn a_backend_that_panics_fails_its_answer_alone() {
 }
 
 #[test]
-fn requests_are_cut_to_the_context() {
+fn requests_are_cut_to_context() {
     let models = scripted(|request, exchange| {
         assert!(request.prompt_tokens + request.answer_tokens as usize <= budget::CONTEXT as usize);
         assert!(request.room(0) >= 400, "{}", request.room(0));
@@ -262,7 +262,7 @@ fn requests_are_cut_to_the_context() {
 }
 
 #[test]
-fn a_request_over_the_line_limit_is_refused() {
+fn request_over_line_limit_is_rejected() {
     let models: FoundationModels = scripted(|_, exchange| exchange.say("never"));
     let huge = request(&"x".repeat(9 << 20), Vec::new());
     let Err(ModelError::Failed(why)) = ask(&models, &huge, &never()).0 else { panic!() };

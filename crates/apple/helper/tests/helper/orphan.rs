@@ -26,7 +26,7 @@ fn parent() {
 }
 
 #[test]
-fn the_helper_ends_when_its_parent_is_killed() {
+fn helper_exits_when_parent_is_killed() {
     let mut parent = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "orphan::parent", "--ignored", "--nocapture"])
         .env(PARENT, "1")

@@ -18,7 +18,7 @@ use std::{
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_openagents-apple");
 
 #[test]
-fn it_reports_its_availability_and_exits_with_its_input() {
+fn helper_reports_availability_and_exits_with_input() {
     let mut child = std::process::Command::new(PROGRAM)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -70,7 +70,7 @@ fn it_reports_its_availability_and_exits_with_its_input() {
 }
 
 #[test]
-fn the_client_gets_the_reason_and_restarts_a_killed_helper() {
+fn client_restarts_killed_helper() {
     let models = FoundationModels::at(PROGRAM);
     let Availability::Unavailable(reason) = models.ask(&never()) else { return };
     let first = models.process_id().unwrap();
