@@ -501,7 +501,11 @@ fn a_user_who_may_not_write_into_the_folders_reads_the_same() {
         fs::remove_file(base.join("new")).unwrap();
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);
     }
-    command.args(["--exact", "a_user_who_may_not_write_into_the_folders_reads_the_same", "--nocapture"]);
+    command.args([
+        "--exact",
+        "formats::a_user_who_may_not_write_into_the_folders_reads_the_same",
+        "--nocapture",
+    ]);
     let output = command.env(READ, base).output().unwrap();
     assert_eq!(state(base), before);
     folders(0o755);
