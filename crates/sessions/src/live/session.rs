@@ -54,6 +54,8 @@ pub struct Session {
     pub(crate) submitting: tokio::sync::Mutex<()>,
     /// Held while a mode is set and its update is queued, so that the log ends with the current mode.
     setting_mode: Mutex<()>,
+    /// Held while the marks are changed in the store and in the state, so that the last change wins.
+    marking: Mutex<()>,
     /// Held while updates are queued for the log, so that the copy has the same order.
     mirror: Mutex<Option<Mirror>>,
     /// Receivers of approval answers, by approval id.
@@ -139,6 +141,7 @@ impl Session {
             state: Mutex::new(state),
             submitting: Default::default(),
             setting_mode: Mutex::default(),
+            marking: Mutex::default(),
             mirror: Mutex::default(),
             waiting: Mutex::default(),
         }
@@ -453,12 +456,11 @@ impl Session {
     ) -> Result<(), SessionError> {
         let session = self.clone();
         let mark = move || {
-            let mut state = session.lock();
-            let mut marks = state.marks;
+            let _order = session.marking.lock();
+            let mut marks = session.lock().marks;
             change(&mut marks);
             session.store.mark_session(session.id(), marks)?;
-            state.marks = marks;
-            drop(state);
+            session.lock().marks = marks;
             session.update_list();
             Ok(())
         };
@@ -525,5 +527,38 @@ impl Tail {
             fits
         };
         Some(self.updates.iter().skip(skip).take(limit).take_while(fits).cloned().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::NewSession;
+    use std::time::Duration;
+
+    /// Regression: marking held the state while it waited for the writer, which needs the state to publish updates.
+    #[test]
+    fn session_is_marked_while_updates_are_stored() {
+        let home = tempfile::tempdir().unwrap();
+        let store = Store::open(home.path(), &[]).unwrap();
+        let new = NewSession { id: "s".to_owned(), cwd: "/projects/demo".into(), mode: "codex".to_owned() };
+        store.create_session(new).unwrap();
+        let session = Arc::new(Session::new(store.session("s").unwrap().unwrap(), store, Arc::default()));
+        let (done, finished) = sync_channel(1);
+        let (writing, marking) = (session.clone(), session);
+        std::thread::spawn(move || {
+            for number in 0..2_000 {
+                let title = openagents_core::update::Title { title: number.to_string() };
+                Session::append(&writing, vec![SessionUpdate::Title(title)]);
+            }
+        });
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            for pinned in [true, false].repeat(50) {
+                runtime.block_on(marking.mark(move |marks| marks.pinned = pinned)).unwrap();
+            }
+            done.send(()).unwrap();
+        });
+        finished.recv_timeout(Duration::from_secs(30)).unwrap();
     }
 }
