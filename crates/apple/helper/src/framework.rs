@@ -4,9 +4,9 @@ use crate::backend::{Backend, Exchange};
 use foundation_models::{
     Availability, DynamicGenerationProperty, DynamicGenerationSchema, FMError, GeneratedContent,
     GenerationGuide, GenerationOptions, GenerationSchema, Instructions, LanguageModelSession, Prompt,
-    SamplingMode, Segment, Segment as Theirs, StreamEvent, SystemLanguageModel, Tool, ToolCall, ToolCalls,
-    ToolOutput, ToolSpec, Transcript, TranscriptEntry, TranscriptInstructions, TranscriptPrompt,
-    TranscriptResponse, TranscriptToolOutput, Unavailability as Reported,
+    SamplingMode, Segment as Theirs, StreamEvent, SystemLanguageModel, Tool, ToolCall, ToolCalls, ToolOutput,
+    ToolSpec, Transcript, TranscriptEntry, TranscriptInstructions, TranscriptPrompt, TranscriptResponse,
+    TranscriptToolOutput, Unavailability as Reported,
 };
 use openagents_apple::{
     adapter::{FoundationTool, Parameters, Segment},
@@ -220,7 +220,7 @@ fn split(request: &Fitted, offered: &[OfferedTool], tools: &[Tool]) -> Result<(E
             }
             Message::Assistant(said) => {
                 if !said.text.is_empty() {
-                    let segments = vec![Segment::text(said.text.as_str())];
+                    let segments = vec![Theirs::text(said.text.as_str())];
                     entries.push(TranscriptEntry::Response(TranscriptResponse::new(segments)));
                 }
                 let calls = said.calls.iter().map(|call| {
@@ -235,7 +235,7 @@ fn split(request: &Fitted, offered: &[OfferedTool], tools: &[Tool]) -> Result<(E
                 }
             }
             Message::Tool { call_id, name, text } => {
-                let segments = vec![Segment::text(text.as_str())];
+                let segments = vec![Theirs::text(text.as_str())];
                 entries.push(TranscriptEntry::ToolOutput(TranscriptToolOutput::new(call_id, name, segments)));
             }
         }
