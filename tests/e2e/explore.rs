@@ -152,13 +152,18 @@ fn a_root_that_cannot_be_read_is_told_in_one_sentence() -> Result<()> {
 }
 
 #[test]
-fn a_database_that_is_none_is_moved_aside_and_told() -> Result<()> {
+fn explore_moves_an_invalid_database_aside() -> Result<()> {
     let desk = Desk::new("bridge", &FILES)?;
     desk.explore(&[])?;
-    while openagents_bridge::running(&desk.folder("home")).is_some() {
+    let database = desk.folder("home").join(openagents_sessions::store::DATABASE_FILE);
+    // The temporary bridge closes the database, which removes its log, after it has stopped serving.
+    let log = database.with_file_name(format!("{}-wal", openagents_sessions::store::DATABASE_FILE));
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while std::time::Instant::now() < until
+        && (openagents_bridge::running(&desk.folder("home")).is_some() || log.exists())
+    {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    let database = desk.folder("home").join(openagents_sessions::store::DATABASE_FILE);
     for suffix in ["-wal", "-shm"] {
         let _ = fs::remove_file(format!("{}{suffix}", database.display()));
     }
