@@ -6,7 +6,7 @@ use crate::{
     output::{self, ask},
 };
 use anyhow::Context;
-use openagents_core::trust::{AgentFiles, look};
+use openagents_core::trust::{AgentFiles, scan_folder};
 use serde::Serialize;
 use serde_json::Value;
 use std::{
@@ -46,7 +46,7 @@ pub(crate) fn run(command: &args::Workspaces) -> anyhow::Result<ExitCode> {
 /// Shows the agent settings of a folder, and trusts it once the user agrees at the terminal.
 fn trust(path: &Path, yes: bool) -> anyhow::Result<ExitCode> {
     let path = path.canonicalize().with_context(|| shown(path))?;
-    let seen = look(&path).with_context(|| shown(&path))?;
+    let seen = scan_folder(&path).with_context(|| shown(&path))?;
     brings(&path, &seen).iter().try_for_each(output::line)?;
     if !seen.complete {
         anyhow::bail!("{} cannot be trusted", shown(&path));

@@ -1,11 +1,10 @@
 //! Ids of agents and models, used as providers and session modes in logs, in settings and on the wire, and the names of
 //! the tools that call another agent or model.
 
-/// Codex.
+#![expect(missing_docs, reason = "the names say it")]
+
 pub const CODEX: &str = "codex";
-/// Claude Code.
 pub const CLAUDE_CODE: &str = "claude-code";
-/// The local model.
 pub const LOCAL_MODEL: &str = "gptoss_20b";
 /// Apple's Foundation Models; never a mode.
 pub const LOCAL_FM: &str = "local_fm";

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_small_files_only() {
+    fn read_bounded_rejects_large_files() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         std::fs::write(&path, "1234").unwrap();
@@ -61,7 +61,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_is_no_regular_file_is_not_opened() {
+    fn open_rejects_irregular_files() {
         let folder = tempfile::tempdir().unwrap();
         let fifo = folder.path().join("fifo");
         assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());

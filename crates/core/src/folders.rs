@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_variable_moves_it_and_an_empty_one_does_not() {
+    fn data_folder_ignores_empty_variable() {
         assert_eq!(data_folder_from(&|_| Some("/x".into())), Some(PathBuf::from("/x")));
         assert_eq!(data_folder_from(&|_| Some("".into())), data_folder_from(&|_| None));
         assert_eq!(models_folder_from(&|_| Some("/x".into())), Some(PathBuf::from("/x/models")));

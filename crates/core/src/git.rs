@@ -9,15 +9,15 @@ use std::{
 };
 use unicode_normalization::UnicodeNormalization as _;
 
-// The directories of one workspace: the workspace itself and the corresponding folders in other worktrees of its git
-// repository. Reads git's files (gitrepository-layout(5)) without running git.
-
 /// Maximum bytes of a `.git` file, which holds one path.
 const GIT_FILE: u64 = 16 << 10;
+/// Maximum bytes of git's index, which has about 100 per file.
+const GIT_INDEX: u64 = 32 << 20;
 /// Maximum entries of a folder checked for a name with cased letters: most names have them.
 const CASE_ENTRIES: usize = 16;
 
-/// The directories of one workspace, with cached lookups.
+/// The directories of one workspace and the corresponding folders in other worktrees of its git repository
+/// (gitrepository-layout(5)), with cached lookups.
 #[derive(Debug)]
 pub struct WorktreeScope {
     /// As given and canonical, for this and every other worktree.
@@ -34,15 +34,15 @@ pub struct WorktreeScope {
 
 impl WorktreeScope {
     /// Returns the scope of a workspace.
-    pub fn of(workspace: &Path) -> Self {
-        Self::beside(workspace, std::env::home_dir().map(|home| real(&home)))
+    pub fn new(workspace: &Path) -> Self {
+        Self::with_home(workspace, std::env::home_dir().map(|home| real_path(&home)))
     }
 
-    /// Like [`Self::of`], and also holds other worktrees that are gone but still listed, and the `seen` folders.
+    /// Like [`Self::new`], and also holds other worktrees that are gone but still listed, and the `seen` folders.
     pub fn with_removed(workspace: &Path, seen: impl Iterator<Item = PathBuf>) -> Self {
-        let mut scope = Self::of(workspace);
-        let listed = Worktree::around(&real(workspace)).filter(Worktree::is_listed);
-        let listed = listed.map(|tree| tree.listed()).unwrap_or_default();
+        let mut scope = Self::new(workspace);
+        let listed = Worktree::find(&real_path(workspace)).filter(Worktree::is_listed);
+        let listed = listed.map(|tree| tree.listed_worktrees()).unwrap_or_default();
         let removed = listed.into_iter().filter(|top| !top.exists()).map(|top| top.join(&scope.inside));
         let removed: Vec<_> = removed.filter(|folder| !scope.is_too_large(folder)).collect();
         scope.folders.extend(removed.into_iter().chain(seen));
@@ -52,8 +52,8 @@ impl WorktreeScope {
     }
 
     /// A folder may come with a `.git` that names anything. It counts only if the other side confirms it.
-    fn beside(workspace: &Path, home: Option<PathBuf>) -> Self {
-        let root = real(workspace);
+    fn with_home(workspace: &Path, home: Option<PathBuf>) -> Self {
+        let root = real_path(workspace);
         let mut scope = Self {
             folders: vec![root.clone()],
             common: None,
@@ -62,7 +62,7 @@ impl WorktreeScope {
             of_worktrees: Vec::new(),
             known: HashMap::new(),
         };
-        if let Some(tree) = Worktree::around(&root).filter(Worktree::is_listed) {
+        if let Some(tree) = Worktree::find(&root).filter(Worktree::is_listed) {
             scope.inside = root.strip_prefix(&tree.top).map(Path::to_owned).unwrap_or_default();
             let folders = tree.siblings().into_iter().map(|top| top.join(&scope.inside));
             let folders: Vec<_> = folders.filter(|folder| !scope.is_too_large(folder)).collect();
@@ -87,13 +87,13 @@ impl WorktreeScope {
         if let Some(known) = self.known.get(cwd) {
             return *known;
         }
-        let holds = self.look(cwd);
+        let holds = self.is_inside(cwd);
         self.known.insert(cwd.to_owned(), holds);
         holds
     }
 
-    fn look(&self, cwd: &Path) -> bool {
-        let path = real(cwd);
+    fn is_inside(&self, cwd: &Path) -> bool {
+        let path = real_path(cwd);
         if self.folders.iter().any(|folder| lies_in(&path, folder)) {
             return true;
         }
@@ -103,7 +103,7 @@ impl WorktreeScope {
         }
         // A worktree moved by hand: the repository does not list it, but it still refers to the repository.
         let Some(common) = &self.common else { return false };
-        Worktree::around(&path).is_some_and(|tree| {
+        Worktree::find(&path).is_some_and(|tree| {
             let folder = tree.top.join(&self.inside);
             tree.common == *common && path.starts_with(&folder) && !self.is_too_large(&folder)
         })
@@ -131,61 +131,57 @@ fn beside_repository(common: &Path) -> Vec<PathBuf> {
 struct Worktree {
     top: PathBuf,
     own: PathBuf,
-    /// The git folder shared by all worktrees.
     common: PathBuf,
 }
 
 impl Worktree {
-    fn around(path: &Path) -> Option<Self> {
-        let top = top_of(path)?;
+    fn find(path: &Path) -> Option<Self> {
+        let top = repository_root(path)?;
         let git = top.join(".git");
         if git.is_dir() {
-            return Some(Self { own: git.clone(), common: real(&git), top });
+            return Some(Self { own: git.clone(), common: real_path(&git), top });
         }
         let text = read_small(&git)?;
         let folder = top.join(text.strip_prefix("gitdir:")?.trim());
         // Only a worktree's folder has `commondir`; a submodule is a separate repository.
         let common = match read_small(&folder.join("commondir")) {
-            Some(common) => real(&folder.join(common.trim())),
-            None => real(&folder),
+            Some(common) => real_path(&folder.join(common.trim())),
+            None => real_path(&folder),
         };
         Some(Self { top, own: folder, common })
     }
 
     /// Returns whether the repository lists this worktree, or is in it.
     fn is_listed(&self) -> bool {
-        let git = real(&self.top).join(".git");
+        let git = real_path(&self.top).join(".git");
         if git.is_dir() {
             // Not a link to another repository.
             return self.common == git;
         }
-        let own = real(&self.own);
-        let back = read_small(&own.join("gitdir")).map(|back| real(&own.join(back.trim())));
+        let own = real_path(&self.own);
+        let back = read_small(&own.join("gitdir")).map(|back| real_path(&own.join(back.trim())));
         own.parent().is_some_and(|folder| folder == self.common.join("worktrees")) && back == Some(git)
     }
 
-    /// Returns the roots of the worktrees that the repository lists.
-    fn listed(&self) -> Vec<PathBuf> {
+    fn listed_worktrees(&self) -> Vec<PathBuf> {
         let mut tops = Vec::new();
         for entry in fs::read_dir(self.common.join("worktrees")).into_iter().flatten().flatten() {
             let folder = entry.path();
             let Some(git_file) = read_small(&folder.join("gitdir")) else { continue };
             // Relative since git 2.48 if `worktree.useRelativePaths` is set.
             let git_file = folder.join(git_file.trim());
-            tops.extend(git_file.parent().map(real));
+            tops.extend(git_file.parent().map(real_path));
         }
         tops
     }
 
     /// Returns the roots of the repository's worktrees that lead back to it.
     fn siblings(&self) -> Vec<PathBuf> {
-        let mut tops = self.listed();
+        let mut tops = self.listed_worktrees();
         if self.common.file_name().is_some_and(|name| name == ".git") {
             tops.extend(self.common.parent().map(Path::to_owned));
         }
-        tops.retain(|top| {
-            Self::around(top).is_some_and(|tree| tree.top == *top && tree.common == self.common)
-        });
+        tops.retain(|top| Self::find(top).is_some_and(|tree| tree.top == *top && tree.common == self.common));
         tops
     }
 }
@@ -193,8 +189,8 @@ impl Worktree {
 /// Returns the root of the worktree around a directory, and the corresponding folders in other worktrees of its
 /// repository.
 pub fn in_other_worktrees(cwd: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
-    let path = real(cwd);
-    let tree = Worktree::around(&path)?;
+    let path = real_path(cwd);
+    let tree = Worktree::find(&path)?;
     let inside = path.strip_prefix(&tree.top).ok()?;
     let others = tree.siblings().into_iter().filter(|top| *top != tree.top);
     let others: Vec<_> = others.map(|top| top.join(inside)).collect();
@@ -235,7 +231,6 @@ fn finds_other_case(path: &Path) -> Option<bool> {
     (other != name).then(is_same)
 }
 
-/// Returns the identity of a file: device and inode.
 #[cfg(unix)]
 fn worktree_identity(metadata: &fs::Metadata) -> (u64, u64) {
     use std::os::unix::fs::MetadataExt as _;
@@ -249,7 +244,7 @@ fn worktree_identity(_: &fs::Metadata) {}
 ///
 /// `None` if git's log has only one entry: after a clone, every file is newer than that entry.
 pub fn last_commit_or_checkout(path: &Path) -> Option<SystemTime> {
-    let log = Worktree::around(&real(path))?.own.join("logs/HEAD");
+    let log = Worktree::find(&real_path(path))?.own.join("logs/HEAD");
     let metadata = fs::metadata(&log).ok().filter(fs::Metadata::is_file)?;
     let several = |log: Vec<u8>| memchr::memchr_iter(b'\n', &log).nth(1).is_some();
     // A log that is too large to read has several entries.
@@ -257,13 +252,12 @@ pub fn last_commit_or_checkout(path: &Path) -> Option<SystemTime> {
     several.then(|| metadata.modified().ok()).flatten()
 }
 
-/// Returns the path of git's index for the working tree around a directory.
 fn index_of(path: &Path) -> Option<PathBuf> {
-    Some(Worktree::around(&real(path))?.own.join("index"))
+    Some(Worktree::find(&real_path(path))?.own.join("index"))
 }
 
 /// Returns the root of the repository around a directory. Ignores an empty `.git`, which Codex's sandbox leaves behind.
-pub fn top_of(path: &Path) -> Option<PathBuf> {
+pub fn repository_root(path: &Path) -> Option<PathBuf> {
     let is_top = |folder: &&Path| {
         let git = folder.join(".git");
         git.is_file() || git.join("HEAD").exists()
@@ -272,7 +266,7 @@ pub fn top_of(path: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the canonical form of the existing part of a path, followed by the rest without `.` and `..`.
-pub fn real(path: &Path) -> PathBuf {
+pub fn real_path(path: &Path) -> PathBuf {
     for ancestor in path.ancestors() {
         if let Ok(mut found) = ancestor.canonicalize() {
             let rest = path.strip_prefix(ancestor).unwrap_or(Path::new(""));
@@ -295,16 +289,11 @@ fn read_small(path: &Path) -> Option<String> {
     String::from_utf8(file::read_bounded(path, GIT_FILE)?).ok()
 }
 
-// Checks whether git may track a file: searches its index without parsing it (gitformat-index(5)).
-
-/// Maximum bytes of git's index, which has about 100 per file.
-const GIT_INDEX: u64 = 32 << 20;
-
 /// Returns whether git may track a file whose path contains `part` (in lower case) in the repository around a
-/// directory. False without a repository or an index; true if the index cannot be read, shortens its paths or keeps
-/// them elsewhere.
+/// directory: searches its index without parsing it (gitformat-index(5)). False without a repository or an index; true
+/// if the index cannot be read, shortens its paths or keeps them elsewhere.
 pub fn may_track(directory: &Path, part: &str) -> bool {
-    if top_of(directory).is_none() {
+    if repository_root(directory).is_none() {
         return false;
     }
     let Some(index) = index_of(directory) else { return true };
@@ -333,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn holds_the_workspace_and_its_other_worktrees() {
+    fn scope_holds_workspace_and_worktrees() {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().canonicalize().unwrap();
         for name in
@@ -379,7 +368,7 @@ mod tests {
             ("gone", "main", false),
         ];
         for (workspace, cwd, expected) in rows {
-            let mut scope = WorktreeScope::of(&base.join(workspace));
+            let mut scope = WorktreeScope::new(&base.join(workspace));
             assert_eq!(scope.holds(&base.join(cwd)), expected, "{cwd} in {workspace}");
             assert_eq!(scope.holds(&base.join(cwd)), expected, "asked again");
         }
@@ -388,7 +377,7 @@ mod tests {
     /// Regression: a folder with a forged `.git` had the whole home folder, or any repository, as its other worktree.
     #[cfg(unix)]
     #[test]
-    fn what_a_git_folder_claims_is_not_believed() {
+    fn scope_ignores_forged_git_folder() {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().canonicalize().unwrap();
         let home = base.join("home");
@@ -436,7 +425,7 @@ mod tests {
             ("side/dotfiles", "home/dotfiles", true),
         ];
         for (workspace, cwd, expected) in rows {
-            let mut scope = WorktreeScope::beside(&base.join(workspace), Some(home.clone()));
+            let mut scope = WorktreeScope::with_home(&base.join(workspace), Some(home.clone()));
             assert_eq!(scope.holds(&base.join(cwd)), expected, "{cwd} in {workspace}: {:?}", scope.folders());
         }
     }
@@ -444,7 +433,7 @@ mod tests {
     /// Two names of one file simulate a file system that ignores case.
     #[cfg(unix)]
     #[test]
-    fn folder_that_is_gone_is_found_in_another_case_where_the_file_system_ignores_it() {
+    fn scope_finds_removed_folder_in_other_case() {
         for ignores in [true, false] {
             let folder = tempfile::tempdir().unwrap();
             let base = folder.path().canonicalize().unwrap();
@@ -458,7 +447,7 @@ mod tests {
                 ("Proj", "Proj/src", true),
                 ("Proj", "project", false),
             ] {
-                let mut scope = WorktreeScope::of(&base.join(folder));
+                let mut scope = WorktreeScope::new(&base.join(folder));
                 assert_eq!(scope.holds(&base.join(path)), same, "{path} in {folder}");
             }
         }
@@ -466,12 +455,12 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn sees_through_symlinks() {
+    fn scope_resolves_symlinks() {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path();
         fs::create_dir_all(base.join("real/src")).unwrap();
         std::os::unix::fs::symlink(base.join("real"), base.join("link")).unwrap();
-        assert!(WorktreeScope::of(&base.join("real")).holds(&base.join("link/src")));
-        assert!(WorktreeScope::of(&base.join("link")).holds(&base.join("real/gone")));
+        assert!(WorktreeScope::new(&base.join("real")).holds(&base.join("link/src")));
+        assert!(WorktreeScope::new(&base.join("link")).holds(&base.join("real/gone")));
     }
 }

@@ -32,10 +32,9 @@ pub enum Lost {
 
 /// A message of a stage: progress, and finally the result.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum StageMessage<N, T> {
-    /// Progress.
     News(N),
-    /// The result.
     Done(T),
 }
 
@@ -86,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_no_thread_may_have_costs_nothing() {
+    fn run_accepts_name_with_nul() {
         let ran = run("rm\0 -rf\n", FILES, &CancellationToken::new(), |_| 7, |()| ());
         assert_eq!(ran, Ok(7));
     }

@@ -44,13 +44,13 @@ pub fn with_whole_characters(json: &str) -> Cow<'_, str> {
     let mut copied = 0;
     while let Some(found) = memchr::memchr(b'\\', &bytes[at..]) {
         at += found;
-        let Some(unit) = unit(bytes, at) else {
+        let Some(unit) = escaped_unit(bytes, at) else {
             // Skips the escaped character, which may be a backslash.
             at = (at + 2).min(bytes.len());
             continue;
         };
         let is_pair = matches!(unit, 0xd800..=0xdbff)
-            && self::unit(bytes, at + ESCAPE).is_some_and(|low| matches!(low, 0xdc00..=0xdfff));
+            && self::escaped_unit(bytes, at + ESCAPE).is_some_and(|low| matches!(low, 0xdc00..=0xdfff));
         if is_pair {
             at += 2 * ESCAPE;
             continue;
@@ -69,8 +69,7 @@ pub fn with_whole_characters(json: &str) -> Cow<'_, str> {
     Cow::Owned(whole)
 }
 
-/// Reads the escaped unit at a position.
-fn unit(bytes: &[u8], at: usize) -> Option<u16> {
+fn escaped_unit(bytes: &[u8], at: usize) -> Option<u16> {
     let digits = bytes.get(at..at + ESCAPE)?.strip_prefix(br"\u")?;
     digits.iter().try_fold(0, |unit: u16, digit| Some(unit << 4 | char::from(*digit).to_digit(16)? as u16))
 }
@@ -82,7 +81,7 @@ mod tests {
     use serde_json::Value;
 
     #[test]
-    fn replaces_lone_surrogates_only() {
+    fn lone_surrogates_are_replaced() {
         for (json, expected) in [
             (r#"{"text":"cut \ud83d"}"#, r#"{"text":"cut \ufffd"}"#),
             (r#"{"text":"\uDE00 rest"}"#, r#"{"text":"\ufffd rest"}"#),
@@ -99,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn parses_what_serde_rejects_for_a_character() {
+    fn from_str_accepts_lone_surrogates() {
         let cut = "cut \u{fffd}";
         for json in [&br#"{"a":"cut \ud83d"}"#[..], b"{\"a\":\"cut \xf0\x9f\"}", b" {\"a\":\"cut \xff\"}\r\n"]
         {
@@ -112,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn borrows_text_that_serde_reads() {
+    fn valid_json_is_borrowed() {
         for json in [
             "",
             r#"{"text":"plain \n text"}"#,
@@ -145,7 +144,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reads_every_string_as_javascript_does(pieces in prop::collection::vec(piece(), 0..24)) {
+        fn strings_parse_as_in_javascript(pieces in prop::collection::vec(piece(), 0..24)) {
             let json = format!("\"{}\"", pieces.iter().map(|(text, _)| text.as_str()).collect::<String>());
             let units: Vec<u16> = pieces.into_iter().flat_map(|(_, units)| units).collect();
             let whole = with_whole_characters(&json);
@@ -154,7 +153,7 @@ mod tests {
         }
 
         #[test]
-        fn accepts_any_text(text in r#"(\PC|\\|u|[dD]|[0-9a-fA-F]|\\u[dD][89a-fA-F])*"#) {
+        fn with_whole_characters_accepts_any_text(text in r#"(\PC|\\|u|[dD]|[0-9a-fA-F]|\\u[dD][89a-fA-F])*"#) {
             let whole = with_whole_characters(&text);
             prop_assert_eq!(whole.len(), text.len());
             prop_assert_eq!(with_whole_characters(&whole), whole.as_ref());

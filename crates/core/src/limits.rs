@@ -1,6 +1,5 @@
 //! The tunable numbers of this crate, each with its unit and reason. Those of helper programs are in `helper::limits`.
 
-/// Words of questions.
 pub(crate) mod terms {
     /// Minimum characters of a word matched inside a compound or as a prefix.
     pub(crate) const PART: usize = 4;
@@ -8,7 +7,6 @@ pub(crate) mod terms {
     pub(crate) const ENDING: usize = 3;
 }
 
-/// Files of a workspace.
 pub(crate) mod walk {
     /// More threads do not speed up a disk.
     pub(crate) const THREADS: usize = 8;
@@ -16,7 +14,6 @@ pub(crate) mod walk {
     pub(crate) const RULE_FILE: u64 = 256 << 10;
 }
 
-/// The agent settings in a folder.
 pub(crate) mod trust {
     /// Maximum bytes read of a file; for a larger script, its size and modification time count too.
     pub(crate) const FILE: u64 = 1 << 20;

@@ -185,7 +185,6 @@ fn shown(word: &str) -> String {
     word.replace(PROJECT, ".").replace(HOME, "~")
 }
 
-/// Returns the file name of a program's path.
 fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
@@ -261,7 +260,6 @@ fn forms(word: &str) -> impl Iterator<Item = &str> {
         .filter(|form| !form.is_empty())
 }
 
-/// Returns whether only the shell knows the value of a word.
 fn is_unknown(word: &str) -> bool {
     let is_begin = |c: char| c.is_ascii_alphanumeric() || "_{(@*#?!".contains(c);
     word.contains('`') || word.split('$').skip(1).any(|rest| rest.starts_with(is_begin))
@@ -271,12 +269,9 @@ fn is_in(word: &str, list: &str) -> bool {
     list.split(' ').any(|listed| listed == word)
 }
 
-// Splits a shell line into words, nested lines included.
-
 /// Placeholder for a folder that only the caller knows: the project, or the root of its repository.
 const PROJECT: char = '\u{1}';
 
-/// Placeholder for the home folder.
 const HOME: char = '\u{2}';
 
 /// Maximum nesting of lines in lines: `sh -c "sh -c '…'"`.
@@ -299,7 +294,6 @@ static PROJECTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 static HOMES: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\$\{HOME\}|\$HOME\b").ok());
 
-/// A word of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct LineWord {
     /// Without quotes.
@@ -357,7 +351,6 @@ fn read_words(words: Vec<String>, found: &mut Vec<LineWord>) {
     }
 }
 
-/// Returns whether a word may itself be a line.
 fn is_line(word: &str) -> bool {
     word.len() > 1 && word.contains(|c: char| c.is_whitespace() || ";|&()`".contains(c))
 }
@@ -400,12 +393,9 @@ fn pieces(line: &str) -> impl Iterator<Item = &str> {
     line.split(between).filter(|piece| !piece.is_empty())
 }
 
-// Expands patterns as a shell does.
-
 /// Maximum entries of a folder that are compared.
 const ENTRIES: usize = 5_000;
 
-/// Returns whether a shell would expand a word.
 fn is_pattern(word: &str) -> bool {
     word.contains(['*', '?', '[', '{'])
 }
@@ -460,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn each_word_counts_in_each_folder_that_a_line_changes_to() {
+    fn words_resolve_in_every_cd_target() {
         let rows = [
             ("./x.sh", "/w/app/./x.sh"),
             ("cd a && cd b && ./x.sh", "/w/app/a/b/./x.sh"),
@@ -485,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_the_shell_can_tell_is_named() {
+    fn unknown_words_are_listed() {
         let unknown = |line: &str| named(line).unknown.into_iter().collect::<Vec<_>>().join(" ");
         assert_eq!(unknown("$TOOL --all"), "$TOOL");
         assert_eq!(unknown("sh \"$DIR\"/x.sh"), "$DIR/x.sh");
@@ -498,20 +488,15 @@ mod tests {
 
         /// A plain path is found whatever surrounds it, and no text breaks the parser.
         #[test]
-        fn a_path_is_found_in_any_text(before in any::<String>(), after in any::<String>()) {
+        fn path_is_found_in_any_text(before in any::<String>(), after in any::<String>()) {
             let named = named(&format!("{before}\n./dir/x.sh\n{after}"));
             let is_named = named.paths.iter().any(|path| path.ends_with("dir/x.sh"));
             prop_assert!(is_named || named.is_cut);
         }
     }
-}
-
-#[cfg(test)]
-mod words_tests {
-    use super::*;
 
     #[test]
-    fn lines_are_read_as_bash_reads_them() {
+    fn lines_split_as_in_bash() {
         let rows = [
             ("cd scripts && ./build.sh", "cd! scripts & & ./build.sh!"),
             ("cd scripts;sh build.sh", "cd! scripts ; sh! build.sh"),
@@ -534,14 +519,9 @@ mod words_tests {
             assert_eq!(read.join(" "), expected, "{line}");
         }
     }
-}
-
-#[cfg(test)]
-mod glob_tests {
-    use super::*;
 
     #[test]
-    fn patterns_match_what_exists() {
+    fn patterns_match_existing_paths() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["build.sh", "bad.sh", "other.txt"] {
             std::fs::create_dir_all(folder.path().join("a/b")).unwrap();

@@ -142,7 +142,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_are_the_text_wherever_it_is_split(
+        fn utf8_pieces_rejoin_at_any_split(
             parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..6), 0..20),
             text in ".*",
         ) {
@@ -155,14 +155,14 @@ mod tests {
     }
 
     #[test]
-    fn cuts_between_words_and_says_so() {
+    fn cut_at_word_ends_with_ellipsis() {
         assert_eq!(cut_at_word("short", 10), "short");
         assert_eq!(cut_at_word("one two, three", 10), "one two…");
         assert_eq!(cut_at_word("éééééééééééé", 5), "éééé…");
     }
 
     #[test]
-    fn one_line_at_most() {
+    fn line_returns_one_line_at_most() {
         assert_eq!(line("  a\n\n b\tc ", 200), "a b c");
         let long = line(&"word ".repeat(100), 200);
         assert_eq!(long.chars().count(), 200);

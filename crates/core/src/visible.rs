@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_could_mislead_is_escaped() {
+    fn misleading_characters_are_escaped() {
         let rows = [
             ("cargo test", "cargo test"),
             ("a\tb\nc", "a\tb\nc"),
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_one_line_and_a_span_stays_one() {
+    fn on_one_line_and_code_span_escape_breaks() {
         let rows = [
             ("make test", "make test"),
             ("größer 日本 🙂", "größer 日本 🙂"),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_quoted_for_bash() {
+    fn shell_word_quotes_for_bash() {
         let rows = [
             ("src/main.rs", "src/main.rs"),
             ("", "''"),

@@ -17,6 +17,11 @@ use std::{
     },
 };
 
+/// Directories of generated or downloaded files, skipped even without a `.gitignore`; separated by `|`.
+const DIRECTORIES: &str = "\
+    node_modules|target|build|dist|DerivedData|venv|.venv|__pycache__|.pytest_cache|.tox|.git|.svn|.hg|\
+    .build|Pods|bower_components";
+
 /// Result of a walk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Walked {
@@ -91,12 +96,6 @@ where
     Walked { unfinished: unfinished.into_inner(), omitted: omitted.into_inner() }
 }
 
-// Rules for skipped files: `.gitignore`, `.ignore`, hidden names and [`ignored`] directories.
-//
-// Matching uses the `ignore` crate, but its reader would follow links out of the workspace and block on a pipe. Rule
-// files are therefore opened like other files, with a size limit.
-
-/// The rules of one directory, with a link to those above it.
 #[derive(Debug)]
 struct Level {
     above: Option<Arc<Level>>,
@@ -106,7 +105,11 @@ struct Level {
     is_repository: bool,
 }
 
-/// The rules that apply in each directory of a walk, loaded on entry.
+/// The rules that apply in each directory of a walk, loaded on entry: `.gitignore`, `.ignore`, hidden names and
+/// [`DIRECTORIES`].
+///
+/// Matching uses the `ignore` crate, but its reader would follow links out of the workspace and block on a pipe. Rule
+/// files are therefore opened like other files, with a size limit.
 #[derive(Debug, Default)]
 struct Rules(RwLock<HashMap<PathBuf, Arc<Level>>>);
 
@@ -117,7 +120,7 @@ impl Rules {
         let (ignore, ignore_refused) = read_rules(workspace, directory, ".ignore");
         let (gitignore, gitignore_refused) = read_rules(workspace, directory, ".gitignore");
         let is_repository = workspace.exists(&directory.join(".git"));
-        let above = self.around(directory);
+        let above = self.level_of(directory);
         let has_rules = is_repository || !ignore.is_empty() || !gitignore.is_empty();
         let own =
             has_rules.then(|| Arc::new(Level { above: above.clone(), ignore, gitignore, is_repository }));
@@ -132,7 +135,7 @@ impl Rules {
         if is_directory && is_ignored_directory(path) {
             return true;
         }
-        match self.around(path).map_or(Match::None, |level| level.matched(path, is_directory)) {
+        match self.level_of(path).map_or(Match::None, |level| level.matched(path, is_directory)) {
             Match::Ignore(()) => true,
             Match::Whitelist(()) => false,
             Match::None => path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".")),
@@ -141,10 +144,10 @@ impl Rules {
 
     /// Returns whether a rule file above excludes `directory`.
     fn rule_out(&self, directory: &Path) -> bool {
-        self.around(directory).is_some_and(|level| level.matched(directory, true).is_ignore())
+        self.level_of(directory).is_some_and(|level| level.matched(directory, true).is_ignore())
     }
 
-    fn around(&self, path: &Path) -> Option<Arc<Level>> {
+    fn level_of(&self, path: &Path) -> Option<Arc<Level>> {
         self.0.read().get(path.parent()?).cloned()
     }
 }
@@ -186,13 +189,6 @@ fn read_rules(workspace: &Workspace, directory: &Path, name: &str) -> (Gitignore
     }
     (builder.build().unwrap_or_else(|_| Gitignore::empty()), false)
 }
-
-// Directories of generated or downloaded files.
-
-/// Skipped even without a `.gitignore`; separated by `|`.
-const DIRECTORIES: &str = "\
-    node_modules|target|build|dist|DerivedData|venv|.venv|__pycache__|.pytest_cache|.tox|.git|.svn|.hg|\
-    .build|Pods|bower_components";
 
 /// Returns whether a folder is skipped because of its name.
 pub fn is_ignored_directory(path: &Path) -> bool {

@@ -4,14 +4,12 @@ use crate::store::StoreError;
 
 /// The reason a session request failed. Each message is complete and human-readable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum SessionError {
-    /// An invalid argument.
     #[error("{0}")]
     Invalid(String),
-    /// The folder is not a known workspace.
     #[error("{0} is not a known workspace")]
     UnknownWorkspace(String),
-    /// There is no default workspace, and none was named.
     #[error("no workspace is open; open a folder on the desktop first")]
     NoWorkspace,
     /// There is no such session, approval or prompt.
@@ -20,7 +18,6 @@ pub enum SessionError {
     /// Not possible now; may succeed later, or after something else has ended.
     #[error("{0}")]
     Busy(String),
-    /// An internal error.
     #[error("{0}")]
     Internal(String),
 }

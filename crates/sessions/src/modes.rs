@@ -11,10 +11,9 @@ pub const DEFAULT_MODE: &str = "default_mode";
 
 /// A mode, as shown to users.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Mode {
-    /// Its id.
     pub id: String,
-    /// Its name.
     pub name: String,
     /// One sentence.
     pub description: &'static str,

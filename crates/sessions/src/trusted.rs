@@ -111,7 +111,7 @@ impl TrustedWorkspaces {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use openagents_core::trust::look;
+    use openagents_core::trust::scan_folder;
 
     #[test]
     fn trust_covers_subfolders_until_revoked() {
@@ -121,9 +121,9 @@ mod tests {
         std::fs::create_dir_all(app.join("part")).unwrap();
         let store = Store::open(home.path(), &[]).unwrap();
         let trusted = TrustedWorkspaces::load(store.clone());
-        let verdict = |folder: &Path| trusted.verdict(folder, &mut look(folder).unwrap());
+        let verdict = |folder: &Path| trusted.verdict(folder, &mut scan_folder(folder).unwrap());
         assert_eq!(verdict(&app), Verdict::Unknown);
-        trusted.trust(&app, &look(&app).unwrap(), "Window").unwrap();
+        trusted.trust(&app, &scan_folder(&app).unwrap(), "Window").unwrap();
         assert_eq!((verdict(&app), verdict(&app.join("part"))), (Verdict::Trusted, Verdict::Trusted));
         assert_eq!(verdict(&root), Verdict::Unknown);
         assert_eq!(TrustedWorkspaces::load(store).list(), trusted.list());
@@ -133,7 +133,7 @@ mod tests {
         let part = app.join("part");
         assert_eq!(verdict(&part), Verdict::Changed);
         assert_eq!(verdict(&app), Verdict::Trusted);
-        assert_eq!(trusted.trust(&part, &look(&part).unwrap(), "Terminal").as_ref(), Ok(&app));
+        assert_eq!(trusted.trust(&part, &scan_folder(&part).unwrap(), "Terminal").as_ref(), Ok(&app));
         assert_eq!(verdict(&part), Verdict::Trusted);
         let rows = trusted.list();
         assert_eq!((rows.len(), rows[0].by.as_str(), rows[0].accepted.len()), (1, "Terminal", 1));
@@ -164,16 +164,16 @@ mod tests {
         write("app/part/a.txt", "");
         let trusted = TrustedWorkspaces::load(Store::open(home.path(), &[]).unwrap());
         let app = base.join("app");
-        trusted.trust(&app, &look(&app).unwrap(), "Window").unwrap();
+        trusted.trust(&app, &scan_folder(&app).unwrap(), "Window").unwrap();
         let is_trusted = |folder: &str| {
             let folder = base.join(folder);
-            trusted.verdict(&folder, &mut look(&folder).unwrap()) == Verdict::Trusted
+            trusted.verdict(&folder, &mut scan_folder(&folder).unwrap()) == Verdict::Trusted
         };
         let rows = ["app", "app/part", "side", "app/copy", "app/vendored"].map(is_trusted);
         assert_eq!(rows, [true, true, true, false, false]);
         // Each of them is asked about once.
         let vendored = base.join("app/vendored");
-        trusted.trust(&vendored, &look(&vendored).unwrap(), "Window").unwrap();
+        trusted.trust(&vendored, &scan_folder(&vendored).unwrap(), "Window").unwrap();
         assert!(is_trusted("app/vendored") && !is_trusted("app/copy"));
         write("app/vendored/tools/mcp.js", "evil()");
         assert!(!is_trusted("app/vendored") && is_trusted("app"));
@@ -188,10 +188,10 @@ mod tests {
         let trusted = TrustedWorkspaces::load(Store::open(home.path(), &[]).unwrap());
         for text in ["{}", r#"{"mcpServers": {}}"#] {
             std::fs::write(app.join(".mcp.json"), text).unwrap();
-            assert_ne!(trusted.verdict(&app, &mut look(&app).unwrap()), Verdict::Trusted);
-            trusted.trust(&app, &look(&app).unwrap(), "Window").unwrap();
+            assert_ne!(trusted.verdict(&app, &mut scan_folder(&app).unwrap()), Verdict::Trusted);
+            trusted.trust(&app, &scan_folder(&app).unwrap(), "Window").unwrap();
         }
         std::fs::write(app.join(".mcp.json"), "{}").unwrap();
-        assert_eq!(trusted.verdict(&app, &mut look(&app).unwrap()), Verdict::Trusted);
+        assert_eq!(trusted.verdict(&app, &mut scan_folder(&app).unwrap()), Verdict::Trusted);
     }
 }

@@ -83,7 +83,7 @@ impl Reader {
     pub const ALL: [Self; 3] = [Self::Local, Self::Elsewhere, Self::Hosted];
 
     /// Returns the reader kind of a model.
-    pub fn of(model: &dyn LanguageModel) -> Self {
+    pub fn for_model(model: &dyn LanguageModel) -> Self {
         if model.capabilities().local { Self::Local } else { Self::Elsewhere }
     }
 
@@ -195,7 +195,7 @@ mod tests {
         ReadingRules { local_other_history: false, elsewhere_history: false, hosted_history: false };
 
     #[test]
-    fn the_table_by_default_and_with_every_switch_on() {
+    fn reading_rules_match_table() {
         use {Readable as What, Reader as Who};
         let on = ReadingRules { local_other_history: true, elsewhere_history: true, hosted_history: true };
         let table = [
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_changes_its_own_cell_alone() {
+    fn switch_changes_only_its_own_cell() {
         for switch in ReadingSwitch::ALL {
             let mut rules = OFF;
             rules.set(switch, true);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_from_the_settings_is_off() {
+    fn unreadable_switches_are_off() {
         assert_eq!(serde_json::from_str::<ReadingRules>("{}").unwrap(), OFF);
         let one: ReadingRules = serde_json::from_str(r#"{"hostedHistory": true, "later": 1}"#).unwrap();
         assert_eq!(one, ReadingRules { hosted_history: true, ..OFF });
@@ -241,7 +241,7 @@ mod tests {
 
     /// A model elsewhere must not read more through one on this machine.
     #[test]
-    fn a_delegate_reads_no_more_than_the_model_that_gets_its_answer() {
+    fn delegate_reads_no_more_than_its_caller() {
         for on in [false, true] {
             let rules = ReadingRules { local_other_history: on, elsewhere_history: on, hosted_history: on };
             for (from, to) in Reader::ALL.iter().flat_map(|from| Reader::ALL.map(|to| (*from, to))) {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn where_no_history_may_be_read_no_tool_for_it_is_offered() {
+    fn toolbox_drops_history_tools_without_permission() {
         let tools = builtin::toolbox(Arc::new(History::empty()));
         let offered = |rules: ReadingRules, reader| {
             let tools = rules.toolbox(reader, &tools, Path::new("/w"));

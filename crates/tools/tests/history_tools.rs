@@ -204,7 +204,7 @@ fn list_shows_rows_newest_first() {
 }
 
 #[test]
-fn search_finds_words_and_no_ciphertext() {
+fn search_skips_ciphertext() {
     let bench = furnished();
     insta::assert_json_snapshot!(
         "search",
@@ -223,7 +223,7 @@ fn search_finds_words_and_no_ciphertext() {
 }
 
 #[test]
-fn search_keeps_to_its_caps() {
+fn search_respects_caps() {
     let mut bench = Bench::new();
     let root = bench.root();
     for number in 0..5 {
@@ -257,7 +257,7 @@ fn search_keeps_to_its_caps() {
 }
 
 #[test]
-fn search_refuses_a_bad_pattern() {
+fn search_rejects_bad_pattern() {
     let bench = Bench::new();
     let error = bench.call("session.search", json!({"pattern": "a("})).unwrap_err();
     assert_eq!(error.to_string(), "Invalid parameters: Invalid regex pattern: a(: unclosed group");
@@ -266,7 +266,7 @@ fn search_refuses_a_bad_pattern() {
 }
 
 #[test]
-fn read_tells_what_happened() {
+fn read_lists_events() {
     let bench = furnished();
     insta::assert_json_snapshot!(
         "read_codex",
@@ -288,7 +288,7 @@ fn read_tells_what_happened() {
 }
 
 #[test]
-fn read_keeps_to_its_caps_and_words_its_errors() {
+fn read_respects_caps_and_names_errors() {
     let mut bench = Bench::new();
     let root = bench.root();
     let id = bench.claude(
@@ -319,7 +319,7 @@ fn read_keeps_to_its_caps_and_words_its_errors() {
 }
 
 #[test]
-fn the_history_of_one_workspace_has_no_other_session() {
+fn limited_history_lists_only_its_workspace() {
     let mut bench = Bench::new();
     let (root, elsewhere) = (bench.root(), bench.base().join("elsewhere").to_str().unwrap().to_owned());
     let own = bench.claude(1, 1, &root, &[json!("The marimba is ours")]);
@@ -368,7 +368,7 @@ impl Dice {
 
 /// Two thousand calls of every `session.*` tool with arguments that aim at other workspaces.
 #[test]
-fn no_arguments_reach_a_session_of_another_workspace() {
+fn limited_history_rejects_other_sessions() {
     let mut bench = Bench::new();
     let root = bench.root();
     let elsewhere = bench.base().join("elsewhere").to_str().unwrap().to_owned();
@@ -428,7 +428,7 @@ fn no_arguments_reach_a_session_of_another_workspace() {
 
 /// A transcript that another handle has found is not read either.
 #[test]
-fn a_transcript_of_another_workspace_is_not_read_by_a_limited_history() {
+fn limited_history_opens_no_other_transcript() {
     let bench = Bench::new();
     let elsewhere = bench.base().join("elsewhere").to_str().unwrap().to_owned();
     let id = bench.claude(2, 2, &elsewhere, &[json!("The marimba is secret")]);
@@ -452,7 +452,7 @@ fn a_transcript_of_another_workspace_is_not_read_by_a_limited_history() {
 }
 
 #[test]
-fn analyze_says_what_the_person_wanted() {
+fn analyze_finds_user_intent() {
     let bench = furnished();
     insta::assert_json_snapshot!("analyze", bench.value("session.analyze", json!({})));
     assert_eq!(*bench.progress.0.lock().unwrap(), [(1, 2), (2, 2)]);
@@ -465,7 +465,7 @@ fn analyze_says_what_the_person_wanted() {
 }
 
 #[test]
-fn analyze_takes_no_intent_from_another_workspace_or_a_hidden_session() {
+fn analyze_ignores_foreign_and_hidden_intents() {
     let bench = furnished();
     let root = bench.root();
     let side = |number: u32| format!("c1a0de00-0000-4000-8000-{number:012}");
@@ -487,7 +487,7 @@ fn analyze_takes_no_intent_from_another_workspace_or_a_hidden_session() {
 }
 
 #[test]
-fn analyze_tells_goals_newest_first_within_and_across_sessions() {
+fn analyze_orders_goals_newest_first() {
     let bench = Bench::new();
     let root = bench.root();
     let at = |minute: u32, text: &str| json!({"timestamp": format!("2026-11-01T00:{minute:02}:00.000Z"), "message": {"content": text}});
@@ -504,7 +504,7 @@ fn analyze_tells_goals_newest_first_within_and_across_sessions() {
 }
 
 #[test]
-fn analyze_keeps_the_latest_prompts_of_a_long_session() {
+fn analyze_keeps_latest_prompts_of_long_session() {
     let bench = Bench::new();
     let prompts: Vec<Value> = (0..500).map(|turn| json!(format!("Prompt {turn}"))).collect();
     bench.claude(1, 1, &bench.root(), &prompts);
@@ -517,7 +517,7 @@ fn analyze_keeps_the_latest_prompts_of_a_long_session() {
 }
 
 #[test]
-fn analyze_takes_no_summary_of_another_session_for_the_intent() {
+fn analyze_ignores_summary_of_other_session() {
     let bench = Bench::new();
     let summary =
         json!({"type": "summary", "summary": "Deploy the payment service", "leafUuid": "elsewhere"});
@@ -526,14 +526,14 @@ fn analyze_takes_no_summary_of_another_session_for_the_intent() {
 }
 
 #[test]
-fn search_finds_a_quote_that_a_class_stands_for() {
+fn search_matches_quote_by_class() {
     let bench = Bench::new();
     bench.claude(1, 1, &bench.root(), &[json!("please a\"b now")]);
     assert_eq!(bench.value("session.search", json!({"pattern": "a[!-0]b now"}))["totalMatches"], 1);
 }
 
 #[test]
-fn analyze_prefers_titles_and_leaves_out_what_is_hidden() {
+fn analyze_prefers_titles_and_skips_hidden() {
     let bench = Bench::new();
     let root = bench.root();
     bench.claude(
@@ -576,7 +576,7 @@ fn analyze_counts_copied_lines_once() {
 
 /// Regression: files that a session had only read appeared under "Most edited in past sessions".
 #[test]
-fn analyze_counts_no_file_that_was_only_read() {
+fn analyze_ignores_files_only_read() {
     let bench = Bench::new();
     let root = bench.root();
     let call = |name: &str, file: &str| tool(name, json!({"file_path": format!("{root}/{file}")}));
@@ -588,13 +588,13 @@ fn analyze_counts_no_file_that_was_only_read() {
 }
 
 #[test]
-fn analyze_knows_no_more_than_there_is() {
+fn analyze_without_sessions_has_no_intent() {
     let bench = Bench::new();
     assert_eq!(bench.value("session.analyze", json!({"metrics": ["goals"]})), json!({"goalPatterns": []}));
 }
 
 #[test]
-fn a_cancelled_call_says_so() {
+fn cancelled_call_reports_cancel() {
     let bench = furnished();
     bench.cancel.cancel();
     for (name, arguments) in [
@@ -608,7 +608,7 @@ fn a_cancelled_call_says_so() {
 }
 
 #[test]
-fn past_the_deadline_the_flag_says_so() {
+fn calls_past_deadline_set_flag() {
     let mut bench = furnished();
     for limit in [&mut bench.limits.list_time, &mut bench.limits.search_time, &mut bench.limits.analyze_time]
     {
@@ -624,7 +624,7 @@ fn past_the_deadline_the_flag_says_so() {
 }
 
 #[test]
-fn a_list_that_the_deadline_cut_says_so_in_its_value() {
+fn list_cut_by_deadline_says_so() {
     let mut bench = furnished();
     // A flat folder, which is found regardless of the time.
     let id = "0c0de000-0000-7000-8000-000000000009";

@@ -40,7 +40,7 @@ pub fn over(
     output: impl Read + Send + 'static,
     input: impl Write + Send + 'static,
 ) -> Result<Client, ModelError> {
-    Client::over("for Foundation Models", HELPER, (output, input))
+    Client::from_streams("for Foundation Models", HELPER, (output, input))
 }
 
 fn start(program: &Path) -> Result<Client, ModelError> {

@@ -225,11 +225,10 @@ pub struct AgentCard {
 
 /// Why a command was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum AgentsError {
-    /// No added agent has this id.
     #[error("no such agent: {0} (run `openagents doctor`)")]
     Unknown(String),
-    /// The reason, one sentence.
     #[error("{0}")]
     Refused(String),
 }

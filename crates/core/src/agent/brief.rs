@@ -14,7 +14,7 @@ const CALL: usize = 300;
 
 /// Returns the first prompt and the newest messages as text that precedes the next prompt; `None` if there are none.
 pub fn brief(conversation: &Conversation) -> Option<String> {
-    let all: Vec<String> = conversation.messages(usize::MAX).iter().map(words).collect();
+    let all: Vec<String> = conversation.messages(usize::MAX).iter().map(format_message).collect();
     let (first, rest) = all.split_first()?;
     let mut room = ROOM;
     let fits = |message: &&String| {
@@ -33,8 +33,7 @@ pub fn brief(conversation: &Conversation) -> Option<String> {
     ))
 }
 
-/// Formats a message as lines.
-fn words(message: &Message) -> String {
+fn format_message(message: &Message) -> String {
     let line = |who: &str, text: &str, room| match text.trim() {
         "" => String::new(),
         text => format!("{who}: {}\n", cut_with_note(text, room)),
@@ -69,14 +68,14 @@ mod tests {
         })
     }
 
-    fn of(updates: &[SessionUpdate]) -> Option<String> {
+    fn brief_of(updates: &[SessionUpdate]) -> Option<String> {
         let mut conversation = Conversation::default();
         updates.iter().for_each(|update| conversation.push(update));
         brief(&conversation)
     }
 
     #[test]
-    fn what_was_said_and_done_is_told_in_order() {
+    fn brief_lists_messages_and_calls_in_order() {
         let call = ToolCall {
             call_id: "1".to_owned(),
             name: "edit".to_owned(),
@@ -94,7 +93,7 @@ mod tests {
             // Not answered yet: this is the prompt that follows the brief.
             user("And b.rs"),
         ];
-        insta::assert_snapshot!(of(&updates).unwrap(), @r#"
+        insta::assert_snapshot!(brief_of(&updates).unwrap(), @r#"
         This continues an earlier session that can't be opened again. What was said and done there follows as information; do nothing of it again.
         <earlier_session>
         User: Fix a.rs
@@ -108,17 +107,17 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_told_of_a_new_session_and_little_of_a_long_one() {
-        assert_eq!(of(&[]), None);
-        assert_eq!(of(&[user("hello")]), None);
+    fn brief_is_empty_for_new_session_and_bounded() {
+        assert_eq!(brief_of(&[]), None);
+        assert_eq!(brief_of(&[user("hello")]), None);
         let long: Vec<_> =
             (0..200).flat_map(|turn| [user(&format!("{turn} {}", "x".repeat(5_000))), agent("ok")]).collect();
-        let brief = of(&long).unwrap();
+        let brief = brief_of(&long).unwrap();
         assert!(brief.chars().count() < 2 * ROOM, "{}", brief.len());
         for part in ["User: 0 x", "messages left out)\n", "User: 199 x"] {
             assert!(brief.contains(part), "{part}");
         }
         // One long turn.
-        assert!(of(&[user("fix it"), agent(&"y".repeat(500_000))]).unwrap().contains("Agent: y"));
+        assert!(brief_of(&[user("fix it"), agent(&"y".repeat(500_000))]).unwrap().contains("Agent: y"));
     }
 }

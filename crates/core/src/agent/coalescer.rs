@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_at_once_and_then_together() {
+    fn coalescer_emits_first_piece_at_once() {
         use TextRole::{Answer, Preamble};
         type Row = (&'static [(u64, TextRole, &'static str)], &'static [&'static str]);
         let rows: [Row; 5] = [
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_given_out_when_asked_for() {
+    fn flush_returns_buffered_text() {
         let now = Instant::now();
         let mut coalescer = Coalescer::default();
         coalescer.push(now, TextRole::Answer, "a");

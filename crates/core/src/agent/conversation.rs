@@ -102,7 +102,7 @@ impl Conversation {
                 self.waiting.push_back(Prompt { id, text, mode });
             }
             SessionUpdate::AgentMessage(message) if message.late => {}
-            SessionUpdate::AgentMessage(message) => self.say(message),
+            SessionUpdate::AgentMessage(message) => self.message(message),
             SessionUpdate::Plan(plan) => self.plan(plan),
             SessionUpdate::ToolCall(call) => self.call(call),
             SessionUpdate::ToolCallUpdate(update) => self.end_call(&update.call_id, &update.status),
@@ -175,7 +175,7 @@ impl Conversation {
         }
     }
 
-    fn say(&mut self, message: &AgentMessage) {
+    fn message(&mut self, message: &AgentMessage) {
         // A continuation of the last message: an early chunk may look like an ending.
         if let Some(turn) = self.turns.back_mut()
             && let Some(Part::Said { id: Some(id), text }) = turn.parts.last_mut()

@@ -39,7 +39,7 @@ fn ended(id: &str, output: &str) -> SessionUpdate {
     })
 }
 
-fn read(updates: Vec<SessionUpdate>, room: usize) -> String {
+fn rendered(updates: Vec<SessionUpdate>, room: usize) -> String {
     let mut transcript = Conversation::default();
     updates.iter().for_each(|update| transcript.push(update));
     let line = |message: Message| match message {
@@ -72,7 +72,7 @@ fn elsewhere(updates: &[SessionUpdate]) -> String {
 }
 
 #[test]
-fn what_rests_on_past_sessions_is_left_out_for_a_reader_elsewhere() {
+fn reader_elsewhere_gets_no_past_sessions() {
     let found = SessionUpdate::AgentMessage(AgentMessage {
         text: "Found SECRET".to_owned(),
         findings: Some(crate::update::Findings::default()),
@@ -153,7 +153,7 @@ fn what_rests_on_past_sessions_is_left_out_for_a_reader_elsewhere() {
 }
 
 #[test]
-fn a_log_becomes_a_conversation() {
+fn log_becomes_conversation() {
     let thought = SessionUpdate::AgentThought(crate::update::AgentThought {
         text: "hidden".to_owned(),
         ..Default::default()
@@ -174,7 +174,7 @@ fn a_log_becomes_a_conversation() {
         answer("Done."),
         prompt("waits"),
     ];
-    insta::assert_snapshot!(read(log, 10_000), @r"
+    insta::assert_snapshot!(rendered(log, 10_000), @r"
     user one
     assistant search.grep
     tool search.grep found
@@ -188,7 +188,7 @@ fn a_log_becomes_a_conversation() {
 }
 
 #[test]
-fn an_exploration_is_its_last_message() {
+fn exploration_is_its_last_message() {
     let plan = |state| {
         SessionUpdate::Plan(PlanSnapshot {
             plan_id: "p".to_owned(),
@@ -216,7 +216,7 @@ fn an_exploration_is_its_last_message() {
         plan(RunState::Running),
         summary,
     ];
-    insta::assert_snapshot!(read(log, 10_000), @r"
+    insta::assert_snapshot!(rendered(log, 10_000), @r"
     user Explore this workspace. Find the parser
     assistant **Repository:** app
     user and now?
@@ -231,7 +231,7 @@ fn last(id: &str, text: &str) -> SessionUpdate {
 }
 
 #[test]
-fn queued_prompts_come_before_their_own_answers() {
+fn queued_prompts_precede_their_answers() {
     let log = vec![
         prompt("one"),
         prompt("two"),
@@ -243,7 +243,7 @@ fn queued_prompts_come_before_their_own_answers() {
         last("p", "The answer was cut off: the limit of 7 tokens was reached."),
         last("q", "❌ and so on"),
     ];
-    insta::assert_snapshot!(read(log, 10_000), @r"
+    insta::assert_snapshot!(rendered(log, 10_000), @r"
     user one
     assistant first
     user two
@@ -256,11 +256,11 @@ fn queued_prompts_come_before_their_own_answers() {
 }
 
 #[test]
-fn a_turn_that_was_cut_off_while_it_thought_keeps_its_prompt() {
+fn interrupted_thought_keeps_prompt() {
     let cut = "The answer was cut off: the limit of 7 tokens was reached.";
     let log =
         vec![prompt("one"), answer("first"), prompt("two"), last("p", cut), prompt("three"), answer("third")];
-    insta::assert_snapshot!(read(log, 10_000), @r"
+    insta::assert_snapshot!(rendered(log, 10_000), @r"
     user one
     assistant first
     user two
@@ -271,7 +271,7 @@ fn a_turn_that_was_cut_off_while_it_thought_keeps_its_prompt() {
 }
 
 #[test]
-fn words_of_a_model_do_not_end_its_turn() {
+fn text_like_an_ending_does_not_end_turn() {
     for said in ["❌ Tests fail", "The order was cancelled", "Cancelled.", "The answer was cut off"] {
         let log = vec![
             prompt("one"),
@@ -285,25 +285,25 @@ fn words_of_a_model_do_not_end_its_turn() {
         let expected = format!(
             "user one\nassistant {said} by mesearch.grep\ntool search.grep (no result)\nuser two\nassistant second"
         );
-        assert_eq!(read(log, 10_000), expected);
+        assert_eq!(rendered(log, 10_000), expected);
     }
 }
 
 #[test]
-fn a_prompt_that_was_refused_takes_no_answer_from_the_others() {
+fn refused_prompt_takes_no_answer() {
     let aside = SessionUpdate::AgentMessage(AgentMessage {
         text: "❌ 8 prompts are waiting already".to_owned(),
         ..AgentMessage::default()
     });
     let log = vec![prompt("one"), aside, answer("first"), prompt("two"), answer("second")];
-    assert_eq!(read(log, 10_000), "user one\nassistant first\nuser two\nassistant second");
+    assert_eq!(rendered(log, 10_000), "user one\nassistant first\nuser two\nassistant second");
 }
 
 /// Otherwise the model would process everything again in every turn of a long session.
 #[test]
-fn old_turns_are_forgotten_in_steps() {
+fn old_turns_drop_in_steps() {
     let log = |turns| (0..turns).flat_map(|n| [prompt(&format!("{n}")), answer("012345678")]).collect();
-    let first = |turns| read(log(turns), 100).lines().next().map(str::to_owned);
+    let first = |turns| rendered(log(turns), 100).lines().next().map(str::to_owned);
     let begins: Vec<_> = (8..18).map(first).map(Option::unwrap_or_default).collect();
     let mut distinct = begins.clone();
     distinct.dedup();
@@ -313,14 +313,14 @@ fn old_turns_are_forgotten_in_steps() {
 }
 
 #[test]
-fn the_newest_turns_that_fit_are_kept() {
+fn messages_keep_newest_turns_that_fit() {
     let log: Vec<_> = (0..5).flat_map(|n| [prompt(&format!("{n}")), answer("0123456789")]).collect();
-    assert_eq!(read(log.clone(), 25), "user 3\nassistant 0123456789\nuser 4\nassistant 0123456789");
-    assert_eq!(read(log, 5), "");
+    assert_eq!(rendered(log.clone(), 25), "user 3\nassistant 0123456789\nuser 4\nassistant 0123456789");
+    assert_eq!(rendered(log, 5), "");
 }
 
 #[test]
-fn a_removed_prompt_is_not_sent_to_a_model() {
+fn removed_prompt_is_left_out() {
     let waits = |id: &str, text: &str, removed| {
         let message_id = Some(id.to_owned());
         SessionUpdate::UserMessage(UserMessage {
@@ -339,5 +339,5 @@ fn a_removed_prompt_is_not_sent_to_a_model() {
         answer(""),
         chunk("n", "third"),
     ];
-    assert_eq!(read(log, 1000), "user one\nassistant first\nuser three\nassistant third");
+    assert_eq!(rendered(log, 1000), "user one\nassistant first\nuser three\nassistant third");
 }

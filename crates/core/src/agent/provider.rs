@@ -137,8 +137,6 @@ pub trait AgentHost: Approvals + Send + Sync {
     }
 }
 
-// Events and the outcome of a turn, and the messages that end it.
-
 /// Events of a turn.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "almost all are updates, and none is kept")]
@@ -204,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_that_change_what_is_asked_are_recognised() {
+    fn lowering_command_recognises_commands() {
         let lower = [
             "/allow-all on",
             "/allow-all",

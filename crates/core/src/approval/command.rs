@@ -164,7 +164,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn bash_reads_the_shown_text_as_exactly_the_arguments_that_run(
+        fn bash_parses_shown_text_into_exact_arguments(
             args in prop::collection::vec(any_text(), 1..12), times in prop_oneof![9 => Just(1_usize), 1 => Just(600)],
         ) {
             let args: Vec<_> = args.into_iter().map(|argument| argument.repeat(times)).collect();
@@ -177,14 +177,14 @@ mod tests {
         }
 
         #[test]
-        fn bash_reads_the_shown_variables_as_those_that_are_set(value in any_text()) {
+        fn bash_parses_shown_variables_as_set(value in any_text()) {
             let args = vec!["SHOWN".to_owned()];
             let line = command("/usr/bin/printenv", args, vec![("SHOWN".to_owned(), value.clone())]).line();
             prop_assert_eq!(run(&line), format!("{value}\n"));
         }
 
         #[test]
-        fn the_shown_text_hides_nothing(argument in any_text()) {
+        fn shown_command_hides_nothing(argument in any_text()) {
             let text = ApprovalCommand::exact(command("/bin/echo", vec![argument.clone()], Vec::new())).text;
             let text = text.replace('\n', "");
             prop_assert_eq!(escaped(&text).into_owned(), text.clone());
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_command_is_not_whole() {
+    fn long_command_is_not_whole() {
         let long = |bytes: usize| command("/bin/echo", vec!["x".repeat(bytes)], Vec::new());
         let fits = ApprovalCommand::exact(long(SHOWN_COMMAND - "/bin/echo ".len()));
         assert!(fits.is_whole() && fits.text.len() == SHOWN_COMMAND);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_form_on_disk_is_stable() {
+    fn stored_command_format_is_stable() {
         let exact = ApprovalCommand::exact(command("/bin/echo", vec!["a b".to_owned()], Vec::new()));
         let written = serde_json::to_value(&exact).unwrap();
         insta::assert_json_snapshot!(written, @r#"

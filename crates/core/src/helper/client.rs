@@ -1,6 +1,6 @@
 //! The client of a running helper program.
 
-use super::peer::{EXIT, HelperCommand, HelperLimits, HelperReport, Peer, VERSION, describe};
+use super::peer::{EXIT, HelperCommand, HelperLimits, HelperReport, Peer, VERSION, exit_reason};
 use crate::model::ModelError;
 use parking_lot::Mutex;
 use std::{
@@ -36,7 +36,7 @@ impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
         on_exit: impl FnOnce() + Send + 'static,
     ) -> Result<Self, ModelError> {
         let name = command.get_program().to_string_lossy().into_owned();
-        reduce(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()));
+        reduce_environment(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()));
         // Ctrl-C in a terminal is meant for this program, which may only stop an answer.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
@@ -62,7 +62,7 @@ impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
     }
 
     /// Connects to a helper over its output and input streams. `name` is for errors.
-    pub fn over(
+    pub fn from_streams(
         name: &str,
         limits: HelperLimits,
         streams: (impl Read + Send + 'static, impl Write + Send + 'static),
@@ -86,7 +86,7 @@ impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
         })?;
         let reading = peer.clone();
         spawn("helper-reports", move || {
-            reading.read(output, limits.line_bytes);
+            reading.read_reports(output, limits.line_bytes);
             reading.wait_for_exit();
             on_exit();
         })?;
@@ -180,7 +180,7 @@ impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
             return "it closed the connection".to_owned();
         }
         let state = self.peer.state();
-        describe(state.status.filter(|_| !state.killed), &state.log)
+        exit_reason(state.status.filter(|_| !state.killed), &state.log)
     }
 }
 
@@ -209,8 +209,6 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<thread:
 fn no_thread(error: &io::Error) -> ModelError {
     ModelError::Failed(format!("no thread for the helper program: {error}; close other programs"))
 }
-
-// The environment of a helper program: the variables that it needs to run, without the user's keys.
 
 /// Variables for folders, language and logs.
 const PASSED: [&str; 15] = [
@@ -249,8 +247,9 @@ const PASSED_BEGIN: [&str; 14] = [
     "LC_",
 ];
 
-/// Reduces a command's environment to the variables that were set for it and those that a helper needs.
-pub(super) fn reduce(command: &mut Command) {
+/// Reduces a command's environment to the variables that were set for it and those that a helper needs, without the
+/// user's keys.
+pub(super) fn reduce_environment(command: &mut Command) {
     let added: Vec<(OsString, OsString)> =
         command.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))).collect();
     let passed = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_passed));
@@ -268,7 +267,7 @@ mod tests {
 
     /// Regression: the helper program inherited every key of the user's shell.
     #[test]
-    fn a_helper_gets_no_keys() {
+    fn helper_inherits_no_keys() {
         let rows = [
             ("PATH", true),
             ("LC_ALL", true),
@@ -285,7 +284,7 @@ mod tests {
             assert_eq!(is_passed(name), expected, "{name}");
         }
         let mut command = Command::new("helper");
-        reduce(command.env("ADDED", "1"));
+        reduce_environment(command.env("ADDED", "1"));
         let names: Vec<&OsStr> = command.get_envs().map(|(name, _)| name).collect();
         assert!(names.contains(&OsStr::new("ADDED")) && names.contains(&OsStr::new("PATH")), "{names:?}");
         // Set by cargo in tests.

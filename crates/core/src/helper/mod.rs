@@ -6,10 +6,10 @@ mod client;
 mod peer;
 mod program;
 
+pub use client::HelperClient;
 #[cfg(unix)]
-pub use crate::helper::peer::signal_name;
-pub use crate::helper::peer::{
+pub use peer::signal_name;
+pub use peer::{
     HelperCommand, HelperLimits, HelperReport, InvalidLine, VERSION, next_report, read_messages, write_line,
 };
-pub use client::HelperClient;
 pub use program::find;

@@ -14,6 +14,87 @@ use std::{
 use tokio::sync::mpsc::{Receiver, Sender};
 use tokio_util::sync::CancellationToken;
 
+/// The version of both sides: they are built and shipped together.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Log lines kept for a crash message: a panic with its backtrace.
+pub(super) const LOG_LINES: usize = 40;
+
+/// Maximum bytes of a log line; longer ones are split.
+pub(super) const LOG_LINE: u64 = 4096;
+
+/// Time to exit after the input was closed; then the program is killed.
+pub(super) const EXIT: Duration = Duration::from_secs(1);
+
+/// Interval of checks for a cancel: too short for a user to notice.
+pub(super) const CANCEL_CHECK: Duration = Duration::from_millis(20);
+
+/// Interval of checks whether the program has exited.
+pub(super) const EXIT_CHECK: Duration = Duration::from_millis(2);
+
+/// A command for a helper program.
+pub trait HelperCommand: Serialize {
+    /// Creates the command that cancels another one.
+    fn cancel(id: u64) -> Self;
+}
+
+/// A report of a helper program.
+pub trait HelperReport: DeserializeOwned + Send + 'static {
+    /// Returns the version of the program if this is its first report.
+    fn version(&self) -> Option<&str>;
+
+    /// Returns the id of the command; `None` if the program could not read it.
+    fn id(&self) -> Option<u64>;
+
+    /// Returns whether this is the last report of its command.
+    fn ends_command(&self) -> bool;
+
+    /// Creates the report of a command that failed.
+    fn failed(id: u64, error: ModelError) -> Self;
+}
+
+/// Limits that depend on the helper program.
+#[derive(Debug, Clone, Copy)]
+pub struct HelperLimits {
+    /// Maximum bytes of a line.
+    pub line_bytes: usize,
+    /// Reports of one command buffered by the client before the program has to wait.
+    pub queued_reports: usize,
+    /// Time until the first report.
+    pub hello: Duration,
+    /// Time to react to a cancel before the program is killed; `None` to never kill it for that.
+    pub cancel: Option<Duration>,
+}
+
+/// A line that is not a message.
+#[derive(Debug)]
+pub struct InvalidLine {
+    /// The `id` in the line, if it can be read.
+    pub id: Option<u64>,
+    /// The parse error; `None` if the line is longer than the limit.
+    pub error: Option<serde_json::Error>,
+}
+
+impl InvalidLine {
+    /// Returns the helper's answer to an invalid command.
+    pub fn refusal(&self) -> ModelError {
+        ModelError::Failed(match &self.error {
+            Some(error) => format!("the helper program received an invalid command: {error}"),
+            None => "the command is too long; shorten the conversation".to_owned(),
+        })
+    }
+
+    fn new(line: &[u8], error: serde_json::Error) -> Self {
+        // Not a `Value`, which has a limit on nesting and takes many times the memory of the line.
+        #[derive(Deserialize)]
+        struct About {
+            id: Option<u64>,
+        }
+        let about = serde_json::from_slice::<About>(line).ok();
+        Self { id: about.and_then(|about| about.id), error: Some(error) }
+    }
+}
+
 /// The helper program, shared by the client and the threads of the streams.
 #[derive(Debug)]
 pub(super) struct Peer<R> {
@@ -27,9 +108,7 @@ pub(super) struct Peer<R> {
 pub(super) struct State<R> {
     /// `None` for a helper in this process.
     child: Option<Child>,
-    /// The first report.
     pub(super) hello: Option<R>,
-    /// The id of the last command.
     last: u64,
     /// The commands that have not ended, and the receivers of their reports.
     pub(super) commands: HashMap<u64, Sender<R>>,
@@ -40,7 +119,6 @@ pub(super) struct State<R> {
     pub(super) stopped: bool,
     /// We killed it because it did not respond.
     pub(super) killed: bool,
-    /// It has exited.
     pub(super) ended: bool,
     /// Known once it has exited.
     pub(super) status: Option<ExitStatus>,
@@ -67,7 +145,6 @@ impl<R> Peer<R> {
         self.state.lock()
     }
 
-    /// Returns the id of its process; `None` for a helper in this process.
     pub(super) fn process_id(&self) -> Option<u32> {
         self.state().child.as_ref().map(Child::id)
     }
@@ -111,7 +188,6 @@ impl<R> Peer<R> {
         done(&state)
     }
 
-    /// Waits up to `time` for a condition, or for a cancel.
     pub(super) fn wait(
         &self,
         time: Duration,
@@ -184,8 +260,7 @@ impl<R> Peer<R> {
 }
 
 impl<R: HelperReport> Peer<R> {
-    /// Forwards reports until the stream ends.
-    pub(super) fn read(&self, output: impl Read, limit: usize) {
+    pub(super) fn read_reports(&self, output: impl Read, limit: usize) {
         let read = read_messages(output, limit, |read| match read {
             Ok(report) => self.forward(report),
             Err(line) => {
@@ -234,37 +309,6 @@ impl<R: HelperReport> Peer<R> {
     }
 }
 
-// Lines of JSON with a length limit.
-
-/// A line that is not a message.
-#[derive(Debug)]
-pub struct InvalidLine {
-    /// The `id` in the line, if it can be read.
-    pub id: Option<u64>,
-    /// The parse error; `None` if the line is longer than the limit.
-    pub error: Option<serde_json::Error>,
-}
-
-impl InvalidLine {
-    /// Returns the helper's answer to an invalid command.
-    pub fn refusal(&self) -> ModelError {
-        ModelError::Failed(match &self.error {
-            Some(error) => format!("the helper program received an invalid command: {error}"),
-            None => "the command is too long; shorten the conversation".to_owned(),
-        })
-    }
-
-    fn of(line: &[u8], error: serde_json::Error) -> Self {
-        // Not a `Value`, which has a limit on nesting and takes many times the memory of the line.
-        #[derive(Deserialize)]
-        struct About {
-            id: Option<u64>,
-        }
-        let about = serde_json::from_slice::<About>(line).ok();
-        Self { id: about.and_then(|about| about.id), error: Some(error) }
-    }
-}
-
 /// Reads messages, one per line of at most `limit` bytes, until the input ends.
 pub fn read_messages<T: DeserializeOwned>(
     input: impl Read,
@@ -278,7 +322,7 @@ pub fn read_messages<T: DeserializeOwned>(
             input.skip_until(b'\n')?;
             Err(InvalidLine { id: None, error: None })
         } else {
-            json_text::from_slice(&line).map_err(|error| InvalidLine::of(&line, error))
+            json_text::from_slice(&line).map_err(|error| InvalidLine::new(&line, error))
         });
         line.clear();
     }
@@ -291,32 +335,6 @@ pub fn write_line(writer: &mut impl Write, message: &impl Serialize) -> io::Resu
     writer.write_all(b"\n")
 }
 
-// Messages between a client and its helper program.
-
-/// The version of both sides: they are built and shipped together.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
-
-/// A command for a helper program.
-pub trait HelperCommand: Serialize {
-    /// Creates the command that cancels another one.
-    fn cancel(id: u64) -> Self;
-}
-
-/// A report of a helper program.
-pub trait HelperReport: DeserializeOwned + Send + 'static {
-    /// Returns the version of the program if this is its first report.
-    fn version(&self) -> Option<&str>;
-
-    /// Returns the id of the command; `None` if the program could not read it.
-    fn id(&self) -> Option<u64>;
-
-    /// Returns whether this is the last report of its command.
-    fn ends_command(&self) -> bool;
-
-    /// Creates the report of a command that failed.
-    fn failed(id: u64, error: ModelError) -> Self;
-}
-
 /// Waits for the next report of a command, or [`ModelError::Cancelled`]; `None` if there are no more. Blocks.
 pub fn next_report<R>(
     reports: &mut Receiver<R>,
@@ -325,9 +343,6 @@ pub fn next_report<R>(
     block_on(cancel.run_until_cancelled(reports.recv())).ok_or(ModelError::Cancelled)
 }
 
-// Exit reasons of helper programs.
-
-/// The last lines of a helper's log.
 #[derive(Debug, Default)]
 pub(super) struct Log(VecDeque<String>);
 
@@ -345,7 +360,7 @@ impl Log {
     }
 
     /// Returns the most significant line: the last error, assertion or panic, otherwise the last line.
-    fn telling(&self) -> Option<&str> {
+    fn most_significant(&self) -> Option<&str> {
         let tells =
             |line: &&String| ["ERROR", "ASSERT", "panicked", "error:"].iter().any(|word| line.contains(word));
         self.0.iter().rev().find(tells).or(self.0.back()).map(|line| line.trim())
@@ -353,18 +368,18 @@ impl Log {
 }
 
 /// Describes how a process ended and its last message: `signal 6 (SIGABRT): GGML_ASSERT(…) failed`.
-pub(super) fn describe(status: Option<ExitStatus>, log: &Log) -> String {
+pub(super) fn exit_reason(status: Option<ExitStatus>, log: &Log) -> String {
     let how = match status {
         None => "it did not answer and was ended".to_owned(),
-        Some(status) => exit(status),
+        Some(status) => describe_status(status),
     };
-    match log.telling() {
+    match log.most_significant() {
         Some(line) => format!("{how}: {line}"),
         None => how,
     }
 }
 
-fn exit(status: ExitStatus) -> String {
+fn describe_status(status: ExitStatus) -> String {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return match signal_name(signal) {
@@ -399,42 +414,12 @@ pub fn signal_name(signal: i32) -> Option<&'static str> {
     })
 }
 
-// Limits of helper programs, shared by all clients.
-
-/// Log lines kept for a crash message: a panic with its backtrace.
-pub(super) const LOG_LINES: usize = 40;
-
-/// Maximum bytes of a log line; longer ones are split.
-pub(super) const LOG_LINE: u64 = 4096;
-
-/// Time to exit after the input was closed; then the program is killed.
-pub(super) const EXIT: Duration = Duration::from_secs(1);
-
-/// Interval of checks for a cancel: too short for a user to notice.
-pub(super) const CANCEL_CHECK: Duration = Duration::from_millis(20);
-
-/// Interval of checks whether the program has exited.
-pub(super) const EXIT_CHECK: Duration = Duration::from_millis(2);
-
-/// Limits that depend on the helper program.
-#[derive(Debug, Clone, Copy)]
-pub struct HelperLimits {
-    /// Maximum bytes of a line.
-    pub line_bytes: usize,
-    /// Reports of one command buffered by the client before the program has to wait.
-    pub queued_reports: usize,
-    /// Time until the first report.
-    pub hello: Duration,
-    /// Time to react to a cancel before the program is killed; `None` to never kill it for that.
-    pub cancel: Option<Duration>,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_is_too_long_is_skipped_and_the_next_one_is_read() {
+    fn read_messages_skips_long_line() {
         let mut read = Vec::new();
         read_messages::<u64>(&b"12345678\n1234\n\n56\n12345"[..], 4, |message| {
             read.push(message.map_err(|line| line.error.is_none()));
@@ -444,40 +429,35 @@ mod tests {
     }
 
     #[test]
-    fn half_a_character_in_a_message_becomes_a_replacement() {
+    fn read_messages_replaces_lone_surrogates() {
         for line in [&br#""cut \ud83d""#[..], br#""cut \ude00""#] {
             read_messages::<String>(line, 99, |read| assert_eq!(read.unwrap(), "cut \u{fffd}")).unwrap();
         }
     }
 
     #[test]
-    fn the_id_of_an_invalid_line_is_read() {
+    fn invalid_line_keeps_its_id() {
         let deep = format!("{{\"arguments\":{}{},\"id\":7}}", "[".repeat(200), "]".repeat(200));
         for line in ["{\"id\":7}", &deep] {
             let read = |message: Result<u64, InvalidLine>| assert_eq!(message.unwrap_err().id, Some(7));
             read_messages(line.as_bytes(), 999, read).unwrap();
         }
     }
-}
-
-#[cfg(all(test, unix))]
-mod ending_tests {
-    use super::*;
-    use std::os::unix::process::ExitStatusExt;
-
+    #[cfg(unix)]
     #[test]
-    fn a_crash_says_its_signal_and_the_line_that_tells_most() {
+    fn exit_reason_names_signal_and_best_line() {
+        use std::os::unix::process::ExitStatusExt;
         let mut log = Log::default();
         let aborted = Some(ExitStatus::from_raw(6));
-        assert_eq!(describe(aborted, &log), "signal 6 (SIGABRT)");
+        assert_eq!(exit_reason(aborted, &log), "signal 6 (SIGABRT)");
         log.push(" INFO loaded");
-        assert_eq!(describe(Some(ExitStatus::from_raw(0x100)), &log), "exit code 1: INFO loaded");
+        assert_eq!(exit_reason(Some(ExitStatus::from_raw(0x100)), &log), "exit code 1: INFO loaded");
         let killed = Some(ExitStatus::from_raw(9));
-        assert!(describe(killed, &log).contains("(SIGKILL), perhaps because memory ran out: "));
+        assert!(exit_reason(killed, &log).contains("(SIGKILL), perhaps because memory ran out: "));
         log.push("GGML_ASSERT(n <= n_batch) failed");
         (0..LOG_LINES - 1).for_each(|_| log.push("frame"));
-        assert_eq!(describe(aborted, &log), "signal 6 (SIGABRT): GGML_ASSERT(n <= n_batch) failed");
+        assert_eq!(exit_reason(aborted, &log), "signal 6 (SIGABRT): GGML_ASSERT(n <= n_batch) failed");
         log.push("frame");
-        assert_eq!(describe(aborted, &log), "signal 6 (SIGABRT): frame");
+        assert_eq!(exit_reason(aborted, &log), "signal 6 (SIGABRT): frame");
     }
 }

@@ -9,13 +9,13 @@ pub fn find(name: &str, variable: &str) -> Result<PathBuf, String> {
     }
     let this =
         std::env::current_exe().map_err(|error| format!("this program cannot find itself: {error}"))?;
-    beside(&this, name).ok_or_else(|| {
+    find_beside(&this, name).ok_or_else(|| {
         let folder = this.parent().unwrap_or(&this).display();
         format!("the helper program {name} is not in {folder}; install it there or name it with {variable}")
     })
 }
 
-fn beside(this: &Path, name: &str) -> Option<PathBuf> {
+fn find_beside(this: &Path, name: &str) -> Option<PathBuf> {
     let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     // If this program is a link, the helper is not next to the link.
     let real = std::fs::canonicalize(this).unwrap_or_else(|_| this.to_owned());
@@ -30,20 +30,20 @@ mod tests {
     const NAME: &str = "openagents-llama";
 
     #[test]
-    fn the_helper_is_beside_this_program_or_one_folder_up() {
+    fn find_searches_program_folder_and_parent() {
         let folder = tempfile::tempdir().unwrap();
         let deps = folder.path().join("deps");
         std::fs::create_dir(&deps).unwrap();
-        assert_eq!(beside(&deps.join("test"), NAME), None);
+        assert_eq!(find_beside(&deps.join("test"), NAME), None);
         let helper = folder.path().join(NAME);
         std::fs::write(&helper, "").unwrap();
-        assert_eq!(beside(&deps.join("test"), NAME), Some(helper.clone()));
-        assert_eq!(beside(&folder.path().join("openagents"), NAME), Some(helper));
+        assert_eq!(find_beside(&deps.join("test"), NAME), Some(helper.clone()));
+        assert_eq!(find_beside(&folder.path().join("openagents"), NAME), Some(helper));
     }
 
     #[cfg(unix)]
     #[test]
-    fn the_helper_of_a_program_behind_a_link_was_not_found() {
+    fn find_resolves_link_to_program() {
         let folder = tempfile::tempdir().unwrap();
         let (installed, linked) = (folder.path().join("app/programs"), folder.path().join("user/bin"));
         for made in [&installed, &linked] {
@@ -54,7 +54,7 @@ mod tests {
         }
         let link = linked.join("openagents");
         std::os::unix::fs::symlink(installed.join("openagents"), &link).unwrap();
-        let found = std::fs::canonicalize(beside(&link, NAME).unwrap()).unwrap();
+        let found = std::fs::canonicalize(find_beside(&link, NAME).unwrap()).unwrap();
         assert_eq!(found, std::fs::canonicalize(installed.join(NAME)).unwrap());
     }
 }

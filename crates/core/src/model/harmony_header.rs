@@ -173,7 +173,7 @@ mod tests {
 
     /// Parses a header written as text; `|c|` is `<|channel|>`, `|j|` is `<|constrain|>`, a leading `|s|` is
     /// `<|start|>`.
-    fn read(text: &str) -> (HarmonyChannel, Option<String>, bool) {
+    fn parse(text: &str) -> (HarmonyChannel, Option<String>, bool) {
         let mut header =
             if text.starts_with("|s|") { HarmonyHeader::started() } else { HarmonyHeader::default() };
         let mut rest = text.trim_start_matches("|s|");
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_of_models_are_parsed() {
+    fn header_addresses_parse() {
         use HarmonyChannel::{Analysis, Commentary, Final, Foreign, Missing, Unknown};
         let x = || Some("functions.x".to_owned());
         let rows = [
@@ -247,7 +247,7 @@ mod tests {
             ("\nuser|c|final", Foreign, None, false),
         ];
         for (header, channel, recipient, json) in rows {
-            assert_eq!(read(header), (channel, recipient, json), "{header}");
+            assert_eq!(parse(header), (channel, recipient, json), "{header}");
         }
     }
 }

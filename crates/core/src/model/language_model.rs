@@ -4,6 +4,15 @@ use super::request::{CallRequest, Message, ModelOptions, ModelRequest, Reasoning
 use crate::CancellationToken;
 use serde::{Deserialize, Serialize};
 
+/// Token limit of [`complete`], including reasoning.
+const COMPLETE_TOKENS: u32 = 1024;
+
+/// Maximum length of the text in bytes.
+const COMPLETE_BYTES: usize = 16 << 10;
+
+/// Low, so that two runs on the same folder rarely differ.
+const COMPLETE_TEMPERATURE: f32 = 0.2;
+
 /// Completes messages and may call tools.
 pub trait LanguageModel: Send + Sync + std::fmt::Debug {
     /// Returns the id of the provider: `gptoss_20b`.
@@ -58,91 +67,26 @@ pub enum Availability {
 /// Why a model did not answer. One sentence each, with the operand and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum ModelError {
-    /// Cancelled.
     #[error("Cancelled")]
     Cancelled,
-    /// It cannot run at the moment.
     #[error("{0}")]
     Unavailable(String),
-    /// The file cannot be loaded.
     #[error("{0}")]
     Load(String),
-    /// The messages do not fit into the context.
     #[error(
         "the conversation has {needed} tokens and the model was loaded for {context}; start a new session or shorten the prompt"
     )]
-    #[expect(missing_docs, reason = "the message names them")]
     ContextOverflow { needed: u32, context: u32 },
     /// The model's process exited; the next request starts a new one.
     #[error("the local model stopped unexpectedly ({0}); try again")]
     Crashed(String),
-    /// The answer is malformed even after a retry.
     #[error("the model's answer could not be understood; try again or rephrase the prompt")]
     Malformed,
-    /// Any other error.
     #[error("{0}")]
     Failed(String),
 }
-
-// A single request that returns text, for stages that need no stream.
-
-/// Token limit, including reasoning.
-const TOKENS: u32 = 1024;
-
-/// Maximum length of the text in bytes.
-const BYTES: usize = 16 << 10;
-
-/// Low, so that two runs on the same folder rarely differ.
-const TEMPERATURE: f32 = 0.2;
-
-/// Sends a request without tools and returns the text. A text that is cut off by a limit is an error. Blocks.
-pub fn complete(
-    model: &dyn LanguageModel,
-    instructions: &str,
-    prompt: String,
-    cancel: &CancellationToken,
-) -> Result<String, ModelError> {
-    complete_within(model, instructions, prompt, (TEMPERATURE, TOKENS), cancel)
-}
-
-/// Like [`complete`] with another temperature and token limit.
-pub fn complete_within(
-    model: &dyn LanguageModel,
-    instructions: &str,
-    prompt: String,
-    (temperature, tokens): (f32, u32),
-    cancel: &CancellationToken,
-) -> Result<String, ModelError> {
-    let (max_tokens, effort) = (Some(tokens), ReasoningEffort::Low);
-    let request = ModelRequest {
-        instructions: instructions.to_owned(),
-        messages: vec![Message::User { text: prompt }],
-        tools: Vec::new(),
-        options: ModelOptions { temperature, max_tokens, effort, ..ModelOptions::default() },
-    };
-    let (enough, mut text) = (cancel.child_token(), String::new());
-    let answered = model.respond(&request, &enough, &mut |event| {
-        if let ModelEvent::Text(piece) = event {
-            text.push_str(&piece);
-        }
-        if text.len() > BYTES {
-            enough.cancel();
-        }
-    });
-    match answered {
-        Ok(StopReason::EndTurn | StopReason::ToolCalls) => Ok(text),
-        Ok(StopReason::MaxTokens) => {
-            Err(ModelError::Failed(format!("the answer was cut off at its limit of {tokens} tokens")))
-        }
-        Err(ModelError::Cancelled) if text.len() > BYTES && !cancel.is_cancelled() => {
-            Err(ModelError::Failed(format!("the answer was cut off at {BYTES} bytes")))
-        }
-        Err(error) => Err(error),
-    }
-}
-
-// Events of a model's answer.
 
 /// An event of an answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -204,4 +148,50 @@ pub enum StopReason {
     ToolCalls,
     /// The token limit or the end of the context was reached.
     MaxTokens,
+}
+
+/// Sends a request without tools and returns the text. A text that is cut off by a limit is an error. Blocks.
+pub fn complete(
+    model: &dyn LanguageModel,
+    instructions: &str,
+    prompt: String,
+    cancel: &CancellationToken,
+) -> Result<String, ModelError> {
+    complete_within(model, instructions, prompt, (COMPLETE_TEMPERATURE, COMPLETE_TOKENS), cancel)
+}
+
+/// Like [`complete`] with another temperature and token limit.
+pub fn complete_within(
+    model: &dyn LanguageModel,
+    instructions: &str,
+    prompt: String,
+    (temperature, tokens): (f32, u32),
+    cancel: &CancellationToken,
+) -> Result<String, ModelError> {
+    let (max_tokens, effort) = (Some(tokens), ReasoningEffort::Low);
+    let request = ModelRequest {
+        instructions: instructions.to_owned(),
+        messages: vec![Message::User { text: prompt }],
+        tools: Vec::new(),
+        options: ModelOptions { temperature, max_tokens, effort, ..ModelOptions::default() },
+    };
+    let (enough, mut text) = (cancel.child_token(), String::new());
+    let answered = model.respond(&request, &enough, &mut |event| {
+        if let ModelEvent::Text(piece) = event {
+            text.push_str(&piece);
+        }
+        if text.len() > COMPLETE_BYTES {
+            enough.cancel();
+        }
+    });
+    match answered {
+        Ok(StopReason::EndTurn | StopReason::ToolCalls) => Ok(text),
+        Ok(StopReason::MaxTokens) => {
+            Err(ModelError::Failed(format!("the answer was cut off at its limit of {tokens} tokens")))
+        }
+        Err(ModelError::Cancelled) if text.len() > COMPLETE_BYTES && !cancel.is_cancelled() => {
+            Err(ModelError::Failed(format!("the answer was cut off at {COMPLETE_BYTES} bytes")))
+        }
+        Err(error) => Err(error),
+    }
 }

@@ -170,15 +170,12 @@ pub enum ModelStatus {
 
 /// Why a command was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum LocalModelsError {
-    /// No model has this id.
     #[error("there is no model {0}; `openagents models list` shows those there are")]
     Unknown(String),
-    /// The licence must be accepted first.
     #[error("{model} is licensed under {licence} ({url}); accept the licence to download it")]
-    #[expect(missing_docs, reason = "the message names them")]
     Licence { model: String, licence: String, url: String },
-    /// Not possible now or with this file: one sentence.
     #[error("{0}")]
     Refused(String),
 }

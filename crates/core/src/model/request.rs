@@ -112,8 +112,6 @@ impl ReasoningEffort {
     }
 }
 
-// A model's chain of thought.
-
 /// Opening and closing tags that models put around their reasoning. An answer may mention them, so they count only
 /// before the answer.
 pub const THOUGHT_TAGS: [(&str, &str); 11] = [

@@ -135,8 +135,6 @@ impl ModelSettings {
     }
 }
 
-// Options of a single prompt, which override the settings.
-
 /// Options of a single prompt. Absent fields follow the settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
@@ -178,12 +176,12 @@ impl PromptOptions {
     /// Fails with one sentence that names the field if a value is out of range.
     pub fn check(&self) -> Result<(), String> {
         let settings = ModelSettings::default();
-        let options = self.over(settings.options());
+        let options = self.applied_to(settings.options());
         ModelSettings { temperature: options.temperature, max_tokens: options.max_tokens, ..settings }.check()
     }
 
     /// Returns `settings` overridden by the options of this prompt.
-    pub fn over(&self, settings: ModelOptions) -> ModelOptions {
+    pub fn applied_to(&self, settings: ModelOptions) -> ModelOptions {
         ModelOptions {
             temperature: self.temperature.unwrap_or(settings.temperature),
             max_tokens: self.max_tokens.or(settings.max_tokens),
@@ -197,13 +195,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_of_another_version_are_read() {
+    fn settings_of_other_versions_parse() {
         let read: ModelSettings = serde_json::from_str(r#"{"temperature":0.2,"fromTheFuture":[1]}"#).unwrap();
         assert_eq!(read, ModelSettings { temperature: 0.2, ..ModelSettings::default() });
     }
 
     #[test]
-    fn a_change_leaves_alone_what_it_does_not_name() {
+    fn change_keeps_absent_fields() {
         let mut settings = ModelSettings { max_tokens: Some(9), preload: true, ..ModelSettings::default() };
         let rows = [
             (r#"{"temperature":0.2,"model":"x"}"#, (0.2, Some(9), None)),
@@ -225,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_range_is_named() {
+    fn check_names_field_out_of_range() {
         let default = ModelSettings::default();
         assert_eq!(default.check(), Ok(()));
         let rows = [
@@ -239,23 +237,18 @@ mod tests {
             assert!(settings.check().unwrap_err().contains(field), "{field}");
         }
     }
-}
-
-#[cfg(test)]
-mod prompt_options_tests {
-    use super::*;
 
     #[test]
-    fn what_is_given_goes_before_the_settings() {
+    fn prompt_options_override_settings() {
         let settings = ModelOptions { max_tokens: Some(9), ..ModelOptions::default() };
         let given = PromptOptions { temperature: Some(0.0), ..PromptOptions::default() };
-        assert_eq!(given.over(settings), ModelOptions { temperature: 0.0, ..settings });
+        assert_eq!(given.applied_to(settings), ModelOptions { temperature: 0.0, ..settings });
         let given = PromptOptions { max_tokens: Some(5), ..PromptOptions::default() };
-        assert_eq!(given.over(settings), ModelOptions { max_tokens: Some(5), ..settings });
+        assert_eq!(given.applied_to(settings), ModelOptions { max_tokens: Some(5), ..settings });
     }
 
     #[test]
-    fn options_have_a_wire_form_and_a_range() {
+    fn prompt_options_parse_and_check_range() {
         let rows = [
             ("{}", Ok(())),
             (r#"{"temperature":0,"maxTokens":200}"#, Ok(())),

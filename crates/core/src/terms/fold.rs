@@ -157,8 +157,6 @@ fn is_without_glyph(letter: char) -> bool {
     )
 }
 
-// Splits text into words, and identifiers into their parts.
-
 /// Returns the words of a text in lower case: `parseHTTPHeader_v2` gives `parse`, `http`, `header`, `v`, `2`.
 pub fn subwords(text: &str) -> Vec<String> {
     let mut words = Vec::new();
@@ -206,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_of_one_text_are_equal() {
+    fn unicode_forms_fold_equal() {
         for (text, expected) in [
             ("Größe", "grösse"),
             ("STRASSE straße", "strasse strasse"),
@@ -229,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_match_leads_back_to_its_source() {
+    fn match_maps_back_to_source() {
         for (source, found, expected) in [
             ("the ﬁle is", "file", "ﬁle"),
             ("the ﬁle is", "ile", "ﬁle"),
@@ -252,7 +250,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn normal_forms_fold_to_the_same_text(text in any::<String>()) {
+        fn normal_forms_fold_to_same_text(text in any::<String>()) {
             let expected = folded(&text);
             prop_assert_eq!(&folded(&text.nfc().collect::<String>()), &expected);
             prop_assert_eq!(&folded(&text.nfd().collect::<String>()), &expected);
@@ -261,7 +259,7 @@ mod tests {
         }
 
         #[test]
-        fn every_part_leads_back_to_characters_that_have_it(text in any::<String>(), start in any::<prop::sample::Index>(), end in any::<prop::sample::Index>()) {
+        fn every_range_maps_back_to_its_characters(text in any::<String>(), start in any::<prop::sample::Index>(), end in any::<prop::sample::Index>()) {
             let folded = FoldedText::new(&text);
             let places: Vec<usize> = folded.text().char_indices().map(|(at, _)| at).chain([folded.text().len()]).collect();
             let (start, end) = (places[start.index(places.len())], places[end.index(places.len())]);
@@ -270,14 +268,9 @@ mod tests {
             prop_assert!(FoldedText::new(part).text().contains(&folded.text()[start..end]), "{:?}", part);
         }
     }
-}
-
-#[cfg(test)]
-mod split_tests {
-    use super::*;
 
     #[test]
-    fn identifiers_are_split_where_a_reader_would() {
+    fn subwords_splits_identifiers() {
         let rows: [(&str, &[&str]); 7] = [
             ("followRedirects", &["follow", "redirects"]),
             ("HTTPServer::new_v2", &["http", "server", "new", "v", "2"]),
@@ -293,7 +286,7 @@ mod split_tests {
     }
 
     #[test]
-    fn identifiers_are_told_from_words() {
+    fn is_identifier_rejects_words() {
         for word in ["snake_case", "camelCase", "a::b", "McDonald"] {
             assert!(is_identifier(word), "{word}");
         }

@@ -35,11 +35,11 @@ static ENGLISH: LazyLock<HashMap<String, Vec<&'static str>>> = LazyLock::new(|| 
 
 /// In the order of [`Language`], after English.
 static DICTIONARIES: [LazyLock<Dictionary>; 5] = [
-    LazyLock::new(|| Dictionary::read(Language::German)),
-    LazyLock::new(|| Dictionary::read(Language::Spanish)),
-    LazyLock::new(|| Dictionary::read(Language::French)),
-    LazyLock::new(|| Dictionary::read(Language::Japanese)),
-    LazyLock::new(|| Dictionary::read(Language::Chinese)),
+    LazyLock::new(|| Dictionary::load(Language::German)),
+    LazyLock::new(|| Dictionary::load(Language::Spanish)),
+    LazyLock::new(|| Dictionary::load(Language::French)),
+    LazyLock::new(|| Dictionary::load(Language::Japanese)),
+    LazyLock::new(|| Dictionary::load(Language::Chinese)),
 ];
 
 /// The words of one language by stem, with their English translations.
@@ -50,7 +50,7 @@ struct Dictionary {
 }
 
 impl Dictionary {
-    fn read(language: Language) -> Self {
+    fn load(language: Language) -> Self {
         let mut words: HashMap<String, &'static [&'static str]> = HashMap::new();
         // The first row is the header.
         for row in rows(TRANSLATIONS).skip(1) {
@@ -137,8 +137,6 @@ pub fn translations_within(text: &str, language: Language) -> Vec<(String, &'sta
     found
 }
 
-// Supported languages of questions, with stop words and a stemmer for each.
-
 /// A language of questions. Code is assumed to be English. The order matches the word tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names say it")]
@@ -173,7 +171,7 @@ fn listed(language: LANGUAGE) -> impl Iterator<Item = &'static str> {
 impl Language {
     /// Returns the language of a question; English if unsure. Uses function words, because letter statistics fail on
     /// short texts that are partly identifiers.
-    pub fn of(text: &str) -> Self {
+    pub fn detect(text: &str) -> Self {
         if text.chars().any(is_kana) {
             return Self::Japanese;
         }
@@ -242,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn questions_are_recognised_by_their_function_words() {
+    fn detect_uses_function_words() {
         let rows = [
             ("Where are redirects followed?", Language::English),
             ("retry backoff", Language::English),
@@ -253,7 +251,7 @@ mod tests {
             ("在哪里处理登录?", Language::Chinese),
         ];
         for (text, expected) in rows {
-            assert_eq!(Language::of(text), expected, "{text}");
+            assert_eq!(Language::detect(text), expected, "{text}");
         }
     }
 

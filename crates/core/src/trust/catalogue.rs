@@ -186,8 +186,6 @@ pub(super) const ENTRIES: &[CatalogueEntry] = &[
     entry(".cursorrules", Text, &[CURSOR], "instructions"),
 ];
 
-// The folders covered by the trust in a folder.
-
 /// Returns the path of `folder` relative to the folder covered by the trust in `trusted` that contains it; `None` if it
 /// is not covered. The trust covers the trusted folder, everything below it, and the corresponding folders of other
 /// worktrees of the same repository. Both paths are canonical.
@@ -201,8 +199,8 @@ pub fn place(trusted: &Path, folder: &Path) -> Option<PathBuf> {
 /// are known from the second.
 pub fn places(trusted: &Path, folder: &Path) -> Vec<PathBuf> {
     let below = |top: &Path| folder.strip_prefix(top).ok().map(Path::to_owned);
-    let leads_back = || WorktreeScope::of(folder).folders().iter().any(|other| other.starts_with(trusted));
-    let worktrees = WorktreeScope::of(trusted);
+    let leads_back = || WorktreeScope::new(folder).folders().iter().any(|other| other.starts_with(trusted));
+    let worktrees = WorktreeScope::new(trusted);
     let mut places: Vec<_> = worktrees.folders().iter().filter_map(|top| below(top)).collect();
     if places.is_empty() || !leads_back() {
         places = below(trusted).into_iter().collect();

@@ -35,7 +35,6 @@ pub(super) struct FolderReader {
     text: usize,
 }
 
-/// The result of reading a path.
 pub(super) enum Content {
     /// The beginning of a file; all of it unless `rest` has its size and modification time.
     Bytes { bytes: Vec<u8>, rest: Option<(u64, u128)> },
@@ -63,7 +62,7 @@ impl Reading {
 impl FolderReader {
     pub(super) fn new(top: Workspace, own: PathBuf) -> Self {
         Self {
-            owners: Owners::of(top.owner(&own)),
+            owners: Owners::new(top.owner(&own)),
             top,
             own,
             found: AgentFiles { files: Vec::new(), complete: true },
@@ -127,7 +126,6 @@ impl FolderReader {
         });
     }
 
-    /// Returns the lines to show, as far as there is room.
     fn shown(&mut self, lines: &[(Risk, String)]) -> Vec<String> {
         let mut shown = Vec::new();
         for line in lines.iter().map(|(_, line)| on_one_line(line)) {
@@ -157,7 +155,7 @@ impl FolderReader {
     }
 
     /// Reads a file. Never blocks, and never follows a link out of the repository.
-    pub(super) fn read(&mut self, path: &Path) -> Content {
+    pub(super) fn read_content(&mut self, path: &Path) -> Content {
         self.owners.note(self.top.owner(path));
         let opened = match self.top.open_file(path) {
             Ok(opened) => opened,
@@ -191,9 +189,7 @@ impl FolderReader {
     }
 }
 
-// The users who own settings. Another user can change their own files at any time.
-
-/// The owners of the files and folders that are read.
+/// The owners of the files and folders that are read: another user can change their own files at any time.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
     /// Ids of users who are not named: the current user, the superuser, and the owner of the folder that agents start
@@ -203,8 +199,8 @@ pub(super) struct Owners {
 }
 
 impl Owners {
-    pub(super) fn of(folder: Option<u32>) -> Self {
-        Self { usual: folder.into_iter().chain([0, own_owners()]).collect(), others: BTreeSet::new() }
+    pub(super) fn new(folder: Option<u32>) -> Self {
+        Self { usual: folder.into_iter().chain([0, current_user()]).collect(), others: BTreeSet::new() }
     }
 
     pub(super) fn note(&mut self, owner: Option<u32>) {
@@ -213,32 +209,32 @@ impl Owners {
 
     /// Returns the names of the other users recorded since the last call.
     pub(super) fn take(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.others).into_iter().map(name_owners).collect()
+        std::mem::take(&mut self.others).into_iter().map(user_name).collect()
     }
 }
 
 /// Returns the name of the user who owns a folder, unless it is the current user or the superuser.
-pub(super) fn other(owner: Option<u32>) -> Option<String> {
-    owner.filter(|owner| *owner != 0 && *owner != own_owners()).map(name_owners)
+pub(super) fn other_user(owner: Option<u32>) -> Option<String> {
+    owner.filter(|owner| *owner != 0 && *owner != current_user()).map(user_name)
 }
 
 #[cfg(unix)]
-fn own_owners() -> u32 {
+fn current_user() -> u32 {
     nix::unistd::geteuid().as_raw()
 }
 
 #[cfg(not(unix))]
-fn own_owners() -> u32 {
+fn current_user() -> u32 {
     0
 }
 
 #[cfg(unix)]
-fn name_owners(id: u32) -> String {
+fn user_name(id: u32) -> String {
     let user = nix::unistd::User::from_uid(nix::unistd::Uid::from_raw(id));
     user.ok().flatten().map_or_else(|| format!("user {id}"), |user| user.name)
 }
 
 #[cfg(not(unix))]
-fn name_owners(id: u32) -> String {
+fn user_name(id: u32) -> String {
     format!("user {id}")
 }

@@ -9,6 +9,47 @@ use std::{
     sync::LazyLock,
 };
 
+/// Parts of names whose values are run, in lower case.
+const PROGRAMS: &[&str] = &[
+    "args",
+    "bash",
+    "cmd",
+    "command",
+    "editor",
+    "enabledplugins",
+    "exec",
+    "extension",
+    "extraknownmarketplaces",
+    "formatter",
+    "helper",
+    "hook",
+    "lsp",
+    "marketplace",
+    "mcp",
+    "node_options",
+    "notify",
+    "package",
+    "pager",
+    "plugin",
+    "powershell",
+    "preload",
+    "program",
+    "run",
+    "script",
+    "shell",
+    "statusline",
+    "tool",
+];
+
+/// Parts of names whose values set where agents connect to, in lower case.
+const REDIRECTS: &[&str] = &["address", "cert", "endpoint", "host", "proxy", "registry", "server", "url"];
+
+/// Endings of names whose values are secret, in lower case.
+const SECRETS: &[&str] =
+    &["key", "token", "secret", "password", "passwd", "_auth", "authorization", "credential", "credentials"];
+
+static USER_OF_URL: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"://[^/@\s]*@").ok());
+
 /// The agent settings in a folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentFiles {
@@ -107,10 +148,8 @@ impl AgentFile {
     }
 }
 
-// Digests of the parts of agent settings that need a new answer when they change.
-
 /// Returns the digest of a file. If it was not read to its end, `rest` adds its size and modification time.
-pub(super) fn whole(bytes: &[u8], rest: Option<(u64, u128)>) -> Vec<u8> {
+pub(super) fn file_digest(bytes: &[u8], rest: Option<(u64, u128)>) -> Vec<u8> {
     let rest = rest.map(|(size, modified)| format!("{size} {modified}"));
     let digest = hash_parts(&[bytes, rest.unwrap_or_default().as_bytes()]);
     digest.into_bytes()
@@ -127,50 +166,6 @@ pub(super) fn hash_parts(parts: &[&[u8]]) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-// One line for a setting: its risk, and the part of it that is shown.
-
-/// Parts of names whose values are run, in lower case.
-const PROGRAMS: &[&str] = &[
-    "args",
-    "bash",
-    "cmd",
-    "command",
-    "editor",
-    "enabledplugins",
-    "exec",
-    "extension",
-    "extraknownmarketplaces",
-    "formatter",
-    "helper",
-    "hook",
-    "lsp",
-    "marketplace",
-    "mcp",
-    "node_options",
-    "notify",
-    "package",
-    "pager",
-    "plugin",
-    "powershell",
-    "preload",
-    "program",
-    "run",
-    "script",
-    "shell",
-    "statusline",
-    "tool",
-];
-
-/// Parts of names whose values set where agents connect to, in lower case.
-const REDIRECTS: &[&str] = &["address", "cert", "endpoint", "host", "proxy", "registry", "server", "url"];
-
-/// Endings of names whose values are secret, in lower case.
-const SECRETS: &[&str] =
-    &["key", "token", "secret", "password", "passwd", "_auth", "authorization", "credential", "credentials"];
-
-static USER_OF_URL: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"://[^/@\s]*@").ok());
-
-/// A setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SettingLine {
     /// `hooks.Stop.hooks.command`; empty for a line whose syntax is not known.
@@ -187,7 +182,6 @@ impl SettingLine {
         Self { key: key.to_owned(), value, may_run: true, known: None }
     }
 
-    /// Returns the line for an environment variable.
     pub(super) fn variable(name: &str, value: String) -> Self {
         Self { known: Some(risk_of_variable(name)), ..Self::new(name, value) }
     }
@@ -235,7 +229,6 @@ fn has_part(name: &str, parts: &[&str]) -> bool {
     parts.iter().any(|part| name.contains(part))
 }
 
-/// Returns whether any value with this name is a secret.
 pub(super) fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SECRETS.iter().any(|end| name.ends_with(end))

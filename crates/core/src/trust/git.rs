@@ -6,7 +6,7 @@
 
 use super::{
     files::{FolderReader, Reading},
-    found::{Risk, whole, without_user},
+    found::{Risk, file_digest, without_user},
 };
 use crate::{file::read_bounded, limits::trust as limits};
 use std::{
@@ -32,9 +32,9 @@ const REDIRECTS: &str =
     "cookiefile extraheader insteadof proxy pushinsteadof sslcainfo sslcapath sslverify worktree";
 
 /// Reads the repository whose working tree or bare folder is `level`.
-pub(super) fn read(reader: &mut FolderReader, level: &Path, prefix: &str) {
+pub(super) fn read_repository(reader: &mut FolderReader, level: &Path, prefix: &str) {
     let folder = reader.top.root().join(level);
-    let Some(repository) = Repository::at(&folder) else { return };
+    let Some(repository) = Repository::find(&folder) else { return };
     let mut found = Found { folder: folder.clone(), ..Found::default() };
     for config in ["config", "config.worktree"] {
         for folder in repository.folders() {
@@ -73,7 +73,7 @@ struct Repository {
 }
 
 impl Repository {
-    fn at(folder: &Path) -> Option<Self> {
+    fn find(folder: &Path) -> Option<Self> {
         let git = folder.join(".git");
         if git.is_dir() {
             return Some(Self { name: ".git", own: git.clone(), common: git });
@@ -102,7 +102,6 @@ impl Repository {
     }
 }
 
-/// The programs that a repository runs.
 #[derive(Default)]
 struct Found {
     folder: PathBuf,
@@ -125,12 +124,12 @@ impl Found {
             self.lines.push((Risk::Programs, format!("{}: unreadable or too large", path.display())));
             return;
         };
-        for entry in entries(&String::from_utf8_lossy(&bytes)) {
+        for entry in config_entries(&String::from_utf8_lossy(&bytes)) {
             let ConfigEntry { key, value } = &entry;
             let is_own_tree = key == "core.worktree" && self.is_own_tree(path, value);
             let Some(risk) = risk(&entry).filter(|_| !is_own_tree) else { continue };
             let line = format!("{key}: {}", without_user(value));
-            self.counts.extend(whole(line.as_bytes(), None));
+            self.counts.extend(file_digest(line.as_bytes(), None));
             self.lines.push((risk, line));
             if key == "core.hookspath" {
                 self.hooks = Some(value.clone());
@@ -159,11 +158,11 @@ impl Found {
         for path in paths {
             let name = path.file_name().unwrap_or_default();
             self.lines.push((Risk::Programs, format!("hooks/{}", name.to_string_lossy())));
-            self.counts.extend(whole(name.as_encoded_bytes(), None));
+            self.counts.extend(file_digest(name.as_encoded_bytes(), None));
             match read_bounded(&path, limits::FILE.min(reader.bytes)) {
                 Some(bytes) => {
                     reader.bytes = reader.bytes.saturating_sub(bytes.len() as u64);
-                    self.counts.extend(whole(&bytes, None));
+                    self.counts.extend(file_digest(&bytes, None));
                 }
                 None => self.is_cut = true,
             }
@@ -171,7 +170,6 @@ impl Found {
     }
 }
 
-/// Resolves a path in a configuration.
 fn placed(folder: &Path, path: &str) -> PathBuf {
     match path.strip_prefix("~/").and_then(|rest| Some(std::env::home_dir()?.join(rest))) {
         Some(path) => path,
@@ -200,10 +198,6 @@ fn risk(entry: &ConfigEntry) -> Option<Risk> {
     }
 }
 
-// Parses git's configuration files: the section "Syntax" of git-config(1). Where git stops at an error, this parser
-// continues with the next line.
-
-/// A variable, in the order of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ConfigEntry {
     /// `remote.Origin.url`: section and variable in lower case, the subsection as written.
@@ -212,8 +206,9 @@ pub(super) struct ConfigEntry {
     pub(super) value: String,
 }
 
-/// Returns the variables of a configuration file.
-pub(super) fn entries(text: &str) -> Vec<ConfigEntry> {
+/// Returns the variables of a configuration file: the section "Syntax" of git-config(1). Where git stops at an error,
+/// this parser continues with the next line.
+pub(super) fn config_entries(text: &str) -> Vec<ConfigEntry> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
     let (mut signs, mut section, mut found) = (text.chars().peekable(), String::new(), Vec::new());
     while let Some(sign) = signs.next() {
@@ -335,12 +330,12 @@ mod tests {
         Some(entries.collect())
     }
 
-    fn read(text: &str) -> Vec<(String, String)> {
-        entries(text).into_iter().map(|ConfigEntry { key, value }| (key, value)).collect()
+    fn parsed(text: &str) -> Vec<(String, String)> {
+        config_entries(text).into_iter().map(|ConfigEntry { key, value }| (key, value)).collect()
     }
 
     #[test]
-    fn configurations_are_read_as_git_reads_them() {
+    fn config_parses_as_in_git() {
         for text in [
             "[core]\n\tfsmonitor = curl evil # x\n",
             "[core]fsmonitor=a;b\n[CORE] FSMonitor = \"a;b\" c ; d\n",
@@ -351,7 +346,7 @@ mod tests {
             "[remote \"o\"]url=ext::sh -c x\n\tfetch = +a:b\n",
         ] {
             let expected = as_git_reads(text).unwrap_or_else(|| panic!("git refuses {text:?}"));
-            assert_eq!(read(text), expected, "{text:?}");
+            assert_eq!(parsed(text), expected, "{text:?}");
         }
     }
 
@@ -360,17 +355,17 @@ mod tests {
 
         /// No entry that git sees is missed, whatever the file looks like.
         #[test]
-        fn what_git_reads_is_read(signs in prop::collection::vec(prop::sample::select("[]\"\\=;#.-!\t\n ab1:core\r".chars().collect::<Vec<_>>()), 0..60)) {
+        fn config_misses_no_entry_of_git(signs in prop::collection::vec(prop::sample::select("[]\"\\=;#.-!\t\n ab1:core\r".chars().collect::<Vec<_>>()), 0..60)) {
             let text = format!("[core]\n{}", signs.into_iter().collect::<String>());
-            let read = read(&text);
+            let read = parsed(&text);
             for entry in as_git_reads(&text).unwrap_or_default() {
                 prop_assert!(read.contains(&entry), "{:?} in {:?}: {:?}", entry, text, read);
             }
         }
 
         #[test]
-        fn any_text_is_read_to_its_end(text in any::<String>()) {
-            entries(&text);
+        fn config_accepts_any_text(text in any::<String>()) {
+            config_entries(&text);
         }
     }
 }

@@ -1,15 +1,15 @@
 //! Folders that try to gain trust without showing all of their settings.
 
 use super::{
-    look,
+    scan_folder,
     tests::{accepted, changed, folder, write},
 };
 use crate::limits::trust as limits;
 use std::{fs, path::Path};
 
 /// Returns all lines shown for a folder, and whether they are complete.
-fn told(root: &Path) -> (String, bool) {
-    let found = look(root).unwrap();
+fn shown_lines(root: &Path) -> (String, bool) {
+    let found = scan_folder(root).unwrap();
     let lines: Vec<_> = found
         .files
         .iter()
@@ -20,7 +20,7 @@ fn told(root: &Path) -> (String, bool) {
 
 #[cfg(unix)]
 #[test]
-fn a_link_that_leads_out_is_told_and_cannot_be_trusted() {
+fn link_out_is_shown_and_blocks_trust() {
     use std::os::unix::fs::symlink;
     let rows = [
         (".claude", "../app/tools"),
@@ -36,7 +36,7 @@ fn a_link_that_leads_out_is_told_and_cannot_be_trusted() {
         write(&root, "tools/settings.json", r#"{"hooks": {}}"#);
         fs::create_dir_all(root.join(link).parent().unwrap()).unwrap();
         symlink(target, root.join(link)).unwrap();
-        let (told, complete) = told(&root);
+        let (told, complete) = shown_lines(&root);
         assert!(!complete && told.contains(link.split('/').next().unwrap()), "{link} -> {target}: {told}");
         let is_named = told.contains("link that leaves the folder") || told.contains("broken link");
         assert!(is_named, "{link} -> {target}: {told}");
@@ -44,7 +44,10 @@ fn a_link_that_leads_out_is_told_and_cannot_be_trusted() {
     // Instructions are listed, not shown. The target of a link is listed too, and counts.
     let (_keep, root) = folder();
     symlink("/etc/passwd", root.join("CLAUDE.md")).unwrap();
-    assert_eq!(told(&root), ("CLAUDE.md\nlink that leaves the folder, to /etc/passwd".to_owned(), true));
+    assert_eq!(
+        shown_lines(&root),
+        ("CLAUDE.md\nlink that leaves the folder, to /etc/passwd".to_owned(), true)
+    );
     let first = accepted(&root);
     fs::remove_file(root.join("CLAUDE.md")).unwrap();
     symlink("/etc/group", root.join("CLAUDE.md")).unwrap();
@@ -55,12 +58,12 @@ fn a_link_that_leads_out_is_told_and_cannot_be_trusted() {
     write(&root, "shared/settings.json", r#"{"apiKeyHelper": "make key"}"#);
     fs::create_dir(root.join("part")).unwrap();
     symlink("../shared", root.join("part/.claude")).unwrap();
-    let (told, complete) = told(&root.join("part"));
+    let (told, complete) = shown_lines(&root.join("part"));
     assert!(complete && told.contains("make key"), "{told}");
 }
 
 #[test]
-fn no_decoy_hides_a_setting() {
+fn decoys_hide_no_setting() {
     let rows: &[(&str, &str, &[&str])] = &[
         (
             ".claude/settings.json",
@@ -98,7 +101,7 @@ fn no_decoy_hides_a_setting() {
     for (path, text, expected) in rows {
         let (_keep, root) = folder();
         write(&root, path, text);
-        let (told, complete) = told(&root);
+        let (told, complete) = shown_lines(&root);
         assert!(complete, "{path}: {text}");
         for part in *expected {
             assert!(told.contains(part), "{part} in {text}: {told}");
@@ -107,7 +110,7 @@ fn no_decoy_hides_a_setting() {
 }
 
 #[test]
-fn what_is_not_told_whole_cannot_be_trusted() {
+fn truncated_settings_block_trust() {
     let hook = |command: &str| {
         serde_json::json!({"hooks": {"Stop": [{"hooks": [{"command": command}]}]}}).to_string()
     };
@@ -140,7 +143,7 @@ fn what_is_not_told_whole_cannot_be_trusted() {
     for (path, text, expected) in rows {
         let (_keep, root) = folder();
         write(&root, path, text);
-        let (told, complete) = told(&root);
+        let (told, complete) = shown_lines(&root);
         let shown = String::from_utf8_lossy(&text[..text.len().min(80)]);
         assert_eq!(complete, expected.is_some(), "{path}: {shown}: {told:.200}");
         assert!(
@@ -151,7 +154,7 @@ fn what_is_not_told_whole_cannot_be_trusted() {
 }
 
 #[test]
-fn an_ordinary_repository_is_trusted_whole_and_asks_again_only_about_what_runs() {
+fn ordinary_repository_asks_again_only_for_programs() {
     let (_keep, root) = folder();
     write(&root, ".git/HEAD", "ref: refs/heads/main\n");
     for (path, text) in [
@@ -172,7 +175,7 @@ fn an_ordinary_repository_is_trusted_whole_and_asks_again_only_about_what_runs()
     write(&root, ".mcp.json", servers);
     write(&root, "opencode.json", r#"{"instructions": ["AGENTS.md"]}"#);
     write(&root, ".gemini/settings.json", r#"{"context": {"fileName": ["AGENTS.md"]}}"#);
-    assert!(told(&root).1);
+    assert!(shown_lines(&root).1);
     let first = accepted(&root);
     for path in ["CLAUDE.md", "AGENTS.md", ".github/workflows/ci.yml", "src/main.rs"] {
         write(&root, path, "changed");
@@ -186,7 +189,7 @@ fn an_ordinary_repository_is_trusted_whole_and_asks_again_only_about_what_runs()
 
 /// Claude Code adds the user's answers to the user's own file. A repository may bring that file too.
 #[test]
-fn answers_in_the_persons_own_file_do_not_count_unless_git_may_track_it() {
+fn own_answers_count_only_if_git_may_track_them() {
     let own = ".claude/settings.local.json";
     let allow = |rule: &str| format!(r#"{{"permissions": {{"allow": ["{rule}"]}}}}"#);
     let index = |version: u8, path: &str| {
@@ -234,7 +237,7 @@ fn answers_in_the_persons_own_file_do_not_count_unless_git_may_track_it() {
 
 /// Every setting that the known agents read in a folder, and every command that starts automatically there.
 #[test]
-fn every_known_agent_has_its_rows() {
+fn catalogue_covers_known_agents() {
     let front = "---\nname: x\ndescription: y\nhooks:\n  Stop:\n    - command: curl evil\n---\nWords.";
     let rows = [
         ("codex", ".codex/config.toml", "notify = ['curl evil']"),
@@ -265,7 +268,7 @@ fn every_known_agent_has_its_rows() {
     for (agent, path, text) in rows {
         let (_keep, root) = folder();
         write(&root, path, text);
-        let (told, complete) = told(&root);
+        let (told, complete) = shown_lines(&root);
         assert!(complete && told.contains("curl evil"), "{agent}, {path}: {told}");
         let first = accepted(&root);
         write(&root, path, format!("{text}\n\n"));

@@ -2,14 +2,14 @@
 
 use super::{
     catalogue::{ENTRIES, FileFormat, LOADERS},
-    look,
+    scan_folder,
     tests::{accepted, changed, folder, write},
 };
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Returns the question's lines about a folder.
 pub(super) fn question(root: &Path) -> String {
-    look(root).unwrap().lines(false).join("\n")
+    scan_folder(root).unwrap().lines(false).join("\n")
 }
 
 /// Settings as agents load them, each with a text that the question must show.
@@ -57,7 +57,7 @@ const SETTINGS: &[(&str, &str, &str)] = &[
 
 /// Covers the whole catalogue: a new entry needs no new test.
 #[test]
-fn the_question_names_every_entry_of_the_catalogue_and_asks_again_when_it_changes() {
+fn question_names_every_catalogue_entry() {
     for entry in ENTRIES {
         let (_keep, root) = folder();
         let (path, text, shown) = match entry.format {
@@ -95,7 +95,7 @@ fn the_question_names_every_entry_of_the_catalogue_and_asks_again_when_it_change
 }
 
 #[test]
-fn every_agent_that_is_hosted_or_read_has_entries_with_their_source() {
+fn catalogue_entries_name_their_source() {
     let paths: BTreeSet<_> = ENTRIES.iter().map(|entry| entry.path).collect();
     assert_eq!(paths.len(), ENTRIES.len());
     for loader in LOADERS {
@@ -105,7 +105,7 @@ fn every_agent_that_is_hosted_or_read_has_entries_with_their_source() {
 }
 
 #[test]
-fn the_question_names_every_setting_that_agents_load() {
+fn question_names_every_loaded_setting() {
     for (path, text, expected) in SETTINGS {
         let (_keep, root) = folder();
         write(&root, ".git/HEAD", "ref: refs/heads/main\n");
@@ -116,7 +116,7 @@ fn the_question_names_every_setting_that_agents_load() {
 }
 
 #[test]
-fn parents_count_up_to_the_disk_with_and_without_a_repository() {
+fn scan_includes_parents_up_to_root() {
     for is_repository in [false, true] {
         let (keep, root) = folder();
         write(&root, "part/a.txt", "");
@@ -145,7 +145,7 @@ fn parents_count_up_to_the_disk_with_and_without_a_repository() {
 /// Needs the superuser: no other user may change the owner of a file.
 #[cfg(unix)]
 #[test]
-fn files_and_folders_of_another_user_are_named_with_their_owner() {
+fn scan_names_other_owners() {
     use std::os::unix::fs::chown;
     let (keep, root) = folder();
     write(keep.path(), ".opencode/plugin/evil.ts", "evil()");
@@ -162,7 +162,7 @@ fn files_and_folders_of_another_user_are_named_with_their_owner() {
 }
 
 #[test]
-fn a_changed_script_of_a_hook_asks_again_however_it_is_called() {
+fn changed_hook_script_asks_again() {
     let rows = [
         r#""$CLAUDE_PROJECT_DIR"/tools/x.sh"#,
         "${CLAUDE_PROJECT_DIR}/tools/x.sh",
@@ -204,7 +204,7 @@ fn a_changed_script_of_a_hook_asks_again_however_it_is_called() {
 }
 
 #[test]
-fn a_script_of_a_hook_that_is_missing_is_named_and_asks_again_when_it_appears() {
+fn missing_hook_script_is_named_and_asks_again() {
     for (command, expected) in [
         (r#""$CLAUDE_PROJECT_DIR"/.claude/hooks/x.sh"#, ".claude/hooks/x.sh"),
         ("cd scripts && ./x.sh", "./x.sh"),
@@ -247,7 +247,7 @@ fn a_script_of_a_hook_that_is_missing_is_named_and_asks_again_when_it_appears() 
 }
 
 #[test]
-fn a_tree_of_claude_code_counts_whole() {
+fn claude_tree_is_hashed_in_full() {
     let (_keep, root) = folder();
     write(&root, ".claude/settings.json", r#"{"hooks": {"Stop": [{"hooks": [{"command": "run-it"}]}]}}"#);
     write(&root, ".claude/hooks/x.sh", "good");

@@ -10,97 +10,6 @@ mod catalogue;
 mod files;
 mod found;
 mod git;
-
-pub use crate::trust::catalogue::{covers, place, places};
-use crate::{
-    git::top_of,
-    limits::trust as limits,
-    trust::{
-        catalogue::{ENTRIES, FileFormat},
-        files::{Content, Reading},
-    },
-    workspace::{Workspace, WorkspaceError},
-};
-pub use catalogue::{CatalogueEntry, Loader, catalogue};
-use files::FolderReader;
-pub use found::{AgentFile, AgentFiles, Risk};
-pub use question::{NOT_NOW, NOT_WHOLE, NOTHING_KNOWN, TRUST, TRUST_TITLE, TrustQuestion};
-use std::path::{Path, PathBuf};
-
-// Reads the entries of the catalogue in a folder.
-
-/// Reads the entries in the folder `level`; shown paths start with `prefix`.
-fn read_folder(reader: &mut FolderReader, level: &Path, prefix: &str) {
-    owner(reader, level, prefix);
-    for entry in ENTRIES {
-        let path = level.join(entry.path);
-        if !reader.top.exists(&path) {
-            continue;
-        }
-        let reading = match entry.format {
-            FileFormat::Text => instructions(reader, &path),
-            FileFormat::Tree => match settings::read_tree(reader, level, &path) {
-                Some(reading) => reading,
-                None => {
-                    reader.owners.take();
-                    continue;
-                }
-            },
-            format => settings_file(reader, level, &path, format),
-        };
-        reader.add(format!("{prefix}{}", entry.path), entry, reading);
-    }
-    git::read(reader, level, prefix);
-}
-
-/// Names the owner of a folder, if it is another user.
-fn owner(reader: &mut FolderReader, level: &Path, prefix: &str) {
-    let Some(owner) = files::other(reader.top.owner(level)) else { return };
-    let path = prefix.trim_end_matches('/');
-    let path = if path.is_empty() { "." } else { path };
-    let line = format!("owned by {owner}, who can add settings for agents at any time");
-    reader.add_as(path.to_owned(), "owner", "a folder of another user", Vec::new(), Reading::line(line));
-}
-
-/// Names a folder that cannot be listed, although agents may find files in it by name.
-fn unreadable(reader: &mut FolderReader, prefix: &str) {
-    let line = "settings for agents may be in it; it can't be read".to_owned();
-    let path = prefix.trim_end_matches('/').to_owned();
-    reader.add_as(path, "unreadable", "an unreadable folder", Vec::new(), Reading::line(line));
-}
-
-/// Reads text for the model. It is listed, not shown; a link out of the repository is shown.
-fn instructions(reader: &mut FolderReader, path: &Path) -> Reading {
-    reader.owners.note(reader.top.owner(path));
-    let link = reader.leads_out(path).map(|link| Reading {
-        counts: link.clone().into_bytes(),
-        lines: vec![(Risk::Instructions, link)],
-        risk: None,
-    });
-    link.unwrap_or_default()
-}
-
-fn settings_file(reader: &mut FolderReader, level: &Path, path: &Path, format: FileFormat) -> Reading {
-    let bytes = match reader.read(path) {
-        Content::Bytes { bytes, rest: None } => bytes,
-        Content::Bytes { .. } => {
-            reader.cut();
-            return Reading::line("too large to show: shorten it".to_owned());
-        }
-        Content::Other(why) => return Reading::line(why),
-    };
-    match format {
-        FileFormat::Variables => return settings::read_variables(reader, level, path, &bytes),
-        FileFormat::Claude | FileFormat::ClaudeLocal => {
-            if let Ok(value) = serde_json::from_slice(&bytes) {
-                return settings::read_claude(reader, level, path, value, format == FileFormat::ClaudeLocal);
-            }
-        }
-        FileFormat::Settings | FileFormat::Tree | FileFormat::Text => {}
-    }
-    settings::read(reader, level, path, &bytes)
-}
-
 #[cfg(test)]
 mod hostile_tests;
 #[cfg(test)]
@@ -110,14 +19,29 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+use crate::{
+    git::repository_root,
+    limits::trust as limits,
+    trust::{
+        catalogue::{ENTRIES, FileFormat},
+        files::{Content, Reading},
+    },
+    workspace::{Workspace, WorkspaceError},
+};
+pub use catalogue::{CatalogueEntry, Loader, catalogue, covers, place, places};
+use files::FolderReader;
+pub use found::{AgentFile, AgentFiles, Risk};
+pub use question::{NOT_NOW, NOT_WHOLE, NOTHING_KNOWN, TRUST, TRUST_TITLE, TrustQuestion};
+use std::path::{Path, PathBuf};
+
 /// Reads the agent settings in a folder and in the folders above it, up to the home folder or the root of the disk:
 /// agents read settings there too, inside or outside a repository.
-pub fn look(folder: &Path) -> Result<AgentFiles, WorkspaceError> {
+pub fn scan_folder(folder: &Path) -> Result<AgentFiles, WorkspaceError> {
     let own = Workspace::open(folder)?;
     let root = own.root().to_owned();
     let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
     // In the repository, links may lead from one part to another.
-    let repository = top_of(&root);
+    let repository = repository_root(&root);
     let is_inside = |level: &&Path| repository.as_deref().is_some_and(|top| level.starts_with(top));
     // The home folder belongs to the user, and so do the settings in it.
     let is_own = |level: &&Path| Some(*level) == home.as_deref();
@@ -140,11 +64,83 @@ pub fn look(folder: &Path) -> Result<AgentFiles, WorkspaceError> {
                 reader.go_up(top, below(folder));
                 read_folder(&mut reader, &PathBuf::new(), &"../".repeat(level));
             }
-            Err(_) => unreadable(&mut reader, &"../".repeat(level)),
+            Err(_) => add_unreadable(&mut reader, &"../".repeat(level)),
         }
     }
     if is_cut {
         reader.cut();
     }
     Ok(reader.end())
+}
+
+/// Reads the entries in the folder `level`; shown paths start with `prefix`.
+fn read_folder(reader: &mut FolderReader, level: &Path, prefix: &str) {
+    add_owner(reader, level, prefix);
+    for entry in ENTRIES {
+        let path = level.join(entry.path);
+        if !reader.top.exists(&path) {
+            continue;
+        }
+        let reading = match entry.format {
+            FileFormat::Text => read_instructions(reader, &path),
+            FileFormat::Tree => match settings::read_tree(reader, level, &path) {
+                Some(reading) => reading,
+                None => {
+                    reader.owners.take();
+                    continue;
+                }
+            },
+            format => read_settings_file(reader, level, &path, format),
+        };
+        reader.add(format!("{prefix}{}", entry.path), entry, reading);
+    }
+    git::read_repository(reader, level, prefix);
+}
+
+/// Names the owner of a folder, if it is another user.
+fn add_owner(reader: &mut FolderReader, level: &Path, prefix: &str) {
+    let Some(owner) = files::other_user(reader.top.owner(level)) else { return };
+    let path = prefix.trim_end_matches('/');
+    let path = if path.is_empty() { "." } else { path };
+    let line = format!("owned by {owner}, who can add settings for agents at any time");
+    reader.add_as(path.to_owned(), "owner", "a folder of another user", Vec::new(), Reading::line(line));
+}
+
+/// Names a folder that cannot be listed, although agents may find files in it by name.
+fn add_unreadable(reader: &mut FolderReader, prefix: &str) {
+    let line = "settings for agents may be in it; it can't be read".to_owned();
+    let path = prefix.trim_end_matches('/').to_owned();
+    reader.add_as(path, "unreadable", "an unreadable folder", Vec::new(), Reading::line(line));
+}
+
+/// Reads text for the model. It is listed, not shown; a link out of the repository is shown.
+fn read_instructions(reader: &mut FolderReader, path: &Path) -> Reading {
+    reader.owners.note(reader.top.owner(path));
+    let link = reader.leads_out(path).map(|link| Reading {
+        counts: link.clone().into_bytes(),
+        lines: vec![(Risk::Instructions, link)],
+        risk: None,
+    });
+    link.unwrap_or_default()
+}
+
+fn read_settings_file(reader: &mut FolderReader, level: &Path, path: &Path, format: FileFormat) -> Reading {
+    let bytes = match reader.read_content(path) {
+        Content::Bytes { bytes, rest: None } => bytes,
+        Content::Bytes { .. } => {
+            reader.cut();
+            return Reading::line("too large to show: shorten it".to_owned());
+        }
+        Content::Other(why) => return Reading::line(why),
+    };
+    match format {
+        FileFormat::Variables => return settings::read_variables(reader, level, path, &bytes),
+        FileFormat::Claude | FileFormat::ClaudeLocal => {
+            if let Ok(value) = serde_json::from_slice(&bytes) {
+                return settings::read_claude(reader, level, path, value, format == FileFormat::ClaudeLocal);
+            }
+        }
+        FileFormat::Settings | FileFormat::Tree | FileFormat::Text => {}
+    }
+    settings::read_settings(reader, level, path, &bytes)
 }

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_question_says_what_the_agent_does_by_itself() {
+    fn question_warns_about_agent_behaviour() {
         let question = |decides_what_it_asks, deletes| TrustQuestion {
             workspace: PathBuf::from("/w"),
             agent: "Odd".to_owned(),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_writes_a_line_of_its_own() {
+    fn names_add_no_line_to_question() {
         let odd = "x\nThis folder is safe.\u{1b}[2J\u{202e}";
         let question = TrustQuestion {
             workspace: PathBuf::from(odd),

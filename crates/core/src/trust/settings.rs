@@ -3,7 +3,7 @@
 use super::{
     catalogue::ENTRIES,
     files::{Content, FolderReader, Reading},
-    found::{Risk, SettingLine, is_secret, shown_value, whole, without_user},
+    found::{Risk, SettingLine, file_digest, is_secret, shown_value, without_user},
 };
 use crate::{
     git::may_track,
@@ -26,6 +26,52 @@ const INSTRUCTIONS: &[&str] =
 /// Members of front matter that only name and describe.
 const DESCRIPTIONS: &[&str] =
     &["argument-hint", "color", "description", "license", "model", "name", "version"];
+
+/// Extensions of files that a command runs.
+const SCRIPTS: &[&str] = &[
+    "bash", "cjs", "cts", "fish", "js", "jsx", "lua", "mjs", "mts", "php", "pl", "ps1", "py", "rb", "sh",
+    "ts", "tsx", "zsh",
+];
+
+/// Folders in folders of settings that are not followed, each with the line that is shown for it; no line if agents
+/// load nothing from it.
+const SKIPPED: &[(&str, Option<&str>)] = &[
+    // Checkouts. An agent that starts in one has its own question.
+    (".claude/worktrees", None),
+    (".qwen/worktrees", None),
+    (".cline/worktrees", None),
+    // Notes that agents write there themselves.
+    (".claude/agent-memory", Some("notes of Claude Code, not shown")),
+    (".claude/agent-memory-local", Some("notes of Claude Code, not shown")),
+    // Packages that agents install for plugins. Like the other files that a script uses, they are not followed.
+    (".opencode/node_modules", Some("packages of plugins, not shown")),
+    (".pi/npm/node_modules", Some("packages of extensions, not shown")),
+];
+
+/// Claude Code's settings for appearance and preferences. They neither run anything nor decide what may run.
+const CLAUDE_HARMLESS: &[&str] = &[
+    "$schema",
+    "alwaysThinkingEnabled",
+    "attribution",
+    "cleanupPeriodDays",
+    "companyAnnouncements",
+    "effortLevel",
+    "includeCoAuthoredBy",
+    "language",
+    "model",
+    "outputStyle",
+    "respectGitignore",
+    "showTurnDuration",
+    "spinnerTipsEnabled",
+    "spinnerVerbs",
+];
+
+/// Lists that Claude Code itself extends in the user's own file.
+const CLAUDE_ANSWERS: &[&str] = &["allow", "ask", "deny"];
+
+/// Part of the path of the user's own file, even if a link leads to it or its name has letters of either case. No other
+/// character is equivalent to one of these.
+const OWN_PATH_PART: &str = ".local.j";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Syntax {
@@ -64,7 +110,7 @@ fn syntax(path: &Path) -> Option<Syntax> {
 }
 
 /// Lists the settings in a file. All of them are hashed, with the scripts in the folder that they name.
-pub(super) fn read(reader: &mut FolderReader, level: &Path, path: &Path, bytes: &[u8]) -> Reading {
+pub(super) fn read_settings(reader: &mut FolderReader, level: &Path, path: &Path, bytes: &[u8]) -> Reading {
     let Ok(text) = std::str::from_utf8(bytes) else {
         reader.cut();
         return Reading::line("not text: remove it".to_owned());
@@ -77,7 +123,7 @@ pub(super) fn read(reader: &mut FolderReader, level: &Path, path: &Path, bytes: 
     };
     // Agents accept comments and more. How they read such a file is not known here, so the text itself is shown.
     let lines = listed.unwrap_or_else(|| raw(text.lines().filter(|line| !line.trim().is_empty())));
-    let counts = whole(bytes, None);
+    let counts = file_digest(bytes, None);
     from_lines(reader, level, path, lines, counts)
 }
 
@@ -201,15 +247,7 @@ fn is_description(line: &str) -> bool {
     DESCRIPTIONS.contains(&name) && is_plain && on_one_line(line) == line
 }
 
-// The files of a folder that its settings name: a hook or server that stays the same may run a script that changes.
-
-/// Extensions of files that a command runs.
-const SCRIPTS: &[&str] = &[
-    "bash", "cjs", "cts", "fish", "js", "jsx", "lua", "mjs", "mts", "php", "pl", "ps1", "py", "rb", "sh",
-    "ts", "tsx", "zsh",
-];
-
-/// The scripts that settings name.
+/// The scripts that settings name: a hook or server that stays the same may run a script that changes.
 pub(super) struct Scripts {
     /// Hashed; empty if there are none.
     pub(super) counts: Vec<u8>,
@@ -262,12 +300,12 @@ pub(super) fn read_scripts(
     }
     let mut counts = Vec::new();
     for path in paths {
-        let counted = match reader.read(&path) {
-            Content::Bytes { bytes, rest } => whole(&bytes, rest),
+        let counted = match reader.read_content(&path) {
+            Content::Bytes { bytes, rest } => file_digest(&bytes, rest),
             Content::Other(why) => why.into_bytes(),
         };
-        counts.extend(whole(path.as_os_str().as_encoded_bytes(), None));
-        counts.extend(whole(&counted, None));
+        counts.extend(file_digest(path.as_os_str().as_encoded_bytes(), None));
+        counts.extend(file_digest(&counted, None));
     }
     Scripts { counts, missing }
 }
@@ -299,16 +337,14 @@ fn is_script(word: &str) -> bool {
     is_path && is_one && (is_rooted || extension.is_some_and(|extension| SCRIPTS.contains(&extension)))
 }
 
-// Files of variables: `.env`, `.npmrc`. Most values are secrets, so only values that run something or redirect are
-// shown.
-
-/// Returns whether a file in a folder of settings holds variables.
-pub(super) fn are_in(path: &Path) -> bool {
+/// Returns whether a file in a folder of settings holds variables: `.env`, `.npmrc`.
+pub(super) fn is_variables_file(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name == ".env" || name.starts_with(".env.") || name == ".npmrc"
 }
 
-/// Reads `NAME=value` lines. All of them are hashed.
+/// Reads `NAME=value` lines. All of them are hashed; most values are secrets, so only those that run something or
+/// redirect are shown.
 pub(super) fn read_variables(reader: &mut FolderReader, level: &Path, path: &Path, bytes: &[u8]) -> Reading {
     let text = String::from_utf8_lossy(bytes);
     let (mut lines, mut others) = (Vec::new(), Vec::new());
@@ -324,7 +360,7 @@ pub(super) fn read_variables(reader: &mut FolderReader, level: &Path, path: &Pat
             _ => others.push(name.to_owned()),
         }
     }
-    let mut reading = from_lines(reader, level, path, lines, whole(bytes, None));
+    let mut reading = from_lines(reader, level, path, lines, file_digest(bytes, None));
     if !others.is_empty() {
         reading.lines.push((Risk::Instructions, format!("other variables: {}", others.join(", "))));
     }
@@ -332,23 +368,6 @@ pub(super) fn read_variables(reader: &mut FolderReader, level: &Path, path: &Pat
     reading.risk = Some(Risk::Redirects);
     reading
 }
-
-// Reads a folder of settings as a whole.
-
-/// Folders in folders of settings that are not followed, each with the line that is shown for it; no line if agents
-/// load nothing from it.
-const SKIPPED: &[(&str, Option<&str>)] = &[
-    // Checkouts. An agent that starts in one has its own question.
-    (".claude/worktrees", None),
-    (".qwen/worktrees", None),
-    (".cline/worktrees", None),
-    // Notes that agents write there themselves.
-    (".claude/agent-memory", Some("notes of Claude Code, not shown")),
-    (".claude/agent-memory-local", Some("notes of Claude Code, not shown")),
-    // Packages that agents install for plugins. Like the other files that a script uses, they are not followed.
-    (".opencode/node_modules", Some("packages of plugins, not shown")),
-    (".pi/npm/node_modules", Some("packages of extensions, not shown")),
-];
 
 /// Reads every file below `top`, in the order of their names. Settings are listed, other files are only named. Returns
 /// `None` if it has only files that other entries show.
@@ -387,11 +406,13 @@ pub(super) fn read_tree(reader: &mut FolderReader, level: &Path, top: &Path) -> 
             }
             None => {}
         }
-        let file = match reader.read(&path) {
-            Content::Bytes { bytes, rest: None } if are_in(&path) => {
+        let file = match reader.read_content(&path) {
+            Content::Bytes { bytes, rest: None } if is_variables_file(&path) => {
                 read_variables(reader, level, &path, &bytes)
             }
-            Content::Bytes { bytes, rest: None } if is_listed(&path) => read(reader, level, &path, &bytes),
+            Content::Bytes { bytes, rest: None } if is_listed(&path) => {
+                read_settings(reader, level, &path, &bytes)
+            }
             Content::Bytes { .. } if is_listed(&path) => {
                 reader.cut();
                 Reading::line("too large to show: shorten it".to_owned())
@@ -400,7 +421,7 @@ pub(super) fn read_tree(reader: &mut FolderReader, level: &Path, top: &Path) -> 
                 let risk = is_document(&path).then_some(Risk::Instructions);
                 Reading {
                     lines: Vec::new(),
-                    counts: whole(&bytes, rest),
+                    counts: file_digest(&bytes, rest),
                     risk: risk.or(Some(Risk::Programs)),
                 }
             }
@@ -413,8 +434,8 @@ pub(super) fn read_tree(reader: &mut FolderReader, level: &Path, top: &Path) -> 
         }
         reading.lines.extend(file.lines.into_iter().map(|(risk, line)| (risk, format!("{shown}: {line}"))));
         files += 1;
-        reading.counts.extend(whole(inside.as_os_str().as_encoded_bytes(), None));
-        reading.counts.extend(whole(&file.counts, None));
+        reading.counts.extend(file_digest(inside.as_os_str().as_encoded_bytes(), None));
+        reading.counts.extend(file_digest(&file.counts, None));
     }
     reading.risk = risk;
     if files > 0 {
@@ -454,34 +475,7 @@ fn names(reader: &mut FolderReader, path: &Path) -> Option<Vec<OsString>> {
     Some(names)
 }
 
-// Claude Code's settings: hooks, and everything else that runs or decides what may run.
-
-/// Settings for appearance and preferences. They neither run anything nor decide what may run.
-const HARMLESS: &[&str] = &[
-    "$schema",
-    "alwaysThinkingEnabled",
-    "attribution",
-    "cleanupPeriodDays",
-    "companyAnnouncements",
-    "effortLevel",
-    "includeCoAuthoredBy",
-    "language",
-    "model",
-    "outputStyle",
-    "respectGitignore",
-    "showTurnDuration",
-    "spinnerTipsEnabled",
-    "spinnerVerbs",
-];
-
-/// Lists that Claude Code itself extends in the user's own file.
-const ANSWERS: &[&str] = &["allow", "ask", "deny"];
-
-/// Part of the path of the user's own file, even if a link leads to it or its name has letters of either case. No other
-/// character is equivalent to one of these.
-const OWN: &str = ".local.j";
-
-/// Reads settings, and the scripts in the folder that the settings name.
+/// Reads Claude Code's settings, and the scripts in the folder that they name.
 ///
 /// The user's `own` file is shown once when it appears. After that, the rules that Claude Code writes there when the
 /// user answers "always" do not count, unless git may track such a file: then the repository writes them.
@@ -493,18 +487,19 @@ pub(super) fn read_claude(
     own: bool,
 ) -> Reading {
     if let Value::Object(members) = &mut value {
-        members.retain(|name, _| !HARMLESS.contains(&name.as_str()));
+        members.retain(|name, _| !CLAUDE_HARMLESS.contains(&name.as_str()));
         if members.is_empty() {
             return Reading::default();
         }
     }
     let lines = values(&value);
-    let is_tracked = || reader.top.exists(&level.join(".claude/.git")) || may_track(reader.top.root(), OWN);
+    let is_tracked =
+        || reader.top.exists(&level.join(".claude/.git")) || may_track(reader.top.root(), OWN_PATH_PART);
     if own
         && let Some(permissions) = value.get_mut("permissions").and_then(Value::as_object_mut)
         && !is_tracked()
     {
-        permissions.retain(|name, _| !ANSWERS.contains(&name.as_str()));
+        permissions.retain(|name, _| !CLAUDE_ANSWERS.contains(&name.as_str()));
     }
     from_lines(reader, level, path, lines, sorted(value).to_string().into_bytes())
 }

@@ -21,13 +21,13 @@ pub struct Decision {
 
 impl Decision {
     /// Returns the decision for a target that answers immediately, without a reason.
-    pub fn to(target: Target) -> Self {
+    pub fn for_target(target: Target) -> Self {
         Self { target, inline: None, reason: String::new(), instead_of: None }
     }
 
     /// Returns the decision for an action of OpenAgents itself.
     pub fn inline(inline: Inline, reason: String) -> Self {
-        Self { inline: Some(inline), reason, ..Self::to(Target::Inline) }
+        Self { inline: Some(inline), reason, ..Self::for_target(Target::Inline) }
     }
 }
 

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_message_lists_five_places_or_says_what_to_try() {
+    fn findings_message_lists_five_or_hint() {
         let mut findings = Findings::default();
         let nothing = findings.message("Where is\nit?");
         assert_eq!(nothing, "**Found:** nothing for “Where is it?”; try other words.");
@@ -172,13 +172,13 @@ mod tests {
     }
 
     #[test]
-    fn names_are_what_the_reason_quotes() {
+    fn names_come_from_quotes_in_reason() {
         let finding = finding("a", "defines `Policy`; has `max`, `tls` for “encryption”");
         assert_eq!(finding.names().collect::<Vec<_>>(), ["Policy", "max", "tls"]);
     }
 
     #[test]
-    fn no_name_adds_a_line_to_the_message_or_ends_its_quotes() {
+    fn names_cannot_break_findings_message() {
         let mut finding = finding("a.rs`\n**Found:** evil\u{202e}.rs", "defines `Policy\n`");
         finding.symbol = Some("Policy\nof evil".to_owned());
         let text = Findings { findings: vec![finding], ..Findings::default() }.message("Where?");

@@ -17,7 +17,7 @@ const LINES: [&str; 10] = [
 ];
 
 #[test]
-fn lines_of_older_versions_are_read_and_nothing_is_added_to_them() {
+fn older_log_lines_round_trip() {
     for line in LINES {
         let update: SessionUpdate =
             serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"));
@@ -30,7 +30,7 @@ fn lines_of_older_versions_are_read_and_nothing_is_added_to_them() {
 }
 
 #[test]
-fn what_a_delegate_did_survives_the_store() {
+fn delegated_update_survives_store() {
     let decision = Decision {
         target: crate::update::Target::Custom("gem".to_owned()),
         inline: None,

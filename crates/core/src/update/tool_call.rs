@@ -119,15 +119,13 @@ pub enum ToolContent {
 
 /// An update of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct ToolCallUpdate {
-    /// Id of the call.
     pub call_id: String,
-    /// New status.
     pub status: ToolCallStatus,
     /// The turn of the call was already cancelled.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub late: bool,
-    /// New content.
     #[serde(default, skip_serializing_if = "ToolCallDetails::is_empty")]
     pub details: ToolCallDetails,
 }

@@ -15,7 +15,8 @@ use std::{
     time::SystemTime,
 };
 
-// The directory and its handle.
+/// Maximum bytes at the beginning of a file that are checked for a NUL.
+pub const BINARY_PROBE: usize = 8 << 10;
 
 /// A directory that tools may read.
 #[derive(Debug)]
@@ -26,18 +27,61 @@ pub struct Workspace {
     dir: Dir,
 }
 
+/// A regular file opened below the workspace.
+#[derive(Debug)]
+pub struct BeneathFile {
+    /// The open file.
+    pub file: File,
+    /// Size in bytes at opening.
+    pub size: u64,
+    /// Modification time, if the file system supports it.
+    pub modified: Option<SystemTime>,
+}
+
 /// Why a directory cannot be a workspace.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum WorkspaceError {
     /// The path does not exist or is not a directory. The text is part of the interface.
     #[error("Invalid workspace: Path does not exist or is not a directory")]
     NotADirectory,
-    /// The operating system denies listing it.
     #[error("Permission denied: {0}")]
     Unreadable(String),
-    /// A whole disk or home folder cannot be a workspace.
     #[error("Invalid workspace: {0} is too wide; choose the folder of one project")]
     TooWide(String),
+}
+
+/// Why a path is unusable. The texts are part of the interface: clients show them unchanged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum PathError {
+    #[error("Path outside workspace: {0}")]
+    Outside(String),
+    #[error("File not found: {0}")]
+    NotFound(String),
+    #[error("Permission denied: {0}")]
+    Denied(String),
+    /// Not of the requested kind: `src is a directory`.
+    #[error("Invalid parameters: {0}")]
+    WrongKind(String),
+    #[error("Execution failed: {0}")]
+    Io(String),
+}
+
+impl PathError {
+    /// Converts an I/O error with its path.
+    pub fn io(path: &str, error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::NotFound(path.to_owned()),
+            io::ErrorKind::PermissionDenied => Self::Denied(path.to_owned()),
+            _ => Self::Io(format!("{path}: {error}")),
+        }
+    }
+
+    /// Converts an I/O error from below the workspace handle, where the path may lead out.
+    fn beneath(path: &str, error: &io::Error) -> Self {
+        if escapes(error) { Self::Outside(path.to_owned()) } else { Self::io(path, error) }
+    }
 }
 
 impl Workspace {
@@ -62,15 +106,15 @@ impl Workspace {
             return Err(WorkspaceError::TooWide(root.display().to_string()));
         }
         std::fs::read_dir(&root).map_err(denied)?;
-        Self::at(root, home).map_err(denied)
+        Self::open_root(root, home).map_err(denied)
     }
 
     /// Opens a directory even if it is too wide for a workspace, to find single files in it.
     pub(crate) fn open_any(path: &Path) -> std::io::Result<Self> {
-        Self::at(std::fs::canonicalize(path)?, None)
+        Self::open_root(std::fs::canonicalize(path)?, None)
     }
 
-    fn at(root: PathBuf, home: Option<PathBuf>) -> std::io::Result<Self> {
+    fn open_root(root: PathBuf, home: Option<PathBuf>) -> std::io::Result<Self> {
         let dir = Dir::open_ambient_dir(&root, ambient_authority())?;
         let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         Ok(Self { root, name, home, dir })
@@ -91,125 +135,7 @@ impl Workspace {
         let parts: Vec<_> = path.components().map(|part| part.as_os_str().to_string_lossy()).collect();
         if parts.is_empty() { ".".to_owned() } else { parts.join("/") }
     }
-}
 
-// Text files as UTF-8, whatever encoding their byte order mark names.
-//
-// Readers never see the mark. Without one, bytes that are not UTF-8 stay as they are: Latin-1 keeps its ASCII words.
-
-/// Maximum bytes at the beginning of a file that are checked for a NUL.
-pub const BINARY_PROBE: usize = 8 << 10;
-
-/// The encoding that a byte order mark names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum MarkedEncoding {
-    Utf8,
-    Utf16Le,
-    Utf16Be,
-}
-
-impl MarkedEncoding {
-    /// Returns the encoding of a file by its first bytes; `None` without a mark.
-    pub fn of(head: &[u8]) -> Option<Self> {
-        match head {
-            [0xef, 0xbb, 0xbf, ..] => Some(Self::Utf8),
-            [0xff, 0xfe, ..] => Some(Self::Utf16Le),
-            [0xfe, 0xff, ..] => Some(Self::Utf16Be),
-            _ => None,
-        }
-    }
-
-    /// Returns its IANA name, in lower case.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Utf8 => "utf-8",
-            Self::Utf16Le => "utf-16le",
-            Self::Utf16Be => "utf-16be",
-        }
-    }
-}
-
-/// Returns whether a file is binary: it has a NUL near its beginning, and is not marked as UTF-16.
-pub fn is_binary(head: &[u8]) -> bool {
-    let is_utf16 =
-        matches!(MarkedEncoding::of(head), Some(MarkedEncoding::Utf16Le | MarkedEncoding::Utf16Be));
-    !is_utf16 && memchr::memchr(0, &head[..head.len().min(BINARY_PROBE)]).is_some()
-}
-
-/// Returns a reader of a text file that decodes it and skips the mark.
-pub fn decoding<R: Read>(file: R) -> DecodeReaderBytes<R, Vec<u8>> {
-    DecodeReaderBytesBuilder::new().bom_override(true).strip_bom(true).utf8_passthru(true).build(file)
-}
-
-/// Decodes the beginning of a text file that is in memory.
-pub fn decoded(bytes: Vec<u8>) -> Vec<u8> {
-    if MarkedEncoding::of(&bytes).is_none() {
-        return bytes;
-    }
-    let mut text = Vec::with_capacity(bytes.len());
-    // Reading from memory cannot fail.
-    let _ = decoding(bytes.as_slice()).read_to_end(&mut text);
-    text
-}
-
-// Errors for paths in a workspace.
-
-/// Why a path is unusable. The texts are part of the interface: clients show them unchanged.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PathError {
-    /// The path leaves the workspace.
-    #[error("Path outside workspace: {0}")]
-    Outside(String),
-    /// The file or directory does not exist.
-    #[error("File not found: {0}")]
-    NotFound(String),
-    /// The operating system denies access.
-    #[error("Permission denied: {0}")]
-    Denied(String),
-    /// Not of the requested kind: `src is a directory`.
-    #[error("Invalid parameters: {0}")]
-    WrongKind(String),
-    /// Any other I/O error.
-    #[error("Execution failed: {0}")]
-    Io(String),
-}
-
-impl PathError {
-    /// Converts an I/O error with its path.
-    pub fn io(path: &str, error: &io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::NotFound => Self::NotFound(path.to_owned()),
-            io::ErrorKind::PermissionDenied => Self::Denied(path.to_owned()),
-            _ => Self::Io(format!("{path}: {error}")),
-        }
-    }
-
-    /// Converts an I/O error from below the workspace handle, where the path may lead out.
-    fn beneath(path: &str, error: &io::Error) -> Self {
-        if escapes(error) { Self::Outside(path.to_owned()) } else { Self::io(path, error) }
-    }
-}
-
-/// cap-std reports a path that leads out as `PermissionDenied` without an operating-system code.
-fn escapes(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none()
-}
-
-// Opens files and directories below the workspace handle.
-
-/// A regular file opened below the workspace.
-#[derive(Debug)]
-pub struct BeneathFile {
-    /// The open file.
-    pub file: File,
-    /// Size in bytes at opening.
-    pub size: u64,
-    /// Modification time, if the file system supports it.
-    pub modified: Option<SystemTime>,
-}
-
-impl Workspace {
     /// Opens a regular file; `path` comes from [`Workspace::resolve`] or from a walk.
     pub fn open_file(&self, path: &Path) -> Result<BeneathFile, PathError> {
         let shown = Self::shown(path);
@@ -259,11 +185,7 @@ impl Workspace {
     pub fn is_file(&self, path: &Path) -> bool {
         self.dir.metadata(path).is_ok_and(|metadata| metadata.is_file())
     }
-}
 
-// Aliases of the workspace in paths written by users and models.
-
-impl Workspace {
     /// Converts a path written by a user or a model to one relative to the workspace; `.` is the workspace itself.
     /// The path need not exist. Fails with [`PathError::Outside`] if it leads out.
     pub fn resolve(&self, input: &str) -> Result<PathBuf, PathError> {
@@ -284,6 +206,49 @@ impl Workspace {
         let real = std::fs::canonicalize(self.root.join(path)).ok()?;
         collapse(real.strip_prefix(&self.root).ok()?)
     }
+
+    /// Replaces a file atomically, or creates it with missing folders. Keeps permissions. `path` comes from
+    /// [`Workspace::resolve`]; only regular files are replaced.
+    pub fn write_file(&self, path: &Path, bytes: &[u8]) -> Result<(), PathError> {
+        let shown = Self::shown(path);
+        let refused = |why: &str| PathError::WrongKind(format!("{shown} {why}"));
+        let failed = |error: io::Error| PathError::beneath(&shown, &error);
+        let path = self.behind_links(path).map_err(failed)?;
+        let name = path.file_name().ok_or_else(|| refused("is a directory"))?;
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new("."));
+        self.dir.create_dir_all(parent).map_err(failed)?;
+        let folder = self.dir.open_dir(parent).map_err(failed)?;
+        let old = match folder.symlink_metadata(name) {
+            Ok(old) if old.is_dir() => return Err(refused("is a directory")),
+            Ok(old) if !old.is_file() => return Err(refused("is not a regular file")),
+            Ok(old) => Some(old.permissions()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(failed(error)),
+        };
+        let temporary = format!(".openagents-{}", uuid::Uuid::new_v4());
+        let written = replace(&folder, &temporary, name.as_ref(), old, bytes);
+        if written.is_err() {
+            // The file may not exist; only the first error matters.
+            let _ = folder.remove_file(&temporary);
+        }
+        written.map_err(failed)
+    }
+
+    /// Resolves links, so that the target is replaced, not the link.
+    fn behind_links(&self, path: &Path) -> io::Result<PathBuf> {
+        match self.dir.canonicalize(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !self.exists(path) => {
+                Ok(path.to_owned())
+            }
+            other => other,
+        }
+    }
+}
+
+/// cap-std reports a path that leads out as `PermissionDenied` without an operating-system code.
+fn escapes(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none()
 }
 
 /// Strips the aliases of the workspace. The result may contain `..`; `None` for an absolute path elsewhere.
@@ -375,48 +340,6 @@ fn collapse(path: &Path) -> Option<PathBuf> {
     Some(clean)
 }
 
-// Writes files below the workspace handle.
-
-impl Workspace {
-    /// Replaces a file atomically, or creates it with missing folders. Keeps permissions. `path` comes from
-    /// [`Workspace::resolve`]; only regular files are replaced.
-    pub fn write_file(&self, path: &Path, bytes: &[u8]) -> Result<(), PathError> {
-        let shown = Self::shown(path);
-        let refused = |why: &str| PathError::WrongKind(format!("{shown} {why}"));
-        let failed = |error: io::Error| PathError::beneath(&shown, &error);
-        let path = self.behind_links(path).map_err(failed)?;
-        let name = path.file_name().ok_or_else(|| refused("is a directory"))?;
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let parent = parent.unwrap_or(Path::new("."));
-        self.dir.create_dir_all(parent).map_err(failed)?;
-        let folder = self.dir.open_dir(parent).map_err(failed)?;
-        let old = match folder.symlink_metadata(name) {
-            Ok(old) if old.is_dir() => return Err(refused("is a directory")),
-            Ok(old) if !old.is_file() => return Err(refused("is not a regular file")),
-            Ok(old) => Some(old.permissions()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(failed(error)),
-        };
-        let temporary = format!(".openagents-{}", uuid::Uuid::new_v4());
-        let written = replace(&folder, &temporary, name.as_ref(), old, bytes);
-        if written.is_err() {
-            // The file may not exist; only the first error matters.
-            let _ = folder.remove_file(&temporary);
-        }
-        written.map_err(failed)
-    }
-
-    /// Resolves links, so that the target is replaced, not the link.
-    fn behind_links(&self, path: &Path) -> io::Result<PathBuf> {
-        match self.dir.canonicalize(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !self.exists(path) => {
-                Ok(path.to_owned())
-            }
-            other => other,
-        }
-    }
-}
-
 fn replace(
     folder: &Dir,
     temporary: &str,
@@ -433,94 +356,60 @@ fn replace(
     folder.rename(temporary, folder, name)
 }
 
+/// The encoding that a byte order mark names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum MarkedEncoding {
+    Utf8,
+    Utf16Le,
+    Utf16Be,
+}
+
+impl MarkedEncoding {
+    /// Returns the encoding of a file by its first bytes; `None` without a mark.
+    pub fn detect(head: &[u8]) -> Option<Self> {
+        match head {
+            [0xef, 0xbb, 0xbf, ..] => Some(Self::Utf8),
+            [0xff, 0xfe, ..] => Some(Self::Utf16Le),
+            [0xfe, 0xff, ..] => Some(Self::Utf16Be),
+            _ => None,
+        }
+    }
+
+    /// Returns its IANA name, in lower case.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Utf8 => "utf-8",
+            Self::Utf16Le => "utf-16le",
+            Self::Utf16Be => "utf-16be",
+        }
+    }
+}
+
+/// Returns whether a file is binary: it has a NUL near its beginning, and is not marked as UTF-16.
+pub fn is_binary(head: &[u8]) -> bool {
+    let is_utf16 =
+        matches!(MarkedEncoding::detect(head), Some(MarkedEncoding::Utf16Le | MarkedEncoding::Utf16Be));
+    !is_utf16 && memchr::memchr(0, &head[..head.len().min(BINARY_PROBE)]).is_some()
+}
+
+/// Returns a reader of a text file that decodes it and skips the mark. Without a mark, bytes that are not UTF-8 stay as
+/// they are: Latin-1 keeps its ASCII words.
+pub fn decoding<R: Read>(file: R) -> DecodeReaderBytes<R, Vec<u8>> {
+    DecodeReaderBytesBuilder::new().bom_override(true).strip_bom(true).utf8_passthru(true).build(file)
+}
+
+/// Decodes the beginning of a text file that is in memory.
+pub fn decoded(bytes: Vec<u8>) -> Vec<u8> {
+    if MarkedEncoding::detect(&bytes).is_none() {
+        return bytes;
+    }
+    let mut text = Vec::with_capacity(bytes.len());
+    // Reading from memory cannot fail.
+    let _ = decoding(bytes.as_slice()).read_to_end(&mut text);
+    text
+}
+
 #[cfg(test)]
 #[path = "workspace_tests.rs"]
 mod tests;
-
-#[cfg(test)]
-mod encoding_tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn utf16(text: &str, mark: [u8; 2], bytes: fn(u16) -> [u8; 2]) -> Vec<u8> {
-        mark.into_iter().chain(text.encode_utf16().flat_map(bytes)).collect()
-    }
-
-    #[test]
-    fn marks_are_skipped_and_utf16_is_decoded() {
-        let text = "größe 🎉\r\nend";
-        let rows = [
-            (text.as_bytes().to_vec(), None),
-            ([b"\xef\xbb\xbf", text.as_bytes()].concat(), Some("utf-8")),
-            (utf16(text, [0xff, 0xfe], u16::to_le_bytes), Some("utf-16le")),
-            (utf16(text, [0xfe, 0xff], u16::to_be_bytes), Some("utf-16be")),
-        ];
-        for (bytes, encoding) in rows {
-            assert_eq!(MarkedEncoding::of(&bytes).map(MarkedEncoding::name), encoding);
-            assert!(!is_binary(&bytes), "{encoding:?}");
-            assert_eq!(String::from_utf8(decoded(bytes)).unwrap(), text, "{encoding:?}");
-        }
-        assert_eq!(decoded(b"caf\xe9".to_vec()), b"caf\xe9");
-        let unmarked = utf16(text, [b'a', 0], u16::to_le_bytes);
-        assert!(is_binary(&unmarked));
-        // Cut inside a character.
-        assert_eq!(decoded(b"\xff\xfea\0b".to_vec()), "a\u{fffd}".as_bytes());
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_comes_back(text in "\\PC{0,40}") {
-            prop_assert_eq!(&decoded(utf16(&text, [0xff, 0xfe], u16::to_le_bytes)), text.as_bytes());
-            prop_assert_eq!(&decoded(utf16(&text, [0xfe, 0xff], u16::to_be_bytes)), text.as_bytes());
-        }
-
-        #[test]
-        fn no_bytes_fail(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
-            let _ = decoded(bytes);
-        }
-    }
-}
-
-#[cfg(all(test, unix))]
-mod write_tests {
-    use super::*;
-    use std::{fs, os::unix::fs::PermissionsExt as _};
-
-    fn write(workspace: &Workspace, path: &str, text: &str) -> Result<(), PathError> {
-        workspace.write_file(&workspace.resolve(path)?, text.as_bytes())
-    }
-
-    #[test]
-    fn files_are_replaced_whole_and_nothing_else_is() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().join("project");
-        let outside = folder.path().join("outside.txt");
-        fs::create_dir_all(root.join("src")).unwrap();
-        fs::write(&outside, "outside").unwrap();
-        fs::write(root.join("run.sh"), "old").unwrap();
-        fs::set_permissions(root.join("run.sh"), fs::Permissions::from_mode(0o750)).unwrap();
-        std::os::unix::fs::symlink("run.sh", root.join("link")).unwrap();
-        std::os::unix::fs::symlink(&outside, root.join("escape")).unwrap();
-        std::os::unix::fs::symlink("../nowhere.txt", root.join("dangling")).unwrap();
-        let status = std::process::Command::new("mkfifo").arg(root.join("pipe")).status().unwrap();
-        assert!(status.success());
-        let workspace = Workspace::open_for(&root, None).unwrap();
-
-        write(&workspace, "link", "new").unwrap();
-        assert_eq!(fs::read_to_string(root.join("run.sh")).unwrap(), "new");
-        assert!(root.join("link").is_symlink());
-        let mode = fs::metadata(root.join("run.sh")).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o750);
-        write(&workspace, "made/for/it.txt", "it").unwrap();
-        assert_eq!(fs::read_to_string(root.join("made/for/it.txt")).unwrap(), "it");
-
-        for path in ["src", ".", "pipe", "escape", "dangling", "../outside.txt", "run.sh/below"] {
-            assert!(write(&workspace, path, "no").is_err(), "{path} was written");
-        }
-        assert_eq!(fs::read_to_string(&outside).unwrap(), "outside");
-        assert!(!folder.path().join("nowhere.txt").exists());
-        let left = fs::read_dir(&root).unwrap().flatten();
-        let left: Vec<_> = left.map(|entry| entry.file_name().into_string().unwrap()).collect();
-        assert!(!left.iter().any(|name| name.starts_with(".openagents-")), "{left:?}");
-    }
-}

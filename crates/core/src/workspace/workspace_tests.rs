@@ -1,4 +1,5 @@
 use super::*;
+use proptest::prelude::*;
 use std::{
     fs,
     path::{Component, Path, PathBuf},
@@ -20,7 +21,7 @@ fn tree(name: &str) -> Tree {
 }
 
 #[test]
-fn every_row_of_the_path_table() {
+fn resolve_covers_path_table() {
     let tree = tree("openagents");
     let root = tree.workspace.root().display().to_string();
     let rows = [
@@ -63,7 +64,7 @@ fn every_row_of_the_path_table() {
 }
 
 #[test]
-fn what_leads_out_is_refused_by_its_own_words() {
+fn resolve_rejects_paths_out() {
     let tree = tree("proj");
     let sibling = tree.workspace.root().with_file_name("proj2");
     fs::create_dir_all(&sibling).unwrap();
@@ -86,7 +87,7 @@ fn what_leads_out_is_refused_by_its_own_words() {
 }
 
 #[test]
-fn a_real_directory_beats_the_alias_of_the_same_name() {
+fn resolve_prefers_real_directory_over_alias() {
     let tree = tree("proj");
     fs::create_dir_all(tree.workspace.root().join("workspace")).unwrap();
     fs::create_dir_all(tree.workspace.root().join("proj")).unwrap();
@@ -96,7 +97,7 @@ fn a_real_directory_beats_the_alias_of_the_same_name() {
 }
 
 #[test]
-fn a_file_named_like_an_alias_is_that_file() {
+fn resolve_prefers_file_named_like_alias() {
     let tree = tree("proj");
     for name in ["proj", "WORKSPACE"] {
         fs::write(tree.workspace.root().join(name), "").unwrap();
@@ -106,7 +107,7 @@ fn a_file_named_like_an_alias_is_that_file() {
 }
 
 #[test]
-fn a_root_below_an_alias_is_itself() {
+fn resolve_accepts_root_below_alias() {
     let keep = tempfile::tempdir().unwrap();
     let root = keep.path().join("path/to/app");
     fs::create_dir_all(root.join("src")).unwrap();
@@ -116,7 +117,7 @@ fn a_root_below_an_alias_is_itself() {
 }
 
 #[test]
-fn a_missing_root_a_file_and_a_home_folder_are_no_workspace() {
+fn open_rejects_missing_root_file_and_home() {
     let keep = tempfile::tempdir().unwrap();
     let file = keep.path().join("file");
     fs::write(&file, "").unwrap();
@@ -133,13 +134,51 @@ fn a_missing_root_a_file_and_a_home_folder_are_no_workspace() {
     assert!(matches!(Workspace::open(Path::new("/")).unwrap_err(), WorkspaceError::TooWide(_)));
 }
 
+fn utf16(text: &str, mark: [u8; 2], bytes: fn(u16) -> [u8; 2]) -> Vec<u8> {
+    mark.into_iter().chain(text.encode_utf16().flat_map(bytes)).collect()
+}
+
+#[test]
+fn byte_order_marks_are_decoded() {
+    let text = "größe 🎉\r\nend";
+    let rows = [
+        (text.as_bytes().to_vec(), None),
+        ([b"\xef\xbb\xbf", text.as_bytes()].concat(), Some("utf-8")),
+        (utf16(text, [0xff, 0xfe], u16::to_le_bytes), Some("utf-16le")),
+        (utf16(text, [0xfe, 0xff], u16::to_be_bytes), Some("utf-16be")),
+    ];
+    for (bytes, encoding) in rows {
+        assert_eq!(MarkedEncoding::detect(&bytes).map(MarkedEncoding::name), encoding);
+        assert!(!is_binary(&bytes), "{encoding:?}");
+        assert_eq!(String::from_utf8(decoded(bytes)).unwrap(), text, "{encoding:?}");
+    }
+    assert_eq!(decoded(b"caf\xe9".to_vec()), b"caf\xe9");
+    let unmarked = utf16(text, [b'a', 0], u16::to_le_bytes);
+    assert!(is_binary(&unmarked));
+    // Cut inside a character.
+    assert_eq!(decoded(b"\xff\xfea\0b".to_vec()), "a\u{fffd}".as_bytes());
+}
+
+proptest! {
+    #[test]
+    fn utf16_text_round_trips(text in "\\PC{0,40}") {
+        prop_assert_eq!(&decoded(utf16(&text, [0xff, 0xfe], u16::to_le_bytes)), text.as_bytes());
+        prop_assert_eq!(&decoded(utf16(&text, [0xfe, 0xff], u16::to_be_bytes)), text.as_bytes());
+    }
+
+    #[test]
+    fn decoded_accepts_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+        let _ = decoded(bytes);
+    }
+}
+
 #[cfg(unix)]
 mod links {
     use super::*;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     #[test]
-    fn a_symlink_that_leads_out_is_refused_and_one_that_stays_is_followed() {
+    fn open_file_follows_only_inner_symlinks() {
         let tree = tree("proj");
         let root = tree.workspace.root().to_path_buf();
         let secret = root.with_file_name("secret.txt");
@@ -164,7 +203,7 @@ mod links {
     }
 
     #[test]
-    fn a_fifo_is_refused_at_once() {
+    fn open_file_rejects_fifo_at_once() {
         let tree = tree("proj");
         let fifo = tree.workspace.root().join("pipe");
         let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
@@ -175,7 +214,7 @@ mod links {
 
     /// One thread swaps a link between a file inside and a file outside; every opened file must be the one inside.
     #[test]
-    fn a_racing_symlink_never_wins() {
+    fn racing_symlink_never_escapes() {
         use std::{
             io::Read,
             sync::atomic::{AtomicBool, Ordering},
@@ -213,7 +252,7 @@ mod links {
     proptest::proptest! {
         /// For any path, an opened file is inside: the only readable bytes outside of the tree are OUTSIDE.
         #[test]
-        fn no_path_ever_leaves_the_workspace(
+        fn no_path_leaves_workspace(
             parts in proptest::collection::vec(
                 proptest::sample::select(vec![
                     "..", ".", "/", "~", "a", "b", "up", "out", "abs", "loop", "workspace", "proj", "path/to",
@@ -229,12 +268,12 @@ mod links {
             let mut input = parts.join(if glue { "/" } else { "" });
             input.push_str(&noise);
             if let Ok(path) = workspace.resolve(&input) {
-                proptest::prop_assert!(path.is_relative());
-                proptest::prop_assert!(!path.components().any(|part| matches!(part, Component::ParentDir)));
+                prop_assert!(path.is_relative());
+                prop_assert!(!path.components().any(|part| matches!(part, Component::ParentDir)));
                 if let Ok(mut opened) = workspace.open_file(&path) {
                     let mut text = String::new();
                     opened.file.read_to_string(&mut text).unwrap();
-                    proptest::prop_assert_eq!(text, "INSIDE");
+                    prop_assert_eq!(text, "INSIDE");
                 }
             }
         }
@@ -262,5 +301,43 @@ mod links {
             assert!(made.success());
             keep
         })
+    }
+
+    fn write(workspace: &Workspace, path: &str, text: &str) -> Result<(), PathError> {
+        workspace.write_file(&workspace.resolve(path)?, text.as_bytes())
+    }
+
+    #[test]
+    fn write_file_replaces_only_regular_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("project");
+        let outside = folder.path().join("outside.txt");
+        fs::create_dir_all(root.join("src")).unwrap();
+        fs::write(&outside, "outside").unwrap();
+        fs::write(root.join("run.sh"), "old").unwrap();
+        fs::set_permissions(root.join("run.sh"), fs::Permissions::from_mode(0o750)).unwrap();
+        std::os::unix::fs::symlink("run.sh", root.join("link")).unwrap();
+        std::os::unix::fs::symlink(&outside, root.join("escape")).unwrap();
+        std::os::unix::fs::symlink("../nowhere.txt", root.join("dangling")).unwrap();
+        let status = std::process::Command::new("mkfifo").arg(root.join("pipe")).status().unwrap();
+        assert!(status.success());
+        let workspace = Workspace::open_for(&root, None).unwrap();
+
+        write(&workspace, "link", "new").unwrap();
+        assert_eq!(fs::read_to_string(root.join("run.sh")).unwrap(), "new");
+        assert!(root.join("link").is_symlink());
+        let mode = fs::metadata(root.join("run.sh")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o750);
+        write(&workspace, "made/for/it.txt", "it").unwrap();
+        assert_eq!(fs::read_to_string(root.join("made/for/it.txt")).unwrap(), "it");
+
+        for path in ["src", ".", "pipe", "escape", "dangling", "../outside.txt", "run.sh/below"] {
+            assert!(write(&workspace, path, "no").is_err(), "{path} was written");
+        }
+        assert_eq!(fs::read_to_string(&outside).unwrap(), "outside");
+        assert!(!folder.path().join("nowhere.txt").exists());
+        let left = fs::read_dir(&root).unwrap().flatten();
+        let left: Vec<_> = left.map(|entry| entry.file_name().into_string().unwrap()).collect();
+        assert!(!left.iter().any(|name| name.starts_with(".openagents-")), "{left:?}");
     }
 }

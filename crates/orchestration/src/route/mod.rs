@@ -64,7 +64,7 @@ pub(crate) fn is_talk(prompt: &str, situation: &Situation) -> bool {
 fn mentioned(target: Target, situation: &Situation) -> Decision {
     let name = situation.name(&target);
     match situation.obstacle(&target) {
-        None => Decision { reason: format!("You chose {name}."), ..Decision::to(target) },
+        None => Decision { reason: format!("You chose {name}."), ..Decision::for_target(target) },
         Some(obstacle) => {
             let reason = format!("{name} is not available: {obstacle}.");
             Decision { instead_of: Some(target), ..Decision::inline(Inline::Guidance, reason) }

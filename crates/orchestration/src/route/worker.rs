@@ -68,7 +68,7 @@ pub(super) fn decide(proposed: Option<&Target>, situation: &Situation) -> Decisi
             let instead = proposed.is_none()
                 && target != Target::Gptoss
                 && situation.workspace_agent.as_ref() != Some(&target);
-            Decision { reason, instead_of: instead.then_some(Target::Gptoss), ..Decision::to(target) }
+            Decision { reason, instead_of: instead.then_some(Target::Gptoss), ..Decision::for_target(target) }
         }
         Worker::Asks(target) => {
             let reason = missing.map_or_else(|| "This is work for an agent.".to_owned(), obstacle);

@@ -66,7 +66,7 @@ pub(super) struct Wants {
 impl FindQuery {
     /// Parses a question in any of the six languages.
     pub(crate) fn read(question: &str) -> Self {
-        let language = Language::of(question);
+        let language = Language::detect(question);
         let mut query = Self { wants: Wants::read(question), ..Self::default() };
         if language == Language::English {
             query.read_english(question);

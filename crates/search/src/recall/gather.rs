@@ -92,7 +92,7 @@ pub(super) fn gather(question: &Question, workspace: &Path, history: &History, b
         bytes <= limits::BYTES
     });
     let cut = rows.len() < found || listing.timed_out || listing.unread > 0;
-    let scope = WorktreeScope::of(workspace);
+    let scope = WorktreeScope::new(workspace);
     let pattern = question.pattern();
     let read = |places: &mut Places, at: usize| {
         let row = &rows[at];

@@ -1,7 +1,7 @@
 //! Files named by a question, and paths in transcripts relative to the workspace.
 
 use globset::{GlobBuilder, GlobMatcher};
-use openagents_core::git::{WorktreeScope, real};
+use openagents_core::git::{WorktreeScope, real_path};
 use std::{
     collections::HashMap,
     path::{Component, Path, PathBuf},
@@ -69,7 +69,7 @@ impl Places {
     pub(super) fn relative(&mut self, recorded: &str, cwd: Option<&Path>) -> Option<String> {
         let plain = Path::new(recorded.strip_prefix("file://").unwrap_or(recorded));
         let cwd = cwd?;
-        let real_cwd = self.known.entry(cwd.to_owned()).or_insert_with(|| real(cwd));
+        let real_cwd = self.known.entry(cwd.to_owned()).or_insert_with(|| real_path(cwd));
         let absolute = clean(&match plain.strip_prefix(cwd) {
             Ok(inside) => real_cwd.join(inside),
             Err(_) if plain.is_relative() => real_cwd.join(plain),
@@ -138,7 +138,7 @@ mod tests {
         let base = folder.path().canonicalize().unwrap();
         std::fs::create_dir_all(base.join("real/sub")).unwrap();
         std::os::unix::fs::symlink(base.join("real"), base.join("link")).unwrap();
-        let mut places = Places::new(&WorktreeScope::of(&base.join("real")));
+        let mut places = Places::new(&WorktreeScope::new(&base.join("real")));
         let link = base.join("link");
         let recorded = |path: &str| link.join(path).to_string_lossy().into_owned();
         for (path, cwd, expected) in [

@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     fn words(question: &str) -> Vec<Word> {
-        of(&question.to_lowercase(), Language::of(question))
+        of(&question.to_lowercase(), Language::detect(question))
     }
 
     fn texts(question: &str) -> Vec<String> {

@@ -43,12 +43,10 @@ impl Decided {
 
 /// A stored approval with its session and agent.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Asked {
-    /// The session of the agent.
     pub session_id: String,
-    /// The asking provider.
     pub agent_id: String,
-    /// The approval in its last state.
     pub approval: Approval,
 }
 

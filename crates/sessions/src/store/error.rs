@@ -5,25 +5,16 @@ use std::path::PathBuf;
 
 /// An error of the session store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum StoreError {
-    /// The data folder cannot be created or written to.
     #[error("cannot write to the data folder {}: {reason}", path.display())]
-    NotWritable {
-        /// The folder.
-        path: PathBuf,
-        /// The operating system's error.
-        reason: String,
-    },
-    /// An SQLite error.
+    NotWritable { path: PathBuf, reason: String },
     #[error("the session store failed: {0}")]
     Sqlite(String),
-    /// The disk is full.
     #[error("the disk is full; make room, then send the prompt again")]
     Full,
-    /// Another program has locked the database.
     #[error("another program has locked the session database; close it, then send the prompt again")]
     Locked,
-    /// The writer has ended.
     #[error("the session store is closed")]
     Closed,
 }

@@ -122,7 +122,7 @@ impl Store {
 
     /// Reads a table other than the log. Blocks.
     pub fn query<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
-        self.readers.with(|reader| query(&reader.0))
+        self.readers.with_reader(|reader| query(&reader.0))
     }
 
     /// Changes a table other than the log. `write` also gets the time, in milliseconds since the epoch. Blocks.
@@ -186,7 +186,7 @@ impl Store {
         limit: usize,
         bytes: usize,
     ) -> Result<Vec<Arc<Stored>>, StoreError> {
-        self.readers.with(|reader| reader.page_after(session_id, since, limit, bytes))
+        self.readers.with_reader(|reader| reader.page_after(session_id, since, limit, bytes))
     }
 
     pub(crate) fn left_open(&self) -> MutexGuard<'_, HashSet<String>> {
@@ -201,7 +201,7 @@ impl Store {
 
     /// Returns a session. Blocks.
     pub fn session(&self, id: &str) -> Result<Option<SessionRow>, StoreError> {
-        self.readers.with(|reader| reader.session(id))
+        self.readers.with_reader(|reader| reader.session(id))
     }
 
     /// Returns the sessions after `after` that have at least one update, last changed first; with `children`, those of
@@ -213,11 +213,11 @@ impl Store {
         cwd: Option<&Path>,
         children: bool,
     ) -> Result<Vec<SessionRow>, StoreError> {
-        self.readers.with(|reader| reader.sessions(limit, after, cwd, children))
+        self.readers.with_reader(|reader| reader.sessions(limit, after, cwd, children))
     }
 
     pub(crate) fn approval(&self, id: &str) -> Result<Option<Asked>, StoreError> {
-        self.readers.with(|reader| {
+        self.readers.with_reader(|reader| {
             let found = reader
                 .0
                 .prepare_cached("SELECT session_id, agent_id, approval_json FROM approvals WHERE id = ?1")?
@@ -233,7 +233,7 @@ impl Store {
 
     /// Returns the standing rules, newest first. Blocks.
     pub fn standing_rules(&self) -> Result<Vec<Asked>, StoreError> {
-        self.readers.with(|reader| approvals::standing_rules(&reader.0))
+        self.readers.with_reader(|reader| approvals::standing_rules(&reader.0))
     }
 
     /// Revokes a standing rule by the id of its approval, or all of them. Blocks.
@@ -251,7 +251,7 @@ impl Store {
 
     /// Returns a session and, recursively, those of its delegates. Blocks.
     pub fn family(&self, id: &str) -> Result<Vec<String>, StoreError> {
-        self.readers.with(|reader| {
+        self.readers.with_reader(|reader| {
             let mut statement = reader.0.prepare_cached(
                 "WITH RECURSIVE family (id) AS (
                      SELECT id FROM sessions WHERE id = ?1

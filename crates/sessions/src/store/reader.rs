@@ -26,14 +26,11 @@ pub struct Parent {
 
 /// A session, as listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct SessionRow {
-    /// Its id.
     pub id: String,
-    /// Its workspace.
     pub cwd: PathBuf,
-    /// Its title, if it has one yet.
     pub title: Option<String>,
-    /// Its mode.
     pub mode: String,
     /// Creation time, in milliseconds since the epoch.
     pub created_ts: i64,
@@ -43,11 +40,9 @@ pub struct SessionRow {
     pub last_seq: u64,
     /// The delegating session and call, for a delegate's session.
     pub parent: Option<Parent>,
-    /// Its permissions.
     pub policy: Policy,
     /// The limits of its agents, for a delegate's session.
     pub limits: AccessLimits,
-    /// Its marks in the list.
     pub marks: Marks,
 }
 
@@ -143,7 +138,10 @@ impl Readers {
     }
 
     /// Runs `read` with a connection. A connection that failed is not reused.
-    pub(super) fn with<T>(&self, read: impl FnOnce(&Reader) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+    pub(super) fn with_reader<T>(
+        &self,
+        read: impl FnOnce(&Reader) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
         let idle = self.idle.lock().pop();
         let reader = match idle {
             Some(reader) => reader,

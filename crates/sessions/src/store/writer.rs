@@ -39,12 +39,11 @@ pub(super) type Write = Box<dyn Fn(&Transaction<'_>, i64) -> rusqlite::Result<()
 
 /// A session to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct NewSession {
     /// Chosen by the caller; an existing session is left unchanged.
     pub id: String,
-    /// Its workspace.
     pub cwd: PathBuf,
-    /// Its mode.
     pub mode: String,
 }
 

@@ -86,9 +86,8 @@ impl TurnContext {
     /// Returns whether a provider may get past sessions of its workspace in a brief that the user has read.
     pub(crate) fn may_get_history(&self, provider: &str) -> bool {
         match self.runner.responder(provider) {
-            Ok(Responder::Model(model, _)) => {
-                ReadingRules::stored(&*self.settings).allows(Reader::of(model.as_ref()), Readable::History)
-            }
+            Ok(Responder::Model(model, _)) => ReadingRules::stored(&*self.settings)
+                .allows(Reader::for_model(model.as_ref()), Readable::History),
             Ok(Responder::Agent(_)) | Err(_) => true,
         }
     }
@@ -127,7 +126,7 @@ pub(crate) fn transcript(session: &Session, cancel: &CancellationToken) -> Conve
 /// Returns the reader that a model acts as in a session: if it answers for a model elsewhere, it reads no more than
 /// that one.
 pub(crate) fn reader(session: &Session, model: &dyn LanguageModel) -> Reader {
-    let own = Reader::of(model);
+    let own = Reader::for_model(model);
     session.policy().answers.map_or(own, |asking| asking.delegating(own))
 }
 

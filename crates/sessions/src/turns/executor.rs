@@ -21,7 +21,7 @@ use crate::{
 use openagents_core::{
     CancellationToken,
     model::SettingsStore,
-    trust::{AgentFiles, covers, look},
+    trust::{AgentFiles, covers, scan_folder},
     update::{Inline, SessionUpdate},
 };
 use openagents_orchestration::route::{Route, question, route};
@@ -330,7 +330,7 @@ impl TurnExecutor {
             let invalid =
                 |error: &dyn std::fmt::Display| SessionError::invalid(format!("{}: {error}", shown(&folder)));
             let root = folder.canonicalize().map_err(|error| invalid(&error))?;
-            let brings = look(&root).map_err(|error| invalid(&error))?;
+            let brings = scan_folder(&root).map_err(|error| invalid(&error))?;
             if !brings.complete {
                 return Err(invalid(&brings.lines(false).join("\n")));
             }

@@ -154,7 +154,7 @@ pub(crate) fn answer(
             let agent = AgentLoop {
                 session_tools: session_tools(turns, session, model.as_ref(), reader),
                 model,
-                options: prompt.options.over(options),
+                options: prompt.options.applied_to(options),
                 tools: turns.tools(reader, &prompt.root),
             };
             let transcript = transcript_for(reader, &prompt.provider, session, cancel);

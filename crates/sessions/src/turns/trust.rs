@@ -15,7 +15,7 @@ use openagents_core::{
     CancellationToken,
     agent::{AgentProvider, PromptOutcome},
     approval::{Approval, ApprovalRequest, ApprovalState, ApprovalSubject, OptionKind},
-    trust::{AgentFiles, NOT_NOW, TRUST, TRUST_TITLE, TrustQuestion, look},
+    trust::{AgentFiles, NOT_NOW, TRUST, TRUST_TITLE, TrustQuestion, scan_folder},
     update::{Cut, RunState, ToolCallStatus},
     workspace::WorkspaceError,
 };
@@ -43,7 +43,7 @@ pub(crate) fn gate(
     loop {
         let mut has_asked = false;
         for folder in folders(agent, prompt, cancel) {
-            let mut brings = match look(&folder) {
+            let mut brings = match scan_folder(&folder) {
                 Ok(brings) => brings,
                 // An agent's own folder may be the home folder: its contents are the user's own.
                 Err(WorkspaceError::TooWide(_)) if folder != prompt.root => continue,

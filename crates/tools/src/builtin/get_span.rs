@@ -73,7 +73,7 @@ fn run(context: &ToolContext<'_>, arguments: Arguments) -> Result<ToolOutput, To
     let budget = context.budget(TIME);
     let mut file = BufReader::new(opened.file.take(limits.span_file_bytes));
     let named = |error| ToolError::io(&shown, &error);
-    let encoding = MarkedEncoding::of(file.fill_buf().map_err(named)?);
+    let encoding = MarkedEncoding::detect(file.fill_buf().map_err(named)?);
     let file = BufReader::new(workspace::decoding(file));
     let span =
         read_lines(file, start..=last, last < end, limits.span_bytes, &|| budget.spent()).map_err(named)?;
@@ -151,7 +151,6 @@ impl Span {
     }
 }
 
-/// Truncates at a UTF-8 character boundary.
 fn cut_at_character(text: &[u8], room: usize) -> &[u8] {
     let mut end = room.min(text.len());
     while end > 0 && end < text.len() && text[end] & 0xc0 == 0x80 {
@@ -166,7 +165,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn reads_the_lines_asked_for() {
+    fn get_span_returns_requested_lines() {
         let bench = Bench::with(&[("a.txt", "one\r\ntwo\nthree\n")]);
         let output =
             call(&bench, "content.get_span", json!({"path": "a.txt", "startLine": 1, "endLine": 50}))
@@ -189,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn every_bound_cuts_and_says_so() {
+    fn get_span_reports_every_cut() {
         let many = (1..=500).map(|n| format!("{n}\n")).collect::<String>();
         let bench = Bench::with(&[("many", &many), ("long", &"é".repeat(9000)), ("empty", "")]);
         let output =
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn exactly_full_is_not_cut_and_context_never_displaces_what_was_asked_for() {
+    fn get_span_prefers_requested_lines_to_context() {
         let lines = |count: u64| (1..=count).map(|n| format!("{n}\n")).collect::<String>();
         let bench = Bench::with(&[("full", &lines(120)), ("long", &lines(400))]);
         let span = |arguments| {
@@ -223,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_range_a_directory_and_a_missing_file_are_named() {
+    fn get_span_names_bad_range_directory_and_missing_file() {
         let bench = Bench::with(&[("src/a", "x\n")]);
         let rows = [
             (
@@ -250,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marked_file_is_decoded_and_its_mark_is_not_shown() {
+    fn get_span_decodes_byte_order_mark() {
         let bench = Bench::with(&[("utf8.py", "\u{feff}def load():\n    pass\n")]);
         let text = "größe\r\nend\r\n";
         let bytes: Vec<u8> =
@@ -266,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_utf8_are_shown_and_flagged() {
+    fn get_span_flags_invalid_utf8() {
         let bench = Bench::with(&[]);
         std::fs::write(bench.root().join("latin1"), b"caf\xe9\n").unwrap();
         let output = call(&bench, "content.get_span", json!({"path": "latin1"})).unwrap();

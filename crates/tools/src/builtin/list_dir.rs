@@ -108,7 +108,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn lists_names_sorted_from_the_workspace_down_without_hidden_ones() {
+    fn list_dir_sorts_names_and_skips_hidden() {
         let bench =
             Bench::with(&[("b/x", ""), ("b/deep/y", ""), ("a.txt", ""), (".git/HEAD", ""), ("target/t", "")]);
         let at = |arguments| call(&bench, "fs.list_dir", arguments).unwrap().to_json();
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn five_hundred_names_fit_and_one_more_is_cut() {
+    fn list_dir_cuts_after_500_names() {
         let names: Vec<_> = (0..501).map(|n| format!("f{n:03}")).collect();
         let files: Vec<_> = names.iter().map(|name| (name.as_str(), "")).collect();
         let full = call(&Bench::with(&files[..500]), "fs.list_dir", json!({})).unwrap();
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_a_missing_directory_and_the_outside_are_named() {
+    fn list_dir_rejects_file_missing_and_outside() {
         let bench = Bench::with(&[("a", "")]);
         let rows = [
             ("a", "Invalid parameters: a is not a directory"),

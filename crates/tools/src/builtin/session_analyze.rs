@@ -152,7 +152,6 @@ fn digest_all(context: &ToolContext<'_>, rows: &[Transcript], budget: &Budget) -
     parallel::map(rows.len(), THREADS, || !budget.spent(), || (), digest)
 }
 
-/// Combines the digests of several sessions.
 struct Analysis<'a> {
     workspace: &'a Workspace,
     scope: WorktreeScope,
@@ -174,7 +173,6 @@ struct Session {
     prompts: Vec<Goal>,
 }
 
-/// A cleaned prompt.
 struct Goal {
     /// From 1; 0 if unknown.
     line: u64,
@@ -187,7 +185,7 @@ impl<'a> Analysis<'a> {
     fn new(workspace: &'a Workspace) -> Self {
         Self {
             workspace,
-            scope: WorktreeScope::of(workspace.root()),
+            scope: WorktreeScope::new(workspace.root()),
             seen: HashSet::new(),
             files: BTreeMap::new(),
             tools: BTreeMap::new(),
@@ -240,7 +238,7 @@ impl<'a> Analysis<'a> {
             Some(cwd) if !plain.starts_with(['/', '~']) => cwd.join(plain),
             _ => Path::new(plain).to_owned(),
         };
-        let real = openagents_core::git::real(&absolute);
+        let real = openagents_core::git::real_path(&absolute);
         let inside = self.scope.folders().iter().find_map(|folder| real.strip_prefix(folder).ok());
         let inside = inside.map(Path::to_owned).or_else(|| self.workspace.resolve(path).ok())?;
         let shown = Workspace::shown(&inside);

@@ -8,7 +8,6 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// One past session.
 #[derive(Debug, Serialize)]
 struct SessionRow {
     id: String,
@@ -70,7 +69,6 @@ fn run(context: &ToolContext<'_>, arguments: Arguments) -> Result<ToolOutput, To
     Ok(ToolOutput::new(result(rows, cut.truncated || cut.timed_out, listing.total), cut))
 }
 
-/// Returns the schema of the argument `provider`.
 pub(super) fn provider_schema(_: &mut SchemaGenerator) -> Schema {
     let known = Provider::ALL.map(|provider| format!("`{}`", provider.as_str())).join(", ");
     json_schema!({

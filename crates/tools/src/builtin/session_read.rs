@@ -35,7 +35,7 @@ struct Arguments {
     max_events: Option<usize>,
 }
 
-/// Returns the tool.
+/// Creates the tool `session.read`.
 pub fn session_read() -> impl Tool {
     TypedTool {
         name: "session.read",

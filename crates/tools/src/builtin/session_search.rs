@@ -30,7 +30,7 @@ struct Arguments {
     context_lines: Option<usize>,
 }
 
-/// Returns the tool.
+/// Creates the tool `session.search`.
 pub fn session_search() -> impl Tool {
     TypedTool {
         name: "session.search",

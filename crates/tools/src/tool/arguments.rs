@@ -22,7 +22,7 @@ pub fn parse_arguments<T: DeserializeOwned + JsonSchema>(given: Value) -> Result
     let arguments = Value::Object(with_our_names(members(given)?, &schema));
     // Without a validator, deserialization still finds faults, one at a time.
     if let Ok(validator) = jsonschema::validator_for(&schema) {
-        let faults = validator.iter_errors(&arguments).take(FAULTS).map(|error| tell(&error));
+        let faults = validator.iter_errors(&arguments).take(FAULTS).map(|error| describe_fault(&error));
         let faults: Vec<String> = faults.collect();
         if !faults.is_empty() {
             return Err(invalid(faults.join("; ")));
@@ -60,8 +60,7 @@ fn invalid(reason: String) -> ToolError {
     ToolError::InvalidParameters(reason)
 }
 
-/// Describes a fault with its field.
-fn tell(error: &ValidationError<'_>) -> String {
+fn describe_fault(error: &ValidationError<'_>) -> String {
     let place = error.instance_path().as_str().trim_start_matches('/').replace('/', ".");
     let what: String = match error.kind() {
         ValidationErrorKind::Required { property } => {
@@ -72,16 +71,16 @@ fn tell(error: &ValidationError<'_>) -> String {
         // The null branch of an optional field adds no information.
         ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
             let told =
-                context.iter().flatten().map(tell_what).filter(|what| !what.ends_with(" is not a null"));
+                context.iter().flatten().map(describe_kind).filter(|what| !what.ends_with(" is not a null"));
             told.collect::<Vec<_>>().join(" or ")
         }
-        _ => tell_what(error),
+        _ => describe_kind(error),
     };
     let what: String = what.chars().take(FAULT).collect();
     if place.is_empty() { what } else { format!("{place}: {what}") }
 }
 
-fn tell_what(error: &ValidationError<'_>) -> String {
+fn describe_kind(error: &ValidationError<'_>) -> String {
     let ValidationErrorKind::Type { kind } = error.kind() else { return error.to_string() };
     let types = match kind {
         TypeKind::Single(single) => single.to_string(),
@@ -118,12 +117,12 @@ mod tests {
         Down,
     }
 
-    fn read(given: Value) -> Result<Example, String> {
+    fn parse(given: Value) -> Result<Example, String> {
         parse_arguments(given).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn every_fault_names_its_field() {
+    fn fault_names_its_field() {
         let rows = [
             (json!({}), "sessionId is missing"),
             (Value::Null, "sessionId is missing"),
@@ -138,19 +137,19 @@ mod tests {
             (json!("7"), "the arguments are not a JSON object"),
         ];
         for (given, part) in rows {
-            let error = read(given.clone()).unwrap_err();
+            let error = parse(given.clone()).unwrap_err();
             assert!(error.starts_with("Invalid parameters: ") && error.contains(part), "{given}: {error}");
         }
     }
 
     #[test]
-    fn a_fault_does_not_quote_a_whole_file() {
-        let error = read(json!({"sessionId": "a", "sort": "x".repeat(100_000)})).unwrap_err();
+    fn fault_quote_is_bounded() {
+        let error = parse(json!({"sessionId": "a", "sort": "x".repeat(100_000)})).unwrap_err();
         assert!(error.len() < 1_000, "{} bytes", error.len());
     }
 
     #[test]
-    fn names_are_known_in_every_spelling() {
+    fn argument_names_accept_every_spelling() {
         let expected =
             Example { session_id: "a".to_owned(), max_results: Some(3), names: None, sort: Some(Sort::Up) };
         for given in [
@@ -158,13 +157,13 @@ mod tests {
             json!({"sessionId": "a", "MaxResults": 3, "sort": "up", "names": null}),
             json!({"sessionId": "a", "session_id": "b", "max_results": 3, "sort": "up"}),
         ] {
-            assert_eq!(read(given.clone()).as_ref(), Ok(&expected), "{given}");
+            assert_eq!(parse(given.clone()).as_ref(), Ok(&expected), "{given}");
         }
     }
 
     /// The tools of an exploration, as models see them.
     #[test]
-    fn every_schema_of_ours_compiles() {
+    fn every_tool_schema_compiles() {
         for tool in crate::builtin::registry().iter() {
             assert!(jsonschema::validator_for(&tool.schema().to_value()).is_ok(), "{}", tool.name());
         }

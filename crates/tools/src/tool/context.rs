@@ -31,8 +31,6 @@ impl ToolContext<'_> {
     }
 }
 
-// The limits of all tools.
-
 /// The limits of the tools. The defaults are those of the product's specification.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limits {

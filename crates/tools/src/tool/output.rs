@@ -48,8 +48,6 @@ impl ToolOutput {
     }
 }
 
-// The errors of a tool.
-
 /// The error of a failed tool call. The texts are part of the interface: clients show them unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say it")]

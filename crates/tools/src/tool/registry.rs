@@ -94,8 +94,6 @@ impl Registry {
     }
 }
 
-// The tools with their dependencies; runs each call on a separate thread.
-
 type Called = Result<ToolOutput, ToolError>;
 
 /// Data shared by all runs of a process.

@@ -254,7 +254,7 @@ fn name_originals(rows: &mut [Transcript]) {
 
 /// Drops sessions that ran outside `workspace`, or in an unknown directory.
 fn retain_of(workspace: &Path, rows: &mut Vec<Transcript>) {
-    let mut scope = WorktreeScope::of(workspace);
+    let mut scope = WorktreeScope::new(workspace);
     rows.retain(|row| is_of(&mut scope, row));
 }
 
@@ -312,7 +312,7 @@ impl History {
     /// folder.
     pub fn workspaces(&self, limit: usize, budget: &Budget) -> Vec<RecentWorkspace> {
         let listing = self.list(&Query::default(), budget);
-        let home = std::env::home_dir().map(|home| git::real(&home));
+        let home = std::env::home_dir().map(|home| git::real_path(&home));
         let mut tops: HashMap<PathBuf, Option<PathBuf>> = HashMap::new();
         let mut found: HashMap<PathBuf, RecentWorkspace> = HashMap::new();
         for row in listing.rows {
@@ -341,10 +341,10 @@ fn workspace_of(cwd: &Path, home: Option<&Path>) -> Option<PathBuf> {
     if !cwd.is_absolute() || !cwd.is_dir() {
         return None;
     }
-    let real = git::real(cwd);
+    let real = git::real_path(cwd);
     let usable = |path: &PathBuf| path.parent().is_some() && home != Some(path.as_path());
     // A home folder under version control is not a project, but folders below it may be.
-    git::top_of(&real).filter(usable).or(Some(real)).filter(usable)
+    git::repository_root(&real).filter(usable).or(Some(real)).filter(usable)
 }
 
 // The files in agents' session folders that no reader recognises, as a session or as a known file next to one.

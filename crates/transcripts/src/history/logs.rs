@@ -130,7 +130,7 @@ impl WorkspaceLimit {
     fn holds(&self, transcript: &Transcript) -> bool {
         // A relative directory would be resolved against the one of this process.
         let Some(cwd) = transcript.cwd.as_deref().filter(|cwd| cwd.is_absolute()) else { return false };
-        let scope = self.scope.get_or_init(|| Mutex::new(WorktreeScope::of(&self.workspace)));
+        let scope = self.scope.get_or_init(|| Mutex::new(WorktreeScope::new(&self.workspace)));
         scope.lock().holds(cwd) && self.outer.as_ref().is_none_or(|outer| outer.holds(transcript))
     }
 }

@@ -190,7 +190,7 @@ impl History {
             listing.rows.retain(|row| query.sessions.contains(&row.id));
         }
         if let Some(workspace) = &query.workspace {
-            let mut scope = WorktreeScope::of(workspace);
+            let mut scope = WorktreeScope::new(workspace);
             listing.rows.sort_by_cached_key(|row| !is_of(&mut scope, row));
         }
         listing

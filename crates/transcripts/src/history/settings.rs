@@ -6,7 +6,7 @@ use super::{
     transcript::{Provider, Transcript},
 };
 use openagents_core::{
-    git::{self, WorktreeScope, real},
+    git::{self, WorktreeScope, real_path},
     model::{SettingsError, SettingsStore},
 };
 use parking_lot::RwLock;
@@ -82,8 +82,8 @@ impl ExcludedSessions {
 
     /// Removes a workspace, and others that are the same folder under another path. Blocks.
     pub fn include_workspace(&mut self, folder: &Path) {
-        let same = real(folder);
-        self.workspaces.retain(|other| other != folder && real(other) != same);
+        let same = real_path(folder);
+        self.workspaces.retain(|other| other != folder && real_path(other) != same);
         self.seen.retain(|other, _| self.workspaces.contains(other));
     }
 }

@@ -11,7 +11,7 @@ pub(super) struct Words(HashSet<String>);
 impl Words {
     /// Extracts the words of a text.
     pub(super) fn of(text: &str) -> Self {
-        let language = Language::of(text);
+        let language = Language::detect(text);
         let mut words = HashSet::new();
         for word in subwords(text) {
             if language.is_unspaced() && word.contains(is_unspaced) {

@@ -26,10 +26,9 @@ pub trait Log {
 
 /// The log of a session in the store.
 #[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct StoredLog {
-    /// The store.
     pub store: Store,
-    /// The session.
     pub session_id: Arc<str>,
 }
 

@@ -7,7 +7,7 @@ fn lines(value: &Value) -> Vec<String> {
 }
 
 #[test]
-fn finds_lines_in_order_of_path_and_line() {
+fn grep_orders_matches_by_path_and_line() {
     let bench =
         Bench::with(&[("b.txt", "x\nfind me\nfind me\n"), ("a/c.txt", "find me"), ("a.txt", "Find me\r\n")]);
     let output = call(&bench, "search.grep", json!({"pattern": "find me"})).unwrap();
@@ -18,7 +18,7 @@ fn finds_lines_in_order_of_path_and_line() {
 }
 
 #[test]
-fn passes_over_what_is_ignored_hidden_or_binary() {
+fn grep_skips_ignored_hidden_and_binary() {
     let bench = Bench::with(&[
         (".gitignore", "*.log\n"),
         (".ignore", "drafts/\n"),
@@ -36,7 +36,7 @@ fn passes_over_what_is_ignored_hidden_or_binary() {
 }
 
 #[test]
-fn the_innermost_rule_wins_and_a_repository_begins_anew() {
+fn innermost_ignore_rule_wins() {
     let bench = Bench::with(&[
         (".gitignore", "*.txt\n/only-here\n!.kept\n"),
         ("a.txt", "needle"),
@@ -58,7 +58,7 @@ fn the_innermost_rule_wins_and_a_repository_begins_anew() {
 /// Rule files are untrusted: they must not hang the search, exhaust memory or be followed out of the workspace.
 #[cfg(unix)]
 #[test]
-fn rule_files_that_are_pipes_devices_or_links_out_are_passed_over_and_counted() {
+fn grep_skips_and_counts_hostile_rule_files() {
     use std::os::unix::fs::symlink;
     let bench = Bench::with(&[("a", "needle"), ("b/a", "needle"), ("c/a", "needle"), ("d/a", "needle")]);
     let outside = bench.root().with_file_name("rules");
@@ -75,13 +75,13 @@ fn rule_files_that_are_pipes_devices_or_links_out_are_passed_over_and_counted() 
 }
 
 #[test]
-fn a_pattern_that_compiles_to_megabytes_is_refused() {
+fn grep_rejects_oversized_pattern() {
     let error = call(&Bench::with(&[]), "search.grep", json!({"pattern": r"(\w{60}){60}"})).unwrap_err();
     assert!(error.to_string().starts_with("Invalid parameters: Invalid regex pattern"), "{error}");
 }
 
 #[test]
-fn a_prefix_may_be_a_directory_or_one_file() {
+fn grep_prefix_accepts_directory_or_file() {
     let bench = Bench::with(&[("src/a", "needle\nneedle"), ("src/deep/b", "needle"), ("c", "needle")]);
     let at = |prefix: &str| {
         let output = call(&bench, "search.grep", json!({"pattern": "needle", "pathPrefix": prefix}));
@@ -95,7 +95,7 @@ fn a_prefix_may_be_a_directory_or_one_file() {
 }
 
 #[test]
-fn a_prefix_added_hits_in_files_that_a_rule_above_it_ignores() {
+fn grep_prefix_applies_rules_above_it() {
     let bench = Bench::with(&[
         (".gitignore", "*.log\n/src/generated/\n"),
         ("src/.ignore", "drafts\n"),
@@ -125,7 +125,7 @@ fn a_prefix_added_hits_in_files_that_a_rule_above_it_ignores() {
 }
 
 #[test]
-fn the_cap_cuts_the_same_lines_every_time_and_the_total_is_true() {
+fn grep_cap_is_stable_and_total_exact() {
     let files: Vec<_> = (0..40).map(|n| (format!("f{n:02}"), "needle\n".repeat(20))).collect();
     let files: Vec<_> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     let bench = Bench::with(&files);
@@ -145,7 +145,7 @@ fn the_cap_cuts_the_same_lines_every_time_and_the_total_is_true() {
 }
 
 #[test]
-fn context_lines_surround_each_match() {
+fn grep_adds_context_lines() {
     let bench = Bench::with(&[("a", "1\n2\nhit 3\n4\nhit 5\n6\n7\n8\n9\nhit 10\n")]);
     let output = call(&bench, "search.grep", json!({"pattern": "hit", "contextLines": 2})).unwrap();
     let around: Vec<_> = output.to_json()["matches"]
@@ -165,7 +165,7 @@ fn context_lines_surround_each_match() {
 }
 
 #[test]
-fn a_long_line_is_cut_at_a_character() {
+fn grep_cuts_long_line_at_char_boundary() {
     let bench = Bench::with(&[("a", &format!("needle{}", "é".repeat(900)))]);
     let output = call(&bench, "search.grep", json!({"pattern": "needle"})).unwrap();
     let result = output.to_json();
@@ -174,7 +174,7 @@ fn a_long_line_is_cut_at_a_character() {
 }
 
 #[test]
-fn utf16_is_searched_and_latin1_is_shown_lossily() {
+fn grep_decodes_utf16_and_shows_latin1_lossily() {
     let bench = Bench::with(&[]);
     let utf16: Vec<u8> =
         [0xff, 0xfe].into_iter().chain("needle 16\n".encode_utf16().flat_map(u16::to_le_bytes)).collect();
@@ -186,7 +186,7 @@ fn utf16_is_searched_and_latin1_is_shown_lossily() {
 }
 
 #[test]
-fn a_spent_budget_is_said_and_a_cancel_ends_the_search() {
+fn grep_reports_timeout_and_stops_on_cancel() {
     let mut bench = Bench::with(&[("a", "needle")]);
     bench.limits.grep_time = std::time::Duration::ZERO;
     let output = call(&bench, "search.grep", json!({"pattern": "needle"})).unwrap();
@@ -200,7 +200,7 @@ fn a_spent_budget_is_said_and_a_cancel_ends_the_search() {
 }
 
 #[test]
-fn a_bad_pattern_is_named() {
+fn grep_names_bad_pattern() {
     let bench = Bench::with(&[]);
     for pattern in ["(", "", "a\nb"] {
         let error = call(&bench, "search.grep", json!({"pattern": pattern})).unwrap_err();
@@ -210,7 +210,7 @@ fn a_bad_pattern_is_named() {
 
 #[cfg(unix)]
 #[test]
-fn links_pipes_and_odd_names_neither_hang_nor_leak() {
+fn grep_survives_links_pipes_and_odd_names() {
     use std::{
         ffi::OsStr,
         os::unix::{ffi::OsStrExt, fs::symlink},

@@ -23,6 +23,9 @@ use std::{
     path::Path,
 };
 
+/// Longest line in bytes. A file with a longer one is skipped and counted.
+const LINE_BUFFER: usize = 32 << 20;
+
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Arguments {
@@ -51,6 +54,23 @@ pub struct GrepOutput {
     pub truncated: bool,
     /// Number of matches found, shown or not.
     pub total_matches: u64,
+}
+
+/// One matching line.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct GrepMatch {
+    /// Relative to the workspace.
+    pub path: String,
+    /// From 1.
+    pub line_number: u64,
+    /// Truncated.
+    pub line: String,
+    /// Lines before it, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub context_before: Vec<String>,
+    /// Lines after it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub context_after: Vec<String>,
 }
 
 pub(super) fn grep() -> impl Tool {
@@ -91,26 +111,6 @@ fn matcher(pattern: &str, case_insensitive: bool, bytes: usize) -> Result<RegexM
         .map_err(|error| ToolError::InvalidParameters(format!("Invalid regex pattern: {pattern}: {error}")))
 }
 
-// Collects the matching lines of one file with their context.
-
-/// One matching line.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct GrepMatch {
-    /// Relative to the workspace.
-    pub path: String,
-    /// From 1.
-    pub line_number: u64,
-    /// Truncated.
-    pub line: String,
-    /// Lines before it, oldest first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub context_before: Vec<String>,
-    /// Lines after it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub context_after: Vec<String>,
-}
-
-/// Parameters of one search.
 struct Search<'a> {
     workspace: &'a Workspace,
     matcher: RegexMatcher,
@@ -198,11 +198,6 @@ fn shorten(bytes: &[u8], characters: usize) -> String {
     clip(&String::from_utf8_lossy(head), characters)
 }
 
-// Searches the files of a walk and merges the matches.
-
-/// Longest line in bytes. A file with a longer one is skipped and counted.
-const LINE_BUFFER: usize = 32 << 20;
-
 /// Returns the matches in order, the total number of matches, and the cut.
 fn search(
     search: &Search<'_>,
@@ -289,8 +284,7 @@ fn search_file(
     searched.map_err(named)
 }
 
-// Reads a file for the searcher: stops at the deadline, and immediately if the file is binary.
-
+/// Reads a file for the searcher: stops at the deadline, and immediately if the file is binary.
 struct BoundedReader<'a, R> {
     head: Cursor<Vec<u8>>,
     /// The rest of the file after the head; `None` if the head is the whole file.
