@@ -15,6 +15,14 @@ use std::{
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio_util::sync::CancellationToken;
 
+/// Variables for folders, language and logs.
+const PASSED: &str = "HOME USER LOGNAME PATH TMPDIR TMP TEMP TZ LANG XDG_CACHE_HOME LD_LIBRARY_PATH RUST_LOG \
+    RUST_BACKTRACE LLVM_PROFILE_FILE __CF_USER_TEXT_ENCODING";
+
+/// Prefixes of our own settings and those of the compute libraries.
+const PASSED_BEGIN: &str = "OPENAGENTS_LLAMA_ OPENAGENTS_APPLE_ OPENAGENTS_TEST_ GGML_ LLAMA_ METAL_ MTL_ \
+    CUDA_ HIP_ ROCR_ VK_ OMP_ DYLD_ LC_";
+
 /// A running helper program. Each command gets reports until one ends it. Dropping the client stops the program.
 #[derive(Debug)]
 pub struct HelperClient<C, R> {
@@ -210,43 +218,6 @@ fn no_thread(error: &io::Error) -> ModelError {
     ModelError::Failed(format!("no thread for the helper program: {error}; close other programs"))
 }
 
-/// Variables for folders, language and logs.
-const PASSED: [&str; 15] = [
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "PATH",
-    "TMPDIR",
-    "TMP",
-    "TEMP",
-    "TZ",
-    "LANG",
-    "XDG_CACHE_HOME",
-    "LD_LIBRARY_PATH",
-    "RUST_LOG",
-    "RUST_BACKTRACE",
-    "LLVM_PROFILE_FILE",
-    "__CF_USER_TEXT_ENCODING",
-];
-
-/// Prefixes of our own settings and those of the compute libraries.
-const PASSED_BEGIN: [&str; 14] = [
-    "OPENAGENTS_LLAMA_",
-    "OPENAGENTS_APPLE_",
-    "OPENAGENTS_TEST_",
-    "GGML_",
-    "LLAMA_",
-    "METAL_",
-    "MTL_",
-    "CUDA_",
-    "HIP_",
-    "ROCR_",
-    "VK_",
-    "OMP_",
-    "DYLD_",
-    "LC_",
-];
-
 /// Reduces a command's environment to the variables that were set for it and those that a helper needs, without the
 /// user's keys.
 pub(super) fn reduce_environment(command: &mut Command) {
@@ -257,7 +228,8 @@ pub(super) fn reduce_environment(command: &mut Command) {
 }
 
 fn is_passed(name: &str) -> bool {
-    PASSED.contains(&name) || PASSED_BEGIN.iter().any(|begin| name.starts_with(begin))
+    PASSED.split(' ').any(|passed| passed == name)
+        || PASSED_BEGIN.split(' ').any(|begin| name.starts_with(begin))
 }
 
 #[cfg(test)]

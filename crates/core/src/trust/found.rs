@@ -10,39 +10,12 @@ use std::{
 };
 
 /// Parts of names whose values are run, in lower case.
-const PROGRAMS: &[&str] = &[
-    "args",
-    "bash",
-    "cmd",
-    "command",
-    "editor",
-    "enabledplugins",
-    "exec",
-    "extension",
-    "extraknownmarketplaces",
-    "formatter",
-    "helper",
-    "hook",
-    "lsp",
-    "marketplace",
-    "mcp",
-    "node_options",
-    "notify",
-    "package",
-    "pager",
-    "plugin",
-    "powershell",
-    "preload",
-    "program",
-    "run",
-    "script",
-    "shell",
-    "statusline",
-    "tool",
-];
+const PROGRAMS: &str = "args bash cmd command editor enabledplugins exec extension extraknownmarketplaces \
+    formatter helper hook lsp marketplace mcp node_options notify package pager plugin powershell preload \
+    program run script shell statusline tool";
 
 /// Parts of names whose values set where agents connect to, in lower case.
-const REDIRECTS: &[&str] = &["address", "cert", "endpoint", "host", "proxy", "registry", "server", "url"];
+const REDIRECTS: &str = "address cert endpoint host proxy registry server url";
 
 /// Endings of names whose values are secret, in lower case.
 const SECRETS: &[&str] =
@@ -224,9 +197,9 @@ pub(super) fn risk_of_variable(name: &str) -> Risk {
     if is_redirect { Risk::Redirects } else { Risk::Instructions }
 }
 
-fn has_part(name: &str, parts: &[&str]) -> bool {
+fn has_part(name: &str, parts: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    parts.iter().any(|part| name.contains(part))
+    parts.split(' ').any(|part| name.contains(part))
 }
 
 pub(super) fn is_secret(name: &str) -> bool {

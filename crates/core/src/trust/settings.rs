@@ -49,22 +49,9 @@ const SKIPPED: &[(&str, Option<&str>)] = &[
 ];
 
 /// Claude Code's settings for appearance and preferences. They neither run anything nor decide what may run.
-const CLAUDE_HARMLESS: &[&str] = &[
-    "$schema",
-    "alwaysThinkingEnabled",
-    "attribution",
-    "cleanupPeriodDays",
-    "companyAnnouncements",
-    "effortLevel",
-    "includeCoAuthoredBy",
-    "language",
-    "model",
-    "outputStyle",
-    "respectGitignore",
-    "showTurnDuration",
-    "spinnerTipsEnabled",
-    "spinnerVerbs",
-];
+const CLAUDE_HARMLESS: &str = "$schema alwaysThinkingEnabled attribution cleanupPeriodDays \
+    companyAnnouncements effortLevel includeCoAuthoredBy language model outputStyle respectGitignore \
+    showTurnDuration spinnerTipsEnabled spinnerVerbs";
 
 /// Lists that Claude Code itself extends in the user's own file.
 const CLAUDE_ANSWERS: &[&str] = &["allow", "ask", "deny"];
@@ -487,7 +474,7 @@ pub(super) fn read_claude(
     own: bool,
 ) -> Reading {
     if let Value::Object(members) = &mut value {
-        members.retain(|name, _| !CLAUDE_HARMLESS.contains(&name.as_str()));
+        members.retain(|name, _| CLAUDE_HARMLESS.split(' ').all(|harmless| harmless != name));
         if members.is_empty() {
             return Reading::default();
         }
