@@ -63,7 +63,7 @@ impl AdaptedTool {
             parameters: schema.clone(),
         };
         let offered = OfferedTool::new(&spec);
-        Self { name: kept(tool.name()), description: kept(tool.description()), offered, schema, tool }
+        Self { name: intern(tool.name()), description: intern(tool.description()), offered, schema, tool }
     }
 }
 
@@ -82,17 +82,17 @@ impl Tool for AdaptedTool {
 
     fn call(&self, context: &ToolContext<'_>, arguments: Value) -> Result<ToolOutput, ToolError> {
         let arguments = if arguments.is_null() { json!({}) } else { arguments };
-        let checked = self.offered.read(self.offered.said(&arguments));
+        let checked = self.offered.parse_arguments(self.offered.to_model_arguments(&arguments));
         let wrong = |text: String| {
             ToolError::InvalidParameters(text.trim_start_matches("Invalid parameters: ").to_owned())
         };
         let segments = self.tool.call(context, checked.map_err(wrong)?)?;
-        Ok(ToolOutput::whole(unwrapped(segments)))
+        Ok(ToolOutput::whole(joined_segments(segments)))
     }
 }
 
 /// Joins the parts of an output: a single part is kept, texts are concatenated, a mixture becomes a list.
-fn unwrapped(mut segments: Vec<Segment>) -> Value {
+fn joined_segments(mut segments: Vec<Segment>) -> Value {
     let texts: Option<Vec<_>> = segments
         .iter()
         .map(|segment| match segment {
@@ -115,7 +115,7 @@ fn unwrapped(mut segments: Vec<Segment>) -> Value {
 }
 
 /// Leaks each distinct text once: there are few tool names.
-fn kept(text: &str) -> &'static str {
+fn intern(text: &str) -> &'static str {
     static KEPT: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
     let mut kept = KEPT.lock();
     let kept = kept.get_or_insert_default();

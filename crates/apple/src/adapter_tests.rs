@@ -104,7 +104,7 @@ fn framework_tool_accepts_all_parameter_kinds() {
 
 #[test]
 fn interned_text_is_leaked_once() {
-    assert!(std::ptr::eq(kept(&String::from("a tool")), kept(&String::from("a tool"))));
+    assert!(std::ptr::eq(intern(&String::from("a tool")), intern(&String::from("a tool"))));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn parts_are_joined() {
         (vec![text("a"), Segment::Structured(json!(1))], json!(["a", 1])),
     ];
     for (segments, expected) in rows {
-        assert_eq!(unwrapped(segments), expected);
+        assert_eq!(joined_segments(segments), expected);
     }
 }
 

@@ -7,7 +7,6 @@ use tokio::sync::Semaphore;
 /// Maximum bytes of a line between client and helper. The model reads about 16 kB of a conversation.
 pub const MAX_LINE: usize = 8 << 20;
 
-/// Limits of the helper program.
 pub(crate) const HELPER: HelperLimits = HelperLimits {
     line_bytes: MAX_LINE,
     // An answer that is not being read must not hold up the others.
@@ -18,7 +17,7 @@ pub(crate) const HELPER: HelperLimits = HelperLimits {
 };
 
 /// Interval for rechecking a model that was unavailable: it may have been switched on.
-pub(crate) const ASK_AGAIN: Duration = Duration::from_secs(10);
+pub(crate) const RECHECK: Duration = Duration::from_secs(10);
 /// Interval of checks for a cancel while another thread starts the helper.
 pub(crate) const CANCEL_CHECK: Duration = Duration::from_millis(20);
 /// Maximum number of answers waiting for a tool's result; the oldest is dropped, as it may never be continued.
@@ -37,7 +36,6 @@ pub(crate) const TOOL: usize = 16;
 /// Divisors of the room next to the answer: the maximum shares of the instructions and of the
 /// tools. A prompt may use the rest.
 pub(crate) const INSTRUCTIONS_SHARE: usize = 5;
-/// See [`INSTRUCTIONS_SHARE`].
 pub(crate) const TOOLS_SHARE: usize = 2;
 /// Tokens reserved for tool results, if there are tools.
 pub(crate) const RESULTS: usize = 400;
@@ -48,7 +46,6 @@ pub(crate) const SHORT_RESULT: usize = 120;
 pub(crate) const SCHEMA_DEPTH: usize = 12;
 /// Maximum number of schemas in a tool's schema. More would not fit into the context anyway.
 pub(crate) const SCHEMA_NODES: usize = 256;
-/// Maximum characters of a property's key.
 pub(crate) const KEY_CHARS: usize = 64;
 /// Maximum nesting of a framework schema; real ones are far shallower.
 pub(crate) const FRAMEWORK_DEPTH: usize = 64;
@@ -56,5 +53,4 @@ pub(crate) const FRAMEWORK_DEPTH: usize = 64;
 pub(crate) const SHOWN_SCHEMA: usize = 800;
 /// Maximum bytes of a violation reported to the model.
 pub(crate) const VIOLATION_BYTES: usize = 200;
-/// Maximum number of violations reported.
 pub(crate) const VIOLATIONS: usize = 3;

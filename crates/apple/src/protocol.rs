@@ -17,6 +17,7 @@ pub type Client = HelperClient<Command, Report>;
 /// A command of the client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
+#[expect(missing_docs, reason = "ids and payloads are named by their fields")]
 pub enum Command {
     /// Check the availability again. Ends with [`Report::Availability`].
     Availability {
@@ -27,12 +28,10 @@ pub enum Command {
     Respond {
         /// Chosen by the client, for the reports.
         id: u64,
-        /// Messages, instructions, tools, options.
         request: Box<ModelRequest>,
     },
     /// The result of a tool, for the answer waiting for it.
     ToolResult {
-        /// The id of the answer.
         id: u64,
         /// [`CallRequest::id`] of the call.
         call_id: String,
@@ -40,15 +39,13 @@ pub enum Command {
         text: String,
     },
     /// Cancel an answer, which ends with [`ModelError::Cancelled`].
-    Cancel {
-        /// The id of the answer to cancel.
-        id: u64,
-    },
+    Cancel { id: u64 },
 }
 
 /// A report of the helper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "report", rename_all = "snake_case")]
+#[expect(missing_docs, reason = "ids and payloads are named by their fields")]
 pub enum Report {
     /// The first report.
     Hello {
@@ -57,46 +54,35 @@ pub enum Report {
         /// Why the model is not available; absent if it is.
         unavailable: Option<Unavailability>,
     },
-    /// The availability of the model.
     Availability {
-        /// The id of the command.
         id: u64,
         /// Why the model is not available; absent if it is.
         unavailable: Option<Unavailability>,
     },
     /// A piece of an answer.
     Text {
-        /// The id of the command.
         id: u64,
-        /// The text.
         text: String,
     },
     /// The model calls a tool; the answer continues after [`Command::ToolResult`].
     ToolCall {
-        /// The id of the command.
         id: u64,
         /// The call; its arguments match the schema of the tool.
         call: CallRequest,
     },
-    /// Usage of an answer.
     Usage {
-        /// The id of the command.
         id: u64,
-        /// The usage.
         usage: Usage,
     },
     /// An answer is complete.
     Done {
-        /// The id of the command.
         id: u64,
-        /// The stop reason.
         stop: StopReason,
     },
     /// A command failed.
     Failed {
         /// The id of the command; `None` if the line had no valid id.
         id: Option<u64>,
-        /// The error.
         error: ModelError,
     },
 }

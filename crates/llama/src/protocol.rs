@@ -13,66 +13,49 @@ use serde::{Deserialize, Serialize};
 /// A command from the client. Commands run one at a time, except [`Command::Cancel`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
+#[expect(missing_docs, reason = "ids and payloads are named by their fields")]
 pub enum Command {
     /// Load a model, replacing the current one. Ends with [`Report::Loaded`] or [`Report::Failed`].
     Load {
         /// Chosen by the client; reports refer to it.
         id: u64,
-        /// The file and its options.
         load: LoadRequest,
     },
     /// Generate an answer. Ends with [`Report::Done`] or [`Report::Failed`].
     Generate {
         /// Chosen by the client; reports refer to it.
         id: u64,
-        /// The messages.
         request: Box<ModelRequest>,
     },
     /// Cancel a running or queued command, which ends with [`ModelError::Cancelled`].
-    Cancel {
-        /// The command to cancel.
-        id: u64,
-    },
+    Cancel { id: u64 },
 }
 
 /// A report from the helper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "report", rename_all = "snake_case")]
+#[expect(missing_docs, reason = "ids and payloads are named by their fields")]
 pub enum Report {
     /// The first report.
     Hello {
         /// [`VERSION`](openagents_core::helper::VERSION) of the helper.
         version: String,
-        /// The compute devices.
         devices: Vec<Device>,
     },
     /// An event of a running command.
     Event {
-        /// The command.
         id: u64,
-        /// The event.
         #[serde(with = "Event")]
         event: ModelEvent,
     },
     /// A model was loaded.
-    Loaded {
-        /// The command.
-        id: u64,
-        /// The model.
-        loaded: Loaded,
-    },
+    Loaded { id: u64, loaded: Loaded },
     /// An answer is complete.
-    Done {
-        /// The command.
-        id: u64,
-        /// The stop reason.
-        stop: StopReason,
-    },
+    Done { id: u64, stop: StopReason },
     /// A command failed.
     Failed {
         /// The command; `None` if the line had no valid id.
         id: Option<u64>,
-        /// The error.
         error: ModelError,
     },
 }

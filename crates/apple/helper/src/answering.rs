@@ -27,7 +27,7 @@ use std::{
 };
 
 /// Sends a report to the client; fails if it has exited.
-pub(crate) type Tell = dyn Fn(&Report) -> Result<(), ModelError> + Send + Sync;
+pub(crate) type SendReport = dyn Fn(&Report) -> Result<(), ModelError> + Send + Sync;
 
 /// A running answer, as seen by the client's commands.
 #[derive(Debug, Default)]
@@ -40,22 +40,22 @@ pub(crate) struct Handle {
 
 impl Handle {
     /// Cancels the answer. The client is notified at once, even if the model is still computing.
-    pub(crate) fn cancel(&self, id: u64, tell: &Tell) {
+    pub(crate) fn cancel(&self, id: u64, send: &SendReport) {
         self.cancel.cancel();
-        self.end(&Report::Failed { id: Some(id), error: ModelError::Cancelled }, tell);
+        self.report_end(&Report::Failed { id: Some(id), error: ModelError::Cancelled }, send);
     }
 
     /// Delivers the result of a tool. Unexpected results are dropped.
-    pub(crate) fn result(&self, call_id: &str, text: String) {
+    pub(crate) fn deliver_result(&self, call_id: &str, text: String) {
         if let Some(sender) = self.waiting.lock().remove(call_id) {
             let _ = sender.send(text);
         }
     }
 
-    fn end(&self, report: &Report, tell: &Tell) {
+    fn report_end(&self, report: &Report, send: &SendReport) {
         if !self.ended.swap(true, Ordering::AcqRel) {
             // Fails only if the client has exited.
-            let _ = tell(report);
+            let _ = send(report);
         }
     }
 }
@@ -66,7 +66,7 @@ pub(crate) fn answer(
     request: &ModelRequest,
     backend: Arc<dyn Backend>,
     handle: Arc<Handle>,
-    tell: Arc<Tell>,
+    send: Arc<SendReport>,
 ) {
     let started = Instant::now();
     let answered = catch_unwind(AssertUnwindSafe(|| {
@@ -77,18 +77,18 @@ pub(crate) fn answer(
         let answering = Arc::new(Answering {
             id,
             handle: handle.clone(),
-            tell: tell.clone(),
+            send: send.clone(),
             backend: backend.clone(),
             fitted,
             progress: Mutex::default(),
         });
         backend.respond(&answering.fitted, &request.options, answering.clone())?;
-        Ok(answering.end(started))
+        Ok(answering.usage_and_stop(started))
     }));
     let report = match answered {
         _ if handle.cancel.is_cancelled() => Report::Failed { id: Some(id), error: ModelError::Cancelled },
         Ok(Ok((usage, stop))) => {
-            let _ = tell(&Report::Usage { id, usage });
+            let _ = send(&Report::Usage { id, usage });
             Report::Done { id, stop }
         }
         Ok(Err(error)) => Report::Failed { id: Some(id), error },
@@ -97,7 +97,7 @@ pub(crate) fn answer(
             Report::Failed { id: Some(id), error }
         }
     };
-    handle.end(&report, &*tell);
+    handle.report_end(&report, &*send);
 }
 
 /// Counts tokens with the model's tokenizer if possible, otherwise estimates them.
@@ -108,7 +108,7 @@ fn count(backend: &dyn Backend, text: &str) -> usize {
 struct Answering {
     id: u64,
     handle: Arc<Handle>,
-    tell: Arc<Tell>,
+    send: Arc<SendReport>,
     backend: Arc<dyn Backend>,
     fitted: Fitted,
     progress: Mutex<Progress>,
@@ -128,7 +128,7 @@ impl Answering {
         count(&*self.backend, text)
     }
 
-    fn end(&self, started: Instant) -> (Usage, StopReason) {
+    fn usage_and_stop(&self, started: Instant) -> (Usage, StopReason) {
         let progress = self.progress.lock();
         let tokens = self.count(&progress.text);
         let first = progress.first.unwrap_or(started);
@@ -147,15 +147,15 @@ impl Answering {
         (usage, if is_cut { StopReason::MaxTokens } else { StopReason::EndTurn })
     }
 
-    fn wanted(&self) -> Result<(), ModelError> {
+    fn check_cancelled(&self) -> Result<(), ModelError> {
         if self.handle.cancel.is_cancelled() { Err(ModelError::Cancelled) } else { Ok(()) }
     }
 
-    fn wait(&self, results: &mpsc::Receiver<String>) -> Result<String, ModelError> {
+    fn wait_for_result(&self, results: &mpsc::Receiver<String>) -> Result<String, ModelError> {
         loop {
             match results.recv_timeout(CANCEL_CHECK) {
                 Ok(text) => return Ok(text),
-                Err(RecvTimeoutError::Timeout) => self.wanted()?,
+                Err(RecvTimeoutError::Timeout) => self.check_cancelled()?,
                 Err(RecvTimeoutError::Disconnected) => return Err(ModelError::Cancelled),
             }
         }
@@ -163,20 +163,20 @@ impl Answering {
 }
 
 impl Exchange for Answering {
-    fn say(&self, text: &str) -> Result<(), ModelError> {
-        self.wanted()?;
+    fn send_text(&self, text: &str) -> Result<(), ModelError> {
+        self.check_cancelled()?;
         {
             let mut progress = self.progress.lock();
             progress.first.get_or_insert_with(Instant::now);
             progress.text.push_str(text);
         }
-        (self.tell)(&Report::Text { id: self.id, text: text.to_owned() })
+        (self.send)(&Report::Text { id: self.id, text: text.to_owned() })
     }
 
-    fn call(&self, tool: &OfferedTool, said: Value) -> Result<String, ModelError> {
-        self.wanted()?;
-        let spent = self.count(&tool.name) + self.count(&said.to_string());
-        let arguments = match tool.read(said) {
+    fn call(&self, tool: &OfferedTool, generated: Value) -> Result<String, ModelError> {
+        self.check_cancelled()?;
+        let spent = self.count(&tool.name) + self.count(&generated.to_string());
+        let arguments = match tool.parse_arguments(generated) {
             Ok(arguments) => arguments,
             Err(wrong) => {
                 let mut progress = self.progress.lock();
@@ -192,8 +192,8 @@ impl Exchange for Answering {
         let call = CallRequest { id: uuid::Uuid::new_v4().to_string(), name: tool.name.clone(), arguments };
         let (sender, results) = mpsc::channel();
         self.handle.waiting.lock().insert(call.id.clone(), sender);
-        (self.tell)(&Report::ToolCall { id: self.id, call })?;
-        let text = self.wait(&results)?;
+        (self.send)(&Report::ToolCall { id: self.id, call })?;
+        let text = self.wait_for_result(&results)?;
 
         let mut progress = self.progress.lock();
         let used = progress.tool_tokens + spent + self.count(&progress.text);

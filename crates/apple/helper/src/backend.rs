@@ -30,11 +30,11 @@ pub trait Backend: Send + Sync {
 /// The client's side of one answer. Calls may come from several threads.
 pub trait Exchange: Send + Sync {
     /// Sends a piece of text. Fails if the answer was cancelled.
-    fn say(&self, text: &str) -> Result<(), ModelError>;
+    fn send_text(&self, text: &str) -> Result<(), ModelError>;
 
     /// Calls a tool of the request with the model's arguments and waits. Returns the tool's result or the error in
     /// the arguments; both are for the model. Fails if the answer has ended.
-    fn call(&self, tool: &OfferedTool, said: Value) -> Result<String, ModelError>;
+    fn call(&self, tool: &OfferedTool, generated: Value) -> Result<String, ModelError>;
 
     /// Cancelled when the answer is no longer needed.
     fn cancel(&self) -> &CancellationToken;
@@ -42,9 +42,9 @@ pub trait Exchange: Send + Sync {
 
 /// A backend that is never available, for this reason.
 #[derive(Debug)]
-pub struct Nothing(pub Unavailability);
+pub struct NeverAvailable(pub Unavailability);
 
-impl Backend for Nothing {
+impl Backend for NeverAvailable {
     fn unavailability(&self) -> Option<Unavailability> {
         Some(self.0.clone())
     }

@@ -4,9 +4,9 @@ use crate::backend::{Backend, Exchange};
 use foundation_models::{
     Availability, DynamicGenerationProperty, DynamicGenerationSchema, FMError, GeneratedContent,
     GenerationGuide, GenerationOptions, GenerationSchema, Instructions, LanguageModelSession, Prompt,
-    SamplingMode, Segment as Theirs, StreamEvent, SystemLanguageModel, Tool, ToolCall, ToolCalls, ToolOutput,
-    ToolSpec, Transcript, TranscriptEntry, TranscriptInstructions, TranscriptPrompt, TranscriptResponse,
-    TranscriptToolOutput, Unavailability as Reported,
+    SamplingMode, Segment, Segment as Theirs, StreamEvent, SystemLanguageModel, Tool, ToolCall, ToolCalls,
+    ToolOutput, ToolSpec, Transcript, TranscriptEntry, TranscriptInstructions, TranscriptPrompt,
+    TranscriptResponse, TranscriptToolOutput, Unavailability as Reported,
 };
 use openagents_apple::{
     adapter::{FoundationTool, Parameters, Segment},
@@ -81,21 +81,21 @@ impl Framework {
         let (earlier, prompt) = split(request, &offered, &tools)?;
         let builder = LanguageModelSession::builder().tools(tools);
         let builder = match earlier {
-            Earlier::Nothing if request.instructions.is_empty() => builder,
-            Earlier::Nothing => builder.instructions(request.instructions.as_str())?,
-            Earlier::Said(transcript) => builder.transcript(transcript),
+            Earlier::None if request.instructions.is_empty() => builder,
+            Earlier::None => builder.instructions(request.instructions.as_str())?,
+            Earlier::Transcript(transcript) => builder.transcript(transcript),
         };
         let session = builder.build()?;
 
         let (exchange, failure) = (exchange.clone(), failure.clone());
         session.stream_with(&prompt, generation(request, options), move |event| {
-            let said = match event {
-                StreamEvent::Chunk(text) => exchange.say(text),
+            let sent = match event {
+                StreamEvent::Chunk(text) => exchange.send_text(text),
                 // Text that was sent can't be taken back.
-                StreamEvent::Replace(text) => exchange.say(&format!("\n\n{text}")),
+                StreamEvent::Replace(text) => exchange.send_text(&format!("\n\n{text}")),
                 _ => Ok(()),
             };
-            if let Err(error) = said {
+            if let Err(error) = sent {
                 failure.set(error);
                 // The only way to stop a stream from within: the binding catches the panic and cancels.
                 std::panic::resume_unwind(Box::new("the answer is not wanted any more"));
@@ -120,8 +120,8 @@ fn native_tool(
         }
     };
     let (called, exchange, failure) = (tool.clone(), exchange.clone(), failure.clone());
-    let handler = move |said: GeneratedContent| {
-        let result = exchange.call(&called, said.into_raw_value());
+    let handler = move |generated: GeneratedContent| {
+        let result = exchange.call(&called, generated.into_raw_value());
         result.map(ToolOutput::text).map_err(|error| {
             let message = error.to_string();
             failure.set(error);
@@ -160,8 +160,6 @@ impl Failure {
     }
 }
 
-// Converts errors of the framework.
-
 fn model_error(error: &FMError, prompt_tokens: usize) -> ModelError {
     let failed = |sentence: &str| ModelError::Failed(sentence.to_owned());
     match error {
@@ -190,25 +188,22 @@ fn model_error(error: &FMError, prompt_tokens: usize) -> ModelError {
     }
 }
 
-// Converts our messages into the framework's transcript and prompt.
-
 /// The prompt for a conversation that ends with a tool's result, since the framework requires a prompt.
-const GO_ON: &str = "Go on with the results of the tools.";
+const CONTINUE_PROMPT: &str = "Go on with the results of the tools.";
 
-/// The transcript before the prompt.
 enum Earlier {
-    Nothing,
-    Said(Transcript),
+    None,
+    Transcript(Transcript),
 }
 
 /// Splits a conversation into the transcript and the prompt.
 fn split(request: &Fitted, offered: &[OfferedTool], tools: &[Tool]) -> Result<(Earlier, String), FMError> {
     let (earlier, prompt) = match request.messages.split_last() {
         Some((Message::User { text }, earlier)) => (earlier, text.clone()),
-        _ => (request.messages.as_slice(), GO_ON.to_owned()),
+        _ => (request.messages.as_slice(), CONTINUE_PROMPT.to_owned()),
     };
     if earlier.is_empty() {
-        return Ok((Earlier::Nothing, prompt));
+        return Ok((Earlier::None, prompt));
     }
     let mut instructions = TranscriptInstructions::new(Instructions::from(request.instructions.as_str()));
     instructions.tool_definitions = tools.iter().map(Tool::definition).collect();
@@ -218,15 +213,17 @@ fn split(request: &Fitted, offered: &[OfferedTool], tools: &[Tool]) -> Result<(E
             Message::User { text } => {
                 entries.push(TranscriptEntry::Prompt(TranscriptPrompt::new(Prompt::from(text.as_str()))));
             }
-            Message::Assistant(said) => {
-                if !said.text.is_empty() {
-                    let segments = vec![Theirs::text(said.text.as_str())];
+            Message::Assistant(message) => {
+                if !message.text.is_empty() {
+                    let segments = vec![Segment::text(message.text.as_str())];
                     entries.push(TranscriptEntry::Response(TranscriptResponse::new(segments)));
                 }
-                let calls = said.calls.iter().map(|call| {
+                let calls = message.calls.iter().map(|call| {
                     let tool = offered.iter().find(|tool| tool.name == call.name);
-                    let arguments =
-                        tool.map_or_else(|| call.arguments.clone(), |tool| tool.said(&call.arguments));
+                    let arguments = tool.map_or_else(
+                        || call.arguments.clone(),
+                        |tool| tool.to_model_arguments(&call.arguments),
+                    );
                     Ok(ToolCall::new(&call.id, &call.name, GeneratedContent::from_value(arguments)?))
                 });
                 let calls = calls.collect::<Result<Vec<_>, FMError>>()?;
@@ -235,15 +232,13 @@ fn split(request: &Fitted, offered: &[OfferedTool], tools: &[Tool]) -> Result<(E
                 }
             }
             Message::Tool { call_id, name, text } => {
-                let segments = vec![Theirs::text(text.as_str())];
+                let segments = vec![Segment::text(text.as_str())];
                 entries.push(TranscriptEntry::ToolOutput(TranscriptToolOutput::new(call_id, name, segments)));
             }
         }
     }
-    Ok((Earlier::Said(Transcript::from_entries(entries)), prompt))
+    Ok((Earlier::Transcript(Transcript::from_entries(entries)), prompt))
 }
-
-// Adapts a tool that was written for the framework.
 
 /// The implementation of a framework tool. Takes the generated arguments and the tool context.
 pub type Handler =
@@ -294,10 +289,8 @@ impl FoundationTool for Native {
     }
 }
 
-// Converts between our dynamic schemas and those of the framework.
-
 fn to_framework(schema: &DynamicSchema) -> Result<GenerationSchema, FMError> {
-    GenerationSchema::from_dynamic(node(&schema.root), schema.definitions.iter().map(node))
+    GenerationSchema::from_dynamic(dynamic_node(&schema.root), schema.definitions.iter().map(dynamic_node))
 }
 
 fn from_framework(schema: &GenerationSchema) -> Parameters {
@@ -305,13 +298,14 @@ fn from_framework(schema: &GenerationSchema) -> Parameters {
     Parameters::Guided(serde_json::from_str(schema.json_schema()).unwrap_or_default())
 }
 
-fn node(schema: &Node) -> DynamicGenerationSchema {
+fn dynamic_node(schema: &Node) -> DynamicGenerationSchema {
     use DynamicGenerationSchema as Theirs;
     match schema {
         Node::Object { name, description, properties } => {
             let object = properties.iter().fold(Theirs::object(name), |object, property| {
                 let optional = property.presence != Presence::Required;
-                let mut theirs = DynamicGenerationProperty::new(node(&property.schema)).optional(optional);
+                let mut theirs =
+                    DynamicGenerationProperty::new(dynamic_node(&property.schema)).optional(optional);
                 if let Some(text) = &property.description {
                     theirs = theirs.with_description(text);
                 }
@@ -319,9 +313,10 @@ fn node(schema: &Node) -> DynamicGenerationSchema {
             });
             described(object, description.as_deref())
         }
-        Node::AnyOf { name, description, choices } => {
-            described(Theirs::any_of(name, choices.iter().map(node).collect()), description.as_deref())
-        }
+        Node::AnyOf { name, description, choices } => described(
+            Theirs::any_of(name, choices.iter().map(dynamic_node).collect()),
+            description.as_deref(),
+        ),
         Node::Enum { name, choices } => Theirs::any_of_strings(name, choices),
         Node::String => Theirs::string(),
         Node::Boolean => Theirs::boolean(),
@@ -336,7 +331,7 @@ fn node(schema: &Node) -> DynamicGenerationSchema {
             Theirs::number().with_guides(guides.into_iter().flatten())
         }
         Node::Array { items, minimum, maximum } => {
-            Theirs::array_of(node(items)).with_element_bounds(*minimum, *maximum)
+            Theirs::array_of(dynamic_node(items)).with_element_bounds(*minimum, *maximum)
         }
         Node::Reference(name) => Theirs::reference(name),
     }

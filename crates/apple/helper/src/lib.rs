@@ -23,7 +23,7 @@ mod framework;
 mod limits;
 mod serve;
 
-pub use backend::{Backend, Exchange, Nothing};
+pub use backend::{Backend, Exchange, NeverAvailable};
 #[cfg(target_os = "macos")]
 pub use framework::{Handler, Native};
 pub use serve::serve;
@@ -35,7 +35,7 @@ pub fn backend() -> std::sync::Arc<dyn Backend> {
     if unavailable.is_none() {
         return std::sync::Arc::new(framework::Framework);
     }
-    std::sync::Arc::new(Nothing(
+    std::sync::Arc::new(NeverAvailable(
         unavailable.unwrap_or(openagents_apple::availability::Unavailability::Unknown),
     ))
 }

@@ -1,7 +1,7 @@
 //! The main loop: commands in, reports out.
 
 use crate::{
-    answering::{Handle, Tell, answer},
+    answering::{Handle, SendReport, answer},
     backend::Backend,
     limits::ANSWERS,
 };
@@ -21,28 +21,28 @@ use std::{
 /// Serves the protocol until `input` closes, then cancels all running answers.
 pub fn serve(input: impl Read, output: impl Write + Send + 'static, backend: Arc<dyn Backend>) {
     let output = Mutex::new(BufWriter::new(output));
-    let tell = move |report: &Report| {
+    let send = move |report: &Report| {
         let mut output = output.lock();
         write_line(&mut *output, report).and_then(|()| output.flush()).map_err(|_| ModelError::Cancelled)
     };
-    let server = Server { backend, tell: Arc::new(tell), running: Arc::default() };
+    let server = Server { backend, send: Arc::new(send), running: Arc::default() };
     let hello = Report::Hello { version: VERSION.to_owned(), unavailable: server.backend.unavailability() };
-    server.tell(&hello);
+    server.send(&hello);
 
     let read = read_messages(input, MAX_LINE, |read| match read {
         Ok(command) => server.command(command),
-        Err(line) => server.tell(&Report::Failed { id: line.id, error: line.refusal() }),
+        Err(line) => server.send(&Report::Failed { id: line.id, error: line.refusal() }),
     });
     if let Err(error) = read {
         tracing::warn!("cannot read commands: {error}");
     }
     let running: Vec<_> = server.running.lock().drain().collect();
-    running.into_iter().for_each(|(id, handle)| handle.cancel(id, &*server.tell));
+    running.into_iter().for_each(|(id, handle)| handle.cancel(id, &*server.send));
 }
 
 struct Server {
     backend: Arc<dyn Backend>,
-    tell: Arc<Tell>,
+    send: Arc<SendReport>,
     running: Arc<Mutex<HashMap<u64, Arc<Handle>>>>,
 }
 
@@ -50,17 +50,17 @@ impl Server {
     fn command(&self, command: Command) {
         match command {
             Command::Availability { id } => {
-                self.tell(&Report::Availability { id, unavailable: self.backend.unavailability() });
+                self.send(&Report::Availability { id, unavailable: self.backend.unavailability() });
             }
             Command::Respond { id, request } => self.respond(id, request),
             Command::ToolResult { id, call_id, text } => {
                 if let Some(handle) = self.running(id) {
-                    handle.result(&call_id, text);
+                    handle.deliver_result(&call_id, text);
                 }
             }
             Command::Cancel { id } => {
                 if let Some(handle) = self.running(id) {
-                    handle.cancel(id, &*self.tell);
+                    handle.cancel(id, &*self.send);
                 }
             }
         }
@@ -81,9 +81,9 @@ impl Server {
             }
             running.insert(id, handle.clone());
         }
-        let (backend, tell, running) = (self.backend.clone(), self.tell.clone(), self.running.clone());
+        let (backend, send, running) = (self.backend.clone(), self.send.clone(), self.running.clone());
         let work = move || {
-            answer(id, &request, backend, handle, tell);
+            answer(id, &request, backend, handle, send);
             running.lock().remove(&id);
         };
         if let Err(error) = thread::Builder::new().name("answer".to_owned()).spawn(work) {
@@ -93,11 +93,11 @@ impl Server {
     }
 
     fn refuse(&self, id: u64, why: &str) {
-        self.tell(&Report::Failed { id: Some(id), error: ModelError::Failed(why.to_owned()) });
+        self.send(&Report::Failed { id: Some(id), error: ModelError::Failed(why.to_owned()) });
     }
 
-    fn tell(&self, report: &Report) {
-        if (self.tell)(report).is_err() {
+    fn send(&self, report: &Report) {
+        if (self.send)(report).is_err() {
             tracing::warn!("the client does not read; a report is dropped");
         }
     }

@@ -43,8 +43,7 @@ fn assert_fits(fitted: &Fitted) {
 fn builtin_tools_are_offered_by_importance() {
     let fitted = fit(&request(vec![user("What is this?")]), &estimate);
     assert_fits(&fitted);
-    let rows =
-        fitted.tools.iter().map(|tool| format!("{:16} {:4}", tool.name, cost_of_tool(tool, &estimate)));
+    let rows = fitted.tools.iter().map(|tool| format!("{:16} {:4}", tool.name, tool_cost(tool, &estimate)));
     insta::assert_snapshot!(format!(
         "{}\nleft out: {}",
         rows.collect::<Vec<_>>().join("\n"),
@@ -170,5 +169,37 @@ proptest! {
     fn cut_text_fits(text in "(?s).{0,600}", room in 0usize..200) {
         let shortened = cut(&text, room, &estimate);
         prop_assert!(estimate(&shortened) <= room || estimate(&text) <= room);
+    }
+}
+
+#[test]
+fn estimate_is_never_below_tokenizer_count() {
+    let vocabulary = tiktoken_rs::o200k_base().unwrap();
+    let schemas = include_str!("../schema/corpus/mcp_tools.json");
+    let specs = serde_json::to_string(&ours()).unwrap();
+    let texts = [
+        include_str!("fit_tests.rs"),
+        include_str!("../../../../LICENSE"),
+        schemas,
+        &specs,
+        "Die Donaudampfschifffahrtsgesellschaft hatte im Übrigen keine Äpfel; straße für straße.",
+        "この関数は何をしますか。ファイルを読んで、要約してください。",
+        "이 함수는 무엇을 합니까? 这个函数是做什么的？ Что делает эта функция?",
+        "🦊🦊🦊 emoji 👩‍👩‍👧‍👦 and zero\u{200b}width",
+        "0x7fffdeadbeef 3.14159265358979 550e8400-e29b-41d4-a716-446655440000",
+        "\t\t\tif (a&&b||!c) {return{...x,[y]:z}}\n\n\n",
+    ];
+    for text in texts {
+        let (counted, estimated) = (vocabulary.encode_ordinary(text).len(), estimate(text));
+        assert!(estimated >= counted, "{estimated} < {counted}: {text}");
+        assert!(estimated <= 3 * counted, "{estimated} for {counted}: {text}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn estimate_of_joined_texts_is_bounded_by_sum(one in ".{0,40}", other in ".{0,40}") {
+        let both = estimate(&format!("{one}{other}"));
+        prop_assert!(both <= estimate(&one) + estimate(&other) + 1);
     }
 }

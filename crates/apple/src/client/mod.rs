@@ -6,7 +6,7 @@
 
 use crate::{
     availability::{Facts, Unavailability},
-    limits::{ASK_AGAIN, CANCEL_CHECK, CONTEXT, HELPER, WAITING},
+    limits::{CANCEL_CHECK, CONTEXT, HELPER, RECHECK, WAITING},
     protocol::{Client, Command, Report},
 };
 use openagents_core::{
@@ -36,14 +36,14 @@ pub const HELPER_VARIABLE: &str = "OPENAGENTS_APPLE_HELPER";
 type Connect = Box<dyn Fn() -> Result<Client, ModelError> + Send + Sync>;
 
 /// Connects to a helper at the other end of these streams.
-pub fn over(
+pub fn connect(
     output: impl Read + Send + 'static,
     input: impl Write + Send + 'static,
 ) -> Result<Client, ModelError> {
     Client::from_streams("for Foundation Models", HELPER, (output, input))
 }
 
-fn start(program: &Path) -> Result<Client, ModelError> {
+fn start_helper(program: &Path) -> Result<Client, ModelError> {
     Client::start(process::Command::new(program), HELPER, || ())
 }
 
@@ -55,19 +55,17 @@ struct Inner {
     /// Set if this machine can't be supported; nothing is started then.
     impossible: Option<Unavailability>,
     connect: Connect,
-    /// The running helper.
     client: Mutex<Option<Arc<Client>>>,
     known: Mutex<Known>,
     waiting: Mutex<Waiting>,
 }
 
-/// The last known availability.
 #[derive(Debug, Default)]
 struct Known {
     /// `None` until the helper has reported the availability.
     availability: Option<Availability>,
-    asked: Option<Instant>,
-    is_asking: bool,
+    checked_at: Option<Instant>,
+    is_checking: bool,
 }
 
 impl FoundationModels {
@@ -75,10 +73,10 @@ impl FoundationModels {
     pub fn start() -> Arc<dyn LanguageModel> {
         let connect = || {
             let program = find("openagents-apple", HELPER_VARIABLE).map_err(ModelError::Unavailable)?;
-            start(&program)
+            start_helper(&program)
         };
         let models = Self::new(Facts::of_this_machine().unavailability(), connect);
-        models.ask_in_background();
+        models.check_in_background();
         Arc::new(models)
     }
 
@@ -90,7 +88,7 @@ impl FoundationModels {
     /// Uses this helper program, on any machine. Starts nothing yet.
     pub fn at(program: impl Into<PathBuf>) -> Self {
         let program = program.into();
-        Self::connecting(move || start(&program))
+        Self::connecting(move || start_helper(&program))
     }
 
     fn new(
@@ -113,25 +111,27 @@ impl FoundationModels {
     }
 
     /// Asks for the availability and waits for the answer.
-    pub fn ask(&self, cancel: &CancellationToken) -> Availability {
-        let availability =
-            self.0.ask(cancel).unwrap_or_else(|error| Availability::Unavailable(error.to_string()));
+    pub fn check_availability(&self, cancel: &CancellationToken) -> Availability {
+        let availability = self
+            .0
+            .check_availability(cancel)
+            .unwrap_or_else(|error| Availability::Unavailable(error.to_string()));
         let mut known = self.0.known.lock();
         known.availability = Some(availability.clone());
-        known.asked = Some(Instant::now());
-        known.is_asking = false;
+        known.checked_at = Some(Instant::now());
+        known.is_checking = false;
         availability
     }
 
-    fn ask_in_background(&self) {
-        if self.0.impossible.is_some() || std::mem::replace(&mut self.0.known.lock().is_asking, true) {
+    fn check_in_background(&self) {
+        if self.0.impossible.is_some() || std::mem::replace(&mut self.0.known.lock().is_checking, true) {
             return;
         }
         let models = self.clone();
-        let ask = move || drop(models.ask(&CancellationToken::new()));
-        if let Err(error) = thread::Builder::new().name("apple-ask".to_owned()).spawn(ask) {
+        let check = move || drop(models.check_availability(&CancellationToken::new()));
+        if let Err(error) = thread::Builder::new().name("apple-ask".to_owned()).spawn(check) {
             tracing::warn!("no thread to check Foundation Models: {error}");
-            self.0.known.lock().is_asking = false;
+            self.0.known.lock().is_checking = false;
         }
     }
 }
@@ -160,11 +160,11 @@ impl LanguageModel for FoundationModels {
         }
         let (availability, is_old) = {
             let known = self.0.known.lock();
-            let is_old = known.asked.is_none_or(|asked| asked.elapsed() > ASK_AGAIN);
+            let is_old = known.checked_at.is_none_or(|checked_at| checked_at.elapsed() > RECHECK);
             (known.availability.clone(), is_old)
         };
         if is_old && availability != Some(Availability::Ready) {
-            self.ask_in_background();
+            self.check_in_background();
         }
         availability.unwrap_or_else(|| {
             Availability::Unavailable(
@@ -185,18 +185,18 @@ impl LanguageModel for FoundationModels {
         if cancel.is_cancelled() {
             return Err(ModelError::Cancelled);
         }
-        let waiting = self.0.waiting.lock().take(request);
+        let waiting = self.0.waiting.lock().take_for(request);
         let mut answer = match waiting {
             Some((answer, call_id, text)) => {
-                answer.give(call_id, text)?;
+                answer.send_result(call_id, text)?;
                 answer
             }
-            None => Answer::start(self.0.connected(cancel)?.0, request)?,
+            None => Answer::start(self.0.connected_client(cancel)?.0, request)?,
         };
-        match answer.listen(cancel, on_event)? {
+        match answer.forward_until_end(cancel, on_event)? {
             End::Done(stop) => Ok(stop),
             End::Calls(call_id) => {
-                self.0.waiting.lock().keep(call_id, answer);
+                self.0.waiting.lock().add(call_id, answer);
                 Ok(StopReason::ToolCalls)
             }
         }
@@ -204,9 +204,9 @@ impl LanguageModel for FoundationModels {
 }
 
 impl Inner {
-    fn ask(&self, cancel: &CancellationToken) -> Result<Availability, ModelError> {
-        let (client, said) = self.connected(cancel)?;
-        let unavailable = match said {
+    fn check_availability(&self, cancel: &CancellationToken) -> Result<Availability, ModelError> {
+        let (client, reported) = self.connected_client(cancel)?;
+        let unavailable = match reported {
             Some(unavailable) => unavailable,
             None => {
                 let (_, mut reports) = client.ask(|id| Command::Availability { id })?;
@@ -222,28 +222,31 @@ impl Inner {
     }
 
     /// Returns a running helper, and the availability it reported if it was just started.
-    fn connected(
+    fn connected_client(
         &self,
         cancel: &CancellationToken,
     ) -> Result<(Arc<Client>, Option<Option<Unavailability>>), ModelError> {
-        let mut place = self.locked(cancel)?;
-        if let Some(client) = place.clone().filter(|client| client.is_running()) {
+        let mut client_slot = self.lock_client(cancel)?;
+        if let Some(client) = client_slot.clone().filter(|client| client.is_running()) {
             return Ok((client, None));
         }
         let client = Arc::new((self.connect)()?);
-        let said = match client.greet(cancel)? {
+        let reported = match client.greet(cancel)? {
             Report::Hello { unavailable, .. } => Some(unavailable),
             _ => None,
         };
-        *place = Some(client.clone());
-        Ok((client, said))
+        *client_slot = Some(client.clone());
+        Ok((client, reported))
     }
 
     /// Locks the helper, checking for a cancel meanwhile: another thread may be starting it.
-    fn locked(&self, cancel: &CancellationToken) -> Result<MutexGuard<'_, Option<Arc<Client>>>, ModelError> {
+    fn lock_client(
+        &self,
+        cancel: &CancellationToken,
+    ) -> Result<MutexGuard<'_, Option<Arc<Client>>>, ModelError> {
         while !cancel.is_cancelled() {
-            if let Some(place) = self.client.try_lock_for(CANCEL_CHECK) {
-                return Ok(place);
+            if let Some(client_slot) = self.client.try_lock_for(CANCEL_CHECK) {
+                return Ok(client_slot);
             }
         }
         Err(ModelError::Cancelled)
@@ -259,8 +262,6 @@ impl fmt::Debug for Inner {
     }
 }
 
-// Running answers, and answers that wait for a tool's result.
-
 /// Cancels the answer if dropped before its end.
 struct Answer {
     id: u64,
@@ -269,7 +270,6 @@ struct Answer {
 }
 
 enum End {
-    /// The answer is complete.
     Done(StopReason),
     /// The answer waits for the result of this call.
     Calls(String),
@@ -281,12 +281,12 @@ impl Answer {
         Ok(Self { id, client, reports })
     }
 
-    fn give(&self, call_id: String, text: String) -> Result<(), ModelError> {
+    fn send_result(&self, call_id: String, text: String) -> Result<(), ModelError> {
         self.client.send(&Command::ToolResult { id: self.id, call_id, text })
     }
 
     /// Forwards the answer's text until it ends or calls a tool.
-    fn listen(
+    fn forward_until_end(
         &mut self,
         cancel: &CancellationToken,
         on_event: &mut dyn FnMut(ModelEvent),
@@ -322,7 +322,7 @@ struct Waiting(VecDeque<(String, Answer)>);
 
 impl Waiting {
     /// Keeps an answer until the result of its call arrives; drops the oldest if there are too many.
-    fn keep(&mut self, call_id: String, answer: Answer) {
+    fn add(&mut self, call_id: String, answer: Answer) {
         self.0.push_back((call_id, answer));
         if self.0.len() > WAITING {
             self.0.pop_front();
@@ -331,14 +331,14 @@ impl Waiting {
 
     /// Takes the answer waiting for one of the results at the end of this request, along
     /// with the call id and the result.
-    fn take(&mut self, request: &ModelRequest) -> Option<(Answer, String, String)> {
+    fn take_for(&mut self, request: &ModelRequest) -> Option<(Answer, String, String)> {
         let results = request.messages.iter().rev().map_while(|message| match message {
             Message::Tool { call_id, text, .. } => Some((call_id, text)),
             _ => None,
         });
         for (call_id, text) in results {
-            if let Some(place) = self.0.iter().position(|(waiting, _)| waiting == call_id) {
-                let (call_id, answer) = self.0.remove(place)?;
+            if let Some(at) = self.0.iter().position(|(waiting, _)| waiting == call_id) {
+                let (call_id, answer) = self.0.remove(at)?;
                 return Some((answer, call_id, text.clone()));
             }
         }

@@ -78,7 +78,7 @@ fn unsupported_machine_starts_nothing() {
         Err(ModelError::Malformed)
     });
     let reason = Unavailability::NotMacOs.to_string();
-    models.ask_in_background();
+    models.check_in_background();
     assert_eq!(models.availability(), Availability::Unavailable(reason.clone()));
     assert_eq!(respond(&models, &never()).0, Err(ModelError::Unavailable(reason)));
     assert_eq!((*started.lock(), models.process_id()), (0, None));
@@ -110,7 +110,7 @@ fn availability_is_checked_in_background() {
     }
     assert_eq!(models.availability(), Availability::Ready);
     assert!(models.capabilities().loaded);
-    let later = models.ask(&never());
+    let later = models.check_availability(&never());
     assert_eq!(later, Availability::Unavailable(Unavailability::NotEnabled.to_string()));
     assert_eq!(models.availability(), later);
 }

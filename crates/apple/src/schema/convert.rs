@@ -26,7 +26,7 @@ impl DynamicSchema {
                 .any(|key| members.get(*key).is_some_and(|value| *value != Value::Array(Vec::new())));
         let closed = matches!(members.get("additionalProperties"), None | Some(Value::Bool(false)));
         let root = if nothing && closed && matches!(kind_of(members), None | Some("object")) {
-            Node::Object { name: converter.name(name), description: None, properties: Vec::new() }
+            Node::Object { name: converter.unique_name(name), description: None, properties: Vec::new() }
         } else {
             converter.node(schema, "#", name, 0)?.node
         };
@@ -49,14 +49,12 @@ impl DynamicSchema {
 
 struct Converter<'a> {
     document: &'a Value,
-    /// Names in use.
     names: BTreeSet<String>,
     references: BTreeMap<String, Target>,
     definitions: Vec<Node>,
     nodes: usize,
 }
 
-/// The target of a reference.
 #[derive(Clone)]
 enum Target {
     /// Being converted: another reference to it is recursive.
@@ -135,15 +133,15 @@ impl Converter<'_> {
             Some(Target::Done(found)) => return Ok(found.clone()),
             Some(Target::InProgress { name, met_again }) => {
                 *met_again = true;
-                return Ok(found(Node::Reference(name.clone())));
+                return Ok(Found::from(Node::Reference(name.clone())));
             }
             None => {}
         }
         let Some(target) = self.document.pointer(pointer) else { return fail(at, Reason::Reference) };
         let target = target.clone();
         let last = pointer.rsplit('/').next().unwrap_or_default();
-        let name =
-            self.name(&target.as_object().map_or_else(|| last.to_owned(), |target| titled(target, last)));
+        let name = self
+            .unique_name(&target.as_object().map_or_else(|| last.to_owned(), |target| titled(target, last)));
         let progress = Target::InProgress { name: name.clone(), met_again: false };
         self.references.insert(pointer.to_owned(), progress);
         // Releases the name, since the conversion takes it for its node.
@@ -167,7 +165,7 @@ impl Converter<'_> {
     }
 
     /// Creates a unique name that the framework accepts.
-    fn name(&mut self, wanted: &str) -> String {
+    fn unique_name(&mut self, wanted: &str) -> String {
         let mut plain: String = wanted
             .chars()
             .map(|char| if char.is_ascii_alphanumeric() { char } else { '_' })
@@ -184,34 +182,7 @@ impl Converter<'_> {
         }
         name
     }
-}
 
-fn fail<T>(at: &str, reason: Reason) -> Result<T, Inexpressible> {
-    Err(Inexpressible { at: at.to_owned(), reason })
-}
-
-fn found(node: Node) -> Found {
-    Found { node, nullable: false, note: None, description: None }
-}
-
-fn mentions(definitions: &[Node], root: &Node, name: &str) -> bool {
-    fn within(node: &Node, name: &str) -> bool {
-        match node {
-            Node::Reference(named) => named == name,
-            Node::Object { properties, .. } => {
-                properties.iter().any(|property| within(&property.schema, name))
-            }
-            Node::AnyOf { choices, .. } => choices.iter().any(|choice| within(choice, name)),
-            Node::Array { items, .. } => within(items, name),
-            _ => false,
-        }
-    }
-    within(root, name) || definitions.iter().any(|node| within(node, name))
-}
-
-// Alternatives: `anyOf`, `oneOf`, `enum`, `const`, and several types.
-
-impl Converter<'_> {
     /// Converts `anyOf` and `oneOf`; `None` if absent, or if they only narrow the properties.
     fn choices(
         &mut self,
@@ -245,7 +216,7 @@ impl Converter<'_> {
         }
         // The type takes its name before its parts do.
         let several = kept.len() > 1;
-        let own = if several { self.name(&titled(members, name)) } else { name.to_owned() };
+        let own = if several { self.unique_name(&titled(members, name)) } else { name.to_owned() };
         let mut parts = Vec::new();
         for (number, variant) in kept {
             let part = if several { format!("{own}_{}", number + 1) } else { own.clone() };
@@ -258,7 +229,7 @@ impl Converter<'_> {
             Some(only) if parts.is_empty() => only,
             Some(last) => {
                 let choices = parts.into_iter().chain([last]).map(|part| part.node).collect();
-                found(Node::AnyOf { name: own, description: None, choices })
+                Found::from(Node::AnyOf { name: own, description: None, choices })
             }
         };
         Ok(Some(Found { nullable, ..all }))
@@ -276,7 +247,7 @@ impl Converter<'_> {
         let (node, note) = if let Some(choices) = texts {
             let mut seen = BTreeSet::new();
             let choices = choices.into_iter().filter(|choice| seen.insert(choice.clone())).collect();
-            (Node::Enum { name: self.name(name), choices }, None)
+            (Node::Enum { name: self.unique_name(name), choices }, None)
         } else if let Some(numbers) = said.iter().map(|value| whole(value)).collect::<Option<Vec<_>>>() {
             let (minimum, maximum) = (numbers.iter().min().copied(), numbers.iter().max().copied());
             (Node::Integer { minimum, maximum }, Some(note))
@@ -287,7 +258,7 @@ impl Converter<'_> {
         } else {
             return fail(at, Reason::MixedConstants);
         };
-        Ok(Found { nullable, note, ..found(node) })
+        Ok(Found { nullable, note, ..Found::from(node) })
     }
 
     /// Converts `"type": ["string", "null"]` and similar.
@@ -324,80 +295,17 @@ impl Converter<'_> {
                     note = note.or(found.note);
                     choices.push(found.node);
                 }
-                let node = Node::AnyOf { name: self.name(name), description: None, choices };
-                Ok(Found { nullable, note, ..found(node) })
+                let node = Node::AnyOf { name: self.unique_name(name), description: None, choices };
+                Ok(Found { nullable, note, ..Found::from(node) })
             }
         }
     }
-}
 
-// Single keywords of a JSON schema.
-
-fn kind_of(members: &Map<String, Value>) -> Option<&str> {
-    let inferred = || {
-        let has = |key: &str| members.contains_key(key);
-        if has("properties") || has("required") || has("additionalProperties") {
-            Some("object")
-        } else {
-            has("items").then_some("array")
-        }
-    };
-    members.get("type").map_or_else(inferred, |kind| kind.as_str().or(Some("")))
-}
-
-fn is_structural(members: &Map<String, Value>) -> bool {
-    ["type", "properties", "items", "anyOf", "oneOf", "enum", "const"]
-        .iter()
-        .any(|key| members.contains_key(*key))
-}
-
-/// Returns constraints worth stating in the description: they are only checked on arrival.
-fn noted(members: &Map<String, Value>) -> Option<String> {
-    let pattern = text_of(members, "pattern").map(|pattern| format!("matches {pattern}"));
-    let of_text = members.get("type").and_then(Value::as_str) == Some("string");
-    pattern
-        .or_else(|| text_of(members, "format").filter(|_| of_text).map(|format| format!("format {format}")))
-}
-
-/// Returns the minimum and maximum. Contradictory bounds are ignored here and checked on arrival.
-fn bounds<T: Copy + PartialOrd>(
-    members: &Map<String, Value>,
-    read: impl Fn(&Value) -> Option<T>,
-    moved: impl Fn(T, i64) -> T,
-) -> (Option<T>, Option<T>) {
-    let bound = |key: &str| members.get(key).and_then(&read);
-    let minimum = bound("minimum").or_else(|| bound("exclusiveMinimum").map(|bound| moved(bound, 1)));
-    let maximum = bound("maximum").or_else(|| bound("exclusiveMaximum").map(|bound| moved(bound, -1)));
-    if minimum.zip(maximum).is_some_and(|(least, most)| least > most) {
-        (None, None)
-    } else {
-        (minimum, maximum)
-    }
-}
-
-/// Returns an integer, even if it is written as a float.
-fn whole(value: &Value) -> Option<i64> {
-    let integral = |number: f64| (number.fract() == 0.0 && number.abs() < 9e15).then_some(number as i64);
-    value.as_i64().or_else(|| value.as_f64().filter(|_| !value.is_u64()).and_then(integral))
-}
-
-fn text_of(members: &Map<String, Value>, key: &str) -> Option<String> {
-    members.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
-}
-
-/// The preferred name of a schema.
-fn titled(members: &Map<String, Value>, name: &str) -> String {
-    text_of(members, "title").unwrap_or_else(|| name.to_owned())
-}
-
-// Schemas of a single type: objects, lists, texts, numbers.
-
-impl Converter<'_> {
     fn typed(&mut self, members: &Map<String, Value>, at: &str, name: &str, depth: usize) -> Conversion {
         if let Some(Value::Array(kinds)) = members.get("type") {
             return self.one_of_types(members, kinds, at, name, depth);
         }
-        let note = noted(members);
+        let note = constraint_note(members);
         let node = match kind_of(members) {
             Some("object") => self.object(members, at, name, depth)?,
             Some("array") => return self.array(members, at, name, depth),
@@ -416,7 +324,7 @@ impl Converter<'_> {
             Some(_) => return fail(at, Reason::NoSchema),
             None => return fail(at, Reason::AnyJson),
         };
-        Ok(Found { note, ..found(node) })
+        Ok(Found { note, ..Found::from(node) })
     }
 
     fn object(
@@ -445,7 +353,7 @@ impl Converter<'_> {
         if let Some(missing) = required.iter().find(|key| !given.contains_key(**key)) {
             return fail(&format!("{at}/properties/{missing}"), Reason::AnyJson);
         }
-        let name = self.name(&titled(members, name));
+        let name = self.unique_name(&titled(members, name));
         let mut properties = Vec::new();
         for (key, schema) in given {
             let at = format!("{at}/properties/{key}");
@@ -492,6 +400,88 @@ impl Converter<'_> {
         }
         let node = Node::Array { items: Box::new(item.node), minimum, maximum };
         let note = item.note.map(|note| format!("each {note}"));
-        Ok(Found { note, ..found(node) })
+        Ok(Found { note, ..Found::from(node) })
     }
+}
+
+fn fail<T>(at: &str, reason: Reason) -> Result<T, Inexpressible> {
+    Err(Inexpressible { at: at.to_owned(), reason })
+}
+
+impl From<Node> for Found {
+    fn from(node: Node) -> Self {
+        Self { node, nullable: false, note: None, description: None }
+    }
+}
+
+fn mentions(definitions: &[Node], root: &Node, name: &str) -> bool {
+    fn within(node: &Node, name: &str) -> bool {
+        match node {
+            Node::Reference(named) => named == name,
+            Node::Object { properties, .. } => {
+                properties.iter().any(|property| within(&property.schema, name))
+            }
+            Node::AnyOf { choices, .. } => choices.iter().any(|choice| within(choice, name)),
+            Node::Array { items, .. } => within(items, name),
+            _ => false,
+        }
+    }
+    within(root, name) || definitions.iter().any(|node| within(node, name))
+}
+
+fn kind_of(members: &Map<String, Value>) -> Option<&str> {
+    let inferred = || {
+        let has = |key: &str| members.contains_key(key);
+        if has("properties") || has("required") || has("additionalProperties") {
+            Some("object")
+        } else {
+            has("items").then_some("array")
+        }
+    };
+    members.get("type").map_or_else(inferred, |kind| kind.as_str().or(Some("")))
+}
+
+fn is_structural(members: &Map<String, Value>) -> bool {
+    ["type", "properties", "items", "anyOf", "oneOf", "enum", "const"]
+        .iter()
+        .any(|key| members.contains_key(*key))
+}
+
+/// Returns constraints worth stating in the description: they are only checked on arrival.
+fn constraint_note(members: &Map<String, Value>) -> Option<String> {
+    let pattern = text_of(members, "pattern").map(|pattern| format!("matches {pattern}"));
+    let of_text = members.get("type").and_then(Value::as_str) == Some("string");
+    pattern
+        .or_else(|| text_of(members, "format").filter(|_| of_text).map(|format| format!("format {format}")))
+}
+
+/// Returns the minimum and maximum. Contradictory bounds are ignored here and checked on arrival.
+fn bounds<T: Copy + PartialOrd>(
+    members: &Map<String, Value>,
+    read: impl Fn(&Value) -> Option<T>,
+    moved: impl Fn(T, i64) -> T,
+) -> (Option<T>, Option<T>) {
+    let bound = |key: &str| members.get(key).and_then(&read);
+    let minimum = bound("minimum").or_else(|| bound("exclusiveMinimum").map(|bound| moved(bound, 1)));
+    let maximum = bound("maximum").or_else(|| bound("exclusiveMaximum").map(|bound| moved(bound, -1)));
+    if minimum.zip(maximum).is_some_and(|(least, most)| least > most) {
+        (None, None)
+    } else {
+        (minimum, maximum)
+    }
+}
+
+/// Returns an integer, even if it is written as a float.
+fn whole(value: &Value) -> Option<i64> {
+    let integral = |number: f64| (number.fract() == 0.0 && number.abs() < 9e15).then_some(number as i64);
+    value.as_i64().or_else(|| value.as_f64().filter(|_| !value.is_u64()).and_then(integral))
+}
+
+fn text_of(members: &Map<String, Value>, key: &str) -> Option<String> {
+    members.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+/// The preferred name of a schema.
+fn titled(members: &Map<String, Value>, name: &str) -> String {
+    text_of(members, "title").unwrap_or_else(|| name.to_owned())
 }

@@ -13,57 +13,43 @@ pub struct DynamicSchema {
 
 /// A schema. Names are unique within a [`DynamicSchema`], as the framework requires.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the fields are those of a JSON schema")]
 pub enum Node {
     /// An object with these properties and no others.
     Object {
-        /// The type name.
         name: String,
-        /// Description for the model.
         description: Option<String>,
         /// Properties, in the order in which they are generated.
         properties: Vec<Property>,
     },
     /// One of several schemas.
     AnyOf {
-        /// The type name.
         name: String,
-        /// Description for the model.
         description: Option<String>,
         /// Alternatives, at least two.
         choices: Vec<Node>,
     },
     /// One of these texts.
     Enum {
-        /// The type name.
         name: String,
         /// Allowed texts, at least one.
         choices: Vec<String>,
     },
-    /// Any text.
     String,
-    /// An integer within the bounds.
+    /// An integer within inclusive bounds.
     Integer {
-        /// Inclusive.
         minimum: Option<i64>,
-        /// Inclusive.
         maximum: Option<i64>,
     },
-    /// A number within the bounds.
+    /// A number within inclusive bounds.
     Number {
-        /// Inclusive.
         minimum: Option<f64>,
-        /// Inclusive.
         maximum: Option<f64>,
     },
-    /// True or false.
     Boolean,
-    /// A list.
     Array {
-        /// The schema of the items.
         items: Box<Node>,
-        /// Minimum number of items.
         minimum: Option<usize>,
-        /// Maximum number of items.
         maximum: Option<usize>,
     },
     /// A reference to the definition with this name.
@@ -72,14 +58,11 @@ pub enum Node {
 
 /// A property of an object.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the fields are those of a JSON schema")]
 pub struct Property {
-    /// Key in the object.
     pub name: String,
-    /// Description for the model.
     pub description: Option<String>,
-    /// Schema of the value.
     pub schema: Node,
-    /// Whether the property may be omitted.
     pub presence: Presence,
 }
 
@@ -102,6 +85,49 @@ impl DynamicSchema {
         bare.root.drop_descriptions();
         bare.definitions.iter_mut().for_each(Node::drop_descriptions);
         bare
+    }
+
+    /// Inserts the `null`s that the model can't write, removes `null`s that mean an omitted
+    /// property, and restores integers.
+    pub fn restore(&self, mut arguments: Value) -> Value {
+        self.restore_node(&self.root, &mut arguments);
+        arguments
+    }
+
+    /// Recurses no deeper than the value.
+    fn restore_node(&self, node: &Node, value: &mut Value) {
+        match (node, value) {
+            (Node::Object { properties, .. }, Value::Object(members)) => {
+                for property in properties {
+                    match (property.presence, members.get_mut(&property.name)) {
+                        (Presence::Nullable, None) => {
+                            members.insert(property.name.clone(), Value::Null);
+                        }
+                        (Presence::Optional, Some(Value::Null)) => {
+                            members.shift_remove(&property.name);
+                        }
+                        (_, Some(value)) => self.restore_node(&property.schema, value),
+                        (_, None) => {}
+                    }
+                }
+            }
+            (Node::Array { items, .. }, Value::Array(values)) => {
+                values.iter_mut().for_each(|value| self.restore_node(items, value));
+            }
+            (Node::Reference(name), value) => {
+                if let Some(definition) = self.definitions.iter().find(|node| node.name() == Some(name)) {
+                    self.restore_node(definition, value);
+                }
+            }
+            (Node::Integer { .. }, Value::Number(number)) => {
+                let whole = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 9e15);
+                if let (true, Some(whole)) = (number.is_f64(), whole) {
+                    *number = Number::from(whole as i64);
+                }
+            }
+            // Which alternative was chosen is unknown.
+            _ => {}
+        }
     }
 }
 
@@ -132,55 +158,6 @@ impl Node {
         }
     }
 }
-
-// Converts the arguments of a dynamic schema into those of the tool's own schema.
-
-impl DynamicSchema {
-    /// Inserts the `null`s that the model can't write, removes `null`s that mean an omitted
-    /// property, and restores integers.
-    pub fn restore(&self, mut arguments: Value) -> Value {
-        self.visit(&self.root, &mut arguments);
-        arguments
-    }
-
-    /// Recurses no deeper than the value.
-    fn visit(&self, node: &Node, value: &mut Value) {
-        match (node, value) {
-            (Node::Object { properties, .. }, Value::Object(members)) => {
-                for property in properties {
-                    match (property.presence, members.get_mut(&property.name)) {
-                        (Presence::Nullable, None) => {
-                            members.insert(property.name.clone(), Value::Null);
-                        }
-                        (Presence::Optional, Some(Value::Null)) => {
-                            members.shift_remove(&property.name);
-                        }
-                        (_, Some(value)) => self.visit(&property.schema, value),
-                        (_, None) => {}
-                    }
-                }
-            }
-            (Node::Array { items, .. }, Value::Array(values)) => {
-                values.iter_mut().for_each(|value| self.visit(items, value));
-            }
-            (Node::Reference(name), value) => {
-                if let Some(definition) = self.definitions.iter().find(|node| node.name() == Some(name)) {
-                    self.visit(definition, value);
-                }
-            }
-            (Node::Integer { .. }, Value::Number(number)) => {
-                let whole = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 9e15);
-                if let (true, Some(whole)) = (number.is_f64(), whole) {
-                    *number = Number::from(whole as i64);
-                }
-            }
-            // Which alternative was chosen is unknown.
-            _ => {}
-        }
-    }
-}
-
-// Reasons why a JSON schema has no dynamic schema.
 
 /// The reason a JSON schema has no dynamic schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

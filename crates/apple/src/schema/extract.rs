@@ -21,14 +21,14 @@ impl DynamicSchema {
 
 fn node(schema: &Node) -> Value {
     let mut members = Map::new();
-    let mut say = |key: &str, value: Value| drop(members.insert(key.to_owned(), value));
+    let mut set = |key: &str, value: Value| drop(members.insert(key.to_owned(), value));
     match schema {
         Node::Object { name, description, properties } => {
-            say("title", json!(name));
+            set("title", json!(name));
             if let Some(description) = description {
-                say("description", json!(description));
+                set("description", json!(description));
             }
-            say("type", json!("object"));
+            set("type", json!("object"));
             let keys = properties.iter().map(|property| {
                 let mut value = node(&property.schema);
                 if property.presence == Presence::Nullable {
@@ -39,42 +39,42 @@ fn node(schema: &Node) -> Value {
                 }
                 (property.name.clone(), value)
             });
-            say("properties", Value::Object(keys.collect()));
+            set("properties", Value::Object(keys.collect()));
             let required = properties.iter().filter(|property| property.presence != Presence::Optional);
-            say("required", required.map(|property| json!(property.name)).collect());
-            say("additionalProperties", json!(false));
+            set("required", required.map(|property| json!(property.name)).collect());
+            set("additionalProperties", json!(false));
         }
         Node::AnyOf { name, description, choices } => {
-            say("title", json!(name));
+            set("title", json!(name));
             if let Some(description) = description {
-                say("description", json!(description));
+                set("description", json!(description));
             }
-            say("anyOf", choices.iter().map(node).collect());
+            set("anyOf", choices.iter().map(node).collect());
         }
         Node::Enum { name, choices } => {
-            say("title", json!(name));
-            say("type", json!("string"));
-            say("enum", json!(choices));
+            set("title", json!(name));
+            set("type", json!("string"));
+            set("enum", json!(choices));
         }
-        Node::String => say("type", json!("string")),
-        Node::Boolean => say("type", json!("boolean")),
+        Node::String => set("type", json!("string")),
+        Node::Boolean => set("type", json!("boolean")),
         Node::Integer { minimum, maximum } => {
-            say("type", json!("integer"));
-            minimum.map(|bound| say("minimum", json!(bound)));
-            maximum.map(|bound| say("maximum", json!(bound)));
+            set("type", json!("integer"));
+            minimum.map(|bound| set("minimum", json!(bound)));
+            maximum.map(|bound| set("maximum", json!(bound)));
         }
         Node::Number { minimum, maximum } => {
-            say("type", json!("number"));
-            minimum.map(|bound| say("minimum", json!(bound)));
-            maximum.map(|bound| say("maximum", json!(bound)));
+            set("type", json!("number"));
+            minimum.map(|bound| set("minimum", json!(bound)));
+            maximum.map(|bound| set("maximum", json!(bound)));
         }
         Node::Array { items, minimum, maximum } => {
-            say("type", json!("array"));
-            say("items", node(items));
-            minimum.map(|bound| say("minItems", json!(bound)));
-            maximum.map(|bound| say("maxItems", json!(bound)));
+            set("type", json!("array"));
+            set("items", node(items));
+            minimum.map(|bound| set("minItems", json!(bound)));
+            maximum.map(|bound| set("maxItems", json!(bound)));
         }
-        Node::Reference(name) => say("$ref", json!(format!("#/$defs/{name}"))),
+        Node::Reference(name) => set("$ref", json!(format!("#/$defs/{name}"))),
     }
     Value::Object(members)
 }
@@ -82,10 +82,10 @@ fn node(schema: &Node) -> Value {
 /// Converts a schema written by the framework, from a `@Generable` type or dynamic, into a plain JSON schema. The
 /// separately stored order of the properties becomes their actual order.
 pub fn from_framework(schema: &Value) -> Value {
-    plain(schema, FRAMEWORK_DEPTH)
+    without_extensions(schema, FRAMEWORK_DEPTH)
 }
 
-fn plain(schema: &Value, depth: usize) -> Value {
+fn without_extensions(schema: &Value, depth: usize) -> Value {
     match schema {
         _ if depth == 0 => Value::Bool(true),
         Value::Object(members) => {
@@ -104,17 +104,20 @@ fn plain(schema: &Value, depth: usize) -> Value {
                         if key == "properties" {
                             named.sort_by_key(|(key, _)| place(key));
                         }
-                        named.into_iter().map(|(key, value)| (key.clone(), plain(value, depth - 1))).collect()
+                        named
+                            .into_iter()
+                            .map(|(key, value)| (key.clone(), without_extensions(value, depth - 1)))
+                            .collect()
                     }
                     // These keywords contain data, not schemas.
                     ("enum" | "const" | "default" | "examples" | "required", value) => value.clone(),
-                    (_, value) => plain(value, depth - 1),
+                    (_, value) => without_extensions(value, depth - 1),
                 };
                 (key.clone(), value)
             });
             Value::Object(kept.collect())
         }
-        Value::Array(items) => items.iter().map(|item| plain(item, depth - 1)).collect(),
+        Value::Array(items) => items.iter().map(|item| without_extensions(item, depth - 1)).collect(),
         other => other.clone(),
     }
 }

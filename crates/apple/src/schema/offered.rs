@@ -39,7 +39,7 @@ impl OfferedTool {
         let name = format!("{}_arguments", spec.name);
         let (arguments, description) = match DynamicSchema::from_json(&spec.parameters, &name) {
             Ok(dynamic) => (Arguments::Dynamic(dynamic), spec.description.clone()),
-            Err(reason) => (Arguments::Proxy(reason), noted(&spec.description)),
+            Err(reason) => (Arguments::Proxy(reason), with_proxy_note(&spec.description)),
         };
         Self { name: spec.name.clone(), description, arguments, schema: spec.parameters.clone() }
     }
@@ -50,7 +50,11 @@ impl OfferedTool {
             return self.clone();
         }
         let reason = Inexpressible { at: "#".to_owned(), reason: Reason::Refused };
-        Self { description: noted(&self.description), arguments: Arguments::Proxy(reason), ..self.clone() }
+        Self {
+            description: with_proxy_note(&self.description),
+            arguments: Arguments::Proxy(reason),
+            ..self.clone()
+        }
     }
 
     /// Returns a shorter version: the first sentence of the description, and no descriptions of the arguments.
@@ -61,7 +65,7 @@ impl OfferedTool {
                 (Arguments::Dynamic(dynamic.without_descriptions()), sentence.to_owned())
             }
             proxy if sentence.contains(PROXY_NOTE) => (proxy.clone(), sentence.to_owned()),
-            proxy => (proxy.clone(), noted(sentence)),
+            proxy => (proxy.clone(), with_proxy_note(sentence)),
         };
         Self { arguments, description, ..self.clone() }
     }
@@ -78,7 +82,7 @@ impl OfferedTool {
                         name: PROXY_ARGUMENT.to_owned(),
                         description: Some(format!(
                             "A JSON string containing all arguments for the tool, matching its schema: {}",
-                            shown(&self.schema)
+                            schema_text(&self.schema)
                         )),
                         schema: Node::String,
                         presence: Presence::Required,
@@ -89,8 +93,8 @@ impl OfferedTool {
         }
     }
 
-    /// Returns the arguments in the model's format, the inverse of [`OfferedTool::read`].
-    pub fn said(&self, arguments: &Value) -> Value {
+    /// Returns the arguments in the model's format, the inverse of [`OfferedTool::parse_arguments`].
+    pub fn to_model_arguments(&self, arguments: &Value) -> Value {
         match &self.arguments {
             Arguments::Dynamic(_) => arguments.clone(),
             Arguments::Proxy(_) => json!({ PROXY_ARGUMENT: arguments.to_string() }),
@@ -98,10 +102,10 @@ impl OfferedTool {
     }
 
     /// Parses the model's output into an object that matches the tool's own schema. An error is meant for the model.
-    pub fn read(&self, said: Value) -> Result<Value, String> {
+    pub fn parse_arguments(&self, generated: Value) -> Result<Value, String> {
         let arguments = match &self.arguments {
-            Arguments::Dynamic(dynamic) => dynamic.restore(said),
-            Arguments::Proxy(_) => unwrapped(said)?,
+            Arguments::Dynamic(dynamic) => dynamic.restore(generated),
+            Arguments::Proxy(_) => unwrap_proxy(generated)?,
         };
         if !arguments.is_object() {
             return Err("Invalid parameters: the arguments are not a JSON object".to_owned());
@@ -125,18 +129,18 @@ impl OfferedTool {
     }
 }
 
-fn noted(description: &str) -> String {
+fn with_proxy_note(description: &str) -> String {
     format!("{description} {PROXY_NOTE}").trim_start().to_owned()
 }
 
 /// Extracts the arguments from the proxy.
-fn unwrapped(said: Value) -> Result<Value, String> {
+fn unwrap_proxy(generated: Value) -> Result<Value, String> {
     let wrong = |what: &str| {
         Err(format!(
             "Invalid parameters: {what}; give one argument, {PROXY_ARGUMENT}, whose value is a JSON object as text"
         ))
     };
-    let text = match said {
+    let text = match generated {
         Value::Object(mut members) => match members.remove(PROXY_ARGUMENT) {
             Some(Value::String(text)) => text,
             // Accepted, as the meaning is clear.
@@ -158,7 +162,7 @@ fn unwrapped(said: Value) -> Result<Value, String> {
 }
 
 /// Returns a schema in full or summarized.
-fn shown(schema: &Value) -> String {
+fn schema_text(schema: &Value) -> String {
     let whole = schema.to_string();
     if whole.len() <= SHOWN_SCHEMA {
         return whole;

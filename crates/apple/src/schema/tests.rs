@@ -104,7 +104,7 @@ fn arguments_match_schema_of_tool() {
         ("get_pods", json!(null), Err("not a JSON object")),
     ];
     for (name, said, expected) in rows {
-        match (tool(name).read(said.clone()), expected) {
+        match (tool(name).parse_arguments(said.clone()), expected) {
             (Ok(read), Ok(expected)) => assert_eq!(read, expected, "{name} {said}"),
             (Err(error), Err(expected)) => {
                 assert!(
@@ -121,7 +121,7 @@ fn arguments_match_schema_of_tool() {
 fn violations_are_shortened() {
     let tool =
         OfferedTool::new(&spec("t", json!({"type": "object", "properties": {"a": {"type": "integer"}}})));
-    let error = tool.read(json!({"a": "🦊".repeat(10_000)})).unwrap_err();
+    let error = tool.parse_arguments(json!({"a": "🦊".repeat(10_000)})).unwrap_err();
     assert!(error.len() < 400, "{error}");
 }
 
@@ -163,7 +163,7 @@ fn endless_schema_can_be_validated() {
         json!({"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"not": {"$ref": "#/$defs/a"}}}}),
     ] {
         let tool = OfferedTool::new(&spec("t", schema.clone()));
-        let _ = tool.read(tool.said(&json!({"a": {"a": {}}})));
+        let _ = tool.parse_arguments(tool.to_model_arguments(&json!({"a": {"a": {}}})));
     }
 }
 
@@ -305,7 +305,7 @@ proptest! {
     #[test]
     fn json_never_panics(schema in any_json(), said in any_json()) {
         let tool = OfferedTool::new(&spec("any", schema.clone()));
-        let _ = tool.read(said);
+        let _ = tool.parse_arguments(said);
         let _ = tool.brief().schema().to_json();
         let _ = from_framework(&schema);
     }

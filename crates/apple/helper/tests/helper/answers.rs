@@ -21,8 +21,8 @@ use std::sync::{
 fn answer_is_streamed_with_usage() {
     let models = scripted(|request, exchange| {
         assert_eq!(request.messages, [Message::User { text: "hi".to_owned() }]);
-        exchange.say("Hello")?;
-        exchange.say(" there")
+        exchange.send_text("Hello")?;
+        exchange.send_text(" there")
     });
     let (ended, said) = ask(&models, &request("hi", Vec::new()), &never());
     assert_eq!((ended, said.text.as_str(), said.tokens), (Ok(StopReason::EndTurn), "Hello there", Some(4)));
@@ -34,7 +34,10 @@ fn agent_loop_runs_tools_for_system_model() {
     std::fs::write(folder.path().join("cats.txt"), "").unwrap();
     let model = scripted(|request, exchange| {
         let listed = call(request, &exchange, "fs.list_dir", json!({"path": "."}))?;
-        exchange.say(&format!("There is {}.", if listed.contains("cats.txt") { "a cat" } else { "nothing" }))
+        exchange.send_text(&format!(
+            "There is {}.",
+            if listed.contains("cats.txt") { "a cat" } else { "nothing" }
+        ))
     });
     let agent = AgentLoop {
         model: Arc::new(model),
@@ -74,7 +77,7 @@ fn invalid_arguments_are_returned_as_errors() {
         }
         let result = call(request, &exchange, "pods", json!({"json": r#"{"labels":{"a":"b"}}"#}))?;
         assert!(told.iter().all(|text| text.starts_with("Invalid parameters: ")), "{told:?}");
-        exchange.say(&result)
+        exchange.send_text(&result)
     });
     let first = request("hi", vec![tool("pods", parameters)]);
     let (ended, said) = ask(&models, &first, &never());
@@ -107,7 +110,7 @@ fn parallel_calls_run_one_at_a_time() {
             threads.map(|thread| thread.join().unwrap())
         });
         for result in results {
-            exchange.say(&result?)?;
+            exchange.send_text(&result?)?;
         }
         Ok(())
     });
@@ -126,10 +129,10 @@ fn parallel_calls_run_one_at_a_time() {
 #[test]
 fn tool_may_request_an_answer() {
     let models = scripted(|request, exchange| match request.tools.is_empty() {
-        true => exchange.say("inner"),
+        true => exchange.send_text("inner"),
         false => {
             let result = call(request, &exchange, "delegate.run", json!({}))?;
-            exchange.say(&format!("outer {result}"))
+            exchange.send_text(&format!("outer {result}"))
         }
     });
     let outer = request("hi", vec![tool("delegate.run", json!({"type": "object"}))]);
@@ -148,7 +151,7 @@ fn dropped_answer_restarts_with_history() {
     let models = scripted(move |request, exchange| {
         kept.lock().unwrap().push(request.messages.len());
         match request.messages.last() {
-            Some(Message::Tool { text, .. }) => exchange.say(text),
+            Some(Message::Tool { text, .. }) => exchange.send_text(text),
             _ => call(request, &exchange, "t", json!({})).map(drop),
         }
     });
@@ -170,7 +173,7 @@ fn cancel_ends_running_and_waiting_answers() {
     let models = scripted(move |request, exchange| {
         let ended = match request.tools.is_empty() {
             true => loop {
-                if let Err(error) = exchange.say("on ") {
+                if let Err(error) = exchange.send_text("on ") {
                     break Err(error);
                 }
                 std::thread::sleep(std::time::Duration::from_millis(1));
@@ -204,10 +207,10 @@ fn hanging_backend_blocks_only_its_answer() {
     let end = over.clone();
     let models = scripted(move |request, exchange| {
         if request.messages == [(Message::User { text: "hang".to_owned() })] {
-            exchange.say("…")?;
+            exchange.send_text("…")?;
             wait_until("the test is over", || end.load(Ordering::Relaxed));
         }
-        exchange.say("done")
+        exchange.send_text("done")
     });
     let cancel = CancellationToken::new();
     let ended = models.respond(&request("hang", Vec::new()), &cancel, &mut |_| cancel.cancel());
@@ -223,7 +226,7 @@ fn panicking_backend_fails_only_its_answer() {
             !matches!(&request.messages[0], Message::User { text } if text == "panic"),
             "as the test wants it"
         );
-        exchange.say("fine")
+        exchange.send_text("fine")
     });
     let Err(ModelError::Failed(why)) = ask(&models, &request("panic", Vec::new()), &never()).0 else {
         panic!()
@@ -241,7 +244,7 @@ fn requests_are_cut_to_context() {
         assert!(budget::estimate(&first) <= request.room(0), "{}", first.len());
         let second = call(request, &exchange, "t", json!({}))?;
         assert!(second.len() < 60 && second.ends_with("(Cut: there is no room for more.)"), "{second}");
-        exchange.say(first.lines().last().unwrap())
+        exchange.send_text(first.lines().last().unwrap())
     });
     let first = request(&"word ".repeat(100_000), vec![tool("t", json!({"type": "object"}))]);
     let (ended, said) = ask(&models, &first, &never());
@@ -263,7 +266,7 @@ fn requests_are_cut_to_context() {
 
 #[test]
 fn request_over_line_limit_is_rejected() {
-    let models: FoundationModels = scripted(|_, exchange| exchange.say("never"));
+    let models: FoundationModels = scripted(|_, exchange| exchange.send_text("never"));
     let huge = request(&"x".repeat(9 << 20), Vec::new());
     let Err(ModelError::Failed(why)) = ask(&models, &huge, &never()).0 else { panic!() };
     assert!(why.contains("shorten the prompt"), "{why}");

@@ -20,7 +20,7 @@ fn parent() {
         return;
     }
     let models = FoundationModels::at(PROGRAM);
-    models.ask(&never());
+    models.check_availability(&never());
     println!("\nhelper {}", models.process_id().unwrap());
     std::thread::sleep(crate::support::HANG);
 }

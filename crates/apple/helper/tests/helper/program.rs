@@ -72,7 +72,7 @@ fn helper_reports_availability_and_exits_with_input() {
 #[test]
 fn client_restarts_killed_helper() {
     let models = FoundationModels::at(PROGRAM);
-    let Availability::Unavailable(reason) = models.ask(&never()) else { return };
+    let Availability::Unavailable(reason) = models.check_availability(&never()) else { return };
     let first = models.process_id().unwrap();
     assert_eq!(
         ask(&models, &request("hi", Vec::new()), &never()).0,
@@ -81,7 +81,7 @@ fn client_restarts_killed_helper() {
     assert_eq!(models.process_id(), Some(first), "one process answers all");
     signal("KILL", first);
     wait_until("its end is noticed", || models.process_id().is_none());
-    assert_eq!(models.ask(&never()), Availability::Unavailable(reason));
+    assert_eq!(models.check_availability(&never()), Availability::Unavailable(reason));
     let second = models.process_id().unwrap();
     assert_ne!(first, second);
     assert!(!signal("0", first), "a zombie is left");

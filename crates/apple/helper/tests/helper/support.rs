@@ -47,7 +47,7 @@ pub(crate) fn scripted(
         let (output, reports) = std::io::pipe().unwrap();
         let backend = backend.clone();
         thread::spawn(move || serve(commands, reports, backend));
-        client::over(output, input)
+        client::connect(output, input)
     })
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn tool(name: &str, parameters: Value) -> ToolSpec {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Said {
+pub(crate) struct Received {
     pub(crate) text: String,
     pub(crate) calls: Vec<CallRequest>,
     pub(crate) tokens: Option<u32>,
@@ -80,8 +80,8 @@ pub(crate) fn ask(
     models: &FoundationModels,
     request: &ModelRequest,
     cancel: &CancellationToken,
-) -> (Result<StopReason, ModelError>, Said) {
-    let mut said = Said::default();
+) -> (Result<StopReason, ModelError>, Received) {
+    let mut said = Received::default();
     let ended = models.respond(request, cancel, &mut |event| match event {
         ModelEvent::Text(text) => said.text.push_str(&text),
         ModelEvent::ToolCall(call) => said.calls.push(call),
@@ -92,7 +92,7 @@ pub(crate) fn ask(
 }
 
 /// Adds the result of a tool.
-pub(crate) fn with_result(request: &ModelRequest, said: &Said, text: &str) -> ModelRequest {
+pub(crate) fn with_result(request: &ModelRequest, said: &Received, text: &str) -> ModelRequest {
     let mut next = request.clone();
     let call = said.calls[0].clone();
     next.messages.push(Message::Assistant(openagents_core::model::AssistantMessage {
