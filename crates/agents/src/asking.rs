@@ -33,7 +33,6 @@ pub struct LevelSetting {
 /// The id and category of a session's mode in `configOptions` and `modes`.
 const MODE: &str = "mode";
 
-/// A session's report on one setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Report {
     /// The id of the option; `None` if it is one of the `modes`.
@@ -139,7 +138,6 @@ impl Report {
         Self { current: Some(value.to_owned()), ..before }
     }
 
-    /// Copies the names from an earlier report, as updates may omit them.
     pub(crate) fn named_as(mut self, before: Option<&Self>) -> Self {
         if self.offered.is_empty()
             && let Some(before) = before

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-/// Limits of a captured program.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     /// Maximum run time, after which the program is stopped.
@@ -14,19 +13,16 @@ pub(crate) struct Bounds {
 // Processes and their streams.
 /// Maximum bytes of a line from an agent, which may hold a whole file.
 pub(crate) const LINE: usize = 16 << 20;
-/// Time between SIGTERM and SIGKILL.
 pub(crate) const STOP_GRACE: Duration = Duration::from_secs(2);
 /// Time for a process to exit after its input was closed, before SIGTERM.
 pub(crate) const STOP_PAUSE: Duration = Duration::from_millis(250);
 /// Interval for recording the descendants of a group leader; see `Group::record_descendants`.
 pub(crate) const FAMILY_CHECK: Duration = Duration::from_secs(10);
-/// Interval at which a pipe checks whether its program has exited.
 pub(crate) const EXIT_CHECK: Duration = Duration::from_millis(250);
 /// Time to read the rest of the output after the exit: another process may keep writing.
 pub(crate) const PIPE_REST: Duration = Duration::from_secs(30);
 /// Bytes of one write: a writable pipe has room for this many.
 pub(crate) const PIPE_WRITE: usize = 512;
-/// Interval of checks for exit and cancel.
 pub(crate) const CANCEL_CHECK: Duration = Duration::from_millis(20);
 /// Time to read the rest of the output after the exit. A process left behind may hold the streams open, and on a busy
 /// machine the reader threads still have to be scheduled.
@@ -55,14 +51,12 @@ pub(crate) const PERMISSION_OPTIONS: usize = 16;
 pub(crate) const SET_BACK: usize = 3;
 /// Time for an agent to exit after its output ends, and time to read the rest of the output after it exits.
 pub(crate) const ACP_LINGER: Duration = Duration::from_millis(500);
-/// Interval of checks for a cancel while a prompt waits.
 pub(crate) const ACP_CANCEL_CHECK: Duration = Duration::from_millis(10);
 /// Attempts to start an agent for one prompt: an agent that has just exited is restarted once.
 pub(crate) const ACP_STARTS: usize = 2;
 /// Maximum time between two checks of the timeouts.
 pub(crate) const ACP_TICK: Duration = Duration::from_secs(1);
 pub(crate) const QUEUED_FILES: usize = 1_000;
-/// Maximum bytes of one read or write of a file.
 pub(crate) const FILE_BYTES: usize = 8 << 20;
 pub(crate) const PENDING_REQUESTS: usize = 64;
 pub(crate) const OPEN_TERMINALS: usize = 32;
@@ -90,7 +84,6 @@ pub(crate) const DIFF_SIDE: usize = 256 << 10;
 /// Bytes kept of a terminal shown in a call; see `ToolContent::Terminal`.
 pub(crate) const SHOWN_TERMINAL: usize = 64 << 10;
 pub(crate) const CALL_TERMINALS: usize = 16;
-/// Terminals whose text is kept.
 pub(crate) const TERMINALS: usize = 1_000;
 /// Minimum time between two updates of one terminal; longer for a larger one, since every update logs all of it.
 pub(crate) const TERMINAL_UPDATE: Duration = Duration::from_millis(250);
@@ -109,11 +102,9 @@ pub(crate) const PLAN_STEPS: usize = 200;
 // Command lines.
 /// Bytes kept from the end of standard error.
 pub(crate) const ERRORS: usize = 16 << 10;
-/// Lines read ahead.
 pub(crate) const LINES_AHEAD: usize = 256;
 /// Time to read the rest of standard error after the program has exited.
 pub(crate) const ERRORS_REST: Duration = Duration::from_millis(500);
-/// Time for a program to exit after its last event.
 pub(crate) const EXIT: Duration = Duration::from_secs(2);
 
 // Detection of agents.
@@ -130,7 +121,6 @@ pub(crate) const PACKAGE_BYTES: u64 = 1 << 20;
 pub(crate) const INTRODUCTION: Duration = Duration::from_secs(15);
 /// Time for the login state to follow that answer, for agents that announce one.
 pub(crate) const LOGIN_STATE: Duration = Duration::from_secs(3);
-/// Interval of checks for a cancel while waiting for both.
 pub(crate) const INTRODUCTION_CHECK: Duration = Duration::from_millis(50);
 /// Maximum bytes of output up to then.
 pub(crate) const INTRODUCTION_BYTES: usize = 1 << 20;
@@ -140,7 +130,6 @@ pub(crate) const INTRODUCTION_ERRORS: usize = 64 << 10;
 pub(crate) const CHECKS_AT_ONCE: usize = 3;
 /// Time a prompt waits for an agent to be checked: the shell alone may take 5 s.
 pub(crate) const FIRST_CHECK: Duration = Duration::from_secs(20);
-/// Time to wait for a running check on shutdown.
 pub(crate) const SHUTDOWN: Duration = Duration::from_secs(2);
 
 // Agents that the user adds.
@@ -160,13 +149,10 @@ pub(crate) const DRAIN: Duration = Duration::from_millis(20);
 pub(crate) const FRAME: usize = 2 << 20;
 /// Bytes passed to the parser at a time: it moves the remainder after every line.
 pub(crate) const FRAME_PIECE: usize = 64 << 10;
-/// Maximum bytes of an answer that is not streamed.
 pub(crate) const WHOLE_ANSWER: usize = 8 << 20;
 /// Maximum bytes of call arguments per answer; longer ones are cut, which makes them invalid.
 pub(crate) const CALL_BYTES: usize = 1 << 20;
 /// Maximum number of calls kept per answer; the agent loop runs fewer.
 pub(crate) const ANSWER_CALLS: usize = 64;
-/// Maximum characters of a name on the wire.
 pub(crate) const NAME_CHARS: usize = 64;
-/// Maximum characters shown of a server's message.
 pub(crate) const SERVER_MESSAGE_CHARS: usize = 200;

@@ -19,29 +19,21 @@ pub struct Facts {
 /// The reason the model is not available, and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Unavailability {
-    /// Another operating system.
     #[serde(rename = "not_macos")]
     #[error("Foundation Models are part of macOS; this is not a Mac")]
     NotMacOs,
-    /// A macOS older than 26.
     #[error("Foundation Models need macOS {FIRST_VERSION}, but this is {version}; update macOS")]
-    OsTooOld {
-        /// The version of the system.
-        version: String,
-    },
-    /// An Intel Mac, or a program built for one.
+    OsTooOld { version: String },
     #[error(
         "Foundation Models need a Mac with Apple silicon, and the version of this app that is made for it"
     )]
     NotAppleSilicon,
-    /// The framework does not support this machine.
     #[error("this Mac does not support Apple Intelligence")]
     NotEligible,
-    /// Apple Intelligence is switched off.
     #[error("Apple Intelligence is off; switch it on in System Settings, Apple Intelligence & Siri")]
     NotEnabled,
-    /// The model's files are still being downloaded.
     #[error("the model of Apple Intelligence is not ready yet; macOS downloads it, try again later")]
     NotReady,
     /// A reason added by a later macOS.

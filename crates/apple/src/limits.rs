@@ -29,9 +29,8 @@ pub const CONTEXT: u32 = 4096;
 pub const ANSWER: u32 = 1024;
 /// Tokens added by the framework between the messages.
 pub(crate) const FRAME: usize = 64;
-/// Overhead in tokens per message.
+/// Overhead in tokens per message and per tool.
 pub(crate) const MESSAGE: usize = 8;
-/// Overhead in tokens per tool.
 pub(crate) const TOOL: usize = 16;
 /// Divisors of the room next to the answer: the maximum shares of the instructions and of the
 /// tools. A prompt may use the rest.

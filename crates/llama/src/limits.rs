@@ -31,7 +31,6 @@ pub(crate) const TENSORS: u64 = 65_536;
 
 /// Maximum steps of rendering a template; a thousand messages need about a hundred thousand.
 pub(crate) const TEMPLATE_STEPS: u64 = 5_000_000;
-/// Maximum nesting of its macros and includes.
 pub(crate) const TEMPLATE_DEPTH: usize = 64;
 /// Maximum bytes of a template; those in use have up to 20 KB.
 pub(crate) const TEMPLATE_BYTES: usize = 256 << 10;
@@ -62,7 +61,6 @@ pub(crate) const SCRATCH: u64 = 1 << 30;
 /// Bytes of disk left free by a download.
 pub(crate) const DISK_MARGIN: u64 = 1 << 30;
 
-/// Maximum number of files in the folder of models.
 pub(crate) const FILES: usize = 1_000;
 pub(crate) const NAME_CHARS: usize = 80;
 pub(crate) const MANIFEST_BYTES: u64 = 64 << 10;
@@ -71,20 +69,16 @@ pub(crate) const VERIFY_PIECE: usize = 1 << 20;
 pub(crate) const PROGRESS: Duration = Duration::from_millis(250);
 /// Time window for the average speed of a download.
 pub(crate) const SPEED_WINDOW: Duration = Duration::from_secs(5);
-/// Maximum bytes of a response of the server's API.
 pub(crate) const RESPONSE_BYTES: usize = 4 << 20;
 /// Time without data after which a connection is considered dead.
 pub(crate) const SILENCE: Duration = Duration::from_secs(30);
 pub(crate) const REDIRECTS: usize = 10;
 
-/// Interval of memory checks while a model is loaded.
 pub(crate) const REST_CHECK: Duration = Duration::from_secs(15);
 /// Idle time before critical memory pressure unloads a model, since a model that has just answered is likely to be used
 /// again.
 pub(crate) const REST_GRACE: Duration = Duration::from_secs(15);
 /// The same for a warning, which the system can cope with: loading a large model again takes longer than most pauses.
 pub(crate) const REST_WARNED: Duration = Duration::from_secs(120);
-/// Interval of cancellation checks in the queue for the engine.
 pub(crate) const CANCEL_CHECK: Duration = Duration::from_millis(25);
-/// Time to wait for downloads on shutdown.
 pub(crate) const SHUTDOWN: Duration = Duration::from_secs(2);

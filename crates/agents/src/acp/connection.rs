@@ -50,7 +50,6 @@ pub(super) struct Lines {
 #[derive(Debug)]
 pub(super) enum Next {
     Frame(Incoming),
-    /// Nothing valid arrived in time.
     Nothing,
     End,
 }

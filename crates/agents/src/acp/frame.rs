@@ -67,7 +67,6 @@ impl RpcError {
         }
     }
 
-    /// Returns the message, followed by the details if they add something.
     pub(crate) fn sentence(&self) -> String {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let details = text(&self.data)
@@ -124,7 +123,6 @@ const MEMBERS: [&str; 5] = ["id", "method", "params", "result", "error"];
 /// Detects messages that an agent spreads over several lines: ACP has one message per line.
 #[derive(Debug, Default)]
 pub(crate) struct Spread {
-    /// The lines from the one that opened an object.
     lines: Vec<u8>,
 }
 

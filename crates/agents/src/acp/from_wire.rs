@@ -139,7 +139,6 @@ fn kind(kind: wire::ToolKind) -> ToolKind {
     }
 }
 
-/// Shows an update in the timeline, if the timeline displays its kind.
 pub(super) fn add_update(timeline: &mut Timeline, now: Instant, update: wire::SessionUpdate) {
     match update {
         wire::SessionUpdate::AgentMessageChunk(chunk) => add_text(timeline, now, Role::Message, &chunk),

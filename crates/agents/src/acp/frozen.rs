@@ -37,7 +37,6 @@ pub(super) struct Frozen {
     pub(super) limit: usize,
     /// The workspace files that it names, which the agent may change at any time.
     named: Named,
-    /// Requested variables that are not set.
     left_out: Vec<String>,
     file: Identity,
 }
@@ -161,7 +160,6 @@ impl Frozen {
     }
 }
 
-/// Maximum number of words listed as not pinned.
 const UNPINNED: usize = 10;
 
 /// The workspace files and folders that a command names, and the parts of it that cannot be pinned.
@@ -208,7 +206,6 @@ impl Named {
         named
     }
 
-    /// Records a path. Returns false if there is no room for another file.
     fn add_path(&mut self, root: &Path, path: &Path) -> bool {
         let Some(path) = std::fs::canonicalize(path).ok().filter(|path| path.starts_with(root)) else {
             return true;

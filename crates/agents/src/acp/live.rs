@@ -38,7 +38,6 @@ use std::{
 /// The text shown on a call that is still open when its turn ends.
 const UNFINISHED: &str = "no end was reported";
 
-/// The final message of a turn in which the agent did nothing visible.
 const NO_OUTPUT: &str = "Done, no output.";
 
 enum Due {

@@ -39,7 +39,6 @@ pub(super) struct Opening<'a> {
 }
 
 pub(super) struct OpenedSession {
-    /// The agent's id for the session.
     pub(super) session: String,
     /// Why the session lacks the earlier conversation; `None` if it has it, or if there was none.
     pub(super) lost: Option<String>,

@@ -410,7 +410,6 @@ fn beside_diffs(input: &Value, changed: &[&Path]) -> Option<String> {
     input_json(&Value::Object(more.map(|(key, value)| (key.clone(), value.clone())).collect()))
 }
 
-/// Returns an input as JSON, in which strings contain no raw line breaks.
 fn input_json(input: &Value) -> Option<String> {
     let is_empty = input.is_null() || input.as_object().is_some_and(Map::is_empty);
     (!is_empty).then(|| serde_json::to_string_pretty(input).unwrap_or_default())

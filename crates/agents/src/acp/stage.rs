@@ -35,7 +35,6 @@ pub(super) struct Stage {
     pub(super) level: Option<Watch>,
     /// Since the last prompt, a client has chosen a command or an option after which the agent may ask less.
     pub(super) may_lower: bool,
-    /// Requests that set a changed level back, by request id.
     pub(super) setting_back: HashMap<u64, SettingBack>,
     pub(super) set_back: usize,
     /// The reason shown when the agent wants a login.
@@ -53,7 +52,6 @@ pub(super) struct Stage {
 pub(super) struct SettingBack {
     pub(super) setting: &'static LevelSetting,
     pub(super) value: String,
-    /// The reason for stopping the agent if it refuses.
     pub(super) why: String,
 }
 

@@ -146,7 +146,6 @@ impl Terminal {
         json!({})
     }
 
-    /// `terminal/wait_for_exit`. Blocks.
     pub(super) fn wait(&self) -> Value {
         let mut ended = self.ended.lock();
         self.changed.wait_while(&mut ended, |ended| ended.is_none());

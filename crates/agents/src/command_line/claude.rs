@@ -15,7 +15,6 @@ pub(super) fn arguments(resume: Option<&str>) -> Vec<&str> {
     arguments
 }
 
-/// Parses a line; unknown lines yield nothing.
 pub(super) fn parse_line(line: &[u8]) -> Vec<Event> {
     let Ok(event) = json_text::from_slice::<Value>(line) else { return Vec::new() };
     let parts = || event["message"]["content"].as_array().into_iter().flatten();

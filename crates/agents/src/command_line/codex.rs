@@ -16,7 +16,6 @@ pub(super) fn arguments(resume: Option<&str>) -> Vec<&str> {
     }
 }
 
-/// Parses a line; unknown lines yield nothing.
 pub(super) fn parse_line(line: &[u8]) -> Vec<Event> {
     let Ok(event) = json_text::from_slice::<Value>(line) else { return Vec::new() };
     let said = |value: &Value| value.as_str().unwrap_or("it did not say why").to_owned();

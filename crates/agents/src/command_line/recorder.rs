@@ -10,7 +10,6 @@ use std::{collections::HashSet, time::Instant};
 pub(super) struct Recorder<'a> {
     host: &'a dyn AgentHost,
     timeline: Timeline,
-    /// Ids of the calls that show a diff.
     edits: HashSet<String>,
 }
 
@@ -56,7 +55,6 @@ impl<'a> Recorder<'a> {
         self.emit();
     }
 
-    /// The turn ended by itself.
     pub(super) fn complete(self) -> PromptOutcome {
         let text = if self.timeline.last_message().is_empty() { "Done." } else { "" };
         self.end(RunState::Complete, "the turn ended before it did", text)

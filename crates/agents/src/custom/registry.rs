@@ -21,11 +21,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 /// The reason an entry cannot be added.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum RegistryError {
-    /// Not JSON, or not in this format.
     #[error("this is not an entry of the ACP registry: {0}")]
     Malformed(#[from] serde_json::Error),
-    /// None of its distributions can be started here.
     #[error("{0} has no npx or uvx package and no program for this machine ({1}); add its command by hand")]
     NoDistribution(String, String),
 }
@@ -99,7 +98,6 @@ impl Package {
     }
 }
 
-/// `darwin-aarch64`, `linux-x86_64`.
 fn platform() -> String {
     let system = if cfg!(target_os = "macos") { "darwin" } else { std::env::consts::OS };
     format!("{system}-{}", std::env::consts::ARCH)

@@ -25,7 +25,6 @@ pub(super) struct Introduction {
     pub(super) name: Option<String>,
     /// Capabilities such as `session/load` and `image`.
     pub(super) supports: Vec<String>,
-    /// `None` if unknown.
     pub(super) logged_in: Option<bool>,
 }
 
@@ -69,7 +68,6 @@ enum NoIntroduction {
     Cancelled,
     Nothing,
     Refused(String),
-    /// Its messages span several lines.
     Spread,
 }
 
@@ -126,7 +124,6 @@ fn next_message(
         }
         let left = until.saturating_duration_since(Instant::now());
         match answers.recv_timeout(left.min(INTRODUCTION_CHECK)) {
-            // Other lines are skipped.
             Ok(Line::Whole(line)) => match parse(&line) {
                 Some(message) => return Ok(message),
                 None if spread.completes(&line) => return Err(NoIntroduction::Spread),

@@ -58,7 +58,6 @@ pub(super) fn last_line(output: &[u8]) -> Option<String> {
     text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(display_text)
 }
 
-/// Shortens foreign text and removes control characters.
 fn display_text(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(VERSION_CHARS).collect()
 }
@@ -98,7 +97,6 @@ pub(super) struct Package {
 }
 
 impl Package {
-    /// Finds the package of a program, through npm's symbolic link.
     pub(super) fn containing(program: &Path) -> Option<Self> {
         let program = fs::canonicalize(program).ok()?;
         let description = program.ancestors().skip(1).take(PACKAGE_LEVELS).find_map(|folder| {

@@ -178,7 +178,6 @@ impl Inner {
         }
     }
 
-    /// Returns the environment to search for agents; asks the shell if it is unknown.
     fn current_environment(&self) -> Arc<Environment> {
         let known = {
             let mut table = self.table.lock();

@@ -86,12 +86,10 @@ pub(super) struct Table {
     pub(super) settings: AgentSettings,
     /// The environment to search for agents; absent until the shell has answered.
     pub(super) environment: Option<Arc<Environment>>,
-    /// Why the environment lacks the variables of the login shell.
     pub(super) shell: Option<ShellProblem>,
     pub(super) wanted: BTreeMap<String, Depth>,
     /// Replaced or removed providers that may still run turns.
     replaced: Vec<Arc<dyn AgentProvider>>,
-    /// Whether to ask the shell again before the next check.
     pub(super) refresh_environment: bool,
     pub(super) checking: bool,
     /// Milliseconds since the epoch.
@@ -166,7 +164,6 @@ impl Table {
         all.filter(|provider| provider.id() == id).collect()
     }
 
-    /// Returns the replaced providers without a running turn; the caller shuts them down.
     pub(super) fn take_idle(&mut self) -> Vec<Arc<dyn AgentProvider>> {
         // A running turn holds a reference to its provider.
         self.replaced.extract_if(.., |provider| Arc::strong_count(provider) == 1).collect()

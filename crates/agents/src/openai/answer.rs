@@ -29,7 +29,6 @@ pub(super) enum Flaw {
     /// Withheld by the server's content filter, from the beginning or from some point on.
     Filtered,
     Unreadable,
-    /// A frame in the middle is unreadable.
     Gap,
     /// A tool call sent as text that the server should have parsed.
     UnparsedCall,
@@ -152,7 +151,6 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Handles one part of a content list, as sent by Mistral.
     fn apply_part(&mut self, part: &Value, on_event: &mut dyn FnMut(ModelEvent)) {
         if part["type"] == "thinking" {
             let text = match &part["thinking"] {
@@ -269,7 +267,6 @@ enum Finish {
     /// A token limit was reached.
     Limit,
     Filtered,
-    /// The server gave up.
     Broken,
 }
 

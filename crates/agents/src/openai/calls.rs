@@ -22,7 +22,6 @@ struct Call {
 }
 
 impl PartialCalls {
-    /// Handles an entry of `tool_calls`: part of a call or a whole one.
     pub(super) fn push(&mut self, piece: &Value) {
         let function = &piece["function"];
         let name = function["name"].as_str().unwrap_or_default();
@@ -107,7 +106,6 @@ impl Call {
 
 /// Parses arguments. Anything but an object is kept as text, which the loop reports as the tool's error.
 fn parse_arguments(text: &str) -> Value {
-    // The call has no arguments.
     if text.trim().is_empty() {
         return Value::Object(Map::new());
     }

@@ -36,7 +36,6 @@ const GLUED_FINAL: &str = "assistantfinal";
 /// The beginning of a call if the markers were removed and the call comes first.
 const GLUED_CALLS: [&str; 2] = ["commentary to=", "assistantcommentary to="];
 
-/// The recipient of a call if the markers were removed.
 const GLUED_RECIPIENT: &str = "to=functions.";
 
 #[derive(Debug)]
@@ -44,7 +43,6 @@ pub(super) struct Content {
     /// Whether the model is gpt-oss, whose Harmony markers may occur anywhere or be missing.
     gpt_oss: bool,
     mode: Mode,
-    /// Content that can't be classified yet.
     held: String,
     text: String,
     /// The last item was a gpt-oss call that could not become a [`ModelEvent::ToolCall`].

@@ -13,7 +13,6 @@ use std::{collections::BTreeMap, net::IpAddr};
 /// The preset for OpenAI, and the provider id of every model named on the command line.
 const OPENAI: &str = "openai";
 
-/// The variable that OpenAI's own clients read.
 const OPENAI_KEY: &str = "OPENAI_API_KEY";
 
 /// A model's address and access settings.
@@ -35,17 +34,14 @@ pub struct Endpoint {
 
 /// The reason an endpoint cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum EndpointError {
-    /// The base URL is invalid.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// The model name is missing.
     #[error("no model is named for {0}; use a name that the server lists under /models")]
     NoModel(String),
-    /// A header is invalid.
     #[error("the header {0:?} cannot be sent; a name has letters, digits and -, a value is one line")]
     Header(String),
-    /// The HTTP client cannot be created.
     #[error("cannot create an HTTP client for {0}: {1}")]
     Client(String, String),
 }
@@ -139,7 +135,6 @@ impl std::fmt::Debug for Endpoint {
     }
 }
 
-/// Finds the name of a well-known server by host and port.
 fn server_name(base_url: &str) -> String {
     let asked = completions(base_url).ok();
     let is_it = |preset: &&Preset| {
@@ -154,8 +149,8 @@ fn server_name(base_url: &str) -> String {
 
 /// The reason a base URL is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum AddressError {
-    /// Not an HTTP URL.
     #[error("the base URL {0:?} is not valid; write it like http://127.0.0.1:8080/v1")]
     Malformed(String),
     /// Base URLs are shown along with the endpoint.
@@ -268,7 +263,6 @@ impl KeySource {
         }
     }
 
-    /// Returns the remedy for a missing or wrong key, as a clause.
     pub(super) fn remedy(&self) -> String {
         match self {
             Self::None => "name the variable that holds its key".to_owned(),

@@ -26,7 +26,6 @@ pub(super) struct RequestTimeouts {
     pub(super) connect: Duration,
     /// From the request to the first frame: the server may have to load the model and process the prompt.
     pub(super) first: Duration,
-    /// Between two chunks of a response.
     pub(super) idle: Duration,
     pub(super) retries: usize,
     /// Pause before the second attempt, doubled for each further attempt, with up to 100 % jitter.
@@ -175,7 +174,6 @@ impl Exchange {
         Ok(self.client.post(self.url.clone()).headers(headers).json(body))
     }
 
-    /// Reads the available part of an error body, which is only a hint.
     async fn error_body(&self, mut response: Response) -> String {
         let mut body = Vec::new();
         let read = async {
@@ -250,7 +248,6 @@ pub(super) enum Break {
     Network(reqwest::Error),
 }
 
-/// The body of a response, with a timeout for each chunk.
 fn pieces(
     response: Response,
     wait: Rc<Cell<Duration>>,

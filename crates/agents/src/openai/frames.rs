@@ -17,7 +17,6 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub(super) enum Lost<E> {
     Network(E),
     TooLong,
-    /// The response is not a stream of events.
     NoEvents,
 }
 
@@ -25,7 +24,6 @@ type Chunk<E> = Result<Vec<u8>, Lost<E>>;
 
 pub(super) struct Frames<E> {
     frames: LocalBoxStream<'static, Result<String, Lost<E>>>,
-    /// Bytes since the last frame.
     bytes: Rc<Cell<usize>>,
     is_whole: bool,
 }
@@ -64,7 +62,6 @@ impl<E: 'static> Frames<E> {
         self.is_whole
     }
 
-    /// Returns the data of the next frame; `None` at the end.
     pub(super) async fn next(&mut self) -> Option<Result<String, Lost<E>>> {
         let frame = self.frames.next().await;
         self.bytes.set(0);
@@ -124,7 +121,6 @@ fn read_events<E: 'static>(
     ended.eventsource().map(frame).boxed_local()
 }
 
-/// Returns the data of an error event as a frame with an `error`.
 fn error_frame(data: String) -> String {
     match json_text::from_str(&data) {
         Ok(frame) if is_error(&frame) => data,

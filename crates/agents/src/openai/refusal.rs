@@ -33,7 +33,6 @@ impl RequestFailure {
     }
 }
 
-/// Builds the error sentences of one endpoint.
 #[derive(Debug)]
 pub(super) struct Sentences {
     /// Display name: `Ollama`.
@@ -42,7 +41,6 @@ pub(super) struct Sentences {
     server: String,
     base_url: String,
     model: String,
-    /// The remedy for a missing or wrong key.
     key_remedy: String,
     local: bool,
     /// Whether the key must not be sent, because the connection is not encrypted.
@@ -62,7 +60,6 @@ impl Sentences {
         }
     }
 
-    /// Returns one sentence without a full stop.
     pub(super) fn no_key(&self) -> String {
         format!("{} needs a key; {}", self.server, self.key_remedy)
     }
@@ -262,7 +259,6 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 pub(super) struct ServerError {
     pub(super) message: String,
     pub(super) parameter: Option<String>,
-    /// The values of `code` and `type`.
     kinds: Vec<String>,
     pub(super) status: Option<u16>,
     /// Tokens of the prompt and of the context, as reported by llama-server.

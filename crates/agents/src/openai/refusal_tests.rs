@@ -9,13 +9,10 @@ fn sentences(server: &str) -> Sentences {
     Sentences::new(&endpoint, &origin, local)
 }
 
-fn key() -> Option<Secret> {
-    Secret::new("sk-123")
-}
-
 #[test]
 #[cfg(not(target_os = "macos"))]
 fn status_becomes_sentence_with_remedy() {
+    let key = Secret::new("sk-123");
     let openai = |message: &str, code: &str| {
         format!(r#"{{"error":{{"message":"{message}","type":"x","code":"{code}"}}}}"#)
     };
@@ -43,7 +40,7 @@ fn status_becomes_sentence_with_remedy() {
         .iter()
         .map(|(status, body)| {
             let status = StatusCode::from_u16(*status).unwrap();
-            let trouble = sentences("openai").status(status, &HeaderMap::new(), body, key().as_ref());
+            let trouble = sentences("openai").status(status, &HeaderMap::new(), body, key.as_ref());
             assert!(!format!("{trouble:?}").contains("sk-123"), "{trouble:?}");
             assert_eq!(
                 trouble.passes.is_some(),

@@ -29,12 +29,10 @@ use std::{
 /// Sends a report to the client; fails if it has exited.
 pub(crate) type SendReport = dyn Fn(&Report) -> Result<(), ModelError> + Send + Sync;
 
-/// A running answer, as seen by the client's commands.
 #[derive(Debug, Default)]
 pub(crate) struct Handle {
     cancel: CancellationToken,
     ended: AtomicBool,
-    /// Receivers of tool results, by call id.
     waiting: Mutex<HashMap<String, mpsc::Sender<String>>>,
 }
 
@@ -119,7 +117,6 @@ struct Progress {
     text: String,
     first: Option<Instant>,
     wrong_calls: usize,
-    /// Tokens of calls and their results.
     tool_tokens: usize,
 }
 

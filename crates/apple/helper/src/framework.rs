@@ -4,7 +4,7 @@ use crate::backend::{Backend, Exchange};
 use foundation_models::{
     Availability, DynamicGenerationProperty, DynamicGenerationSchema, FMError, GeneratedContent,
     GenerationGuide, GenerationOptions, GenerationSchema, Instructions, LanguageModelSession, Prompt,
-    SamplingMode, Segment, Segment as Theirs, StreamEvent, SystemLanguageModel, Tool, ToolCall, ToolCalls,
+    SamplingMode, Segment as FrameworkSegment, StreamEvent, SystemLanguageModel, Tool, ToolCall, ToolCalls,
     ToolOutput, ToolSpec, Transcript, TranscriptEntry, TranscriptInstructions, TranscriptPrompt,
     TranscriptResponse, TranscriptToolOutput, Unavailability as Reported,
 };
@@ -20,7 +20,6 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use std::{fmt, sync::Arc};
 
-/// The model built into macOS.
 #[derive(Debug, Default)]
 pub(crate) struct Framework;
 
@@ -146,7 +145,6 @@ fn generation(request: &Fitted, options: &ModelOptions) -> GenerationOptions {
     }
 }
 
-/// The first error on our side.
 #[derive(Clone, Default)]
 struct Failure(Arc<Mutex<Option<ModelError>>>);
 
@@ -196,7 +194,6 @@ enum Earlier {
     Transcript(Transcript),
 }
 
-/// Splits a conversation into the transcript and the prompt.
 fn split(request: &Fitted, offered: &[OfferedTool], tools: &[Tool]) -> Result<(Earlier, String), FMError> {
     let (earlier, prompt) = match request.messages.split_last() {
         Some((Message::User { text }, earlier)) => (earlier, text.clone()),
@@ -215,7 +212,7 @@ fn split(request: &Fitted, offered: &[OfferedTool], tools: &[Tool]) -> Result<(E
             }
             Message::Assistant(message) => {
                 if !message.text.is_empty() {
-                    let segments = vec![Segment::text(message.text.as_str())];
+                    let segments = vec![FrameworkSegment::text(message.text.as_str())];
                     entries.push(TranscriptEntry::Response(TranscriptResponse::new(segments)));
                 }
                 let calls = message.calls.iter().map(|call| {
@@ -232,7 +229,7 @@ fn split(request: &Fitted, offered: &[OfferedTool], tools: &[Tool]) -> Result<(E
                 }
             }
             Message::Tool { call_id, name, text } => {
-                let segments = vec![Segment::text(text.as_str())];
+                let segments = vec![FrameworkSegment::text(text.as_str())];
                 entries.push(TranscriptEntry::ToolOutput(TranscriptToolOutput::new(call_id, name, segments)));
             }
         }
@@ -282,8 +279,10 @@ impl FoundationTool for Native {
         let arguments = GeneratedContent::from_value(arguments).map_err(failed)?;
         let output = (self.handler)(context, arguments).map_err(failed)?;
         let segments = output.prompt().segments().iter().map(|segment| match segment {
-            Theirs::Text(text) => Segment::Text(text.text.clone()),
-            Theirs::Structure(structure) => Segment::Structured(structure.content.raw_value().clone()),
+            FrameworkSegment::Text(text) => Segment::Text(text.text.clone()),
+            FrameworkSegment::Structure(structure) => {
+                Segment::Structured(structure.content.raw_value().clone())
+            }
         });
         Ok(segments.collect())
     }

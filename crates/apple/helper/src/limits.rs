@@ -12,5 +12,4 @@ pub(crate) const WRONG_CALLS: usize = 4;
 /// the framework's own tokens has some to spare.
 pub(crate) const SHORTEST_RESULT: usize = 16;
 
-/// Interval of checks for a cancel while a call waits.
 pub(crate) const CANCEL_CHECK: Duration = Duration::from_millis(20);

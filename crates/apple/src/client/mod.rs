@@ -271,7 +271,6 @@ struct Answer {
 
 enum End {
     Done(StopReason),
-    /// The answer waits for the result of this call.
     Calls(String),
 }
 
@@ -285,7 +284,6 @@ impl Answer {
         self.client.send(&Command::ToolResult { id: self.id, call_id, text })
     }
 
-    /// Forwards the answer's text until it ends or calls a tool.
     fn forward_until_end(
         &mut self,
         cancel: &CancellationToken,
@@ -329,8 +327,6 @@ impl Waiting {
         }
     }
 
-    /// Takes the answer waiting for one of the results at the end of this request, along
-    /// with the call id and the result.
     fn take_for(&mut self, request: &ModelRequest) -> Option<(Answer, String, String)> {
         let results = request.messages.iter().rev().map_while(|message| match message {
             Message::Tool { call_id, text, .. } => Some((call_id, text)),

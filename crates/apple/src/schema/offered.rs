@@ -13,12 +13,10 @@ const PROXY_ARGUMENT: &str = "json";
 
 /// One of our tools, as offered to Foundation Models.
 #[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "the fields are those of the tool")]
 pub struct OfferedTool {
-    /// Same name as the tool's.
     pub name: String,
-    /// Description for the model.
     pub description: String,
-    /// The format of the arguments.
     pub arguments: Arguments,
     /// The tool's own schema.
     schema: Value,

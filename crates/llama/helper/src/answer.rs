@@ -29,7 +29,6 @@ pub(crate) type Emit<'a> = &'a mut dyn FnMut(ModelEvent) -> Result<(), ModelErro
 struct Question<'a> {
     request: &'a ModelRequest,
     prompt: Vec<LlamaToken>,
-    /// When the request arrived.
     asked: Instant,
     cancel: &'a CancellationToken,
 }
@@ -171,7 +170,6 @@ impl Generator<'_> {
 /// attempt emits nothing: emitted events can't be taken back.
 struct AnswerOutput<'a> {
     emit: Emit<'a>,
-    /// Bounded by the context.
     waiting: Vec<ModelEvent>,
     accepted: bool,
     called: bool,
@@ -194,7 +192,6 @@ impl<'a> AnswerOutput<'a> {
         Ok(())
     }
 
-    /// Emits the events held back; later ones are emitted at once.
     fn accept(&mut self) -> Result<(), ModelError> {
         self.accepted = true;
         self.waiting.drain(..).try_for_each(&mut *self.emit)

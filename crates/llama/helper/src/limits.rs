@@ -9,10 +9,8 @@ pub(crate) const QUEUED_REPORTS: usize = 64;
 /// computation.
 pub(crate) const EXIT: Duration = Duration::from_millis(500);
 
-/// Attempts to get a well-formed answer.
 pub(crate) const ATTEMPTS: u32 = 2;
 
-/// Interval of reports on the speed of an answer.
 pub(crate) const SPEED: Duration = Duration::from_millis(250);
 
 /// Number of layers to offload to a GPU, if there is one: all layers of any model.
@@ -27,9 +25,7 @@ pub(crate) const MOST_THREADS: u32 = 512;
 /// Initial number of prompt tokens computed between two cancellation checks. On a CPU, 64 are as fast as 512, and 16
 /// are a sixth slower (llama-bench on SmolLM2, one thread).
 pub(crate) const FIRST_CHUNK: usize = 64;
-/// Minimum of that number.
 pub(crate) const LEAST_CHUNK: usize = 8;
-/// Maximum of that number.
 pub(crate) const MOST_CHUNK: usize = 256;
 /// Chunks that take less time grow: a GPU needs larger ones.
 pub(crate) const SHORT_CHUNK: Duration = Duration::from_millis(25);

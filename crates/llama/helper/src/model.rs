@@ -66,7 +66,6 @@ pub(crate) fn open_session<'m>(model: &'m LlamaModel, load: &LoadRequest) -> Res
     let named = std::env::var(THREADS).ok();
     let threads = threads(load.threads, named.as_deref(), sysinfo::System::physical_core_count());
     let params = LlamaContextParams::default()
-        // The default is 512 tokens.
         .with_n_ctx(NonZeroU32::new(tokens))
         .with_n_batch(BATCH)
         .with_n_ubatch(BATCH)

@@ -109,7 +109,6 @@ impl Reader {
     }
 }
 
-/// Writes reports until the channel closes, batching queued ones.
 fn write_reports(mut reports: mpsc::Receiver<Report>, running: &Running) {
     let mut output = BufWriter::new(io::stdout().lock());
     while let Some(mut report) = reports.blocking_recv() {
@@ -137,7 +136,6 @@ pub(crate) struct Job {
     pub(crate) id: u64,
     pub(crate) work: Work,
     pub(crate) cancel: CancellationToken,
-    /// Bounded: see [`QUEUED_REPORTS`](crate::limits::QUEUED_REPORTS).
     pub(crate) reports: mpsc::Sender<Report>,
     pub(crate) asked: Instant,
 }
@@ -171,7 +169,6 @@ pub(crate) fn run_jobs(jobs: &Receiver<Job>) {
         match &job.work {
             _ if job.cancel.is_cancelled() => job.failed(ModelError::Cancelled),
             Work::Load(load) => {
-                // Returns after the model was unloaded.
                 let done = load_model(load, &job).and_then(|model| with_model(&model, load, &job, jobs));
                 match done {
                     Ok(other) => next = other,

@@ -7,14 +7,12 @@ use llama_cpp_2::{
 use openagents_core::{CancellationToken, model::ModelError};
 use std::time::{Duration, Instant};
 
-/// The id of the only sequence.
 const SEQUENCE: i32 = 0;
 
 #[derive(Debug)]
 pub(crate) struct Session<'m> {
     context: LlamaContext<'m>,
     batch: LlamaBatch<'static>,
-    /// The tokens in the cache, prompt and answer.
     computed: Vec<LlamaToken>,
     chunk: PrefillChunk,
 }

@@ -55,11 +55,10 @@ pub enum Ending {
 
 /// The reason messages can't be rendered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum ChatError {
-    /// The vocabulary of the file does not match the format.
     #[error("this file's vocabulary has no {0} where the {1} format needs it; use another file of the model")]
     Vocabulary(String, &'static str),
-    /// The template of the file is unusable.
     #[error("the chat template of this file cannot be used: {0}")]
     Template(String),
 }

@@ -5,7 +5,6 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The placeholders of one rendering and their texts.
 #[derive(Debug)]
 pub(super) struct Shield {
     /// Alphanumeric only, so that trimming, quoting and escaping don't change it.
@@ -117,7 +116,6 @@ impl Shield {
     }
 }
 
-/// Replaces all strings of a value, keys included.
 fn with_texts(value: &Value, replace: &mut dyn FnMut(&str) -> String) -> Value {
     match value {
         Value::String(text) => Value::String(replace(text)),

@@ -41,7 +41,6 @@ pub(super) struct TaggedParser {
     closings: Vec<&'static str>,
     joined: Utf8Pieces,
     mode: Mode,
-    /// Undecided input: a possible tag, reasoning or call.
     held: String,
     /// Whether a closing tag may still follow without an opening one.
     undecided: bool,
@@ -262,7 +261,6 @@ impl AnswerParser for TaggedParser {
         let held = std::mem::take(&mut self.held);
         match (self.mode, end) {
             (Mode::Call, Some(_)) => self.emit_call(&held, "", out),
-            // Drops a truncated call.
             (Mode::Call, None) if may_be_call(&held) => {}
             (Mode::Call, None) => {
                 self.mode = Mode::Text;
@@ -306,7 +304,6 @@ pub(super) struct Thoughts {
 }
 
 impl Thoughts {
-    /// Detects the tags from a template and the end of its prompts.
     pub(super) fn detect(template: &str, prompt: &str) -> Self {
         let prompt = prompt.trim_end();
         let begun = THOUGHT_TAGS.into_iter().find(|(opening, _)| prompt.ends_with(opening));

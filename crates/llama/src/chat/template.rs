@@ -181,7 +181,6 @@ fn add_tools(mut request: ModelRequest) -> ModelRequest {
     request
 }
 
-/// Uses all roles: system, user, assistant, tool.
 pub(super) fn native_messages(request: &ModelRequest, shield: &Shield) -> Vec<Value> {
     let turn = request.messages.iter().rposition(|message| matches!(message, Message::User { .. }));
     let mut messages = Vec::new();
@@ -237,7 +236,6 @@ pub(super) fn alternating_messages(request: &ModelRequest, system: bool, shield:
     turns.map(|(role, text)| json!({"role": role, "content": shield.message(&text)})).collect()
 }
 
-/// The tools in the format of the OpenAI API, which templates print as JSON.
 pub(super) fn tools_json(tools: &[ToolSpec], shield: &Shield) -> Vec<Value> {
     let tools = tools.iter().map(|tool| {
         let ToolSpec { name, description, parameters } = tool;

@@ -55,7 +55,6 @@ impl Helper {
         self.client.lock().clone().filter(|client| client.is_running())
     }
 
-    /// Returns an idle process, starting one if there is none.
     fn start_if_needed(&self, cancel: &CancellationToken) -> Result<Arc<Client>, ModelError> {
         self.settle(cancel)?;
         if let Some(client) = self.running() {
@@ -84,7 +83,6 @@ impl Helper {
         Ok(client)
     }
 
-    /// Sends a command and forwards its events until it ends.
     fn run(
         client: &Client,
         command: impl FnOnce(u64) -> Command,

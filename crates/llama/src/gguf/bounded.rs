@@ -98,30 +98,20 @@ pub struct GgufError {
 
 /// A fault in a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Fault {
-    /// The file cannot be read.
     #[error(": {0}")]
     Unreadable(String),
-    /// Not a GGUF file.
     #[error(" is not a GGUF file, whatever its name says; choose another file or download the model again")]
     NotGguf,
-    /// An unsupported version or byte order.
     #[error(
         " is a GGUF file of version {0}, but only 2 and 3 (little endian) are supported; get another build of the model"
     )]
     Version(u32),
-    /// The file is truncated.
     #[error(" is cut off: it has {have} of at least {needed} bytes; copy or download it again")]
-    CutOff {
-        /// Actual size in bytes.
-        have: u64,
-        /// Bytes needed for its tensors.
-        needed: u64,
-    },
-    /// The header is invalid.
+    CutOff { have: u64, needed: u64 },
     #[error(" is damaged ({0}); download it again or choose another file")]
     Malformed(&'static str),
-    /// Not a complete chat model.
     #[error(" is {0} and cannot answer by itself; choose the file of a chat model")]
     NoModel(&'static str),
 }

@@ -276,7 +276,6 @@ fn is_unsigned(kind: u32) -> bool {
 /// Maximum dimensions of a tensor, as in ggml.
 const DIMENSIONS: u32 = 4;
 
-/// Reads the tensor list and returns the size of the tensor data in bytes.
 pub(super) fn data_bytes<R: Read>(input: &mut Bounded<R>, tensors: u64) -> Result<u64, Fault> {
     const ENDLESS: Fault = Fault::Malformed("a tensor has no end");
     if tensors > TENSORS {

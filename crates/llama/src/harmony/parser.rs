@@ -45,9 +45,7 @@ enum Stream {
 }
 
 enum Held {
-    /// Arguments of a call to this recipient.
     Arguments(String),
-    /// JSON without a recipient.
     Unaddressed,
     /// The beginning of a text that may be JSON.
     Perhaps(Stream),
@@ -104,7 +102,6 @@ impl Parser {
         }
     }
 
-    /// Separates a message from the previous one in the same stream.
     fn begin_paragraph(&mut self, stream: Stream, out: &mut Vec<ModelEvent>) {
         if self.spoke[stream as usize] {
             self.emit(stream, "\n\n".to_owned(), out);
@@ -248,7 +245,6 @@ fn broken_arguments(mut text: String) -> Value {
     Value::String(text)
 }
 
-/// Returns whether a text may still become an object.
 fn may_be_json(text: &str) -> bool {
     let text = text.trim_start();
     text.is_empty() || text.starts_with('{')

@@ -14,7 +14,6 @@ use std::{
 #[derive(Debug, PartialEq, Eq)]
 enum Rest {
     Unload,
-    /// Check again after this time.
     CheckAgain(Duration),
 }
 
@@ -32,7 +31,6 @@ fn next_step(idle: Duration, idle_minutes: u32, pressure: Pressure) -> Rest {
     Rest::CheckAgain(left.min(REST_CHECK))
 }
 
-/// Checks the model whenever it is woken or due, until `inner` is dropped.
 fn run_checks(inner: &Weak<Inner>, woken: &Receiver<()>) {
     while let Some(inner) = inner.upgrade() {
         let wait = inner.unload_if_due(inner.config.clock.get());

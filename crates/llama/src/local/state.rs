@@ -250,7 +250,6 @@ impl State {
         Some(whole && self.saved.verified.get(&entry.id).copied().unwrap_or(true))
     }
 
-    /// The size of a downloadable file; the server's listing takes precedence.
     fn download_size(&self, entry: &Entry) -> Option<u64> {
         let total = self.unfinished(entry).map(|(_, total)| total);
         total.or(entry.offer.map(|offer| offer.pin.bytes))
@@ -370,7 +369,6 @@ pub(super) struct Saved {
 pub(super) struct Kept<T> {
     key: &'static str,
     pub(super) field: fn(&mut Saved) -> &mut T,
-    /// Removes invalid values.
     sanitize: fn(T) -> T,
 }
 
@@ -418,7 +416,6 @@ fn sanitize(settings: ModelSettings) -> ModelSettings {
 #[derive(Debug)]
 pub(super) struct Turns(Semaphore);
 
-/// Exclusive use of the engine until dropped.
 pub(super) type Turn<'a> = SemaphorePermit<'a>;
 
 impl Default for Turns {

@@ -123,7 +123,6 @@ impl Inner {
         self.save(|settings| settings.accepted_licences.push(offer.id.to_owned()))
     }
 
-    /// Downloads a file and replaces the current one.
     fn start_download(self: &Arc<Self>, entry: Entry, offer: &'static Offer) -> Outcome {
         let (done, total) = entry.unfinished.unwrap_or((0, 0));
         let work = Work::Downloading { done, total, per_second: 0 };
@@ -168,7 +167,6 @@ impl Inner {
     ) -> Option<String> {
         let mut shown = 0;
         let outcome = manifest::verify(&entry.path, record, stop, &mut |share| {
-            // Only whole percents are shown.
             let percent = (share * 100.0) as u32;
             if percent != shown {
                 shown = percent;

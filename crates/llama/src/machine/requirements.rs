@@ -41,7 +41,6 @@ impl Demand {
         Self { gpt_oss_20b: self.gpt_oss_20b && GPT_OSS_FILE.contains(&file_bytes), file_bytes, ..self }
     }
 
-    /// Returns the bytes available for the context on this machine.
     pub(super) fn room(&self, machine: &MachineFacts) -> u64 {
         let beside_the_file = |bytes: u64| bytes.saturating_sub(self.file_bytes);
         let room = match (machine.device_memory, self.gpt_oss_20b) {

@@ -5,7 +5,6 @@
 pub(crate) struct Offer {
     pub(crate) id: &'static str,
     pub(crate) name: &'static str,
-    /// Owner and name of the repository on the server.
     pub(crate) repository: &'static str,
     /// The local file name; the name in the repository differs only in case.
     pub(crate) file: &'static str,
@@ -19,13 +18,11 @@ pub(crate) struct Offer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pin {
     pub(crate) commit: &'static str,
-    /// The path in the repository.
     pub(crate) path: &'static str,
     pub(crate) bytes: u64,
     pub(crate) sha256: &'static str,
 }
 
-/// The default model.
 pub(crate) const GPT_OSS_20B: Offer = Offer {
     id: "gpt-oss-20b",
     name: "GPTOSS 20B",

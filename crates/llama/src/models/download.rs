@@ -404,7 +404,6 @@ impl Partial {
         delete(&self.origin)
     }
 
-    /// Renames the verified file, replacing an existing one.
     pub(super) fn finish(&self, manifest: &Manifest) -> io::Result<()> {
         File::open(&self.data)?.sync_all()?;
         manifest.write(&self.whole)?;
@@ -425,7 +424,6 @@ pub(crate) enum Progress {
     Verifying(f32),
 }
 
-/// Reports progress at most four times a second.
 pub(super) struct ProgressMeter<'a> {
     rate: Rate,
     last: Option<Instant>,

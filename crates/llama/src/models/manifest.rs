@@ -33,7 +33,6 @@ impl Manifest {
         sibling(file, ".manifest.json")
     }
 
-    /// Returns the expected properties of a file; `None` without a valid manifest.
     pub(crate) fn record_of(file: &Path) -> Option<FileRecord> {
         let manifest: Self = read_json(&Self::path_of(file))?;
         let name = file.file_name()?.to_str()?;
