@@ -86,7 +86,6 @@ impl Backend {
     }
 }
 
-/// Returns the providers: the agents and models of this machine.
 fn providers(around: Surroundings) -> Providers {
     let config = AgentsConfig { settings: around.settings.clone(), history: around.history.clone() };
     let agents = LocalAgents::start(config);
@@ -121,7 +120,7 @@ fn open_on(app: &AppHandle, port: u16) {
         );
     };
     let directory = std::env::current_dir().unwrap_or_default();
-    let root = folder::named(std::env::args_os(), &directory);
+    let root = folder::folder_argument(std::env::args_os(), &directory);
     let config = BridgeConfig {
         home: home.clone(),
         port,
@@ -159,7 +158,7 @@ fn open_on(app: &AppHandle, port: u16) {
 /// Starts a bridge. A command's temporary bridge is asked to end first if no turn runs on it; otherwise the window
 /// shows that turn, and [`Backend::address`] starts a bridge here after it ends.
 async fn start(config: &BridgeConfig) -> Result<Bridge, BridgeError> {
-    let _claim = Claim::on(&config.home);
+    let _claim = Claim::new(&config.home);
     let until = Instant::now() + HAND_OVER;
     loop {
         match Bridge::start_with(config.clone(), providers).await {

@@ -10,7 +10,7 @@ use crate::{
     devices::{
         registry::Devices,
         settings::Settings,
-        tables::{all as stored_devices, open_store},
+        tables::{load_devices, open_store},
         tabs::Tabs,
     },
     instance::InstanceLock,
@@ -24,7 +24,7 @@ use crate::{
             sessions,
         },
         ios::{pending, resume::Resumes},
-        privacy::{Managed, Services},
+        services::{Managed, Services},
     },
     server::{
         accept::{self, Gate},
@@ -76,8 +76,7 @@ const CLOSING: Duration = Duration::from_millis(500);
 
 /// Time that a temporary bridge waits for another client.
 const UNUSED: Duration = Duration::from_secs(2);
-/// Interval at which a temporary bridge checks whether it is unused.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL: Duration = Duration::from_millis(50);
 
 /// A running bridge. Dropping it without [`Bridge::shutdown`] stops it at once, without waiting for turns or clients.
 pub struct Bridge {
@@ -88,7 +87,6 @@ pub struct Bridge {
     instance: InstanceLock,
     accepting: CancellationToken,
     listeners: [JoinHandle<()>; 2],
-    /// Stop the tasks on drop.
     _guards: [DropGuard; 3],
 }
 
@@ -115,16 +113,16 @@ impl Bridge {
             let instance = InstanceLock::take(&home, temporary)?;
             let token = Token::create(&home)?;
             let store = open_store(&home)?;
-            let devices = stored_devices(&store)?;
+            let devices = load_devices(&store)?;
             let settings = Settings::new(store.clone(), &home);
             let lost = settings.separate_history().unwrap_or_else(|error| {
                 tracing::error!(%error, "could not separate the settings of other agents' sessions");
                 None
             });
             let settings: Arc<dyn SettingsStore> = Arc::new(settings);
-            let switches = Switches::read(&*settings, &network_config, ios)?;
+            let switches = Switches::load(&*settings, &network_config, ios)?;
             let transcripts = TranscriptCache::open(&home);
-            let tabs = Tabs::read(settings.clone())
+            let tabs = Tabs::load(settings.clone())
                 .map_err(|error| BridgeError::NotWritable { path: home, reason: error.to_string() })?;
             let notices = store.notices().iter().cloned().chain(lost.map(str::to_owned)).collect::<Vec<_>>();
             Ok((instance, token, (store, notices), (devices, tabs), settings, switches, transcripts))
@@ -189,7 +187,7 @@ impl Bridge {
                 devices,
                 network,
                 resumes: Resumes::default(),
-                pending: pending::queue(),
+                pending: pending::pending_queue(),
                 answers: TaskTracker::new(),
             }),
             token,
@@ -209,7 +207,7 @@ impl Bridge {
             closing: server.closing.clone(),
         };
         let mut network_listeners = Listeners::new(server.clone(), accepting.clone());
-        network_listeners.look().await;
+        network_listeners.update().await;
         let listeners = [
             tokio::spawn(accept::listen(listener, gate, server.clone())),
             tokio::spawn(network_listeners.run()),
@@ -253,7 +251,7 @@ impl Bridge {
         let unused = async {
             let mut since = Instant::now();
             while since.elapsed() < UNUSED {
-                sleep(LOOK).await;
+                sleep(POLL).await;
                 if !self.server.connections.is_empty() {
                     since = Instant::now();
                 }
@@ -262,7 +260,7 @@ impl Bridge {
         let handed_over = async {
             wanted.await;
             while !self.server.services.turns.is_idle() {
-                sleep(LOOK).await;
+                sleep(POLL).await;
             }
         };
         tokio::select! {
@@ -365,7 +363,7 @@ pub(crate) mod tests {
 
     /// Regression: the last answers raced with the end of their connections.
     #[tokio::test]
-    async fn a_shutdown_closes_no_connection_before_the_last_answers_are_sent() {
+    async fn shutdown_sends_last_answers_before_closing() {
         let (bridge, _home) = started().await;
         let is_sent = Arc::new(AtomicBool::new(false));
         let (sent, server) = (is_sent.clone(), bridge.server.clone());

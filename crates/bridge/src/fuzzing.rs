@@ -7,7 +7,7 @@ use crate::{
         rpc::{self, Id, Incoming},
         scope::Scope,
     },
-    connection::socket as transport,
+    connection::socket,
     devices::pairing,
     network::addresses,
     protocol::{acp, ios},
@@ -20,7 +20,7 @@ use serde_json::value::RawValue;
 /// Parses a frame of the ACP endpoint, for clients of every scope.
 pub fn acp_frame(bytes: &[u8]) {
     let Some((text, parsed)) = frame(bytes) else { return };
-    transport::sort(text);
+    socket::route_frame(text);
     match parsed {
         Incoming::Request { id, method, params } => {
             for scope in [Scope::View, Scope::Prompt, Scope::Approve, Scope::Admin] {
@@ -40,7 +40,7 @@ pub fn acp_frame(bytes: &[u8]) {
 /// Parses a frame of the iOS endpoint.
 pub fn ios_frame(bytes: &[u8]) {
     if let Some((_, Incoming::Request { id, method, params })) = frame(bytes)
-        && let Err(fault) = ios::reads(&method, &params)
+        && let Err(fault) = ios::parse_call(&method, &params)
     {
         is_answer(&rpc::error(Some(&id), &fault), Some(&id));
     }
@@ -59,7 +59,7 @@ pub fn unauthenticated(bytes: &[u8]) {
     }
     if let Ok(text) = str::from_utf8(bytes) {
         addresses::host_name(text);
-        pairing::Code::read(text);
+        pairing::Code::parse(text);
     }
 }
 
@@ -143,7 +143,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
 
         #[test]
-        fn any_frame_can_be_answered(frame in any_frame()) {
+        fn any_frame_gets_an_answer(frame in any_frame()) {
             acp_frame(&frame);
             ios_frame(&frame);
         }

@@ -43,7 +43,6 @@ impl std::fmt::Debug for Announcement {
     }
 }
 
-/// The lock of a data folder, held while a bridge runs.
 #[derive(Debug)]
 pub(crate) struct InstanceLock {
     /// The operating system releases the lock when the process exits or crashes.
@@ -63,7 +62,7 @@ impl InstanceLock {
             return Err(BridgeError::AlreadyRunning { address: None });
         }
         let lock = open_lock(&path).map_err(|error| failed(&error))?;
-        match retry(|| lock.try_lock()) {
+        match retry_lock(|| lock.try_lock()) {
             Ok(()) => {
                 let lock = Self { _lock: lock, announcement: home.join(ADDRESS_FILE) };
                 // Left by a bridge that crashed: another program may now listen at its address.
@@ -71,14 +70,13 @@ impl InstanceLock {
                 Ok(lock)
             }
             Err(TryLockError::WouldBlock) => {
-                let address = read(home).map(|announced| announced.address.to_string());
+                let address = read_announcement(home).map(|announced| announced.address.to_string());
                 Err(BridgeError::AlreadyRunning { address })
             }
             Err(TryLockError::Error(error)) => Err(failed(&error)),
         }
     }
 
-    /// Writes the address and the token of this bridge.
     pub(crate) fn announce(
         &self,
         address: SocketAddr,
@@ -89,7 +87,7 @@ impl InstanceLock {
             Announcement { address, token: token.to_owned(), pid: std::process::id(), temporary };
         let written = serde_json::to_string(&announcement)
             .map_err(io::Error::from)
-            .and_then(|text| token::write(&self.announcement, &text));
+            .and_then(|text| token::write_private_file(&self.announcement, &text));
         written.map_err(|error| BridgeError::NotWritable {
             path: self.announcement.clone(),
             reason: error.to_string(),
@@ -120,7 +118,7 @@ pub struct Claim {
 
 impl Claim {
     /// Claims the data folder `home`.
-    pub fn on(home: &Path) -> Self {
+    pub fn new(home: &Path) -> Self {
         let lock = open_lock(&home.join(CLAIM_FILE)).and_then(|lock| lock.lock_shared().map(|()| lock));
         Self { _lock: lock.ok() }
     }
@@ -153,13 +151,13 @@ pub fn ask_to_hand_over(home: &Path) -> bool {
 pub fn announced(home: &Path) -> Option<Announcement> {
     let lock = File::open(home.join(LOCK_FILE)).ok()?;
     match lock.try_lock_shared() {
-        Err(TryLockError::WouldBlock) => read(home),
+        Err(TryLockError::WouldBlock) => read_announcement(home),
         _ => None,
     }
 }
 
 /// Retries for 50 ms, because [`running`] may briefly hold the lock.
-fn retry(lock: impl Fn() -> Result<(), TryLockError>) -> Result<(), TryLockError> {
+fn retry_lock(lock: impl Fn() -> Result<(), TryLockError>) -> Result<(), TryLockError> {
     for _ in 0..5 {
         match lock() {
             Err(TryLockError::WouldBlock) => std::thread::sleep(std::time::Duration::from_millis(10)),
@@ -169,7 +167,7 @@ fn retry(lock: impl Fn() -> Result<(), TryLockError>) -> Result<(), TryLockError
     lock()
 }
 
-fn read(home: &Path) -> Option<Announcement> {
+fn read_announcement(home: &Path) -> Option<Announcement> {
     serde_json::from_str(&std::fs::read_to_string(home.join(ADDRESS_FILE)).ok()?).ok()
 }
 
@@ -186,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_bridge_fails_with_the_address_of_the_first() {
+    fn second_bridge_fails_with_address_of_first() {
         let home = tempfile::tempdir().unwrap();
         assert_eq!(running(home.path()), None);
         let first = InstanceLock::take(home.path(), false).unwrap();
@@ -214,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stale_address_file_is_ignored() {
+    fn stale_address_file_is_ignored() {
         let home = tempfile::tempdir().unwrap();
         std::fs::write(home.path().join(ADDRESS_FILE), r#"{"address":"127.0.0.1:1","pid":1}"#).unwrap();
         assert_eq!(running(home.path()), None);
@@ -227,9 +225,9 @@ mod tests {
     /// Regression: when a temporary bridge ended for the app, its client started another temporary bridge before the
     /// app could take the lock.
     #[test]
-    fn no_temporary_bridge_starts_before_one_that_waits() {
+    fn temporary_bridge_yields_to_a_claim() {
         let home = tempfile::tempdir().unwrap();
-        let (claim, another) = (Claim::on(home.path()), Claim::on(home.path()));
+        let (claim, another) = (Claim::new(home.path()), Claim::new(home.path()));
         drop(another);
         let error = InstanceLock::take(home.path(), true).unwrap_err();
         assert!(matches!(error, BridgeError::AlreadyRunning { address: None }), "{error}");

@@ -162,7 +162,7 @@ async fn start(
     providers: fn(Surroundings) -> Providers,
     signals: &mut Interrupts,
 ) -> anyhow::Result<Option<Bridge>> {
-    let _claim = (!config.temporary).then(|| Claim::on(&config.home));
+    let _claim = (!config.temporary).then(|| Claim::new(&config.home));
     let begun = Instant::now();
     let mut reachable = begun;
     let mut told = false;

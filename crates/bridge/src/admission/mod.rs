@@ -5,7 +5,7 @@ pub(crate) mod queue;
 mod tests;
 pub(crate) mod unauthenticated;
 
-pub(crate) use crate::admission::queue::one_address;
+pub(crate) use crate::admission::queue::limit_key;
 use crate::{
     admission::unauthenticated::{Counted, Counts},
     base::{
@@ -18,7 +18,6 @@ use std::{net::IpAddr, sync::Arc};
 pub(crate) use unauthenticated::Unauthenticated;
 use unauthenticated::{UNAUTHENTICATED, UNAUTHENTICATED_PER_ADDRESS};
 
-/// Maximum number of authenticated connections.
 const TOTAL: usize = 2048;
 /// Maximum number of connections of one device, or of iOS connections of one address.
 const PER_DEVICE: usize = 64;
@@ -26,7 +25,6 @@ const PER_DEVICE: usize = 64;
 const SOCKETS_PER_DEVICE: usize = 2 * PER_DEVICE;
 /// Maximum number of delayed refusals; further ones are sent at once.
 const REFUSALS: usize = 64;
-/// Maximum number of delayed refusals of one address.
 const REFUSALS_PER_ADDRESS: usize = 16;
 /// Maximum number of sockets. A connection that is closing still holds its socket.
 const SOCKETS: usize = TOTAL + 2 * (UNAUTHENTICATED + REFUSALS);
@@ -41,7 +39,6 @@ pub(crate) fn raise_file_handles() {
     }
 }
 
-/// Counts connections and sockets.
 #[derive(Debug)]
 pub(crate) struct Limits {
     /// Network sockets have a key, loopback sockets don't: see [`RESERVED`].
@@ -90,28 +87,25 @@ impl Limits {
         if unauthenticated.is_authenticated(&pass.who) {
             return true;
         }
-        let Some(counted) = self.sockets_of.take(device(&pass.who)) else { return false };
+        let Some(counted) = self.sockets_of.take(device_key(&pass.who)) else { return false };
         unauthenticated.authenticate(pass, counted);
         true
     }
 
-    /// Takes a slot for a delayed refusal.
-    pub(crate) fn refusal(&self, address: IpAddr) -> Option<DelayedRefusal> {
-        self.refusals.take(Some(one_address(address)))
+    pub(crate) fn delayed_refusal(&self, address: IpAddr) -> Option<DelayedRefusal> {
+        self.refusals.take(Some(limit_key(address)))
     }
 
-    /// Takes a slot for an iOS connection of `address`.
-    pub(crate) fn ios(&self, address: IpAddr) -> Option<ConnectionSlot> {
-        self.slot(&Who::App(one_address(address)))
+    pub(crate) fn ios_slot(&self, address: IpAddr) -> Option<ConnectionSlot> {
+        self.slot(&Who::App(limit_key(address)))
     }
 
-    /// Takes a slot for a connection.
     pub(crate) fn slot(&self, who: &Who) -> Option<ConnectionSlot> {
-        self.connections.take(device(who))
+        self.connections.take(device_key(who))
     }
 }
 
 /// Returns the key to count a client by. The local user has no limit of its own.
-fn device(who: &Who) -> Option<Who> {
+fn device_key(who: &Who) -> Option<Who> {
     (*who != Who::Local).then(|| who.clone())
 }

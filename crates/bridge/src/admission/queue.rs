@@ -25,11 +25,8 @@ struct Entry {
 /// Whether a slot can be evicted, and whether it counts towards the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SlotKind {
-    /// A new connection may take it.
     Evictable,
-    /// Counted, but kept.
     Kept,
-    /// Kept, and not counted.
     Uncounted,
 }
 
@@ -41,7 +38,7 @@ impl SlotQueue {
     /// Takes a slot, so that no address can take all of them: evicts the oldest connection of a full address, or of the
     /// address with the most connections when all slots are taken. Returns `None` when no connection can be evicted.
     pub(crate) fn take(self: &Arc<Self>, address: IpAddr, kind: SlotKind) -> Option<QueueSlot> {
-        let (address, evicted) = (one_address(address), CancellationToken::new());
+        let (address, evicted) = (limit_key(address), CancellationToken::new());
         let mut entries = self.entries.lock();
         let counted = || entries.iter().filter(|entry| entry.kind != SlotKind::Uncounted);
         let evictable = || entries.iter().filter(|entry| entry.kind == SlotKind::Evictable);
@@ -94,10 +91,8 @@ impl Drop for QueueSlot {
     }
 }
 
-// The address that a peer is counted by.
-
 /// Returns the address to count by: for a global IPv6 address its /64 network, all of which one host may use.
-pub(crate) fn one_address(address: IpAddr) -> IpAddr {
+pub(crate) fn limit_key(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) if !address.is_unique_local() && !address.is_unicast_link_local() => {
             let [a, b, c, d, ..] = address.segments();

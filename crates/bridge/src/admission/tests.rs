@@ -4,18 +4,18 @@ use std::{collections::VecDeque, net::Ipv6Addr, time::Duration};
 const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
 #[test]
-fn an_address_has_sixty_four_slots() {
+fn address_has_64_slots() {
     let limits = Limits::default();
     let address = IpAddr::from([127, 0, 0, 1]);
-    let slots: Vec<ConnectionSlot> = std::iter::from_fn(|| limits.ios(address)).collect();
+    let slots: Vec<ConnectionSlot> = std::iter::from_fn(|| limits.ios_slot(address)).collect();
     assert_eq!(slots.len(), PER_DEVICE);
-    assert!(limits.ios(IpAddr::from([127, 0, 0, 2])).is_some());
+    assert!(limits.ios_slot(IpAddr::from([127, 0, 0, 2])).is_some());
     drop(slots);
-    assert!(limits.ios(address).is_some());
+    assert!(limits.ios_slot(address).is_some());
 }
 
 #[test]
-fn a_device_has_sixty_four_slots_and_this_machine_all() {
+fn device_has_64_slots_and_loopback_all() {
     let limits = Limits::default();
     let device = Who::Device("a".into());
     let slots: Vec<ConnectionSlot> = std::iter::from_fn(|| limits.slot(&device)).collect();
@@ -41,12 +41,12 @@ fn addresses_are_counted_by_network() {
         ("fd12:3:4:5::6", "fd12:3:4:5::6"),
     ] {
         let address: IpAddr = address.parse().unwrap();
-        assert_eq!(one_address(address).to_string(), expected, "{address}");
+        assert_eq!(limit_key(address).to_string(), expected, "{address}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_full_address_evicts_only_its_own_connections() {
+async fn full_address_evicts_only_its_own() {
     let limits = Limits::default();
     let (crowd, other) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
     let quiet = limits.unauthenticated(other, Listener::Web).unwrap();
@@ -69,7 +69,7 @@ async fn a_full_address_evicts_only_its_own_connections() {
 
 /// Regression: a page that took longer than five seconds to load on a slow network was cut off.
 #[tokio::test(start_paused = true)]
-async fn a_download_lasts_for_as_long_as_it_goes_on() {
+async fn progress_extends_the_deadline() {
     let limits = Limits::default();
     let slow = limits.unauthenticated(HERE, Listener::Web).unwrap();
     let begun = tokio::time::Instant::now();
@@ -104,7 +104,7 @@ async fn idle_connections_never_block_a_new_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_released_connection_does_not_expire() {
+async fn released_connection_does_not_expire() {
     let limits = Limits::default();
     let released = limits.unauthenticated(HERE, Listener::Web).unwrap();
     released.release();
@@ -115,7 +115,7 @@ async fn a_released_connection_does_not_expire() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_connection_expires_unless_it_is_released() {
+async fn refused_connection_expires_unless_it_is_released() {
     let limits = Limits::default();
     let connect = || limits.unauthenticated(HERE, Listener::Web).unwrap();
     let (unauthenticated, released) = (connect(), connect());
@@ -127,7 +127,7 @@ async fn a_refused_connection_expires_unless_it_is_released() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_of_many_requests_keeps_its_slot_when_one_is_refused() {
+async fn multiplexed_connection_keeps_slot_on_refusal() {
     let limits = Limits::default();
     let unauthenticated = limits.unauthenticated(HERE, Listener::Web).unwrap();
     unauthenticated.has_more_requests();
@@ -141,7 +141,7 @@ async fn a_connection_of_many_requests_keeps_its_slot_when_one_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_held_connection_expires_after_its_last_hold() {
+async fn held_connection_expires_after_its_last_hold() {
     let limits = Limits::default();
     let connect = || limits.unauthenticated(HERE, Listener::Web).unwrap();
     let (one, two) = (connect(), connect());
@@ -161,7 +161,7 @@ async fn a_held_connection_expires_after_its_last_hold() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sockets_of_a_device_are_counted_and_expire_with_it() {
+async fn device_sockets_are_counted_and_revoked() {
     let limits = Limits::default();
     let pass = |id: &str| Pass::new(Who::Device(id.into()), crate::base::scope::Scope::View, id);
     let (phone, tablet) = (pass("phone"), pass("tablet"));
@@ -180,7 +180,7 @@ async fn sockets_of_a_device_are_counted_and_expire_with_it() {
 }
 
 #[test]
-fn the_network_takes_no_slot_of_this_machine() {
+fn network_takes_no_loopback_slot() {
     let limits = Limits::default();
     let local = limits.unauthenticated(HERE, Listener::Loopback).unwrap();
     let address = |n: u16| IpAddr::from((0x0A00_0000 + u32::from(n)).to_be_bytes());
@@ -189,7 +189,7 @@ fn the_network_takes_no_slot_of_this_machine() {
 }
 
 #[test]
-fn every_socket_counts_until_it_is_closed() {
+fn socket_counts_until_closed() {
     let limits = Limits::default();
     let all: Vec<Unauthenticated> =
         std::iter::from_fn(|| limits.unauthenticated(HERE, Listener::Web)).collect();
@@ -205,9 +205,9 @@ fn every_socket_counts_until_it_is_closed() {
 #[test]
 fn delayed_refusals_are_bounded() {
     let limits = Limits::default();
-    let mut waiting: Vec<_> = std::iter::from_fn(|| limits.refusal(HERE)).collect();
+    let mut waiting: Vec<_> = std::iter::from_fn(|| limits.delayed_refusal(HERE)).collect();
     assert_eq!(waiting.len(), REFUSALS_PER_ADDRESS);
-    waiting.extend((0..100).filter_map(|n| limits.refusal(IpAddr::from([10, 0, 0, n]))));
+    waiting.extend((0..100).filter_map(|n| limits.delayed_refusal(IpAddr::from([10, 0, 0, n]))));
     assert_eq!(waiting.len(), REFUSALS);
     assert!(SOCKETS > TOTAL + UNAUTHENTICATED + waiting.len());
 }

@@ -20,9 +20,7 @@ use std::{
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of unauthenticated connections of one address.
 pub(super) const UNAUTHENTICATED_PER_ADDRESS: usize = 16;
-/// Maximum number of unauthenticated connections.
 pub(super) const UNAUTHENTICATED: usize = 256;
 /// Time to authenticate, and the longest pause while a response is read, for example a file of the page. Pauses are
 /// checked at this interval, so one may last twice as long.
@@ -41,7 +39,6 @@ pub(crate) struct Unauthenticated(Arc<Slot>);
 struct Slot {
     queued: QueueSlot,
     state: watch::Sender<SlotState>,
-    /// Parts of responses that were sent.
     parts: AtomicU64,
     _socket: Counted<()>,
 }
@@ -50,12 +47,10 @@ struct Slot {
 struct SlotState {
     /// Clients that have authenticated on it: one, except behind a proxy.
     authenticated: Vec<Authenticated>,
-    /// The connection is counted elsewhere.
     is_released: bool,
     is_refused: bool,
     /// The connection may carry more requests after an answer.
     has_more: bool,
-    /// Requests that wait for approval.
     holds: usize,
 }
 
@@ -66,13 +61,10 @@ struct Authenticated {
     _counted: Counted<Who>,
 }
 
-/// The deadline of a connection.
 enum Limit {
     Unauthenticated,
     Refused,
-    /// No deadline until the state changes.
     Unlimited,
-    /// Until one of these passes is revoked.
     Revoked(Vec<CancellationToken>),
 }
 
@@ -141,7 +133,6 @@ impl Unauthenticated {
         Hold(self.0.clone())
     }
 
-    /// Returns whether another connection has taken its slot.
     pub(crate) fn is_evicted(&self) -> bool {
         self.0.queued.evicted.is_cancelled()
     }
@@ -186,7 +177,6 @@ impl Unauthenticated {
     }
 }
 
-/// Suspends the deadline of a connection until dropped.
 #[derive(Debug)]
 pub(crate) struct Hold(Arc<Slot>);
 
@@ -203,8 +193,6 @@ impl Drop for Hold {
     }
 }
 
-// The origin of a request.
-
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) listener: Listener,
@@ -218,8 +206,6 @@ pub(crate) struct Caller {
     /// Cancelled to close an event stream whose reader is stuck.
     pub(crate) cut: CancellationToken,
 }
-
-// Slots, bounded in total and per key.
 
 /// The slots that are taken. Keys without one are removed.
 #[derive(Debug)]

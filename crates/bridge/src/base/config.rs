@@ -56,30 +56,6 @@ pub struct BridgeConfig {
     pub temporary: bool,
 }
 
-// This computer.
-
-/// Returns the host name without the domain.
-pub(crate) fn name() -> &'static str {
-    static NAME: OnceLock<String> = OnceLock::new();
-    NAME.get_or_init(|| {
-        let name = host_machine().unwrap_or_default();
-        let name = name.split('.').next().unwrap_or_default();
-        if name.is_empty() { "your computer".to_owned() } else { name.to_owned() }
-    })
-}
-
-#[cfg(unix)]
-fn host_machine() -> Option<String> {
-    Some(rustix::system::uname().nodename().to_string_lossy().into_owned())
-}
-
-#[cfg(not(unix))]
-fn host_machine() -> Option<String> {
-    std::env::var("COMPUTERNAME").ok()
-}
-
-// The listeners of a bridge.
-
 /// The listener that accepted a connection. It determines the routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -110,3 +86,22 @@ pub(crate) const ACP_OUTPUT: usize = 256 << 10;
 pub(crate) const SOCKET_BUFFER: usize = 16 << 10;
 /// A connection ends if its reader takes no frame for this long.
 pub(crate) const STUCK: Duration = Duration::from_secs(30);
+
+pub(crate) fn computer_name() -> &'static str {
+    static NAME: OnceLock<String> = OnceLock::new();
+    NAME.get_or_init(|| {
+        let name = host_machine().unwrap_or_default();
+        let name = name.split('.').next().unwrap_or_default();
+        if name.is_empty() { "your computer".to_owned() } else { name.to_owned() }
+    })
+}
+
+#[cfg(unix)]
+fn host_machine() -> Option<String> {
+    Some(rustix::system::uname().nodename().to_string_lossy().into_owned())
+}
+
+#[cfg(not(unix))]
+fn host_machine() -> Option<String> {
+    std::env::var("COMPUTERNAME").ok()
+}

@@ -22,7 +22,7 @@ pub enum BridgeError {
         reason: String,
     },
     /// Another bridge is running on this data folder.
-    #[error("OpenAgents is already running on this data folder{}", at(.address.as_deref()))]
+    #[error("OpenAgents is already running on this data folder{}", at_address(.address.as_deref()))]
     AlreadyRunning {
         /// The address of the running bridge, if known.
         address: Option<String>,
@@ -46,7 +46,7 @@ pub enum BridgeError {
     Store(StoreError),
 }
 
-fn at(address: Option<&str>) -> String {
+fn at_address(address: Option<&str>) -> String {
     address.map(|address| format!(" at http://{address}")).unwrap_or_default()
 }
 
@@ -143,7 +143,6 @@ impl Fault {
         Self::new(-32000, reason)
     }
 
-    /// Returns the `error` member of a response.
     pub(crate) fn to_wire(&self) -> Value {
         let mut wire = json!({"code": self.code, "message": self.message});
         for (key, value) in [("hint", self.hint), ("code", self.kind)] {

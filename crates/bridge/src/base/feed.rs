@@ -17,17 +17,13 @@ use tokio::time::Instant;
 /// Shortest time between two snapshots for one connection.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// Returns the snapshot for a client with a scope.
 type Snapshot = Box<dyn Fn(Scope) -> Value + Send + Sync>;
 
-/// A changing snapshot and its watchers.
 pub(crate) struct Feed {
-    /// The method of the change notification.
     method: &'static str,
     /// The scope needed to watch; checked before every notification.
     needed: Scope,
     snapshot: Snapshot,
-    /// Incremented with every change.
     changes: AtomicU64,
     watchers: Mutex<Watchers>,
 }
@@ -82,23 +78,21 @@ impl Feed {
     }
 }
 
-/// One connection's view of a feed.
 #[derive(Debug)]
 pub(crate) struct Watch {
     feed: Arc<Feed>,
     seen: u64,
-    /// The scope of the last snapshot.
     scope: Option<Scope>,
-    told: Value,
+    sent: Value,
     next: Instant,
 }
 
 impl Watch {
-    /// Starts watching for a connection that was just sent `told`.
-    pub(crate) fn begin(feed: Arc<Feed>, told: Value, wake: &Wake) -> Self {
+    /// Starts watching for a connection that was just sent `sent`.
+    pub(crate) fn begin(feed: Arc<Feed>, sent: Value, wake: &Wake) -> Self {
         feed.watchers.lock().add(wake);
-        // `seen: 0` makes the first check pick up changes made since `told`.
-        Self { feed, seen: 0, scope: None, told, next: Instant::now() + EVERY }
+        // `seen: 0` makes the first check pick up changes made since `sent`.
+        Self { feed, seen: 0, scope: None, sent, next: Instant::now() + EVERY }
     }
 
     pub(crate) fn needed(&self) -> Scope {
@@ -123,11 +117,11 @@ impl Watch {
         self.seen = self.feed.changes.load(Ordering::Relaxed);
         self.next = Instant::now() + EVERY;
         let snapshot = self.feed.snapshot_for(scope);
-        if snapshot == self.told {
+        if snapshot == self.sent {
             return None;
         }
         let text = rpc::notification(self.feed.method, &snapshot);
-        self.told = snapshot;
+        self.sent = snapshot;
         Some(text)
     }
 }
@@ -137,7 +131,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_connection_that_watches_again_is_woken_once() {
+    async fn repeated_watch_registers_once() {
         let feed = Feed::new("_openagents/models", Scope::View, || Value::Null);
         let (wake, other) = (Wake::default(), Wake::default());
         for wake in [&wake, &other, &wake, &wake] {

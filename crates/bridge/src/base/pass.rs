@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 pub(crate) enum Who {
     /// The local user, who can read the token file.
     Local,
-    /// A paired device, by id.
     Device(Arc<str>),
     /// An iOS app without a token, allowed by its address.
     App(IpAddr),
@@ -30,14 +29,13 @@ pub(crate) struct Pass {
 #[derive(Debug)]
 struct Granted {
     scope: Scope,
-    /// The name that the user gave the client.
     name: String,
 }
 
 impl Pass {
     /// The pass of the local user, with [`Scope::Admin`].
     pub(crate) fn local() -> Arc<Self> {
-        Self::new(Who::Local, Scope::Admin, crate::base::config::name())
+        Self::new(Who::Local, Scope::Admin, crate::base::config::computer_name())
     }
 
     pub(crate) fn new(who: Who, scope: Scope, name: &str) -> Arc<Self> {
@@ -59,7 +57,7 @@ impl Pass {
         self.granted.lock().scope
     }
 
-    /// Returns whether it is valid and includes `needed`.
+    /// Returns whether the pass is valid and its scope includes `needed`.
     pub(crate) fn may(&self, needed: Scope) -> bool {
         !self.is_revoked() && self.scope() >= needed
     }
@@ -68,13 +66,11 @@ impl Pass {
         self.granted.lock().name.clone()
     }
 
-    /// Changes the scope and notifies the connections.
-    pub(crate) fn change(&self, scope: Scope) {
+    pub(crate) fn set_scope(&self, scope: Scope) {
         self.granted.lock().scope = scope;
         self.feed.changed();
     }
 
-    /// Changes the name and notifies the connections.
     pub(crate) fn rename(&self, name: &str) {
         self.granted.lock().name = name.to_owned();
         self.feed.changed();
@@ -85,7 +81,6 @@ impl Pass {
         self.feed.snapshot()
     }
 
-    /// The feed of [`Self::access`].
     pub(crate) fn feed(&self) -> &Arc<Feed> {
         &self.feed
     }

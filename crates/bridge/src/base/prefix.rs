@@ -1,18 +1,15 @@
 //! A range of addresses.
 
-use axum::http::{HeaderMap, HeaderName, header};
 use std::net::IpAddr;
 
 /// The addresses that begin with the same bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Prefix {
     address: IpAddr,
-    /// The number of bits.
     length: u8,
 }
 
 impl Prefix {
-    /// Returns the range of the addresses that share the first `length` bits with `address`.
     pub(crate) fn new(address: IpAddr, length: u8) -> Self {
         Self { address: address.to_canonical(), length }
     }
@@ -41,33 +38,12 @@ impl Prefix {
     }
 }
 
-// Reading HTTP headers.
-
-/// Returns the items of a header whose value is a comma-separated list, from all of its lines.
-pub(crate) fn items<'a>(
-    headers: &'a HeaderMap,
-    name: &HeaderName,
-) -> impl Iterator<Item = &'a str> + use<'a> {
-    let lines = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
-    lines.flat_map(|line| line.split(',')).map(str::trim)
-}
-
-/// Returns a media type or a content coding without its parameters.
-pub(crate) fn bare(item: &str) -> &str {
-    item.split(';').next().unwrap_or_default().trim()
-}
-
-pub(crate) fn is_json(headers: &HeaderMap) -> bool {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    kind.is_some_and(|kind| bare(kind).eq_ignore_ascii_case("application/json"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn members() {
+    fn prefix_contains_its_members() {
         for (address, length, other, expected) in [
             ("192.168.1.5", 24, "192.168.1.77", true),
             ("192.168.1.5", 24, "192.168.2.5", false),

@@ -5,15 +5,22 @@ use openagents_core::json_text;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
-/// A frame from a client.
 #[derive(Debug)]
 pub(crate) enum Incoming {
-    /// Expects a response.
-    Request { id: Id, method: String, params: Value },
-    /// Expects no response.
-    Notification { method: String, params: Value },
+    Request {
+        id: Id,
+        method: String,
+        params: Value,
+    },
+    Notification {
+        method: String,
+        params: Value,
+    },
     /// Answers a request of ours; `result` is null for an error.
-    Response { id: Option<Id>, result: Value },
+    Response {
+        id: Option<Id>,
+        result: Value,
+    },
 }
 
 /// The id of a request as received: `1` stays a number, `"1"` a string.
@@ -132,7 +139,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn half_a_character_in_a_frame_becomes_a_replacement() {
+    fn lone_surrogate_becomes_a_replacement() {
         let frame = r#"{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"prompt":[{"type":"text","text":"cut \ud83d \ude00"}]}}"#;
         let Ok(Incoming::Request { params, .. }) = parse(frame) else { panic!("{frame}") };
         assert_eq!(params["prompt"][0]["text"], "cut \u{fffd} \u{fffd}");
@@ -177,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_of_frames() {
+    fn parse_tells_frame_kinds_apart() {
         assert!(matches!(
             parse(r#"{"jsonrpc":"2.0","method":"session/cancel","params":{"a":1}}"#),
             Ok(Incoming::Notification { method, params }) if method == "session/cancel" && params == json!({"a": 1})
@@ -194,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_without_an_id_has_a_null_id() {
+    fn error_without_id_has_null_id() {
         assert_eq!(
             error(None, &Fault::parse("Oh.")),
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Oh."}}"#

@@ -17,7 +17,6 @@ pub(crate) enum Scope {
 }
 
 impl Scope {
-    /// Returns the scope's name on the wire and in the store.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::View => "view",

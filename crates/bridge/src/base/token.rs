@@ -17,7 +17,6 @@ use tempfile::NamedTempFile;
 const TOKEN_FILE: &str = "token";
 
 const TOKEN_BYTES: usize = 32;
-/// Characters of a token.
 pub(crate) const TOKEN_DIGITS: usize = 2 * TOKEN_BYTES;
 
 /// The local token and its file. The token is new at every start, so a leaked one is valid only until the next start.
@@ -40,7 +39,7 @@ impl Token {
         let failed =
             |error: io::Error| BridgeError::NotWritable { path: file.clone(), reason: error.to_string() };
         let text = new_token().map_err(|error| failed(io::Error::other(error.to_string())))?;
-        write(&file, &text).map_err(failed)?;
+        write_private_file(&file, &text).map_err(failed)?;
         Ok(Self { text, file })
     }
 
@@ -49,7 +48,7 @@ impl Token {
     }
 
     /// Compares in constant time.
-    pub(crate) fn is(&self, candidate: &str) -> bool {
+    pub(crate) fn matches(&self, candidate: &str) -> bool {
         self.text.as_bytes().ct_eq(candidate.as_bytes()).into()
     }
 }
@@ -65,11 +64,9 @@ pub(crate) fn hash(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
 
-// Files that only their owner can read.
-
 /// Writes a file and renames it into place, so that a reader sees either the old or the new text, and the new text
 /// survives a power cut. Blocks.
-pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn write_private_file(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     create_folder(folder)?;
     // Created with mode 0600.
@@ -83,51 +80,49 @@ pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-// Proof that a program is the bridge that issued a token. A client requires it before it sends the token.
-//
-// On loopback only the port identifies the bridge, and any program can take the port of a bridge that crashed. A
-// client therefore sends a nonce first, and sends its token only to a program that returns the HMAC-SHA-256 of the
-// nonce and the port. The nonce prevents replays. The port prevents relaying: a proof from a bridge on another port is
-// useless.
-//
-// The key is the SHA-256 of the token. The bridge stores these hashes for devices and tabs anyway, so it can prove
-// itself after a restart without storing any token: reading the data folder is enough to impersonate the bridge, but
-// not to log in. An HMAC reveals nothing about its key, and the key reveals nothing about the 256 random bits that it
-// hashes.
-//
-// A connection over TLS needs no proof: its certificate already is one.
-
 /// The path of the proof: `{"token": KEY ID, "nonce": NONCE}` → `{"port": PORT, "proof": PROOF}`, or `{}` for a token
 /// that the bridge does not know.
 pub(crate) const PROOF: &str = "/proof";
 
 /// Returns the id by which a client names its token to the bridge: 64 hexadecimal digits that are not a secret.
 pub(crate) fn key_id(hash: &[u8; 32]) -> String {
-    hex(hash, b"openagents token")
+    hmac_hex(hash, b"openagents token")
 }
 
 /// Returns the proof that the bridge on `port` knows the token with this SHA-256. `None` if `nonce` is not 64
 /// hexadecimal digits.
 pub(crate) fn prove(hash: &[u8; 32], nonce: &str, port: u16) -> Option<String> {
     let is_nonce = nonce.len() == TOKEN_DIGITS && nonce.bytes().all(|digit| digit.is_ascii_hexdigit());
-    is_nonce.then(|| hex(hash, &message(nonce, port)))
+    is_nonce.then(|| hmac_hex(hash, &proof_message(nonce, port)))
 }
 
-fn message(nonce: &str, port: u16) -> Vec<u8> {
+fn proof_message(nonce: &str, port: u16) -> Vec<u8> {
     format!("openagents bridge {nonce} {port}").into_bytes()
 }
 
-fn hex(hash: &[u8; 32], message: &[u8]) -> String {
+fn hmac_hex(hash: &[u8; 32], message: &[u8]) -> String {
     let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, hash), message);
     tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn bytes(hex: &str) -> Option<Vec<u8>> {
+fn decode_hex(hex: &str) -> Option<Vec<u8>> {
     let pair = |at: usize| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok();
     (0..hex.len()).step_by(2).map(pair).collect()
 }
 
-/// A challenge that only the bridge that issued a token can answer.
+/// A challenge that only the bridge that issued a token can answer. A client sends its token to no other program.
+///
+/// On loopback only the port identifies the bridge, and any program can take the port of a bridge that crashed. A
+/// client therefore sends a nonce first, and sends its token only to a program that returns the HMAC-SHA-256 of the
+/// nonce and the port. The nonce prevents replays. The port prevents relaying: a proof from a bridge on another port is
+/// useless.
+///
+/// The key is the SHA-256 of the token. The bridge stores these hashes for devices and tabs anyway, so it can prove
+/// itself after a restart without storing any token: reading the data folder is enough to impersonate the bridge, but
+/// not to log in. An HMAC reveals nothing about its key, and the key reveals nothing about the 256 random bits that it
+/// hashes.
+///
+/// A connection over TLS needs no proof: its certificate already is one.
 pub struct Challenge {
     hash: [u8; 32],
     nonce: String,
@@ -154,9 +149,9 @@ impl Challenge {
 
     /// Returns whether `answer` is the proof of the bridge on `port`. Compares in constant time.
     pub fn is_met_by(&self, answer: &Value, port: u16) -> bool {
-        let proof = answer["proof"].as_str().and_then(bytes);
+        let proof = answer["proof"].as_str().and_then(decode_hex);
         let key = hmac::Key::new(hmac::HMAC_SHA256, &self.hash);
-        proof.is_some_and(|proof| hmac::verify(&key, &message(&self.nonce, port), &proof).is_ok())
+        proof.is_some_and(|proof| hmac::verify(&key, &proof_message(&self.nonce, port), &proof).is_ok())
     }
 }
 
@@ -165,13 +160,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_start_has_its_own_token_in_a_private_file() {
+    fn start_writes_a_new_private_token() {
         let home = tempfile::tempdir().unwrap();
         std::fs::write(home.path().join(TOKEN_FILE), "ab".repeat(TOKEN_BYTES)).unwrap();
         let first = Token::create(home.path()).unwrap();
-        assert!(first.text.len() == TOKEN_DIGITS && !first.is(&"ab".repeat(TOKEN_BYTES)));
+        assert!(first.text.len() == TOKEN_DIGITS && !first.matches(&"ab".repeat(TOKEN_BYTES)));
         let second = Token::create(home.path()).unwrap();
-        assert!(!second.is(&first.text));
+        assert!(!second.matches(&first.text));
         assert_eq!(std::fs::read_to_string(&second.file).unwrap(), second.text);
         #[cfg(unix)]
         {
@@ -181,18 +176,13 @@ mod tests {
     }
 
     #[test]
-    fn the_token_is_not_printed() {
+    fn debug_hides_the_token() {
         let token = Token { text: "ab".repeat(TOKEN_BYTES), file: PathBuf::from("token") };
         assert!(!format!("{token:?}").contains("abab"));
     }
-}
-
-#[cfg(test)]
-mod proof_tests {
-    use super::*;
 
     #[test]
-    fn a_proof_holds_for_its_token_nonce_and_port_alone() {
+    fn proof_holds_only_for_its_token_nonce_and_port() {
         let challenge = Challenge::new("token").unwrap();
         let proof = |token: &str, nonce: &str, port| json!({"proof": prove(&hash(token), nonce, port)});
         assert!(challenge.is_met_by(&proof("token", &challenge.nonce, 9099), 9099));
@@ -212,7 +202,7 @@ mod proof_tests {
 
     /// The page must compute the same values; see `ui/src/backend/proof.test.ts`.
     #[test]
-    fn the_same_proof_as_on_the_page() {
+    fn proof_matches_the_page() {
         let (hash, nonce) = (hash(&"ab".repeat(32)), "0123456789abcdef".repeat(4));
         insta::assert_snapshot!(key_id(&hash), @"f95f34339c348c0ed031da012cefd10ac0ec9a591b1b09ca75c2811f5168b3f0");
         insta::assert_snapshot!(prove(&hash, &nonce, 9099).unwrap(), @"dc7e90c33e2633dc173cfc551d3f1fbdc8e6903c9b06c0a7bbf1e9fabaa8a876");

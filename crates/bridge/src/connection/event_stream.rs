@@ -27,7 +27,6 @@ use tokio::{
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_util::sync::CancellationToken;
 
-/// Frames queued per stream.
 const WAITING: usize = 8;
 /// Lifetime of a connection whose stream has no reader.
 pub(crate) const LOST: Duration = Duration::from_secs(60);
@@ -36,22 +35,16 @@ const OPEN: usize = 32;
 /// Maximum number of requests whose answers go to a session's stream; further answers go to the connection's.
 const ROUTES: usize = 256;
 
-/// The reason why a stream cannot be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamRefusal {
-    /// The stream already has a reader.
     Taken,
-    /// Too many streams are open.
     TooMany,
-    /// The connection has ended.
     Over,
 }
 
-/// The streams of a connection.
 #[derive(Debug)]
 pub(crate) struct Streams {
     state: Mutex<StreamsState>,
-    /// Notified when the next deadline may have changed.
     changed: Notify,
 }
 
@@ -91,7 +84,7 @@ impl Streams {
     }
 
     /// Finds the stream of a frame; `None` if it was the answer to `initialize`, which is delivered.
-    pub(crate) fn sort(&self, frame: &Utf8Bytes) -> Option<Target> {
+    pub(crate) fn route(&self, frame: &Utf8Bytes) -> Option<Target> {
         let mut state = self.state.lock();
         if state.one && state.initialize.is_none() {
             return Some(None);
@@ -110,12 +103,12 @@ impl Streams {
     }
 
     /// Queues a frame for its reader. Returns `false` while there is no room.
-    pub(crate) fn put(&self, target: &Target, frame: &Utf8Bytes, context: &Context<'_>) -> bool {
+    pub(crate) fn try_queue(&self, target: &Target, frame: &Utf8Bytes, context: &Context<'_>) -> bool {
         let mut state = self.state.lock();
         if state.over {
             return true;
         }
-        let session = target.as_deref().filter(|session| state.goes_on_its_own(session));
+        let session = target.as_deref().filter(|session| state.has_own_stream(session));
         let can_afford = state.can_afford(frame.len());
         let mailbox = state.mailbox(session);
         let has_room = can_afford && mailbox.frames.len() < WAITING;
@@ -140,7 +133,7 @@ impl Streams {
     }
 
     /// Starts reading a stream. `cut` ends the exchange that carries it.
-    pub(crate) fn read(
+    pub(crate) fn open_reader(
         self: &Arc<Self>,
         session: Target,
         cut: CancellationToken,
@@ -173,7 +166,7 @@ impl Streams {
         }
         drop(state);
         self.changed.notify_one();
-        Ok(Reader { streams: self.clone(), session, said_last_word: false })
+        Ok(Reader { streams: self.clone(), session, sent_last_word: false })
     }
 
     /// Ends all streams once their readers have taken the queued frames.
@@ -189,7 +182,6 @@ impl Streams {
         self.changed.notify_one();
     }
 
-    /// Ends the exchanges of the current readers.
     pub(crate) fn cut(&self) {
         let state = self.state.lock();
         // The exchange of a reader that left may share an HTTP/2 connection with other clients.
@@ -197,7 +189,6 @@ impl Streams {
         all.filter(|known| known.left.is_none()).for_each(|known| known.cut.cancel());
     }
 
-    /// Returns whether any stream has a reader.
     pub(crate) fn is_read(&self) -> bool {
         let state = self.state.lock();
         state.connection.left.is_none() || state.sessions.values().any(|known| known.left.is_none())
@@ -206,7 +197,7 @@ impl Streams {
     /// Waits until the connection must end: its stream has had no reader for [`LOST`], a reader has taken nothing for
     /// [`STUCK`], or it has already ended.
     pub(crate) async fn watch(&self) {
-        while let Some(due) = self.look_after() {
+        while let Some(due) = self.next_deadline() {
             tokio::select! {
                 () = self.changed.notified() => {}
                 () = sleep_until(due) => {}
@@ -215,7 +206,7 @@ impl Streams {
     }
 
     /// Returns the next deadline; `None` if the connection must end.
-    fn look_after(&self) -> Option<Instant> {
+    fn next_deadline(&self) -> Option<Instant> {
         let (mut state, now) = (self.state.lock(), Instant::now());
         let lost = state.connection.left.map(|left| left + LOST);
         let stuck = state.stuck.map(|since| since + STUCK);
@@ -249,12 +240,11 @@ struct PeekParams<'a> {
     session_id: Option<Cow<'a, str>>,
 }
 
-/// The reader of one stream.
 #[derive(Debug)]
 pub(crate) struct Reader {
     streams: Arc<Streams>,
     session: Target,
-    said_last_word: bool,
+    sent_last_word: bool,
 }
 
 impl Stream for Reader {
@@ -275,17 +265,11 @@ impl Stream for Reader {
         if !state.over {
             return Poll::Pending;
         }
-        let last_word = state.last_word.as_ref().filter(|_| !self.said_last_word);
+        let last_word = state.last_word.as_ref().filter(|_| !self.sent_last_word);
         let event = last_word.map(|word| Event::default().comment(comment(word)));
-        self.said_last_word = true;
+        self.sent_last_word = true;
         Poll::Ready(event.map(Ok))
     }
-}
-
-/// Returns a close reason as an event-stream comment, which must be a single line.
-fn comment(word: &Closing) -> String {
-    let reason: String = word.reason.chars().map(|sign| if sign.is_control() { ' ' } else { sign }).collect();
-    format!("closed {} {reason}", word.code)
 }
 
 impl Drop for Reader {
@@ -305,6 +289,12 @@ impl Drop for Reader {
     }
 }
 
+/// Returns a close reason as an event-stream comment, which must be a single line.
+fn comment(word: &Closing) -> String {
+    let reason: String = word.reason.chars().map(|sign| if sign.is_control() { ' ' } else { sign }).collect();
+    format!("closed {} {reason}", word.code)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{
@@ -315,7 +305,7 @@ mod tests {
 
     fn streams() -> Arc<Streams> {
         let (streams, _answer) = Streams::new("0", false);
-        assert_eq!(streams.sort(&response("0")), None);
+        assert_eq!(streams.route(&response("0")), None);
         streams
     }
 
@@ -328,13 +318,13 @@ mod tests {
         format!(r#"{{"jsonrpc":"2.0","method":"session/update","params":{params}}}"#).into()
     }
 
-    fn put(streams: &Streams, frame: &Utf8Bytes) -> bool {
-        let target = streams.sort(frame).unwrap();
-        streams.put(&target, frame, &Context::from_waker(&noop_waker()))
+    fn try_queue(streams: &Streams, frame: &Utf8Bytes) -> bool {
+        let target = streams.route(frame).unwrap();
+        streams.try_queue(&target, frame, &Context::from_waker(&noop_waker()))
     }
 
     fn open(streams: &Arc<Streams>, session: Option<&str>) -> Result<Reader, StreamRefusal> {
-        streams.read(session.map(Into::into), CancellationToken::new())
+        streams.open_reader(session.map(Into::into), CancellationToken::new())
     }
 
     /// Takes the queued frames and returns their number.
@@ -342,8 +332,12 @@ mod tests {
         std::iter::from_fn(|| reader.next().now_or_never().flatten()).count()
     }
 
+    fn take_events(reader: &mut Reader) -> Vec<Event> {
+        std::iter::from_fn(|| reader.next().now_or_never().flatten()).map(|event| event.unwrap()).collect()
+    }
+
     #[tokio::test]
-    async fn the_stream_of_a_frame() {
+    async fn route_finds_the_stream_of_a_frame() {
         let streams = streams();
         let _reader = open(&streams, Some("a")).unwrap();
         streams.await_answer("7", "a");
@@ -361,17 +355,17 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":null,"error":{}}"#.into(), Some(None)),
             ("no frame".into(), Some(None)),
         ] {
-            assert_eq!(streams.sort(&frame), expected, "{frame}");
+            assert_eq!(streams.route(&frame), expected, "{frame}");
         }
         let (one, mut answer) = Streams::new("\"a\"", true);
-        assert_eq!(one.sort(&update("a", 1)), Some(Some("a".into())));
-        assert_eq!(one.sort(&response("\"a\"")), None);
+        assert_eq!(one.route(&update("a", 1)), Some(Some("a".into())));
+        assert_eq!(one.route(&response("\"a\"")), None);
         assert_eq!(answer.try_recv().unwrap(), response("\"a\""));
-        assert_eq!(one.sort(&update("a", 1)), Some(None));
+        assert_eq!(one.route(&update("a", 1)), Some(None));
     }
 
     #[tokio::test]
-    async fn a_stream_has_one_reader_and_open_streams_are_limited() {
+    async fn stream_has_one_reader_and_a_limit() {
         let streams = streams();
         let reader = open(&streams, None).unwrap();
         assert_eq!(open(&streams, None).unwrap_err(), StreamRefusal::Taken);
@@ -386,18 +380,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_broken_stream_continues_where_it_was() {
+    async fn broken_stream_continues() {
         let streams = streams();
         let mut reader = open(&streams, None).unwrap();
-        assert!(put(&streams, &response("1")) && put(&streams, &response("2")));
+        assert!(try_queue(&streams, &response("1")) && try_queue(&streams, &response("2")));
         assert!(reader.next().now_or_never().is_some());
         drop(reader);
-        assert!(put(&streams, &response("3")));
+        assert!(try_queue(&streams, &response("3")));
         assert_eq!(take(&mut open(&streams, None).unwrap()), 2);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_without_a_reader_ends_after_a_minute() {
+    async fn connection_without_reader_ends_after_a_minute() {
         let (streams, begun) = (streams(), Instant::now());
         streams.watch().await;
         assert_eq!(begun.elapsed(), LOST);
@@ -414,19 +408,19 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_reader_that_takes_nothing_ends_its_connection() {
+    async fn stuck_reader_ends_its_connection() {
         let streams = streams();
         let mut reader = open(&streams, None).unwrap();
         for n in 0..WAITING {
-            assert!(put(&streams, &response(&n.to_string())));
+            assert!(try_queue(&streams, &response(&n.to_string())));
         }
-        assert!(!put(&streams, &response("100")));
+        assert!(!try_queue(&streams, &response("100")));
         // A reader that takes a frame now and then stays connected.
         for n in 0..10 {
             assert!(tokio::time::timeout(STUCK / 2, streams.watch()).await.is_err());
             assert!(reader.next().now_or_never().is_some());
-            assert!(put(&streams, &response(&n.to_string())));
-            assert!(!put(&streams, &response("100")));
+            assert!(try_queue(&streams, &response(&n.to_string())));
+            assert!(!try_queue(&streams, &response("100")));
         }
         let stuck = Instant::now();
         streams.watch().await;
@@ -438,38 +432,34 @@ mod tests {
         let streams = streams();
         let mut reader = open(&streams, None).unwrap();
         for n in 0..WAITING {
-            assert!(put(&streams, &update("a", n)));
+            assert!(try_queue(&streams, &update("a", n)));
         }
-        assert!(!put(&streams, &update("a", WAITING)));
-        assert!(put(&streams, &update("b", 0)), "one session holds up another");
+        assert!(!try_queue(&streams, &update("a", WAITING)));
+        assert!(try_queue(&streams, &update("b", 0)), "one session holds up another");
         assert_eq!(take(&mut reader), 0);
         assert!(tokio::time::timeout(OWN_STREAM, streams.watch()).await.is_err());
         assert_eq!(take(&mut reader), WAITING + 1);
-        assert!(put(&streams, &update("a", WAITING)));
+        assert!(try_queue(&streams, &update("a", WAITING)));
         assert_eq!(take(&mut reader), 1);
         // Once opened, the session's stream gets the rest.
         let mut own = open(&streams, Some("a")).unwrap();
-        assert!(put(&streams, &update("a", WAITING + 1)));
+        assert!(try_queue(&streams, &update("a", WAITING + 1)));
         assert_eq!((take(&mut own), take(&mut reader)), (1, 0));
         // A request about a session without a reader moves its frames to the connection's stream.
-        assert!(put(&streams, &update("c", 0)));
+        assert!(try_queue(&streams, &update("c", 0)));
         streams.await_answer("9", "c");
         assert_eq!(take(&mut reader), 1);
     }
 
-    fn all(reader: &mut Reader) -> Vec<Event> {
-        std::iter::from_fn(|| reader.next().now_or_never().flatten()).map(|event| event.unwrap()).collect()
-    }
-
     /// Regression: full mailboxes without a reader were all moved to one.
     #[tokio::test(start_paused = true)]
-    async fn the_frames_queued_for_a_connection_are_limited() {
+    async fn queued_frames_are_limited_per_connection() {
         let streams = streams();
         let mut reader = open(&streams, None).unwrap();
         let fill = || -> usize {
             (0..100)
                 .flat_map(|s| (0..WAITING).map(move |n| (s, n)))
-                .filter(|(s, n)| put(&streams, &update(&s.to_string(), *n)))
+                .filter(|(s, n)| try_queue(&streams, &update(&s.to_string(), *n)))
                 .count()
         };
         assert_eq!(fill(), BUDGET);
@@ -478,31 +468,34 @@ mod tests {
         // The budget also limits bytes; a frame above the whole budget is queued alone.
         let long = Utf8Bytes::from(format!("{{\"id\":1,\"result\":\"{}\"}}", "x".repeat(BUDGET_BYTES / 2)));
         let longest = Utf8Bytes::from("x".repeat(2 * BUDGET_BYTES));
-        assert!(put(&streams, &long) && !put(&streams, &long) && !put(&streams, &longest));
+        assert!(try_queue(&streams, &long) && !try_queue(&streams, &long) && !try_queue(&streams, &longest));
         assert_eq!(take(&mut reader), 1);
-        assert!(put(&streams, &longest) && !put(&streams, &response("1")));
+        assert!(try_queue(&streams, &longest) && !try_queue(&streams, &response("1")));
         assert_eq!(take(&mut reader), 1);
-        assert!(put(&streams, &response("1")));
+        assert!(try_queue(&streams, &response("1")));
     }
 
     /// Regression: early frames stayed on the connection's stream while later ones were read on the session's.
     #[tokio::test]
-    async fn the_frames_of_a_session_stay_in_order_when_its_stream_is_opened_late() {
+    async fn late_stream_keeps_frame_order() {
         let streams = streams();
         let mut connection = open(&streams, None).unwrap();
         streams.await_answer("1", "a");
         for frame in [update("a", 1), response("1"), update("b", 1), update("a", 2)] {
-            assert!(put(&streams, &frame));
+            assert!(try_queue(&streams, &frame));
         }
         let mut own = open(&streams, Some("a")).unwrap();
-        assert!(put(&streams, &update("a", 3)));
+        assert!(try_queue(&streams, &update("a", 3)));
         let expected = [1, 2, 3].map(|n| format!("{:?}", Event::default().data(update("a", n))));
-        assert_eq!(all(&mut own).iter().map(|event| format!("{event:?}")).collect::<Vec<_>>(), expected);
+        assert_eq!(
+            take_events(&mut own).iter().map(|event| format!("{event:?}")).collect::<Vec<_>>(),
+            expected
+        );
         assert_eq!(take(&mut connection), 1);
     }
 
     #[tokio::test]
-    async fn a_last_word_of_several_lines_ends_the_stream() {
+    async fn multi_line_close_reason_ends_the_stream() {
         let streams = streams();
         let mut reader = open(&streams, None).unwrap();
         streams.end(Some(&Closing { code: 1011, reason: "one\ntwo\r\nthree\0".to_owned() }));
@@ -512,11 +505,11 @@ mod tests {
 
     /// With HTTP/2 several clients may share one connection.
     #[tokio::test]
-    async fn only_current_readers_are_cut() {
+    async fn cut_spares_former_readers() {
         let streams = streams();
         let (left, stays) = (CancellationToken::new(), CancellationToken::new());
-        drop(streams.read(None, left.clone()).unwrap());
-        let _reader = streams.read(Some("a".into()), stays.clone()).unwrap();
+        drop(streams.open_reader(None, left.clone()).unwrap());
+        let _reader = streams.open_reader(Some("a".into()), stays.clone()).unwrap();
         streams.cut();
         assert_eq!((left.is_cancelled(), stays.is_cancelled()), (false, true));
     }

@@ -10,12 +10,10 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 const WATCHED: (usize, usize) = (2000, 32 << 20);
 /// The same limits while no client watches: enough to show how a problem began.
 const UNWATCHED: (usize, usize) = (200, 1 << 20);
-/// Bytes of text kept per frame.
 const FRAME_BYTES: usize = 64 << 10;
 /// Maximum bytes of the answer to `_openagents/inspect`, which holds the newest frames that fit.
 const ANSWER: usize = 8 << 20;
 
-/// The direction of a frame, as seen from the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Direction {
@@ -23,15 +21,14 @@ pub(crate) enum Direction {
     Out,
 }
 
-/// The peer of a connection.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct Peer {
     pub(crate) id: Arc<str>,
     pub(crate) endpoint: &'static str,
     client: Mutex<Arc<str>>,
 }
 
-impl Line {
+impl Peer {
     pub(crate) fn new(endpoint: &'static str) -> Arc<Self> {
         let id = uuid::Uuid::new_v4().to_string().into();
         Arc::new(Self { id, endpoint, client: Mutex::new("".into()) })
@@ -42,7 +39,6 @@ impl Line {
         *self.client.lock() = openagents_sessions::prune::head(client, 200).into();
     }
 
-    /// Returns the client's name; empty if it gave none.
     pub(crate) fn client(&self) -> Arc<str> {
         self.client.lock().clone()
     }
@@ -107,7 +103,6 @@ fn quoted_after(text: &str, key: &str) -> Option<String> {
     Some(rest.split_once('"')?.0.to_owned())
 }
 
-/// A ring buffer of frames, and its watchers.
 #[derive(Debug, Default)]
 pub(crate) struct Inspector(Mutex<Ring>);
 
@@ -120,37 +115,36 @@ struct Ring {
 }
 
 impl Inspector {
-    /// Records a frame from a client.
-    pub(crate) fn record_in(&self, line: &Line, text: &str) {
+    pub(crate) fn record_in(&self, peer: &Peer, text: &str) {
         let kept = openagents_sessions::prune::head(text, FRAME_BYTES).into();
-        self.record(line, Direction::In, std::iter::once((text.len(), kept)));
+        self.record(peer, Direction::In, std::iter::once((text.len(), kept)));
     }
 
     /// Records frames sent to a client. Short texts are shared, not copied.
-    pub(crate) fn record_out(&self, line: &Line, texts: &[Utf8Bytes]) {
+    pub(crate) fn record_out(&self, peer: &Peer, texts: &[Utf8Bytes]) {
         let keep = |text: &Utf8Bytes| match text.len() > FRAME_BYTES {
             true => (text.len(), openagents_sessions::prune::head(text, FRAME_BYTES).into()),
             false => (text.len(), text.clone()),
         };
-        self.record(line, Direction::Out, texts.iter().map(keep));
+        self.record(peer, Direction::Out, texts.iter().map(keep));
     }
 
     fn record(
         &self,
-        line: &Line,
+        peer: &Peer,
         direction: Direction,
         texts: impl ExactSizeIterator<Item = (usize, Utf8Bytes)>,
     ) {
         if texts.len() == 0 {
             return;
         }
-        let (client, ts) = (line.client(), now_ms());
+        let (client, ts) = (peer.client(), now_ms());
         let mut ring = self.0.lock();
         for (bytes, json) in texts {
             ring.last += 1;
             ring.bytes += json.len();
-            let (n, connection, client) = (ring.last, line.id.clone(), client.clone());
-            let frame = Frame { n, ts, connection, endpoint: line.endpoint, client, direction, bytes, json };
+            let (n, connection, client) = (ring.last, peer.id.clone(), client.clone());
+            let frame = Frame { n, ts, connection, endpoint: peer.endpoint, client, direction, bytes, json };
             ring.frames.push_back(Arc::new(frame));
         }
         ring.watchers.wake();
@@ -206,9 +200,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ring_keeps_the_last_two_thousand_while_watched() {
-        let (inspector, line, wake) = (Inspector::default(), Line::new("acp"), Wake::default());
-        let record = |n| inspector.record_in(&line, &format!(r#"{{"jsonrpc":"2.0","id":{n},"method":"x"}}"#));
+    fn ring_keeps_2000_frames_while_watched() {
+        let (inspector, peer, wake) = (Inspector::default(), Peer::new("acp"), Wake::default());
+        let record = |n| inspector.record_in(&peer, &format!(r#"{{"jsonrpc":"2.0","id":{n},"method":"x"}}"#));
         (0..250).for_each(record);
         assert_eq!(inspector.snapshot().0.len(), 200);
         inspector.watch(&wake);
@@ -221,13 +215,13 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_has_its_method_id_and_client() {
-        let (inspector, line) = (Inspector::default(), Line::new("ios"));
-        line.introduce("OpenAgents iOS");
-        inspector.record_out(&line, &[r#"{"jsonrpc":"2.0","id":"a","result":{}}"#.into()]);
+    fn frame_has_method_id_and_client() {
+        let (inspector, peer) = (Inspector::default(), Peer::new("ios"));
+        peer.introduce("OpenAgents iOS");
+        inspector.record_out(&peer, &[r#"{"jsonrpc":"2.0","id":"a","result":{}}"#.into()]);
         let long =
             format!(r#"{{"jsonrpc":"2.0","method":"session/update","params":"{}"}}"#, "é".repeat(50_000));
-        inspector.record_out(&line, &[long.as_str().into()]);
+        inspector.record_out(&peer, &[long.as_str().into()]);
         let wires: Vec<Value> = inspector.snapshot().0.iter().map(|frame| frame.to_wire()).collect();
         assert_eq!(wires[0]["id"], "a");
         assert_eq!(wires[0]["client"], "OpenAgents iOS");
@@ -238,10 +232,10 @@ mod tests {
     }
 
     #[test]
-    fn huge_frames_do_not_fill_the_memory() {
-        let (inspector, line, wake) = (Inspector::default(), Line::new("acp"), Wake::default());
+    fn ring_bounds_huge_frames() {
+        let (inspector, peer, wake) = (Inspector::default(), Peer::new("acp"), Wake::default());
         let text = "x".repeat(1 << 20);
-        let record = || (0..2000).for_each(|_| inspector.record_out(&line, &[text.as_str().into()]));
+        let record = || (0..2000).for_each(|_| inspector.record_out(&peer, &[text.as_str().into()]));
         record();
         assert!(inspector.0.lock().bytes <= UNWATCHED.1);
         inspector.watch(&wake);

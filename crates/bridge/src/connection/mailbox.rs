@@ -22,7 +22,6 @@ pub(crate) const SESSIONS: usize = 256;
 /// The stream of a frame: a session's, or the connection's if `None`.
 pub(crate) type Target = Option<Box<str>>;
 
-/// The mailboxes of one connection.
 #[derive(Debug)]
 pub(crate) struct StreamsState {
     pub(crate) connection: Mailbox,
@@ -36,16 +35,13 @@ pub(crate) struct StreamsState {
     pub(crate) one: bool,
     /// The id of `initialize`, and the receiver of its answer.
     pub(crate) initialize: Option<(Box<str>, oneshot::Sender<Utf8Bytes>)>,
-    /// The writer, while it waits for room.
     pub(crate) writer: Option<Waker>,
     /// When a current reader stopped taking frames; `None` while the readers keep up.
     pub(crate) stuck: Option<Instant>,
     pub(crate) over: bool,
-    /// The reason for the end.
     pub(crate) last_word: Option<Closing>,
 }
 
-/// The frames queued for the reader of one stream.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
     /// Each frame with its original target: the connection's stream may hold frames of a session.
@@ -55,7 +51,6 @@ pub(crate) struct Mailbox {
     pub(crate) left: Option<Instant>,
     /// No reader connected in time: the session's frames go to the connection's stream until one does.
     pub(crate) joined: bool,
-    /// Ends the exchange that carries the stream.
     pub(crate) cut: CancellationToken,
 }
 
@@ -71,7 +66,6 @@ impl Mailbox {
         }
     }
 
-    /// Returns when the session's frames move to the connection's stream.
     pub(crate) fn joins_at(&self) -> Option<Instant> {
         let waits = !self.joined && !self.frames.is_empty();
         self.left.filter(|_| waits).map(|left| left + OWN_STREAM)
@@ -79,7 +73,7 @@ impl Mailbox {
 }
 
 impl StreamsState {
-    pub(crate) fn goes_on_its_own(&mut self, session: &str) -> bool {
+    pub(crate) fn has_own_stream(&mut self, session: &str) -> bool {
         if self.one {
             return false;
         }
@@ -127,7 +121,6 @@ impl StreamsState {
         self.waiting == 0 || (self.waiting < BUDGET && self.bytes + bytes <= BUDGET_BYTES)
     }
 
-    /// Returns whether a current reader has frames to take.
     pub(crate) fn is_kept_waiting(&self) -> bool {
         let keeps = |mailbox: &Mailbox| mailbox.left.is_none() && !mailbox.frames.is_empty();
         keeps(&self.connection) || self.sessions.values().any(keeps)
@@ -140,9 +133,6 @@ impl StreamsState {
     }
 }
 
-// Why a connection is closed.
-
-/// A close code and its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Closing {
     pub(crate) code: u16,
@@ -170,7 +160,7 @@ impl Closing {
     pub(crate) fn removed() -> Self {
         let reason = format!(
             "This device was removed on {}.",
-            openagents_sessions::prune::head(crate::base::config::name(), 64)
+            openagents_sessions::prune::head(crate::base::config::computer_name(), 64)
         );
         Self { code: 4403, reason }
     }

@@ -1,7 +1,7 @@
 //! One connection, independent of dialect and transport: reads frames in order, passes them to a handler, ends cleanly.
 
 use super::{
-    inspect::{Inspector, Line},
+    inspect::{Inspector, Peer},
     mailbox::Closing,
     outbox::{
         dialect::{self, Dialect, Out, Outbox},
@@ -23,13 +23,11 @@ use tokio::{sync::watch, task::JoinHandle};
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes, error::CapacityError};
 use tokio_util::sync::CancellationToken;
 
-/// Handles the frames of one connection.
 pub(crate) trait FrameHandler: Send {
     /// Handles one frame; the next one waits. `cancelled` is set if the frame cancels a turn that was already cancelled
     /// ahead of its order. An error closes the connection.
     fn frame(&mut self, text: &str, cancelled: bool) -> impl Future<Output = Result<(), Closing>> + Send;
 
-    /// Returns the session whose turn a frame cancels.
     fn cancels(text: &str) -> Option<String>;
 }
 
@@ -42,15 +40,13 @@ const CANCEL_BYTES: usize = 4 << 10;
 /// Lets other tasks end a connection and observe its activity.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionControl {
-    /// Cancelled to end the connection.
     pub(crate) cut: CancellationToken,
     /// Notified whenever a frame arrives.
     pub(crate) signs: watch::Sender<()>,
 }
 
-/// The connection options of an endpoint.
 pub(crate) struct ConnectionOptions {
-    pub(crate) line: Arc<Line>,
+    pub(crate) peer: Arc<Peer>,
     /// Largest frame in bytes; a larger one ends the connection.
     pub(crate) frame_limit: usize,
     /// Whether binary frames are read as text.
@@ -73,16 +69,16 @@ pub(crate) async fn serve<D: Dialect, H: FrameHandler>(
     dialect: D,
     open: impl FnOnce(Outbox) -> H,
 ) -> bool {
-    let stuck = socket.patience();
+    let stuck = socket.write_timeout();
     let held = std::mem::take(&mut options.held);
     let (sink, mut stream) = socket.split();
-    let (orders, queue) = dialect::queue();
+    let (orders, queue) = dialect::channel();
     let (hangup, sent) = (CancellationToken::new(), CancellationToken::new());
     let heard = Arc::new(AtomicBool::new(true));
     let sender = Sender {
         sink,
         dialect,
-        line: options.line.clone(),
+        peer: options.peer.clone(),
         inspector: inspector.clone(),
         heard: heard.clone(),
         stuck,
@@ -103,9 +99,9 @@ pub(crate) async fn serve<D: Dialect, H: FrameHandler>(
         let receive = |message| {
             heard.store(true, Ordering::Relaxed);
             options.control.signs.send_replace(());
-            read(message, &options)
+            frame_text(message, &options)
         };
-        let mut ahead = Ahead::of(held);
+        let mut ahead = Ahead::from_frames(held);
         let end = loop {
             let (text, cancelled) = match ahead.next().await {
                 Some(Ok(frame)) => frame,
@@ -161,17 +157,13 @@ pub(crate) async fn serve<D: Dialect, H: FrameHandler>(
     polite
 }
 
-/// The reason why the receiving half stops.
 enum End {
-    /// The client sent a close frame.
     Closed,
-    /// The socket is gone.
     Disconnected,
     /// The client broke a rule of the connection.
     Failed(Closing),
 }
 
-/// Frames read while an earlier one was handled.
 #[derive(Default)]
 struct Ahead {
     frames: VecDeque<(Utf8Bytes, Option<JoinHandle<bool>>)>,
@@ -181,7 +173,7 @@ struct Ahead {
 }
 
 impl Ahead {
-    fn of(frames: Vec<Utf8Bytes>) -> Self {
+    fn from_frames(frames: Vec<Utf8Bytes>) -> Self {
         let bytes = frames.iter().map(|text| text.len()).sum();
         Self { frames: frames.into_iter().map(|text| (text, None)).collect(), bytes, end: None }
     }
@@ -223,7 +215,7 @@ impl Ahead {
 
 type Received = Option<Result<Message, tungstenite::Error>>;
 
-fn read(message: Received, options: &ConnectionOptions) -> Result<Option<Utf8Bytes>, End> {
+fn frame_text(message: Received, options: &ConnectionOptions) -> Result<Option<Utf8Bytes>, End> {
     match message {
         Some(Ok(Message::Text(text))) => Ok(Some(text)),
         Some(Ok(Message::Binary(bytes))) if options.binary => {

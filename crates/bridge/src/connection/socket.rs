@@ -7,7 +7,7 @@ use super::{
 };
 use crate::base::{
     config::{SOCKET_BUFFER, STUCK},
-    prefix::items,
+    headers::list_items,
 };
 use axum::{
     body::Body,
@@ -34,24 +34,15 @@ use tokio_tungstenite::{
     },
 };
 
-/// Finds the stream of a frame.
-#[cfg(any(test, fuzzing))]
-pub(crate) fn sort(frame: &str) {
-    super::event_stream::Streams::new("1", false).0.sort(&frame.into());
-}
-
-/// Time limit of the close handshake.
 const GOOD_BYE: Duration = Duration::from_secs(1);
 
-/// A source and sink of frames.
 pub(crate) enum Socket {
     WebSocket(Box<WebSocket>),
     Remote(Remote),
 }
 
 impl Socket {
-    /// Returns the write timeout of a frame.
-    pub(crate) fn patience(&self) -> Duration {
+    pub(crate) fn write_timeout(&self) -> Duration {
         match self {
             Self::WebSocket(_) => STUCK,
             // Readers may reconnect, and each has its own timeout.
@@ -118,13 +109,9 @@ impl Sink<Message> for Socket {
     }
 }
 
-// A connection of the remote transport: frames arrive as requests and leave as events.
-
-/// The socket of a remote connection.
 pub(crate) struct Remote {
     posted: mpsc::Receiver<Utf8Bytes>,
     streams: Arc<Streams>,
-    /// A frame that waits for room in its stream.
     next: Option<(Target, Utf8Bytes)>,
     /// A pong to return. Pings are answered here; the streams detect whether the client is alive.
     pong: bool,
@@ -147,7 +134,7 @@ impl Remote {
 
     pub(crate) fn poll_written(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
         if let Some((target, frame)) = &self.next {
-            if !self.streams.put(target, frame, context) {
+            if !self.streams.try_queue(target, frame, context) {
                 return Poll::Pending;
             }
             self.next = None;
@@ -158,7 +145,7 @@ impl Remote {
     /// Accepts the next frame; the previous one must be written.
     pub(crate) fn write(&mut self, message: Message) {
         match message {
-            Message::Text(frame) => self.next = self.streams.sort(&frame).map(|target| (target, frame)),
+            Message::Text(frame) => self.next = self.streams.route(&frame).map(|target| (target, frame)),
             Message::Ping(_) => {
                 self.pong = true;
                 if let Some(waker) = self.waker.take() {
@@ -174,10 +161,10 @@ impl Remote {
     }
 }
 
-// Opening and closing WebSockets.
-//
-// Axum's extractor isn't used, because a frame over the limit must be answered with close code 1009, and a client
-// reads that code only if the server keeps reading the bytes that the client is still sending.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn route_frame(frame: &str) {
+    Streams::new("1", false).0.route(&frame.into());
+}
 
 pub(crate) type WebSocket = WebSocketStream<TokioIo<Upgraded>>;
 
@@ -185,13 +172,15 @@ pub(crate) type WebSocket = WebSocketStream<TokioIo<Upgraded>>;
 const DRAIN_TIME: Duration = Duration::from_secs(2);
 const DRAIN_BYTES: u64 = 256 << 20;
 
-/// Returns whether a request is a WebSocket upgrade.
 pub(crate) fn is_upgrade(headers: &HeaderMap) -> bool {
-    let has = |name, word| items(headers, name).any(|item| item.eq_ignore_ascii_case(word));
+    let has = |name, word| list_items(headers, name).any(|item| item.eq_ignore_ascii_case(word));
     has(&header::CONNECTION, "upgrade") && has(&header::UPGRADE, "websocket")
 }
 
 /// Answers an upgrade. The second value resolves to the socket once the response is written.
+///
+/// Axum's extractor isn't used, because a frame over the limit must be answered with close code 1009, and a client
+/// reads that code only if the server keeps reading the bytes that the client is still sending.
 pub(crate) fn upgrade(mut request: Request, protocol: Option<&'static str>) -> (Response, Option<OnUpgrade>) {
     let headers = request.headers();
     if request.method() != Method::GET || headers.get(header::SEC_WEBSOCKET_VERSION).is_none_or(|v| v != "13")

@@ -10,7 +10,6 @@ use std::{collections::HashMap, net::IpAddr};
 /// Rows kept of access decisions, and of all other entries. The two are bounded separately, so calls cannot push out
 /// the decision that allowed them.
 const KEPT: i64 = 10_000;
-/// Inserts between two prunes.
 const SLACK: i64 = 100;
 
 /// Maximum bytes of a name, an action or a detail, except the detail of an answer.
@@ -18,14 +17,12 @@ const DETAIL: usize = 200;
 /// Maximum bytes of the detail of an answer: the longest command that is shown, with its option and its folder.
 const ANSWER_DETAIL: usize = SHOWN_COMMAND + 1024;
 
-/// The action of a refused address.
 pub(super) const ACCESS_REFUSED: &str = "access.refused";
 
 /// SQL condition that selects access decisions.
 const DECIDED: &str = "(action LIKE 'pair.%' OR action LIKE 'device.%' OR action LIKE 'app.%'
     OR action LIKE 'network.%')";
 
-/// The author of an audit entry.
 #[derive(Debug, Clone)]
 pub(crate) struct Actor {
     /// `None` for the local user and for unauthenticated clients.
@@ -39,7 +36,6 @@ pub(crate) struct Actor {
 pub(crate) struct AuditEntry {
     /// `None` when the actor is not a paired device.
     pub(crate) device: Option<String>,
-    /// The name of the actor at the time of the action.
     pub(crate) name: String,
     pub(crate) address: String,
     /// A method, or a name such as `pair.allowed`.
@@ -49,7 +45,7 @@ pub(crate) struct AuditEntry {
 }
 
 impl AuditEntry {
-    pub(crate) fn of(actor: &Actor, action: &str, detail: &str) -> Self {
+    pub(crate) fn new(actor: &Actor, action: &str, detail: &str) -> Self {
         let short = |text: &str| openagents_sessions::prune::head(text, DETAIL).to_owned();
         Self {
             device: actor.device.clone(),
@@ -60,15 +56,13 @@ impl AuditEntry {
         }
     }
 
-    /// Returns the entry of an answer to an approval.
-    pub(crate) fn of_answer(actor: &Actor, detail: &str) -> Self {
+    pub(crate) fn for_answer(actor: &Actor, detail: &str) -> Self {
         let detail = openagents_sessions::prune::head(detail, ANSWER_DETAIL).to_owned();
-        Self { detail, ..Self::of(actor, "approval.answered", "") }
+        Self { detail, ..Self::new(actor, "approval.answered", "") }
     }
 
-    /// Returns the entry of an unauthenticated client.
-    pub(crate) fn of_address(address: IpAddr, action: &str, detail: &str) -> Self {
-        Self::of(&Actor { device: None, name: String::new(), address }, action, detail)
+    pub(crate) fn for_address(address: IpAddr, action: &str, detail: &str) -> Self {
+        Self::new(&Actor { device: None, name: String::new(), address }, action, detail)
     }
 }
 
@@ -81,7 +75,6 @@ pub(crate) struct AuditRow {
     pub(crate) entry: AuditEntry,
 }
 
-/// Stores an entry. Blocks.
 pub(crate) fn record(store: &Store, entry: AuditEntry) -> Result<(), StoreError> {
     store.write(move |transaction, now| {
         transaction
@@ -121,8 +114,6 @@ fn prune(transaction: &Transaction<'_>, kept: i64) -> rusqlite::Result<()> {
     }
     Ok(())
 }
-
-// Refusals of the last minute, counted so that the audit log can summarise them.
 
 /// Maximum number of refusal kinds that are counted separately.
 const MAX_COUNTED: usize = 64;
@@ -175,7 +166,7 @@ mod tests {
     use crate::devices::tables::open_store;
 
     #[test]
-    fn calls_do_not_push_out_access_decisions() {
+    fn prune_keeps_access_decisions() {
         let home = tempfile::tempdir().unwrap();
         let store = open_store(home.path()).unwrap();
         let record = |action: &str| {

@@ -2,13 +2,19 @@
 
 use super::{
     audit_rows::Actor,
-    pairing::{Code, CodeRefusal, FETCH_TIMEOUT, Grant, PAIRING_TIMEOUT},
+    pairing::{Code, CodeRefusal, FETCH_TIMEOUT, Grant, PAIRING_TIMEOUT, compare_code},
     registry::{Device, Devices, clean_name},
     requests::{ALLOWED, Kind, Outcome, PhoneAddress, RequestInfo},
     tables::{self, DeviceRow},
 };
 use crate::{
-    base::{config::IosAccess, error::Fault, pass::Pass, scope::Scope, token::hash, token::new_token},
+    base::{
+        config::IosAccess,
+        error::Fault,
+        pass::Pass,
+        scope::Scope,
+        token::{hash, new_token},
+    },
     network::switches::Switch,
 };
 use openagents_sessions::store::now_ms;
@@ -16,29 +22,15 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::{net::IpAddr, sync::Arc};
 
-/// A command on devices or the network.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub(crate) enum DeviceCommand {
-    /// Shows a pairing code.
     Pair,
     StopPairing,
-    Allow {
-        request_id: String,
-        scope: Option<Scope>,
-        name: Option<String>,
-    },
-    Decline {
-        request_id: String,
-    },
-    Rename {
-        id: String,
-        name: String,
-    },
-    Scope {
-        id: String,
-        scope: Scope,
-    },
+    Allow { request_id: String, scope: Option<Scope>, name: Option<String> },
+    Decline { request_id: String },
+    Rename { id: String, name: String },
+    Scope { id: String, scope: Scope },
     Revoke(Revoked),
     Network(Switch),
 }
@@ -52,7 +44,6 @@ pub(crate) enum Revoked {
 }
 
 impl Devices {
-    /// Runs a command, records it, and returns the resulting snapshot.
     pub(crate) async fn command(&self, command: DeviceCommand, actor: &Actor) -> Result<Value, Fault> {
         // Revocations take effect before anything is awaited.
         match &command {
@@ -67,7 +58,7 @@ impl Devices {
         let (action, detail) = match command {
             DeviceCommand::Pair => {
                 self.state().pairing.offer(Code::new()?);
-                self.later(PAIRING_TIMEOUT, Self::tidy);
+                self.run_later(PAIRING_TIMEOUT, Self::expire);
                 ("pair.offered", String::new())
             }
             DeviceCommand::StopPairing => {
@@ -77,7 +68,7 @@ impl Devices {
             DeviceCommand::Allow { request_id, scope, name } => self.allow(&request_id, scope, name).await?,
             DeviceCommand::Decline { request_id } => self.decline(&request_id)?,
             DeviceCommand::Rename { id, name } => ("device.renamed", self.rename(id, &name).await?),
-            DeviceCommand::Scope { id, scope } => ("device.scope", self.change(id, scope).await?),
+            DeviceCommand::Scope { id, scope } => ("device.scope", self.change_scope(id, scope).await?),
             DeviceCommand::Revoke(Revoked::Device { id }) => ("device.removed", self.revoke(&id).await?),
             DeviceCommand::Revoke(Revoked::App { address }) => {
                 let revoked = self.state().apps.revoke(address.to_canonical());
@@ -102,7 +93,6 @@ impl Devices {
         Ok(self.feed().snapshot())
     }
 
-    /// Removes a device at its own request.
     pub(crate) async fn leave(&self, id: &str, actor: &Actor) -> Result<(), Fault> {
         self.pass_of(id)?.revoked.cancel();
         let _guard = self.changing.lock().await;
@@ -110,6 +100,42 @@ impl Devices {
         self.changed();
         self.record(actor, "device.left", &name).await;
         Ok(())
+    }
+
+    /// Files a pairing request for a device that knows the code. Returns the secret it polls with, the digits that both
+    /// screens show, and the expiry in milliseconds since the epoch.
+    pub(crate) fn claim(
+        &self,
+        code: &str,
+        name: &str,
+        address: IpAddr,
+    ) -> Result<(String, String, i64), CodeRefusal> {
+        let secret = new_token().map_err(CodeRefusal::Random)?;
+        let mut state = self.state();
+        let number = state.pairing.check(code, address)?;
+        state.pairing.has_room()?;
+        let compare = loop {
+            let compare = compare_code().map_err(CodeRefusal::Random)?;
+            let taken = |info: &RequestInfo| info.compare.as_deref() == Some(&compare);
+            if !state.requests.pending().iter().any(|request| taken(&request.info)) {
+                break compare;
+            }
+        };
+        let info = RequestInfo {
+            kind: Kind::Pair,
+            name: clean_name(name),
+            address,
+            at: None,
+            compare: Some(compare.clone()),
+            session: None,
+        };
+        let (id, outcome) = state.requests.add(info, PAIRING_TIMEOUT);
+        let expires_at = state.requests.get(&id).map_or(0, |request| request.expires.at);
+        state.pairing.claim(number, &secret, id, outcome);
+        drop(state);
+        self.run_later(PAIRING_TIMEOUT, Self::expire);
+        self.changed();
+        Ok((secret, compare, expires_at))
     }
 
     fn stop_pairing(&self) {
@@ -138,7 +164,7 @@ impl Devices {
                 state.apps.allow(PhoneAddress { phone: info.address, at }, &name, scope);
                 state.requests.end(request, Outcome::Allowed);
                 drop(state);
-                self.later(ALLOWED, Self::tidy);
+                self.run_later(ALLOWED, Self::expire);
                 ("app.allowed", scope)
             }
             Kind::Pair => {
@@ -163,7 +189,7 @@ impl Devices {
             last_address: None,
         };
         let device = Device::new(row.clone());
-        self.stored(move |store| tables::add(store, &row)).await?;
+        self.with_store(move |store| tables::add_device(store, &row)).await?;
         let is_granted = {
             let mut state = self.state();
             let is_pending = state.requests.get(request).is_some();
@@ -179,11 +205,11 @@ impl Devices {
             is_pending
         };
         if !is_granted {
-            self.stored(move |store| tables::remove(store, &id)).await?;
+            self.with_store(move |store| tables::remove_device(store, &id)).await?;
             return Err(request_ended());
         }
         let request = request.to_owned();
-        self.later(FETCH_TIMEOUT, move |devices| devices.end_grant(&request));
+        self.run_later(FETCH_TIMEOUT, move |devices| devices.end_grant(&request));
         Ok(())
     }
 
@@ -193,7 +219,7 @@ impl Devices {
         let Some(id) = state.pairing.end_grant(request) else { return };
         state.devices.retain(|device| device.row.id != id);
         drop(state);
-        self.write(move |store| tables::remove(store, &id));
+        self.write_in_background(move |store| tables::remove_device(store, &id));
         self.changed();
     }
 
@@ -217,21 +243,21 @@ impl Devices {
         }
         let (pass, name) = (self.pass_of(&id)?, clean_name(name));
         let (before, scope, stored) = (pass.name(), pass.scope(), name.clone());
-        self.stored(move |store| tables::change(store, &id, &stored, scope)).await?;
+        self.with_store(move |store| tables::update_device(store, &id, &stored, scope)).await?;
         pass.rename(&name);
         Ok(format!("{before} is now {name}"))
     }
 
-    async fn change(&self, id: String, scope: Scope) -> Result<String, Fault> {
+    async fn change_scope(&self, id: String, scope: Scope) -> Result<String, Fault> {
         let pass = self.pass_of(&id)?;
         let name = pass.name();
         // A narrower scope applies at once; a wider one has to be stored first.
         if scope < pass.scope() {
-            pass.change(scope);
+            pass.set_scope(scope);
         }
         let stored = name.clone();
-        self.stored(move |store| tables::change(store, &id, &stored, scope)).await?;
-        pass.change(scope);
+        self.with_store(move |store| tables::update_device(store, &id, &stored, scope)).await?;
+        pass.set_scope(scope);
         Ok(format!("{name}: {}", scope.as_str()))
     }
 
@@ -240,7 +266,7 @@ impl Devices {
     async fn revoke(&self, id: &str) -> Result<String, Fault> {
         let pass = self.pass_of(id)?;
         let device = id.to_owned();
-        if let Err(error) = self.stored(move |store| tables::remove(store, &device)).await {
+        if let Err(error) = self.with_store(move |store| tables::remove_device(store, &device)).await {
             self.changed();
             return Err(Fault::internal(format!(
                 "The device is disconnected, but its removal couldn't be saved ({error}). Remove it again."

@@ -1,5 +1,6 @@
 //! Authentication and authorization: the local user, paired devices, and iOS apps.
 
+pub(crate) mod audit;
 pub(crate) mod audit_rows;
 pub(crate) mod commands;
 pub(crate) mod pairing;

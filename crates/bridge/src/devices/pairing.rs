@@ -5,7 +5,7 @@
 
 use super::requests::{Deadline, Outcome, OutcomeReceiver};
 use crate::{
-    admission::one_address,
+    admission::limit_key,
     base::{scope::Scope, token::hash},
 };
 use std::{
@@ -17,9 +17,7 @@ use std::{
 use subtle::ConstantTimeEq;
 use tokio::time::Instant;
 
-/// Lifetime of a code, and of a pairing request.
 pub(crate) const PAIRING_TIMEOUT: Duration = Duration::from_secs(5 * 60);
-/// Time a device has to fetch its token.
 pub(crate) const FETCH_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum number of concurrent pairing requests.
 const CLAIMS: usize = 3;
@@ -35,17 +33,14 @@ const GUESSES_IN: Duration = Duration::from_secs(60);
 /// minutes, and the user compares six digits before a device is allowed.
 const ADDRESSES: usize = 1024;
 
-/// The reason why a code is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CodeRefusal {
     Wrong,
-    /// Timed out or withdrawn.
     Expired,
     /// Another device has paired with this code.
     Used,
     /// Too many guesses or pending requests; retry after this time.
     SlowDown(Duration),
-    /// The operating system returned no random numbers.
     Random(getrandom::Error),
 }
 
@@ -58,7 +53,6 @@ pub(crate) struct Grant {
     pub(crate) scope: Scope,
 }
 
-/// The current code.
 #[derive(Debug)]
 pub(crate) struct Offer {
     pub(crate) code: Code,
@@ -66,12 +60,10 @@ pub(crate) struct Offer {
     number: u64,
 }
 
-/// A device that sent the right code.
 struct Claim {
     /// SHA-256 of the secret that the device polls with.
     secret: [u8; 32],
     request: String,
-    /// The number of the code.
     number: u64,
     outcome: OutcomeReceiver,
     grant: Option<Grant>,
@@ -82,7 +74,6 @@ struct Claim {
 #[derive(Default)]
 pub(crate) struct Pairing {
     offer: Option<Offer>,
-    /// Number of the last code.
     number: u64,
     past: VecDeque<(Code, CodeRefusal)>,
     guesses: HashMap<IpAddr, VecDeque<Instant>>,
@@ -90,7 +81,6 @@ pub(crate) struct Pairing {
 }
 
 impl Pairing {
-    /// Withdraws the current code and offers a new one.
     pub(crate) fn offer(&mut self, code: Code) {
         self.withdraw(CodeRefusal::Expired);
         self.number += 1;
@@ -98,7 +88,6 @@ impl Pairing {
         self.offer = Some(Offer { code, expires, number: self.number });
     }
 
-    /// Returns the code if it has not expired.
     pub(crate) fn current(&self) -> Option<&Offer> {
         self.offer.as_ref().filter(|offer| !offer.expires.is_over())
     }
@@ -113,20 +102,20 @@ impl Pairing {
 
     /// Checks the code that `address` sent, and returns its number.
     pub(crate) fn check(&mut self, text: &str, address: IpAddr) -> Result<u64, CodeRefusal> {
-        let (now, address) = (Instant::now(), one_address(address));
+        let (now, address) = (Instant::now(), limit_key(address));
         self.may_guess(address, now)?;
         if self.offer.as_ref().is_some_and(|offer| offer.expires.is_over()) {
             self.withdraw(CodeRefusal::Expired);
         }
-        let code = Code::read(text);
-        let is = |known: &Code| code.as_ref().is_some_and(|code| known.is(code));
+        let code = Code::parse(text);
+        let matches = |known: &Code| code.as_ref().is_some_and(|code| known.matches(code));
         if let Some(offer) = &self.offer
-            && is(&offer.code)
+            && matches(&offer.code)
         {
             return Ok(offer.number);
         }
-        self.count(address, now);
-        if let Some((_, why)) = self.past.iter().find(|(known, _)| is(known)) {
+        self.count_guess(address, now);
+        if let Some((_, why)) = self.past.iter().find(|(known, _)| matches(known)) {
             return Err(*why);
         }
         Err(CodeRefusal::Wrong)
@@ -143,8 +132,7 @@ impl Pairing {
         }
     }
 
-    /// Counts a wrong code.
-    fn count(&mut self, address: IpAddr, now: Instant) {
+    fn count_guess(&mut self, address: IpAddr, now: Instant) {
         if self.guesses.len() >= ADDRESSES && !self.guesses.contains_key(&address) {
             let oldest = self.guesses.iter().min_by_key(|(_, guesses)| guesses.back().copied());
             if let Some(oldest) = oldest.map(|(address, _)| *address) {
@@ -154,7 +142,6 @@ impl Pairing {
         self.guesses.entry(address).or_default().push_back(now);
     }
 
-    /// Checks whether another pairing request may be filed.
     pub(crate) fn has_room(&self) -> Result<(), CodeRefusal> {
         let pending = self.claims.iter().filter(|claim| claim.outcome.get().is_none()).count();
         if pending < CLAIMS { Ok(()) } else { Err(CodeRefusal::SlowDown(Duration::from_secs(15))) }
@@ -203,13 +190,11 @@ impl Pairing {
         claim.grant.take().filter(|_| !claim.is_fetched).map(|grant| grant.device)
     }
 
-    /// Drops the token of a device that has connected.
     pub(crate) fn connected(&mut self, device: &str) {
         let its = |claim: &&mut Claim| claim.grant.as_ref().is_some_and(|grant| grant.device == device);
         self.claims.iter_mut().filter(its).for_each(|claim| claim.grant = None);
     }
 
-    /// Returns the outcome of the claim with this secret.
     pub(crate) fn outcome(&self, secret: &str) -> Option<OutcomeReceiver> {
         let secret = hash(secret);
         let is_its = |claim: &&Claim| bool::from(claim.secret.ct_eq(&secret));
@@ -225,8 +210,6 @@ impl Pairing {
         Some((outcome, claim.grant.clone()))
     }
 }
-
-// Pairing codes, and the digits to compare.
 
 /// Crockford's base 32, which has no look-alike characters.
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
@@ -252,7 +235,7 @@ impl Code {
     }
 
     /// Parses a typed code. Ignores case, spaces and hyphens; reads `O` as `0`, `I` and `L` as `1`.
-    pub(crate) fn read(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut characters = text.bytes().filter(|byte| !matches!(byte, b' ' | b'-')).map(|byte| {
             let character = match byte.to_ascii_uppercase() {
                 b'O' => b'0',
@@ -269,11 +252,10 @@ impl Code {
     }
 
     /// Compares in constant time.
-    pub(crate) fn is(&self, other: &Self) -> bool {
+    pub(crate) fn matches(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
     }
 
-    /// Formats the code as `K7QX-2M9P`.
     pub(crate) fn shown(&self) -> String {
         let (first, second) = self.0.split_at(LENGTH / 2);
         format!("{}-{}", String::from_utf8_lossy(first), String::from_utf8_lossy(second))
@@ -332,7 +314,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_address_may_guess_five_times_a_minute() {
+    async fn address_may_guess_five_times_a_minute() {
         let (mut pairing, code) = offered();
         for _ in 0..GUESSES {
             assert_eq!(pairing.check(&wrong(&code), HERE), Err(CodeRefusal::Wrong));
@@ -352,7 +334,7 @@ mod tests {
 
     /// Regression: fifty wrong codes withdrew the code that the user was about to type.
     #[tokio::test(start_paused = true)]
-    async fn guesses_of_others_do_not_end_the_code() {
+    async fn other_guesses_do_not_end_the_code() {
         let (mut pairing, code) = offered();
         for n in 0..3 * ADDRESSES as u32 {
             assert_eq!(pairing.check(&wrong(&code), address(n)), Err(CodeRefusal::Wrong));
@@ -369,7 +351,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_of_three_requests_gets_its_token_until_it_connects() {
+    async fn grant_is_fetched_until_the_device_connects() {
         use crate::devices::requests::{Kind, RequestInfo, Requests};
         let (mut pairing, mut requests) = (offered().0, Requests::default());
         let claim = |pairing: &mut Pairing, requests: &mut Requests, secret: &str| {
@@ -411,11 +393,6 @@ mod tests {
                 && pairing.outcome("99").is_some()
         );
     }
-}
-
-#[cfg(test)]
-mod code_tests {
-    use super::*;
 
     #[test]
     fn typed_codes_are_parsed_leniently() {
@@ -431,7 +408,7 @@ mod code_tests {
             ("K7QX-2M9é", None),
             ("", None),
         ] {
-            assert_eq!(Code::read(text).map(|code| code.shown()).as_deref(), expected, "{text}");
+            assert_eq!(Code::parse(text).map(|code| code.shown()).as_deref(), expected, "{text}");
         }
     }
 
@@ -439,10 +416,10 @@ mod code_tests {
     fn shown_codes_are_read_back() {
         for _ in 0..100 {
             let code = Code::new().unwrap();
-            assert!(Code::read(&code.shown()).is_some_and(|read| read.is(&code)));
+            assert!(Code::parse(&code.shown()).is_some_and(|read| read.matches(&code)));
         }
         let (one, other) = (Code::new().unwrap(), Code::new().unwrap());
-        assert!(!one.is(&other) && !format!("{one:?}").contains(&one.shown()));
+        assert!(!one.matches(&other) && !format!("{one:?}").contains(&one.shown()));
     }
 
     #[test]

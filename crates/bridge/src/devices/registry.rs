@@ -40,7 +40,6 @@ const STORE_SEEN_EVERY: Duration = Duration::from_secs(60);
 /// Maximum number of concurrent polls of devices without a token.
 const POLLS: usize = 16;
 
-/// The registry of devices and its feed.
 pub(crate) struct Devices {
     pub(crate) store: Store,
     pub(crate) network: Arc<Network>,
@@ -48,80 +47,13 @@ pub(crate) struct Devices {
     /// Serialises changes to state that is also stored.
     pub(crate) changing: tokio::sync::Mutex<()>,
     state: Mutex<DevicesState>,
-    /// Polls without a token.
     pub(crate) polls: Semaphore,
-    /// The pass of the local user.
     pub(crate) local: Arc<Pass>,
-    /// Browser tabs of the local user.
     pub(crate) tabs: Tabs,
     feed: Arc<Feed>,
     /// Background writes, awaited when the bridge stops.
     tasks: TaskTracker,
     me: Weak<Self>,
-}
-
-#[derive(Default)]
-pub(crate) struct DevicesState {
-    /// Oldest first.
-    pub(crate) devices: Vec<Device>,
-    pub(crate) pairing: Pairing,
-    pub(crate) requests: Requests,
-    pub(crate) apps: Apps,
-}
-
-impl DevicesState {
-    /// Returns a receiver for the outcome, and whether the request is new.
-    fn request_access(
-        &mut self,
-        address: PhoneAddress,
-        name: &str,
-        session: Option<String>,
-    ) -> (OutcomeReceiver, bool) {
-        // The request may have been answered since the caller's check. Allowing the address again would close its
-        // connections.
-        match self.apps.access(address) {
-            AppAccess::Allowed(_) => return (OutcomeReceiver::resolved(Outcome::Allowed), false),
-            AppAccess::Blocked => return (OutcomeReceiver::resolved(Outcome::Declined), false),
-            AppAccess::Ask => {}
-        }
-        if let Some(outcome) = self.requests.of_app(address, session.as_deref()) {
-            return (outcome, false);
-        }
-        // Refusing the new request instead would let a device with many addresses keep out every phone.
-        let pending = self.requests.pending().iter().filter(|request| request.info.kind == Kind::Ios);
-        if pending.clone().count() >= requests::ACCESS_REQUESTS
-            && let Some(oldest) = pending.map(|request| request.id.clone()).next()
-        {
-            self.requests.end(&oldest, Outcome::Displaced);
-        }
-        let info = RequestInfo {
-            kind: Kind::Ios,
-            name: clean_name(name),
-            address: address.phone,
-            at: Some(address.at),
-            compare: None,
-            session,
-        };
-        (self.requests.add(info, requests::APPROVAL_TIMEOUT).1, true)
-    }
-}
-
-/// A paired device.
-#[derive(Debug)]
-pub(crate) struct Device {
-    /// The stored row. Its name and scope may be outdated; `pass` has the current ones.
-    pub(crate) row: DeviceRow,
-    pub(crate) pass: Arc<Pass>,
-    pub(crate) connections: usize,
-    /// When the last-seen time was last stored.
-    stored_at: Option<Instant>,
-}
-
-impl Device {
-    pub(crate) fn new(row: DeviceRow) -> Self {
-        let pass = Pass::new(Who::Device(row.id.as_str().into()), row.scope, &row.name);
-        Self { row, pass, connections: 0, stored_at: None }
-    }
 }
 
 impl Devices {
@@ -156,7 +88,6 @@ impl Devices {
         })
     }
 
-    /// Returns the pass of the device with this token.
     pub(crate) fn authenticate(&self, token: &str) -> Option<Arc<Pass>> {
         let hash = hash(token);
         let mut state = self.state();
@@ -171,7 +102,7 @@ impl Devices {
     }
 
     /// Returns the SHA-256 of the token of a tab or a device that has this [`key_id`].
-    pub(crate) fn hash_of(&self, id: &str) -> Option<[u8; 32]> {
+    pub(crate) fn token_hash(&self, id: &str) -> Option<[u8; 32]> {
         let has_id = |hash: &[u8; 32]| key_id(hash) == id;
         let state = self.state();
         let valid = state.devices.iter().filter(|device| !device.pass.is_revoked());
@@ -196,7 +127,7 @@ impl Devices {
     ) -> OutcomeReceiver {
         let (outcome, is_new) = self.state().request_access(address, name, session);
         if is_new {
-            self.later(requests::APPROVAL_TIMEOUT, Self::tidy);
+            self.run_later(requests::APPROVAL_TIMEOUT, Self::expire);
         }
         if outcome.get().is_none() {
             self.changed();
@@ -227,7 +158,7 @@ impl Devices {
 
     /// Updates the last-seen time of a device and changes its number of connections by `change`. The time is stored
     /// once per [`STORE_SEEN_EVERY`], and when a connection ends.
-    pub(crate) fn seen(&self, pass: &Pass, address: IpAddr, change: isize) {
+    pub(crate) fn record_seen(&self, pass: &Pass, address: IpAddr, change: isize) {
         let Who::Device(id) = &pass.who else { return };
         let (now, seen, at) = (Instant::now(), now_ms(), address.to_string());
         let is_due = {
@@ -244,15 +175,14 @@ impl Devices {
         };
         if is_due {
             let id = id.clone();
-            self.write(move |store| tables::set_last_seen(store, &id, seen, &at));
+            self.write_in_background(move |store| tables::set_last_seen(store, &id, seen, &at));
         }
         if change != 0 {
             self.changed();
         }
     }
 
-    /// Runs `run` with the store on a blocking thread.
-    pub(super) async fn stored<T: Send + 'static>(
+    pub(super) async fn with_store<T: Send + 'static>(
         &self,
         run: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
@@ -261,7 +191,10 @@ impl Devices {
     }
 
     /// Writes in the background. A failure is only logged.
-    pub(crate) fn write(&self, write: impl FnOnce(&Store) -> Result<(), StoreError> + Send + 'static) {
+    pub(crate) fn write_in_background(
+        &self,
+        write: impl FnOnce(&Store) -> Result<(), StoreError> + Send + 'static,
+    ) {
         let store = self.store.clone();
         if tokio::runtime::Handle::try_current().is_ok() {
             self.tasks.spawn_blocking(move || {
@@ -272,8 +205,7 @@ impl Devices {
         }
     }
 
-    /// Runs `then` after `wait`, unless the bridge has stopped.
-    pub(crate) fn later(&self, wait: Duration, then: impl FnOnce(&Self) + Send + 'static) {
+    pub(crate) fn run_later(&self, wait: Duration, then: impl FnOnce(&Self) + Send + 'static) {
         let (me, deadline) = (self.me.clone(), Deadline::after(wait));
         tokio::spawn(async move {
             deadline.passed().await;
@@ -283,8 +215,7 @@ impl Devices {
         });
     }
 
-    /// Ends expired requests and app access.
-    pub(super) fn tidy(&self) {
+    pub(super) fn expire(&self) {
         let mut state = self.state();
         for request in state.requests.expire() {
             if let Some(address) = request.info.app() {
@@ -298,6 +229,69 @@ impl Devices {
 
     pub(crate) fn state(&self) -> MutexGuard<'_, DevicesState> {
         self.state.lock()
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct DevicesState {
+    /// Oldest first.
+    pub(crate) devices: Vec<Device>,
+    pub(crate) pairing: Pairing,
+    pub(crate) requests: Requests,
+    pub(crate) apps: Apps,
+}
+
+impl DevicesState {
+    /// Returns a receiver for the outcome, and whether the request is new.
+    fn request_access(
+        &mut self,
+        address: PhoneAddress,
+        name: &str,
+        session: Option<String>,
+    ) -> (OutcomeReceiver, bool) {
+        // The request may have been answered since the caller's check. Allowing the address again would close its
+        // connections.
+        match self.apps.access(address) {
+            AppAccess::Allowed(_) => return (OutcomeReceiver::resolved(Outcome::Allowed), false),
+            AppAccess::Blocked => return (OutcomeReceiver::resolved(Outcome::Declined), false),
+            AppAccess::Ask => {}
+        }
+        if let Some(outcome) = self.requests.find_app(address, session.as_deref()) {
+            return (outcome, false);
+        }
+        // Refusing the new request instead would let a device with many addresses keep out every phone.
+        let pending = self.requests.pending().iter().filter(|request| request.info.kind == Kind::Ios);
+        if pending.clone().count() >= requests::ACCESS_REQUESTS
+            && let Some(oldest) = pending.map(|request| request.id.clone()).next()
+        {
+            self.requests.end(&oldest, Outcome::Displaced);
+        }
+        let info = RequestInfo {
+            kind: Kind::Ios,
+            name: clean_name(name),
+            address: address.phone,
+            at: Some(address.at),
+            compare: None,
+            session,
+        };
+        (self.requests.add(info, requests::APPROVAL_TIMEOUT).1, true)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Device {
+    /// The stored row. Its name and scope may be outdated; `pass` has the current ones.
+    pub(crate) row: DeviceRow,
+    pub(crate) pass: Arc<Pass>,
+    pub(crate) connections: usize,
+    /// When the last-seen time was last stored.
+    stored_at: Option<Instant>,
+}
+
+impl Device {
+    pub(crate) fn new(row: DeviceRow) -> Self {
+        let pass = Pass::new(Who::Device(row.id.as_str().into()), row.scope, &row.name);
+        Self { row, pass, connections: 0, stored_at: None }
     }
 }
 
@@ -321,8 +315,6 @@ fn is_invisible(character: char) -> bool {
         | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-// Leases of authenticated connections.
-
 /// An authenticated connection. Dropping the last clone frees its slot and stores the device's last-seen time.
 pub(crate) struct ConnectionLease {
     pub(crate) pass: Arc<Pass>,
@@ -338,18 +330,18 @@ impl ConnectionLease {
         address: IpAddr,
         slot: ConnectionSlot,
     ) -> Arc<Self> {
-        devices.seen(&pass, address, 1);
+        devices.record_seen(&pass, address, 1);
         Arc::new(Self { pass, address, devices, _slot: slot })
     }
 
     pub(crate) fn touch(&self) {
-        self.devices.seen(&self.pass, self.address, 0);
+        self.devices.record_seen(&self.pass, self.address, 0);
     }
 }
 
 impl Drop for ConnectionLease {
     fn drop(&mut self) {
-        self.devices.seen(&self.pass, self.address, -1);
+        self.devices.record_seen(&self.pass, self.address, -1);
     }
 }
 
@@ -372,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_right_after_the_answer_gets_the_same_answer() {
+    fn late_access_request_gets_the_same_answer() {
         let (phone, other) = (app(7), app(8));
         let mut state = DevicesState::default();
         let (first, _) = state.request_access(phone, "Phone", None);
@@ -395,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn many_requests_do_not_keep_out_the_next_phone() {
+    fn request_flood_does_not_keep_out_a_phone() {
         let mut state = DevicesState::default();
         let many: Vec<_> = (10..)
             .take(requests::ACCESS_REQUESTS)

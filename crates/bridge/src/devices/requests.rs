@@ -21,7 +21,6 @@ pub(crate) enum Kind {
 pub(crate) enum Outcome {
     Allowed,
     Declined,
-    /// Timed out.
     Expired,
     /// Evicted by newer requests; the app may ask again.
     Displaced,
@@ -31,19 +30,16 @@ pub(crate) enum Outcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RequestInfo {
     pub(crate) kind: Kind,
-    /// The name that the device gave.
     pub(crate) name: String,
     pub(crate) address: IpAddr,
     /// For an iOS app, the address of ours that it connects to.
     pub(crate) at: Option<IpAddr>,
     /// The digits shown on both screens: `482 913`.
     pub(crate) compare: Option<String>,
-    /// The session that an app asked for.
     pub(crate) session: Option<String>,
 }
 
 impl RequestInfo {
-    /// Returns the address of an iOS app.
     pub(crate) fn app(&self) -> Option<PhoneAddress> {
         let at = self.at.filter(|_| self.kind == Kind::Ios)?;
         Some(PhoneAddress { phone: self.address, at })
@@ -64,7 +60,6 @@ pub(crate) struct Request {
 pub(crate) struct OutcomeReceiver(watch::Receiver<Option<Outcome>>);
 
 impl OutcomeReceiver {
-    /// Creates a receiver that already has its outcome.
     pub(crate) fn resolved(outcome: Outcome) -> Self {
         Self(watch::channel(Some(outcome)).1)
     }
@@ -75,7 +70,6 @@ impl OutcomeReceiver {
         ended.ok().and_then(|outcome| *outcome).unwrap_or(Outcome::Expired)
     }
 
-    /// Returns the outcome if the request has ended.
     pub(crate) fn get(&self) -> Option<Outcome> {
         *self.0.borrow()
     }
@@ -105,7 +99,11 @@ impl Requests {
     }
 
     /// Returns the outcome of the pending request of an app, after adding the session if it has none.
-    pub(crate) fn of_app(&mut self, address: PhoneAddress, session: Option<&str>) -> Option<OutcomeReceiver> {
+    pub(crate) fn find_app(
+        &mut self,
+        address: PhoneAddress,
+        session: Option<&str>,
+    ) -> Option<OutcomeReceiver> {
         let known = |request: &&mut Request| request.info.app() == Some(address);
         let request = self.0.iter_mut().find(known)?;
         if request.info.session.is_none() {
@@ -131,20 +129,13 @@ impl Requests {
     }
 }
 
-// iOS apps. They have no token and are allowed by address. An address is not an identity, so access is temporary.
-
-/// Longest time an address stays allowed.
 pub(crate) const ALLOWED: Duration = Duration::from_secs(12 * 60 * 60);
-/// Time a declined address stays blocked.
 pub(crate) const BLOCKED_FOR: Duration = Duration::from_secs(10 * 60);
-/// Time to answer an access request.
 pub(crate) const APPROVAL_TIMEOUT: Duration = Duration::from_secs(60);
-/// Maximum number of concurrent access requests.
 pub(crate) const ACCESS_REQUESTS: usize = 16;
 /// Maximum number of blocked addresses that are kept.
 const MAX_BLOCKED: usize = 1024;
 
-/// Access of an address to the iOS endpoint.
 #[derive(Debug, Clone)]
 pub(crate) enum AppAccess {
     Allowed(Arc<Pass>),
@@ -168,7 +159,6 @@ impl PhoneAddress {
     }
 }
 
-/// An allowed address.
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) pass: Arc<Pass>,
@@ -179,7 +169,8 @@ pub(crate) struct App {
     _revoked: DropGuard,
 }
 
-/// Allowed and blocked addresses.
+/// Allowed and blocked iOS apps. They have no token, so they are allowed by address. An address is not an identity, so
+/// access is temporary.
 #[derive(Debug, Default)]
 pub(crate) struct Apps {
     allowed: HashMap<PhoneAddress, App>,
@@ -225,7 +216,6 @@ impl Apps {
         name
     }
 
-    /// Returns the passes of a phone.
     pub(crate) fn passes(&self, phone: IpAddr) -> Vec<Arc<Pass>> {
         let its = self.allowed.iter().filter(|(address, _)| address.phone == phone);
         its.map(|(_, app)| app.pass.clone()).collect()
@@ -239,7 +229,6 @@ impl Apps {
         self.allowed.len() < before
     }
 
-    /// Closes expired connections; the apps may ask again.
     pub(crate) fn expire(&mut self) {
         self.allowed.retain(|_, app| !app.until.is_over());
     }
@@ -263,9 +252,6 @@ impl Apps {
     }
 }
 
-// Deadlines that also pass while the computer sleeps.
-
-/// Interval between checks of the wall clock.
 const CHECK_EVERY: Duration = Duration::from_secs(10);
 
 /// A deadline on two clocks; it passes when either clock reaches it. The monotonic clock stops during sleep, and the
@@ -304,7 +290,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn addresses_are_not_allowed_on_another_network() {
+    async fn phone_is_not_allowed_on_another_network() {
         let mut apps = Apps::default();
         let [home, vpn] = [[192, 168, 1, 5], [10, 8, 0, 2]].map(IpAddr::from);
         let phone = PhoneAddress::new(IpAddr::from([192, 168, 1, 7]), home);
@@ -321,7 +307,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_phone_on_two_addresses_is_one_phone() {
+    async fn phone_on_two_addresses_is_one_phone() {
         let mut apps = Apps::default();
         let phone = IpAddr::from([192, 168, 1, 7]);
         let both = [[192, 168, 1, 5], [192, 168, 1, 6]].map(|at| PhoneAddress::new(phone, at.into()));
@@ -332,11 +318,6 @@ mod tests {
         assert!(passes.len() == 2 && passes.iter().all(|pass| pass.is_revoked()));
         assert!(both.iter().all(|address| matches!(apps.access(*address), AppAccess::Blocked)));
     }
-}
-
-#[cfg(test)]
-mod deadline_tests {
-    use super::*;
 
     #[tokio::test(start_paused = true)]
     async fn deadlines_pass_during_sleep() {

@@ -18,14 +18,12 @@ use std::{
 /// Time that a read waits for another process's lock.
 const BUSY: Duration = Duration::from_secs(1);
 
-/// Name of the file with the settings of other agents' transcripts in the data folder.
 const HISTORY_FILE: &str = "history-settings.json";
 
-/// Notice shown when the exclusions were lost with a database.
 const LOST: &str = "What was excluded from other agents' sessions was in that database. None of them are shown until you \
                     choose under Settings → History.";
 
-/// The settings in a store, and in the files next to it.
+/// The settings in a store, and in the file next to it.
 #[derive(Debug, Clone)]
 pub struct Settings {
     store: Store,
@@ -88,7 +86,8 @@ impl SettingsStore for Settings {
     fn set(&self, key: &str, value: Value) -> Result<(), SettingsError> {
         if key == HISTORY_SETTINGS {
             let path = self.home.join(HISTORY_FILE);
-            return token::write(&path, &value.to_string()).map_err(|error| file_error(&path, &error));
+            return token::write_private_file(&path, &value.to_string())
+                .map_err(|error| file_error(&path, &error));
         }
         let (key, json) = (key.to_owned(), value.to_string());
         let write = move |transaction: &Transaction<'_>, _| {
@@ -180,20 +179,20 @@ mod tests {
     }
 
     #[test]
-    fn settings_can_be_read_beside_the_bridge_that_writes_them() {
+    fn stored_settings_read_a_running_bridge() {
         let home = tempfile::tempdir().unwrap();
-        let beside = StoredSettings(home.path().to_owned());
-        assert_eq!(beside.get("a"), Ok(None));
+        let stored = StoredSettings(home.path().to_owned());
+        assert_eq!(stored.get("a"), Ok(None));
         assert!(!home.path().join(DATABASE_FILE).exists());
         let store = Settings::new(open_store(home.path()).unwrap(), home.path());
         for value in [json!(1), json!(2)] {
             store.set("a", value.clone()).unwrap();
-            assert_eq!(beside.get("a"), Ok(Some(value)));
+            assert_eq!(stored.get("a"), Ok(Some(value)));
         }
-        assert_eq!(beside.get("b"), Ok(None));
-        assert!(beside.set("a", json!(3)).is_err());
+        assert_eq!(stored.get("b"), Ok(None));
+        assert!(stored.set("a", json!(3)).is_err());
         drop(store);
-        assert_eq!(beside.get("a"), Ok(Some(json!(2))));
+        assert_eq!(stored.get("a"), Ok(Some(json!(2))));
     }
 
     fn history(index: bool, workspace: &str) -> HistorySettings {
@@ -222,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn history_settings_of_an_earlier_version_move_out_of_the_database() {
+    fn earlier_history_settings_leave_the_database() {
         let home = tempfile::tempdir().unwrap();
         let store = open_store(home.path()).unwrap();
         let settings = Settings::new(store.clone(), home.path());
@@ -233,26 +232,26 @@ mod tests {
             transaction.execute(insert, [HISTORY_SETTINGS, &json]).map(drop)
         };
         store.write(insert).unwrap();
-        let beside = StoredSettings(home.path().to_owned());
-        assert_eq!(HistorySettings::stored(&beside), Ok(before.clone()));
+        let stored = StoredSettings(home.path().to_owned());
+        assert_eq!(HistorySettings::stored(&stored), Ok(before.clone()));
         assert_eq!(settings.separate_history(), Ok(None));
         assert_eq!(settings.stored(HISTORY_SETTINGS), Ok(None));
-        for read in [HistorySettings::stored(&settings), HistorySettings::stored(&beside)] {
+        for read in [HistorySettings::stored(&settings), HistorySettings::stored(&stored)] {
             assert_eq!(read, Ok(before.clone()));
         }
         let after = history(true, "/other");
         after.store(&settings).unwrap();
         assert_eq!(settings.separate_history(), Ok(None));
-        assert_eq!(HistorySettings::stored(&beside), Ok(after));
+        assert_eq!(HistorySettings::stored(&stored), Ok(after));
         std::fs::write(home.path().join(HISTORY_FILE), "{").unwrap();
-        for read in [HistorySettings::stored(&settings), HistorySettings::stored(&beside)] {
+        for read in [HistorySettings::stored(&settings), HistorySettings::stored(&stored)] {
             assert!(read.unwrap_err().to_string().contains(HISTORY_FILE));
         }
     }
 
     /// Regression: when the database was moved aside, excluded transcripts came back.
     #[test]
-    fn exclusions_survive_a_database_that_is_moved_aside() {
+    fn exclusions_survive_a_replaced_database() {
         type Harm = fn(&Path);
         let harms: [Harm; 2] = [
             |database| std::fs::write(database, "no database, despite its name".repeat(100)).unwrap(),

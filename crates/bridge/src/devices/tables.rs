@@ -5,9 +5,7 @@ use openagents_sessions::store::{Step, Store, StoreError};
 use rusqlite::{Row, params};
 use std::path::Path;
 
-/// The migration steps; see [`Step`] for the version numbers.
 const STEPS: &[Step] = &[
-    // Settings.
     Step {
         version: 2,
         sql: "CREATE TABLE settings (
@@ -15,7 +13,6 @@ const STEPS: &[Step] = &[
         value_json TEXT NOT NULL
     ) STRICT;",
     },
-    // Paired devices, and the audit log.
     Step {
         version: 5,
         sql: "CREATE TABLE devices (
@@ -44,13 +41,10 @@ pub fn open_store(home: &Path) -> Result<Store, StoreError> {
     Store::open(home, STEPS)
 }
 
-// The table of paired devices. Changes are durable, so a removed device stays removed after a power cut.
-
-/// A paired device.
+/// A paired device. Changes are durable, so a removed device stays removed after a power cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DeviceRow {
     pub(crate) id: String,
-    /// The name that the user gave the device.
     pub(crate) name: String,
     pub(crate) scope: Scope,
     /// SHA-256 of its token. The token itself is not stored.
@@ -59,12 +53,11 @@ pub(crate) struct DeviceRow {
     pub(crate) created_ts: i64,
     /// Last connection, in milliseconds since the epoch.
     pub(crate) last_seen_ts: Option<i64>,
-    /// Address of the last connection.
     pub(crate) last_address: Option<String>,
 }
 
 impl DeviceRow {
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         let scope: String = row.get(2)?;
         Ok(Self {
             id: row.get(0)?,
@@ -79,8 +72,7 @@ impl DeviceRow {
     }
 }
 
-/// Stores a new device. Blocks.
-pub(crate) fn add(store: &Store, device: &DeviceRow) -> Result<(), StoreError> {
+pub(crate) fn add_device(store: &Store, device: &DeviceRow) -> Result<(), StoreError> {
     let device = device.clone();
     store.write_durably(move |transaction, _| {
         let DeviceRow { id, name, scope, token_hash, created_ts, last_seen_ts, last_address } = &device;
@@ -94,8 +86,7 @@ pub(crate) fn add(store: &Store, device: &DeviceRow) -> Result<(), StoreError> {
     })
 }
 
-/// Changes the name and the scope of a device. Blocks.
-pub(crate) fn change(store: &Store, id: &str, name: &str, scope: Scope) -> Result<(), StoreError> {
+pub(crate) fn update_device(store: &Store, id: &str, name: &str, scope: Scope) -> Result<(), StoreError> {
     let (id, name) = (id.to_owned(), name.to_owned());
     store.write_durably(move |transaction, _| {
         let values = params![id, name, scope.as_str()];
@@ -103,8 +94,7 @@ pub(crate) fn change(store: &Store, id: &str, name: &str, scope: Scope) -> Resul
     })
 }
 
-/// Deletes a device and its token. Blocks.
-pub(crate) fn remove(store: &Store, id: &str) -> Result<(), StoreError> {
+pub(crate) fn remove_device(store: &Store, id: &str) -> Result<(), StoreError> {
     let id = id.to_owned();
     store.write_durably(move |transaction, _| {
         transaction.execute("DELETE FROM devices WHERE id = ?1", [&id]).map(drop)
@@ -122,14 +112,13 @@ pub(crate) fn set_last_seen(store: &Store, id: &str, seen: i64, address: &str) -
     })
 }
 
-/// Returns every device, oldest first. Blocks.
-pub(crate) fn all(store: &Store) -> Result<Vec<DeviceRow>, StoreError> {
+pub(crate) fn load_devices(store: &Store) -> Result<Vec<DeviceRow>, StoreError> {
     store.query(|connection| {
         let mut statement = connection.prepare_cached(
             "SELECT id, name, scope, token_hash, created_ts, last_seen_ts, last_address FROM devices
              ORDER BY created_ts, id",
         )?;
-        statement.query_map([], DeviceRow::read)?.collect()
+        statement.query_map([], DeviceRow::from_row)?.collect()
     })
 }
 
@@ -155,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn version_two_adds_the_settings_and_nothing_else() {
+    fn version_two_adds_only_settings() {
         let (one, two) = (shape(1), shape(2));
         let added: Vec<&str> = two.lines().filter(|line| !one.lines().any(|known| known == *line)).collect();
         assert_eq!(added, ["settings.key TEXT", "settings.value_json TEXT"]);
@@ -187,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_database_of_version_two_keeps_its_data() {
+    fn version_two_database_keeps_its_data() {
         let home = tempfile::tempdir().unwrap();
         {
             let mut connection = Connection::open(home.path().join(DATABASE_FILE)).unwrap();
@@ -212,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_database_of_version_one_keeps_its_sessions() {
+    fn version_one_database_keeps_its_sessions() {
         let home = tempfile::tempdir().unwrap();
         {
             let mut connection = Connection::open(home.path().join(DATABASE_FILE)).unwrap();
@@ -226,15 +215,9 @@ mod tests {
         assert_eq!(store.session("old").unwrap().and_then(|row| row.title).as_deref(), Some("Old"));
         assert_eq!(Settings::new(store.clone(), home.path()).get("local_model"), Ok(None));
     }
-}
-
-#[cfg(test)]
-mod device_rows_tests {
-    use super::open_store;
-    use super::*;
 
     #[test]
-    fn devices_come_back_after_a_restart() {
+    fn devices_survive_a_restart() {
         let home = tempfile::tempdir().unwrap();
         let store = open_store(home.path()).unwrap();
         let device = |id: &str, byte, created_ts| DeviceRow {
@@ -247,10 +230,10 @@ mod device_rows_tests {
             last_address: None,
         };
         let (first, second) = (device("b", 1, 5), device("a", 2, 6));
-        add(&store, &first).unwrap();
-        add(&store, &second).unwrap();
-        assert!(add(&store, &device("c", 1, 7)).is_err(), "a token belongs to one device");
-        change(&store, "b", "Old phone", Scope::View).unwrap();
+        add_device(&store, &first).unwrap();
+        add_device(&store, &second).unwrap();
+        assert!(add_device(&store, &device("c", 1, 7)).is_err(), "a token belongs to one device");
+        update_device(&store, "b", "Old phone", Scope::View).unwrap();
         set_last_seen(&store, "b", 8, "192.168.1.9").unwrap();
         drop(store);
         let store = open_store(home.path()).unwrap();
@@ -261,8 +244,8 @@ mod device_rows_tests {
             last_address: Some("192.168.1.9".to_owned()),
             ..first
         };
-        assert_eq!(all(&store), Ok(vec![changed, second.clone()]));
-        remove(&store, "b").unwrap();
-        assert_eq!(all(&store), Ok(vec![second]));
+        assert_eq!(load_devices(&store), Ok(vec![changed, second.clone()]));
+        remove_device(&store, "b").unwrap();
+        assert_eq!(load_devices(&store), Ok(vec![second]));
     }
 }

@@ -17,7 +17,7 @@ use subtle::ConstantTimeEq;
 
 const SETTING: &str = "tabs";
 /// Maximum number of bridge starts whose tab tokens are valid. A page from an older start must be opened again.
-const MOST: usize = 16;
+const MAX_STARTS: usize = 16;
 
 /// The tokens that the tabs of one bridge start share; the answer to the exchange.
 #[derive(Serialize)]
@@ -26,7 +26,6 @@ pub(crate) struct TabTokens {
     pub(crate) reload: String,
 }
 
-/// The tokens of tabs, and their setting.
 pub(crate) struct Tabs {
     store: Arc<dyn SettingsStore>,
     own: TabTokens,
@@ -38,7 +37,7 @@ pub(crate) struct Tabs {
 impl Tabs {
     /// Creates the tokens of this start and reads the stored hashes of earlier ones. Blocks. Fails if the operating
     /// system returns no random numbers.
-    pub(crate) fn read(store: Arc<dyn SettingsStore>) -> Result<Self, getrandom::Error> {
+    pub(crate) fn load(store: Arc<dyn SettingsStore>) -> Result<Self, getrandom::Error> {
         let own = TabTokens { token: new_token()?, reload: new_token()? };
         let stored = store.get(SETTING).unwrap_or_else(|error| {
             tracing::warn!(%error, "could not read the tokens of browser tabs");
@@ -46,7 +45,7 @@ impl Tabs {
         });
         let mut hashes: Vec<[u8; 32]> =
             stored.and_then(|stored| serde_json::from_value(stored).ok()).unwrap_or_default();
-        hashes.drain(..(hashes.len() + 1).saturating_sub(MOST));
+        hashes.drain(..(hashes.len() + 1).saturating_sub(MAX_STARTS));
         hashes.push(hash(&own.token));
         Ok(Self { store, own, hashes, is_stored: tokio::sync::Mutex::new(false) })
     }
@@ -65,18 +64,17 @@ impl Tabs {
         Ok(&self.own)
     }
 
-    /// Returns whether this is a valid tab token. Compares with every token, so that the timing reveals nothing.
-    pub(crate) fn know(&self, token: &str) -> bool {
+    /// Compares with every token, so that the timing reveals nothing.
+    pub(crate) fn is_tab_token(&self, token: &str) -> bool {
         let hash = hash(token);
         self.hashes.iter().fold(false, |known, own| known | bool::from(own.ct_eq(&hash)))
     }
 
-    /// Returns whether this is the reload token. Compares in constant time.
-    pub(crate) fn may_reload(&self, token: &str) -> bool {
+    /// Compares in constant time.
+    pub(crate) fn is_reload_token(&self, token: &str) -> bool {
         self.own.reload.as_bytes().ct_eq(token.as_bytes()).into()
     }
 
-    /// Returns the SHA-256 hashes of all valid tokens.
     pub(crate) fn hashes(&self) -> impl Iterator<Item = [u8; 32]> {
         self.hashes.iter().copied().chain([hash(&self.own.reload)])
     }
@@ -88,30 +86,35 @@ mod tests {
     use crate::devices::{settings::Settings, tables::open_store};
 
     #[tokio::test]
-    async fn a_tab_token_survives_a_restart_and_a_reload_token_does_not() {
+    async fn tab_token_outlives_reload_token() {
         let home = tempfile::tempdir().unwrap();
         let store: Arc<dyn SettingsStore> =
             Arc::new(Settings::new(open_store(home.path()).unwrap(), home.path()));
-        let tabs = Tabs::read(store.clone()).unwrap();
+        let tabs = Tabs::load(store.clone()).unwrap();
         let TabTokens { token, reload } = tabs.tokens().await.unwrap();
-        assert!(tabs.know(token) && !tabs.know(reload) && !tabs.know(&token[1..]) && !tabs.know(""));
-        assert!(tabs.may_reload(reload) && !tabs.may_reload(token) && !tabs.may_reload(""));
+        assert!(
+            tabs.is_tab_token(token)
+                && !tabs.is_tab_token(reload)
+                && !tabs.is_tab_token(&token[1..])
+                && !tabs.is_tab_token("")
+        );
+        assert!(tabs.is_reload_token(reload) && !tabs.is_reload_token(token) && !tabs.is_reload_token(""));
         assert!(tabs.hashes().eq([hash(token), hash(reload)]));
-        let again = Tabs::read(store.clone()).unwrap();
-        assert!(again.know(token) && !again.know(reload) && !again.may_reload(reload));
+        let again = Tabs::load(store.clone()).unwrap();
+        assert!(again.is_tab_token(token) && !again.is_tab_token(reload) && !again.is_reload_token(reload));
         assert!(!again.hashes().any(|known| known == hash(reload)), "nor can it be a key of a proof");
         let stored = store.get(SETTING).unwrap().unwrap().to_string();
         assert!(!stored.contains(token) && !stored.contains(reload), "{stored}");
     }
 
     #[tokio::test]
-    async fn the_oldest_of_many_starts_with_tabs_makes_room() {
+    async fn oldest_tab_token_makes_room() {
         let home = tempfile::tempdir().unwrap();
         let store: Arc<dyn SettingsStore> =
             Arc::new(Settings::new(open_store(home.path()).unwrap(), home.path()));
-        let start = || Tabs::read(store.clone()).unwrap();
+        let start = || Tabs::load(store.clone()).unwrap();
         let mut tokens = Vec::new();
-        for _ in 0..MOST {
+        for _ in 0..MAX_STARTS {
             let tabs = start();
             tokens.push(tabs.tokens().await.unwrap().token.clone());
             // Two starts without a tab.
@@ -119,18 +122,18 @@ mod tests {
             start();
         }
         let last = start();
-        assert!(!last.know(&tokens[0]) && tokens[1..].iter().all(|token| last.know(token)));
-        assert_eq!(last.hashes.len(), MOST);
+        assert!(!last.is_tab_token(&tokens[0]) && tokens[1..].iter().all(|token| last.is_tab_token(token)));
+        assert_eq!(last.hashes.len(), MAX_STARTS);
     }
 
     /// Earlier versions kept these tokens in the browser.
     #[test]
-    fn tokens_of_a_former_version_are_not_valid() {
+    fn former_tab_tokens_are_invalid() {
         let home = tempfile::tempdir().unwrap();
         let store: Arc<dyn SettingsStore> =
             Arc::new(Settings::new(open_store(home.path()).unwrap(), home.path()));
         let former = serde_json::json!([{"token_hash": hash("former"), "seen": 1_764_000_000_000_i64}]);
         store.set(SETTING, former).unwrap();
-        assert!(!Tabs::read(store).unwrap().know("former"));
+        assert!(!Tabs::load(store).unwrap().is_tab_token("former"));
     }
 }

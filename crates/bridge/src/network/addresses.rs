@@ -8,10 +8,8 @@ use std::{
     net::IpAddr,
 };
 
-/// The domain of mDNS host names.
 pub(crate) const LOCAL: &str = ".local";
-/// Maximum number of served addresses.
-const MOST: usize = 32;
+const MAX_SERVED: usize = 32;
 
 /// Prefixes of virtual interfaces for containers and VMs on this computer.
 const INSIDE: [&str; 8] = ["docker", "br-", "veth", "virbr", "vmnet", "cni", "lxc", "podman"];
@@ -24,12 +22,12 @@ pub(crate) type Served = BTreeMap<IpAddr, Option<Prefix>>;
 
 /// Returns the served addresses of this computer: its private addresses, for peers on the same network, and its
 /// addresses among `chosen`, for any peer.
-pub(crate) fn of_this_computer(chosen: &BTreeSet<IpAddr>) -> io::Result<Served> {
+pub(crate) fn served_addresses(chosen: &BTreeSet<IpAddr>) -> io::Result<Served> {
     let interfaces = if_addrs::get_if_addrs()?;
-    Ok(interfaces.iter().filter_map(|interface| served(interface, chosen)).take(MOST).collect())
+    Ok(interfaces.iter().filter_map(|interface| served_address(interface, chosen)).take(MAX_SERVED).collect())
 }
 
-fn served(interface: &Interface, chosen: &BTreeSet<IpAddr>) -> Option<(IpAddr, Option<Prefix>)> {
+fn served_address(interface: &Interface, chosen: &BTreeSet<IpAddr>) -> Option<(IpAddr, Option<Prefix>)> {
     let address = interface.ip();
     if !interface.is_oper_up() || !is_unicast(address) {
         return None;
@@ -97,7 +95,7 @@ pub(crate) fn host_name(name: &str) -> Option<String> {
 
 /// Returns the names that the certificate must cover. Names on private networks are not included: they are covered by
 /// the certificate of their proxy.
-pub(crate) fn certified(addresses: impl Iterator<Item = IpAddr>, computer: &str) -> Names {
+pub(crate) fn certificate_names(addresses: impl Iterator<Item = IpAddr>, computer: &str) -> Names {
     let own = local_name(computer).into_iter().chain(["localhost".to_owned()]);
     Names { addresses: addresses.collect(), hosts: own.collect() }
 }
@@ -124,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn served_addresses() {
+    fn served_address_filters_interfaces() {
         use IfOperStatus::{Unknown, Up};
         // Expected: whether the address is served by default, and whether it is served if the user chose it.
         for (name, address, status, expected) in [
@@ -152,17 +150,18 @@ mod tests {
         ] {
             let (interface, chosen) =
                 (interface(name, address, status), BTreeSet::from([address.parse().unwrap()]));
-            let is_served = [&BTreeSet::new(), &chosen].map(|chosen| served(&interface, chosen).is_some());
+            let is_served =
+                [&BTreeSet::new(), &chosen].map(|chosen| served_address(&interface, chosen).is_some());
             assert_eq!(is_served, expected, "{name} {address}");
         }
         let tunnel = Interface { is_p2p: true, ..interface("en9", "10.8.0.2", Up) };
-        assert_eq!(served(&tunnel, &BTreeSet::new()), None);
+        assert_eq!(served_address(&tunnel, &BTreeSet::new()), None);
     }
 
     #[test]
-    fn only_members_of_the_local_network_may_connect() {
+    fn served_address_limits_peers_to_its_network() {
         let here = interface("en0", "192.168.1.5", IfOperStatus::Up);
-        let (_, members) = served(&here, &BTreeSet::new()).unwrap();
+        let (_, members) = served_address(&here, &BTreeSet::new()).unwrap();
         let members = members.unwrap();
         for (peer, expected) in
             [("192.168.1.77", true), ("192.168.2.77", false), ("203.0.113.9", false), ("10.8.0.7", false)]
@@ -170,11 +169,11 @@ mod tests {
             assert_eq!(members.contains(peer.parse().unwrap()), expected, "{peer}");
         }
         let chosen = BTreeSet::from([here.ip()]);
-        assert_eq!(served(&here, &chosen), Some((here.ip(), None)));
+        assert_eq!(served_address(&here, &chosen), Some((here.ip(), None)));
     }
 
     #[test]
-    fn names() {
+    fn local_and_host_names_are_normalised() {
         for (name, expected) in [
             ("mac", Some("mac.local")),
             ("Ada's MacBook Pro", Some("ada-s-macbook-pro.local")),

@@ -12,12 +12,10 @@ use tokio::time::Instant;
 /// this in comparison, the computer slept.
 const ASLEEP: Duration = Duration::from_secs(10);
 
-/// The known facts about the network of an address.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Link {
     interface: String,
     gateway: Option<IpAddr>,
-    /// The hardware address of the gateway.
     hardware: Option<String>,
 }
 
@@ -39,7 +37,6 @@ impl Link {
     }
 }
 
-/// The networks, as last read.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
     known: BTreeMap<IpAddr, Link>,
@@ -85,8 +82,8 @@ impl Links {
 }
 
 /// Reads the networks of this computer's IPv4 addresses; the app does not support IPv6. Blocks.
-pub(crate) fn read() -> BTreeMap<IpAddr, Link> {
-    let (routes, neighbours) = tables();
+pub(crate) fn read_links() -> BTreeMap<IpAddr, Link> {
+    let (routes, neighbours) = read_tables();
     let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
     let link = |interface: if_addrs::Interface| {
         let gateway = routes.iter().find(|(name, _)| *name == interface.name).map(|(_, gateway)| *gateway);
@@ -100,13 +97,13 @@ pub(crate) fn read() -> BTreeMap<IpAddr, Link> {
 type Tables = (Vec<(String, IpAddr)>, BTreeMap<IpAddr, String>);
 
 #[cfg(target_os = "linux")]
-fn tables() -> Tables {
+fn read_tables() -> Tables {
     let file = |path| std::fs::read_to_string(path).unwrap_or_default();
     (linux_routes(&file("/proc/net/route")), linux_neighbours(&file("/proc/net/arp")))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn tables() -> Tables {
+fn read_tables() -> Tables {
     let run = |program, arguments: &[&str]| {
         let output = std::process::Command::new(program).args(arguments).output();
         output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
@@ -115,7 +112,6 @@ fn tables() -> Tables {
     (mac_routes(&routes), mac_neighbours(&run("/usr/sbin/arp", &["-an"])))
 }
 
-/// Reads the default routes of `/proc/net/route`.
 #[cfg(any(test, target_os = "linux"))]
 fn linux_routes(table: &str) -> Vec<(String, IpAddr)> {
     let route = |line: &str| {
@@ -127,7 +123,6 @@ fn linux_routes(table: &str) -> Vec<(String, IpAddr)> {
     table.lines().filter_map(route).collect()
 }
 
-/// Reads `/proc/net/arp`.
 #[cfg(any(test, target_os = "linux"))]
 fn linux_neighbours(table: &str) -> BTreeMap<IpAddr, String> {
     let neighbour = |line: &str| {
@@ -138,7 +133,6 @@ fn linux_neighbours(table: &str) -> BTreeMap<IpAddr, String> {
     table.lines().filter_map(neighbour).collect()
 }
 
-/// Reads the default routes of `netstat -rn`.
 #[cfg(any(test, not(target_os = "linux")))]
 fn mac_routes(table: &str) -> Vec<(String, IpAddr)> {
     let route = |line: &str| {
@@ -173,7 +167,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn another_network_with_the_same_address() {
+    async fn links_detect_another_network() {
         let router = Some([192, 168, 1, 1]);
         let home = link("en0", router, Some("0:11:22:33:44:55"));
         for (what, now, expected) in [
@@ -206,7 +200,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn any_network_may_be_another_one_after_sleep() {
+    async fn links_change_after_sleep() {
         let mut links = Links::default();
         let now = Instant::now();
         assert!(!links.slept(now, 0));
@@ -219,7 +213,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_address_is_elsewhere_when_it_is_gone_has_another_router_or_was_asleep() {
+    async fn elsewhere_covers_gone_rerouted_and_slept() {
         let away = IpAddr::from([10, 8, 0, 2]);
         let served = BTreeSet::from([HOME]);
         let at = |router: u8| BTreeMap::from([(HOME, link("en0", Some([192, 168, 1, router]), None))]);
@@ -234,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_of_the_systems() {
+    fn system_tables_are_parsed() {
         let routes = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n\
             tun0\t00000000\t00000000\t0001\t0\t0\t50\t00000000\t0\t0\t0\n\
             wlan0\t00000000\t0101A8C0\t0003\t0\t0\t600\t00000000\t0\t0\t0\n\

@@ -14,16 +14,54 @@ use std::{
 const APP: &str = "_openagents._tcp.local.";
 /// The encrypted service: the page and ACP.
 const WEB: &str = "_openagents-web._tcp.local.";
-/// Time limit for the shutdown of the daemon.
 const GOOD_BYE: Duration = Duration::from_secs(1);
-/// Maximum bytes of an instance name.
 const INSTANCE: usize = 63;
 
-/// One announced service.
+#[derive(Default)]
+pub(crate) struct Announcer {
+    announced: Vec<Record>,
+    daemon: Option<ServiceDaemon>,
+}
+
+impl Announcer {
+    /// Announces the ports of `state` and withdraws the others. Returns the problem if that fails.
+    pub(crate) async fn announce(&mut self, state: &NetworkState) -> Option<String> {
+        let records = records(state);
+        if records == self.announced {
+            return None;
+        }
+        self.stop().await;
+        if records.is_empty() {
+            return None;
+        }
+        match start_daemon(&records) {
+            Ok(daemon) => {
+                (self.daemon, self.announced) = (Some(daemon), records);
+                None
+            }
+            Err(error) => {
+                tracing::warn!(%error, "could not announce the services");
+                Some(format!("This computer cannot be found by name on the network: {error}."))
+            }
+        }
+    }
+
+    pub(crate) async fn stop(&mut self) {
+        self.announced.clear();
+        let Some(daemon) = self.daemon.take() else { return };
+        run_blocking(move || {
+            if let Ok(ended) = daemon.shutdown() {
+                // On a timeout the daemon still ends by itself.
+                let _ = ended.recv_timeout(GOOD_BYE);
+            }
+        })
+        .await;
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Record {
     service: &'static str,
-    /// The name shown in lists.
     instance: String,
     host: String,
     addresses: BTreeSet<IpAddr>,
@@ -60,52 +98,7 @@ impl Record {
     }
 }
 
-/// Announces the open ports.
-#[derive(Default)]
-pub(crate) struct Announcer {
-    /// Empty if there is no daemon.
-    announced: Vec<Record>,
-    daemon: Option<ServiceDaemon>,
-}
-
-impl Announcer {
-    /// Announces the ports of `state` and withdraws the others. Returns the problem if that fails.
-    pub(crate) async fn announce(&mut self, state: &NetworkState) -> Option<String> {
-        let records = records(state);
-        if records == self.announced {
-            return None;
-        }
-        self.stop().await;
-        if records.is_empty() {
-            return None;
-        }
-        match begin(&records) {
-            Ok(daemon) => {
-                (self.daemon, self.announced) = (Some(daemon), records);
-                None
-            }
-            Err(error) => {
-                tracing::warn!(%error, "could not announce the services");
-                Some(format!("This computer cannot be found by name on the network: {error}."))
-            }
-        }
-    }
-
-    /// Withdraws all announcements.
-    pub(crate) async fn stop(&mut self) {
-        self.announced.clear();
-        let Some(daemon) = self.daemon.take() else { return };
-        run_blocking(move || {
-            if let Ok(ended) = daemon.shutdown() {
-                // On a timeout the daemon still ends by itself.
-                let _ = ended.recv_timeout(GOOD_BYE);
-            }
-        })
-        .await;
-    }
-}
-
-fn begin(records: &[Record]) -> Result<ServiceDaemon, mdns_sd::Error> {
+fn start_daemon(records: &[Record]) -> Result<ServiceDaemon, mdns_sd::Error> {
     let daemon = ServiceDaemon::new()?;
     let registered = records.iter().try_for_each(|record| daemon.register(record.info()?));
     if registered.is_err() {
@@ -139,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn announced_services() {
+    fn records_match_open_ports() {
         let loopback = (Listener::Loopback, "127.0.0.1:9099");
         assert_eq!(records(&state("mac", &[loopback])), []);
         let only_v6 = [loopback, (Listener::App, "[fd00::2]:9099")];
@@ -174,7 +167,7 @@ mod tests {
     #[tokio::test]
     async fn announced_services_are_found_and_withdrawn() {
         let all = if_addrs::get_if_addrs().unwrap().iter().map(if_addrs::Interface::ip).collect();
-        let addresses = crate::network::addresses::of_this_computer(&all).unwrap();
+        let addresses = crate::network::addresses::served_addresses(&all).unwrap();
         let address = addresses.into_keys().find(IpAddr::is_ipv4).expect("a network");
         let name = format!("test {}", uuid::Uuid::new_v4());
         let address_and_port = SocketAddr::from((address, 9099)).to_string();

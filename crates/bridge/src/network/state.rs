@@ -78,17 +78,15 @@ impl NetworkState {
     }
 }
 
-// Network access for other devices: listeners, certificates and discovery.
-//
-// **Architecture invariant:** nothing binds to all addresses, and nothing beyond loopback is served until the user
-// switches it on.
-
 /// How long a switch request waits for the change to take effect.
 const SETTLED: Duration = Duration::from_secs(10);
 
 type OnChange = Arc<dyn Fn() + Send + Sync>;
 
 /// The network switches, the served state and its watchers.
+///
+/// **Architecture invariant:** nothing binds to all addresses, and nothing beyond loopback is served until the user
+/// switches it on.
 pub(crate) struct Network {
     pub(crate) home: PathBuf,
     pub(crate) config: NetworkConfig,
@@ -102,7 +100,6 @@ pub(crate) struct Network {
     /// The authority, and the TLS configuration with a certificate that it has signed.
     pub(crate) tls: Mutex<Option<(Arc<Authority>, Arc<ServerConfig>)>>,
     watchers: Mutex<Vec<OnChange>>,
-    /// Cancelled when the iOS access setting changes.
     ios: Mutex<CancellationToken>,
 }
 
@@ -145,11 +142,10 @@ impl Network {
         self.ios.lock().clone()
     }
 
-    /// Stores a change of the switches and waits until it takes effect.
     pub(crate) async fn switch(&self, switch: Switch) -> Result<(), Fault> {
         let switches = self.switches.borrow().changed(switch).map_err(Fault::busy)?;
         let (store, written) = (self.store.clone(), switches.clone());
-        let written = run_blocking(move || written.write(&*store)).await;
+        let written = run_blocking(move || written.store(&*store)).await;
         written.unwrap_or_else(|| Err("interrupted".to_owned())).map_err(Fault::internal)?;
         let change = switches.change;
         let before = self.switches.send_replace(switches.clone());
@@ -170,7 +166,7 @@ impl Network {
     /// Returns the authority's certificate as PEM, and as a configuration profile.
     pub(crate) fn installable(&self) -> Option<(String, String)> {
         let (authority, _) = self.tls.lock().clone()?;
-        Some((authority.pem().to_owned(), profile::profile(&authority, config::name())))
+        Some((authority.pem().to_owned(), profile::profile(&authority, config::computer_name())))
     }
 
     pub(crate) fn publish(&self, state: NetworkState) {
@@ -191,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_and_wire() {
+    fn network_state_pages_and_wire_format() {
         let open = |kind, address: &str| OpenListener { kind, address: address.parse().unwrap() };
         let state = NetworkState {
             lan: true,

@@ -9,13 +9,10 @@ use std::{collections::BTreeSet, net::IpAddr};
 /// Maximum number of private network names, and of further addresses.
 const NAMES: usize = 16;
 
-/// Key of the setting.
 const SETTING: &str = "network";
 
-/// The network switches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Switches {
-    /// Serve the page and ACP on the network, encrypted.
     pub(crate) lan: bool,
     pub(crate) ios: IosAccess,
     /// Further names of this computer, for example on a private network.
@@ -24,7 +21,6 @@ pub(crate) struct Switches {
     pub(crate) addresses: BTreeSet<IpAddr>,
     /// Whether the command line has set `lan`, and `ios`.
     fixed: [bool; 2],
-    /// Incremented with every change.
     pub(crate) change: u64,
 }
 
@@ -33,13 +29,11 @@ pub(crate) struct Switches {
 pub(crate) struct Switch {
     pub(crate) lan: Option<bool>,
     pub(crate) ios: Option<IosAccess>,
-    /// This computer's names on private networks.
     pub(crate) names: Option<Vec<String>>,
     /// Addresses to serve in addition to local network addresses: public or VPN addresses.
     pub(crate) addresses: Option<Vec<IpAddr>>,
 }
 
-/// The stored form.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Setting {
@@ -50,7 +44,7 @@ struct Setting {
 }
 
 impl Setting {
-    fn read(store: &dyn SettingsStore) -> Self {
+    fn load(store: &dyn SettingsStore) -> Self {
         let stored = store.get(SETTING).unwrap_or_else(|error| {
             tracing::warn!(%error, "could not read the network settings");
             None
@@ -61,12 +55,12 @@ impl Setting {
 
 impl Switches {
     /// Reads the stored switches; `config` and `ios` come from the command line. Blocks.
-    pub(crate) fn read(
+    pub(crate) fn load(
         store: &dyn SettingsStore,
         config: &NetworkConfig,
         ios: Option<IosAccess>,
     ) -> Result<Self, BridgeError> {
-        let setting = Setting::read(store);
+        let setting = Setting::load(store);
         if ios == Some(IosAccess::Allow) && config.lan == Some(true) {
             return Err(BridgeError::OpenOnNetwork);
         }
@@ -87,7 +81,6 @@ impl Switches {
         self.lan || self.ios == IosAccess::Ask
     }
 
-    /// Returns whether the command line has set any switch.
     pub(crate) fn is_fixed(&self) -> bool {
         self.fixed.contains(&true)
     }
@@ -120,8 +113,8 @@ impl Switches {
     }
 
     /// Stores the switches that the command line has not set. Blocks.
-    pub(crate) fn write(&self, store: &dyn SettingsStore) -> Result<(), String> {
-        let mut setting = Setting::read(store);
+    pub(crate) fn store(&self, store: &dyn SettingsStore) -> Result<(), String> {
+        let mut setting = Setting::load(store);
         if !self.fixed[0] {
             setting.lan = self.lan;
         }
@@ -140,7 +133,7 @@ fn private_names(names: Vec<String>) -> Result<BTreeSet<String>, String> {
     if names.len() > NAMES {
         return Err(format!("A computer can have at most {NAMES} private network names."));
     }
-    let read = |name: String| {
+    let parse = |name: String| {
         let known = addresses::host_name(&name)
             .filter(|name| name.contains('.') && !name.ends_with(addresses::LOCAL));
         let short = openagents_sessions::prune::head(&name, 100);
@@ -148,18 +141,18 @@ fn private_names(names: Vec<String>) -> Result<BTreeSet<String>, String> {
             format!("{short} is not a private network name; use one like mac.tail1234.ts.net.")
         })
     };
-    names.into_iter().map(read).collect()
+    names.into_iter().map(parse).collect()
 }
 
 fn further_addresses(addresses: Vec<IpAddr>) -> Result<BTreeSet<IpAddr>, String> {
     if addresses.len() > NAMES {
         return Err(format!("At most {NAMES} further addresses can be served."));
     }
-    let read = |address: IpAddr| {
+    let parse = |address: IpAddr| {
         let known = Some(address.to_canonical()).filter(|address| addresses::is_unicast(*address));
         known.ok_or_else(|| format!("{address} is not an address that other devices can reach."))
     };
-    addresses.into_iter().map(read).collect()
+    addresses.into_iter().map(parse).collect()
 }
 
 #[cfg(test)]
@@ -167,19 +160,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_to_serve() {
-        let read =
+    fn further_addresses_must_be_reachable() {
+        let parse =
             |text: &[&str]| further_addresses(text.iter().map(|address| address.parse().unwrap()).collect());
-        let known = read(&["100.101.102.103", "::ffff:100.101.102.103"]).unwrap();
+        let known = parse(&["100.101.102.103", "::ffff:100.101.102.103"]).unwrap();
         assert_eq!(known.into_iter().collect::<Vec<_>>(), [IpAddr::from([100, 101, 102, 103])]);
         for wrong in ["127.0.0.1", "0.0.0.0", "::", "fe80::1", "224.0.0.1"] {
-            assert!(read(&[wrong]).is_err(), "{wrong}");
+            assert!(parse(&[wrong]).is_err(), "{wrong}");
         }
-        assert!(read(&["10.0.0.1"; 17]).is_err());
+        assert!(parse(&["10.0.0.1"; 17]).is_err());
     }
 
     #[test]
-    fn names_of_private_networks() {
+    fn private_names_must_be_fully_qualified() {
         let names = |names: &[&str]| private_names(names.iter().map(|name| (*name).to_owned()).collect());
         let known = names(&["Mac.tail1234.ts.net.", "mac.tail1234.ts.net"]).unwrap();
         assert_eq!(known.into_iter().collect::<Vec<_>>(), ["mac.tail1234.ts.net"]);

@@ -17,8 +17,9 @@ const MAX_BYTES: usize = 1 << 20;
 const RENDERED_BYTES: usize = 256 << 10;
 /// Texts with deeper nesting are shown as plain text: an HTML parser takes time quadratic in the depth.
 const DEPTH: usize = 50;
-/// Time limit for rendering.
 const RENDER_TIME: Duration = Duration::from_secs(2);
+/// Time limit for highlighting one message; the rest of its code is left plain.
+const HIGHLIGHT_TIME: Duration = Duration::from_millis(150);
 
 /// Renders `text` on a blocking thread. Falls back to plain text when that takes too long.
 pub(crate) async fn render(text: String) -> String {
@@ -99,7 +100,7 @@ impl<'a, I: Iterator<Item = Event<'a>>> Iterator for Highlighted<I> {
             block.push('"');
         }
         block.push('>');
-        match html(&language, &code, self.until) {
+        match highlight(&language, &code, self.until) {
             Some(html) => block.push_str(&html),
             None => drop(escape_html_body_text(&mut block, &code)),
         }
@@ -150,16 +151,15 @@ const CLASSES: [(&str, &str); 24] = [
     ("meta.template.expression", ""),
 ];
 
-/// Every class.
-pub(super) fn classes() -> impl Iterator<Item = &'static str> {
+fn classes() -> impl Iterator<Item = &'static str> {
     CLASSES.iter().map(|(_, class)| *class).filter(|class| !class.is_empty())
 }
 
 /// Returns code as HTML, without the surrounding element. `None` if the language is unknown. After `until`, the rest is
 /// left plain.
-pub(super) fn html(language: &str, code: &str, until: Instant) -> Option<String> {
-    let (set, scopes) = loaded();
-    let syntax = syntax(set, language)?;
+fn highlight(language: &str, code: &str, until: Instant) -> Option<String> {
+    let (set, scopes) = syntaxes();
+    let syntax = find_syntax(set, language)?;
     let mut html = String::with_capacity(code.len() * 3);
     let (mut state, mut stack) = (ParseState::new(syntax), ScopeStack::new());
     let mut done = 0;
@@ -169,24 +169,21 @@ pub(super) fn html(language: &str, code: &str, until: Instant) -> Option<String>
         let Some(ops) = (!is_plain).then(|| state.parse_line(line, set).ok()).flatten() else { break };
         let mut from = 0;
         for (at, op) in ops {
-            push(&mut html, line.get(from..at).unwrap_or_default(), class(scopes, &stack));
+            push_span(&mut html, line.get(from..at).unwrap_or_default(), class(scopes, &stack));
             from = at;
             stack.apply(&op).ok()?;
         }
-        push(&mut html, line.get(from..).unwrap_or_default(), class(scopes, &stack));
+        push_span(&mut html, line.get(from..).unwrap_or_default(), class(scopes, &stack));
         done += line.len();
     }
-    push(&mut html, &code[done..], "");
+    push_span(&mut html, &code[done..], "");
     Some(html)
 }
-
-/// Time limit for highlighting one message; the rest of its code is left plain.
-pub(super) const HIGHLIGHT_TIME: Duration = Duration::from_millis(150);
 
 type Scopes = Vec<(Scope, &'static str)>;
 
 /// Returns the languages that bat knows (those of Sublime Text, TypeScript, TOML, Swift and others), and the scopes.
-fn loaded() -> &'static (SyntaxSet, Scopes) {
+fn syntaxes() -> &'static (SyntaxSet, Scopes) {
     static LOADED: OnceLock<(SyntaxSet, Scopes)> = OnceLock::new();
     LOADED.get_or_init(|| {
         let scopes = CLASSES.iter().filter_map(|(name, class)| Some((Scope::new(name).ok()?, *class)));
@@ -194,7 +191,7 @@ fn loaded() -> &'static (SyntaxSet, Scopes) {
     })
 }
 
-fn syntax<'a>(set: &'a SyntaxSet, language: &str) -> Option<&'a SyntaxReference> {
+fn find_syntax<'a>(set: &'a SyntaxSet, language: &str) -> Option<&'a SyntaxReference> {
     // For example ```rust,ignore and ```ts title="a.ts".
     let name = language.split([',', ' ', '{', ':']).next().filter(|name| !name.is_empty())?;
     let name = match name.to_ascii_lowercase().as_str() {
@@ -213,7 +210,7 @@ fn class(scopes: &Scopes, stack: &ScopeStack) -> &'static str {
     stack.as_slice().iter().rev().find_map(of).map_or("", |(_, class)| *class)
 }
 
-fn push(html: &mut String, text: &str, class: &str) {
+fn push_span(html: &mut String, text: &str, class: &str) {
     if text.is_empty() {
         return;
     }
@@ -232,10 +229,10 @@ fn push(html: &mut String, text: &str, class: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::{DEPTH, RENDERED_BYTES, to_html};
+    use super::*;
 
     #[test]
-    fn the_final_message_of_an_exploration() {
+    fn markdown_renders_the_exploration_summary() {
         let text = "**Repository:** demo\n\n**Intent From Session History:**\nFix the parser.";
         assert_eq!(
             to_html(text),
@@ -245,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_active_comes_through() {
+    fn markdown_drops_active_content() {
         for (hostile, forbidden) in [
             ("<script>alert(1)</script>", "<script"),
             ("<img src=x onerror=alert(1)>", "<img"),
@@ -264,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_costs_no_time() {
+    fn markdown_renders_deep_nesting_quickly() {
         for deep in ["> ", "- ", "*a **b "] {
             let text = deep.repeat(RENDERED_BYTES / deep.len() - 16) + "<b>" + &"c** d*".repeat(8);
             let began = std::time::Instant::now();
@@ -280,18 +277,18 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_shown_as_plain_text() {
+    fn markdown_shows_long_text_as_plain_text() {
         let html = to_html(&"**x** ".repeat(RENDERED_BYTES / 4));
         assert!(html.starts_with("<pre>**x** **x**") && html.len() > RENDERED_BYTES);
     }
 
     #[tokio::test]
-    async fn rendering_on_a_blocking_thread_gives_the_same() {
+    async fn render_equals_to_html() {
         assert_eq!(super::render("*x*".to_owned()).await, to_html("*x*"));
     }
 
     #[test]
-    fn code_tables_and_links_stay() {
+    fn markdown_keeps_code_tables_and_links() {
         let html = to_html(
             "```rust\nlet x = 1 < 2;\n```\n\n|a|b|\n|-|-|\n|1|2|\n\n[x](https://example.com)\n\n- [x] done",
         );
@@ -304,18 +301,13 @@ mod tests {
             assert!(html.contains(part), "{part} is missing in {html}");
         }
     }
-}
-
-#[cfg(test)]
-mod highlight_tests {
-    use super::*;
 
     fn shown(language: &str, code: &str) -> Option<String> {
-        html(language, code, Instant::now() + Duration::from_secs(60))
+        highlight(language, code, Instant::now() + Duration::from_secs(60))
     }
 
     #[test]
-    fn languages_of_agents_are_known() {
+    fn highlight_knows_common_languages() {
         for language in [
             "rust",
             "rs",
@@ -360,7 +352,7 @@ mod highlight_tests {
     }
 
     #[test]
-    fn parts_have_classes_and_nothing_is_lost() {
+    fn highlight_marks_parts_with_classes() {
         let html = shown("rust", "// a <b>\nfn main() { let x = \"é&\"; }\n").unwrap();
         for part in [
             "<span class=\"hl-comment\">",
@@ -375,8 +367,8 @@ mod highlight_tests {
     }
 
     #[test]
-    fn long_lines_much_code_and_late_code_stay_plain() {
-        let late = html("rust", "fn a() {}\n", Instant::now() - Duration::from_secs(1)).unwrap();
+    fn highlight_leaves_long_and_late_code_plain() {
+        let late = highlight("rust", "fn a() {}\n", Instant::now() - Duration::from_secs(1)).unwrap();
         assert_eq!(late, "fn a() {}\n");
         let long = format!("fn a() {{}}\nlet x = \"{}\";\n", "y".repeat(LINE));
         assert!(shown("rust", &long).unwrap().ends_with(&format!("let x = \"{}\";\n", "y".repeat(LINE))));
@@ -388,7 +380,7 @@ mod highlight_tests {
 
     proptest::proptest! {
         #[test]
-        fn any_code_is_shown_whole(code in "(?s).{0,200}") {
+        fn highlight_preserves_any_code(code in "(?s).{0,200}") {
             let html = shown("rust", &code).unwrap();
             let mut plain = String::new();
             let mut rest = html.as_str();

@@ -3,4 +3,4 @@
 pub mod acp;
 pub(crate) mod ios;
 pub(crate) mod markdown;
-pub(crate) mod privacy;
+pub(crate) mod services;

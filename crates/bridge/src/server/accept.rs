@@ -36,9 +36,7 @@ use tower::ServiceExt;
 /// Flow-control windows of one HTTP/2 stream and of the connection, in bytes.
 const STREAM_WINDOW: u32 = 64 << 10;
 const CONNECTION_WINDOW: u32 = 256 << 10;
-/// Maximum number of concurrent requests of one HTTP/2 connection.
 const STREAMS: u32 = 64;
-/// Interval and timeout of HTTP/2 keep-alive pings.
 const PING: Duration = Duration::from_secs(20);
 /// Time that a closing connection has to finish its responses.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
@@ -47,7 +45,6 @@ const HANDSHAKE: u8 = 22;
 const NOT_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n\
     Content-Length: 59\r\nConnection: close\r\n\r\nThis port is encrypted: write https:// before its address.\n";
 
-/// A listener's kind and its shutdown tokens.
 #[derive(Debug, Clone)]
 pub(crate) struct Gate {
     pub(crate) kind: Listener,
@@ -71,7 +68,6 @@ impl Gate {
     }
 }
 
-/// Accepts connections until `gate` closes.
 pub(crate) async fn listen(listener: TcpListener, gate: Gate, server: Arc<Server>) {
     let router = http::router(server.clone(), gate.kind);
     let at = listener.local_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |at| at.ip());
@@ -114,7 +110,6 @@ pub(crate) async fn listen(listener: TcpListener, gate: Gate, server: Arc<Server
 /// One socket, until it is upgraded, answered or past its idle deadline.
 struct Connection {
     address: SocketAddr,
-    /// The listener's address.
     at: IpAddr,
     unauthenticated: Unauthenticated,
     gate: Gate,
@@ -140,7 +135,6 @@ impl Connection {
         }
     }
 
-    /// Serves HTTP/1.1.
     async fn http1(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
         let cut = CancellationToken::new();
         let connection = hyper::server::conn::http1::Builder::new()
@@ -271,7 +265,6 @@ async fn tls_handshake(mut stream: TcpStream, server: &Server) -> Option<TlsStre
     }
 }
 
-/// Spawns the requests of an HTTP/2 connection.
 #[derive(Clone)]
 struct Tasks {
     tracker: TaskTracker,
@@ -293,7 +286,7 @@ mod tests {
 
     /// A file of the page on a slow network: every part that the client reads extends the deadline.
     #[tokio::test]
-    async fn a_download_that_is_read_on_outlives_the_deadline_and_one_that_is_not_does_not() {
+    async fn download_outlives_deadline_only_while_it_is_read() {
         const PARTS: usize = 256;
         /// Bytes that the client reads at a time: more than the buffers hold, so that the next part is polled.
         const READ: usize = 2 * SOCKET_BUFFER;
@@ -343,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_admits_the_members_of_its_network_alone() {
+    fn gate_admits_only_members_of_its_network() {
         let gate = |members| Gate {
             kind: Listener::Web,
             members,

@@ -5,8 +5,8 @@ use crate::{
     admission::{DelayedRefusal, unauthenticated::Caller},
     base::{
         config::Listener,
+        headers::{is_json, list_items},
         pass::Pass,
-        prefix::{is_json, items},
     },
 };
 use axum::{
@@ -21,7 +21,6 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The subprotocol that the page offers and the server selects.
 pub(crate) const SUBPROTOCOL: &str = "openagents.v1";
 
 /// Prefix of the token as a subprotocol: a browser cannot send a header with an upgrade, so it offers the token as a
@@ -30,9 +29,9 @@ const TOKEN_PROTOCOL: &str = "openagents.token.";
 
 /// Returns the pass for the token of a request. The local token and tab tokens are valid only on this machine, not
 /// through a proxy.
-pub(crate) fn pass(server: &Server, caller: &Caller, headers: &HeaderMap) -> Option<Arc<Pass>> {
-    let (token, devices) = (token(headers)?, &server.services.devices);
-    if server.token.is(token) || devices.tabs.know(token) {
+pub(crate) fn authenticate(server: &Server, caller: &Caller, headers: &HeaderMap) -> Option<Arc<Pass>> {
+    let (token, devices) = (bearer_token(headers)?, &server.services.devices);
+    if server.token.matches(token) || devices.tabs.is_tab_token(token) {
         return is_local(server, caller, headers).then(|| devices.local.clone());
     }
     devices.authenticate(token)
@@ -42,8 +41,9 @@ pub(crate) fn pass(server: &Server, caller: &Caller, headers: &HeaderMap) -> Opt
 /// token, a tab token or the reload token.
 pub(crate) fn may_exchange(server: &Server, caller: &Caller, headers: &HeaderMap) -> bool {
     let tabs = &server.services.devices.tabs;
-    let is_known = |token: &str| server.token.is(token) || tabs.know(token) || tabs.may_reload(token);
-    token(headers).is_some_and(is_known) && is_local(server, caller, headers)
+    let is_known =
+        |token: &str| server.token.matches(token) || tabs.is_tab_token(token) || tabs.is_reload_token(token);
+    bearer_token(headers).is_some_and(is_known) && is_local(server, caller, headers)
 }
 
 /// Returns whether a request comes from this machine, not through a proxy.
@@ -51,18 +51,18 @@ pub(crate) fn is_local(server: &Server, caller: &Caller, headers: &HeaderMap) ->
     caller.listener == Listener::Loopback && !server.hosts().is_proxied(headers)
 }
 
-fn token(headers: &HeaderMap) -> Option<&str> {
+fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.split_once(' '));
     match given {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Some(token.trim()),
-        _ => items(headers, &header::SEC_WEBSOCKET_PROTOCOL)
+        _ => list_items(headers, &header::SEC_WEBSOCKET_PROTOCOL)
             .find_map(|protocol| protocol.strip_prefix(TOKEN_PROTOCOL)),
     }
 }
 
 /// Returns whether the client offered our subprotocol, which the server must then select.
 pub(crate) fn offers_protocol(headers: &HeaderMap) -> bool {
-    items(headers, &header::SEC_WEBSOCKET_PROTOCOL).any(|protocol| protocol == SUBPROTOCOL)
+    list_items(headers, &header::SEC_WEBSOCKET_PROTOCOL).any(|protocol| protocol == SUBPROTOCOL)
 }
 
 /// Delays the refusal of a failed authentication, longer each time, unless too many refusals are delayed already. Frees
@@ -70,17 +70,13 @@ pub(crate) fn offers_protocol(headers: &HeaderMap) -> bool {
 pub(crate) async fn delay_refusal(server: &Server, caller: &Caller) -> Option<DelayedRefusal> {
     let delay = server.back_off.failed(caller.address);
     caller.unauthenticated.refuse();
-    let refusal = server.limits.refusal(caller.address)?;
+    let refusal = server.limits.delayed_refusal(caller.address)?;
     tokio::time::sleep(delay).await;
     Some(refusal)
 }
 
-// Requests and answers with a JSON body, for our own pages and for programs.
-
-/// Maximum bytes of a body.
 const BODY: usize = 4 << 10;
 
-/// Reads a request from one of our own pages or from a program.
 pub(super) async fn read_json<T: DeserializeOwned>(
     server: &Server,
     caller: &Caller,
@@ -136,8 +132,12 @@ mod tests {
             (header::COOKIE, format!("token={good}"), false),
         ] {
             let headers: HeaderMap = [(name, HeaderValue::from_str(&value).unwrap())].into_iter().collect();
-            assert_eq!(super::token(&headers).is_some_and(|given| token().is(given)), expected, "{value}");
+            assert_eq!(
+                bearer_token(&headers).is_some_and(|given| token().matches(given)),
+                expected,
+                "{value}"
+            );
         }
-        assert_eq!(super::token(&HeaderMap::new()), None);
+        assert_eq!(bearer_token(&HeaderMap::new()), None);
     }
 }

@@ -8,20 +8,20 @@
 
 use super::{
     auth::{self, SUBPROTOCOL},
-    state::{Connection, Server},
+    state::{RemoteConnection, Server},
 };
 use crate::{
     admission::unauthenticated::Caller,
     base::{
         config::ACP_FRAME,
         error::Fault,
+        headers::{is_json, list_items, without_parameters},
         pass::Pass,
-        prefix::{bare, is_json, items},
         rpc::{self, Incoming, Malformed},
     },
     connection::{
         event_stream::StreamRefusal,
-        inspect::Line,
+        inspect::Peer,
         socket::{self, Socket},
     },
     protocol::acp::{self, connection::Opening},
@@ -46,26 +46,20 @@ use tokio::{
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_util::sync::CancellationToken;
 
-/// The connection of a request.
 const CONNECTION_ID: HeaderName = HeaderName::from_static("acp-connection-id");
-/// The session of a request.
 const SESSION_ID: HeaderName = HeaderName::from_static("acp-session-id");
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 
 /// A body with more bytes than this needs a permit. Bounds the memory that one device can use.
 const LONG_BODY: usize = 64 << 10;
-/// Time limit for reading a body.
 const BODY_TIME: Duration = Duration::from_secs(60);
 /// Limits for draining a body that is too long: the client reads the response only after it has sent the body.
 const DRAIN_TIME: Duration = Duration::from_secs(2);
 const DRAIN_BYTES: usize = 256 << 20;
-/// Time limit of `initialize`.
 const ANSWER_TIME: Duration = Duration::from_secs(30);
-/// Keep-alive interval of an idle stream.
 const ALIVE: Duration = Duration::from_secs(15);
 
-/// The methods that need a session id.
 const SESSION_METHODS: &[&str] = &[
     "session/cancel",
     "session/close",
@@ -79,7 +73,6 @@ const SESSION_METHODS: &[&str] = &[
     "session/set_model",
 ];
 
-/// Handles an authenticated request.
 pub(crate) async fn answer(
     server: Arc<Server>,
     request: Request,
@@ -90,7 +83,7 @@ pub(crate) async fn answer(
         _ if socket::is_upgrade(request.headers()) => open_socket(server, request, caller, pass),
         Method::POST => post(&server, request, &caller, pass).await,
         Method::GET => open_stream(&server, request.headers(), &pass, caller.cut),
-        Method::DELETE => known(&server, request.headers(), &pass).map(|connection| {
+        Method::DELETE => find_connection(&server, request.headers(), &pass).map(|connection| {
             connection.end();
             StatusCode::ACCEPTED.into_response()
         }),
@@ -102,7 +95,6 @@ pub(crate) async fn answer(
     answer.unwrap_or_else(|refusal| *refusal)
 }
 
-/// An answer, or a refusal.
 type Answer = Result<Response, Box<Response>>;
 
 fn open_socket(server: Arc<Server>, request: Request, caller: Caller, pass: Arc<Pass>) -> Answer {
@@ -110,13 +102,13 @@ fn open_socket(server: Arc<Server>, request: Request, caller: Caller, pass: Arc<
     let protocol = auth::offers_protocol(request.headers()).then_some(SUBPROTOCOL);
     let (mut response, upgrade) = socket::upgrade(request, protocol);
     if let Some(upgrade) = upgrade {
-        let line = Line::new("acp");
-        name(response.headers_mut(), CONNECTION_ID, &line.id);
+        let peer = Peer::new("acp");
+        insert_header(response.headers_mut(), CONNECTION_ID, &peer.id);
         let connections = server.connections.clone();
         connections.spawn(async move {
             if let Some(socket) = socket::open(upgrade, ACP_FRAME).await {
                 let (cut, closing) = (CancellationToken::new(), caller.closing.clone());
-                let opening = Opening { line, lease, cut, closing };
+                let opening = Opening { peer, lease, cut, closing };
                 acp::serve(server.services.clone(), Socket::WebSocket(Box::new(socket)), opening).await;
             }
             drop(caller);
@@ -132,27 +124,27 @@ async fn post(server: &Arc<Server>, request: Request, caller: &Caller, pass: Arc
     }
     // Check the connection before reading a body of up to 16 MiB.
     let connection = match parts.headers.contains_key(&CONNECTION_ID) {
-        true => Some(known(server, &parts.headers, &pass)?),
+        true => Some(find_connection(server, &parts.headers, &pass)?),
         false => None,
     };
-    let text = read(&server.remotes.long_bodies(&pass.who), &parts.headers, body).await?;
+    let text = read_body(&server.remotes.long_bodies(&pass.who), &parts.headers, body).await?;
     let message = rpc::parse(&text).map_err(|malformed| unreadable(&malformed))?;
     let Some(connection) = connection else {
         return match message {
             Incoming::Request { id, method, params } if method == "initialize" => {
                 initialize(server, caller, pass, (id.as_str(), text.clone()), &params).await
             }
-            _ => Err(no_connection()),
+            _ => Err(missing_connection()),
         };
     };
-    let named = header_text(&parts.headers, &SESSION_ID);
+    let in_header = header_text(&parts.headers, &SESSION_ID);
     match &message {
         Incoming::Request { id, method, params } => {
-            if let Some(session) = session_of(method, params, named)? {
+            if let Some(session) = session_of(method, params, in_header)? {
                 connection.await_answer(id.as_str(), session);
             }
         }
-        Incoming::Notification { method, params } => drop(session_of(method, params, named)?),
+        Incoming::Notification { method, params } => drop(session_of(method, params, in_header)?),
         Incoming::Response { .. } => {}
     }
     // Bound the long frames that wait for a slow connection.
@@ -162,11 +154,10 @@ async fn post(server: &Arc<Server>, request: Request, caller: &Caller, pass: Arc
     };
     match connection.post(text).await {
         true => Ok(StatusCode::ACCEPTED.into_response()),
-        false => Err(unknown()),
+        false => Err(unknown_connection()),
     }
 }
 
-/// Opens a connection and answers its `initialize`.
 async fn initialize(
     server: &Arc<Server>,
     caller: &Caller,
@@ -177,7 +168,7 @@ async fn initialize(
     let lease = server.lease(pass.clone(), caller.address).ok_or_else(too_many_connections)?;
     let one_stream = params["clientCapabilities"]["_meta"]["openagents"]["oneStream"] == true;
     let opening = Opening {
-        line: Line::new("acp"),
+        peer: Peer::new("acp"),
         lease,
         cut: CancellationToken::new(),
         closing: caller.closing.clone(),
@@ -194,7 +185,7 @@ async fn initialize(
         connection.iter().for_each(|connection| connection.end());
         return Ok(response);
     }
-    name(response.headers_mut(), CONNECTION_ID, &id);
+    insert_header(response.headers_mut(), CONNECTION_ID, &id);
     Ok(response)
 }
 
@@ -208,12 +199,12 @@ fn open_stream(server: &Server, headers: &HeaderMap, pass: &Pass, cut: Cancellat
     if !accepts_events(headers) {
         return Err(refuse(StatusCode::NOT_ACCEPTABLE, "The request must accept text/event-stream."));
     }
-    let connection = known(server, headers, pass)?;
+    let connection = find_connection(server, headers, pass)?;
     let session = header_text(headers, &SESSION_ID);
-    let reader = connection.read(session.map(Into::into), cut).map_err(|refusal| match refusal {
+    let reader = connection.open_stream(session.map(Into::into), cut).map_err(|refusal| match refusal {
         StreamRefusal::Taken => refuse(StatusCode::CONFLICT, "This stream is already open."),
         StreamRefusal::TooMany => refuse(StatusCode::SERVICE_UNAVAILABLE, "There are too many streams."),
-        StreamRefusal::Over => unknown(),
+        StreamRefusal::Over => unknown_connection(),
     })?;
     // An initial event makes proxies and browsers forward the headers.
     let opened = futures::stream::once(async { Ok(Event::default().comment("")) });
@@ -230,32 +221,36 @@ fn open_stream(server: &Server, headers: &HeaderMap, pass: &Pass, cut: Cancellat
     Ok(response)
 }
 
-fn known(server: &Server, headers: &HeaderMap, pass: &Pass) -> Result<Arc<Connection>, Box<Response>> {
-    let id = headers.get(&CONNECTION_ID).ok_or_else(no_connection)?;
+fn find_connection(
+    server: &Server,
+    headers: &HeaderMap,
+    pass: &Pass,
+) -> Result<Arc<RemoteConnection>, Box<Response>> {
+    let id = headers.get(&CONNECTION_ID).ok_or_else(missing_connection)?;
     let found = id.to_str().ok().and_then(|id| server.remotes.find(id, pass));
-    found.ok_or_else(unknown)
+    found.ok_or_else(unknown_connection)
 }
 
 /// Returns the session of a message. The header and the params must agree.
 fn session_of<'a>(
     method: &str,
     params: &'a Value,
-    named: Option<&'a str>,
+    in_header: Option<&'a str>,
 ) -> Result<Option<&'a str>, Box<Response>> {
-    let said = params["sessionId"].as_str();
-    match (said, named) {
-        (Some(said), Some(named)) if said != named => {
+    let in_params = params["sessionId"].as_str();
+    match (in_params, in_header) {
+        (Some(in_params), Some(in_header)) if in_params != in_header => {
             Err(refuse(StatusCode::BAD_REQUEST, "Acp-Session-Id and params.sessionId differ."))
         }
         (None, None) if SESSION_METHODS.contains(&method) => {
             Err(refuse(StatusCode::BAD_REQUEST, "Acp-Session-Id is missing."))
         }
-        _ => Ok(said),
+        _ => Ok(in_params),
     }
 }
 
 /// Reads a body. A long body holds a permit while it is read.
-async fn read(permits: &Semaphore, headers: &HeaderMap, body: Body) -> Result<Utf8Bytes, Box<Response>> {
+async fn read_body(permits: &Semaphore, headers: &HeaderMap, body: Body) -> Result<Utf8Bytes, Box<Response>> {
     let too_late = || refuse(StatusCode::REQUEST_TIMEOUT, "The body took too long.");
     let too_long =
         || refuse(StatusCode::PAYLOAD_TOO_LARGE, &format!("A frame may have {ACP_FRAME} bytes at most."));
@@ -299,20 +294,19 @@ async fn read(permits: &Semaphore, headers: &HeaderMap, body: Body) -> Result<Ut
 }
 
 fn accepts_events(headers: &HeaderMap) -> bool {
-    items(headers, &header::ACCEPT).any(|kind| bare(kind).eq_ignore_ascii_case(EVENTS))
+    list_items(headers, &header::ACCEPT).any(|kind| without_parameters(kind).eq_ignore_ascii_case(EVENTS))
 }
 
 fn header_text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-fn name(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+fn insert_header(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(name, value);
     }
 }
 
-/// Returns the JSON-RPC error response to an invalid message.
 fn unreadable(malformed: &Malformed) -> Box<Response> {
     let text = rpc::error(malformed.id.as_ref(), &malformed.fault);
     Box::new((StatusCode::BAD_REQUEST, [(header::CONTENT_TYPE, JSON)], text).into_response())
@@ -326,11 +320,11 @@ fn too_fast() -> Box<Response> {
     refuse(StatusCode::SERVICE_UNAVAILABLE, "Too many long frames are queued; try again later.")
 }
 
-fn no_connection() -> Box<Response> {
+fn missing_connection() -> Box<Response> {
     refuse(StatusCode::BAD_REQUEST, "Acp-Connection-Id is missing; a connection starts with initialize.")
 }
 
-fn unknown() -> Box<Response> {
+fn unknown_connection() -> Box<Response> {
     refuse(StatusCode::NOT_FOUND, "There is no such connection; start a new one with initialize.")
 }
 
@@ -343,19 +337,20 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_that_never_ends_times_out() {
+    async fn endless_body_times_out() {
         let drop_by_drop = futures::stream::unfold((), |()| async {
             tokio::time::sleep(Duration::from_secs(1)).await;
             Some((Ok::<_, std::io::Error>("["), ()))
         });
         let begun = Instant::now();
-        let refusal =
-            read(&Semaphore::new(1), &HeaderMap::new(), Body::from_stream(drop_by_drop)).await.unwrap_err();
+        let refusal = read_body(&Semaphore::new(1), &HeaderMap::new(), Body::from_stream(drop_by_drop))
+            .await
+            .unwrap_err();
         assert_eq!((refusal.status(), begun.elapsed()), (StatusCode::REQUEST_TIMEOUT, BODY_TIME));
     }
 
     #[test]
-    fn accept_and_content_type() {
+    fn accept_and_content_type_headers_are_parsed() {
         for (value, events) in [
             ("text/event-stream", true),
             ("application/json, Text/Event-Stream; q=0.5", true),

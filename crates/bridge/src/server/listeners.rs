@@ -35,23 +35,17 @@ use tokio_util::sync::CancellationToken;
 
 /// Polling interval while something is served.
 const EVERY: Duration = Duration::from_secs(5);
-/// Time between attempts to create a certificate.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// The open ports of the network.
 pub(crate) struct Listeners {
     server: Arc<Server>,
     network: Arc<Network>,
-    /// Cancelled when no new connections are accepted.
     accepting: CancellationToken,
     open: BTreeMap<(Listener, SocketAddr), Open>,
-    /// Port of the encrypted listener, picked once.
     web_port: u16,
     authority: Option<Arc<Authority>>,
     leaf: Option<Leaf>,
-    /// A notice about an unusable authority.
     notice: Option<String>,
-    /// The last failure to create a certificate, and its time.
     failed: Option<(String, Instant)>,
     announcer: Announcer,
     /// The networks on which iOS apps are allowed.
@@ -96,7 +90,7 @@ impl Listeners {
                 changed = switches.changed() => if changed.is_err() { break },
                 () = tokio::time::sleep(EVERY), if serves => {}
             }
-            self.look().await;
+            self.update().await;
         }
         self.announcer.stop().await;
         for (_, open) in std::mem::take(&mut self.open) {
@@ -105,7 +99,7 @@ impl Listeners {
     }
 
     /// Opens and closes ports to match the switches.
-    pub(crate) async fn look(&mut self) {
+    pub(crate) async fn update(&mut self) {
         let switches = self.network.switches.borrow().clone();
         let mut problems = Vec::new();
         let addresses = match self.addresses(&switches) {
@@ -119,8 +113,13 @@ impl Listeners {
             problems.push("This computer has no address on a private network.".to_owned());
         }
         if switches.lan {
-            problems
-                .extend(self.certify(addresses::certified(addresses.keys().copied(), config::name())).await);
+            problems.extend(
+                self.certify(addresses::certificate_names(
+                    addresses.keys().copied(),
+                    config::computer_name(),
+                ))
+                .await,
+            );
         }
         let has_certificate = self.network.tls().is_some();
         let mut wanted = BTreeMap::new();
@@ -132,7 +131,7 @@ impl Listeners {
             let v4 = addresses.iter().filter(|(address, _)| address.is_ipv4());
             wanted.extend(v4.map(|(address, members)| ((Listener::App, *address), *members)));
         }
-        self.close(&wanted).await;
+        self.close_unwanted(&wanted).await;
         self.end_apps_elsewhere(&wanted).await;
         for ((kind, address), members) in wanted {
             problems.extend(self.bind(kind, address, members).await);
@@ -150,7 +149,7 @@ impl Listeners {
         match &self.network.config.addresses {
             _ if !switches.serves() => Ok(Served::new()),
             Some(addresses) => Ok(addresses.iter().map(|address| (*address, None)).collect()),
-            None => addresses::of_this_computer(&switches.addresses),
+            None => addresses::served_addresses(&switches.addresses),
         }
     }
 
@@ -159,7 +158,7 @@ impl Listeners {
         let now = SystemTime::now();
         let permitted = |authority: &Arc<Authority>| authority.permitted(&names);
         let needed = self.authority.as_ref().map_or_else(|| names.clone(), permitted);
-        if !self.leaf.as_ref().is_some_and(|leaf| leaf.does(&needed, now)) {
+        if !self.leaf.as_ref().is_some_and(|leaf| leaf.covers(&needed, now)) {
             let failed_lately = self.failed.as_ref().filter(|(_, at)| at.elapsed() < AGAIN);
             if let Some((why, _)) = failed_lately {
                 return Some(why.clone());
@@ -172,9 +171,9 @@ impl Listeners {
                 return Some(why);
             }
         }
-        let too_early = self.authority.as_ref().and_then(|authority| authority.too_early(now));
-        let outside = self.authority.as_ref().and_then(|authority| authority.outside(&names));
-        too_early.or(outside).or_else(|| self.notice.clone())
+        let clock_warning = self.authority.as_ref().and_then(|authority| authority.clock_warning(now));
+        let outside = self.authority.as_ref().and_then(|authority| authority.outside_notice(&names));
+        clock_warning.or(outside).or_else(|| self.notice.clone())
     }
 
     async fn make_certificate(&mut self, names: Names, now: SystemTime) -> Result<(), AuthorityError> {
@@ -183,7 +182,7 @@ impl Listeners {
             let (authority, notice) = match known {
                 Some(known) => (known, None),
                 None => {
-                    let (authority, notice) = Authority::open(&home, config::name(), &names, now)?;
+                    let (authority, notice) = Authority::open(&home, config::computer_name(), &names, now)?;
                     (Arc::new(authority), notice)
                 }
             };
@@ -204,8 +203,7 @@ impl Listeners {
         Ok(())
     }
 
-    /// Closes the listeners that are no longer wanted, and their connections.
-    async fn close(&mut self, wanted: &Wanted) {
+    async fn close_unwanted(&mut self, wanted: &Wanted) {
         let is_wanted = |(kind, address): &(Listener, SocketAddr), open: &Open| {
             wanted.get(&(*kind, address.ip())) == Some(&open.gate.members)
         };
@@ -230,7 +228,8 @@ impl Listeners {
         }
         let is_app = |(kind, _): &&(Listener, IpAddr)| *kind == Listener::App;
         let served: BTreeSet<IpAddr> = wanted.keys().filter(is_app).map(|(_, address)| *address).collect();
-        let elsewhere = self.links.elsewhere(&served, run_blocking(links::read).await.unwrap_or_default());
+        let elsewhere =
+            self.links.elsewhere(&served, run_blocking(links::read_links).await.unwrap_or_default());
         let here = self.network.loopback.ip();
         devices.end_apps(|at| at != here && elsewhere(at));
     }
@@ -270,11 +269,11 @@ impl Listeners {
         let loopback = OpenListener { kind: Listener::Loopback, address: self.network.loopback };
         let open = self.open.keys().map(|(kind, address)| OpenListener { kind: *kind, address: *address });
         let leaf = self.leaf.as_ref().filter(|_| switches.lan);
-        let local = addresses::local_name(config::name()).filter(|_| switches.serves());
+        let local = addresses::local_name(config::computer_name()).filter(|_| switches.serves());
         NetworkState {
             lan: switches.lan,
             ios: switches.ios,
-            computer: config::name().to_owned(),
+            computer: config::computer_name().to_owned(),
             listeners: std::iter::once(loopback).chain(open).collect(),
             fingerprint: leaf.and(self.authority.as_ref()).map(|authority| authority.fingerprint()),
             certificate_until: leaf.map(Leaf::until),

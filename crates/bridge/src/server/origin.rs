@@ -44,7 +44,7 @@ impl Hosts {
         }
         let Some((scheme, rest)) = origin.split_once("://") else { return false };
         let Some((name, at)) = split_authority(rest) else { return false };
-        let requested = requested(headers);
+        let requested = requested_host(headers);
         match (scheme, self.kind(&name, listener)) {
             ("http", Some(Kind::Loopback)) => {
                 let Name::Address(address) = name else { return false };
@@ -65,17 +65,16 @@ impl Hosts {
     }
 
     /// Returns the URL to redirect to if the page was requested at `localhost`.
-    pub(crate) fn literal(&self, headers: &HeaderMap, listener: Listener) -> Option<String> {
-        let (name, port) = requested(headers)?;
+    pub(crate) fn literal_url(&self, headers: &HeaderMap, listener: Listener) -> Option<String> {
+        let (name, port) = requested_host(headers)?;
         let is_localhost =
             matches!(&name, Name::Domain(_)) && self.kind(&name, listener) == Some(Kind::Loopback);
         let port = port.map(|port| format!(":{port}")).unwrap_or_default();
         is_localhost.then(|| format!("http://{}{port}", Ipv4Addr::LOCALHOST))
     }
 
-    /// Returns the kind of the name in the `Host` header.
     fn requested_kind(&self, headers: &HeaderMap, listener: Listener) -> Option<Kind> {
-        self.kind(&requested(headers)?.0, listener)
+        self.kind(&requested_host(headers)?.0, listener)
     }
 
     fn kind(&self, name: &Name, listener: Listener) -> Option<Kind> {
@@ -98,13 +97,12 @@ impl Hosts {
 }
 
 /// Returns the name and the port in the single `Host` header.
-fn requested(headers: &HeaderMap) -> Option<(Name, Option<u16>)> {
+fn requested_host(headers: &HeaderMap) -> Option<(Name, Option<u16>)> {
     let mut hosts = headers.get_all(header::HOST).into_iter();
     let host = split_authority(hosts.next()?.to_str().ok()?)?;
     hosts.next().is_none().then_some(host)
 }
 
-/// The kind of one of our names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Loopback,
@@ -112,7 +110,6 @@ enum Kind {
     Private,
 }
 
-/// Returns whether only proxies send this header.
 fn is_of_proxy(name: &str) -> bool {
     name.starts_with("x-forwarded-")
         || matches!(name, "forwarded" | "via" | "x-real-ip" | "cf-connecting-ip" | "true-client-ip")
@@ -177,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_of_this_machine() {
+    fn allow_host_on_loopback() {
         for (value, expected) in [
             ("127.0.0.1:9099", true),
             ("127.0.0.1", true),
@@ -217,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_of_the_network() {
+    fn allow_host_on_the_network() {
         for (value, expected) in [
             ("192.168.1.11:9443", true),
             ("[::ffff:192.168.1.11]:9443", true),
@@ -242,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn origins_on_this_machine() {
+    fn allow_origin_on_loopback() {
         for (value, expected) in [
             ("http://127.0.0.1:9099", true),
             ("http://[::ffff:127.0.0.1]:9099", true),
@@ -277,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn origins_on_the_network() {
+    fn allow_origin_on_the_network() {
         for (host, value, expected) in [
             ("192.168.1.11:9443", "https://192.168.1.11:9443", true),
             ("mac-mini.local:9443", "https://Mac-Mini.local:9443", true),
@@ -296,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_private_network_comes_through_the_loopback_listener() {
+    fn allow_origin_of_a_private_network() {
         for (host, value, expected) in [
             ("mac.tail1234.ts.net", "https://mac.tail1234.ts.net", true),
             ("mac.tail1234.ts.net:8443", "https://mac.tail1234.ts.net:8443", true),
@@ -312,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tunnel_keeps_its_port() {
+    fn allow_origin_of_a_tunnel() {
         for (host, origin, expected) in [
             ("127.0.0.1:8000", "http://127.0.0.1:8000", true),
             ("[::1]:8000", "http://[::1]:8000", true),
@@ -327,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn page_at_localhost_is_opened_at_the_literal_address() {
+    fn localhost_redirects_to_the_literal_address() {
         for (host, expected) in [
             ("localhost:9099", Some("http://127.0.0.1:9099")),
             ("LocalHost.:8000", Some("http://127.0.0.1:8000")),
@@ -338,13 +335,13 @@ mod tests {
             ("localhost.example.com", None),
         ] {
             let headers = self::headers(&[(header::HOST, host)]);
-            assert_eq!(hosts().literal(&headers, Listener::Loopback).as_deref(), expected, "{host}");
-            assert_eq!(hosts().literal(&headers, Listener::Web), None, "{host}");
+            assert_eq!(hosts().literal_url(&headers, Listener::Loopback).as_deref(), expected, "{host}");
+            assert_eq!(hosts().literal_url(&headers, Listener::Web), None, "{host}");
         }
     }
 
     #[test]
-    fn a_proxy_is_detected_when_it_rewrites_the_host() {
+    fn proxy_that_rewrites_host_is_detected() {
         for name in
             ["forwarded", "x-forwarded-for", "X-Forwarded-Proto", "via", "x-real-ip", "cf-connecting-ip"]
         {
@@ -356,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn the_forwarded_address() {
+    fn forwarded_for_takes_the_nearest_proxy() {
         for (values, expected) in [
             (&[][..], None),
             (&["203.0.113.9"], Some("203.0.113.9")),

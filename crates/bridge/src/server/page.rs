@@ -1,6 +1,6 @@
 //! Serves the web UI that was built into `ui/dist`, with security headers.
 
-use crate::base::{config::SOCKET_BUFFER, prefix::items};
+use crate::base::{config::SOCKET_BUFFER, headers::list_items};
 use axum::{
     body::{Body, Bytes, HttpBody},
     http::{HeaderMap, HeaderValue, StatusCode, header},
@@ -27,20 +27,20 @@ const NOT_BUILT: &str = "<!doctype html><meta charset=\"utf-8\"><title>OpenAgent
     <h1>The page was not built</h1><p>OpenAgents is running, but this build has no page. \
     Run <code>make build</code>, then start it again.</p>";
 
-/// Serves a file of the page; `/` is `index.html`.
-pub(crate) fn file(path: &str, request: &HeaderMap) -> Response {
+pub(crate) fn serve_file(path: &str, request: &HeaderMap) -> Response {
     let path = path.trim_start_matches('/');
     let name = if path.is_empty() { "index.html" } else { path };
     match Files::get(name) {
-        Some(file) => found(name, &file, request),
+        Some(file) => serve_embedded(name, &file, request),
         None if name == "index.html" => {
-            (StatusCode::SERVICE_UNAVAILABLE, [(header::CONTENT_TYPE, kind(name))], NOT_BUILT).into_response()
+            (StatusCode::SERVICE_UNAVAILABLE, [(header::CONTENT_TYPE, content_type(name))], NOT_BUILT)
+                .into_response()
         }
         None => (StatusCode::NOT_FOUND, "There is nothing at this address.\n").into_response(),
     }
 }
 
-fn found(name: &str, file: &rust_embed::EmbeddedFile, request: &HeaderMap) -> Response {
+fn serve_embedded(name: &str, file: &rust_embed::EmbeddedFile, request: &HeaderMap) -> Response {
     let digest = file.metadata.sha256_hash();
     let tag = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect::<String>();
     let compressed = (is_text(name) && accepts_gzip(request)).then(|| gzip(&tag, &file.data)).flatten();
@@ -49,7 +49,7 @@ fn found(name: &str, file: &rust_embed::EmbeddedFile, request: &HeaderMap) -> Re
     let caching =
         if name.starts_with("assets/") { "public, max-age=31536000, immutable" } else { "no-cache" };
     let headers = [
-        (header::CONTENT_TYPE, kind(name)),
+        (header::CONTENT_TYPE, content_type(name)),
         (header::CACHE_CONTROL, caching.to_owned()),
         (header::ETAG, tag.clone()),
         (header::VARY, header::ACCEPT_ENCODING.to_string()),
@@ -68,7 +68,6 @@ fn in_parts(bytes: Bytes) -> Body {
     Body::new(Parts(bytes))
 }
 
-/// The rest of a file.
 struct Parts(Bytes);
 
 impl HttpBody for Parts {
@@ -110,7 +109,7 @@ fn gzip(tag: &str, bytes: &[u8]) -> Option<Bytes> {
 }
 
 fn accepts_gzip(request: &HeaderMap) -> bool {
-    items(request, &header::ACCEPT_ENCODING).any(|coding| {
+    list_items(request, &header::ACCEPT_ENCODING).any(|coding| {
         let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
         let weight = weight.trim().strip_prefix("q=").map_or(Ok(1.0), str::parse::<f32>);
         name.trim().eq_ignore_ascii_case("gzip") && weight.is_ok_and(|weight| weight > 0.0)
@@ -119,13 +118,13 @@ fn accepts_gzip(request: &HeaderMap) -> bool {
 
 /// Returns whether a file is worth compressing; the other kinds are compressed already.
 fn is_text(name: &str) -> bool {
-    let kind = kind(name);
+    let kind = content_type(name);
     kind.starts_with("text/") || kind.contains("json") || kind.contains("svg") || kind.contains("wasm")
 }
 
 /// Adds the security headers that every response has. `host` is the request's host, if it is ours: some browsers do not
 /// treat a WebSocket to it as `'self'`.
-pub(crate) fn secure(headers: &mut HeaderMap, host: Option<&str>) {
+pub(crate) fn add_security_headers(headers: &mut HeaderMap, host: Option<&str>) {
     let sockets = host.map(|host| format!(" ws://{host} wss://{host}")).unwrap_or_default();
     let policy = format!(
         "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; \
@@ -145,7 +144,7 @@ pub(crate) fn secure(headers: &mut HeaderMap, host: Option<&str>) {
     }
 }
 
-fn kind(name: &str) -> String {
+fn content_type(name: &str) -> String {
     let kind = mime_guess::from_path(name).first_or_octet_stream();
     if kind.type_() == "text" { format!("{kind}; charset=utf-8") } else { kind.to_string() }
 }
@@ -158,7 +157,7 @@ mod tests {
     use std::io::Read;
 
     #[test]
-    fn accepted_encodings() {
+    fn gzip_is_used_where_accepted() {
         for (value, expected) in [
             ("gzip, deflate, br, zstd", true),
             ("br;q=1.0, GZIP;q=0.5", true),
@@ -176,7 +175,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_is_sent_in_parts_and_its_length_is_known() {
+    async fn file_is_sent_in_parts_with_known_length() {
         let bytes = Bytes::from(vec![7; 3 * SOCKET_BUFFER + 1]);
         let body = in_parts(bytes.clone());
         assert_eq!(body.size_hint().exact(), Some(bytes.len() as u64));

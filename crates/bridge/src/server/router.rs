@@ -2,8 +2,9 @@
 
 use super::{
     auth::{self, SUBPROTOCOL},
-    endpoint, local_routes, origin, page,
+    endpoint, origin, page,
     state::Server,
+    token_routes,
 };
 use crate::{
     admission::unauthenticated::Caller,
@@ -24,17 +25,16 @@ use std::sync::Arc;
 
 pub(crate) fn router(server: Arc<Server>, listener: Listener) -> Router {
     let routes = match listener {
-        Listener::Loopback => pages().merge(local_routes::routes()).route("/", any(root)),
+        Listener::Loopback => pages().merge(token_routes::local_routes()).route("/", any(root)),
         Listener::Web => pages(),
         Listener::App => Router::new().route("/", any(ios_endpoint)).fallback(not_found),
     };
     routes.layer(middleware::from_fn_with_state(server.clone(), check_host)).with_state(server)
 }
 
-/// Routes of the page, its files, and ACP.
 fn pages() -> Router<Arc<Server>> {
     Router::new()
-        .merge(local_routes::routes_pairing_routes())
+        .merge(token_routes::pairing_routes())
         .route("/acp", any(acp_endpoint))
         .route(profile::PROFILE, any(authority))
         .route(profile::CERTIFICATE, any(authority))
@@ -70,7 +70,7 @@ async fn check_host(
         (refuse(StatusCode::FORBIDDEN, "This address is not served here."), None)
     };
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-        page::secure(response.headers_mut(), host.as_ref().and_then(|host| host.to_str().ok()));
+        page::add_security_headers(response.headers_mut(), host.as_ref().and_then(|host| host.to_str().ok()));
         // An idle connection of a browser tab would keep a slot.
         if !is_http2 {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -99,11 +99,11 @@ async fn ios_endpoint(
         let sentence = "This endpoint is for the OpenAgents iOS app, not for web pages.";
         return refuse(StatusCode::FORBIDDEN, sentence);
     }
-    let entry = match ios::entry(&server.services, &caller) {
+    let entry = match ios::check_access(&server.services, &caller) {
         Ok(entry) => entry,
         Err(sentence) => return refuse(StatusCode::FORBIDDEN, &sentence),
     };
-    let Some(slot) = server.limits.ios(caller.address) else {
+    let Some(slot) = server.limits.ios_slot(caller.address) else {
         return refuse(StatusCode::SERVICE_UNAVAILABLE, "There are too many connections.");
     };
     let (response, upgrade) = socket::upgrade(request, None);
@@ -125,7 +125,7 @@ async fn acp_endpoint(
     if !server.hosts().allow_origin(request.headers(), caller.listener) {
         return refuse(StatusCode::FORBIDDEN, "This page may not connect.");
     }
-    let Some(pass) = auth::pass(&server, &caller, request.headers()) else {
+    let Some(pass) = auth::authenticate(&server, &caller, request.headers()) else {
         return refuse_token(server, request, caller).await;
     };
     if !server.limits.authenticate(&caller.unauthenticated, &pass) {
@@ -161,18 +161,17 @@ async fn files(
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Response {
-    if let Some(address) = server.hosts().literal(request.headers(), caller.listener) {
+    if let Some(address) = server.hosts().literal_url(request.headers(), caller.listener) {
         // The browser keeps the fragment, and with it the token.
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
         return Redirect::temporary(&format!("{address}{path}")).into_response();
     }
     match *request.method() {
-        Method::GET | Method::HEAD => page::file(request.uri().path(), request.headers()),
+        Method::GET | Method::HEAD => page::serve_file(request.uri().path(), request.headers()),
         _ => refuse(StatusCode::METHOD_NOT_ALLOWED, "Only GET and HEAD are supported."),
     }
 }
 
-/// The certificate of the authority, for phones to install.
 async fn authority(State(server): State<Arc<Server>>, request: Request) -> Response {
     let Some((pem, profile)) = server.services.network.installable() else {
         return refuse(StatusCode::NOT_FOUND, "There is no certificate until the network is switched on.");

@@ -2,7 +2,7 @@
 
 use super::origin::Hosts;
 use crate::{
-    admission::{Limits, one_address},
+    admission::{Limits, limit_key},
     base::{
         pass::{Pass, Who},
         token::Token,
@@ -15,7 +15,7 @@ use crate::{
     devices::registry::ConnectionLease,
     protocol::{
         acp::{self, connection::Opening},
-        privacy::Services,
+        services::Services,
     },
 };
 use parking_lot::Mutex;
@@ -38,7 +38,6 @@ pub(crate) struct Server {
     pub(crate) token: Token,
     pub(crate) back_off: BackOff,
     pub(crate) limits: Limits,
-    /// Connections of the remote transport.
     pub(crate) remotes: Remotes,
     /// Cancelled when the bridge stops, after the last turn has ended.
     pub(crate) closing: CancellationToken,
@@ -57,12 +56,9 @@ impl Server {
     }
 }
 
-// Delays of refusals, which grow with each failure of an address.
-
 /// Delay of the first failure; it doubles with each further one.
 const FIRST_DELAY: Duration = Duration::from_millis(100);
 const MAX_DELAY: Duration = Duration::from_secs(5);
-/// Time without failures after which an address starts over.
 const FORGET: Duration = Duration::from_secs(60);
 /// Maximum number of addresses that are counted; further ones get [`MAX_DELAY`].
 const ADDRESSES: usize = 1024;
@@ -74,7 +70,7 @@ pub(crate) struct BackOff(Mutex<HashMap<IpAddr, (u32, Instant)>>);
 impl BackOff {
     /// Counts a failure of `address` and returns the delay of the refusal.
     pub(crate) fn failed(&self, address: IpAddr) -> Duration {
-        let (now, address) = (Instant::now(), one_address(address));
+        let (now, address) = (Instant::now(), limit_key(address));
         let mut failures = self.0.lock();
         if failures.len() >= ADDRESSES && !failures.contains_key(&address) {
             failures.retain(|_, (_, last)| now.duration_since(*last) < FORGET);
@@ -92,8 +88,6 @@ impl BackOff {
     }
 }
 
-// The connections of the remote transport: frames arrive as requests and leave as events.
-
 /// Maximum number of posted frames that are not read yet; the next request waits.
 const POSTED: usize = 1;
 /// Maximum number of long bodies read at the same time per device; further ones wait.
@@ -103,22 +97,18 @@ const LONG_FRAMES: usize = 4;
 /// Time for readers to take the queued frames after a connection has ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// The remote connections of a bridge, by id.
 #[derive(Debug, Default)]
 pub(crate) struct Remotes {
-    connections: Arc<Mutex<HashMap<Arc<str>, Arc<Connection>>>>,
-    /// Permits for reading long bodies, by device.
+    connections: Arc<Mutex<HashMap<Arc<str>, Arc<RemoteConnection>>>>,
     long_bodies: Mutex<HashMap<Who, Weak<Semaphore>>>,
 }
 
-/// A remote connection, as its requests find it.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct RemoteConnection {
     who: Who,
     posted: mpsc::Sender<Utf8Bytes>,
     streams: Arc<Streams>,
     cut: CancellationToken,
-    /// Permits for queued long frames.
     long_frames: Semaphore,
 }
 
@@ -135,8 +125,7 @@ impl Remotes {
         permits
     }
 
-    /// Finds a connection of the same device.
-    pub(crate) fn find(&self, id: &str, pass: &Pass) -> Option<Arc<Connection>> {
+    pub(crate) fn find(&self, id: &str, pass: &Pass) -> Option<Arc<RemoteConnection>> {
         self.connections.lock().get(id).filter(|connection| connection.who == pass.who).cloned()
     }
 
@@ -154,9 +143,9 @@ impl Remotes {
         let (posted, frames) = mpsc::channel(POSTED);
         // Cannot fail: the queue is empty.
         let _ = posted.try_send(frame);
-        let (id, cut) = (opening.line.id.clone(), opening.cut.clone());
+        let (id, cut) = (opening.peer.id.clone(), opening.cut.clone());
         let who = opening.lease.pass.who.clone();
-        let connection = Connection {
+        let connection = RemoteConnection {
             who,
             posted,
             streams: streams.clone(),
@@ -164,7 +153,7 @@ impl Remotes {
             long_frames: Semaphore::new(LONG_FRAMES),
         };
         self.connections.lock().insert(id.clone(), Arc::new(connection));
-        let (line, connections) = (opening.line.clone(), self.connections.clone());
+        let (peer, connections) = (opening.peer.clone(), self.connections.clone());
         tasks.spawn(async move {
             let remote = Remote::new(frames, streams.clone());
             let serving = async {
@@ -176,7 +165,7 @@ impl Remotes {
                 cut.cancel();
             };
             tokio::join!(serving, watching);
-            connections.lock().remove(&line.id);
+            connections.lock().remove(&peer.id);
             if streams.is_read() {
                 tokio::time::sleep(LAST_WORDS).await;
                 streams.cut();
@@ -186,7 +175,7 @@ impl Remotes {
     }
 }
 
-impl Connection {
+impl RemoteConnection {
     /// Queues a frame, in call order. Returns `false` if the connection has ended.
     pub(crate) async fn post(&self, frame: Utf8Bytes) -> bool {
         tokio::select! {
@@ -204,8 +193,12 @@ impl Connection {
         self.streams.await_answer(id, session);
     }
 
-    pub(crate) fn read(&self, session: Target, cut: CancellationToken) -> Result<Reader, StreamRefusal> {
-        self.streams.read(session, cut)
+    pub(crate) fn open_stream(
+        &self,
+        session: Target,
+        cut: CancellationToken,
+    ) -> Result<Reader, StreamRefusal> {
+        self.streams.open_reader(session, cut)
     }
 
     pub(crate) fn end(&self) {
@@ -218,7 +211,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn delays_double_with_each_failure() {
+    async fn back_off_doubles_with_each_failure() {
         let (back_off, address) = (BackOff::default(), IpAddr::from([127, 0, 0, 1]));
         let delays: Vec<u128> = (0..8).map(|_| back_off.failed(address).as_millis()).collect();
         assert_eq!(delays, [100, 200, 400, 800, 1600, 3200, 5000, 5000]);
@@ -230,7 +223,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn failures_of_many_addresses_do_not_fill_the_memory() {
+    async fn back_off_bounds_counted_addresses() {
         let back_off = BackOff::default();
         let address = |n: u32| IpAddr::from((0x0A00_0000 + n).to_be_bytes());
         for n in 0..ADDRESSES as u32 {

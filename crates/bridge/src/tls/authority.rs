@@ -23,7 +23,6 @@ use std::{
 };
 use time::OffsetDateTime;
 
-/// Name of the certificate folder in the data folder.
 const FOLDER: &str = "tls";
 const AUTHORITY: [&str; 2] = ["ca.pem", "ca.key"];
 const LEAF: [&str; 2] = ["leaf.pem", "leaf.key"];
@@ -35,7 +34,6 @@ const LEAF_LIFE: Duration = Duration::from_secs(397 * DAY.as_secs());
 /// Certificates are backdated by this, because the clocks of phones may differ from ours.
 const AGO: Duration = DAY;
 
-/// The authority that signs the certificates of this computer.
 pub(crate) struct Authority {
     folder: PathBuf,
     pem: String,
@@ -59,7 +57,7 @@ impl Authority {
     ) -> Result<(Self, Option<String>), AuthorityError> {
         let folder = home.join(FOLDER);
         let [certificate, key] = AUTHORITY.map(|name| folder.join(name));
-        let why = match (files::read(&certificate)?, files::read(&key)?) {
+        let why = match (files::read_certificate_file(&certificate)?, files::read_certificate_file(&key)?) {
             (None, None) => None,
             (Some(pem), Some(key)) => match Self::parse(&folder, pem, &key) {
                 Some(authority) if seconds(now + LEAST) <= authority.ends => return Ok((authority, None)),
@@ -88,7 +86,7 @@ impl Authority {
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        let constraints = Constraints::of(names);
+        let constraints = Constraints::permitting(names);
         params.custom_extensions = vec![constraints.extension()];
         params.distinguished_name = rcgen::DistinguishedName::new();
         // A common name has at most 64 characters.
@@ -101,8 +99,8 @@ impl Authority {
         params.not_after = OffsetDateTime::from_unix_timestamp(ends)?;
         let certificate = params.self_signed(&key)?;
         let pem = certificate.pem();
-        files::write(&folder.join(AUTHORITY[1]), &key.serialize_pem())?;
-        files::write(&folder.join(AUTHORITY[0]), &pem)?;
+        files::write_certificate_file(&folder.join(AUTHORITY[1]), &key.serialize_pem())?;
+        files::write_certificate_file(&folder.join(AUTHORITY[0]), &pem)?;
         let certificate = certificate.der().clone();
         let issuer = Issuer::new(params, key);
         let constraints = Some(constraints);
@@ -119,7 +117,7 @@ impl Authority {
                 return None;
             }
             read.verify_signature(None).ok()?;
-            let constraints = read.name_constraints().ok()?.map(|found| Constraints::read(found.value));
+            let constraints = read.name_constraints().ok()?.map(|found| Constraints::parse(found.value));
             let is_for_servers = read.extended_key_usage().ok()?.is_some();
             let validity = read.validity();
             (constraints, is_for_servers, validity.not_before.timestamp(), validity.not_after.timestamp())
@@ -135,13 +133,12 @@ impl Authority {
         Some(Self { folder: folder.to_owned(), pem, certificate, issuer, constraints, begins, ends })
     }
 
-    /// Returns those of `names` that the authority may sign for.
     pub(crate) fn permitted(&self, names: &Names) -> Names {
         self.constraints.as_ref().map_or_else(|| names.clone(), |constraints| constraints.permitted(names))
     }
 
     /// Returns a sentence about those of `names` that the authority may not sign for, if there are any.
-    pub(crate) fn outside(&self, names: &Names) -> Option<String> {
+    pub(crate) fn outside_notice(&self, names: &Names) -> Option<String> {
         let Names { addresses, hosts } = self.permitted(names);
         let addresses = names.addresses.difference(&addresses).map(ToString::to_string);
         let outside: Vec<String> = addresses.chain(names.hosts.difference(&hosts).cloned()).collect();
@@ -161,9 +158,11 @@ impl Authority {
     pub(crate) fn leaf(&self, names: &Names, now: SystemTime) -> Result<Leaf, AuthorityError> {
         let names = &self.permitted(names);
         let [certificate, key] = LEAF.map(|name| self.folder.join(name));
-        if let (Some(pem), Some(key)) = (files::read(&certificate)?, files::read(&key)?) {
+        if let (Some(pem), Some(key)) =
+            (files::read_certificate_file(&certificate)?, files::read_certificate_file(&key)?)
+        {
             match Leaf::parse(&pem, &key, &self.certificate) {
-                Some(leaf) if leaf.does(names, now) => return Ok(leaf),
+                Some(leaf) if leaf.covers(names, now) => return Ok(leaf),
                 Some(_) => tracing::info!("renewing the certificate"),
                 None => tracing::warn!("the certificate is damaged; creating a new one"),
             }
@@ -174,8 +173,8 @@ impl Authority {
         if !leaf.lasts(now) {
             return Err(AuthorityError::Expired);
         }
-        files::write(&key, &new_key)?;
-        files::write(&certificate, &pem)?;
+        files::write_certificate_file(&key, &new_key)?;
+        files::write_certificate_file(&certificate, &pem)?;
         Ok(leaf)
     }
 
@@ -200,7 +199,7 @@ impl Authority {
     }
 
     /// Returns a warning if the clock is set to before the authority's validity period.
-    pub(crate) fn too_early(&self, now: SystemTime) -> Option<String> {
+    pub(crate) fn clock_warning(&self, now: SystemTime) -> Option<String> {
         (seconds(now) < self.begins).then(|| {
             "This computer's clock is set to before its certificate authority was created; phones won't trust it \
             until the clock is correct."
@@ -208,7 +207,6 @@ impl Authority {
         })
     }
 
-    /// Returns the certificate as PEM, for installing.
     pub(crate) fn pem(&self) -> &str {
         &self.pem
     }
@@ -251,14 +249,14 @@ mod tests {
     }
 
     #[test]
-    fn contents_of_the_certificates() {
+    fn certificates_have_expected_contents() {
         let home = tempfile::tempdir().unwrap();
         let now = SystemTime::now();
         let (authority, notice) = open(home.path(), now);
         assert_eq!(notice, None);
         let wanted = names(&["192.168.1.5", "fd00::2"]);
         let leaf = authority.leaf(&wanted, now).unwrap();
-        assert!(leaf.does(&wanted, now));
+        assert!(leaf.covers(&wanted, now));
         let pem = fs::read(file(home.path(), "leaf.pem")).unwrap();
         let der = CertificateDer::from_pem_slice(&pem).unwrap();
         let (_, read) = parse_x509_certificate(&der).unwrap();
@@ -286,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_authority_signs_for_private_networks_and_what_was_served_alone() {
+    fn authority_signs_only_private_and_served_names() {
         let home = tempfile::tempdir().unwrap();
         let now = SystemTime::now();
         let (authority, _) =
@@ -307,9 +305,9 @@ mod tests {
         ] {
             let wanted = names(&[address]);
             let leaf = authority.leaf(&wanted, now).unwrap();
-            assert_eq!(leaf.does(&wanted, now), permitted, "{address}");
-            let told = authority.outside(&wanted);
-            assert_eq!(told.is_some_and(|told| told.contains(address)), !permitted, "{address}");
+            assert_eq!(leaf.covers(&wanted, now), permitted, "{address}");
+            let notice = authority.outside_notice(&wanted);
+            assert_eq!(notice.is_some_and(|notice| notice.contains(address)), !permitted, "{address}");
             // Clients agree.
             let verify = |certificate: &CertificateDer<'_>, name: &str| verify(&authority, certificate, name);
             let pem = fs::read(file(home.path(), "leaf.pem")).unwrap();
@@ -340,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn authority_signs_no_email_addresses_and_uris() {
+    fn authority_signs_no_email_or_uri() {
         let home = tempfile::tempdir().unwrap();
         let (authority, _) = open(home.path(), SystemTime::now());
         let text = |text: &str| rcgen::string::Ia5String::try_from(text).unwrap();
@@ -363,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn authority_of_an_earlier_version_is_kept() {
+    fn earlier_authority_is_kept() {
         let local = rcgen::NameConstraints {
             permitted_subtrees: vec![rcgen::GeneralSubtree::DnsName("local".to_owned())],
             excluded_subtrees: Vec::new(),
@@ -384,13 +382,13 @@ mod tests {
             let (authority, notice) = open(home.path(), now);
             assert_eq!((notice, authority.certificate()), (None, old.der()));
             let wanted = names(&[address]);
-            assert_eq!(authority.leaf(&wanted, now).unwrap().does(&wanted, now), permitted);
-            assert_eq!(authority.outside(&wanted).is_none(), permitted);
+            assert_eq!(authority.leaf(&wanted, now).unwrap().covers(&wanted, now), permitted);
+            assert_eq!(authority.outside_notice(&wanted).is_none(), permitted);
         }
     }
 
     #[test]
-    fn when_a_certificate_is_renewed() {
+    fn leaf_is_renewed_when_needed() {
         let home = tempfile::tempdir().unwrap();
         let now = SystemTime::now();
         let at_home = names(&["192.168.1.5"]);
@@ -421,7 +419,7 @@ mod tests {
             assert_eq!(notice, None, "{what}");
             let wanted = names(addresses);
             let leaf = authority.leaf(&wanted, now).unwrap();
-            assert!(leaf.does(&wanted, now), "{what}");
+            assert!(leaf.covers(&wanted, now), "{what}");
             assert_eq!(leaf.fingerprint() == first, same, "{what}");
             // A new certificate is stored and reused.
             assert_eq!(
@@ -432,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unusable_authority_is_moved_aside_with_a_notice() {
+    fn unusable_authority_is_moved_aside_with_notice() {
         let other = tempfile::tempdir().unwrap();
         let now = SystemTime::now();
         open(other.path(), now);
@@ -484,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unusable_folder_is_an_error() {
+    fn unusable_tls_folder_is_an_error() {
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join(FOLDER), "a file").unwrap();
         let error =
@@ -497,20 +495,20 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_before_the_authority_gives_a_warning() {
+    fn early_clock_gives_a_warning() {
         let home = tempfile::tempdir().unwrap();
         let now = SystemTime::now();
         let (authority, _) = open(home.path(), now);
-        assert_eq!(authority.too_early(now), None);
+        assert_eq!(authority.clock_warning(now), None);
         let (authority, notice) = open(home.path(), UNIX_EPOCH);
         assert_eq!(notice, None);
-        assert!(authority.too_early(UNIX_EPOCH).is_some());
-        assert!(authority.leaf(&names(&[]), UNIX_EPOCH).unwrap().does(&names(&[]), UNIX_EPOCH));
+        assert!(authority.clock_warning(UNIX_EPOCH).is_some());
+        assert!(authority.leaf(&names(&[]), UNIX_EPOCH).unwrap().covers(&names(&[]), UNIX_EPOCH));
     }
 
     /// Regression: a new certificate was made every few seconds, each as short-lived as the one before.
     #[test]
-    fn a_clock_years_ahead_makes_no_certificate_that_ends_before_it_begins() {
+    fn late_clock_makes_no_expired_certificate() {
         let home = tempfile::tempdir().unwrap();
         let now = SystemTime::now();
         let (authority, _) = open(home.path(), now);
@@ -521,7 +519,7 @@ mod tests {
         assert_eq!(fs::read(file(home.path(), "leaf.pem")).unwrap(), kept);
         // Reopening makes a new authority.
         let (authority, notice) = open(home.path(), ahead);
-        assert!(notice.is_some() && authority.leaf(&names(&[]), ahead).unwrap().does(&names(&[]), ahead));
+        assert!(notice.is_some() && authority.leaf(&names(&[]), ahead).unwrap().covers(&names(&[]), ahead));
     }
 
     static FILES: LazyLock<(CertificateDer<'static>, Vec<String>)> = LazyLock::new(|| {
@@ -535,7 +533,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_it_panic(
+        fn certificate_parsers_never_panic(
             which in 0usize..4,
             at in 30usize..700,
             with in "[A-Za-z0-9+/]{1,4}",

@@ -7,12 +7,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Largest certificate or key in bytes.
+/// In bytes.
 const LIMIT: u64 = 64 << 10;
 
 /// Reads a file, or returns `None` if it does not exist. Bytes that are not a certificate become text that cannot be
 /// parsed.
-pub(crate) fn read(path: &Path) -> Result<Option<String>, AuthorityError> {
+pub(crate) fn read_certificate_file(path: &Path) -> Result<Option<String>, AuthorityError> {
     let mut bytes = Vec::new();
     match File::open(path).and_then(|file| file.take(LIMIT).read_to_end(&mut bytes)) {
         Ok(_) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
@@ -21,10 +21,10 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, AuthorityError> {
     }
 }
 
-pub(crate) fn write(path: &Path, text: &str) -> Result<(), AuthorityError> {
+pub(crate) fn write_certificate_file(path: &Path, text: &str) -> Result<(), AuthorityError> {
     let failed =
         |error: io::Error| AuthorityError::Write { path: path.to_owned(), reason: error.to_string() };
-    token::write(path, text).map_err(failed)
+    token::write_private_file(path, text).map_err(failed)
 }
 
 /// Renames files to `NAME.damaged-SECONDS`. Returns the new path of the first file that existed.
@@ -42,8 +42,6 @@ pub(crate) fn move_aside(paths: &[&Path], seconds: i64) -> Result<PathBuf, Autho
     }
     Ok(moved.unwrap_or_default())
 }
-
-// Errors that leave this computer without a certificate.
 
 /// An error that leaves this computer without a certificate.
 #[derive(Debug, thiserror::Error)]

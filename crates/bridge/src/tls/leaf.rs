@@ -19,14 +19,12 @@ use yasna::{DERWriterSeq, Tag};
 /// A certificate with less validity left is renewed.
 pub(crate) const LEAST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// The names of this computer that a certificate covers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Names {
     pub(crate) addresses: BTreeSet<IpAddr>,
     pub(crate) hosts: BTreeSet<String>,
 }
 
-/// A server certificate signed by our authority, and its key.
 pub(crate) struct Leaf {
     certificate: CertificateDer<'static>,
     key: PrivateKeyDer<'static>,
@@ -46,7 +44,7 @@ impl Leaf {
             let (_, read) = x509_parser::parse_x509_certificate(&certificate).ok()?;
             read.verify_signature(Some(issuer.public_key())).ok()?;
             let validity = read.validity();
-            (names(&read)?, validity.not_before.timestamp(), validity.not_after.timestamp())
+            (subject_names(&read)?, validity.not_before.timestamp(), validity.not_after.timestamp())
         };
         let leaf = Self { certificate, key, names, begins, ends };
         leaf.server_config().ok()?;
@@ -54,7 +52,7 @@ impl Leaf {
     }
 
     /// Returns whether the certificate covers `names` and is valid now and for at least [`LEAST`].
-    pub(crate) fn does(&self, names: &Names, now: SystemTime) -> bool {
+    pub(crate) fn covers(&self, names: &Names, now: SystemTime) -> bool {
         let Names { addresses, hosts } = &self.names;
         addresses.is_superset(&names.addresses) && hosts.is_superset(&names.hosts) && self.lasts(now)
     }
@@ -69,7 +67,6 @@ impl Leaf {
         self.ends.saturating_mul(1000)
     }
 
-    /// Returns the SHA-256 of the certificate.
     #[cfg(test)]
     pub(crate) fn fingerprint(&self) -> String {
         fingerprint(&self.certificate)
@@ -93,7 +90,7 @@ pub(crate) fn fingerprint(certificate: &CertificateDer<'_>) -> String {
     bytes.join(":")
 }
 
-fn names(certificate: &x509_parser::certificate::X509Certificate<'_>) -> Option<Names> {
+fn subject_names(certificate: &x509_parser::certificate::X509Certificate<'_>) -> Option<Names> {
     let mut names = Names::default();
     for name in &certificate.subject_alternative_name().ok()??.value.general_names {
         match name {
@@ -113,8 +110,6 @@ fn names(certificate: &x509_parser::certificate::X509Certificate<'_>) -> Option<
 pub(crate) fn seconds(time: SystemTime) -> i64 {
     jiff::Timestamp::try_from(time).map_or(i64::MAX, jiff::Timestamp::as_second)
 }
-
-// The names and addresses that our authority may sign for.
 
 /// `id-ce-nameConstraints` of RFC 5280.
 const EXTENSION: [u64; 4] = [2, 5, 29, 30];
@@ -136,10 +131,9 @@ const NO_HOST: &str = "invalid";
 /// The domain of mDNS host names, and the computer's own name for itself.
 const HOSTS: [&str; 2] = ["local", "localhost"];
 
-/// The private ranges, and loopback.
+/// The private ranges, loopback, and the unique local addresses.
 const RANGES: [([u8; 4], u8); 4] =
     [([10, 0, 0, 0], 8), ([172, 16, 0, 0], 12), ([192, 168, 0, 0], 16), ([127, 0, 0, 0], 8)];
-/// The unique local addresses.
 const RANGE_V6: ([u8; 16], u8) = ([0xfc, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], 7);
 
 /// The permitted domains, including all names below them, and the permitted addresses.
@@ -151,7 +145,7 @@ pub(crate) struct Constraints {
 
 impl Constraints {
     /// Permits [`HOSTS`], private addresses, and `names`.
-    pub(crate) fn of(names: &Names) -> Self {
+    pub(crate) fn permitting(names: &Names) -> Self {
         let v4 = RANGES.iter().map(|(address, length)| Prefix::new(IpAddr::from(*address), *length));
         let v6 = Prefix::new(IpAddr::from(RANGE_V6.0), RANGE_V6.1);
         let mut constraints =
@@ -170,13 +164,12 @@ impl Constraints {
         constraints
     }
 
-    /// Reads the constraints of a certificate.
-    pub(crate) fn read(extension: &NameConstraints<'_>) -> Self {
+    pub(crate) fn parse(extension: &NameConstraints<'_>) -> Self {
         let mut constraints = Self { domains: Vec::new(), ranges: Vec::new() };
         for subtree in extension.permitted_subtrees.iter().flatten() {
             match &subtree.base {
                 GeneralName::DNSName(domain) => constraints.domains.push((*domain).to_owned()),
-                GeneralName::IPAddress(bytes) => constraints.ranges.extend(range(bytes)),
+                GeneralName::IPAddress(bytes) => constraints.ranges.extend(parse_range(bytes)),
                 _ => {}
             }
         }
@@ -202,7 +195,6 @@ impl Constraints {
         extension
     }
 
-    /// Returns those of `names` that are permitted.
     pub(crate) fn permitted(&self, names: &Names) -> Names {
         Names {
             addresses: names.addresses.iter().copied().filter(|address| self.permits(*address)).collect(),
@@ -240,8 +232,7 @@ fn subtree_of_range(subtrees: &mut DERWriterSeq<'_>, range: &Prefix) {
     subtrees.next().write_sequence(|writer| name(writer.next()));
 }
 
-/// Reads an address and its mask.
-fn range(bytes: &[u8]) -> Option<Prefix> {
+fn parse_range(bytes: &[u8]) -> Option<Prefix> {
     let (address, mask) = bytes.split_at_checked(bytes.len() / 2)?;
     let length: u32 = mask.iter().map(|byte| byte.count_ones()).sum();
     let v4 = <[u8; 4]>::try_from(address).map(IpAddr::from).ok();

@@ -69,7 +69,7 @@ mod tests {
     use std::time::SystemTime;
 
     #[test]
-    fn the_profile_is_escaped_and_stays_the_same() {
+    fn profile_is_escaped_and_stable() {
         let home = tempfile::tempdir().unwrap();
         let (authority, _) =
             Authority::open(home.path(), "mac", &Names::default(), SystemTime::now()).unwrap();

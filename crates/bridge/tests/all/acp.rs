@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::sync::Barrier;
 
 #[tokio::test]
-async fn a_client_learns_who_it_is_and_where() {
+async fn initialize_names_client_and_computer() {
     let house = House::new(echo).await;
     let mut client = house.acp().await;
     let result = client.request("initialize", json!({"protocolVersion": 7})).await;
@@ -19,7 +19,7 @@ async fn a_client_learns_who_it_is_and_where() {
 }
 
 #[tokio::test]
-async fn an_exploration_answers_at_once_and_streams() {
+async fn exploration_answers_at_once_and_streams() {
     let house = House::new(echo).await;
     let mut client = house.acp().await;
     let id =
@@ -45,7 +45,7 @@ async fn an_exploration_answers_at_once_and_streams() {
 }
 
 #[tokio::test]
-async fn a_prompt_ends_after_its_updates() {
+async fn prompt_answer_follows_its_updates() {
     let house = House::new(echo).await;
     let mut client = house.acp().await;
     let session =
@@ -98,7 +98,7 @@ async fn cancel_ends_the_turn_and_empties_the_queue() {
 
 /// The answer to a prompt comes after the updates of its turn.
 #[tokio::test]
-async fn a_cancelled_queue_leaves_a_trace_of_every_prompt() {
+async fn cancelled_queue_logs_every_prompt() {
     let house = House::new(until_cancelled).await;
     let (mut client, mut other) = (house.acp().await, house.acp().await);
     let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
@@ -131,7 +131,7 @@ async fn a_cancelled_queue_leaves_a_trace_of_every_prompt() {
 
 /// At most eight turns run at a time; the ninth is cancelled while it waits.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_turn_that_waits_for_its_start_is_cancelled_at_once() {
+async fn waiting_turn_is_cancelled_at_once() {
     let house = House::new(|_, cancel, emit| {
         emit(text("waiting"));
         futures::executor::block_on(cancel.cancelled());
@@ -161,7 +161,7 @@ async fn a_turn_that_waits_for_its_start_is_cancelled_at_once() {
 }
 
 #[tokio::test]
-async fn the_plan_of_a_failed_run_does_not_stay_running() {
+async fn failed_run_ends_its_plan() {
     let house = House::new(|request, _, emit| {
         support::begun().into_iter().for_each(emit);
         assert!(request.goals == ["fine"], "as the test wants it");
@@ -185,7 +185,7 @@ async fn the_plan_of_a_failed_run_does_not_stay_running() {
 }
 
 #[tokio::test]
-async fn a_queue_runs_in_order() {
+async fn queue_runs_in_order() {
     let house = House::new(echo).await;
     let mut client = house.acp().await;
     let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
@@ -209,7 +209,7 @@ async fn a_queue_runs_in_order() {
 }
 
 #[tokio::test]
-async fn load_replays_and_then_answers() {
+async fn load_replays_before_answering() {
     let house = House::new(echo).await;
     let mut first = house.acp().await;
     let explored =
@@ -225,7 +225,7 @@ async fn load_replays_and_then_answers() {
 
 /// Four threads write 2,000 updates while clients connect, disconnect and attach at various positions.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn attach_gives_every_update_exactly_once() {
+async fn attach_sends_each_update_once() {
     const WRITERS: usize = 4;
     const EACH: usize = 500;
     const LAST: u64 = (WRITERS * EACH + 2) as u64;
@@ -277,7 +277,7 @@ async fn attach_gives_every_update_exactly_once() {
 }
 
 #[tokio::test]
-async fn one_update_in_full_and_in_pages() {
+async fn update_is_read_in_full_and_in_pages() {
     let output = json!({"matches": vec!["é".repeat(100); 3000]});
     let whole = output.clone();
     let house = House::new(move |_, _, emit| {
@@ -313,7 +313,7 @@ async fn one_update_in_full_and_in_pages() {
 }
 
 #[tokio::test]
-async fn only_known_workspaces() {
+async fn unknown_workspace_is_refused() {
     let house = House::new(echo).await;
     let elsewhere = tempfile::tempdir().unwrap();
     let elsewhere = elsewhere.path().canonicalize().unwrap();
@@ -345,7 +345,7 @@ async fn only_known_workspaces() {
 }
 
 #[tokio::test]
-async fn the_inspector_sees_both_endpoints_and_not_itself() {
+async fn inspector_shows_both_endpoints_not_itself() {
     let house = House::new(echo).await;
     let mut phone = house.phone().await;
     let mut watcher = house.acp().await;
@@ -367,7 +367,7 @@ async fn the_inspector_sees_both_endpoints_and_not_itself() {
 }
 
 #[tokio::test]
-async fn the_inspector_sends_frames_until_the_client_has_seen_enough() {
+async fn inspector_streams_until_stopped() {
     let house = House::new(echo).await;
     let mut phone = house.phone().await;
     let mut watcher = house.acp().await;
@@ -392,7 +392,7 @@ async fn markdown_is_rendered() {
 }
 
 #[tokio::test]
-async fn unknown_and_malformed_requests() {
+async fn unknown_and_malformed_requests_fail() {
     let house = House::new(echo).await;
     let mut client = house.acp().await;
     assert_eq!(client.error("session/fork", json!({})).await.0, -32601);
@@ -407,7 +407,7 @@ async fn unknown_and_malformed_requests() {
 }
 
 #[tokio::test]
-async fn a_log_that_cannot_be_written_ends_the_turn_everywhere() {
+async fn unwritable_log_ends_the_turn_everywhere() {
     let (break_it, broken) = std::sync::mpsc::channel::<()>();
     let broken = std::sync::Mutex::new(broken);
     let house = House::new(move |_, cancel, emit| {
@@ -450,7 +450,7 @@ async fn a_log_that_cannot_be_written_ends_the_turn_everywhere() {
 }
 
 #[tokio::test]
-async fn a_panicking_explorer_is_reported_and_survived() {
+async fn panicking_explorer_is_reported() {
     let house = House::new(|request, _, emit| {
         assert!(request.goals != ["panic"], "as the test wants it");
         emit(text("fine"));
@@ -466,7 +466,7 @@ async fn a_panicking_explorer_is_reported_and_survived() {
 }
 
 #[tokio::test]
-async fn shutdown_stores_final_messages_and_closes_connections() {
+async fn shutdown_stores_last_messages() {
     let house = House::new(until_cancelled).await;
     let mut client = house.acp().await;
     let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
@@ -495,7 +495,7 @@ async fn shutdown_stores_final_messages_and_closes_connections() {
 }
 
 #[tokio::test]
-async fn answers_are_sent_once_per_page_of_a_long_list() {
+async fn list_answers_once_per_page() {
     let house = House::new(echo).await;
     let mut client = house.acp().await;
     for n in 0..60 {

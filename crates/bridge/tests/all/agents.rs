@@ -32,7 +32,7 @@ fn updates(client: &mut Client) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn an_agent_answers_in_its_mode_and_is_resumed() {
+async fn agent_answers_in_its_mode_and_resumes() {
     let (house, troupe) = agents::house(vec![echoes()]).await;
     let mut client = ours_client(&house, "Window").await;
     let session = session_in(&mut client, &house, CODEX).await;
@@ -62,7 +62,7 @@ async fn an_agent_answers_in_its_mode_and_is_resumed() {
 }
 
 #[tokio::test]
-async fn modes_say_what_leaves_the_machine_and_who_is_not_there() {
+async fn modes_show_privacy_and_missing_agents() {
     let absent = ScriptedAgent::new(CLAUDE_CODE, |_, _, _| panic!("it is not prompted"));
     *absent.availability.lock().unwrap() =
         Availability::Unavailable("Claude Code is not installed; npm install -g it".to_owned());
@@ -88,7 +88,7 @@ async fn modes_say_what_leaves_the_machine_and_who_is_not_there() {
 }
 
 #[tokio::test]
-async fn an_agent_that_panics_breaks_its_turn_and_nothing_else() {
+async fn panicking_agent_fails_only_its_turn() {
     let agent = ScriptedAgent::new(CODEX, |request, host, _| {
         agents::call(host, "open", "edit");
         assert_ne!(request.text, "panic");
@@ -110,7 +110,7 @@ async fn an_agent_that_panics_breaks_its_turn_and_nothing_else() {
 
 /// Regression: the shutdown waited for the turn, even if its agent ignored the cancel. A shutdown takes 5 s at most.
 #[tokio::test]
-async fn an_agent_deaf_to_a_cancel_does_not_hold_up_the_shutdown() {
+async fn shutdown_ignores_agent_deaf_to_cancel() {
     let released = Arc::new(AtomicBool::new(false));
     let waits = released.clone();
     let agent = ScriptedAgent::new(CODEX, move |_, host, _| {
@@ -136,7 +136,7 @@ async fn an_agent_deaf_to_a_cancel_does_not_hold_up_the_shutdown() {
 
 /// Regression: the connections were closed before the answers to their prompts were sent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_client_with_a_pending_prompt_gets_its_answer_when_the_bridge_shuts_down() {
+async fn shutdown_answers_pending_prompts() {
     let agent = ScriptedAgent::new(CODEX, |_, host, cancel| {
         agents::call(host, "open", "edit");
         agents::until_cancelled(host, cancel)
@@ -165,7 +165,7 @@ async fn every_client_with_a_pending_prompt_gets_its_answer_when_the_bridge_shut
 
 /// A session whose log has only mode changes counts as empty, even after a restart; one with an exploration does not.
 #[tokio::test]
-async fn a_session_with_a_mode_and_no_prompt_is_deleted_by_a_device_that_may_prompt() {
+async fn device_deletes_session_without_prompt() {
     let (house, troupe) = agents::house(vec![echoes()]).await;
     let mut client = ours_client(&house, "Window").await;
     let paired = pair(&house, &mut client, "Phone", "prompt").await;
@@ -186,7 +186,7 @@ async fn a_session_with_a_mode_and_no_prompt_is_deleted_by_a_device_that_may_pro
 
 /// Updates of an agent after a cancel are marked as late and reopen nothing.
 #[tokio::test]
-async fn what_comes_late_is_marked() {
+async fn late_updates_are_marked() {
     let released = Arc::new(AtomicBool::new(false));
     let waits = released.clone();
     let agent = ScriptedAgent::new(CODEX, move |request, host, cancel| {
@@ -229,7 +229,7 @@ async fn what_comes_late_is_marked() {
 
 /// Everything that an agent leaves open is closed, and every turn has a final message.
 #[tokio::test]
-async fn a_careless_agent_leaves_nothing_open() {
+async fn careless_agent_leaves_nothing_open() {
     let agent = ScriptedAgent::new(CODEX, |_, host, _| {
         agents::call(host, "open", "edit");
         let entry = |status| PlanEntry {
@@ -259,7 +259,7 @@ async fn a_careless_agent_leaves_nothing_open() {
 }
 
 #[tokio::test]
-async fn prompts_are_routed_and_decisions_stored() {
+async fn prompt_routing_is_stored() {
     let (house, _) = agents::house(vec![echoes()]).await;
     let mut client = ours_client(&house, "Window").await;
     let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
@@ -294,7 +294,7 @@ async fn prompts_are_routed_and_decisions_stored() {
 
 /// Nothing leaves the machine without asking, unless the policy of the session allows it.
 #[tokio::test]
-async fn a_session_can_allow_external_agents() {
+async fn session_can_allow_external_agents() {
     let (house, troupe) = agents::house(vec![echoes()]).await;
     let mut client = ours_client(&house, "Window").await;
     for (policy, asked) in [
@@ -316,7 +316,7 @@ async fn a_session_can_allow_external_agents() {
 
 /// Regression: a device could set a policy that only an admin may set.
 #[tokio::test]
-async fn a_device_cannot_allow_external_agents() {
+async fn device_cannot_allow_external_agents() {
     let (house, troupe) = agents::house(vec![echoes()]).await;
     let mut desk = ours_client(&house, "Window").await;
     let mut phone = pair(&house, &mut desk, "Phone", "approve").await.connect(&house).await;
@@ -349,7 +349,7 @@ async fn agents_are_listed_watched_and_changed() {
 
 /// Regression: a key among the arguments of an added agent was shown to every device.
 #[tokio::test]
-async fn arguments_of_added_agents_are_shown_to_admins_alone() {
+async fn agent_arguments_are_shown_only_to_admins() {
     let (house, _troupe) = agents::house(vec![echoes()]).await;
     let mut desk = ours_client(&house, "Window").await;
     let paired = pair(&house, &mut desk, "Phone", "approve").await;
@@ -369,7 +369,7 @@ async fn arguments_of_added_agents_are_shown_to_admins_alone() {
 
 /// As the protocol defines it: resuming does not replay the log, and closing stops the agent.
 #[tokio::test]
-async fn a_session_is_resumed_and_closed() {
+async fn session_is_resumed_and_closed() {
     let agent = ScriptedAgent::new(CODEX, |_, host, cancel| {
         agents::say(host, "at work");
         agents::until_cancelled(host, cancel)
@@ -390,7 +390,7 @@ async fn a_session_is_resumed_and_closed() {
 }
 
 #[tokio::test]
-async fn a_bridge_without_agents_knows_no_such_methods() {
+async fn bridge_without_agents_has_no_agent_methods() {
     let house = support::House::new(support::echo).await;
     let mut client = house.acp().await;
     for method in ["list", "check", "decisions"] {

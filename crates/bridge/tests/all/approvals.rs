@@ -28,7 +28,7 @@ fn answer(session: &Value, approval: &Value, option: &str) -> Value {
 }
 
 #[tokio::test]
-async fn an_approval_is_shown_and_answered_by_another_client() {
+async fn approval_is_answered_by_another_client() {
     let (house, _) = agents::house(vec![asker()]).await;
     let (mut window, mut phone) = (ours_client(&house, "Window").await, ours_client(&house, "Phone").await);
     let session = session_in(&mut window, &house, CODEX).await;
@@ -62,7 +62,7 @@ async fn an_approval_is_shown_and_answered_by_another_client() {
 }
 
 #[tokio::test]
-async fn the_first_of_two_concurrent_answers_counts() {
+async fn first_concurrent_answer_counts() {
     let (house, _) = agents::house(vec![asker()]).await;
     for _ in 0..20 {
         let (mut one, mut two) = (ours_client(&house, "One").await, ours_client(&house, "Two").await);
@@ -82,7 +82,7 @@ async fn the_first_of_two_concurrent_answers_counts() {
 }
 
 #[tokio::test]
-async fn an_editor_is_asked_in_the_words_of_the_protocol() {
+async fn editor_gets_permission_request() {
     let (house, _) = agents::house(vec![asker()]).await;
     let mut window = ours_client(&house, "Window").await;
     let (mut editor, mut late) = (others_client(&house, "Editor").await, others_client(&house, "Late").await);
@@ -155,7 +155,7 @@ async fn an_editor_is_asked_in_the_words_of_the_protocol() {
 
 /// Regression: the agent kept waiting.
 #[tokio::test]
-async fn an_editor_that_answers_cancelled_ends_the_turn() {
+async fn editor_cancelled_answer_ends_turn() {
     let (house, _) = agents::house(vec![asker()]).await;
     let (mut window, mut editor) =
         (ours_client(&house, "Window").await, others_client(&house, "Editor").await);
@@ -183,7 +183,7 @@ async fn an_editor_that_answers_cancelled_ends_the_turn() {
 }
 
 #[tokio::test]
-async fn an_editor_gets_the_commands_of_the_agent() {
+async fn editor_gets_agent_commands() {
     let offers = |_: &AgentRequest, host: &agents::Session, _: &CancellationToken| {
         let command =
             OfferedCommand { name: "init".to_owned(), description: "Sets up".to_owned(), hint: None };
@@ -218,7 +218,7 @@ async fn an_editor_gets_the_commands_of_the_agent() {
 /// Regression: an "always" option for an agent's own actions was not offered, and neither was an option of a kind that
 /// the protocol does not have.
 #[tokio::test]
-async fn every_option_of_an_agent_can_be_chosen() {
+async fn every_agent_option_can_be_chosen() {
     let option = |id: &str, kind| ApprovalOption { id: id.to_owned(), name: id.to_owned(), kind };
     let options = vec![
         option("never", OptionKind::RejectAlways),
@@ -274,7 +274,7 @@ async fn every_option_of_an_agent_can_be_chosen() {
 }
 
 #[tokio::test]
-async fn a_cancelled_turn_stops_waiting_for_an_answer() {
+async fn cancelled_turn_withdraws_its_approval() {
     let (house, _) = agents::house(vec![asker()]).await;
     let mut client = ours_client(&house, "Window").await;
     let session = session_in(&mut client, &house, CODEX).await;
@@ -288,7 +288,7 @@ async fn a_cancelled_turn_stops_waiting_for_an_answer() {
 
 /// An agent ends its turn, normally or by a panic, while its question is open.
 #[tokio::test]
-async fn a_question_does_not_outlive_its_turn() {
+async fn approval_ends_with_its_turn() {
     let agent = ScriptedAgent::new(CODEX, |request, host, _| {
         let (host, (asks, asked)) = (host.clone(), std::sync::mpsc::channel());
         std::thread::spawn(move || {
@@ -314,7 +314,7 @@ async fn a_question_does_not_outlive_its_turn() {
 }
 
 #[tokio::test]
-async fn the_app_is_told_only_that_an_approval_is_pending() {
+async fn app_sees_only_that_approval_is_pending() {
     let (house, _) = agents::house(vec![asker()]).await;
     let mut window = ours_client(&house, "Window").await;
     let mut phone = house.phone().await;
@@ -367,7 +367,7 @@ impl Restart {
 }
 
 #[tokio::test]
-async fn an_answer_given_after_a_restart_counts_once() {
+async fn answer_after_restart_counts_once() {
     for killed in [false, true] {
         an_answer_counts_once(Restart::new(killed).await).await;
     }
@@ -412,7 +412,7 @@ async fn an_answer_counts_once(Restart { house, session, approval }: Restart) {
 }
 
 #[tokio::test]
-async fn a_withdrawn_question_can_be_resumed() {
+async fn withdrawn_approval_can_be_resumed() {
     let Restart { house, session, approval } = Restart::new(true).await;
     let mut client = ours_client(&house, "After").await;
     client.request("_openagents/attach", json!({"sessionId": session})).await;
@@ -449,7 +449,7 @@ async fn asked_again(client: &mut support::Client, before: &Value) -> Value {
 
 /// A call with a question has a row that ends, even if it was never announced.
 #[tokio::test]
-async fn a_call_that_was_never_announced_gets_a_row() {
+async fn unannounced_call_gets_a_row() {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = count.clone();
     let agent = ScriptedAgent::new(CODEX, move |_, host, cancel| {

@@ -26,14 +26,14 @@ fn whole_text() -> String {
     (0..MANY).map(|n| format!("{n} ")).collect()
 }
 
-fn said(notes: &[Value]) -> String {
+fn agent_text(notes: &[Value]) -> String {
     let text = |note: &Value| note["update"]["content"]["text"].as_str().unwrap_or_default().to_owned();
     let is_message = |note: &&Value| note["update"]["sessionUpdate"] == "agent_message_chunk";
     notes.iter().filter(is_message).map(text).collect()
 }
 
 #[tokio::test]
-async fn a_client_that_missed_many_updates_gets_the_folded_log() {
+async fn attach_folds_long_backlog() {
     let house = House::new(|request, _, emit| much(request, emit)).await;
     let mut first = house.acp().await;
     let session = explored(&house, &mut first).await;
@@ -54,7 +54,7 @@ async fn a_client_that_missed_many_updates_gets_the_folded_log() {
         notes.push(note);
     }
     assert!(notes.len() < 10, "{} parts", notes.len());
-    assert_eq!(said(&notes), whole_text() + "the end");
+    assert_eq!(agent_text(&notes), whole_text() + "the end");
     assert_eq!(notes.iter().map(seq).max(), Some(head));
     // Later updates are sent unfolded.
     first.request("session/prompt", prompt(&session, "More")).await;
@@ -63,7 +63,7 @@ async fn a_client_that_missed_many_updates_gets_the_folded_log() {
 }
 
 #[tokio::test]
-async fn a_client_that_missed_few_updates_or_opts_out_gets_every_update() {
+async fn attach_replays_short_backlog() {
     let house = House::new(|request, _, emit| much(request, emit)).await;
     let mut client = house.acp().await;
     let session = explored(&house, &mut client).await;
@@ -82,7 +82,7 @@ async fn a_client_that_missed_few_updates_or_opts_out_gets_every_update() {
 }
 
 #[tokio::test]
-async fn a_client_ahead_of_the_log_starts_over() {
+async fn attach_ahead_of_log_starts_over() {
     let house = House::new(|_, _, emit| {
         emit(last("the end"));
         RunState::Complete
@@ -97,7 +97,7 @@ async fn a_client_ahead_of_the_log_starts_over() {
 }
 
 #[tokio::test]
-async fn a_long_session_is_loaded_folded() {
+async fn load_folds_a_long_session() {
     let house = House::new(|request, _, emit| much(request, emit)).await;
     let mut client = house.acp().await;
     let session = explored(&house, &mut client).await;
@@ -106,12 +106,12 @@ async fn a_long_session_is_loaded_folded() {
     editor.request("session/load", load).await;
     let notes: Vec<Value> = editor.notes.iter().map(|frame| frame["params"].clone()).collect();
     assert!(notes.len() < 10, "{} parts", notes.len());
-    assert_eq!(said(&notes), whole_text() + "the end");
+    assert_eq!(agent_text(&notes), whole_text() + "the end");
 }
 
 /// After attaching again on the same connection, no updates of the earlier attach follow the answer.
 #[tokio::test(flavor = "multi_thread")]
-async fn attaching_again_while_updates_are_sent() {
+async fn attach_again_while_updates_stream() {
     let house = House::new(|_, _, emit| {
         (0..1_500).for_each(|n| emit(text(&format!("{n} "))));
         emit(last("the end"));
@@ -138,7 +138,7 @@ async fn attaching_again_while_updates_are_sent() {
 }
 
 #[tokio::test]
-async fn two_sessions_on_one_connection() {
+async fn connection_follows_two_sessions() {
     let house = House::new(echo).await;
     let (mut client, mut other) = (house.acp().await, house.acp().await);
     let mut sessions = Vec::new();
@@ -160,7 +160,7 @@ async fn two_sessions_on_one_connection() {
 }
 
 #[tokio::test]
-async fn a_deleted_session_is_gone_everywhere() {
+async fn deleted_session_is_gone_for_every_client() {
     let house = House::new(until_cancelled).await;
     let (mut client, mut other, mut third) = (house.acp().await, house.acp().await, house.acp().await);
     let capabilities = client.request("initialize", json!({"protocolVersion": 1})).await;
@@ -204,7 +204,7 @@ async fn list_watchers_see_changes_by_others() {
 }
 
 #[tokio::test]
-async fn a_detached_session_is_no_longer_followed() {
+async fn detached_session_is_not_followed() {
     let house = House::new(echo).await;
     let (mut client, mut other) = (house.acp().await, house.acp().await);
     let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
@@ -216,7 +216,7 @@ async fn a_detached_session_is_no_longer_followed() {
 }
 
 #[tokio::test]
-async fn above_the_limit_the_oldest_followed_session_is_dropped() {
+async fn follow_limit_drops_oldest_session() {
     let house = House::new(echo).await;
     let mut client = house.acp().await;
     let mut sessions = Vec::new();
@@ -235,7 +235,7 @@ async fn above_the_limit_the_oldest_followed_session_is_dropped() {
 
 /// The app chooses its session ids, so an id can be reused.
 #[tokio::test]
-async fn a_deleted_and_recreated_session_is_followed_again() {
+async fn recreated_session_is_followed_again() {
     let house = House::new(echo).await;
     let (mut client, mut phone) = (house.acp().await, house.phone().await);
     let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
@@ -257,7 +257,7 @@ fn speech(_: &openagents_orchestration::explore::ExploreRequest, emit: support::
 }
 
 #[tokio::test]
-async fn a_stuck_client_is_told_where_to_attach_again_and_loses_nothing() {
+async fn stuck_client_reattaches_without_loss() {
     let house = House::new(|request, _, emit| speech(request, emit)).await;
     let (mut client, mut other) = (house.acp().await, house.acp().await);
     let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();

@@ -16,7 +16,7 @@ fn bearer(house: &House, token: &str) -> tokio_tungstenite::tungstenite::http::R
 
 /// Foreign pages, even with a valid token.
 #[tokio::test]
-async fn a_foreign_origin() {
+async fn foreign_origin_is_refused() {
     let house = House::new(echo).await;
     let port = house.port();
     let mut desk = house.acp().await;
@@ -46,7 +46,7 @@ async fn a_foreign_origin() {
 
 /// A form, or any request without a CORS preflight, cannot pair.
 #[tokio::test]
-async fn a_page_that_posts_without_json() {
+async fn post_without_json_is_refused() {
     let house = House::new(echo).await;
     let port = house.port();
     let posted = posting(port, "/pair", &json!({"code": "0000-0000", "name": "Evil"}));
@@ -61,7 +61,7 @@ async fn a_page_that_posts_without_json() {
 }
 
 #[tokio::test]
-async fn a_rebinding_host() {
+async fn rebinding_host_is_refused() {
     let house = House::new(echo).await;
     let port = house.port();
     for host in
@@ -85,7 +85,7 @@ async fn a_rebinding_host() {
 
 /// A request from a private network to the loopback listener is not local: access without a token stays closed.
 #[tokio::test]
-async fn open_ios_access_does_not_extend_to_a_private_network() {
+async fn open_ios_access_excludes_private_network() {
     let house = House::new(echo).await;
     let (port, name) = (house.port(), "mac.tail1234.ts.net");
     let upgrade = || with(with(request(port, "/acp"), "host", name), "origin", &format!("https://{name}"));
@@ -115,7 +115,7 @@ async fn open_ios_access_does_not_extend_to_a_private_network() {
 
 /// Regression: behind a proxy that sends this machine's name in `Host`, every client counted as local.
 #[tokio::test]
-async fn proxied_requests_to_the_loopback_listener() {
+async fn proxied_request_is_not_local() {
     let house = House::new(echo).await;
     let mut desk = house.acp().await;
     let paired = pair(&house, &mut desk, "Phone", "view").await;
@@ -137,7 +137,7 @@ async fn proxied_requests_to_the_loopback_listener() {
 }
 
 #[tokio::test]
-async fn no_token_a_wrong_one_and_one_in_the_address() {
+async fn bad_tokens_are_refused() {
     let house = House::new(echo).await;
     let mut desk = house.acp().await;
     let paired = pair(&house, &mut desk, "Phone", "admin").await;
@@ -176,7 +176,7 @@ fn sha2_hex(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn guessing_the_code() {
+async fn code_guesses_are_limited() {
     let house = House::new(echo).await;
     let port = house.port();
     let mut desk = house.acp().await;
@@ -201,7 +201,7 @@ async fn guessing_the_code() {
 }
 
 #[tokio::test]
-async fn guessing_the_code_from_many_addresses() {
+async fn distributed_code_guesses_keep_the_code() {
     let house = House::new(echo).await;
     let port = house.port();
     let mut desk = house.acp().await;
@@ -221,7 +221,7 @@ async fn guessing_the_code_from_many_addresses() {
 
 /// More connections than the limit. Other clients are not affected.
 #[tokio::test]
-async fn a_crowd_of_connections_from_one_address() {
+async fn connection_flood_leaves_room_for_others() {
     let house = House::new(echo).await;
     let mut crowd = Vec::new();
     for _ in 0..3_000 {
@@ -236,7 +236,7 @@ async fn a_crowd_of_connections_from_one_address() {
 }
 
 #[tokio::test]
-async fn a_code_when_none_is_shown_and_one_that_was_withdrawn() {
+async fn absent_and_withdrawn_codes_fail() {
     let house = House::new(echo).await;
     let port = house.port();
     let mut desk = house.acp().await;
@@ -253,7 +253,7 @@ async fn a_code_when_none_is_shown_and_one_that_was_withdrawn() {
 }
 
 #[tokio::test]
-async fn guessing_what_another_device_waits_for() {
+async fn pairing_request_guesses_fail() {
     let house = House::new(echo).await;
     let port = house.port();
     let mut desk = house.acp().await;
@@ -271,7 +271,7 @@ async fn guessing_what_another_device_waits_for() {
 }
 
 #[tokio::test]
-async fn malformed_bodies() {
+async fn malformed_bodies_are_refused() {
     let house = House::new(echo).await;
     let port = house.port();
     for (body, expected) in [
@@ -299,7 +299,7 @@ async fn malformed_bodies() {
 }
 
 #[tokio::test]
-async fn a_device_that_may_only_view() {
+async fn viewing_device_cannot_change_anything() {
     let house = House::new(until_cancelled).await;
     let mut desk = house.acp().await;
     let mut phone = pair(&house, &mut desk, "Phone", "view").await.connect(&house).await;
@@ -341,7 +341,7 @@ async fn a_device_that_may_only_view() {
 }
 
 #[tokio::test]
-async fn a_removed_device_on_an_open_socket() {
+async fn removed_device_loses_its_open_socket() {
     let house = House::new(echo).await;
     let mut desk = house.acp().await;
     let paired = pair(&house, &mut desk, "Phone", "admin").await;
@@ -363,7 +363,7 @@ async fn a_removed_device_on_an_open_socket() {
 
 /// A page whose token was revoked gets only the close reason.
 #[tokio::test]
-async fn a_removed_device_that_comes_back() {
+async fn removed_device_cannot_return() {
     let house = House::new(echo).await;
     let mut desk = house.acp().await;
     let paired = pair(&house, &mut desk, "Phone", "admin").await;
@@ -377,7 +377,7 @@ async fn a_removed_device_that_comes_back() {
 }
 
 #[tokio::test]
-async fn paths_that_lead_elsewhere() {
+async fn escaping_paths_are_refused() {
     let house = House::new(echo).await;
     let port = house.port();
     for path in [
@@ -402,7 +402,7 @@ async fn paths_that_lead_elsewhere() {
 
 /// Each refusal takes longer, and waiting refusals do not affect authenticated clients.
 #[tokio::test]
-async fn guessing_tokens_delays_only_the_guesser() {
+async fn token_guesses_delay_only_the_guesser() {
     let house = House::new(echo).await;
     let waits = async |times: usize| {
         let mut waits = Vec::new();

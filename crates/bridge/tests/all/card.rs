@@ -51,7 +51,7 @@ fn prompts_of(troupe: &Troupe) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn a_person_chooses_the_agent_and_sees_what_it_is_told() {
+async fn card_offers_agents_and_shows_the_brief() {
     let (house, troupe) = house().await;
     let mut client = ours_client(&house, "Window").await;
     let session = new_session(&mut client, &house).await;
@@ -71,7 +71,7 @@ async fn a_person_chooses_the_agent_and_sees_what_it_is_told() {
 }
 
 #[tokio::test]
-async fn not_now_sends_nothing_and_the_findings_stay() {
+async fn not_now_keeps_findings_and_sends_nothing() {
     let (house, troupe) = house().await;
     let mut client = ours_client(&house, "Window").await;
     let session = new_session(&mut client, &house).await;
@@ -87,7 +87,7 @@ async fn not_now_sends_nothing_and_the_findings_stay() {
 }
 
 #[tokio::test]
-async fn a_cancel_removes_the_card() {
+async fn cancel_removes_the_card() {
     let (house, troupe) = house().await;
     let mut client = ours_client(&house, "Window").await;
     let session = new_session(&mut client, &house).await;
@@ -101,7 +101,7 @@ async fn a_cancel_removes_the_card() {
 }
 
 #[tokio::test]
-async fn always_in_this_folder_asks_no_more() {
+async fn always_in_folder_skips_the_card() {
     let (house, troupe) = house().await;
     let mut client = ours_client(&house, "Window").await;
     let session = new_session(&mut client, &house).await;
@@ -119,7 +119,7 @@ async fn always_in_this_folder_asks_no_more() {
 
 /// An agent named in a prompt is offered first, but not started.
 #[tokio::test]
-async fn a_named_agent_is_offered_first() {
+async fn named_agent_is_offered_first() {
     let (house, troupe) = house().await;
     let mut client = ours_client(&house, "Window").await;
     let session = new_session(&mut client, &house).await;
@@ -134,7 +134,7 @@ async fn a_named_agent_is_offered_first() {
 }
 
 #[tokio::test]
-async fn an_editor_gets_the_card_in_the_words_of_the_protocol() {
+async fn editor_gets_card_as_permission_request() {
     let (house, troupe) = house().await;
     let mut editor = others_client(&house, "Editor").await;
     let session = new_session(&mut editor, &house).await;
@@ -165,7 +165,7 @@ async fn an_editor_gets_the_card_in_the_words_of_the_protocol() {
 
 /// The app cannot show the card.
 #[tokio::test]
-async fn the_ios_app_is_told_what_to_pick() {
+async fn ios_app_names_the_choice() {
     let (house, troupe) = house().await;
     let mut phone = house.phone().await;
     let session = phone.request("session/new", json!({"cwd": house.workspace})).await["session_id"].clone();
@@ -177,7 +177,7 @@ async fn the_ios_app_is_told_what_to_pick() {
 
 /// A card of an exited process can be answered: the prompt asks again and gets the answer.
 #[tokio::test]
-async fn a_card_survives_a_restart() {
+async fn card_survives_a_restart() {
     let (house, _) = house().await;
     std::fs::write(house.workspace.join("banana.rs"), "fn banana() {}\n").unwrap();
     let mut client = ours_client(&house, "Before").await;

@@ -64,7 +64,7 @@ async fn ended(client: &mut Client, call: &Value) -> (Value, Vec<Value>) {
 }
 
 #[tokio::test]
-async fn what_a_delegate_does_is_in_both_logs() {
+async fn delegate_updates_are_in_both_logs() {
     let (house, troupe) = agents::house(vec![ScriptedAgent::new(CODEX, works)]).await;
     let mut client = ours_client(&house, "Window").await;
     let session = new_session(&mut client, &house).await;
@@ -138,7 +138,7 @@ async fn delegations_that_cannot_start_are_reported() {
 }
 
 #[tokio::test]
-async fn a_question_of_a_delegate_is_answered_from_either_session() {
+async fn delegate_approval_is_answered_from_either_session() {
     let asker = ScriptedAgent::new(CODEX, |request, host, cancel| asks_to_edit(&request.text, host, cancel));
     let (house, _) = agents::house(vec![asker]).await;
     let (mut client, mut other) = (ours_client(&house, "Window").await, ours_client(&house, "Other").await);
@@ -169,7 +169,7 @@ async fn a_question_of_a_delegate_is_answered_from_either_session() {
 }
 
 #[tokio::test]
-async fn a_cancel_propagates_in_both_directions() {
+async fn cancel_propagates_both_ways() {
     let agent = ScriptedAgent::new(CODEX, |request, host, cancel| {
         agents::call(host, &format!("open-{}", request.session_id), "edit");
         agents::until_cancelled(host, cancel)
@@ -203,7 +203,7 @@ async fn a_cancel_propagates_in_both_directions() {
 }
 
 #[tokio::test]
-async fn a_time_budget_is_noted_and_then_enforced() {
+async fn time_budget_is_noted_and_then_enforced() {
     let agent = ScriptedAgent::new(CODEX, |request, host, cancel| {
         if request.text.starts_with("Summarize") {
             agents::say(host, "I began.");
@@ -227,7 +227,7 @@ async fn a_time_budget_is_noted_and_then_enforced() {
 
 /// A delegate that ignores its cancel is not waited for, and its later updates reopen nothing.
 #[tokio::test]
-async fn a_delegate_that_ignores_its_cancel_is_not_waited_for() {
+async fn delegate_deaf_to_cancel_is_abandoned() {
     let released = Arc::new(AtomicU64::new(0));
     let waits = released.clone();
     let agent = ScriptedAgent::new(CODEX, move |_, host, _| {
@@ -289,7 +289,7 @@ async fn at_most_eight_delegates_run() {
 }
 
 #[tokio::test]
-async fn a_model_delegates_a_task_and_gets_the_report() {
+async fn model_delegates_and_gets_report() {
     let model = Arc::new(agents::Delegating { offered: Mutex::default() });
     let planner = ScriptedAgent::new("custom:planner", |_, _, _| panic!("it has a model"));
     let mut planner = Arc::into_inner(planner).unwrap();
@@ -318,7 +318,7 @@ async fn a_model_delegates_a_task_and_gets_the_report() {
 }
 
 #[tokio::test]
-async fn the_depth_of_delegates_is_limited() {
+async fn delegate_depth_is_limited() {
     let (house, _) = agents::house(vec![ScriptedAgent::new(CODEX, works)]).await;
     let mut client = ours_client(&house, "Window").await;
     let mut session = new_session(&mut client, &house).await;
@@ -341,7 +341,7 @@ async fn the_depth_of_delegates_is_limited() {
 }
 
 #[tokio::test]
-async fn a_question_two_levels_down_is_answered_from_the_top() {
+async fn nested_approval_is_answered_from_the_top() {
     let model = Arc::new(agents::Delegating { offered: Mutex::default() });
     let planner = ScriptedAgent::new("custom:planner", |_, _, _| panic!("it has a model"));
     let mut planner = Arc::into_inner(planner).unwrap();
@@ -387,7 +387,7 @@ async fn a_question_two_levels_down_is_answered_from_the_top() {
 }
 
 #[tokio::test]
-async fn a_resumed_delegate_keeps_its_limits_and_is_shown_above() {
+async fn resumed_delegate_keeps_its_limits() {
     for answered in [false, true] {
         let asker = || ScriptedAgent::new(CODEX, |_, host, cancel| asks_to_edit("a.rs", host, cancel));
         let (house, _) = agents::house(vec![asker()]).await;
@@ -435,7 +435,7 @@ async fn a_resumed_delegate_keeps_its_limits_and_is_shown_above() {
 
 /// Regression: the shutdown did not wait until the log of the session above recorded the end of the resumed delegate.
 #[tokio::test]
-async fn a_shutdown_ends_what_a_resumed_delegate_shows_above() {
+async fn shutdown_ends_resumed_delegate_in_parent() {
     let asker = || ScriptedAgent::new(CODEX, |_, host, cancel| asks_to_edit("a.rs", host, cancel));
     let (house, _) = agents::house(vec![asker()]).await;
     let mut client = ours_client(&house, "Before").await;
@@ -469,7 +469,7 @@ async fn a_shutdown_ends_what_a_resumed_delegate_shows_above() {
 }
 
 #[tokio::test]
-async fn a_failed_summary_does_not_lose_the_answer() {
+async fn failed_summary_keeps_the_answer() {
     let agent = ScriptedAgent::new(CODEX, |request, host, cancel| {
         if request.text.starts_with("Summarize") {
             agents::end(host, "❌ Too tired.");
@@ -487,7 +487,7 @@ async fn a_failed_summary_does_not_lose_the_answer() {
 }
 
 #[tokio::test]
-async fn a_report_of_a_cut_answer_says_so() {
+async fn report_marks_a_cut_answer() {
     for (summarize, expected) in [
         (false, "The answer was cut off: Codex reached its limit of tokens.\n\nHalf an ans"),
         (true, "The answer was cut off: Codex reached its limit of tokens.\n\nIts summary: Half is done."),
@@ -514,7 +514,7 @@ async fn a_report_of_a_cut_answer_says_so() {
 }
 
 #[tokio::test]
-async fn a_failure_has_one_sign() {
+async fn failure_has_one_marker() {
     let agent = ScriptedAgent::new(CODEX, |_, host, _| {
         agents::end(host, "❌ No disk.");
         RunState::Failed
@@ -530,7 +530,7 @@ async fn a_failure_has_one_sign() {
 
 /// The client got the id of the call with the response, so the call needs an end.
 #[tokio::test]
-async fn a_delegation_that_is_cancelled_before_it_begins_has_an_end() {
+async fn early_cancelled_delegation_ends() {
     let waits = |_: &AgentRequest, host: &Session, cancel: &CancellationToken| {
         agents::say(host, "at work");
         agents::until_cancelled(host, cancel)
@@ -589,7 +589,7 @@ fn unruly(request: &AgentRequest, host: &Session, cancel: &CancellationToken) ->
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_hundred_delegations_leave_nothing_open() {
+async fn delegations_200_leave_nothing_open() {
     let (house, _) = agents::house(vec![ScriptedAgent::new(CODEX, unruly)]).await;
     let mut rounds = Vec::new();
     for worker in 0..4u64 {

@@ -30,7 +30,7 @@ async fn requests_without_the_token_are_refused() {
 }
 
 #[tokio::test]
-async fn a_page_sends_the_token_as_a_subprotocol() {
+async fn page_sends_the_token_as_a_subprotocol() {
     let house = House::new(echo).await;
     let offer = format!("openagents.v1, openagents.token.{}", house.bridge.token());
     let from = |origin: &str| {
@@ -48,7 +48,7 @@ async fn a_page_sends_the_token_as_a_subprotocol() {
 
 /// Browsers do not expose the status of a failed upgrade to the page.
 #[tokio::test]
-async fn a_page_is_told_that_its_token_is_wrong() {
+async fn page_learns_its_token_is_wrong() {
     let house = House::new(echo).await;
     let wrong = format!("openagents.v1, openagents.token.{}", "0".repeat(64));
     for offer in ["openagents.v1", &wrong] {
@@ -84,7 +84,7 @@ fn waits(socket: &TcpStream) -> bool {
 
 /// Each refusal waits longer than the one before, but the number of waiting refusals is limited.
 #[tokio::test]
-async fn wrong_tokens_do_not_pile_up() {
+async fn wrong_token_refusals_are_bounded() {
     let house = House::new(echo).await;
     let port = house.port();
     let guess = format!(
@@ -116,7 +116,7 @@ async fn wrong_tokens_do_not_pile_up() {
 }
 
 #[tokio::test]
-async fn a_foreign_host_gets_nothing() {
+async fn foreign_host_is_refused() {
     let house = House::new(echo).await;
     let token = format!("Bearer {}", house.bridge.token());
     for path in ["/", "/acp"] {
@@ -150,7 +150,7 @@ async fn http(port: u16, request: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_page_and_its_headers() {
+async fn page_has_security_headers() {
     let house = House::new(echo).await;
     let port = house.port();
     let get = async |path: &str| {
@@ -189,7 +189,7 @@ async fn the_page_and_its_headers() {
 
 /// Another user may listen at `[::1]`, to which browsers resolve `localhost` first.
 #[tokio::test]
-async fn page_at_localhost_is_redirected_to_the_literal_address() {
+async fn localhost_page_redirects_to_literal_address() {
     let house = House::new(echo).await;
     let port = house.port();
     for (path, host, location) in [
@@ -205,7 +205,7 @@ async fn page_at_localhost_is_redirected_to_the_literal_address() {
 }
 
 #[tokio::test]
-async fn a_frame_over_the_limit_is_closed_with_a_reason() {
+async fn frame_over_the_limit_is_closed_with_a_reason() {
     let house = House::new(echo).await;
     for (mut client, limit) in [(house.phone().await, 1 << 20), (house.acp().await, 16 << 20)] {
         // The server stops reading in the middle, but the close reason must still arrive.
@@ -221,7 +221,7 @@ async fn a_frame_over_the_limit_is_closed_with_a_reason() {
 }
 
 #[tokio::test]
-async fn a_frame_just_below_the_limit_is_fine() {
+async fn frame_below_the_limit_is_accepted() {
     let house = House::new(echo).await;
     let mut phone = house.phone().await;
     let session = phone.request("session/new", json!({})).await["session_id"].clone();
@@ -231,7 +231,7 @@ async fn a_frame_just_below_the_limit_is_fine() {
 }
 
 #[tokio::test]
-async fn errors_of_starting_a_bridge() {
+async fn start_errors_are_specific() {
     let house = House::new(echo).await;
     let Err(error) = start(house.home.path(), &house.workspace, echo).await else {
         panic!("two on one folder")
@@ -267,7 +267,7 @@ async fn errors_of_starting_a_bridge() {
 }
 
 #[tokio::test]
-async fn a_damaged_database_is_reported_and_replaced() {
+async fn damaged_database_is_reported_and_replaced() {
     let (home, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     std::fs::write(home.path().join("openagents.sqlite"), "no database".repeat(1000)).unwrap();
     let bridge = start(home.path(), workspace.path(), echo).await.unwrap();
@@ -278,7 +278,7 @@ async fn a_damaged_database_is_reported_and_replaced() {
 
 /// Uses the paused clock, which advances when all tasks are idle.
 #[tokio::test]
-async fn a_client_that_answers_no_pings_is_disconnected() {
+async fn silent_client_is_disconnected() {
     let house = House::new(echo).await;
     let port = house.port();
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();

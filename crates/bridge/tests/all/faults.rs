@@ -36,7 +36,7 @@ async fn stored(client: &mut Client, session: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_turn_that_cannot_be_stored_stops_for_all_clients_and_the_next_one_works() {
+async fn unstorable_turn_stops_and_the_next_runs() {
     let house = House::new(|request, cancel, emit| {
         if request.goals == ["go on"] {
             return echo(request, cancel, emit);
@@ -92,7 +92,7 @@ async fn a_turn_that_cannot_be_stored_stops_for_all_clients_and_the_next_one_wor
 
 /// Writers wait a while for a lock, then the error names its owner.
 #[tokio::test]
-async fn a_database_that_another_program_holds_is_named() {
+async fn locked_database_is_named() {
     let house = House::new(echo).await;
     let mut client = house.acp().await;
     let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
@@ -112,7 +112,7 @@ async fn a_database_that_another_program_holds_is_named() {
 }
 
 #[tokio::test]
-async fn an_unreadable_session_does_not_affect_the_others() {
+async fn unreadable_session_leaves_others_alone() {
     let house = House::new(echo).await;
     let home = house.home.path().to_owned();
     let damage = move || {
@@ -138,7 +138,7 @@ async fn an_unreadable_session_does_not_affect_the_others() {
 }
 
 #[tokio::test]
-async fn a_client_that_joins_a_stopped_session_gets_the_error() {
+async fn late_client_gets_the_session_error() {
     let house = House::new(echo).await;
     let (mut client, mut late) = (house.acp().await, house.acp().await);
     let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
@@ -152,7 +152,7 @@ async fn a_client_that_joins_a_stopped_session_gets_the_error() {
 }
 
 #[tokio::test]
-async fn a_mode_that_cannot_be_stored_is_not_set() {
+async fn unstorable_mode_is_not_set() {
     let (house, _troupe) = agents::house(vec![agents::ScriptedAgent::new("codex", |_, host, cancel| {
         agents::until_cancelled(host, cancel)
     })])

@@ -103,7 +103,7 @@ async fn still_served(client: &mut Client, method: &str) {
 }
 
 #[test]
-fn no_text_frame_ends_a_handler() {
+fn text_frames_never_end_the_handler() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let (house, phone, client) = runtime.block_on(async {
         let house = House::new(echo).await;
@@ -132,7 +132,7 @@ fn no_text_frame_ends_a_handler() {
 
 /// Deliberately malformed frames.
 #[tokio::test]
-async fn every_kind_of_malformed_frame_is_answered_or_ignored() {
+async fn malformed_frames_are_answered_or_ignored() {
     let house = House::new(echo).await;
     let (mut phone, mut client) = (house.phone().await, house.acp().await);
     let deep = |open: &str, close: &str| {
@@ -179,7 +179,7 @@ async fn every_kind_of_malformed_frame_is_answered_or_ignored() {
 }
 
 #[tokio::test]
-async fn a_frame_that_is_not_text_ends_the_connection_with_a_reason() {
+async fn non_text_frame_closes_with_reason() {
     let house = House::new(echo).await;
     for opcode in [Data::Text, Data::Binary] {
         let mut client = house.acp().await;
@@ -190,7 +190,7 @@ async fn a_frame_that_is_not_text_ends_the_connection_with_a_reason() {
 }
 
 #[tokio::test]
-async fn a_frame_of_a_hundred_megabytes_is_refused_with_a_reason() {
+async fn frame_of_100_mb_closes_with_reason() {
     let house = House::new(echo).await;
     let mut client = house.acp().await;
     // The server drains only for a moment, but its answer must still arrive.

@@ -54,7 +54,7 @@ fn session() -> Value {
 }
 
 #[tokio::test]
-async fn a_session_is_listed_and_read_from_its_end_upwards() {
+async fn history_lists_and_pages_from_the_end() {
     let base = tempfile::tempdir().unwrap();
     let bridge = with_session(base.path(), 8000).await;
     let mut desk = desk(&bridge).await;
@@ -92,7 +92,7 @@ async fn a_session_is_listed_and_read_from_its_end_upwards() {
 }
 
 #[tokio::test]
-async fn a_session_is_found_by_its_words() {
+async fn history_finds_session_by_words() {
     let base = tempfile::tempdir().unwrap();
     let bridge = with_session(base.path(), 30).await;
     let mut desk = desk(&bridge).await;
@@ -114,7 +114,7 @@ async fn a_session_is_found_by_its_words() {
 }
 
 #[tokio::test]
-async fn a_file_that_a_session_touched_is_found_as_one() {
+async fn history_finds_touched_file() {
     let base = tempfile::tempdir().unwrap();
     let bridge = with_session(base.path(), 1).await;
     let log = base.path().join(format!("claude/projects/-w-harbour/{ID}.jsonl"));
@@ -137,7 +137,7 @@ async fn a_file_that_a_session_touched_is_found_as_one() {
 }
 
 #[tokio::test]
-async fn other_agents_sessions_stay_on_their_computer() {
+async fn history_stays_off_devices_by_default() {
     let base = tempfile::tempdir().unwrap();
     let bridge = with_session(base.path(), 2).await;
     let mut desk = desk(&bridge).await;
@@ -159,7 +159,7 @@ async fn other_agents_sessions_stay_on_their_computer() {
 }
 
 #[tokio::test]
-async fn what_is_gone_is_said_to_be_gone() {
+async fn deleted_transcript_is_not_found() {
     let base = tempfile::tempdir().unwrap();
     let bridge = with_session(base.path(), 2).await;
     let mut desk = desk(&bridge).await;
@@ -174,7 +174,7 @@ async fn what_is_gone_is_said_to_be_gone() {
 }
 
 #[tokio::test]
-async fn a_paired_device_sees_other_agents_sessions_while_a_switch_is_on() {
+async fn device_reads_history_while_switched_on() {
     let base = tempfile::tempdir().unwrap();
     let bridge = with_session(base.path(), 2).await;
     let mut desk = desk(&bridge).await;
@@ -194,7 +194,7 @@ async fn a_paired_device_sees_other_agents_sessions_while_a_switch_is_on() {
 
 /// Regression: a device with the scope `view` could read the excluded folders and the counts of all agents.
 #[tokio::test]
-async fn paired_device_reads_no_excluded_folders_and_no_counts() {
+async fn device_sees_no_exclusions_or_counts() {
     let base = tempfile::tempdir().unwrap();
     let bridge = with_session(base.path(), 2).await;
     let mut desk = desk(&bridge).await;
@@ -231,7 +231,7 @@ async fn paired_device_reads_no_excluded_folders_and_no_counts() {
 }
 
 #[tokio::test]
-async fn what_is_excluded_is_neither_listed_found_nor_read_until_it_is_included() {
+async fn excluded_session_is_hidden_until_included() {
     let base = tempfile::tempdir().unwrap();
     let bridge = with_session(base.path(), 3).await;
     let mut desk = desk(&bridge).await;
@@ -253,7 +253,7 @@ async fn what_is_excluded_is_neither_listed_found_nor_read_until_it_is_included(
 }
 
 #[tokio::test]
-async fn sessions_are_renamed_pinned_and_archived_and_logs_stay_as_they_are() {
+async fn labels_leave_transcripts_unchanged() {
     let base = tempfile::tempdir().unwrap();
     let bridge = with_session(base.path(), 2).await;
     let mut desk = desk(&bridge).await;
@@ -281,7 +281,7 @@ async fn sessions_are_renamed_pinned_and_archived_and_logs_stay_as_they_are() {
 }
 
 #[tokio::test]
-async fn a_session_of_ours_is_renamed_and_marked_on_every_client() {
+async fn own_session_labels_reach_every_client() {
     let base = tempfile::tempdir().unwrap();
     let bridge = with_session(base.path(), 1).await;
     let mut desk = desk(&bridge).await;
@@ -305,7 +305,7 @@ async fn a_session_of_ours_is_renamed_and_marked_on_every_client() {
 }
 
 #[tokio::test]
-async fn what_is_appended_to_a_log_is_told_to_clients_that_watch() {
+async fn watchers_see_appended_history() {
     let base = tempfile::tempdir().unwrap();
     let bridge = with_session(base.path(), 2).await;
     let mut desk = desk(&bridge).await;
@@ -324,7 +324,7 @@ async fn what_is_appended_to_a_log_is_told_to_clients_that_watch() {
 }
 
 #[tokio::test]
-async fn a_text_is_found_in_every_line_of_a_session() {
+async fn history_find_covers_every_line() {
     let base = tempfile::tempdir().unwrap();
     let bridge = with_session(base.path(), 40).await;
     let mut desk = desk(&bridge).await;
@@ -341,7 +341,7 @@ async fn a_text_is_found_in_every_line_of_a_session() {
 }
 
 #[tokio::test]
-async fn a_label_is_told_to_clients_that_watch_the_list() {
+async fn list_watchers_see_labels() {
     let base = tempfile::tempdir().unwrap();
     let bridge = with_session(base.path(), 2).await;
     let mut other = desk(&bridge).await;
@@ -364,7 +364,7 @@ async fn a_label_is_told_to_clients_that_watch_the_list() {
 }
 
 #[tokio::test]
-async fn a_sub_agent_is_read_from_the_call_that_started_it() {
+async fn sub_agent_is_read_from_its_call() {
     let base = tempfile::tempdir().unwrap();
     let bridge = with_session(base.path(), 1).await;
     let folder = base.path().join("claude/projects/-w-harbour");
@@ -396,7 +396,7 @@ async fn a_sub_agent_is_read_from_the_call_that_started_it() {
 }
 
 #[tokio::test]
-async fn an_image_in_a_prompt_is_shown_with_it() {
+async fn prompt_image_is_shown() {
     let base = tempfile::tempdir().unwrap();
     let bridge = with_session(base.path(), 1).await;
     let source = json!({"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="});

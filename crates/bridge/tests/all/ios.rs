@@ -13,7 +13,7 @@ fn prompt(session: &Value, text: &str) -> Value {
 }
 
 #[tokio::test]
-async fn nothing_comes_before_initialize() {
+async fn initialize_is_answered_first() {
     let house = House::new(echo).await;
     let mut phone = Client::connect(request(house.port(), "/")).await.unwrap();
     phone.send(&json!({"jsonrpc": "2.0", "id": "early", "method": "session/new", "params": {}})).await;
@@ -39,7 +39,7 @@ async fn binary_frames_are_read() {
 }
 
 #[tokio::test]
-async fn a_prompt_is_answered_and_not_echoed() {
+async fn prompt_is_answered_and_not_echoed() {
     let house = House::new(echo).await;
     let (mut phone, mut other) = (house.phone().await, house.phone().await);
     let session = phone.request("session/new", json!({})).await["session_id"].clone();
@@ -57,7 +57,7 @@ async fn a_prompt_is_answered_and_not_echoed() {
 }
 
 #[tokio::test]
-async fn an_unknown_session_is_created() {
+async fn unknown_session_is_created() {
     let house = House::new(echo).await;
     let mut phone = house.phone().await;
     let session = json!("7F2A0B5E-OLD");
@@ -70,7 +70,7 @@ async fn an_unknown_session_is_created() {
 }
 
 #[tokio::test]
-async fn errors_are_shown_in_the_session_too() {
+async fn errors_are_shown_in_the_session() {
     let house = House::new(echo).await;
     let mut phone = house.phone().await;
     let session = phone.request("session/new", json!({})).await["session_id"].clone();
@@ -81,7 +81,7 @@ async fn errors_are_shown_in_the_session_too() {
 }
 
 #[tokio::test]
-async fn cancel_in_both_forms() {
+async fn cancel_works_as_request_and_notification() {
     let house = House::new(until_cancelled).await;
     let mut phone = house.phone().await;
     let session = phone.request("session/new", json!({})).await["session_id"].clone();
@@ -99,7 +99,7 @@ async fn cancel_in_both_forms() {
 }
 
 #[tokio::test]
-async fn roots_of_an_exploration() {
+async fn exploration_root_is_admitted_or_replaced() {
     let house = House::new(|request, _, emit| {
         let note = request.repository_note.as_deref().unwrap_or("as asked");
         emit(text(&format!("{}: {note}", request.root.display())));
@@ -144,7 +144,7 @@ async fn roots_of_an_exploration() {
 /// A refused path and an admitted path are later replaced by links.
 #[cfg(unix)]
 #[tokio::test]
-async fn a_path_that_was_swapped_for_a_link_is_not_explored() {
+async fn swapped_link_is_not_explored() {
     let house = House::new(|request, _, emit| {
         emit(text(&format!("in {}", request.root.display())));
         RunState::Complete
@@ -192,7 +192,7 @@ async fn only_named_sessions_are_followed() {
 }
 
 #[tokio::test]
-async fn a_mode_is_sent_to_clients_that_set_one() {
+async fn mode_is_sent_to_clients_that_set_one() {
     let house = House::new(echo).await;
     let mut phone = house.phone().await;
     let session = phone.request("session/new", json!({})).await["session_id"].clone();
@@ -210,7 +210,7 @@ async fn a_mode_is_sent_to_clients_that_set_one() {
 }
 
 #[tokio::test]
-async fn a_mode_that_another_client_changed_can_be_set_again() {
+async fn mode_changed_elsewhere_can_be_set_again() {
     let house = House::new(echo).await;
     let (mut one, mut two) = (house.phone().await, house.phone().await);
     let session = one.request("session/new", json!({})).await["session_id"].clone();
@@ -250,7 +250,7 @@ async fn history_is_available_for_the_drawer() {
 
 /// The socket breaks during a turn; the next one from the same address continues, without an echo.
 #[tokio::test]
-async fn a_broken_connection_is_resumed() {
+async fn broken_connection_is_resumed() {
     let (step, steps) = mpsc::channel::<&'static str>();
     let steps = Mutex::new(steps);
     let house = House::new(move |_, _, emit| {
@@ -292,7 +292,7 @@ async fn a_broken_connection_is_resumed() {
 
 /// The phone has lost its network: the old socket stays open for a long time, but is silent.
 #[tokio::test]
-async fn a_phone_that_returns_before_its_old_socket_is_dead_is_resumed() {
+async fn phone_resumes_before_old_socket_dies() {
     let house = House::new(|request, _, emit| {
         request.goals.iter().for_each(|goal| emit(text(goal)));
         RunState::Complete
@@ -316,7 +316,7 @@ async fn a_phone_that_returns_before_its_old_socket_is_dead_is_resumed() {
 }
 
 #[tokio::test]
-async fn a_live_phone_keeps_its_session() {
+async fn live_phone_keeps_its_session() {
     let house = House::new(echo).await;
     let mut lives = house.phone().await;
     let session = lives.request("session/new", json!({})).await["session_id"].clone();
@@ -335,7 +335,7 @@ async fn a_live_phone_keeps_its_session() {
 
 /// Detecting that the first phone is silent takes a second here.
 #[tokio::test]
-async fn a_cancel_does_not_wait_behind_a_slow_request() {
+async fn cancel_overtakes_a_slow_request() {
     let house = House::new(until_cancelled).await;
     let mut silent = house.phone().await;
     let session = silent.request("session/new", json!({})).await["session_id"].clone();
@@ -354,7 +354,7 @@ async fn a_cancel_does_not_wait_behind_a_slow_request() {
 }
 
 #[tokio::test]
-async fn a_phone_follows_only_the_last_named_sessions() {
+async fn phone_follows_last_named_sessions() {
     let house = House::new(echo).await;
     let mut phone = house.phone().await;
     let mut sessions = Vec::new();
@@ -398,7 +398,7 @@ async fn ios_access_can_be_switched_off() {
 }
 
 #[tokio::test]
-async fn a_whole_disk_is_not_a_workspace() {
+async fn whole_disk_is_not_a_workspace() {
     let home = tempfile::tempdir().unwrap();
     let bridge = support::start(home.path(), std::path::Path::new("/"), echo).await.unwrap();
     let mut phone = support::phone(bridge.address().port()).await;

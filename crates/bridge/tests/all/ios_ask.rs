@@ -154,7 +154,7 @@ async fn frames_are_held_until_access_is_allowed() {
 }
 
 #[tokio::test]
-async fn a_declined_app_is_told_once_and_locked_out() {
+async fn declined_app_is_notified_once_and_blocked() {
     let mut desk = Desk::new().await;
     let mut phone = desk.phone(PHONE).await;
     phone.ask("tinyvex/history.recentSessions", json!({})).await;
@@ -187,7 +187,7 @@ async fn a_declined_app_is_told_once_and_locked_out() {
 
 /// The app shows nothing until it has a session.
 #[tokio::test]
-async fn a_declined_app_is_told_in_its_new_session() {
+async fn declined_app_is_notified_in_its_new_session() {
     for (method, params) in [("session/new", json!({})), ("orchestrate.explore.start", json!({}))] {
         let mut desk = Desk::new().await;
         let mut phone = desk.phone(PHONE).await;
@@ -204,7 +204,7 @@ async fn a_declined_app_is_told_in_its_new_session() {
 
 /// An app that asks for a session later gets the refusal then.
 #[tokio::test]
-async fn a_declined_app_without_a_session_is_told_later() {
+async fn declined_app_without_session_is_notified_later() {
     let mut desk = Desk::new().await;
     let mut phone = desk.phone(PHONE).await;
     desk.decline().await;
@@ -215,7 +215,7 @@ async fn a_declined_app_without_a_session_is_told_later() {
 
 /// Uses the paused clock, which advances when all tasks are idle.
 #[tokio::test]
-async fn an_unanswered_request_counts_as_declined() {
+async fn unanswered_request_counts_as_declined() {
     let mut desk = Desk::new().await;
     let mut phone = desk.phone(PHONE).await;
     phone.ask("session/prompt", prompt(&json!("mine"), "where is it?")).await;
@@ -235,7 +235,7 @@ async fn an_unanswered_request_counts_as_declined() {
 }
 
 #[tokio::test]
-async fn several_sockets_of_one_address_make_one_request() {
+async fn sockets_of_one_address_share_a_request() {
     let mut desk = Desk::new().await;
     let mut phones = Vec::new();
     for _ in 0..3 {
@@ -252,7 +252,7 @@ async fn several_sockets_of_one_address_make_one_request() {
 }
 
 #[tokio::test]
-async fn a_flood_is_not_held() {
+async fn pending_connection_bounds_held_frames() {
     let desk = Desk::new().await;
     let mut phone = desk.phone(PHONE).await;
     for _ in 0..100 {
@@ -278,7 +278,7 @@ async fn a_flood_is_not_held() {
 }
 
 #[tokio::test]
-async fn a_removed_app_is_disconnected_and_locked_out() {
+async fn removed_app_is_disconnected_and_blocked() {
     let mut desk = Desk::new().await;
     let mut phone = desk.phone(PHONE).await;
     desk.allow().await;
@@ -291,7 +291,7 @@ async fn a_removed_app_is_disconnected_and_locked_out() {
 
 /// Uses the paused clock.
 #[tokio::test]
-async fn access_expires() {
+async fn app_access_expires() {
     let mut desk = Desk::new().await;
     let mut phone = desk.phone(PHONE).await;
     desk.allow().await;
@@ -308,7 +308,7 @@ async fn access_expires() {
 }
 
 #[tokio::test]
-async fn the_largest_scope_of_the_app_is_prompt() {
+async fn app_scope_is_at_most_prompt() {
     let mut desk = Desk::new().await;
     for (scope, may) in [("admin", true), ("view", false)] {
         let address = if may { PHONE } else { OTHER };
@@ -347,7 +347,7 @@ async fn switching_ios_access_off_ends_its_connections() {
 
 /// The same address may belong to another device on the next network.
 #[tokio::test]
-async fn a_phone_that_was_allowed_where_nothing_is_served_any_more_is_asked_about_again() {
+async fn phone_asks_again_after_network_change() {
     let mut desk = Desk::with(None).await;
     desk.ask("network", json!({"ios": "ask"})).await;
     let mut phone = desk.phone(PHONE).await;

@@ -17,7 +17,7 @@ const HALFWAY: &str = "OPENAGENTS_TEST_KILL_HALFWAY";
 
 /// Not a test, but the process that is killed. It prints each number that the store has returned.
 #[test]
-fn the_process_that_is_killed() {
+fn process_to_kill() {
     let Some(home) = std::env::var_os(HOME) else { return };
     let store = openagents_bridge::open_store(Path::new(&home)).unwrap();
     store
@@ -41,7 +41,7 @@ fn the_process_that_is_killed() {
 
 fn process(home: &Path) -> Command {
     let mut process = Command::new(std::env::current_exe().unwrap());
-    process.args(["--exact", "kill::the_process_that_is_killed", "--nocapture"]).env(HOME, home);
+    process.args(["--exact", "kill::process_to_kill", "--nocapture"]).env(HOME, home);
     process.stdin(Stdio::piped()).stdout(Stdio::piped());
     process
 }
@@ -55,7 +55,7 @@ fn numbers(child: &mut Child) -> impl Iterator<Item = u64> + use<> {
 }
 
 #[test]
-fn killed_and_opened_again() {
+fn killed_bridge_reopens_its_log() {
     let home = tempfile::tempdir().unwrap();
     let mut told = 0;
     for round in 1..=3u64 {
@@ -91,7 +91,7 @@ async fn closing(port: u16, token: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_plan_does_not_stay_running_after_a_kill() {
+async fn plan_ends_after_a_kill() {
     let home = tempfile::tempdir().unwrap();
     let mut child = process(home.path()).env(HALFWAY, "1").spawn().unwrap();
     assert_eq!(numbers(&mut child).next(), Some(3));

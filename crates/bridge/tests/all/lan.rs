@@ -43,7 +43,7 @@ impl Lan {
         Self { house, home, bridge }
     }
 
-    fn at(&self, kind: Listener) -> SocketAddr {
+    fn listener(&self, kind: Listener) -> SocketAddr {
         self.bridge.network().addresses(kind).next().expect("a listener")
     }
 
@@ -56,7 +56,7 @@ impl Lan {
         // Another test may have installed it already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let root = Certificate::from_pem(&self.authority()).unwrap();
-        let web = self.at(Listener::Web);
+        let web = self.listener(Listener::Web);
         let browser = reqwest::Client::builder().tls_certs_only([root]).no_proxy();
         browser.resolve("localhost", web).resolve("example.com", web).build().unwrap()
     }
@@ -68,12 +68,12 @@ impl Lan {
         let config =
             ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
         let config = config.with_root_certificates(roots).with_no_client_auth();
-        let stream = TcpStream::connect(self.at(Listener::Web)).await.unwrap();
+        let stream = TcpStream::connect(self.listener(Listener::Web)).await.unwrap();
         TlsConnector::from(Arc::new(config)).connect(ServerName::from(LAN), stream).await.unwrap()
     }
 
     fn upgrade(&self, token: &str) -> Request<()> {
-        let request = format!("wss://{}/acp", self.at(Listener::Web)).into_client_request().unwrap();
+        let request = format!("wss://{}/acp", self.listener(Listener::Web)).into_client_request().unwrap();
         with(request, "authorization", &format!("Bearer {token}"))
     }
 
@@ -116,9 +116,9 @@ async fn plain(address: SocketAddr, request: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_page_over_tls() {
+async fn page_is_served_over_tls() {
     let lan = Lan::new().await;
-    let (browser, web) = (lan.browser(), lan.at(Listener::Web));
+    let (browser, web) = (lan.browser(), lan.listener(Listener::Web));
     assert_eq!(web.ip(), LAN);
     for host in [web.to_string(), format!("localhost:{}", web.port())] {
         let result = browser.get(format!("https://{host}/")).send().await;
@@ -159,9 +159,9 @@ async fn the_page_over_tls() {
 }
 
 #[tokio::test]
-async fn untrusted_certificates() {
+async fn untrusted_certificate_is_rejected() {
     let lan = Lan::new().await;
-    let web = lan.at(Listener::Web);
+    let web = lan.listener(Listener::Web);
     // The certificate does not cover other names.
     let error = lan.browser().get(format!("https://example.com:{}/", web.port())).send().await.unwrap_err();
     assert!(format!("{error:?}").contains("NotValidForName"), "{error:?}");
@@ -176,13 +176,13 @@ async fn untrusted_certificates() {
 }
 
 #[tokio::test]
-async fn acp_over_tls() {
+async fn acp_works_over_tls() {
     let lan = Lan::new().await;
     let token = lan.device().await;
     let mut client = lan.acp(lan.upgrade(&token)).await.unwrap();
     client.request("initialize", json!({"protocolVersion": 1})).await;
     client.request("session/list", json!({})).await;
-    let web = lan.at(Listener::Web);
+    let web = lan.listener(Listener::Web);
     let refused = async |request| status(lan.acp(request).await.map(drop).unwrap_err());
     assert_eq!(refused(lan.upgrade("wrong")).await, 401);
     // The local token is not valid over the network.
@@ -197,9 +197,9 @@ async fn acp_over_tls() {
 }
 
 #[tokio::test]
-async fn the_encrypted_port_serves_only_tls() {
+async fn tls_port_serves_only_tls() {
     let lan = Lan::new().await;
-    let web = lan.at(Listener::Web);
+    let web = lan.listener(Listener::Web);
     let answer = plain(web, &format!("GET / HTTP/1.1\r\nHost: {web}\r\n\r\n")).await;
     assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
@@ -224,9 +224,9 @@ async fn the_encrypted_port_serves_only_tls() {
 }
 
 #[tokio::test]
-async fn the_clear_text_port_serves_only_the_app() {
+async fn clear_text_port_serves_only_the_app() {
     let lan = Lan::new().await;
-    let app = lan.at(Listener::App);
+    let app = lan.listener(Listener::App);
     assert_eq!((app.ip(), app.port()), (LAN, lan.bridge.address().port()));
     for (request, expected) in [
         ("GET / HTTP/1.1\r\nHost: HOST\r\n\r\n", "404"),
@@ -250,7 +250,7 @@ async fn the_clear_text_port_serves_only_the_app() {
 }
 
 #[tokio::test]
-async fn the_network_is_switched_while_it_runs() {
+async fn network_switches_while_running() {
     let lan = Lan::with(|config| (config.network.lan, config.ios) = (None, None)).await;
     let kinds = |lan: &Lan| -> Vec<Listener> {
         lan.bridge.network().listeners.iter().map(|listener| listener.kind).collect()
@@ -265,7 +265,7 @@ async fn the_network_is_switched_while_it_runs() {
     assert_eq!(kinds(&lan), [Listener::Loopback, Listener::Web, Listener::App]);
     let mut remote = lan.acp(lan.upgrade(&lan.device().await)).await.unwrap();
     remote.request("initialize", json!({"protocolVersion": 1})).await;
-    let (web, app) = (lan.at(Listener::Web), lan.at(Listener::App));
+    let (web, app) = (lan.listener(Listener::Web), lan.listener(Listener::App));
     let off = network(&mut desktop, json!({"lan": false})).await;
     assert_eq!(kinds(&lan), [Listener::Loopback, Listener::App]);
     assert_eq!(off["fingerprint"], Value::Null);
@@ -276,7 +276,7 @@ async fn the_network_is_switched_while_it_runs() {
     assert!(TcpStream::connect(app).await.is_err());
     // The same port and certificate are used again, and the switch is stored.
     let again = network(&mut desktop, json!({"lan": true})).await;
-    assert_eq!((lan.at(Listener::Web), &again["fingerprint"]), (web, &on["fingerprint"]));
+    assert_eq!((lan.listener(Listener::Web), &again["fingerprint"]), (web, &on["fingerprint"]));
     let Lan { house, home, bridge } = lan;
     bridge.shutdown().await;
     let config =
@@ -302,7 +302,7 @@ async fn command_line_switches_cannot_be_changed() {
 }
 
 #[tokio::test]
-async fn open_access_is_limited_to_this_machine() {
+async fn open_ios_access_is_loopback_only() {
     let (home, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let config = served(home.path(), workspace.path(), |config| config.ios = Some(IosAccess::Allow));
     let Err(error) = Bridge::start(config).await else { panic!("it started") };
@@ -314,7 +314,7 @@ async fn open_access_is_limited_to_this_machine() {
 }
 
 #[tokio::test]
-async fn a_busy_port_is_reported_and_retried() {
+async fn busy_port_is_reported_and_retried() {
     let taken = TcpListener::bind((LAN, 0)).await.unwrap();
     let port = taken.local_addr().unwrap().port();
     let lan = Lan::with(|config| config.network.port = port).await;
@@ -324,7 +324,7 @@ async fn a_busy_port_is_reported_and_retried() {
         "{problem}"
     );
     // The other listener is served anyway.
-    lan.at(Listener::App);
+    lan.listener(Listener::App);
     drop(taken);
     let mut desktop = lan.desktop().await;
     let patience = std::time::Duration::from_secs(60);
@@ -339,7 +339,7 @@ async fn a_busy_port_is_reported_and_retried() {
 }
 
 #[tokio::test]
-async fn an_unusable_certificate_folder_is_reported() {
+async fn unusable_certificate_folder_is_reported() {
     let house = House::new(echo).await;
     let home = tempfile::tempdir().unwrap();
     std::fs::write(home.path().join("tls"), "a file where the folder should be").unwrap();
@@ -352,7 +352,7 @@ async fn an_unusable_certificate_folder_is_reported() {
 }
 
 #[tokio::test]
-async fn a_damaged_authority_is_reported() {
+async fn damaged_authority_is_reported() {
     let Lan { house, home, bridge } = Lan::new().await;
     bridge.shutdown().await;
     std::fs::write(home.path().join("tls/ca.pem"), "garbage").unwrap();

@@ -168,7 +168,7 @@ fn with_a_call(
 
 /// Regression: the models were listed on the event loop, while every other client waited.
 #[tokio::test]
-async fn modes_are_listed_off_the_event_loop() {
+async fn modes_are_listed_on_a_blocking_thread() {
     let (house, fake) = house(with_a_call).await;
     let mut client = house.acp().await;
     let session = session_in(&mut client, &house, LOCAL_MODEL).await;
@@ -181,7 +181,7 @@ async fn modes_are_listed_off_the_event_loop() {
 }
 
 #[tokio::test]
-async fn a_session_lists_and_changes_its_modes() {
+async fn session_lists_and_changes_modes() {
     let (house, _) = house(with_a_call).await;
     let mut client = house.acp().await;
     let created = client.request("session/new", json!({"cwd": house.workspace})).await;
@@ -205,7 +205,7 @@ async fn a_session_lists_and_changes_its_modes() {
 }
 
 #[tokio::test]
-async fn a_prompt_is_answered_by_the_model_and_the_session_continues_in_another_mode() {
+async fn session_continues_in_another_mode() {
     let (house, fake) = house(with_a_call).await;
     let mut client = house.acp().await;
     let session = session_in(&mut client, &house, LOCAL_MODEL).await;
@@ -255,7 +255,7 @@ async fn a_prompt_is_answered_by_the_model_and_the_session_continues_in_another_
 
 /// A model's reasoning is neither sent, in either dialect, nor stored.
 #[tokio::test]
-async fn no_chain_of_thought_leaves_the_turn() {
+async fn chain_of_thought_stays_in_the_turn() {
     let (house, fake) = house(with_a_call).await;
     let (mut client, mut phone, mut watcher) = (house.acp().await, house.phone().await, house.acp().await);
     let session = phone.request("session/new", json!({})).await["session_id"].clone();
@@ -302,7 +302,7 @@ async fn no_chain_of_thought_leaves_the_turn() {
 }
 
 #[tokio::test]
-async fn a_cancel_ends_the_answer_and_the_next_prompt_runs() {
+async fn cancel_ends_answer_and_next_prompt_runs() {
     let (house, _) = house(|request, cancel, on_event| {
         on_event(say("Begun. "));
         let endless = matches!(request.messages.last(), Some(Message::User { text }) if text == "endless");
@@ -324,7 +324,7 @@ async fn a_cancel_ends_the_answer_and_the_next_prompt_runs() {
 }
 
 #[tokio::test]
-async fn a_failing_model_gives_a_reason() {
+async fn failing_model_gives_a_reason() {
     let (house, _) =
         house(|_, _, _| Err(ModelError::Unavailable("download gpt-oss-20b first".to_owned()))).await;
     let mut client = house.acp().await;
@@ -414,7 +414,7 @@ async fn models_are_listed_watched_and_commanded() {
 }
 
 #[tokio::test]
-async fn a_bridge_without_models_has_no_model_methods() {
+async fn bridge_without_models_has_no_model_methods() {
     let house = House::new(support::echo).await;
     let mut client = house.acp().await;
     for method in ["list", "load", "use"] {
@@ -427,7 +427,7 @@ async fn a_bridge_without_models_has_no_model_methods() {
 
 /// Many prompts for a model must not block explorations.
 #[tokio::test]
-async fn prompts_that_wait_for_the_model_leave_room_for_explorations() {
+async fn waiting_prompts_leave_room_for_explorations() {
     let (house, _) = house(|_, cancel, on_event| {
         on_event(say("Begun."));
         while !cancel.is_cancelled() {
@@ -448,7 +448,7 @@ async fn prompts_that_wait_for_the_model_leave_room_for_explorations() {
 
 /// The mode at the time of sending applies.
 #[tokio::test]
-async fn a_waiting_prompt_keeps_its_mode() {
+async fn waiting_prompt_keeps_its_mode() {
     let released = Arc::new(AtomicBool::new(false));
     let waits = released.clone();
     let (house, fake) = house(move |_, _, on_event| {
@@ -475,7 +475,7 @@ async fn a_waiting_prompt_keeps_its_mode() {
 }
 
 #[tokio::test]
-async fn a_cut_off_answer_has_stop_reason_max_tokens() {
+async fn cut_answer_has_stop_reason_max_tokens() {
     let (house, _) = house(|_, _, on_event| {
         on_event(ModelEvent::Reasoning(Reasoning::new("on and on")));
         on_event(ModelEvent::Usage(Usage { tokens: 5, ..Usage::default() }));
@@ -493,7 +493,7 @@ async fn a_cut_off_answer_has_stop_reason_max_tokens() {
 
 /// In the transcript of the third prompt, each answer follows its own prompt.
 #[tokio::test]
-async fn a_prompt_that_was_sent_while_another_was_cut_off_gets_its_own_answer() {
+async fn prompt_after_a_cut_answer_gets_its_own() {
     let released = Arc::new(AtomicBool::new(false));
     let waits = released.clone();
     let (house, fake) = house(move |request, _, on_event| {
@@ -534,7 +534,7 @@ async fn a_prompt_that_was_sent_while_another_was_cut_off_gets_its_own_answer() 
 
 /// The app does not know this mode: it gets `default_mode` and sends that before every prompt.
 #[tokio::test]
-async fn a_phone_that_repeats_the_default_mode_does_not_change_the_mode() {
+async fn phone_repeating_default_mode_keeps_mode() {
     let (house, fake) = house(with_a_call).await;
     let (mut client, mut phone) = (house.acp().await, house.phone().await);
     let session = phone.request("session/new", json!({})).await["session_id"].clone();

@@ -4,7 +4,7 @@ use crate::support::{self, House, prompt, shown, until_cancelled};
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn all_clients_see_the_queue_and_can_remove_prompts() {
+async fn every_client_sees_and_edits_the_queue() {
     let house = House::new(until_cancelled).await;
     let (mut client, mut other) = (house.acp().await, house.acp().await);
     let info = json!({"name": "phone", "title": "Phone", "version": "1"});
@@ -67,7 +67,7 @@ async fn all_clients_see_the_queue_and_can_remove_prompts() {
 }
 
 #[tokio::test]
-async fn followers_are_told_when_a_turn_starts_and_ends() {
+async fn followers_see_turn_start_and_end() {
     let house = House::new(until_cancelled).await;
     let (mut client, mut other) = (house.acp().await, house.acp().await);
     let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
@@ -86,7 +86,7 @@ async fn followers_are_told_when_a_turn_starts_and_ends() {
 
 /// The removal is in the log and survives a restart.
 #[tokio::test]
-async fn a_removed_prompt_is_not_answered_after_a_restart() {
+async fn removed_prompt_stays_removed_after_restart() {
     let house = House::new(until_cancelled).await;
     let mut client = house.acp().await;
     let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();

@@ -91,7 +91,7 @@ async fn token_origin_and_host_are_checked() {
 }
 
 #[tokio::test]
-async fn an_invalid_message_is_answered_at_once() {
+async fn invalid_message_is_answered_at_once() {
     let house = House::new(echo).await;
     let remote = Remote::connect(&house).await;
     let deep = format!(
@@ -138,7 +138,7 @@ async fn an_invalid_message_is_answered_at_once() {
 }
 
 #[tokio::test]
-async fn a_body_of_a_hundred_megabytes_is_refused_and_the_next_one_is_read() {
+async fn body_of_100_mb_is_refused_and_next_is_read() {
     let house = House::new(echo).await;
     let remote = Remote::connect(&house).await;
     let chunk = axum::body::Bytes::from(vec![b' '; 1 << 20]);
@@ -162,7 +162,7 @@ async fn a_body_of_a_hundred_megabytes_is_refused_and_the_next_one_is_read() {
 
 /// A complete turn, with a client that uses none of our extensions.
 #[tokio::test]
-async fn a_prompt_is_answered_on_the_stream_of_its_session() {
+async fn prompt_is_answered_on_its_session_stream() {
     let agent = ScriptedAgent::new(CODEX, |request, host, cancel| asks_to_edit(&request.text, host, cancel));
     let (house, _) = agents::house(vec![agent]).await;
     let mut remote = Remote::connect(&house).await;
@@ -191,7 +191,7 @@ async fn a_prompt_is_answered_on_the_stream_of_its_session() {
 }
 
 #[tokio::test]
-async fn a_turn_is_cancelled_while_it_runs() {
+async fn turn_is_cancelled_while_it_runs() {
     let house = House::new(until_cancelled).await;
     let mut remote = Remote::connect_with_one_stream(&house).await;
     let mut events = remote.open(None).await;
@@ -206,7 +206,7 @@ async fn a_turn_is_cancelled_while_it_runs() {
 
 /// Without a stream for the session, its frames go to the connection's.
 #[tokio::test]
-async fn frames_do_not_wait_forever_for_an_unopened_stream() {
+async fn frames_leave_an_unopened_stream() {
     let house = House::new(echo).await;
     let mut remote = Remote::connect(&house).await;
     let mut events = remote.open(None).await;
@@ -260,7 +260,7 @@ async fn attaching_again_misses_nothing() {
 }
 
 #[tokio::test]
-async fn a_reader_that_does_not_read_makes_the_writer_wait() {
+async fn stuck_reader_makes_the_writer_wait() {
     let house = House::new(|_, _, emit| {
         let long = "x".repeat(64 << 10);
         (0..400).for_each(|n| emit(last(&format!("{n} {long}"))));
@@ -288,7 +288,7 @@ async fn a_reader_that_does_not_read_makes_the_writer_wait() {
 }
 
 #[tokio::test]
-async fn a_device_finds_only_its_own_connections() {
+async fn device_finds_only_its_own_connections() {
     let house = House::new(echo).await;
     let mut desktop = house.acp().await;
     let (token, _) = pair(&house, &mut desktop, "prompt").await;
@@ -310,7 +310,7 @@ async fn a_device_finds_only_its_own_connections() {
 }
 
 #[tokio::test]
-async fn a_removed_device_is_disconnected_and_locked_out() {
+async fn removed_device_is_disconnected_and_refused() {
     let house = House::new(until_cancelled).await;
     let mut desktop = house.acp().await;
     let (token, device) = pair(&house, &mut desktop, "prompt").await;
@@ -332,7 +332,7 @@ async fn a_removed_device_is_disconnected_and_locked_out() {
 }
 
 #[tokio::test]
-async fn a_stream_ends_with_a_reason() {
+async fn stream_ends_with_a_reason() {
     let house = House::new(echo).await;
     let mut desktop = house.acp().await;
     let (token, device) = pair(&house, &mut desktop, "view").await;
@@ -345,7 +345,7 @@ async fn a_stream_ends_with_a_reason() {
 
 /// Slow requests must not exhaust the server.
 #[tokio::test]
-async fn a_body_that_never_ends_delays_no_other_request() {
+async fn endless_body_delays_no_other_request() {
     let house = House::new(echo).await;
     let remote = Remote::connect(&house).await;
     let never = || {

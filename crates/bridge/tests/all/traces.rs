@@ -234,7 +234,7 @@ async fn deleted_log_leaves_no_traces() {
 
 /// Regression: with the index switched off, its contents stayed.
 #[tokio::test(flavor = "multi_thread")]
-async fn deleted_log_leaves_no_traces_in_an_index_that_is_switched_off() {
+async fn deleted_log_leaves_disabled_index() {
     let stage = Stage::new(2);
     let (bridge, mut desk) = stage.indexed().await;
     desk.request("_openagents/history/configure", json!({"index": false})).await;
@@ -246,7 +246,7 @@ async fn deleted_log_leaves_no_traces_in_an_index_that_is_switched_off() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn folder_that_is_excluded_while_the_index_is_filled_leaves_no_traces() {
+async fn folder_excluded_while_indexing_leaves_no_traces() {
     let stage = Stage::new(150);
     let (bridge, mut desk) = stage.start(false).await;
     loop {
@@ -262,7 +262,7 @@ async fn folder_that_is_excluded_while_the_index_is_filled_leaves_no_traces() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_excluded_or_deleted_while_no_bridge_runs_leaves_no_traces_after_the_next_start() {
+async fn offline_exclusions_and_deletions_apply_at_start() {
     let stage = Stage::new(2);
     let (bridge, _desk) = stage.indexed().await;
     bridge.shutdown().await;
@@ -275,7 +275,7 @@ async fn what_is_excluded_or_deleted_while_no_bridge_runs_leaves_no_traces_after
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn folder_that_is_excluded_by_a_command_leaves_no_traces() {
+async fn folder_excluded_by_command_leaves_no_traces() {
     let stage = Stage::new(2);
     let (bridge, _desk) = stage.indexed().await;
     bridge.shutdown().await;
@@ -286,7 +286,7 @@ async fn folder_that_is_excluded_by_a_command_leaves_no_traces() {
 
 /// Regression: after a clean shutdown, all data was in the logs next to the databases.
 #[tokio::test(flavor = "multi_thread")]
-async fn after_a_clean_end_each_database_is_one_file() {
+async fn clean_shutdown_leaves_one_file_per_database() {
     for temporary in [false, true] {
         let stage = Stage::new(2);
         if temporary {

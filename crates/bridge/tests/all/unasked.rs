@@ -37,7 +37,7 @@ fn answer(session: &Value, approval: &Value, option: &str) -> Value {
 const ANSWER: &str = "_openagents/approvals/answer";
 
 #[tokio::test]
-async fn an_agent_that_decides_itself_starts_after_one_confirmation() {
+async fn autonomous_agent_starts_after_confirmation() {
     let odd = agent(ODD, false);
     let (house, _) = house(vec![odd.clone()]).await;
     // Added after the folder was trusted.
@@ -74,7 +74,7 @@ async fn an_agent_that_decides_itself_starts_after_one_confirmation() {
 }
 
 #[tokio::test]
-async fn trusting_a_folder_names_the_agents_that_decide_themselves() {
+async fn trust_request_names_autonomous_agents() {
     let (odd, codex) = (agent(ODD, true), agent(CODEX, false));
     let (house, _) = untrusted_house(vec![odd.clone(), codex]).await;
     let mut client = ours_client(&house, "Window").await;
@@ -100,7 +100,7 @@ async fn trusting_a_folder_names_the_agents_that_decide_themselves() {
 }
 
 #[tokio::test]
-async fn the_question_of_trust_says_how_many_sessions_the_agent_deletes() {
+async fn trust_request_counts_deleted_sessions() {
     let (house, _) = untrusted_house(vec![agent(CLAUDE_CODE, false)]).await;
     let mut client = ours_client(&house, "Window").await;
     let session = session_in(&mut client, &house, CLAUDE_CODE).await;
@@ -109,7 +109,7 @@ async fn the_question_of_trust_says_how_many_sessions_the_agent_deletes() {
 }
 
 #[tokio::test]
-async fn only_who_may_approve_sends_a_command_that_changes_what_is_asked() {
+async fn approve_scope_guards_approval_commands() {
     let codex = agent(CODEX, false);
     let (house, _) = house(vec![codex.clone()]).await;
     let mut desk = ours_client(&house, "Desktop").await;

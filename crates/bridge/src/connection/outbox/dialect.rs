@@ -17,7 +17,6 @@ pub(crate) trait Dialect: Send {
     /// to [`Self::written`], for clients that cannot report what they have seen.
     const IN_PAGES: bool;
 
-    /// Maximum number of followed sessions per connection.
     const FOLLOWS: usize;
 
     /// Encodes a page of updates. `behind` is the number of unsent updates, this page included.
@@ -31,12 +30,10 @@ pub(crate) trait Dialect: Send {
     /// Records that the next frame of [`Self::project`] or [`Self::rest`] was written, or that there was no frame.
     fn written(&mut self, _session: &Session) {}
 
-    /// Encodes the activity of a session.
     fn activity(&mut self, _session: &Session, _activity: Option<Activity>) -> Option<String> {
         None
     }
 
-    /// Encodes the commands that the agent of a session offers.
     fn commands(&mut self, _session: &Session, _commands: &[OfferedCommand]) -> Option<String> {
         None
     }
@@ -46,7 +43,6 @@ pub(crate) trait Dialect: Send {
         Vec::new()
     }
 
-    /// Encodes a page of the folded log.
     fn folded(&mut self, _session: &Session, _page: &[Folded]) -> Vec<Utf8Bytes> {
         Vec::new()
     }
@@ -61,68 +57,67 @@ pub(crate) trait Dialect: Send {
         None
     }
 
-    /// Encodes that a session was dropped because too many are followed.
     fn left(&mut self, _session: &Session) -> Option<String> {
         None
     }
 
-    /// Encodes changes in the list of sessions.
     fn sessions(&mut self, _news: &ListNews) -> Option<String> {
         None
     }
 
-    /// Returns the client's current scope.
     fn scope(&self) -> Scope;
 
-    /// Encodes an error about a session's log.
     fn failed(&mut self, session: &Session, message: &str) -> String;
 }
-
-// The queue between the two halves of a connection, bounded by orders and by bytes.
 
 /// Maximum number of queued orders. While the queue is full, no more requests are read from the client.
 const ORDERS: usize = 64;
 /// Maximum bytes of queued answers. A single answer may be larger.
 const BYTES: u32 = 1 << 20;
 
-/// The position from which a client reads a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum From {
-    /// After this update.
+pub(crate) enum ReadFrom {
     Update(u64),
     /// From the folded log up to this update.
     Folded(u64),
 }
 
-/// An order to the sending half.
 #[derive(Debug)]
 pub(crate) enum Out {
-    /// A response.
     Text(String),
     /// A response hidden from the inspector, because it is about the inspector.
     Unrecorded(String),
     /// Follow a session after sending a response. Updates from an earlier follow are sent before the response. `queue`
     /// is the queue change that the response reports.
-    Follow { session: Arc<Session>, from: From, queue: Option<u64>, answer: Option<String> },
+    Follow {
+        session: Arc<Session>,
+        from: ReadFrom,
+        queue: Option<u64>,
+        answer: Option<String>,
+    },
     /// Follow a session after `since`, unless it is followed already.
-    Join { session: Arc<Session>, since: u64 },
+    Join {
+        session: Arc<Session>,
+        since: u64,
+    },
     /// A response to send after update `seq` of the session.
-    After { session: Arc<Session>, seq: u64, text: String },
+    After {
+        session: Arc<Session>,
+        seq: u64,
+        text: String,
+    },
     /// Send every frame of every connection after number `since`; without it, stop.
-    Inspect { since: Option<u64> },
+    Inspect {
+        since: Option<u64>,
+    },
     /// Watch a feed; the value is the snapshot that was just sent.
     Watch(Arc<Feed>, Value),
-    /// Watch the list of sessions after sending a response.
     WatchList(ListWatch, String),
-    /// Stop following the session.
     Leave(Arc<Session>),
-    /// Ping the peer.
     Ping,
-    /// Close the connection.
     Close(Closing),
 }
 
-/// The sending end, held by handlers.
 #[derive(Debug, Clone)]
 pub(crate) struct Outbox {
     orders: mpsc::Sender<Order>,
@@ -147,8 +142,7 @@ pub(super) struct Order {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NotTaken;
 
-/// Creates the queue of a connection.
-pub(crate) fn queue() -> (Outbox, Orders) {
+pub(crate) fn channel() -> (Outbox, Orders) {
     let (orders, queue) = mpsc::channel(ORDERS);
     let room = Arc::new(Semaphore::new(BYTES as usize));
     (Outbox { orders, room: room.clone() }, Orders { queue, room })
@@ -211,8 +205,8 @@ mod tests {
     use std::pin::pin;
 
     #[tokio::test]
-    async fn answers_wait_for_room_by_their_bytes() {
-        let (outbox, mut orders) = queue();
+    async fn outbox_bounds_answers_by_bytes() {
+        let (outbox, mut orders) = channel();
         let large = || outbox.send(Out::Text("x".repeat(6 << 20)));
         large().await.unwrap();
         let mut next = pin!(large());

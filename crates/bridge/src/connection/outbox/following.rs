@@ -1,7 +1,7 @@
 //! Advances through the sessions that a connection follows.
 
 use super::{
-    dialect::{Dialect, From},
+    dialect::{Dialect, ReadFrom},
     pump::{End, Follow, PAGE, Pump, Waiting},
 };
 use crate::connection::mailbox::Closing;
@@ -18,7 +18,7 @@ impl<D: Dialect> Pump<D> {
     pub(super) async fn follow(
         &mut self,
         session: Arc<Session>,
-        from: From,
+        from: ReadFrom,
         queue: Option<u64>,
     ) -> Result<(), End> {
         session.watch(&self.wake);
@@ -30,12 +30,12 @@ impl<D: Dialect> Pump<D> {
         let waits = session.queue();
         let queue = (!waits.running).then(|| queue.unwrap_or(waits.changes));
         let (read, folding) = match from {
-            From::Update(since) => (since, None),
-            From::Folded(until) => (until, Some(Box::new(session.folding(until)))),
+            ReadFrom::Update(since) => (since, None),
+            ReadFrom::Folded(until) => (until, Some(Box::new(session.folding(until)))),
         };
         // A failure is also sent to clients that join later.
-        let (rested, told, approvals) = (false, 0, 0);
-        let follow = Follow { session, read, folding, rested, told, activity, commands, approvals, queue };
+        let (rested, failure, approvals) = (false, 0, 0);
+        let follow = Follow { session, read, folding, rested, failure, activity, commands, approvals, queue };
         self.follows.retain(|known| !Arc::ptr_eq(&known.session, &follow.session));
         self.follows.push(follow);
         if self.follows.len() <= D::FOLLOWS {
@@ -48,12 +48,11 @@ impl<D: Dialect> Pump<D> {
         }
     }
 
-    /// Follows a session after update `since`, unless it is followed already.
     pub(super) async fn join(&mut self, session: Arc<Session>, since: u64) -> Result<(), End> {
         let known = self.follows.iter().position(|known| Arc::ptr_eq(&known.session, &session));
         match known.map(|index| self.follows.remove(index)) {
             Some(known) => self.follows.push(known),
-            None => self.follow(session, From::Update(since), None).await?,
+            None => self.follow(session, ReadFrom::Update(since), None).await?,
         }
         Ok(())
     }
@@ -63,7 +62,7 @@ impl<D: Dialect> Pump<D> {
         if let Some(folding) = follow.folding.take() {
             return self.advance_fold(index, folding).await;
         }
-        let (session, read, told) = (follow.session.clone(), follow.read, follow.told);
+        let (session, read, sent_failure) = (follow.session.clone(), follow.read, follow.failure);
         let head = session.head();
         if head.seq > read {
             let page = match session.read_after(read, PAGE, PAGE_BYTES).await {
@@ -123,14 +122,14 @@ impl<D: Dialect> Pump<D> {
             let frames = self.sender.dialect.rest(&session);
             self.write_all(&session, frames).await?;
         }
-        let failure = head.failure.filter(|failure| failure.number > told);
+        let failure = head.failure.filter(|failure| failure.number > sent_failure);
         if let Some(failure) = &failure {
             let text = self.sender.dialect.failed(&session, &failure.message);
             self.write(text).await?;
         }
         if let Some(follow) = self.follows.get_mut(index) {
             follow.rested |= rests;
-            follow.told = failure.map_or(told, |failure| failure.number);
+            follow.failure = failure.map_or(sent_failure, |failure| failure.number);
         }
         Ok(false)
     }
@@ -161,7 +160,6 @@ impl<D: Dialect> Pump<D> {
         }
     }
 
-    /// Sends a page of the folded log.
     async fn advance_fold(
         &mut self,
         index: usize,

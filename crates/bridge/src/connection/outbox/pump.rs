@@ -4,7 +4,7 @@ use super::dialect::{Dialect, Order, Orders, Out};
 use crate::{
     base::{feed::Watch, rpc, scope::Scope},
     connection::{
-        inspect::{Inspector, Line},
+        inspect::{Inspector, Peer},
         mailbox::Closing,
         socket::Socket,
     },
@@ -26,7 +26,6 @@ use tokio::{
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 use tokio_util::sync::CancellationToken;
 
-/// Updates per page.
 pub(crate) const PAGE: usize = 64;
 /// Number of readers of a session up to which each is woken for every update. With more readers, each waits longer
 /// between two passes, up to [`LONGEST_PAUSE`], and then sends everything at once.
@@ -39,23 +38,19 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(15);
 const LAST_WRITE: Duration = Duration::from_secs(1);
 const PING_EVERY: Duration = Duration::from_secs(20);
 
-/// The state of the sending half.
 pub(crate) struct Sender<D> {
     pub(crate) sink: SplitSink<Socket, Message>,
     pub(crate) dialect: D,
-    pub(crate) line: Arc<Line>,
+    pub(crate) peer: Arc<Peer>,
     pub(crate) inspector: Arc<Inspector>,
     /// Set by the receiving half whenever a frame arrives.
     pub(crate) heard: Arc<AtomicBool>,
     /// Write timeout of a frame; ends the connection.
     pub(crate) stuck: Duration,
-    /// Cancelled when the receiving half has ended.
     pub(crate) hangup: CancellationToken,
-    /// Cancelled when the bridge shuts down.
     pub(crate) closing: CancellationToken,
 }
 
-/// The remains of a connection after sending has stopped.
 pub(crate) struct Remains {
     pub(crate) sink: SplitSink<Socket, Message>,
     /// The reason to close the socket with; `None` if it has ended.
@@ -70,7 +65,6 @@ pub(super) struct Waiting {
     pub(super) session: Arc<Session>,
     pub(super) seq: u64,
     pub(super) text: String,
-    /// Held until the response is sent.
     pub(super) _room: Option<OwnedSemaphorePermit>,
 }
 
@@ -84,13 +78,10 @@ pub(super) struct Pump<D> {
     pub(super) list: Option<ListWatch>,
     pub(super) next_ping: Instant,
     pub(super) liveness: Liveness,
-    /// When the logs were last read.
-    pub(super) looked: Instant,
-    /// The socket's buffer has unflushed data.
+    pub(super) last_pass: Instant,
     pub(super) unflushed: bool,
 }
 
-/// A connection's position in a session that it follows.
 #[derive(Debug)]
 pub(super) struct Follow {
     pub(super) session: Arc<Session>,
@@ -99,12 +90,11 @@ pub(super) struct Follow {
     /// The folded log, sent before the updates after `read`.
     pub(super) folding: Option<Box<Folding<StoredLog>>>,
     pub(super) rested: bool,
-    pub(super) told: u64,
-    /// The last activity change that was sent.
+    /// The number of the last failure that was sent.
+    pub(super) failure: u64,
+    /// The last changes that were sent.
     pub(super) activity: u64,
-    /// The last change of the agent's commands that was sent.
     pub(super) commands: u64,
-    /// The last change of the pending approvals that was sent.
     pub(super) approvals: u64,
     /// The last queue change that was sent; `None` to send the current one.
     pub(super) queue: Option<u64>,
@@ -118,7 +108,6 @@ impl Follow {
 }
 
 impl<D: Dialect> Sender<D> {
-    /// Sends until the connection ends.
     pub(crate) async fn run(self, mut orders: Orders) -> Remains {
         let mut pump = Pump {
             sender: self,
@@ -130,7 +119,7 @@ impl<D: Dialect> Sender<D> {
             list: None,
             next_ping: Instant::now() + PING_EVERY,
             liveness: Liveness::default(),
-            looked: Instant::now(),
+            last_pass: Instant::now(),
             unflushed: false,
         };
         let closing = match pump.run(&mut orders).await {
@@ -186,7 +175,7 @@ impl<D: Dialect> Pump<D> {
     async fn pause(&self) {
         let readers = self.follows.iter().map(|follow| follow.session.readers()).max().unwrap_or_default();
         let pause = PAUSE.saturating_mul(readers.saturating_sub(READERS)).min(LONGEST_PAUSE);
-        sleep_until(self.looked + pause).await;
+        sleep_until(self.last_pass + pause).await;
     }
 
     async fn handle(&mut self, Order { out, room }: Order) -> Result<(), End> {
@@ -213,9 +202,9 @@ impl<D: Dialect> Pump<D> {
                 self.inspected = since;
                 Ok(())
             }
-            Out::Watch(feed, told) => {
+            Out::Watch(feed, sent) => {
                 self.watches.retain(|watch| !watch.is_of(&feed));
-                self.watches.push(Watch::begin(feed, told, &self.wake));
+                self.watches.push(Watch::begin(feed, sent, &self.wake));
                 Ok(())
             }
             Out::WatchList(list, answer) => {
@@ -237,7 +226,7 @@ impl<D: Dialect> Pump<D> {
 
     /// Sends at most one page of each session. Returns whether anything was sent.
     async fn pump(&mut self) -> Result<bool, End> {
-        self.looked = Instant::now();
+        self.last_pass = Instant::now();
         let mut progress = false;
         for index in 0..self.follows.len() {
             progress |= self.advance(index).await?;
@@ -277,13 +266,12 @@ impl<D: Dialect> Pump<D> {
     /// Writes a frame; [`Pump::flush`] sends it.
     pub(super) async fn write(&mut self, text: String) -> Result<(), End> {
         let text = Utf8Bytes::from(text);
-        self.sender.inspector.record_out(&self.sender.line, std::slice::from_ref(&text));
+        self.sender.inspector.record_out(&self.sender.peer, std::slice::from_ref(&text));
         self.send(text).await
     }
 
-    /// Writes frames and flushes them.
     pub(super) async fn write_page(&mut self, texts: Vec<Utf8Bytes>) -> Result<(), End> {
-        self.sender.inspector.record_out(&self.sender.line, &texts);
+        self.sender.inspector.record_out(&self.sender.peer, &texts);
         for text in texts {
             self.send(text).await?;
         }
@@ -309,7 +297,8 @@ impl<D: Dialect> Pump<D> {
 
     pub(super) async fn pass(&mut self, message: Message) -> Result<(), End> {
         self.unflushed = true;
-        let taken = take(&self.sender.hangup, self.sender.stuck, self.sender.sink.feed(message)).await;
+        let taken =
+            with_timeout(&self.sender.hangup, self.sender.stuck, self.sender.sink.feed(message)).await;
         taken.map_err(|failure| self.stuck(failure))
     }
 
@@ -317,7 +306,7 @@ impl<D: Dialect> Pump<D> {
         if !std::mem::take(&mut self.unflushed) {
             return Ok(());
         }
-        let taken = take(&self.sender.hangup, self.sender.stuck, self.sender.sink.flush()).await;
+        let taken = with_timeout(&self.sender.hangup, self.sender.stuck, self.sender.sink.flush()).await;
         taken.map_err(|failure| self.stuck(failure))
     }
 
@@ -331,18 +320,15 @@ impl<D: Dialect> Pump<D> {
     }
 }
 
-/// The reason why a write failed.
 enum WriteFailure {
-    /// The write timed out.
     Stuck,
-    /// The socket has ended.
     Gone,
 }
 
-async fn take(
+async fn with_timeout(
     hangup: &CancellationToken,
     patience: Duration,
-    taking: impl Future<Output = Result<(), tungstenite::Error>>,
+    writing: impl Future<Output = Result<(), tungstenite::Error>>,
 ) -> Result<(), WriteFailure> {
     // The receiving half has ended and the peer may be dead: allow little time.
     let given_up = async {
@@ -351,15 +337,13 @@ async fn take(
     };
     tokio::select! {
         biased;
-        taken = tokio::time::timeout(patience, taking) => match taken {
+        taken = tokio::time::timeout(patience, writing) => match taken {
             Ok(taken) => taken.map_err(|_| WriteFailure::Gone),
             Err(_) => Err(WriteFailure::Stuck),
         },
         () = given_up => Err(WriteFailure::Gone),
     }
 }
-
-// Detects dead peers.
 
 /// Consecutive pings without any response before the peer counts as dead.
 const MISSES: u32 = 2;
@@ -368,7 +352,6 @@ const SLOW_READ: usize = 1 << 20;
 /// Upper bound of the data in a socket's buffers, in bytes.
 const BUFFERED: usize = 8 << 20;
 
-/// Detects whether the peer is alive.
 #[derive(Debug, Default)]
 pub(super) struct Liveness {
     /// A write succeeded since the last ping, so the peer is reading.
@@ -401,7 +384,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slow_reader_is_not_disconnected() {
+    fn slow_reader_stays_connected() {
         let mut liveness = Liveness::default();
         for _ in 0..1000 {
             liveness.written(256 << 10);
@@ -415,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_reader_is_disconnected() {
+    fn dead_reader_is_disconnected() {
         let mut liveness = Liveness::default();
         assert!(liveness.is_alive(true) && liveness.is_alive(false));
         assert!(!liveness.is_alive(false));

@@ -14,11 +14,11 @@ use crate::{
         scope::Scope,
     },
     connection::{
-        inspect::Line,
-        outbox::dialect::{From, Out, Outbox},
+        inspect::Peer,
+        outbox::dialect::{Out, Outbox, ReadFrom},
     },
     devices::{audit_rows::Actor, registry::ConnectionLease},
-    protocol::{markdown, privacy::Services},
+    protocol::{markdown, services::Services},
 };
 use agent_client_protocol_schema::v1::{
     AGENT_METHOD_NAMES as ACP, PromptRequest, PromptResponse, SessionModeState, StopReason,
@@ -41,7 +41,7 @@ const DEVICES: &str = "_openagents/devices/";
 /// The state that the calls of one connection need.
 pub(super) struct Methods {
     pub(super) services: Arc<Services>,
-    pub(super) line: Arc<Line>,
+    pub(super) peer: Arc<Peer>,
     pub(super) outbox: Outbox,
     pub(super) requests: Arc<PermissionRequests>,
     pub(super) lease: Arc<ConnectionLease>,
@@ -50,16 +50,16 @@ pub(super) struct Methods {
 impl Methods {
     pub(super) fn new(
         services: Arc<Services>,
-        line: Arc<Line>,
+        peer: Arc<Peer>,
         outbox: Outbox,
         requests: Arc<PermissionRequests>,
         lease: Arc<ConnectionLease>,
     ) -> Self {
         if matches!(lease.pass.who, Who::Device(_)) {
             // A device appears under the name that the user gave it, not under its own.
-            line.introduce(&lease.pass.name());
+            peer.introduce(&lease.pass.name());
         }
-        Self { services, line, outbox, requests, lease }
+        Self { services, peer, outbox, requests, lease }
     }
 
     /// Queues a frame for the client. Does nothing once the client is gone.
@@ -70,7 +70,7 @@ impl Methods {
     /// Returns the caller, for the audit log.
     pub(super) fn actor(&self) -> Actor {
         let ConnectionLease { pass, address, .. } = &*self.lease;
-        self.services.devices.actor(&pass.who, &self.line.client(), *address)
+        self.services.devices.actor(&pass.who, &self.peer.client(), *address)
     }
 
     pub(super) async fn modes(&self, session: &Session) -> SessionModeState {
@@ -80,8 +80,8 @@ impl Methods {
 
     pub(super) fn by(&self, prompt_id: Option<String>) -> Sender {
         Sender {
-            connection: self.line.id.to_string(),
-            client: self.line.client().to_string(),
+            connection: self.peer.id.to_string(),
+            client: self.peer.client().to_string(),
             prompt_id,
             shows_cards: true,
         }
@@ -148,10 +148,10 @@ impl Methods {
 
     async fn answer_approval(&self, answer: ApprovalAnswer) -> Result<Value, Fault> {
         let ApprovalAnswer { session_id, approval_id, option_id, message } = answer;
-        let client = self.line.client();
+        let client = self.peer.client();
         let by = if client.is_empty() { "a client without a name" } else { &*client };
         let is_here = self.lease.pass.who == Who::Local;
-        let answerer = Answerer { by, connection: &self.line.id, is_here };
+        let answerer = Answerer { by, connection: &self.peer.id, is_here };
         let answer = (option_id.as_str(), message.as_deref());
         let approval = self.services.turns.answer(&session_id, &approval_id, answer, answerer).await?;
         if self.lease.pass.who != Who::Local {
@@ -174,7 +174,7 @@ impl Methods {
                 self.send(Out::Follow { session, from, queue, answer }).await;
             }
             Ok(Answer::After(result, session, seq)) => {
-                let from = if seq > LONG { From::Folded(seq) } else { From::Update(0) };
+                let from = if seq > LONG { ReadFrom::Folded(seq) } else { ReadFrom::Update(0) };
                 self.send(Out::Follow { session: session.clone(), from, queue: None, answer: None }).await;
                 self.send(Out::After { session, seq, text: rpc::response(&id, &result) }).await;
             }
@@ -267,7 +267,7 @@ impl Methods {
             Call::SetPrivacy(change) => Ok(Answer::Now(self.services.privacy.command(change).await?)),
             Call::AnswerApproval(answer) => Ok(Answer::Now(self.answer_approval(answer).await?)),
             Call::ResumeApproval(resume) => {
-                self.services.turns.resume(&resume.session_id, &resume.approval_id, &self.line.id).await?;
+                self.services.turns.resume(&resume.session_id, &resume.approval_id, &self.peer.id).await?;
                 Ok(Answer::Now(json!({})))
             }
             Call::Rules => {
@@ -344,7 +344,7 @@ impl Methods {
         };
         let session = sessions.create(&root).await?;
         let turn = TurnRequest::exploration(root, request.goals, None).planned_by(request.planner);
-        let turn = turn.asked_by(&self.line.client());
+        let turn = turn.asked_by(&self.peer.client());
         let result = json!({"sessionId": session.id(), "planId": turn.plan_id(), "status": "started"});
         self.services.turns.submit(&session, turn).await?;
         Ok(Answer::AndFollow(result, Following::from_the_beginning(session)))
@@ -417,7 +417,7 @@ pub(super) enum Answer {
 /// A session to follow once the answer is sent, and the starting position.
 pub(super) struct Following {
     pub(super) session: Arc<Session>,
-    pub(super) from: From,
+    pub(super) from: ReadFrom,
     /// The queue change that the answer reports.
     pub(super) queue: Option<u64>,
 }
@@ -425,7 +425,7 @@ pub(super) struct Following {
 impl Following {
     /// Follows a new session from its first update.
     pub(super) fn from_the_beginning(session: Arc<Session>) -> Self {
-        Self { session, from: From::Update(0), queue: None }
+        Self { session, from: ReadFrom::Update(0), queue: None }
     }
 }
 

@@ -9,14 +9,14 @@ use crate::{
         scope::Scope,
     },
     connection::{
-        inspect::Line,
+        inspect::Peer,
         mailbox::Closing,
         outbox::dialect::{Dialect, Out},
         serve::{self as connection, ConnectionControl, ConnectionOptions, FrameHandler},
         socket::Socket,
     },
     devices::registry::ConnectionLease,
-    protocol::privacy::Services,
+    protocol::services::Services,
 };
 use openagents_core::{
     agent::OfferedCommand,
@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The parts of an authenticated connection.
 pub(crate) struct Opening {
-    pub(crate) line: Arc<Line>,
+    pub(crate) peer: Arc<Peer>,
     pub(crate) lease: Arc<ConnectionLease>,
     /// Cancelled to end the connection.
     pub(crate) cut: CancellationToken,
@@ -41,9 +41,9 @@ pub(crate) struct Opening {
 
 /// Serves an authenticated connection until it ends.
 pub(crate) async fn serve(services: Arc<Services>, socket: Socket, opening: Opening) {
-    let Opening { line, lease, cut, closing } = opening;
+    let Opening { peer, lease, cut, closing } = opening;
     let options = ConnectionOptions {
-        line: line.clone(),
+        peer: peer.clone(),
         frame_limit: ACP_FRAME,
         binary: false,
         control: Arc::new(ConnectionControl { cut, ..ConnectionControl::default() }),
@@ -55,15 +55,15 @@ pub(crate) async fn serve(services: Arc<Services>, socket: Socket, opening: Open
     let dialect = Acp { requests: requests.clone(), pass: lease.pass.clone() };
     connection::serve((&services.inspector, &services.sessions), socket, options, dialect, |outbox| {
         AcpHandler {
-            line: line.clone(),
-            methods: Methods::new(services.clone(), line, outbox, requests, lease),
+            peer: peer.clone(),
+            methods: Methods::new(services.clone(), peer, outbox, requests, lease),
         }
     })
     .await;
 }
 
 struct AcpHandler {
-    line: Arc<Line>,
+    peer: Arc<Peer>,
     methods: Methods,
 }
 
@@ -84,7 +84,7 @@ impl FrameHandler for AcpHandler {
             _ => false,
         };
         if !about_inspection {
-            self.methods.services.inspector.record_in(&self.line, text);
+            self.methods.services.inspector.record_in(&self.peer, text);
         }
         match parsed {
             Ok(Incoming::Request { id, method, params }) => self.methods.request(id, &method, params).await,

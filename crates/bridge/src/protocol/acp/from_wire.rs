@@ -10,7 +10,7 @@ use crate::{
             history::{HistoryFind, HistoryLine, HistoryPage, HistoryPart},
             past_sessions::{HistoryChange, SessionLabel},
         },
-        privacy::PrivacyChange,
+        services::PrivacyChange,
     },
 };
 use agent_client_protocol_schema::v1::{

@@ -27,7 +27,7 @@ impl Methods {
     pub(super) fn initialize(&self, request: &InitializeRequest) -> Answer {
         let is_device = matches!(self.lease.pass.who, Who::Device(_));
         if let Some(client) = request.client_info.as_ref().filter(|_| !is_device) {
-            self.line.introduce(client.title.as_deref().unwrap_or(&client.name));
+            self.peer.introduce(client.title.as_deref().unwrap_or(&client.name));
         }
         let ours = request.client_capabilities.meta.as_ref().and_then(|meta| meta.get("openagents"));
         let approvals = ours.and_then(|ours| ours.get("approvals")).and_then(Value::as_bool);
@@ -43,9 +43,9 @@ impl Methods {
             .agent_capabilities(AgentCapabilities::new().load_session(true).session_capabilities(sessions))
             .agent_info(info.title("OpenAgents Desktop".to_owned()))
             .meta(to_wire::meta(json!({
-                "connection": self.line.id,
+                "connection": self.peer.id,
                 "root": self.services.sessions.default_workspace().map(Path::to_string_lossy),
-                "computer": config::name(),
+                "computer": config::computer_name(),
                 "scope": access["scope"],
                 "device": access["device"],
             })));

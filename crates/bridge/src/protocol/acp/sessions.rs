@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     base::{error::Fault, feed::Feed, pass::Who, scope::Scope},
-    connection::outbox::dialect::{From, Out},
+    connection::outbox::dialect::{Out, ReadFrom},
 };
 use agent_client_protocol_schema::v1::{
     CloseSessionRequest, CloseSessionResponse, DeleteSessionRequest, DeleteSessionResponse,
@@ -87,7 +87,7 @@ impl Methods {
             "queue": waits.queued,
             "snapshot": is_folded.then(|| json!({"seq": head.seq, "since": since})),
         });
-        let from = if is_folded { From::Folded(head.seq) } else { From::Update(since.min(head.seq)) };
+        let from = if is_folded { ReadFrom::Folded(head.seq) } else { ReadFrom::Update(since.min(head.seq)) };
         Ok(Answer::AndFollow(result, Following { session, from, queue: Some(waits.changes) }))
     }
 
@@ -105,7 +105,7 @@ impl Methods {
 
     pub(super) async fn resume(&self, request: ResumeSessionRequest) -> Result<Answer, Fault> {
         let session = self.session(&request.session_id.0).await?;
-        let from = From::Update(session.head().seq);
+        let from = ReadFrom::Update(session.head().seq);
         let response = ResumeSessionResponse::new().modes(self.modes(&session).await);
         Ok(Answer::AndFollow(wire(&response), Following { session, from, queue: None }))
     }
@@ -137,7 +137,7 @@ impl Methods {
                 "A folder can be trusted only on the computer itself. Run `openagents workspaces trust` there.",
             ));
         }
-        let client = self.line.client();
+        let client = self.peer.client();
         let by = if client.is_empty() { "a client without a name" } else { &*client };
         let (brings, covered_by) = self.services.turns.trust(path, seen, by).await?;
         let mut answer = self.services.trust.snapshot();

@@ -17,7 +17,7 @@ use crate::{
         scope::Scope,
     },
     connection::{
-        inspect::Line,
+        inspect::Peer,
         mailbox::Closing,
         outbox::{
             dialect::{Dialect, Out, Outbox},
@@ -27,7 +27,7 @@ use crate::{
         socket::{self, Socket},
     },
     devices::requests::{AppAccess, PhoneAddress},
-    protocol::privacy::Services,
+    protocol::services::Services,
 };
 use hyper::upgrade::OnUpgrade;
 use openagents_sessions::{Session, store::Stored};
@@ -43,7 +43,6 @@ const BEHIND: u64 = 2 * PAGE as u64;
 
 const CLOSED: &str = "Access for the OpenAgents iOS app is off. Enable it on the desktop, or with --ios ask.";
 
-/// The access granted to a new connection.
 #[derive(Debug)]
 pub(crate) struct Entry {
     /// `None`: approval is needed.
@@ -53,7 +52,7 @@ pub(crate) struct Entry {
 }
 
 /// Returns the access of the calling app, or the reason for refusing it.
-pub(crate) fn entry(services: &Services, caller: &Caller) -> Result<Entry, String> {
+pub(crate) fn check_access(services: &Services, caller: &Caller) -> Result<Entry, String> {
     let switched = services.network.ios_changes();
     let access = match services.network.ios() {
         IosAccess::Off => return Err(CLOSED.to_owned()),
@@ -64,21 +63,23 @@ pub(crate) fn entry(services: &Services, caller: &Caller) -> Result<Entry, Strin
         AppAccess::Allowed(pass) => Some(pass),
         AppAccess::Ask => None,
         AppAccess::Blocked => {
-            return Err(format!("{} has not allowed this phone. Ask again in 10 minutes.", config::name()));
+            return Err(format!(
+                "{} has not allowed this phone. Ask again in 10 minutes.",
+                config::computer_name()
+            ));
         }
     };
     Ok(Entry { pass, switched })
 }
 
-/// Serves a connection until it ends, and saves its position.
 pub(crate) async fn serve(services: Arc<Services>, upgrade: OnUpgrade, caller: Caller, entry: Entry) {
-    let line = Line::new("ios");
+    let peer = Peer::new("ios");
     let Entry { pass, switched } = entry;
     let opening = async {
         let mut socket = Socket::WebSocket(Box::new(socket::open(upgrade, IOS_FRAME).await?));
         match pass {
             Some(pass) => Some((socket, Allowed { pass, held: Vec::new() })),
-            None => match pending::wait(&services, &mut socket, &line, &caller).await {
+            None => match pending::wait_for_approval(&services, &mut socket, &peer, &caller).await {
                 Ok(allowed) => Some((socket, allowed)),
                 Err(closing) => {
                     if closing.is_some() {
@@ -96,14 +97,14 @@ pub(crate) async fn serve(services: Arc<Services>, upgrade: OnUpgrade, caller: C
         () = caller.closing.cancelled() => None,
     };
     let Some((socket, Allowed { pass, held })) = opened else { return };
-    let phone = Arc::new(Phone::new(&line));
-    let live = services.resumes.join(caller.address, pass.clone(), phone.clone());
+    let phone = Arc::new(Phone::new(&peer));
+    let live = services.resumes.register(caller.address, pass.clone(), phone.clone());
     // Dropped last, so that a connection that waits for the end finds the saved position.
     let _ended = live.end();
     let greeted = !held.is_empty();
     let control = live.control.clone();
     let options = ConnectionOptions {
-        line: line.clone(),
+        peer: peer.clone(),
         frame_limit: IOS_FRAME,
         binary: true,
         control,
@@ -114,9 +115,9 @@ pub(crate) async fn serve(services: Arc<Services>, upgrade: OnUpgrade, caller: C
     let dialect = Ios::new(phone.clone());
     let handler = |outbox: Outbox| {
         live.set_outbox(outbox.clone());
-        let client = IosClient { pass: pass.clone(), line: line.clone(), address: caller.address, greeted };
+        let client = IosClient { pass: pass.clone(), peer: peer.clone(), address: caller.address, greeted };
         IosHandler {
-            line: line.clone(),
+            peer: peer.clone(),
             unauthenticated: Some(caller.unauthenticated.clone()),
             methods: IosMethods::new(services.clone(), client, phone.clone(), live.clone(), outbox),
         }
@@ -136,7 +137,7 @@ pub(crate) async fn serve(services: Arc<Services>, upgrade: OnUpgrade, caller: C
     match ended {
         Some(false) => {
             if let Some(position) = phone.position() {
-                services.resumes.put(&live, position);
+                services.resumes.save_position(&live, position);
             }
         }
         Some(true) if phone.has_position() => services.resumes.forget(&live),
@@ -146,8 +147,7 @@ pub(crate) async fn serve(services: Arc<Services>, upgrade: OnUpgrade, caller: C
 
 /// Handles the app's frames. Everything before `initialize` is ignored; nothing is sent before its answer.
 struct IosHandler {
-    line: Arc<Line>,
-    /// `None` after `initialize`.
+    peer: Arc<Peer>,
     unauthenticated: Option<Unauthenticated>,
     methods: IosMethods,
 }
@@ -156,7 +156,7 @@ impl connection::FrameHandler for IosHandler {
     fn cancels(text: &str) -> Option<String> {
         match rpc::parse(text) {
             Ok(Incoming::Notification { method, params } | Incoming::Request { method, params, .. }) => {
-                match from_wire::call(&method, &params) {
+                match from_wire::parse_call(&method, &params) {
                     Ok(IosCall::Cancel { session_id }) => Some(session_id),
                     _ => None,
                 }
@@ -166,15 +166,15 @@ impl connection::FrameHandler for IosHandler {
     }
 
     async fn frame(&mut self, text: &str, cancelled: bool) -> Result<(), Closing> {
-        self.methods.services().inspector.record_in(&self.line, text);
+        self.methods.services().inspector.record_in(&self.peer, text);
         if self.unauthenticated.is_some() && text.len() > UNAUTHENTICATED_FRAME {
             return Err(Closing::too_big(UNAUTHENTICATED_FRAME));
         }
         match rpc::parse(text) {
             Ok(Incoming::Request { id, method, params }) => {
-                let call = from_wire::call(&method, &params);
+                let call = from_wire::parse_call(&method, &params);
                 if let Ok(IosCall::Initialize { client }) = &call {
-                    self.line.introduce(client);
+                    self.peer.introduce(client);
                     if let Some(unauthenticated) = self.unauthenticated.take() {
                         unauthenticated.release();
                     }
@@ -184,7 +184,7 @@ impl connection::FrameHandler for IosHandler {
                 }
             }
             Ok(Incoming::Notification { method, params }) if self.unauthenticated.is_none() => {
-                if let Ok(call @ IosCall::Cancel { .. }) = from_wire::call(&method, &params)
+                if let Ok(call @ IosCall::Cancel { .. }) = from_wire::parse_call(&method, &params)
                     && self.methods.authorize(&call).await.is_ok()
                     && let IosCall::Cancel { session_id } = call
                 {
@@ -202,7 +202,6 @@ impl connection::FrameHandler for IosHandler {
     }
 }
 
-/// The dialect of the app.
 pub(super) struct Ios {
     phone: Arc<Phone>,
     sessions: HashMap<Arc<str>, Projection>,

@@ -4,7 +4,6 @@ use crate::base::{error::Fault, scope::Scope};
 use openagents_sessions::DEFAULT_MODE;
 use serde_json::Value;
 
-/// A request of the app.
 #[derive(Debug, PartialEq)]
 pub(super) enum IosCall {
     Initialize { client: String },
@@ -36,7 +35,6 @@ impl IosCall {
         }
     }
 
-    /// Returns the audit action, if the call changes anything.
     pub(super) fn action(&self) -> Option<&'static str> {
         match self {
             Self::Prompt { .. } => Some("session/prompt"),
@@ -46,7 +44,6 @@ impl IosCall {
         }
     }
 
-    /// Returns the session that the call refers to.
     pub(super) fn session_id(&self) -> Option<&str> {
         match self {
             Self::Prompt { session_id, .. }
@@ -58,10 +55,9 @@ impl IosCall {
     }
 }
 
-type Read = fn(&Value) -> Result<IosCall, Fault>;
+type ParseParams = fn(&Value) -> Result<IosCall, Fault>;
 
-/// The methods of this endpoint and their parsers.
-const METHODS: &[(&str, Read)] = &[
+const METHODS: &[(&str, ParseParams)] = &[
     ("initialize", initialize),
     ("session/new", |_| Ok(IosCall::NewSession)),
     ("session/set_mode", set_mode),
@@ -78,10 +74,9 @@ const METHODS: &[(&str, Read)] = &[
     ("thread/load_latest_typed", |_| Ok(IosCall::LatestThread)),
 ];
 
-/// Parses a call.
-pub(super) fn call(method: &str, params: &Value) -> Result<IosCall, Fault> {
+pub(super) fn parse_call(method: &str, params: &Value) -> Result<IosCall, Fault> {
     let known = METHODS.iter().find(|(name, _)| *name == method);
-    known.map_or_else(|| Err(Fault::method_not_found(method)), |(_, read)| read(params))
+    known.map_or_else(|| Err(Fault::method_not_found(method)), |(_, parse)| parse(params))
 }
 
 fn initialize(params: &Value) -> Result<IosCall, Fault> {

@@ -14,23 +14,21 @@ use crate::{
         scope::Scope,
     },
     connection::{
-        inspect::Line,
-        outbox::dialect::{From, Out, Outbox},
+        inspect::Peer,
+        outbox::dialect::{Out, Outbox, ReadFrom},
     },
-    protocol::privacy::Services,
+    protocol::services::Services,
 };
 use openagents_core::update::{AgentMessage, SessionUpdate};
 use openagents_sessions::{Session, SessionError, SessionRegistry, TurnRequest, run_blocking};
 use serde_json::{Value, json};
 use std::{collections::HashMap, net::IpAddr, path::Path, sync::Arc};
 
-/// Maximum bytes of a path in a note.
 const NOTE: usize = 1024;
 
-/// The client of a connection.
 pub(super) struct IosClient {
     pub(super) pass: Arc<Pass>,
-    pub(super) line: Arc<Line>,
+    pub(super) peer: Arc<Peer>,
     pub(super) address: IpAddr,
     /// `initialize` was answered while the connection waited for approval.
     pub(super) greeted: bool,
@@ -61,7 +59,6 @@ impl IosMethods {
         &self.services
     }
 
-    /// Queues a frame. Ignored when the connection has ended.
     pub(super) async fn send(&self, out: Out) {
         let _ = self.outbox.send(out).await;
     }
@@ -93,8 +90,8 @@ impl IosMethods {
         }
         let refused = needed > self.client.pass.scope();
         if let Some(action) = call.action() {
-            let IosClient { pass, line, address, .. } = &self.client;
-            let actor = self.services.devices.actor(&pass.who, &line.client(), *address);
+            let IosClient { pass, peer, address, .. } = &self.client;
+            let actor = self.services.devices.actor(&pass.who, &peer.client(), *address);
             if refused {
                 self.services.devices.refused_call(&actor, action).await;
             } else {
@@ -124,7 +121,7 @@ impl IosMethods {
             }
             IosCall::NewSession => {
                 let session = sessions.create(own_folder(&sessions)).await?;
-                self.name(&session).await;
+                self.follow(&session).await;
                 Ok(json!({"session_id": session.id()}))
             }
             IosCall::SetMode { session_id, mode } => {
@@ -151,8 +148,8 @@ impl IosMethods {
             IosCall::SessionTimeline { session_id, limit } => {
                 threads::timeline(&sessions, session_id, limit).await
             }
-            IosCall::Threads { top_k } => threads::list(&sessions, top_k).await,
-            IosCall::LatestThread => threads::latest(&sessions).await,
+            IosCall::Threads { top_k } => threads::list_threads(&sessions, top_k).await,
+            IosCall::LatestThread => threads::latest_thread(&sessions).await,
         }
         .map(Some)
     }
@@ -160,15 +157,14 @@ impl IosMethods {
     /// Finds or creates a session: after a restart the app may continue with an unknown id.
     async fn open(&mut self, id: &str) -> Result<Arc<Session>, Fault> {
         let session = self.services.sessions.open(id, own_folder(&self.services.sessions)).await?;
-        self.name(&session).await;
+        self.follow(&session).await;
         Ok(session)
     }
 
-    /// Makes the connection follow this session.
-    async fn name(&mut self, session: &Arc<Session>) {
+    async fn follow(&mut self, session: &Arc<Session>) {
         let since = session.head().seq;
-        let Naming::First { instead_of } = self.phone.name(session, since) else { return };
-        let from = From::Update(since);
+        let Naming::First { instead_of } = self.phone.mark_named(session, since) else { return };
+        let from = ReadFrom::Update(since);
         self.send(Out::Follow { session: session.clone(), from, queue: None, answer: None }).await;
         if let Some(oldest) = instead_of {
             self.modes.remove(oldest.id());
@@ -182,7 +178,7 @@ impl IosMethods {
         match self.services.sessions.find(&position.session_id).await {
             Ok(Some(session)) => {
                 self.phone.resume(&session, position.own, position.written);
-                let from = From::Update(position.written);
+                let from = ReadFrom::Update(position.written);
                 self.send(Out::Follow { session, from, queue: None, answer: None }).await;
             }
             Ok(None) => self.phone.forget(),
@@ -234,18 +230,17 @@ impl IosMethods {
             Ok(()) => self.respond(id, &json!({"status": status})).await,
             Err(error) => {
                 let fault = Fault::from(error);
-                show(session, &fault).await;
+                show_error(session, &fault).await;
                 return Err(fault);
             }
         }
         Ok(())
     }
 
-    /// Cancels the running turn of a session. Returns whether there was one.
     pub(super) async fn cancel(&mut self, session_id: &str) -> bool {
         match self.services.sessions.find(session_id).await {
             Ok(Some(session)) => {
-                self.name(&session).await;
+                self.follow(&session).await;
                 session.cancel()
             }
             _ => false,
@@ -279,9 +274,9 @@ impl IosMethods {
         let session = sessions.create(turn.root().unwrap_or_else(|| own_folder(&sessions))).await?;
         let started = json!({"session_id": session.id(), "plan_id": turn.plan_id(), "status": "started"});
         self.respond(id, &started).await;
-        self.name(&session).await;
+        self.follow(&session).await;
         if let Err(error) = self.services.turns.submit(&session, turn).await {
-            show(&session, &error.into()).await;
+            show_error(&session, &error.into()).await;
         }
         Ok(())
     }
@@ -293,16 +288,9 @@ fn own_folder(sessions: &SessionRegistry) -> &Path {
 }
 
 /// Reports an error in the session, because the app shows no JSON-RPC errors.
-async fn show(session: &Arc<Session>, fault: &Fault) {
+async fn show_error(session: &Arc<Session>, fault: &Fault) {
     let text = format!("❌ {fault}");
-    append(
-        session,
-        SessionUpdate::AgentMessage(AgentMessage { text, failed: true, ..AgentMessage::default() }),
-    )
-    .await;
-}
-
-async fn append(session: &Arc<Session>, update: SessionUpdate) {
+    let message = AgentMessage { text, failed: true, ..AgentMessage::default() };
     let session = session.clone();
-    run_blocking(move || session.append(vec![update])).await;
+    run_blocking(move || session.append(vec![SessionUpdate::AgentMessage(message)])).await;
 }

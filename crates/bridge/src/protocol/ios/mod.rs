@@ -16,10 +16,9 @@ pub(crate) mod to_wire;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use connection::{entry, serve};
+pub(crate) use connection::{check_access, serve};
 
-/// Parses a call and discards it.
 #[cfg(any(test, fuzzing))]
-pub(crate) fn reads(method: &str, params: &serde_json::Value) -> Result<(), crate::base::error::Fault> {
-    from_wire::call(method, params).map(drop)
+pub(crate) fn parse_call(method: &str, params: &serde_json::Value) -> Result<(), crate::base::error::Fault> {
+    from_wire::parse_call(method, params).map(drop)
 }

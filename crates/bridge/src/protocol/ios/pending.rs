@@ -15,9 +15,9 @@ use crate::{
         pass::Pass,
         rpc::{self, Incoming},
     },
-    connection::{inspect::Line, mailbox::Closing, socket::Socket},
+    connection::{inspect::Peer, mailbox::Closing, socket::Socket},
     devices::requests::{AppAccess, Outcome, OutcomeReceiver, PhoneAddress},
-    protocol::privacy::Services,
+    protocol::services::Services,
 };
 use futures::{SinkExt, StreamExt};
 use openagents_sessions::prune;
@@ -33,18 +33,16 @@ const HELD_BYTES: usize = 1 << 20;
 /// request fills its slots, some are left for others.
 const SLOTS: usize = 96;
 const SLOTS_PER_ADDRESS: usize = 5;
-/// Maximum bytes of a session id in an access request.
 const SESSION: usize = 100;
 /// Interval of pings, and the maximum number of unanswered pings.
 const PING_EVERY: Duration = Duration::from_secs(20);
 const MISSES: u32 = 2;
 
 /// Creates the queue of waiting and refused connections. Waiting ones are kept.
-pub(crate) fn queue() -> Arc<SlotQueue> {
+pub(crate) fn pending_queue() -> Arc<SlotQueue> {
     SlotQueue::new(SLOTS_PER_ADDRESS, SLOTS)
 }
 
-/// An allowed connection.
 pub(super) struct Allowed {
     pub(super) pass: Arc<Pass>,
     /// Frames received while it waited. The first is `initialize`, already answered.
@@ -53,10 +51,10 @@ pub(super) struct Allowed {
 
 /// Waits for approval. An error holds the reason to close the socket with, or `None` if the socket is closed already or
 /// dead.
-pub(super) async fn wait(
+pub(super) async fn wait_for_approval(
     services: &Services,
     socket: &mut Socket,
-    line: &Line,
+    peer: &Peer,
     caller: &Caller,
 ) -> Result<Allowed, Option<Closing>> {
     let slot = services.pending.take(caller.address, SlotKind::Evictable);
@@ -64,7 +62,7 @@ pub(super) async fn wait(
     let mut connection = PendingConnection {
         services,
         socket,
-        line,
+        peer,
         slot: &slot,
         address: PhoneAddress::new(caller.address, caller.at),
         held: Vec::new(),
@@ -120,16 +118,14 @@ pub(super) async fn wait(
 struct PendingConnection<'a> {
     services: &'a Services,
     socket: &'a mut Socket,
-    line: &'a Line,
+    peer: &'a Peer,
     slot: &'a QueueSlot,
     address: PhoneAddress,
     held: Vec<Utf8Bytes>,
     bytes: usize,
     /// The access request names the session that the app wants.
     named: bool,
-    /// Declined or timed out.
     refused: bool,
-    /// The refusal was sent.
     notified: bool,
 }
 
@@ -172,7 +168,7 @@ impl PendingConnection<'_> {
             self.named = true;
             let _ = self.services.devices.request_access(
                 self.address,
-                &self.line.client(),
+                &self.peer.client(),
                 Some(prune::head(&session, SESSION).to_owned()),
             );
         }
@@ -183,10 +179,12 @@ impl PendingConnection<'_> {
     /// Answers `initialize`, without the workspace; everything before it is ignored.
     async fn initialize(&mut self, text: Utf8Bytes) -> Result<Option<String>, Option<Closing>> {
         let Ok(Incoming::Request { id, method, params }) = rpc::parse(&text) else { return Ok(None) };
-        let Ok(IosCall::Initialize { client }) = from_wire::call(&method, &params) else { return Ok(None) };
-        self.line.introduce(&client);
+        let Ok(IosCall::Initialize { client }) = from_wire::parse_call(&method, &params) else {
+            return Ok(None);
+        };
+        self.peer.introduce(&client);
         self.held.push(text);
-        self.write(rpc::response(&id, &to_wire::initialized(None))).await?;
+        self.write_frame(rpc::response(&id, &to_wire::initialized(None))).await?;
         Ok(Some(client))
     }
 
@@ -210,18 +208,19 @@ impl PendingConnection<'_> {
             Target::Session(session) => session,
             // The app shows nothing without a session, so it gets one that is not stored.
             Target::New { answer, session } => {
-                self.write(answer).await?;
+                self.write_frame(answer).await?;
                 session
             }
         };
-        let sentence = format!("❌ {} has not allowed this phone. Ask again in 10 minutes.", config::name());
+        let sentence =
+            format!("❌ {} has not allowed this phone. Ask again in 10 minutes.", config::computer_name());
         let note = to_wire::note(&session, to_wire::chunk(Role::Agent, &sentence));
-        self.write(rpc::notification("session/update", &note)).await
+        self.write_frame(rpc::notification("session/update", &note)).await
     }
 
-    async fn write(&mut self, text: String) -> Result<(), Option<Closing>> {
+    async fn write_frame(&mut self, text: String) -> Result<(), Option<Closing>> {
         let text = Utf8Bytes::from(text);
-        self.services.inspector.record_out(self.line, std::slice::from_ref(&text));
+        self.services.inspector.record_out(self.peer, std::slice::from_ref(&text));
         self.send(Message::Text(text)).await
     }
 
@@ -235,7 +234,6 @@ fn too_many() -> Closing {
     Closing { code: 1013, reason: "Too many phones are waiting.".to_owned() }
 }
 
-/// The session that a frame refers to.
 enum Target {
     Session(String),
     New { answer: String, session: String },
@@ -252,7 +250,7 @@ fn target(text: &str) -> Option<Target> {
         result["session_id"] = session.as_str().into();
         Some(Target::New { answer: rpc::response(id.as_ref()?, &result), session })
     };
-    match from_wire::call(&method, &params).ok()? {
+    match from_wire::parse_call(&method, &params).ok()? {
         IosCall::NewSession => new(json!({})),
         IosCall::Explore { .. } => {
             new(json!({"plan_id": uuid::Uuid::new_v4().to_string(), "status": "started"}))

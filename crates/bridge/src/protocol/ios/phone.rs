@@ -1,6 +1,6 @@
 //! State shared by the reading and writing half of a connection: its ids, and the sessions it has named.
 
-use crate::{connection::inspect::Line, protocol::ios::projection::HeldBack};
+use crate::{connection::inspect::Peer, protocol::ios::projection::HeldBack};
 use openagents_sessions::Session;
 use parking_lot::Mutex;
 use std::{collections::VecDeque, sync::Arc};
@@ -27,14 +27,12 @@ impl Position {
     }
 }
 
-/// The effect of naming a session.
 #[derive(Debug)]
 pub(super) enum Naming {
     Again,
     First { instead_of: Option<Arc<Session>> },
 }
 
-/// State shared by both halves of a connection.
 #[derive(Debug)]
 pub(super) struct Phone(Mutex<PhoneState>);
 
@@ -50,13 +48,10 @@ pub(super) struct PhoneState {
     pub(super) taken: Option<Position>,
 }
 
-/// A session that a connection follows, and how far it was written to the socket.
 #[derive(Debug)]
 pub(super) struct Named {
     pub(super) session: Arc<Session>,
-    /// See [`Position::written`].
     written: u64,
-    /// See [`Position::part`].
     part: usize,
 }
 
@@ -67,37 +62,32 @@ impl Named {
 }
 
 impl Phone {
-    pub(super) fn new(line: &Line) -> Self {
-        let own = vec![line.id.clone()];
+    pub(super) fn new(peer: &Peer) -> Self {
+        let own = vec![peer.id.clone()];
         let named = VecDeque::new();
         Self(Mutex::new(PhoneState { own, named, sets_modes: false, fold_to: None, taken: None }))
     }
 
-    pub(super) fn with<T>(&self, look: impl FnOnce(&mut PhoneState) -> T) -> T {
-        look(&mut self.0.lock())
+    pub(super) fn with<T>(&self, run: impl FnOnce(&mut PhoneState) -> T) -> T {
+        run(&mut self.0.lock())
     }
 
-    /// Returns the id of this connection.
     pub(super) fn id(&self) -> Arc<str> {
         self.with(|state| state.own.first().cloned().unwrap_or_else(|| "".into()))
     }
 
-    /// Takes over the position of an earlier connection of the same phone.
     pub(super) fn take(&self, position: Position) {
         self.with(|state| state.taken = Some(position));
     }
 
-    /// Drops the position that was taken over.
     pub(super) fn forget(&self) {
         self.with(|state| state.taken = None);
     }
 
-    /// Returns whether there is a position to save.
     pub(super) fn has_position(&self) -> bool {
         self.with(|state| state.taken.is_some() || !state.named.is_empty())
     }
 
-    /// Returns whether the connection follows this session.
     pub(super) fn shows(&self, session_id: &str) -> bool {
         self.with(|state| {
             state.taken.as_ref().is_some_and(|taken| *taken.session_id == *session_id)
@@ -121,7 +111,7 @@ impl Phone {
     }
 
     /// Marks a session as named, and as seen up to `written`. Returns the session to leave if there are too many.
-    pub(super) fn name(&self, session: &Arc<Session>, written: u64) -> Naming {
+    pub(super) fn mark_named(&self, session: &Arc<Session>, written: u64) -> Naming {
         self.with(|state| {
             let known = state.named.iter().position(|named| named.is(session));
             if let Some(known) = known.and_then(|index| state.named.remove(index)) {
@@ -134,7 +124,6 @@ impl Phone {
         })
     }
 
-    /// Updates how far a session was written to the socket.
     pub(super) fn wrote(&self, session: &Session, (written, part): (u64, usize)) {
         self.with(|state| {
             if let Some(named) = state.named.iter_mut().find(|named| named.is(session)) {

@@ -23,7 +23,6 @@ const FLUSH_BYTES: usize = 8 << 10;
 /// Minimum interval between progress updates of one call, in milliseconds.
 const PROGRESS_MS: i64 = 250;
 
-/// The optional kinds of updates to include.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct View {
     /// Modes: only for a connection that has set one.
@@ -32,11 +31,9 @@ pub(super) struct View {
     pub(super) progress: bool,
 }
 
-/// An update for the app.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Shown {
     pub(super) update: Value,
-    /// Number of the last log update that it covers in full.
     pub(super) covers: u64,
     /// Bytes of the next update's text that it also covers.
     pub(super) part: usize,
@@ -49,7 +46,6 @@ pub(super) struct HeldBack {
     pub(super) part: usize,
 }
 
-/// The state of one session's projection.
 #[derive(Debug, Default)]
 pub(super) struct Projection {
     text: Option<Text>,
@@ -89,7 +85,6 @@ impl Projection {
         Self { seen, ..Self::default() }
     }
 
-    /// Returns where the held-back text starts.
     pub(super) fn held_back(&self) -> Option<HeldBack> {
         self.text.as_ref().map(|text| HeldBack { seq: text.from, part: text.part })
     }
@@ -323,9 +318,7 @@ fn paragraphs_end(text: &str) -> Option<usize> {
     end.or_else(|| (text.len() >= FLUSH_BYTES).then_some(text.len()))
 }
 
-// Shortens a backlog: keeps only the last plan, and only the end of each tool call.
-
-/// Returns the updates that are not superseded within the page, in order.
+/// Shortens a backlog: keeps only the last plan of the page, and only the end of each tool call.
 pub(super) fn fold(page: &[Arc<Stored>]) -> Vec<Arc<Stored>> {
     let mut kept = Vec::with_capacity(page.len());
     let mut plan_seen = false;

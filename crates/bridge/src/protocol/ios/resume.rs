@@ -24,7 +24,6 @@ use std::{
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// Lifetime of a saved position.
 const KEEP: Duration = Duration::from_secs(600);
 /// Maximum number of addresses with a saved position.
 const ADDRESSES: usize = 256;
@@ -33,11 +32,9 @@ const PONG_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time limit for a dead connection to end.
 const END_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A connection that has not ended.
 #[derive(Debug)]
 pub(super) struct Live {
     address: IpAddr,
-    /// A number that increases with each new connection.
     number: u64,
     pass: Arc<Pass>,
     phone: Arc<Phone>,
@@ -67,7 +64,6 @@ impl Live {
 #[derive(Debug)]
 struct Saved {
     since: Instant,
-    /// The number of the connection.
     number: u64,
     pass: Arc<Pass>,
     /// `None` if the position was taken over or the phone closed the connection. The entry is kept, because an earlier
@@ -84,8 +80,7 @@ pub(crate) struct Resumes {
 }
 
 impl Resumes {
-    /// Registers a new connection.
-    pub(super) fn join(&self, address: IpAddr, pass: Arc<Pass>, phone: Arc<Phone>) -> Arc<Live> {
+    pub(super) fn register(&self, address: IpAddr, pass: Arc<Pass>, phone: Arc<Phone>) -> Arc<Live> {
         // The list is locked first, so that its order is also the order of the numbers.
         let mut all = self.live.lock();
         let live = Arc::new(Live {
@@ -104,7 +99,7 @@ impl Resumes {
 
     /// Saves the position of a connection, unless the connection was revoked or a later connection of its address shows
     /// the same session.
-    pub(super) fn put(&self, live: &Live, position: Position) {
+    pub(super) fn save_position(&self, live: &Live, position: Position) {
         let all = self.live.lock();
         let is_later = |new: &Arc<Live>| new.address == live.address && new.number > live.number;
         let shows = |new: Arc<Live>| is_later(&new) && new.phone.shows(&position.session_id);
@@ -113,7 +108,6 @@ impl Resumes {
         }
     }
 
-    /// Drops the position of a phone that closed its connection.
     pub(super) fn forget(&self, live: &Live) {
         self.save(live, None);
     }
@@ -136,7 +130,7 @@ impl Resumes {
     /// Takes over the saved position of the address, after closing its unresponsive connections. Returns `None` for all
     /// but the newest connection, because the phone may already have abandoned an earlier one.
     pub(super) async fn take_over(&self, new: &Live) -> Option<Position> {
-        let pings = self.before(new).into_iter().map(async |old| (old.is_alive().await, old));
+        let pings = self.earlier(new).into_iter().map(async |old| (old.is_alive().await, old));
         let silent = futures::future::join_all(pings).await.into_iter().filter(|(alive, _)| !alive);
         let ends = silent.map(async |(_, old)| {
             old.control.cut.cancel();
@@ -147,7 +141,7 @@ impl Resumes {
     }
 
     /// Returns the earlier connections of the same address that have a position.
-    fn before(&self, new: &Live) -> Vec<Arc<Live>> {
+    fn earlier(&self, new: &Live) -> Vec<Arc<Live>> {
         let live = self.live.lock();
         let is_before = |old: &Arc<Live>| old.address == new.address && old.number < new.number;
         live.iter()
@@ -178,17 +172,17 @@ mod tests {
     use super::*;
     use crate::{
         base::{pass::Who, scope::Scope},
-        connection::inspect::Line,
+        connection::inspect::Peer,
     };
 
     const ADDRESS: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 7));
 
-    fn join_with(resumes: &Resumes, pass: &Arc<Pass>) -> Arc<Live> {
-        resumes.join(ADDRESS, pass.clone(), Arc::new(Phone::new(&Line::new("ios"))))
+    fn register_with(resumes: &Resumes, pass: &Arc<Pass>) -> Arc<Live> {
+        resumes.register(ADDRESS, pass.clone(), Arc::new(Phone::new(&Peer::new("ios"))))
     }
 
-    fn join(resumes: &Resumes) -> Arc<Live> {
-        join_with(resumes, &Pass::local())
+    fn register(resumes: &Resumes) -> Arc<Live> {
+        register_with(resumes, &Pass::local())
     }
 
     fn position(session: &str) -> Position {
@@ -196,56 +190,56 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_position_is_taken_once_and_expires() {
+    async fn position_is_taken_once_and_expires() {
         let resumes = Resumes::default();
-        let (old, new) = (join(&resumes), join(&resumes));
-        resumes.put(&old, position("s"));
+        let (old, new) = (register(&resumes), register(&resumes));
+        resumes.save_position(&old, position("s"));
         assert_eq!(resumes.take_over(&new).await, Some(position("s")));
         assert_eq!(resumes.take_over(&new).await, None);
-        resumes.put(&old, position("s"));
+        resumes.save_position(&old, position("s"));
         tokio::time::advance(KEEP).await;
         assert_eq!(resumes.take_over(&new).await, None);
     }
 
     #[tokio::test]
-    async fn a_late_position_does_not_replace_a_newer_one() {
+    async fn late_position_keeps_newer_one() {
         let resumes = Resumes::default();
-        let (old, new, next) = (join(&resumes), join(&resumes), join(&resumes));
-        resumes.put(&new, position("new"));
-        resumes.put(&old, position("old"));
+        let (old, new, next) = (register(&resumes), register(&resumes), register(&resumes));
+        resumes.save_position(&new, position("new"));
+        resumes.save_position(&old, position("old"));
         assert_eq!(resumes.take_over(&next).await, Some(position("new")));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_late_position_is_ignored() {
+    async fn late_position_is_ignored() {
         // The later connection was closed by the phone.
         let resumes = Resumes::default();
-        let [first, second, third, fourth] = [(); 4].map(|()| join(&resumes));
+        let [first, second, third, fourth] = [(); 4].map(|()| register(&resumes));
         resumes.forget(&second);
-        resumes.put(&first, position("s"));
+        resumes.save_position(&first, position("s"));
         assert_eq!(resumes.take(&fourth), None);
         // Its position was taken over.
-        resumes.put(&third, position("s"));
+        resumes.save_position(&third, position("s"));
         assert_eq!(resumes.take(&fourth), Some(position("s")));
-        let fifth = join(&resumes);
-        resumes.put(&second, position("another"));
+        let fifth = register(&resumes);
+        resumes.save_position(&second, position("another"));
         assert_eq!(resumes.take(&fifth), None);
         // A later connection shows the same session.
-        resumes.put(&third, position("s"));
+        resumes.save_position(&third, position("s"));
         assert_eq!(resumes.take(&fifth), None);
-        resumes.put(&third, position("another"));
+        resumes.save_position(&third, position("another"));
         assert_eq!(resumes.take(&fifth), Some(position("another")));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn of_two_simultaneous_connections_the_newer_one_resumes() {
+    async fn newer_of_two_connections_resumes() {
         let resumes = Resumes::default();
-        let (dead, abandoned, newest) = (join(&resumes), join(&resumes), join(&resumes));
+        let (dead, abandoned, newest) = (register(&resumes), register(&resumes), register(&resumes));
         // It has a position to save, and ends when cut.
         dead.phone.take(position("s"));
         let ending = async {
             dead.control.cut.cancelled().await;
-            resumes.put(&dead, dead.phone.position().unwrap());
+            resumes.save_position(&dead, dead.phone.position().unwrap());
             drop(dead.end());
         };
         let taking = async { tokio::join!(resumes.take_over(&abandoned), resumes.take_over(&newest)) };
@@ -254,15 +248,15 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_position_is_not_lost_with_the_connection_that_took_it() {
+    async fn position_survives_its_dying_successor() {
         let resumes = Resumes::default();
-        let (old, dies) = (join(&resumes), join(&resumes));
-        resumes.put(&old, position("s"));
+        let (old, dies) = (register(&resumes), register(&resumes));
+        resumes.save_position(&old, position("s"));
         assert!(resumes.take_over(&dies).await.is_some());
-        let next = join(&resumes);
+        let next = register(&resumes);
         let ending = async {
             dies.control.cut.cancelled().await;
-            resumes.put(&dies, dies.phone.position().unwrap());
+            resumes.save_position(&dies, dies.phone.position().unwrap());
             drop(dies.end());
         };
         let ((), taken) = tokio::join!(ending, resumes.take_over(&next));
@@ -270,16 +264,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_revoked_app_saves_no_position() {
+    async fn revoked_app_saves_no_position() {
         let resumes = Resumes::default();
         let pass = || Pass::new(Who::App(ADDRESS), Scope::Prompt, "");
         let (before, after) = (pass(), pass());
-        let late = join_with(&resumes, &before);
+        let late = register_with(&resumes, &before);
         before.revoked.cancel();
-        resumes.put(&late, position("s"));
-        assert_eq!(resumes.take_over(&join(&resumes)).await, None);
-        resumes.put(&join_with(&resumes, &after), position("s"));
+        resumes.save_position(&late, position("s"));
+        assert_eq!(resumes.take_over(&register(&resumes)).await, None);
+        resumes.save_position(&register_with(&resumes, &after), position("s"));
         after.revoked.cancel();
-        assert_eq!(resumes.take_over(&join(&resumes)).await, None);
+        assert_eq!(resumes.take_over(&register(&resumes)).await, None);
     }
 }

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 const LIVE: View = View { modes: true, progress: true };
 
-/// Projects a log.
 fn project(updates: Vec<SessionUpdate>, view: View) -> Vec<Shown> {
     let (mut projection, mut shown) = (Projection::default(), Vec::new());
     for stored in testing::stored(updates) {
@@ -33,13 +32,13 @@ fn texts(shown: &[Shown]) -> Vec<&str> {
 }
 
 #[test]
-fn every_kind_of_update() {
+fn every_update_projects_to_the_wire() {
     let mut notes: Vec<Value> = project(testing::every_update(), LIVE)
         .into_iter()
         .map(|shown| to_wire::note("sess-1", shown.update))
         .collect();
     // The computer's name differs between machines.
-    let waits = format!("Waiting for approval on {}", crate::base::config::name());
+    let waits = format!("Waiting for approval on {}", crate::base::config::computer_name());
     for text in notes.iter_mut().filter_map(|note| note.pointer_mut("/update/content/content/text")) {
         if *text == json!(waits) {
             *text = "Waiting for approval on [name]".into();
@@ -49,7 +48,7 @@ fn every_kind_of_update() {
 }
 
 #[test]
-fn initialize_has_all_that_the_app_needs() {
+fn initialize_has_required_members() {
     insta::assert_json_snapshot!(to_wire::initialized(Some(std::path::Path::new("/projects/demo"))), {
         ".agent_info.version" => "[version]"
     });
@@ -91,13 +90,13 @@ fn plans_are_sent_once_per_step() {
 }
 
 #[test]
-fn a_held_back_plan_is_sent_at_the_end() {
+fn held_back_plan_is_sent_at_the_end() {
     let shown = project(vec![testing::plan(RunState::Running, &[Completed, Pending])], LIVE);
     assert_eq!(kinds(&shown), ["plan"]);
 }
 
 #[test]
-fn progress_is_rare_and_never_late() {
+fn progress_is_throttled_and_never_late() {
     let call = |name| testing::call("c", name);
     let busy: Vec<SessionUpdate> = (0..20).map(|n| testing::started("c", f64::from(n) / 20.0)).collect();
     let end = || vec![testing::completed(json!({})), testing::started("c", 1.0), testing::failed("c")];
@@ -153,7 +152,7 @@ fn chunks_are_joined_into_paragraphs() {
 }
 
 #[test]
-fn a_chunk_with_several_paragraphs_covers_its_updates() {
+fn chunk_of_paragraphs_covers_its_updates() {
     let (mut projection, mut shown) = (Projection::default(), Vec::new());
     let mut push = |projection: &mut Projection, seq: u64, text: &str| {
         let stored = openagents_sessions::store::Stored {
@@ -176,7 +175,7 @@ fn a_chunk_with_several_paragraphs_covers_its_updates() {
 }
 
 #[test]
-fn a_break_between_two_paragraphs_repeats_neither() {
+fn resume_between_paragraphs_repeats_neither() {
     let log = testing::stored(vec![
         testing::text("zero, "),
         testing::text("one\n\ntwo\n\nthree"),
@@ -208,7 +207,7 @@ fn long_text_is_sent_without_a_paragraph_end() {
 }
 
 #[test]
-fn text_is_sent_before_the_update_that_follows_it() {
+fn text_precedes_the_next_update() {
     let shown = project(vec![testing::text("thinking aloud"), testing::call("c", "search.grep")], LIVE);
     assert_eq!(kinds(&shown), ["agent_message_chunk", "tool_call"]);
     // A hidden update does not split the text.
@@ -217,7 +216,7 @@ fn text_is_sent_before_the_update_that_follows_it() {
 }
 
 #[test]
-fn the_summary_is_one_text() {
+fn summary_is_one_text() {
     let shown = project(vec![testing::text("before"), testing::summary()], LIVE);
     assert_eq!(
         texts(&shown),
@@ -226,7 +225,7 @@ fn the_summary_is_one_text() {
 }
 
 #[test]
-fn a_backlog_is_folded() {
+fn backlog_is_folded() {
     let page = testing::stored(vec![
         testing::plan(RunState::Running, &[Pending, Pending]),
         testing::call("a", "session.analyze"),
@@ -262,7 +261,7 @@ fn history_has_one_plan_and_no_progress() {
 }
 
 #[test]
-fn a_long_history_keeps_its_newest_part() {
+fn long_history_keeps_its_newest_part() {
     let rows: Vec<Value> = (0..1000).map(|n| json!({"n": n, "text": "x".repeat(2000)})).collect();
     let kept = threads::newest(rows, usize::MAX, IOS_ANSWER);
     assert_eq!(kept.last().unwrap()["n"], 999);
@@ -287,7 +286,7 @@ fn outputs_fit_the_app() {
 }
 
 #[test]
-fn calls_of_every_generation() {
+fn calls_of_every_app_generation_parse() {
     let prompt = |text: &str| IosCall::Prompt { session_id: "s".to_owned(), text: text.to_owned() };
     for (method, params, expected) in [
         ("session/new", json!({}), IosCall::NewSession),
@@ -325,7 +324,7 @@ fn calls_of_every_generation() {
         ("thread/load_latest_typed", json!({}), IosCall::LatestThread),
         ("tinyvex/history.recentSessions", json!({}), IosCall::RecentSessions),
     ] {
-        assert_eq!(from_wire::call(method, &params), Ok(expected), "{method} {params}");
+        assert_eq!(from_wire::parse_call(method, &params), Ok(expected), "{method} {params}");
     }
 }
 
@@ -346,7 +345,7 @@ fn invalid_calls_are_refused() {
         ("orchestrate.explore.start", json!({"root": 7}), -32602, "Invalid params"),
         ("tinyvex/history.sessionTimeline", json!({}), -32602, "Missing required parameter: session_id"),
     ] {
-        let fault = from_wire::call(method, &params).unwrap_err();
+        let fault = from_wire::parse_call(method, &params).unwrap_err();
         assert_eq!((fault.code, fault.message.as_str()), (code, message), "{method} {params}");
     }
 }
@@ -354,7 +353,7 @@ fn invalid_calls_are_refused() {
 /// Returns the number of frames that are sent for a page of 32 plans.
 fn plans_sent(behind: u64, resumed: bool) -> usize {
     use super::{connection::Ios, phone::Phone};
-    use crate::connection::{inspect::Line, outbox::dialect::Dialect};
+    use crate::connection::{inspect::Peer, outbox::dialect::Dialect};
     use openagents_sessions::store;
     let home = tempfile::tempdir().unwrap();
     let store = crate::devices::tables::open_store(home.path()).unwrap();
@@ -367,7 +366,7 @@ fn plans_sent(behind: u64, resumed: bool) -> usize {
     let page = testing::stored((0..32).map(plan).collect());
     store.append("s", page.iter().map(|stored| stored.update.clone()).collect()).unwrap();
     let session = testing::session(store, "s");
-    let phone = std::sync::Arc::new(Phone::new(&Line::new("ios")));
+    let phone = std::sync::Arc::new(Phone::new(&Peer::new("ios")));
     if resumed {
         phone.resume(&session, vec![], 0);
     }
@@ -382,7 +381,7 @@ fn slow_and_resuming_phones_get_a_folded_backlog() {
 }
 
 #[test]
-fn frames_stay_below_the_limit_of_the_app() {
+fn frames_stay_below_the_app_limit() {
     let long = "\u{1}".repeat(2 << 20);
     let mut plan = testing::plan(RunState::Running, &[Pending]);
     if let SessionUpdate::Plan(snapshot) = &mut plan {
@@ -401,7 +400,7 @@ fn frames_stay_below_the_limit_of_the_app() {
 }
 
 #[test]
-fn the_end_of_an_answer_does_not_wait_for_a_queued_prompt() {
+fn answer_end_does_not_wait_for_queued_prompt() {
     let chunk = |text: &str, ended| {
         SessionUpdate::AgentMessage(AgentMessage {
             text: text.to_owned(),

@@ -1,4 +1,4 @@
-//! Transcripts of other agents, for the first generation of the app.
+//! Threads: transcripts of other agents for the first generation of the app, and recent sessions for its drawer.
 
 use super::{
     projection::{self, Projection, View},
@@ -18,18 +18,20 @@ use openagents_transcripts::history::{Event, EventKind, History, Provider, Query
 use serde_json::{Map, Value, json};
 use std::{collections::VecDeque, ops::ControlFlow, sync::Arc, time::Duration};
 
-/// Time limit for reading the history folders.
 const TIME: Duration = Duration::from_millis(1500);
 /// Maximum bytes read from the end of a transcript.
 const TAIL: u64 = 1_000_000;
-/// Maximum bytes of one text.
 const TEXT: usize = 4096;
+const RECENT: usize = 10;
+/// Maximum number of updates that are read from the end of a session.
+const UPDATES: u64 = 4096;
+const PAGE: usize = 256;
 
 fn budget() -> Budget {
     Budget::within(TIME, &CancellationToken::new())
 }
 
-pub(super) async fn list(sessions: &SessionRegistry, top_k: u64) -> Result<Value, Fault> {
+pub(super) async fn list_threads(sessions: &SessionRegistry, top_k: u64) -> Result<Value, Fault> {
     let history = sessions.history().clone();
     let listing = run_blocking(move || history.list(&Query::default(), &budget())).await.unwrap_or_default();
     let most = usize::try_from(top_k).unwrap_or(usize::MAX);
@@ -59,7 +61,7 @@ fn summary(row: &Transcript) -> Option<Value> {
     Some(wire)
 }
 
-pub(super) async fn latest(sessions: &SessionRegistry) -> Result<Value, Fault> {
+pub(super) async fn latest_thread(sessions: &SessionRegistry) -> Result<Value, Fault> {
     let history = sessions.history().clone();
     let found = run_blocking(move || {
         let newest = |provider| {
@@ -67,14 +69,14 @@ pub(super) async fn latest(sessions: &SessionRegistry) -> Result<Value, Fault> {
             history.list(&query, &budget()).rows.into_iter().next()
         };
         let row = newest(Provider::ClaudeCode).or_else(|| newest(Provider::Codex))?;
-        let updates = read(&history, &row);
+        let updates = read_updates(&history, &row);
         Some((row.id, updates))
     });
     let (id, updates) = found.await.flatten().ok_or_else(|| Fault::not_found("No threads found"))?;
     Ok(json!({"id": id, "updates": newest(updates, usize::MAX, IOS_ANSWER)}))
 }
 
-fn read(history: &History, row: &Transcript) -> Vec<Value> {
+fn read_updates(history: &History, row: &Transcript) -> Vec<Value> {
     let span = Span { bytes: 0, tail_bytes: TAIL, ..Span::default() };
     let mut typed = Typed::default();
     let end = history.read(row, span, &budget(), &mut |event| {
@@ -139,14 +141,6 @@ impl Typed {
         }
     }
 }
-
-// Recent sessions and their timelines, for the app's drawer.
-
-/// Maximum number of rows in the drawer.
-const RECENT: usize = 10;
-/// Maximum number of updates that are read from the end of a session.
-const UPDATES: u64 = 4096;
-const PAGE: usize = 256;
 
 pub(super) async fn recent_sessions(sessions: &SessionRegistry) -> Result<Value, Fault> {
     let rows = sessions.list(RECENT, None, None, false).await?;

@@ -8,7 +8,6 @@ use openagents_core::{
 use openagents_sessions::prune;
 use serde_json::{Map, Value, json};
 
-/// The author of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     User,
@@ -18,7 +17,6 @@ pub(super) enum Role {
 
 /// Maximum bytes of one text. The app closes the socket at 1 MiB, and JSON may escape one byte as six.
 const TEXT: usize = 128 << 10;
-/// Maximum bytes of an error or a plan entry.
 const SENTENCE: usize = 4 << 10;
 
 fn cut(text: &str, limit: usize) -> String {
@@ -46,7 +44,7 @@ pub(super) fn waiting_for(subject: ApprovalSubject) -> Value {
         ApprovalSubject::Action => "approval",
         ApprovalSubject::Trust => "trust",
     };
-    chunk(Role::Agent, &format!("Waiting for {what} on {}", config::name()))
+    chunk(Role::Agent, &format!("Waiting for {what} on {}", config::computer_name()))
 }
 
 pub(super) fn plan(snapshot: &PlanSnapshot) -> Value {

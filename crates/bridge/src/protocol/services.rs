@@ -1,4 +1,5 @@
-//! Read access of models and agents, as clients see it: the table of [`openagents_tools::reading`], with its switches.
+//! The parts of a bridge that client calls use: among them the models and the agents of this machine, which clients
+//! list, watch and change with commands, and the table of [`openagents_tools::reading`], with its switches.
 
 use super::{acp::past_sessions::PastSessions, ios::resume::Resumes};
 use crate::{
@@ -22,71 +23,25 @@ use serde_json::Value;
 use std::sync::Arc;
 use tokio_util::task::TaskTracker;
 
-/// Params of `_openagents/privacy/set`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub(crate) struct PrivacyChange {
-    #[serde(deserialize_with = "switch")]
-    pub(crate) switch: ReadingSwitch,
-    pub(crate) on: bool,
+/// Shared by all connections.
+pub(crate) struct Services {
+    pub(crate) sessions: Arc<SessionRegistry>,
+    pub(crate) turns: Arc<TurnExecutor>,
+    pub(crate) inspector: Arc<Inspector>,
+    pub(crate) models: Option<Arc<Managed<ModelCommand>>>,
+    pub(crate) agents: Option<Arc<Managed<AgentCommand>>>,
+    pub(crate) privacy: Arc<Managed<PrivacyChange>>,
+    pub(crate) past_sessions: Arc<PastSessions>,
+    pub(crate) trust: Arc<Feed>,
+    pub(crate) devices: Arc<Devices>,
+    pub(crate) network: Arc<Network>,
+    /// Positions of broken iOS connections.
+    pub(crate) resumes: Resumes,
+    /// iOS connections that wait for approval.
+    pub(crate) pending: Arc<SlotQueue>,
+    /// Answers that wait for the end of a turn, awaited when the bridge stops.
+    pub(crate) answers: TaskTracker,
 }
-
-/// The result of `_openagents/privacy/list`, and the params of the notification `_openagents/privacy`.
-#[derive(Debug, Serialize)]
-pub(crate) struct PrivacyTable {
-    rows: Vec<PrivacyRow>,
-}
-
-#[derive(Debug, Serialize)]
-struct PrivacyRow {
-    /// `files`, `history` or `other_history`.
-    what: Readable,
-    cells: Vec<PrivacyCell>,
-}
-
-#[derive(Debug, Serialize)]
-struct PrivacyCell {
-    /// `local`, `elsewhere` or `hosted`.
-    reader: Reader,
-    allowed: bool,
-    /// The name of the cell's switch; absent if the user cannot change it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    switch: Option<&'static str>,
-}
-
-/// Returns the table. Rules that cannot be read from the settings count as not allowed.
-pub(crate) fn table(settings: &dyn SettingsStore) -> PrivacyTable {
-    let rules = ReadingRules::stored(settings);
-    let cell = |what: Readable, reader: Reader| PrivacyCell {
-        reader,
-        allowed: rules.allows(reader, what),
-        switch: match reading_rule(reader, what) {
-            ReadingRule::Switch(switch) => Some(switch.name()),
-            ReadingRule::Always | ReadingRule::Never => None,
-        },
-    };
-    let row = |what| PrivacyRow { what, cells: Reader::ALL.map(|reader| cell(what, reader)).into() };
-    PrivacyTable { rows: Readable::ALL.map(row).into() }
-}
-
-/// Sets a switch. Not atomic: callers serialise changes.
-pub(crate) fn set(settings: &dyn SettingsStore, change: PrivacyChange) -> Result<(), SettingsError> {
-    let mut rules = ReadingRules::stored(settings);
-    rules.set(change.switch, change.on);
-    let value = serde_json::to_value(rules).map_err(|error| SettingsError(error.to_string()))?;
-    settings.set(READING_SETTINGS, value)
-}
-
-fn switch<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<ReadingSwitch, D::Error> {
-    let name = String::deserialize(deserializer)?;
-    ReadingSwitch::ALL.into_iter().find(|switch| switch.name() == name).ok_or_else(|| {
-        let known = ReadingSwitch::ALL.map(ReadingSwitch::name).join(", ");
-        let name = openagents_sessions::prune::head(&name, 100);
-        serde::de::Error::custom(format!("no such switch: {name} (known: {known})"))
-    })
-}
-
-// The models and the agents of this machine, and their read access. Clients list and watch them, and change them with
-// commands.
 
 type Run<C> = dyn Fn(C) -> Result<(), Fault> + Send + Sync;
 type Act = dyn Fn() + Send + Sync;
@@ -100,6 +55,30 @@ pub(crate) struct Managed<C> {
     run: Arc<Run<C>>,
     refresh: Arc<Act>,
     shut_down: Box<Act>,
+}
+
+impl<C: Send + 'static> Managed<C> {
+    pub(crate) fn feed(&self) -> &Arc<Feed> {
+        &self.feed
+    }
+
+    /// Rescans and returns the snapshot: files may have been added by hand.
+    pub(crate) async fn fresh_snapshot(&self) -> Value {
+        let refresh = self.refresh.clone();
+        run_blocking(move || refresh()).await;
+        self.feed.snapshot()
+    }
+
+    pub(crate) async fn command(&self, command: C) -> Result<Value, Fault> {
+        let run = self.run.clone();
+        let done = run_blocking(move || run(command)).await;
+        done.unwrap_or_else(|| Err(Fault::internal("it was interrupted")))?;
+        Ok(self.feed.snapshot())
+    }
+
+    pub(crate) fn shut_down(&self) {
+        (self.shut_down)();
+    }
 }
 
 impl Managed<ModelCommand> {
@@ -134,12 +113,12 @@ impl Managed<AgentCommand> {
 impl Managed<PrivacyChange> {
     pub(crate) fn privacy(settings: Arc<dyn SettingsStore>) -> Arc<Self> {
         let source = settings.clone();
-        let snapshot = move || serde_json::to_value(table(&*source)).unwrap_or_default();
+        let snapshot = move || serde_json::to_value(privacy_table(&*source)).unwrap_or_default();
         let feed = Feed::new("_openagents/privacy", Scope::View, snapshot);
         let (changed, changing) = (feed.notifier(), Mutex::new(()));
         let run = move |change| {
             let _order = changing.lock();
-            set(&*settings, change).map_err(|error| Fault::internal(error.to_string()))?;
+            set_switch(&*settings, change).map_err(|error| Fault::internal(error.to_string()))?;
             changed();
             Ok(())
         };
@@ -169,57 +148,67 @@ fn feed<S: Serialize>(
     feed
 }
 
-impl<C: Send + 'static> Managed<C> {
-    pub(crate) fn feed(&self) -> &Arc<Feed> {
-        &self.feed
-    }
-
-    /// Rescans and returns the snapshot: files may have been added by hand.
-    pub(crate) async fn fresh_snapshot(&self) -> Value {
-        let refresh = self.refresh.clone();
-        run_blocking(move || refresh()).await;
-        self.feed.snapshot()
-    }
-
-    /// Runs a command and returns the resulting snapshot.
-    pub(crate) async fn command(&self, command: C) -> Result<Value, Fault> {
-        let run = self.run.clone();
-        let done = run_blocking(move || run(command)).await;
-        done.unwrap_or_else(|| Err(Fault::internal("it was interrupted")))?;
-        Ok(self.feed.snapshot())
-    }
-
-    /// Stops the background work. Blocks.
-    pub(crate) fn shut_down(&self) {
-        (self.shut_down)();
-    }
+/// Params of `_openagents/privacy/set`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub(crate) struct PrivacyChange {
+    #[serde(deserialize_with = "deserialize_switch")]
+    pub(crate) switch: ReadingSwitch,
+    pub(crate) on: bool,
 }
 
-// The parts of a bridge that client calls use.
+/// The result of `_openagents/privacy/list`, and the params of the notification `_openagents/privacy`.
+#[derive(Debug, Serialize)]
+pub(crate) struct PrivacyTable {
+    rows: Vec<PrivacyRow>,
+}
 
-/// Shared by all connections.
-pub(crate) struct Services {
-    pub(crate) sessions: Arc<SessionRegistry>,
-    pub(crate) turns: Arc<TurnExecutor>,
-    pub(crate) inspector: Arc<Inspector>,
-    /// The local models, if supported.
-    pub(crate) models: Option<Arc<Managed<ModelCommand>>>,
-    /// The agents of this machine, if supported.
-    pub(crate) agents: Option<Arc<Managed<AgentCommand>>>,
-    /// Read access of models and agents.
-    pub(crate) privacy: Arc<Managed<PrivacyChange>>,
-    /// Transcripts of other agents.
-    pub(crate) past_sessions: Arc<PastSessions>,
-    /// The trusted workspaces.
-    pub(crate) trust: Arc<Feed>,
-    pub(crate) devices: Arc<Devices>,
-    pub(crate) network: Arc<Network>,
-    /// Positions of broken iOS connections.
-    pub(crate) resumes: Resumes,
-    /// iOS connections that wait for approval.
-    pub(crate) pending: Arc<SlotQueue>,
-    /// Answers that wait for the end of a turn, awaited when the bridge stops.
-    pub(crate) answers: TaskTracker,
+#[derive(Debug, Serialize)]
+struct PrivacyRow {
+    /// `files`, `history` or `other_history`.
+    what: Readable,
+    cells: Vec<PrivacyCell>,
+}
+
+#[derive(Debug, Serialize)]
+struct PrivacyCell {
+    /// `local`, `elsewhere` or `hosted`.
+    reader: Reader,
+    allowed: bool,
+    /// The name of the cell's switch; absent if the user cannot change it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    switch: Option<&'static str>,
+}
+
+/// Rules that cannot be read from the settings count as not allowed.
+pub(crate) fn privacy_table(settings: &dyn SettingsStore) -> PrivacyTable {
+    let rules = ReadingRules::stored(settings);
+    let cell = |what: Readable, reader: Reader| PrivacyCell {
+        reader,
+        allowed: rules.allows(reader, what),
+        switch: match reading_rule(reader, what) {
+            ReadingRule::Switch(switch) => Some(switch.name()),
+            ReadingRule::Always | ReadingRule::Never => None,
+        },
+    };
+    let row = |what| PrivacyRow { what, cells: Reader::ALL.map(|reader| cell(what, reader)).into() };
+    PrivacyTable { rows: Readable::ALL.map(row).into() }
+}
+
+/// Sets a switch. Not atomic: callers serialise changes.
+pub(crate) fn set_switch(settings: &dyn SettingsStore, change: PrivacyChange) -> Result<(), SettingsError> {
+    let mut rules = ReadingRules::stored(settings);
+    rules.set(change.switch, change.on);
+    let value = serde_json::to_value(rules).map_err(|error| SettingsError(error.to_string()))?;
+    settings.set(READING_SETTINGS, value)
+}
+
+fn deserialize_switch<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<ReadingSwitch, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    ReadingSwitch::ALL.into_iter().find(|switch| switch.name() == name).ok_or_else(|| {
+        let known = ReadingSwitch::ALL.map(ReadingSwitch::name).join(", ");
+        let name = openagents_sessions::prune::head(&name, 100);
+        serde::de::Error::custom(format!("no such switch: {name} (known: {known})"))
+    })
 }
 
 #[cfg(test)]
@@ -244,8 +233,8 @@ mod tests {
     }
 
     #[test]
-    fn the_table_has_a_form_on_the_wire() {
-        let table = serde_json::to_value(table(&Memory::default())).unwrap();
+    fn privacy_table_wire_format() {
+        let table = serde_json::to_value(privacy_table(&Memory::default())).unwrap();
         let yes = |reader: &str| json!({"reader": reader, "allowed": true});
         let never = |reader: &str| json!({"reader": reader, "allowed": false});
         let off = |reader: &str, switch: &str| json!({"reader": reader, "allowed": false, "switch": switch});
@@ -262,10 +251,10 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_is_set_by_its_name_and_others_stay() {
+    fn set_switch_changes_one_switch_by_name() {
         let settings = Memory::default();
         let change = |params: Value| serde_json::from_value::<PrivacyChange>(params);
-        let set = |params: Value| super::set(&settings, change(params).unwrap()).unwrap();
+        let set = |params: Value| set_switch(&settings, change(params).unwrap()).unwrap();
         set(json!({"switch": "hosted-history", "on": true}));
         set(json!({"switch": "local-other-history", "on": true}));
         set(json!({"switch": "hosted-history", "on": false}));

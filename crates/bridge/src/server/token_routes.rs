@@ -1,5 +1,6 @@
-//! The requests that clients on this machine send before they connect: for the proof that this bridge issued their
-//! token, and for a tab to exchange its token for the tokens of this start.
+//! The requests that clients send before they connect. On this machine, for the proof that this bridge issued their
+//! token, and for a tab to exchange its token for the tokens of this start. From a device without a token, one with the
+//! pairing code, and one that polls for approval.
 
 use super::{
     auth::{self, answer_with, read_json, refuse},
@@ -24,9 +25,14 @@ use serde::Deserialize;
 use serde_json::json;
 use std::{sync::Arc, time::Duration};
 
-/// Routes of the loopback listener.
-pub(crate) fn routes() -> Router<Arc<Server>> {
-    Router::new().route(token::PROOF, post(give_proof)).route("/tab", post(exchange))
+const POLL_TIMEOUT: Duration = Duration::from_secs(25);
+
+pub(crate) fn local_routes() -> Router<Arc<Server>> {
+    Router::new().route(token::PROOF, post(give_proof)).route("/tab", post(exchange_tab_token))
+}
+
+pub(crate) fn pairing_routes() -> Router<Arc<Server>> {
+    Router::new().route("/pair", post(request_pairing)).route("/pair/wait", post(wait_for_approval))
 }
 
 #[derive(Deserialize)]
@@ -36,7 +42,6 @@ struct Question {
     nonce: String,
 }
 
-/// An empty body.
 #[derive(Deserialize)]
 struct Empty {}
 
@@ -52,7 +57,7 @@ async fn give_proof(
     }
     let Question { token, nonce } = read_json(&server, &caller, request).await?;
     let own = Some(server.token.hash()).filter(|hash| key_id(hash) == token);
-    let Some(hash) = own.or_else(|| server.services.devices.hash_of(&token)) else {
+    let Some(hash) = own.or_else(|| server.services.devices.token_hash(&token)) else {
         return Ok(answer_with(StatusCode::OK, json!({})));
     };
     // Proves the bound port, because the client chooses the port in `Host`.
@@ -62,8 +67,7 @@ async fn give_proof(
     Ok(answer_with(StatusCode::OK, json!({"port": port, "proof": proof})))
 }
 
-/// Gives a tab its tokens; see [`crate::devices::tabs`].
-async fn exchange(
+async fn exchange_tab_token(
     State(server): State<Arc<Server>>,
     Extension(caller): Extension<Caller>,
     request: Request,
@@ -84,16 +88,6 @@ async fn exchange(
     }
 }
 
-// The two requests of a device without a token: one sends the code, the other polls for approval.
-
-/// Longest time a poll is held open.
-const POLL: Duration = Duration::from_secs(25);
-
-/// Routes that need no token.
-pub(crate) fn routes_pairing_routes() -> Router<Arc<Server>> {
-    Router::new().route("/pair", post(ask)).route("/pair/wait", post(wait))
-}
-
 #[derive(Deserialize)]
 struct Ask {
     code: String,
@@ -106,7 +100,7 @@ struct Wait {
     request: String,
 }
 
-async fn ask(
+async fn request_pairing(
     State(server): State<Arc<Server>>,
     Extension(caller): Extension<Caller>,
     request: Request,
@@ -117,7 +111,7 @@ async fn ask(
         Ok((request, compare, expires_at)) => {
             let actor = Actor { device: None, name: clean_name(&name), address: caller.address };
             devices.record(&actor, "pair.asked", "").await;
-            let answer = json!({"request": request, "compare": compare, "computer": config::name(),
+            let answer = json!({"request": request, "compare": compare, "computer": config::computer_name(),
                 "expiresAt": expires_at});
             return Ok(answer_with(StatusCode::OK, answer));
         }
@@ -145,7 +139,7 @@ async fn ask(
     Err(refuse(StatusCode::FORBIDDEN, code, message))
 }
 
-async fn wait(
+async fn wait_for_approval(
     State(server): State<Arc<Server>>,
     Extension(caller): Extension<Caller>,
     request: Request,
@@ -163,7 +157,7 @@ async fn wait(
             return Err(slow_down("Too many devices are waiting. Try again in a moment.", 1000));
         };
         let _hold = caller.unauthenticated.hold();
-        if tokio::time::timeout(POLL, outcome.recv()).await.is_err() {
+        if tokio::time::timeout(POLL_TIMEOUT, outcome.recv()).await.is_err() {
             return Ok(answer_with(StatusCode::OK, json!({"state": "waiting"})));
         }
     }
@@ -179,10 +173,10 @@ async fn wait(
             ended("expired", "This device already has its token. Pair it again with a new code.")
         }
         Some((Outcome::Declined, _)) => {
-            ended("declined", &format!("This device was not allowed on {}.", config::name()))
+            ended("declined", &format!("This device was not allowed on {}.", config::computer_name()))
         }
         Some((Outcome::Expired | Outcome::Displaced, _)) | None => {
-            ended("expired", &format!("This device was not approved on {} in time.", config::name()))
+            ended("expired", &format!("This device was not approved on {} in time.", config::computer_name()))
         }
     })
 }
