@@ -34,7 +34,6 @@ pub(crate) async fn pick_model(app: AppHandle, window: WebviewWindow) -> Option<
     Some(picked.to_string_lossy().into_owned())
 }
 
-/// Opens a file through an editor's link.
 #[tauri::command]
 pub(crate) async fn open_editor(app: AppHandle, link: String) -> Result<(), String> {
     if !editor::is_file_link(&link) {
@@ -62,7 +61,7 @@ pub(crate) async fn run_editor(
             .find(|(known, _)| known == name)
             .map(|(_, value)| value.to_string_lossy().into_owned())
     };
-    let words = editor::words(&command, &file, line, variable).map_err(|error| error.to_string())?;
+    let words = editor::command_words(&command, &file, line, variable).map_err(|error| error.to_string())?;
     let mut child = editor::start(&words, &root, variables).map_err(|error| error.to_string())?;
     // Reaps the editor when it exits.
     tauri::async_runtime::spawn(async move { child.wait().await });

@@ -17,19 +17,15 @@ const LINKS: [&str; 3] = ["vscode://file/", "zed://file/", "idea://open?file=/"]
 /// Used if no command is set.
 const DEFAULT: &str = "$EDITOR";
 
-/// The reason a file can't be opened.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EditorError {
     /// The path is outside of the workspace or does not exist.
     #[error("{path} is not a file of the workspace {}", root.display())]
     Outside { root: PathBuf, path: String },
-    /// The command has an unclosed quote.
     #[error("the editor command `{0}` has an unclosed quote; correct it in Settings, Editor")]
     Quote(String),
-    /// The command names an unset variable.
     #[error("{0} is not set; enter the command of your editor in Settings, Editor")]
     Unset(String),
-    /// The program can't be started.
     #[error("couldn't start `{program}`: {source}; check the command in Settings, Editor")]
     Start { program: String, source: io::Error },
 }
@@ -49,7 +45,7 @@ pub(crate) fn file_in(root: &Path, path: &str) -> Result<PathBuf, EditorError> {
 
 /// Splits `command` like a shell, but expands only a first word that is a variable, such as `$EDITOR`. `{path}` and
 /// `{line}` are filled in; a command without `{path}` gets the path as its last argument.
-pub(crate) fn words(
+pub(crate) fn command_words(
     command: &str,
     file: &Path,
     line: u64,
@@ -98,11 +94,11 @@ pub(crate) fn start(
 
 #[cfg(test)]
 mod tests {
-    use super::{EditorError, file_in, is_file_link, start, words};
+    use super::{EditorError, command_words, file_in, is_file_link, start};
     use std::{fs, path::Path};
 
     #[test]
-    fn only_links_to_files_are_opened() {
+    fn opener_accepts_only_file_links() {
         for (link, expected) in [
             ("vscode://file/w/a.rs:3", true),
             ("zed://file/w/a.rs:3", true),
@@ -118,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_outside_the_workspace_is_refused() {
+    fn file_outside_the_workspace_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("w");
         fs::create_dir_all(root.join("src")).unwrap();
@@ -132,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_split_and_filled_in() {
+    fn editor_command_is_split_and_filled() {
         let file = Path::new("/w/a b{line}.rs");
         let variable = |name: &str| (name == "EDITOR").then(|| "code --wait".to_owned());
         for (command, expected) in [
@@ -145,10 +141,10 @@ mod tests {
                 &["/opt/My Editor/run", "/w/a b{line}.rs;", "rm", "-rf", "$HOME"],
             ),
         ] {
-            assert_eq!(words(command, file, 7, variable).unwrap(), expected, "{command}");
+            assert_eq!(command_words(command, file, 7, variable).unwrap(), expected, "{command}");
         }
-        assert!(matches!(words("code 'x", file, 7, variable), Err(EditorError::Quote(_))));
-        let unset = words("$VISUAL", file, 7, variable).unwrap_err();
+        assert!(matches!(command_words("code 'x", file, 7, variable), Err(EditorError::Quote(_))));
+        let unset = command_words("$VISUAL", file, 7, variable).unwrap_err();
         assert_eq!(
             unset.to_string(),
             "$VISUAL is not set; enter the command of your editor in Settings, Editor"
@@ -156,7 +152,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_program_that_is_not_there_is_named() {
+    async fn missing_editor_is_named() {
         let error = start(&["no-such-editor".to_owned()], Path::new("/"), Vec::new()).unwrap_err();
         assert!(error.to_string().starts_with("couldn't start `no-such-editor`: "), "{error}");
         assert!(

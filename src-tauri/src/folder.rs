@@ -8,7 +8,7 @@ use std::{
 /// Returns the first argument that is not an option, as an absolute path resolved against `directory`.
 ///
 /// Folders that don't exist are returned too: the bridge reports them with the same message to every client.
-pub(crate) fn named<A>(arguments: impl IntoIterator<Item = A>, directory: &Path) -> Option<PathBuf>
+pub(crate) fn folder_argument<A>(arguments: impl IntoIterator<Item = A>, directory: &Path) -> Option<PathBuf>
 where
     A: Into<OsString>,
 {
@@ -23,11 +23,11 @@ where
 
 #[cfg(test)]
 mod tests {
-    use super::named;
+    use super::folder_argument;
     use std::path::{Path, PathBuf};
 
     #[test]
-    fn a_command_line_names_at_most_one_folder() {
+    fn command_line_names_one_folder() {
         let here = Path::new("/nowhere/here");
         let cases: [(&[&str], Option<&str>); 6] = [
             (&["openagents-desktop"], None),
@@ -38,13 +38,17 @@ mod tests {
             (&[], None),
         ];
         for (arguments, expected) in cases {
-            assert_eq!(named(arguments.iter().copied(), here), expected.map(PathBuf::from), "{arguments:?}");
+            assert_eq!(
+                folder_argument(arguments.iter().copied(), here),
+                expected.map(PathBuf::from),
+                "{arguments:?}"
+            );
         }
     }
 
     #[test]
-    fn a_dot_is_the_current_folder() {
+    fn dot_is_the_current_folder() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(named(["app", "."], folder.path()), Some(folder.path().canonicalize().unwrap()));
+        assert_eq!(folder_argument(["app", "."], folder.path()), Some(folder.path().canonicalize().unwrap()));
     }
 }

@@ -71,7 +71,7 @@ impl First {
             // The lock is held for as long as the thread listens.
             let Self { _lock, listener } = self;
             for stream in listener.incoming() {
-                match stream.and_then(read) {
+                match stream.and_then(read_folder) {
                     Ok(folder) => on_start(folder),
                     Err(error) => tracing::warn!(%error, "cannot read the request of a second instance"),
                 }
@@ -97,7 +97,7 @@ fn connect(socket: &Path) -> io::Result<UnixStream> {
     }
 }
 
-fn read(stream: UnixStream) -> io::Result<Option<PathBuf>> {
+fn read_folder(stream: UnixStream) -> io::Result<Option<PathBuf>> {
     stream.set_read_timeout(Some(READING))?;
     let mut path = Vec::new();
     stream.take(PATH_BYTES).read_to_end(&mut path)?;
@@ -110,7 +110,7 @@ mod tests {
     use std::{os::unix::fs::PermissionsExt as _, sync::mpsc};
 
     #[test]
-    fn a_second_start_hands_its_folder_to_the_first_one_on_the_same_data() {
+    fn second_start_hands_over_its_folder() {
         let folder = tempfile::tempdir().unwrap();
         let (home, other) = (folder.path().join("home"), folder.path().join("other"));
         let Start::First(first) = start(&home, None).unwrap() else { panic!("nothing runs there") };
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_of_an_app_that_has_ended_is_replaced() {
+    fn stale_socket_is_replaced() {
         let home = tempfile::tempdir().unwrap();
         for _ in 0..2 {
             assert!(matches!(start(home.path(), None), Ok(Start::First(_))));

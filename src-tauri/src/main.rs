@@ -33,8 +33,8 @@ fn main() -> anyhow::Result<()> {
         .plugin(tauri_plugin_opener::init())
         .plugin(window::remember_geometry())
         .menu(menu::build)
-        .on_menu_event(menu::chosen)
-        .on_window_event(window::event)
+        .on_menu_event(menu::on_command)
+        .on_window_event(window::on_event)
         .invoke_handler(tauri::generate_handler![
             commands::bridge_address,
             commands::pick_folder,
@@ -62,12 +62,11 @@ fn first_app() -> Option<Start> {
         return None;
     }
     let directory = std::env::current_dir().unwrap_or_default();
-    let folder = folder::named(std::env::args_os(), &directory);
+    let folder = folder::folder_argument(std::env::args_os(), &directory);
     let started = instance::start(&data_folder()?, folder.as_deref());
     started.inspect_err(|error| tracing::warn!(%error, "cannot check for another instance")).ok()
 }
 
-/// Shows the window when the app is started again.
 fn show_on_starts(app: &AppHandle, first: First) {
     let shown = app.clone();
     let listening = first.listen(move |folder| {

@@ -12,7 +12,6 @@ const SOURCE: &str = "source";
 #[cfg(not(target_os = "macos"))]
 const QUIT: &str = "quit";
 
-/// Builds the menu for this platform.
 pub(crate) fn build(app: &AppHandle) -> tauri::Result<Menu<Wry>> {
     let menu = MenuBuilder::new(app);
     #[cfg(target_os = "macos")]
@@ -27,8 +26,7 @@ pub(crate) fn build(app: &AppHandle) -> tauri::Result<Menu<Wry>> {
     menu.item(&help(app)?).build()
 }
 
-/// Runs a chosen command.
-pub(crate) fn chosen(app: &AppHandle, event: MenuEvent) {
+pub(crate) fn on_command(app: &AppHandle, event: MenuEvent) {
     match event.id().as_ref() {
         SOURCE => {
             if let Err(error) = app.opener().open_url(env!("CARGO_PKG_REPOSITORY"), None::<&str>) {

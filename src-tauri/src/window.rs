@@ -43,7 +43,6 @@ pub(crate) fn open(app: &AppHandle) -> tauri::Result<()> {
     Ok(())
 }
 
-/// Brings the window to the front.
 pub(crate) fn show(app: &AppHandle) {
     if let Some(window) = app.get_webview_window(LABEL) {
         let shown = window.unminimize().and_then(|()| window.show()).and_then(|()| window.set_focus());
@@ -53,7 +52,6 @@ pub(crate) fn show(app: &AppHandle) {
     }
 }
 
-/// Makes the page open `folder`.
 pub(crate) fn open_folder(app: &AppHandle, folder: &Path) {
     if let Err(error) = app.emit(FOLDER_EVENT, folder.to_string_lossy()) {
         tracing::warn!(%error, "cannot send the folder to the page");
@@ -61,7 +59,7 @@ pub(crate) fn open_folder(app: &AppHandle, folder: &Path) {
 }
 
 /// On macOS, closing the window hides it and the bridge keeps running; elsewhere it quits the program.
-pub(crate) fn event(window: &Window, event: &WindowEvent) {
+pub(crate) fn on_event(window: &Window, event: &WindowEvent) {
     #[cfg(target_os = "macos")]
     if let WindowEvent::CloseRequested { api, .. } = event {
         api.prevent_close();
@@ -105,7 +103,7 @@ mod tests {
     use super::is_page;
 
     #[test]
-    fn only_the_page_stays_in_the_window() {
+    fn window_keeps_only_the_page() {
         for (url, expected) in [
             ("tauri://localhost/index.html", true),
             ("tauri://elsewhere/", false),

@@ -14,7 +14,6 @@ use tokio_tungstenite::{
 /// Maximum silence before the connection counts as dead. The bridge sends a ping every 20 s.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// The kind of a pending request.
 #[derive(Debug)]
 enum Asked {
     Sessions,
@@ -23,7 +22,6 @@ enum Asked {
     Approvals(String),
 }
 
-/// An authenticated connection.
 #[derive(Debug)]
 pub(super) struct Feed {
     socket: WebSocketStream<TcpStream>,
@@ -32,7 +30,6 @@ pub(super) struct Feed {
 }
 
 impl Feed {
-    /// Connects to the bridge on this computer.
     pub(super) async fn open(port: u16, token: &str) -> anyhow::Result<Self> {
         let mut request = format!("ws://127.0.0.1:{port}/acp").into_client_request()?;
         let bearer = HeaderValue::from_str(&format!("Bearer {token}"))?;
@@ -162,7 +159,7 @@ mod tests {
 
     /// Works without the page, which may be suspended.
     #[tokio::test]
-    async fn the_end_of_a_turn_on_a_real_bridge_is_told() {
+    async fn turn_end_on_a_bridge_is_announced() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap().join("demo");
         std::fs::create_dir(&root).unwrap();
@@ -180,17 +177,17 @@ mod tests {
         let providers = |_| Providers { explorer, models: None, agents: None, foundation: None };
         let bridge = Bridge::start_with(config, providers).await.unwrap();
         let mut feed = Feed::open(bridge.address().port(), bridge.token()).await.unwrap();
-        let (mut notices, mut told) = (Notices::default(), Vec::new());
+        let (mut notices, mut posted) = (Notices::default(), Vec::new());
         feed.send("_openagents/explore", json!({"root": root})).await.unwrap();
         while !notices.any_turn_runs() {
-            assert!(feed.step(&mut notices, &mut |notice| told.push(notice)).await.unwrap());
+            assert!(feed.step(&mut notices, &mut |notice| posted.push(notice)).await.unwrap());
         }
-        assert_eq!(told, []);
+        assert_eq!(posted, []);
         held.0.store(true, Ordering::SeqCst);
-        while told.is_empty() {
-            assert!(feed.step(&mut notices, &mut |notice| told.push(notice)).await.unwrap());
+        while posted.is_empty() {
+            assert!(feed.step(&mut notices, &mut |notice| posted.push(notice)).await.unwrap());
         }
-        assert_eq!((told[0].kind, told[0].body.as_str()), ("turn", "Finished"));
+        assert_eq!((posted[0].kind, posted[0].body.as_str()), ("turn", "Finished"));
         bridge.shutdown().await;
     }
 }

