@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 const READ: &str = "read the README.md file";
 
 #[test]
-fn a_model_behind_an_address_calls_the_tools_of_both_dogfood_commands() -> Result<()> {
+fn remote_model_calls_tools_of_dogfood_commands() -> Result<()> {
     let rows = [
         (LIST, "fs.list_dir", json!({"path": "."}), "README.md"),
         (READ, "content.get_span", json!({"path": "README.md"}), "Proj counts tides."),
@@ -50,7 +50,7 @@ fn a_model_behind_an_address_calls_the_tools_of_both_dogfood_commands() -> Resul
 }
 
 #[test]
-fn gpt_oss_calls_the_tools_of_both_dogfood_commands() -> Result<()> {
+fn gpt_oss_calls_tools_of_dogfood_commands() -> Result<()> {
     let rows = [
         (LIST, Script::explorer(), "fs.list_dir", "README.md"),
         (READ, Script::reader(), "content.get_span", "Proj counts tides."),
@@ -58,7 +58,7 @@ fn gpt_oss_calls_the_tools_of_both_dogfood_commands() -> Result<()> {
     for (prompt, script, tool, found) in rows {
         let desk = desk()?;
         let model = desk.folder("scripted.gguf");
-        gptoss::write(&model, &script)?;
+        gptoss::write_model(&model, &script)?;
         let mut command = desk.openagents(&["agent", prompt, "--model", "gptoss", "--json"])?;
         command.env("OPENAGENTS_LLAMA_MODEL", &model).env("OPENAGENTS_LLAMA_CONTEXT", "4096");
         let (updates, last) = turn(command)?;
@@ -73,7 +73,7 @@ fn gpt_oss_calls_the_tools_of_both_dogfood_commands() -> Result<()> {
 
 /// The error goes back to the model, and the turn continues.
 #[test]
-fn a_call_that_makes_no_sense_is_the_models_to_mend() -> Result<()> {
+fn model_mends_an_invalid_call() -> Result<()> {
     let rows = [
         ("call fs.list_dir {\"path\": ", "Invalid parameters: the arguments are "),
         ("call fs.list_dir [1]", "Invalid parameters: the arguments are "),
@@ -94,7 +94,7 @@ fn a_call_that_makes_no_sense_is_the_models_to_mend() -> Result<()> {
 }
 
 #[test]
-fn calls_of_one_answer_are_all_run() -> Result<()> {
+fn every_call_of_an_answer_runs() -> Result<()> {
     let server = scripted()?;
     let prompt = "call fs.list_dir {\"path\":\"src\"}\ncall content.get_span {\"path\":\"README.md\"}";
     let (updates, last) = turn(agent(&desk()?, &server.base_url(), prompt, &["--json"])?)?;
@@ -110,7 +110,7 @@ fn calls_of_one_answer_are_all_run() -> Result<()> {
 }
 
 #[test]
-fn the_key_goes_to_the_server_and_into_no_log() -> Result<()> {
+fn api_key_goes_to_the_server_only() -> Result<()> {
     const KEY: &str = "sk-proj-0123456789";
     let (desk, server) = (desk()?, scripted()?);
     // The bridge has the key and sends it, so the bridge's log is the one to check.
@@ -140,7 +140,7 @@ fn the_key_goes_to_the_server_and_into_no_log() -> Result<()> {
 }
 
 #[test]
-fn the_key_for_openai_is_not_sent_to_a_server_on_this_machine() -> Result<()> {
+fn openai_key_is_not_sent_to_loopback() -> Result<()> {
     let (desk, server) = (desk()?, scripted()?);
     let mut command = agent(&desk, &server.base_url(), "hello", &["--json"])?;
     command.env("OPENAI_API_KEY", "sk-proj-0123456789");
@@ -151,7 +151,7 @@ fn the_key_for_openai_is_not_sent_to_a_server_on_this_machine() -> Result<()> {
 
 /// Each error is one sentence that names the server and the remedy.
 #[test]
-fn what_goes_wrong_is_one_sentence() -> Result<()> {
+fn ask_errors_are_one_sentence() -> Result<()> {
     let desk = desk()?;
     let refusing = |status: u16| {
         Server::start(move |_, reply| reply.json(status, &json!({"error": {"message": "No such thing."}})))
@@ -178,7 +178,7 @@ fn what_goes_wrong_is_one_sentence() -> Result<()> {
 
 /// A server on this machine is never reached through a proxy; any other server is, and in clear text without the key.
 #[test]
-fn a_proxy_is_for_what_is_not_on_this_machine() -> Result<()> {
+fn proxy_is_not_used_for_loopback() -> Result<()> {
     let (desk, server, proxy) = (desk()?, scripted()?, scripted()?);
     let origin = proxy.base_url().trim_end_matches("/v1").to_owned();
     let through = |base_url: &str| -> Result<Value> {
@@ -208,7 +208,7 @@ fn a_proxy_is_for_what_is_not_on_this_machine() -> Result<()> {
 }
 
 #[test]
-fn bad_usage_is_named() -> Result<()> {
+fn ask_names_bad_usage() -> Result<()> {
     let desk = desk()?;
     let rows: [(&[&str], &str); 5] = [
         (&["--base-url", "http://127.0.0.1:1/v1"], "--base-url is for --model openai:NAME"),
@@ -227,7 +227,7 @@ fn bad_usage_is_named() -> Result<()> {
 }
 
 #[test]
-fn an_answer_without_end_is_stopped_by_ctrl_c() -> Result<()> {
+fn ctrl_c_stops_an_endless_answer() -> Result<()> {
     let (desk, server) = (desk()?, scripted()?);
     let mut command = agent(&desk, &server.base_url(), "please loop", &["--json"])?;
     let mut child = command.stdout(Stdio::piped()).spawn()?;

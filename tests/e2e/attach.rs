@@ -97,7 +97,7 @@ fn counted(to: usize) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn each_update_is_printed_once_across_a_kill_9_and_a_restart() -> Result<()> {
+async fn attach_prints_each_update_once_across_kill_9() -> Result<()> {
     let desk = desk()?;
     let mut server = serve(&desk, "0")?;
     let port = server.begun["port"].to_string();
@@ -142,7 +142,7 @@ fn write_log(home: &Path, cwd: PathBuf, session: &str, chunks: usize) -> Result<
 }
 
 #[tokio::test]
-async fn a_long_log_comes_as_what_it_came_to_unless_it_is_not_wanted() -> Result<()> {
+async fn attach_folds_long_log_unless_disabled() -> Result<()> {
     const LONG: usize = 3_000;
     let desk = desk()?;
     let session = "0199a213-81c0-7800-8aa1-bbab2a035a53";
@@ -176,7 +176,7 @@ async fn a_long_log_comes_as_what_it_came_to_unless_it_is_not_wanted() -> Result
 }
 
 #[tokio::test]
-async fn a_person_answers_what_an_agent_asks_and_goes_on_with_the_session() -> Result<()> {
+async fn attach_answers_approval_and_continues() -> Result<()> {
     let desk = desk()?;
     let server = serve(&desk, "0")?;
     let mut client = server.connect().await?;
@@ -205,7 +205,7 @@ async fn a_person_answers_what_an_agent_asks_and_goes_on_with_the_session() -> R
 }
 
 #[tokio::test]
-async fn a_link_that_is_lost_and_found_is_told() -> Result<()> {
+async fn attach_reports_reconnects() -> Result<()> {
     let desk = desk()?;
     let server = serve(&desk, "0")?;
     let port = server.begun["port"].to_string();
@@ -230,7 +230,7 @@ async fn a_link_that_is_lost_and_found_is_told() -> Result<()> {
 }
 
 #[test]
-fn an_exploration_is_shown_as_explore_shows_it() -> Result<()> {
+fn attach_shows_exploration_like_explore() -> Result<()> {
     let desk = desk()?;
     let _server = serve(&desk, "0")?;
     desk.explore(&[])?;
@@ -243,7 +243,7 @@ fn an_exploration_is_shown_as_explore_shows_it() -> Result<()> {
 }
 
 #[test]
-fn what_cannot_be_followed_is_told() -> Result<()> {
+fn attach_reports_unknown_session() -> Result<()> {
     let desk = desk()?;
     let fails = |arguments: &[&str], expected: &str| -> Result<()> {
         let output = desk.run(&[&["attach"], arguments].concat())?;

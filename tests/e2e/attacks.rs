@@ -49,7 +49,7 @@ impl House {
         let server = Server::start(desk.openagents(&[&["serve", "--port", "0", "--json"], more].concat())?)?;
         let port = u16::try_from(server.begun["port"].as_u64().context("port")?)?;
         let token = std::fs::read_to_string(server.begun["token_file"].as_str().context("token_file")?)?;
-        let friend = Friend::of(server.connect().await?);
+        let friend = Friend::from_client(server.connect().await?);
         let memory = memory(server.child.id(), "VmRSS:")?;
         Ok(Self { desk, server, port, token: token.trim().to_owned(), friend, memory })
     }
@@ -120,7 +120,7 @@ struct Friend(mpsc::Sender<Asked>);
 type Asked = (&'static str, Value, oneshot::Sender<Result<Value>>);
 
 impl Friend {
-    fn of(mut client: Client) -> Self {
+    fn from_client(mut client: Client) -> Self {
         let (ask, mut asked) = mpsc::channel::<Asked>(1);
         tokio::spawn(async move {
             loop {
@@ -157,7 +157,7 @@ fn memory(pid: u32, name: &str) -> Result<u64> {
 }
 
 #[tokio::test]
-async fn no_token_a_wrong_one_and_one_in_the_address() -> Result<()> {
+async fn bad_tokens_are_refused() -> Result<()> {
     let mut house = House::new().await?;
     let token = house.token.clone();
     let wrong = format!("{}{}", &token[..63], if token.ends_with('0') { '1' } else { '0' });
@@ -191,7 +191,7 @@ async fn no_token_a_wrong_one_and_one_in_the_address() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_foreign_origin_and_a_rebinding_host() -> Result<()> {
+async fn foreign_origin_and_rebinding_host_are_refused() -> Result<()> {
     let mut house = House::new().await?;
     let bearer = format!("Bearer {}", house.token);
     let port = house.port;
@@ -222,7 +222,7 @@ async fn a_foreign_origin_and_a_rebinding_host() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_path_that_leads_out_of_the_page() -> Result<()> {
+async fn page_path_cannot_escape() -> Result<()> {
     let mut house = House::new().await?;
     let token = house.token.clone();
     let home = house.desk.folder("home");
@@ -274,7 +274,7 @@ async fn a_path_that_leads_out_of_the_page() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_frame_of_a_hundred_megabytes() -> Result<()> {
+async fn frame_of_100_mb_is_refused() -> Result<()> {
     const BYTES: u64 = 100 << 20;
     let mut house = House::new().await?;
     // Announced and sent.
@@ -329,7 +329,7 @@ async fn close_code(socket: &mut WebSocketStream<TcpStream>) -> Result<Option<u1
 }
 
 #[tokio::test]
-async fn a_body_of_a_hundred_megabytes_and_heads_without_end() -> Result<()> {
+async fn huge_body_and_endless_headers_are_refused() -> Result<()> {
     let mut house = House::new().await?;
     let port = house.port;
     for target in ["/pair", "/pair/wait", "/acp", "/"] {
@@ -363,7 +363,7 @@ async fn a_body_of_a_hundred_megabytes_and_heads_without_end() -> Result<()> {
 
 /// Hundreds of handshakes that never complete, sent one byte at a time.
 #[tokio::test]
-async fn a_slow_loris() -> Result<()> {
+async fn slow_loris_is_disconnected() -> Result<()> {
     let mut house = House::new().await?;
     let head = format!(
         "GET /acp HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX: {}",
@@ -421,7 +421,7 @@ fn is_closed(stream: &TcpStream) -> bool {
 }
 
 #[tokio::test]
-async fn ten_thousand_connections() -> Result<()> {
+async fn bridge_survives_10000_connections() -> Result<()> {
     const CONNECTIONS: usize = 10_000;
     let room = usize::try_from(rlimit::increase_nofile_limit(u64::MAX)?)?.saturating_sub(500);
     let mut house = House::new().await?;
@@ -466,7 +466,7 @@ async fn ten_thousand_connections() -> Result<()> {
 }
 
 #[tokio::test]
-async fn malformed_frames_of_every_kind() -> Result<()> {
+async fn malformed_frames_leave_the_bridge_alive() -> Result<()> {
     let mut house = House::with(&["--ios", "allow"]).await?;
     let deep = "[".repeat(100_000);
     let deep_object = r#"{"a":"#.repeat(100_000);
@@ -602,7 +602,7 @@ async fn post(house: &House, path: &str, body: &Value) -> Result<(u16, Value)> {
 }
 
 #[tokio::test]
-async fn codes_that_were_used_or_guessed_and_devices_that_want_more() -> Result<()> {
+async fn used_codes_and_scope_escalation_are_refused() -> Result<()> {
     let mut house = House::new().await?;
     let told = house.friend.request("_openagents/devices/pair", json!({})).await?;
     let code = told["pairing"]["code"].as_str().with_context(|| told.to_string())?.to_owned();

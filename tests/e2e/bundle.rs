@@ -10,7 +10,7 @@ fn configuration() -> anyhow::Result<(&'static Path, Value)> {
 }
 
 #[test]
-fn the_configuration_names_the_app_as_its_data_and_its_updates_know_it() -> anyhow::Result<()> {
+fn bundle_identifier_stays_stable() -> anyhow::Result<()> {
     let (_, configuration) = configuration()?;
     assert_eq!(configuration["identifier"], "com.openagents.desktop");
     assert_eq!(configuration["productName"], "OpenAgents");
@@ -21,7 +21,7 @@ fn the_configuration_names_the_app_as_its_data_and_its_updates_know_it() -> anyh
 }
 
 #[test]
-fn every_icon_exists_in_the_size_that_its_name_says() -> anyhow::Result<()> {
+fn icons_have_the_named_sizes() -> anyhow::Result<()> {
     let (repository, configuration) = configuration()?;
     let icons = configuration["bundle"]["icon"].as_array().cloned().unwrap_or_default();
     assert!(icons.len() >= 5, "{icons:?}");
@@ -47,7 +47,7 @@ fn every_icon_exists_in_the_size_that_its_name_says() -> anyhow::Result<()> {
 
 /// If the page could load from, or connect to, any host, every vulnerability in it would expose the machine.
 #[test]
-fn the_page_talks_to_this_machine_and_to_nobody_else() -> anyhow::Result<()> {
+fn page_connects_only_to_loopback() -> anyhow::Result<()> {
     let (_, configuration) = configuration()?;
     let policy = &configuration["app"]["security"]["csp"];
     assert_eq!(policy["default-src"], "'self'");
@@ -129,7 +129,7 @@ mod debian {
     }
 
     #[tokio::test]
-    async fn the_package_installs_into_a_clean_root_and_starts_there() -> anyhow::Result<()> {
+    async fn package_installs_and_starts_in_clean_root() -> anyhow::Result<()> {
         let package = package()?;
         assert_eq!(field(&package, "Version")?, env!("CARGO_PKG_VERSION"));
         assert_eq!(field(&package, "Depends")?, "libwebkit2gtk-4.1-0, libgtk-3-0");

@@ -17,7 +17,7 @@ fn from_env(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-fn tell(verdict: &Verdict) -> String {
+fn describe(verdict: &Verdict) -> String {
     // Missing items come last: there are usually many of them.
     let (missing, other): (Vec<_>, Vec<_>) =
         verdict.problems.iter().partition(|problem| problem.contains(" has no "));
@@ -30,7 +30,7 @@ fn counts(verdict: &Verdict) -> [usize; 3] {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_update_is_lost_whatever_happens() -> Result<()> {
+async fn chaos_loses_no_update() -> Result<()> {
     let seed = from_env("OPENAGENTS_CHAOS_SEED").unwrap_or_else(|| fastrand::u64(..1 << 32));
     let seconds = from_env("OPENAGENTS_CHAOS_SECONDS").unwrap_or(60);
     let drops = from_env("OPENAGENTS_CHAOS_DROP").is_some();
@@ -43,7 +43,7 @@ async fn no_update_is_lost_whatever_happens() -> Result<()> {
     println!("{aftermath}; {} taken by kills before anybody was told", verdict.unborn);
     println!("{verdict}");
     assert!(aftermath.ledger.len() > 1000, "{aftermath}");
-    assert!(verdict.is_clean(), "seed {seed}: {}", tell(&verdict));
+    assert!(verdict.is_clean(), "seed {seed}: {}", describe(&verdict));
     Ok(())
 }
 
@@ -54,7 +54,7 @@ async fn breeze(folder: &std::path::Path, spoil: impl FnOnce(&Spoiler) -> Result
 }
 
 /// Returns the log of one session as a new client reads it.
-async fn read(aftermath: &Aftermath, session: &str) -> Result<Shown> {
+async fn read_session(aftermath: &Aftermath, session: &str) -> Result<Shown> {
     let mut client = aftermath.read_anew("late").await?;
     let following = client.sessions.remove(session).context("the session")?;
     Ok(Shown { who: "late".to_owned(), session: session.to_owned(), rows: following.rows })
@@ -68,18 +68,18 @@ fn judge(aftermath: &Aftermath, shown: Shown) -> Verdict {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_lost_or_comes_twice_or_elsewhere_is_found() -> Result<()> {
+async fn check_finds_lost_repeated_and_misplaced() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let mut aftermath = breeze(folder.path(), |_| Ok(())).await?;
     let verdict = aftermath.verdict().await?;
-    assert!(verdict.is_clean(), "{}", tell(&verdict));
+    assert!(verdict.is_clean(), "{}", describe(&verdict));
 
     // Recorded in the ledger but never sent.
     let mut ledger = aftermath.ledger.clone();
     let life = ledger.sessions.values_mut().flatten().find(|life| life.said.len() > 10).context("a life")?;
     life.said.insert(5, (u64::MAX, Kind::Text));
     let verdict = check::check(&ledger, &aftermath.prompts, &aftermath.shown, &aftermath.seen);
-    assert_eq!(counts(&verdict), [1, 0, 0], "{}", tell(&verdict));
+    assert_eq!(counts(&verdict), [1, 0, 0], "{}", describe(&verdict));
 
     // Two rows of a log, in the database of a running bridge that holds none of them in memory.
     aftermath.bridge.kill()?;
@@ -91,33 +91,33 @@ async fn what_is_lost_or_comes_twice_or_elsewhere_is_found() -> Result<()> {
         longest.rows.windows(2).filter(|rows| rows.iter().all(|row| row.items.iter().all(is_text)));
     let row = texts.next_back().context("two pieces of text")?[0].seq;
     let spoiler = Spoiler::new(&aftermath.bridge)?;
-    let clean = judge(&aftermath, read(&aftermath, &session).await?);
-    assert!(clean.is_clean(), "{}", tell(&clean));
+    let clean = judge(&aftermath, read_session(&aftermath, &session).await?);
+    assert!(clean.is_clean(), "{}", describe(&clean));
 
     spoiler.delete(&session, row)?;
-    let lost = judge(&aftermath, read(&aftermath, &session).await?);
-    assert_eq!(counts(&lost), [1, 0, 0], "{}", tell(&lost));
+    let lost = judge(&aftermath, read_session(&aftermath, &session).await?);
+    assert_eq!(counts(&lost), [1, 0, 0], "{}", describe(&lost));
     spoiler.put_back()?;
 
     spoiler.swap(&session, row)?;
-    let reordered = judge(&aftermath, read(&aftermath, &session).await?);
-    assert_eq!(counts(&reordered), [0, 0, 1], "{}", tell(&reordered));
+    let reordered = judge(&aftermath, read_session(&aftermath, &session).await?);
+    assert_eq!(counts(&reordered), [0, 0, 1], "{}", describe(&reordered));
     spoiler.put_back()?;
 
     // The seq numbers after it change: only a restarted bridge accepts them as they are.
     aftermath.bridge.kill()?;
     spoiler.double(&session, row)?;
     aftermath.bridge.restart()?;
-    let duplicated = judge(&aftermath, read(&aftermath, &session).await?);
-    assert_eq!(counts(&duplicated), [0, 1, 0], "{}", tell(&duplicated));
+    let duplicated = judge(&aftermath, read_session(&aftermath, &session).await?);
+    assert_eq!(counts(&duplicated), [0, 1, 0], "{}", describe(&duplicated));
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_write_that_the_disk_has_lost_is_found() -> Result<()> {
+async fn check_finds_a_lost_write() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let mut aftermath = breeze(folder.path(), Spoiler::lose_one_write).await?;
     let verdict = aftermath.verdict().await?;
-    assert_eq!(counts(&verdict), [1, 0, 0], "{}", tell(&verdict));
+    assert_eq!(counts(&verdict), [1, 0, 0], "{}", describe(&verdict));
     Ok(())
 }

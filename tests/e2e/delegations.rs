@@ -52,7 +52,7 @@ impl Dice {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_hundred_delegations_leave_no_process_no_open_call_and_no_pending_approval() -> Result<()> {
+async fn delegations_200_leave_nothing_behind() -> Result<()> {
     let desk = Desk::new("proj", &[("README.md", "# Proj\n\nA small project.\n")])?;
     let server = Server::start(desk.openagents(&["serve", "--port", "0", "--json"])?)?;
     let mut first = server.connect().await?;

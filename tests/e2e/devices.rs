@@ -77,7 +77,7 @@ fn pair(desk: &Desk, server: &Server, scope: &str) -> Result<(String, String)> {
 }
 
 #[tokio::test]
-async fn a_device_comes_in_by_the_code_and_with_its_own_token() -> Result<()> {
+async fn device_pairs_and_connects_with_its_token() -> Result<()> {
     let desk = Desk::new("proj", &[])?;
     let server = start(&desk, &["--lan", "--lan-port", "0", "--lan-address", "127.0.0.2"])?;
     let lan = server.begun["lan"][0].as_str().context("the network is served")?;
@@ -112,7 +112,7 @@ async fn a_device_comes_in_by_the_code_and_with_its_own_token() -> Result<()> {
 }
 
 #[test]
-fn a_person_compares_the_code_and_says_yes_or_no() -> Result<()> {
+fn pair_asks_to_compare_the_code() -> Result<()> {
     let desk = Desk::new("proj", &[])?;
     let server = start(&desk, &["--lan", "--lan-port", "0", "--lan-address", "127.0.0.2"])?;
     let mut terminal = PseudoTerminal::start(desk.openagents(&["pair", "--name", "My phone"])?)?;
@@ -141,7 +141,7 @@ fn a_person_compares_the_code_and_says_yes_or_no() -> Result<()> {
 }
 
 #[test]
-fn ctrl_c_takes_the_code_back() -> Result<()> {
+fn ctrl_c_withdraws_the_code() -> Result<()> {
     let desk = Desk::new("proj", &[])?;
     let server = start(&desk, &[])?;
     let mut pairing = Pairing::start(&desk)?;
@@ -155,7 +155,7 @@ fn ctrl_c_takes_the_code_back() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_device_is_renamed_rescoped_and_removed() -> Result<()> {
+async fn device_is_renamed_rescoped_and_removed() -> Result<()> {
     let desk = Desk::new("proj", &[("README.md", "# Proj\n")])?;
     let server = start(&desk, &[])?;
     let (token, id) = pair(&desk, &server, "view")?;
@@ -187,7 +187,7 @@ async fn a_device_is_renamed_rescoped_and_removed() -> Result<()> {
 }
 
 #[test]
-fn a_wrong_id_names_itself() -> Result<()> {
+fn wrong_device_id_is_named() -> Result<()> {
     let desk = Desk::new("proj", &[])?;
     let _server = start(&desk, &[])?;
     let rows: [(&[&str], &str); 3] = [
@@ -205,7 +205,7 @@ fn a_wrong_id_names_itself() -> Result<()> {
 }
 
 #[test]
-fn without_a_bridge_it_says_what_to_start() -> Result<()> {
+fn devices_without_bridge_names_serve() -> Result<()> {
     let desk = Desk::new("proj", &[])?;
     for arguments in [&["pair"][..], &["devices", "list"], &["devices", "network", "--lan", "on"]] {
         let output = desk.run(arguments)?;
@@ -217,7 +217,7 @@ fn without_a_bridge_it_says_what_to_start() -> Result<()> {
 }
 
 #[test]
-fn the_network_is_switched_and_stays_so() -> Result<()> {
+fn network_switch_survives_restart() -> Result<()> {
     let desk = Desk::new("proj", &[])?;
     let lan = ["--lan-port", "0", "--lan-address", "127.0.0.2"];
     let server = start(&desk, &lan)?;
@@ -234,7 +234,7 @@ fn the_network_is_switched_and_stays_so() -> Result<()> {
 
 /// The app gets its answer at once, and nothing more until the user allows it.
 #[tokio::test]
-async fn an_app_that_knocks_is_told_of_and_allowed() -> Result<()> {
+async fn ios_app_request_is_shown_and_allowed() -> Result<()> {
     let desk = Desk::new("proj", &[("README.md", "# Proj\n\nProj is a project.\n")])?;
     let told = desk.folder("told.txt");
     let mut command = desk.openagents(&["serve", "--port", "0", "--json", "--ios", "ask"])?;

@@ -68,19 +68,19 @@ fn add_check_and_remove(desk: &Desk) -> Result<()> {
 }
 
 #[test]
-fn agents_are_added_checked_and_removed() -> Result<()> {
+fn doctor_adds_checks_and_removes_agents() -> Result<()> {
     add_check_and_remove(&desk()?)
 }
 
 #[test]
-fn a_bridge_that_runs_does_it_for_every_client() -> Result<()> {
+fn doctor_uses_a_running_bridge() -> Result<()> {
     let desk = desk()?;
     let _server = Server::start(openagents(&desk, &["serve", "--port", "0", "--json"])?)?;
     add_check_and_remove(&desk)
 }
 
 #[test]
-fn an_entry_of_the_registry_becomes_an_agent() -> Result<()> {
+fn registry_entry_becomes_an_agent() -> Result<()> {
     let desk = desk()?;
     let entry = desk.folder("agent.json");
     let distribution = json!({"npx": {"package": "@example/agent@1.2.3", "args": ["--acp"]}});
@@ -97,7 +97,7 @@ fn an_entry_of_the_registry_becomes_an_agent() -> Result<()> {
 }
 
 #[test]
-fn what_was_typed_wrong_says_what_would_be_right() -> Result<()> {
+fn doctor_corrects_bad_usage() -> Result<()> {
     let desk = desk()?;
     let rows: [(&[&str], i32, &str); 5] = [
         (&["agents", "add", "x"], 2, "-- COMMAND"),
@@ -132,7 +132,7 @@ fn what_was_typed_wrong_says_what_would_be_right() -> Result<()> {
 /// Started as from the Dock: without a terminal and with only the system's PATH.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_login_shell_that_does_not_answer_is_named_and_stopped() -> Result<()> {
+fn silent_login_shell_is_named_and_stopped() -> Result<()> {
     let desk = desk()?;
     let (shell, children) = (desk.folder("slow-shell"), desk.folder("children"));
     let script = format!("#!/bin/sh\nsleep 600 & echo $! >> {}\nwait\n", children.display());

@@ -73,7 +73,7 @@ fn talk(desk: &Desk) -> Result<()> {
 }
 
 #[test]
-fn an_editor_talks_to_a_bridge_that_ends_with_it() -> Result<()> {
+fn editor_bridge_ends_with_the_editor() -> Result<()> {
     let desk = Desk::new("proj", &[("README.md", "# Proj\n\nA small project.\n")])?;
     talk(&desk)?;
     while desk.folder("home").join("bridge.json").exists() {
@@ -83,7 +83,7 @@ fn an_editor_talks_to_a_bridge_that_ends_with_it() -> Result<()> {
 }
 
 #[test]
-fn an_editor_does_not_notice_that_the_app_takes_over() -> Result<()> {
+fn editor_survives_takeover_by_the_app() -> Result<()> {
     let desk = Desk::new("proj", &[("README.md", "# Proj\n\nA small project.\n")])?;
     let mut editor = Editor::start(&desk)?;
     editor.ask(1, "initialize", json!({"protocolVersion": 1, "clientCapabilities": {}}))?;
@@ -102,7 +102,7 @@ fn an_editor_does_not_notice_that_the_app_takes_over() -> Result<()> {
 }
 
 #[test]
-fn an_editor_joins_the_bridge_that_runs() -> Result<()> {
+fn editor_joins_a_running_bridge() -> Result<()> {
     let desk = Desk::new("proj", &[("README.md", "# Proj\n\nA small project.\n")])?;
     let _server = Server::start(desk.openagents(&["serve", "--port", "0", "--json"])?)?;
     talk(&desk)?;

@@ -17,7 +17,7 @@ const FILES: [(&str, &str); 3] = [
 ];
 
 #[test]
-fn a_workspace_with_codex_history_says_what_codex_was_asked_to_do() -> Result<()> {
+fn explore_reports_codex_intent() -> Result<()> {
     let desk = Desk::new("bridge", &FILES)?;
     let id = "0199a213-81c0-7800-8aa1-bbab2a035a53";
     let prompt = "Finish QR pairing so that a phone can approve commands without a shared token";
@@ -36,7 +36,7 @@ fn a_workspace_with_codex_history_says_what_codex_was_asked_to_do() -> Result<()
 }
 
 #[test]
-fn a_workspace_with_claude_code_history_says_what_claude_code_was_asked_to_do() -> Result<()> {
+fn explore_reports_claude_code_intent() -> Result<()> {
     let desk = Desk::new("bridge", &FILES)?;
     let id = "5f6a3c1e-2f64-4f0e-9c51-0a4c8a1d2e3f";
     let prompt = "Fix:\n- the expiry check in WORKSPACE/src/pair.rs\n- the flaky test in tests/pairing.rs";
@@ -51,7 +51,7 @@ fn a_workspace_with_claude_code_history_says_what_claude_code_was_asked_to_do() 
 }
 
 #[test]
-fn sessions_of_other_workspaces_do_not_count() -> Result<()> {
+fn explore_ignores_other_workspaces() -> Result<()> {
     let desk = Desk::new("bridge", &FILES)?;
     let id = "0199a213-81c0-7800-8aa1-bbab2a035a53";
     let mut log = codex_rollout(id, &["Something else entirely"]);
@@ -66,7 +66,7 @@ fn sessions_of_other_workspaces_do_not_count() -> Result<()> {
 }
 
 #[test]
-fn every_json_line_is_an_update_and_the_last_one_is_final() -> Result<()> {
+fn explore_json_ends_with_final_update() -> Result<()> {
     let desk = Desk::new("bridge", &FILES)?;
     let output = desk.run(&["explore", "--json", "--goal", "understand pairing"])?;
     assert_eq!(output.status.code(), Some(0));
@@ -95,7 +95,7 @@ fn every_json_line_is_an_update_and_the_last_one_is_final() -> Result<()> {
 }
 
 #[test]
-fn a_terminal_run_shows_plan_ticks_and_summary() -> Result<()> {
+fn explore_shows_plan_and_summary() -> Result<()> {
     let desk = Desk::new("bridge", &FILES)?;
     let output = desk.run(&["explore"])?;
     let text = String::from_utf8(output.stdout)?;
@@ -108,7 +108,7 @@ fn a_terminal_run_shows_plan_ticks_and_summary() -> Result<()> {
 }
 
 #[test]
-fn a_root_that_is_none_is_told_in_one_sentence() -> Result<()> {
+fn explore_rejects_missing_root() -> Result<()> {
     let desk = Desk::new("bridge", &FILES)?;
     for root in ["nope", "README.md"] {
         let output = desk.run(&["explore", root])?;
@@ -120,7 +120,7 @@ fn a_root_that_is_none_is_told_in_one_sentence() -> Result<()> {
 }
 
 #[test]
-fn a_root_that_cannot_be_read_is_told_in_one_sentence() -> Result<()> {
+fn explore_rejects_unreadable_root() -> Result<()> {
     let desk = Desk::new("bridge", &[("locked/file", "")])?;
     let locked = desk.workspace.join("locked");
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o000))?;
@@ -176,7 +176,7 @@ fn explore_moves_an_invalid_database_aside() -> Result<()> {
 }
 
 #[test]
-fn bad_usage_ends_with_two() -> Result<()> {
+fn explore_bad_usage_exits_with_2() -> Result<()> {
     let desk = Desk::new("bridge", &FILES)?;
     let rows: [&[&str]; 6] = [
         &[],
@@ -200,7 +200,7 @@ fn bad_usage_ends_with_two() -> Result<()> {
 
 /// A search that takes its whole 1.5 s: one large file under thousands of names.
 #[test]
-fn ctrl_c_ends_with_130_and_a_cancelled_message() -> Result<()> {
+fn explore_ctrl_c_exits_with_130() -> Result<()> {
     let desk = Desk::new("bridge", &[("words.txt", &"nothing to see here\n".repeat(200_000))])?;
     for number in 0..4_000 {
         fs::hard_link(desk.workspace.join("words.txt"), desk.workspace.join(format!("again{number}.txt")))?;

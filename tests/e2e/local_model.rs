@@ -20,7 +20,7 @@ fn desk() -> Result<Desk> {
 
 fn scripted(desk: &Desk) -> Result<PathBuf> {
     let path = desk.folder("scripted.gguf");
-    gptoss::write(&path, &Script::explorer())?;
+    gptoss::write_model(&path, &Script::explorer())?;
     Ok(path)
 }
 
@@ -64,13 +64,13 @@ fn updates(client: &Client, kind: &str) -> Result<Vec<Value>> {
     Ok(found)
 }
 
-fn said(client: &Client) -> Result<String> {
+fn answer_text(client: &Client) -> Result<String> {
     let chunks = updates(client, "agent_message_chunk")?;
     Ok(chunks.iter().filter_map(|chunk| chunk["content"]["text"].as_str()).collect())
 }
 
 #[tokio::test]
-async fn the_chain_of_thought_reaches_no_client_and_no_file() -> Result<()> {
+async fn chain_of_thought_is_never_sent_or_stored() -> Result<()> {
     let desk = desk()?;
     let model = scripted(&desk)?;
     let server =
@@ -101,7 +101,7 @@ async fn the_chain_of_thought_reaches_no_client_and_no_file() -> Result<()> {
     assert_eq!(called[0]["rawInput"], json!({"path": "."}));
     let ended = updates(&client, "tool_call_update")?;
     assert!(ended.iter().any(|update| update["status"] == "completed"), "{ended:?}");
-    assert!(said(&client)?.contains(Script::explorer().answer), "{}", said(&client)?);
+    assert!(answer_text(&client)?.contains(Script::explorer().answer), "{}", answer_text(&client)?);
 
     for frame in client.frames.iter().chain(&phone.frames) {
         assert!(!frame.contains(THOUGHT) && !frame.contains("<|"), "{frame}");
@@ -121,7 +121,7 @@ async fn the_chain_of_thought_reaches_no_client_and_no_file() -> Result<()> {
 }
 
 #[tokio::test]
-async fn one_session_goes_on_in_another_mode_and_back() -> Result<()> {
+async fn session_switches_modes_and_back() -> Result<()> {
     let desk = desk()?;
     let server = Server::start(with_model(&desk, &["serve", "--port", "0", "--json"], &small_model()?)?)?;
     let mut client = server.connect().await?;
@@ -129,10 +129,10 @@ async fn one_session_goes_on_in_another_mode_and_back() -> Result<()> {
     let session = local_session(&mut client, &desk).await?;
     let end = prompt(&mut client, &session, "What is the capital of France?").await?;
     assert_eq!(end["stopReason"], "end_turn");
-    assert!(said(&client)?.contains("Paris"), "{}", said(&client)?);
+    assert!(answer_text(&client)?.contains("Paris"), "{}", answer_text(&client)?);
     client.request("session/set_mode", json!({"sessionId": session, "modeId": "default_mode"})).await?;
     prompt(&mut client, &session, "tides").await?;
-    assert!(said(&client)?.contains("`README.md:1-3`: has `tides`"), "{}", said(&client)?);
+    assert!(answer_text(&client)?.contains("`README.md:1-3`: has `tides`"), "{}", answer_text(&client)?);
     client.request("session/set_mode", json!({"sessionId": session, "modeId": "gptoss_20b"})).await?;
     let end = prompt(&mut client, &session, "Say hello.").await?;
     assert_eq!(end["stopReason"], "end_turn");
@@ -141,7 +141,7 @@ async fn one_session_goes_on_in_another_mode_and_back() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_answer_without_end_is_stopped_and_the_next_one_comes() -> Result<()> {
+async fn endless_answer_is_cancelled_and_next_runs() -> Result<()> {
     let desk = desk()?;
     let model = scripted(&desk)?;
     let server = Server::start(with_model(&desk, &["serve", "--port", "0", "--json"], &model)?)?;
@@ -155,12 +155,12 @@ async fn an_answer_without_end_is_stopped_and_the_next_one_comes() -> Result<()>
     let other = local_session(&mut client, &desk).await?;
     let end = prompt(&mut client, &other, "What is in this folder?").await?;
     assert_eq!(end["stopReason"], "end_turn");
-    assert!(said(&client)?.contains(Script::explorer().answer));
+    assert!(answer_text(&client)?.contains(Script::explorer().answer));
     Ok(())
 }
 
 #[tokio::test]
-async fn settings_are_the_same_for_every_client_and_after_a_restart() -> Result<()> {
+async fn settings_are_shared_and_survive_restart() -> Result<()> {
     let desk = desk()?;
     let model = scripted(&desk)?;
     let arguments = ["serve", "--port", "0", "--json"];
@@ -184,7 +184,7 @@ async fn settings_are_the_same_for_every_client_and_after_a_restart() -> Result<
 
 /// The model's process exits when its server is killed, whatever it was doing.
 #[tokio::test]
-async fn a_kill_9_of_the_server_ends_the_helper() -> Result<()> {
+async fn helper_ends_after_kill_9_of_the_server() -> Result<()> {
     let desk = desk()?;
     let model = scripted(&desk)?;
     let mut server = Server::start(with_model(&desk, &["serve", "--port", "0", "--json"], &model)?)?;
@@ -202,7 +202,7 @@ async fn a_kill_9_of_the_server_ends_the_helper() -> Result<()> {
 
 /// A helper that dies is reported in the session as one sentence, and the next prompt starts another one.
 #[tokio::test]
-async fn a_helper_that_dies_is_told_and_replaced() -> Result<()> {
+async fn dead_helper_is_reported_and_replaced() -> Result<()> {
     let desk = desk()?;
     let model = scripted(&desk)?;
     let server = Server::start(with_model(&desk, &["serve", "--port", "0", "--json"], &model)?)?;
@@ -212,16 +212,20 @@ async fn a_helper_that_dies_is_told_and_replaced() -> Result<()> {
     let helper = child_of(server.child.id())?.context("no helper runs")?;
     Command::new("kill").args(["-9", &helper.to_string()]).status()?;
     client.until("the end of the turn", |frame| frame["id"] == json!(asked)).await?;
-    assert!(said(&client)?.contains("❌ the local model stopped unexpectedly"), "{}", said(&client)?);
+    assert!(
+        answer_text(&client)?.contains("❌ the local model stopped unexpectedly"),
+        "{}",
+        answer_text(&client)?
+    );
 
     let other = local_session(&mut client, &desk).await?;
     prompt(&mut client, &other, "What is in this folder?").await?;
-    assert!(said(&client)?.contains(Script::explorer().answer));
+    assert!(answer_text(&client)?.contains(Script::explorer().answer));
     Ok(())
 }
 
 #[test]
-fn the_agent_command_answers_with_a_real_model() -> Result<()> {
+fn agent_command_answers_with_a_real_model() -> Result<()> {
     let desk = desk()?;
     let model = small_model()?;
     let model = model.to_str().context("a path in UTF-8")?;
@@ -241,7 +245,7 @@ fn the_agent_command_answers_with_a_real_model() -> Result<()> {
 
 /// Each error is one sentence on a single line.
 #[test]
-fn every_bad_model_file_is_told_in_one_sentence() -> Result<()> {
+fn bad_model_files_are_one_sentence() -> Result<()> {
     let desk = desk()?;
     let good = std::fs::read(scripted(&desk)?)?;
     let foreign = {
@@ -273,7 +277,7 @@ fn every_bad_model_file_is_told_in_one_sentence() -> Result<()> {
 }
 
 #[test]
-fn a_conversation_that_does_not_fit_and_an_answer_without_end_are_told() -> Result<()> {
+fn context_and_length_limits_are_reported() -> Result<()> {
     let desk = desk()?;
     let model = scripted(&desk)?;
     let long = "word ".repeat(6000);
@@ -291,7 +295,7 @@ fn a_conversation_that_does_not_fit_and_an_answer_without_end_are_told() -> Resu
 /// The programs that users start don't link C++: only the helper does.
 #[test]
 #[cfg(target_os = "linux")]
-fn only_the_helper_links_the_engine() -> Result<()> {
+fn engine_is_linked_only_by_the_helper() -> Result<()> {
     let links = |name: &str| -> Result<bool> {
         // Checks only the program's own dependencies; the window's libraries need C++ too.
         let output = Command::new("readelf")
@@ -326,7 +330,7 @@ fn is_alive(process: u32) -> bool {
 
 /// The findings are the answer; a small model may only add sentences that a source location confirms.
 #[test]
-fn a_small_real_model_makes_no_answer_worse() -> Result<()> {
+fn small_model_makes_no_answer_worse() -> Result<()> {
     let desk = desk()?;
     std::fs::write(
         desk.workspace.join("src/tide.rs"),

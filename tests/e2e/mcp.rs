@@ -125,7 +125,7 @@ fn names(tools: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn an_agent_finds_code() -> Result<()> {
+fn mcp_finds_code() -> Result<()> {
     let desk = desk()?;
     let mut agent = Agent::start(&desk, &[])?;
     let tools = agent.tools()?;
@@ -145,7 +145,7 @@ fn an_agent_finds_code() -> Result<()> {
 }
 
 #[test]
-fn without_history_no_session_can_be_reached() -> Result<()> {
+fn mcp_without_history_reaches_no_session() -> Result<()> {
     let desk = desk()?;
     let mut agent = Agent::start(&desk, &[])?;
     for tool in ["sessions_search", "session_read", "session.read", "fs.list_dir"] {
@@ -160,7 +160,7 @@ fn without_history_no_session_can_be_reached() -> Result<()> {
 
 /// Only the user's switch counts, and it takes effect at once.
 #[test]
-fn without_a_persons_switch_history_is_not_offered_whatever_the_agent_asks() -> Result<()> {
+fn mcp_offers_history_only_when_switched_on() -> Result<()> {
     let desk = desk()?;
     let mut agent = Agent::start(&desk, &["--history"])?;
     assert_eq!(names(&agent.tools()?), ["find"]);
@@ -183,7 +183,7 @@ fn without_a_persons_switch_history_is_not_offered_whatever_the_agent_asks() -> 
 }
 
 #[test]
-fn with_history_the_sessions_of_this_workspace_can_be_read() -> Result<()> {
+fn mcp_reads_sessions_of_its_workspace() -> Result<()> {
     let desk = open_desk()?;
     // The workspace is named as an argument, as an agent that runs elsewhere would do.
     let workspace = desk.workspace.to_str().context("a path that is text")?.to_owned();
@@ -202,7 +202,7 @@ fn with_history_the_sessions_of_this_workspace_can_be_read() -> Result<()> {
 }
 
 #[test]
-fn no_argument_reaches_a_session_of_another_workspace() -> Result<()> {
+fn mcp_reaches_no_other_workspace() -> Result<()> {
     let desk = open_desk()?;
     let elsewhere = desk.workspace.with_file_name("elsewhere");
     let mut agent = Agent::start(&desk, &["--history"])?;
@@ -232,7 +232,7 @@ fn no_argument_reaches_a_session_of_another_workspace() -> Result<()> {
 }
 
 #[test]
-fn a_malformed_call_names_what_is_wrong_and_costs_nothing_else() -> Result<()> {
+fn mcp_names_malformed_argument() -> Result<()> {
     let desk = open_desk()?;
     let mut agent = Agent::start(&desk, &["--history"])?;
     let rows = [
@@ -268,7 +268,7 @@ fn a_malformed_call_names_what_is_wrong_and_costs_nothing_else() -> Result<()> {
 }
 
 #[test]
-fn a_folder_that_is_no_workspace_is_refused() -> Result<()> {
+fn mcp_refuses_non_workspace() -> Result<()> {
     let desk = desk()?;
     for (path, expected) in [("/", "too wide"), ("missing", "does not exist")] {
         let output = desk.run(&["mcp", path])?;

@@ -109,7 +109,7 @@ fn serve(desk: &Desk) -> Result<Server> {
 }
 
 #[tokio::test]
-async fn a_command_with_a_temperature_shares_a_session_with_the_app() -> Result<()> {
+async fn command_shares_a_session_with_the_app() -> Result<()> {
     let (desk, (model, gate)) = (desk()?, held_model()?);
     let app = serve(&desk)?;
     let mut command =
@@ -140,7 +140,7 @@ async fn a_command_with_a_temperature_shares_a_session_with_the_app() -> Result<
 }
 
 #[test]
-fn commands_at_the_same_time_share_a_temporary_bridge_that_ends_after_them() -> Result<()> {
+fn commands_share_a_temporary_bridge() -> Result<()> {
     let desk = desk()?;
     let commands = (0..4).map(|_| Running::start(desk.openagents(&["explore", "--json"])?));
     let commands = commands.collect::<Result<Vec<_>>>()?;
@@ -156,7 +156,7 @@ fn commands_at_the_same_time_share_a_temporary_bridge_that_ends_after_them() -> 
 }
 
 #[tokio::test]
-async fn serve_takes_over_when_the_turn_of_a_command_has_ended() -> Result<()> {
+async fn serve_takes_over_after_the_running_turn() -> Result<()> {
     let (desk, (model, gate)) = (desk()?, held_model()?);
     let home = desk.folder("home");
     let mut command = Running::start(agent(&desk, &model.base_url(), "What is it?", &["--json"])?)?;

@@ -21,7 +21,7 @@ fn start(desk: &Desk) -> Result<Server> {
 }
 
 #[test]
-fn it_tells_where_it_is_and_keeps_its_token_to_its_owner() -> Result<()> {
+fn serve_prints_address_and_keeps_token_private() -> Result<()> {
     let desk = Desk::new("proj", &[])?;
     let server = start(&desk)?;
     let file = server.begun["token_file"].as_str().context("token_file")?;
@@ -34,7 +34,7 @@ fn it_tells_where_it_is_and_keeps_its_token_to_its_owner() -> Result<()> {
 }
 
 #[test]
-fn a_polite_kill_ends_it_cleanly_and_gives_the_folder_back() -> Result<()> {
+fn serve_ends_cleanly_on_sigterm() -> Result<()> {
     let desk = Desk::new("proj", &[])?;
     for signal in ["-TERM", "-INT"] {
         let mut server = start(&desk)?;
@@ -68,7 +68,7 @@ async fn begin_with_a_deaf_agent(desk: &Desk) -> Result<(Server, Client)> {
 }
 
 #[tokio::test]
-async fn an_agent_deaf_to_cancel_and_kill_does_not_hang_it_and_does_not_survive_it() -> Result<()> {
+async fn serve_outlives_no_deaf_agent() -> Result<()> {
     let desk = Desk::new("proj", &[])?;
     let (mut server, _client) = begin_with_a_deaf_agent(&desk).await?;
     let id = std::fs::read_to_string(desk.workspace.join("id"))?;
@@ -79,7 +79,7 @@ async fn an_agent_deaf_to_cancel_and_kill_does_not_hang_it_and_does_not_survive_
 }
 
 #[tokio::test]
-async fn a_second_ctrl_c_does_not_wait_for_a_deaf_agent() -> Result<()> {
+async fn second_ctrl_c_skips_the_deaf_agent() -> Result<()> {
     let desk = Desk::new("proj", &[])?;
     let (mut server, _client) = begin_with_a_deaf_agent(&desk).await?;
     server.signal("-INT")?;
@@ -92,7 +92,7 @@ async fn a_second_ctrl_c_does_not_wait_for_a_deaf_agent() -> Result<()> {
 }
 
 #[test]
-fn a_busy_port_is_told_in_one_sentence() -> Result<()> {
+fn serve_rejects_busy_port() -> Result<()> {
     let desk = Desk::new("proj", &[])?;
     let taken = TcpListener::bind(("127.0.0.1", 0))?;
     let port = taken.local_addr()?.port().to_string();
@@ -105,7 +105,7 @@ fn a_busy_port_is_told_in_one_sentence() -> Result<()> {
 }
 
 #[test]
-fn a_second_server_on_the_same_folder_names_the_first() -> Result<()> {
+fn serve_names_the_running_server() -> Result<()> {
     let desk = Desk::new("proj", &[])?;
     let server = start(&desk)?;
     let output = desk.run(&["serve", "--port", "0"])?;
@@ -116,7 +116,7 @@ fn a_second_server_on_the_same_folder_names_the_first() -> Result<()> {
 }
 
 #[test]
-fn explore_runs_on_the_server_when_there_is_one() -> Result<()> {
+fn explore_uses_a_running_server() -> Result<()> {
     let desk = Desk::new("proj", &[("README.md", "# Proj\n\nProj is a project.\n")])?;
     let server = start(&desk)?;
     let there = desk.explore(&["--goal", "anything"])?;
@@ -131,7 +131,7 @@ fn explore_runs_on_the_server_when_there_is_one() -> Result<()> {
 
 /// Everything sent before the kill is there after it, and the next update has the next number.
 #[test]
-fn a_kill_9_loses_nothing_that_was_told() -> Result<()> {
+fn kill_9_loses_no_sent_update() -> Result<()> {
     let desk = Desk::new("proj", &[("README.md", "# Proj\n\nProj is a project.\n")])?;
     let mut server = start(&desk)?;
     let output = desk.run(&["explore", "--json"])?;
@@ -153,7 +153,7 @@ fn a_kill_9_loses_nothing_that_was_told() -> Result<()> {
 }
 
 #[test]
-fn a_root_that_is_none_is_told_before_anything_is_opened() -> Result<()> {
+fn serve_rejects_missing_root() -> Result<()> {
     let desk = Desk::new("proj", &[])?;
     let output = desk.run(&["serve", "--port", "0", "--root", "nope"])?;
     assert_eq!(output.status.code(), Some(1));

@@ -30,7 +30,7 @@ fn json(desk: &Desk, arguments: &[&str]) -> Result<Value> {
 }
 
 #[test]
-fn a_row_has_everything_and_hidden_ones_need_to_be_asked_for() -> Result<()> {
+fn list_shows_hidden_sessions_only_with_all() -> Result<()> {
     let desk = desk()?;
     let rows = json(&desk, &["sessions", "list", "--json"])?;
     let rows = rows.as_array().context("an array")?;
@@ -57,7 +57,7 @@ fn a_row_has_everything_and_hidden_ones_need_to_be_asked_for() -> Result<()> {
 }
 
 #[test]
-fn search_finds_hidden_sessions_only_with_all() -> Result<()> {
+fn search_shows_hidden_sessions_only_with_all() -> Result<()> {
     let desk = desk()?;
     let found = |arguments: &[&str]| -> Result<usize> {
         let found = json(&desk, &[&["sessions", "search", "xylophone", "--json"], arguments].concat())?;
@@ -71,7 +71,7 @@ fn search_finds_hidden_sessions_only_with_all() -> Result<()> {
 }
 
 #[test]
-fn show_tells_what_happened_by_the_beginning_of_an_id() -> Result<()> {
+fn show_accepts_an_id_prefix() -> Result<()> {
     let desk = desk()?;
     let shown = json(&desk, &["sessions", "show", &SHOWN[..30], "--json"])?;
     assert_eq!(shown["events"][0]["content"], "Tune the marimba");
@@ -83,7 +83,7 @@ fn show_tells_what_happened_by_the_beginning_of_an_id() -> Result<()> {
 }
 
 #[test]
-fn a_half_written_line_is_counted_and_costs_nothing_else() -> Result<()> {
+fn list_skips_torn_line() -> Result<()> {
     let desk = Desk::new("proj", &[])?;
     let id = "5f6a3c1e-2f64-4f0e-9c51-0a4c8a1d2e3f";
     desk.log(&format!("claude/projects/-proj/{id}.jsonl"), &claude_transcript(id, "Fix the bug", &["a"]))?;
@@ -96,7 +96,7 @@ fn a_half_written_line_is_counted_and_costs_nothing_else() -> Result<()> {
 }
 
 #[test]
-fn a_folder_that_is_no_utf8_costs_no_other_row() -> Result<()> {
+fn list_survives_non_utf8_folder() -> Result<()> {
     use std::os::unix::ffi::OsStrExt;
     let desk = desk()?;
     let id = "5f6a3c1e-2f64-4f0e-9c51-0a4c8a1d2e3f";
@@ -109,7 +109,7 @@ fn a_folder_that_is_no_utf8_costs_no_other_row() -> Result<()> {
 }
 
 #[test]
-fn sessions_need_no_data_folder() -> Result<()> {
+fn sessions_work_without_data_folder() -> Result<()> {
     let desk = desk()?;
     for arguments in
         [&["sessions", "list"][..], &["sessions", "search", "marimba"], &["sessions", "show", SHOWN]]
@@ -121,7 +121,7 @@ fn sessions_need_no_data_folder() -> Result<()> {
 }
 
 #[test]
-fn a_pipe_that_closes_early_is_no_failure() -> Result<()> {
+fn closed_pipe_is_not_a_failure() -> Result<()> {
     let desk = desk()?;
     for arguments in [&["completions", "bash"][..], &["man"], &["tools", "--json"], &["sessions", "list"]] {
         let mut child = desk.openagents(arguments)?.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
@@ -138,7 +138,7 @@ fn a_pipe_that_closes_early_is_no_failure() -> Result<()> {
 }
 
 #[test]
-fn a_tool_says_when_a_cap_cut_its_result() -> Result<()> {
+fn tool_reports_a_cut_result() -> Result<()> {
     let names: Vec<_> = (0..501).map(|number| format!("f{number}")).collect();
     let files: Vec<_> = names.iter().map(|name| (name.as_str(), "")).collect();
     let desk = Desk::new("proj", &files)?;
@@ -151,7 +151,7 @@ fn a_tool_says_when_a_cap_cut_its_result() -> Result<()> {
 }
 
 #[test]
-fn the_index_is_filled_on_request_and_what_was_found_is_counted() -> Result<()> {
+fn index_reports_counts() -> Result<()> {
     let desk = desk()?;
     let state = |state: serde_json::Value| (state["sessions"].clone(), state["found"].clone());
     assert_eq!(state(json(&desk, &["sessions", "index", "--status", "--json"])?), (json!(0), json!(1)));

@@ -80,7 +80,7 @@ fn commands(desk: &Desk, squatter: &Squatter, token: &str) -> Result<String> {
 }
 
 #[test]
-fn no_command_sends_the_token_to_a_program_that_is_not_the_bridge() -> Result<()> {
+fn commands_send_no_token_to_a_squatter() -> Result<()> {
     let desk = Desk::new("proj", &[])?;
     let home = desk.folder("home");
     std::fs::create_dir_all(&home)?;
@@ -97,7 +97,7 @@ fn no_command_sends_the_token_to_a_program_that_is_not_the_bridge() -> Result<()
 
 /// A bridge's proof is valid only for its own port.
 #[test]
-fn a_program_that_passes_the_question_on_to_the_bridge_hears_no_token() -> Result<()> {
+fn relaying_squatter_gets_no_token() -> Result<()> {
     let desk = Desk::new("proj", &[])?;
     let server = Server::start(desk.openagents(&["serve", "--port", "0", "--json"])?)?;
     let port = server.begun["port"].as_u64().context("port")?.try_into()?;
@@ -111,7 +111,7 @@ fn a_program_that_passes_the_question_on_to_the_bridge_hears_no_token() -> Resul
 }
 
 #[test]
-fn the_token_of_a_bridge_that_crashed_is_not_that_of_the_next_one() -> Result<()> {
+fn crashed_bridge_token_is_invalid() -> Result<()> {
     let desk = Desk::new("proj", &[])?;
     let serve = || Server::start(desk.openagents(&["serve", "--port", "0", "--json"])?);
     let token = |server: &Server| -> Result<String> {

@@ -94,7 +94,7 @@ fn asks(frame: &Value) -> bool {
 }
 
 #[tokio::test]
-async fn no_hook_runs_before_the_folder_is_trusted_and_a_changed_one_asks_again() -> Result<()> {
+async fn hooks_run_only_after_trust() -> Result<()> {
     let stage = Stage::new()?;
     let server = stage.serve()?;
     let mut editor = server.connect().await?;
@@ -152,11 +152,10 @@ async fn no_hook_runs_before_the_folder_is_trusted_and_a_changed_one_asks_again(
 /// Explores, searches and asks on the command line: nothing in the repository runs, and
 /// nothing is shown as something else.
 #[test]
-fn a_hostile_repository_is_explored_found_and_asked_about_and_nothing_of_it_runs_or_steers_the_terminal()
--> Result<()> {
+fn hostile_repository_runs_and_prints_nothing() -> Result<()> {
     let stage = Stage::new()?;
     fs::remove_dir_all(stage.desk.workspace.join(".claude"))?;
-    hostile::write(&stage.desk.workspace, &stage.canary)?;
+    hostile::write_repository(&stage.desk.workspace, &stage.canary)?;
     let id = |number: usize| format!("0199a2b4-1111-7000-8000-00000000000{number}");
     let codex = "codex/sessions/2025/11/05/rollout-2025-11-05T10-00-00";
     for number in 0..2 {
@@ -209,7 +208,7 @@ fn a_hostile_repository_is_explored_found_and_asked_about_and_nothing_of_it_runs
 }
 
 #[tokio::test]
-async fn a_terminal_on_this_machine_asks_in_place() -> Result<()> {
+async fn terminal_asks_for_trust_in_place() -> Result<()> {
     let stage = Stage::new()?;
     let server = stage.serve()?;
     let mut client = server.connect().await?;
@@ -231,7 +230,7 @@ async fn a_terminal_on_this_machine_asks_in_place() -> Result<()> {
 
 /// A model of `openagents agent` delegates: the user at the terminal decides, and without one nothing starts.
 #[tokio::test]
-async fn a_command_asks_in_place_before_its_delegate_starts() -> Result<()> {
+async fn delegate_command_asks_for_trust_first() -> Result<()> {
     let (stage, model) = (Stage::new()?, scripted()?);
     let server = stage.serve()?;
     let mut client = server.connect().await?;
@@ -261,7 +260,7 @@ async fn a_command_asks_in_place_before_its_delegate_starts() -> Result<()> {
 }
 
 #[test]
-fn the_command_shows_what_a_folder_brings_and_asks_before_it_trusts_it() -> Result<()> {
+fn trust_shows_settings_and_confirms() -> Result<()> {
     let stage = Stage::new()?;
     let trusted = || -> Result<bool> { Ok(stage.run(&["workspaces", "list"])?.contains(stage.folder())) };
     let mut unattended = stage.openagents(&["workspaces", "trust", "."])?;
@@ -281,7 +280,7 @@ fn the_command_shows_what_a_folder_brings_and_asks_before_it_trusts_it() -> Resu
 }
 
 #[test]
-fn a_folder_that_cannot_be_trusted_is_refused_with_a_reason() -> Result<()> {
+fn trust_refuses_folder_with_reason() -> Result<()> {
     let stage = Stage::new()?;
     let refused = |arguments: &[&str]| -> Result<String> {
         let output = stage.openagents(arguments)?.output()?;
@@ -298,9 +297,9 @@ fn a_folder_that_cannot_be_trusted_is_refused_with_a_reason() -> Result<()> {
     Ok(())
 }
 
-/// A custom agent may start in a folder of its own choice, whose settings it loads.
+/// A custom agent may start in any folder, whose settings it loads.
 #[tokio::test]
-async fn the_folder_that_a_custom_agent_starts_in_is_asked_about_too() -> Result<()> {
+async fn custom_agent_folder_needs_trust() -> Result<()> {
     let stage = Stage::new()?;
     let elsewhere = stage.desk.folder("elsewhere");
     fs::create_dir(&elsewhere)?;

@@ -24,7 +24,7 @@ fn project() -> anyhow::Result<TempDir> {
     Ok(folder)
 }
 
-fn name(folder: &Path) -> String {
+fn folder_name(folder: &Path) -> String {
     folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
@@ -61,7 +61,7 @@ const LIVE: &str = "return document.querySelector('[data-link=live]')";
 const COMPLETE: &str = "return document.querySelector('[data-plan=complete]')";
 
 #[tokio::test]
-async fn a_person_explores_a_folder_and_looks_behind_a_row() -> anyhow::Result<()> {
+async fn window_explores_and_opens_a_row() -> anyhow::Result<()> {
     let (home, project) = (tempfile::tempdir()?, project()?);
     let desktop = Desktop::start(&desktop::build()?, home.path(), None).await?;
     assert_eq!(desktop.page.title().await?, "OpenAgents");
@@ -87,7 +87,7 @@ async fn a_person_explores_a_folder_and_looks_behind_a_row() -> anyhow::Result<(
 }
 
 #[tokio::test]
-async fn a_folder_on_the_command_line_is_explored_at_once() -> anyhow::Result<()> {
+async fn window_explores_folder_argument() -> anyhow::Result<()> {
     let (home, project) = (tempfile::tempdir()?, project()?);
     let desktop = Desktop::start(&desktop::build()?, home.path(), Some(project.path())).await?;
     desktop.until("the end of the plan", COMPLETE).await?;
@@ -95,14 +95,14 @@ async fn a_folder_on_the_command_line_is_explored_at_once() -> anyhow::Result<()
 }
 
 #[tokio::test]
-async fn a_second_window_on_the_same_data_uses_the_bridge_of_the_first() -> anyhow::Result<()> {
+async fn second_window_joins_the_first_bridge() -> anyhow::Result<()> {
     let (home, project) = (tempfile::tempdir()?, project()?);
     let program = desktop::build()?;
     let first = Desktop::start(&program, home.path(), None).await?;
     first.until("a live link", LIVE).await?;
     let second = Desktop::start(&program, home.path(), Some(project.path())).await?;
     second.until("the end of the plan", COMPLETE).await?;
-    let title = name(project.path());
+    let title = folder_name(project.path());
     first
         .until(
             "the session in the other window",
@@ -114,7 +114,7 @@ async fn a_second_window_on_the_same_data_uses_the_bridge_of_the_first() -> anyh
 }
 
 #[tokio::test]
-async fn a_window_whose_bridge_has_gone_begins_one_of_its_own() -> anyhow::Result<()> {
+async fn window_replaces_a_lost_bridge() -> anyhow::Result<()> {
     let home = tempfile::tempdir()?;
     let program = desktop::build()?;
     let first = Desktop::start(&program, home.path(), None).await?;
@@ -132,11 +132,11 @@ async fn a_window_whose_bridge_has_gone_begins_one_of_its_own() -> anyhow::Resul
 
 /// The model answers in the window as it does for every other client: the helper is next to the program.
 #[tokio::test]
-async fn the_local_model_answers_in_the_window() -> anyhow::Result<()> {
+async fn window_shows_local_model_answer() -> anyhow::Result<()> {
     let (home, project) = (tempfile::tempdir()?, project()?);
     let program = desktop::build()?;
     let model = home.path().join("scripted.gguf");
-    openagents_e2e::gptoss::write(&model, &openagents_e2e::gptoss::Script::explorer())?;
+    openagents_e2e::gptoss::write_model(&model, &openagents_e2e::gptoss::Script::explorer())?;
     let added = std::process::Command::new(program.with_file_name("openagents"))
         .args(["models", "add"])
         .arg(&model)
@@ -165,7 +165,7 @@ async fn the_local_model_answers_in_the_window() -> anyhow::Result<()> {
 
 /// Quitting waits for no agent and leaves none behind.
 #[tokio::test]
-async fn an_agent_deaf_to_cancel_and_kill_does_not_hang_quit_and_does_not_survive_it() -> anyhow::Result<()> {
+async fn quit_outlives_no_deaf_agent() -> anyhow::Result<()> {
     let (home, project) = (tempfile::tempdir()?, project()?);
     let desktop = Desktop::start(&desktop::build()?, home.path(), None).await?;
     desktop.until("a live link", LIVE).await?;
@@ -195,7 +195,7 @@ async fn an_agent_deaf_to_cancel_and_kill_does_not_hang_quit_and_does_not_surviv
 
 /// A delegate is followed live in the window and in a second client, which approves; Stop in the window ends it.
 #[tokio::test]
-async fn a_delegate_is_approved_by_a_second_client_and_stopped_in_the_window() -> anyhow::Result<()> {
+async fn window_stops_remotely_approved_delegate() -> anyhow::Result<()> {
     let (home, project) = (tempfile::tempdir()?, project()?);
     let program = desktop::build()?;
     add_fake_agent(&program, home.path(), project.path())?;
@@ -271,7 +271,7 @@ async fn a_delegate_is_approved_by_a_second_client_and_stopped_in_the_window() -
 
 /// No button allows a command before all of it has been on screen; this also holds in the real window's engine.
 #[tokio::test]
-async fn a_long_command_is_approved_in_the_window_once_all_of_it_was_on_screen() -> anyhow::Result<()> {
+async fn window_approves_only_fully_shown_command() -> anyhow::Result<()> {
     let (home, project) = (tempfile::tempdir()?, project()?);
     let program = desktop::build()?;
     add_fake_agent(&program, home.path(), project.path())?;
@@ -328,7 +328,7 @@ async fn a_long_command_is_approved_in_the_window_once_all_of_it_was_on_screen()
 }
 
 #[tokio::test]
-async fn a_phone_is_let_in_and_removed_in_the_window() -> anyhow::Result<()> {
+async fn window_allows_and_removes_a_phone() -> anyhow::Result<()> {
     let home = tempfile::tempdir()?;
     let program = desktop::build()?;
     let desktop = Desktop::start(&program, home.path(), None).await?;

@@ -33,11 +33,11 @@ struct Kept {
 }
 
 #[test]
-fn each_conversation_of_a_year_is_listed_counted_and_found_once() -> Result<()> {
+fn year_of_history_is_listed_and_found_once() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let mut year = Year { home: folder.path().join("home"), book: BTreeMap::new() };
     for number in 0..SESSIONS {
-        year.write(number)?;
+        year.write_conversation(number)?;
     }
     let run = |arguments: &[&str]| -> Result<Value> {
         let mut command = Command::new(program("openagents")?);
@@ -136,7 +136,7 @@ impl Year {
         Ok(())
     }
 
-    fn write(&mut self, number: usize) -> Result<()> {
+    fn write_conversation(&mut self, number: usize) -> Result<()> {
         let begin = NEWEST - number as i64 * STEP;
         let turn = |at: usize| {
             let word = format!("topic{number}x{at}");

@@ -119,7 +119,7 @@ impl Scene {
         let script = desk.folder("canaries.json");
         fs::write(&script, canaries(&desk, port).to_string())?;
         let script = script.to_str().context("a path that is text")?.to_owned();
-        let peers = Peers::on(desk, agent.programs, &script)?;
+        let peers = Peers::with_programs(desk, agent.programs, &script)?;
         let mut client = peers
             .server
             .connect_as(json!({"protocolVersion": 1,

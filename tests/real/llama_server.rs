@@ -16,11 +16,11 @@ use tokio_util::sync::CancellationToken;
 
 /// No chain of thought reaches a client, whether the server separates it from the content or not.
 #[test]
-fn gpt_oss_behind_a_real_server_calls_tools_and_keeps_its_thoughts() -> Result<()> {
+fn gpt_oss_server_calls_tools_and_keeps_thoughts() -> Result<()> {
     let desk = desk()?;
     let (model, template) = (desk.folder("scripted.gguf"), desk.folder("template.jinja"));
     let script = Script::explorer();
-    gptoss::write(&model, &script)?;
+    gptoss::write_model(&model, &script)?;
     std::fs::write(&template, gptoss::CHAT_TEMPLATE)?;
     let template = template.to_str().context("a path in UTF-8")?;
     let server = LlamaServer::with(&model, &["--chat-template-file", template])?;
@@ -42,7 +42,7 @@ fn gpt_oss_behind_a_real_server_calls_tools_and_keeps_its_thoughts() -> Result<(
 }
 
 #[test]
-fn a_real_llama_server_answers() -> Result<()> {
+fn llama_server_answers() -> Result<()> {
     let (desk, server) = (desk()?, LlamaServer::start()?);
     let question = "What is the capital of France? Answer in one word.";
     let more = ["--temperature", "0", "--max-tokens", "200", "--json"];
@@ -56,7 +56,7 @@ fn a_real_llama_server_answers() -> Result<()> {
 }
 
 #[test]
-fn the_adapter_answers_refuses_and_is_cancelled() -> Result<()> {
+fn adapter_answers_refuses_and_cancels() -> Result<()> {
     let server = LlamaServer::start()?;
     let model = OpenAi::new(Endpoint::named("smollm2", Some(&server.base_url()), None))?;
     let mut question = request("What is the capital of France? Answer in one word.");

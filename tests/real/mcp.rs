@@ -33,7 +33,7 @@ fn findings_come_back(agent: &Agent) -> Result<()> {
     ], "default": {"text": "No finding came back."}});
     let file = desk.folder("find.json");
     std::fs::write(&file, script.to_string())?;
-    let installed = Installed::on(desk, file.to_str().context("a path that is text")?)?;
+    let installed = Installed::with_script(desk, file.to_str().context("a path that is text")?)?;
     let snapshot: Value = serde_json::from_str(&installed.openagents(&["doctor", "--json"])?)?;
     let commands = snapshot["mcp"].as_array().context("commands")?;
     let command = commands.iter().find(|command| command["agent"] == agent.id).context("its command")?;

@@ -153,7 +153,7 @@ impl Stage {
             fs::create_dir_all(file.parent().context("a file has a folder")?)?;
             fs::write(&file, filled(&traces, path, text))?;
         }
-        let stage = Self { peers: Peers::on(desk, &[], "done")?, traces };
+        let stage = Self { peers: Peers::with_programs(desk, &[], "done")?, traces };
         let git = stage.workspace().join(".git");
         if !is_repository {
             fs::remove_dir_all(git)?;
@@ -221,7 +221,7 @@ async fn ask(client: &mut Client, stage: &Stage, agent: &str) -> Result<(Value, 
 }
 
 #[tokio::test]
-async fn no_agent_runs_a_setting_of_a_folder_that_is_not_trusted() -> Result<()> {
+async fn untrusted_folder_settings_do_not_run() -> Result<()> {
     for (is_repository, (agent, runs)) in
         [true, false].into_iter().flat_map(|it| AGENTS.iter().map(move |row| (it, row)))
     {

@@ -10,11 +10,11 @@ pub const TEXT: &str =
 
 /// Returns thirty file names, as bytes.
 pub fn names() -> Vec<Vec<u8>> {
-    include_str!("hostile-names.txt").lines().map(name).collect()
+    include_str!("hostile-names.txt").lines().map(file_name).collect()
 }
 
 /// Decodes a name whose bytes are percent-encoded, as in a URL.
-fn name(line: &str) -> Vec<u8> {
+fn file_name(line: &str) -> Vec<u8> {
     let mut parts = line.split('%');
     let mut name = parts.next().unwrap_or_default().as_bytes().to_vec();
     for part in parts {
@@ -26,7 +26,7 @@ fn name(line: &str) -> Vec<u8> {
 }
 
 /// Writes the repository into a folder. Any part of it that runs creates the file `canary`.
-pub fn write(root: &Path, canary: &Path) -> Result<()> {
+pub fn write_repository(root: &Path, canary: &Path) -> Result<()> {
     let command = format!("touch {}", canary.display());
     let hooks = json!([{"matcher": "*", "hooks": [{"type": "command", "command": command}]}]);
     let settings = json!({"hooks": {"SessionStart": hooks, "PreToolUse": hooks, "UserPromptSubmit": hooks},

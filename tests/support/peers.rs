@@ -47,7 +47,7 @@ pub struct Installed {
 
 impl Installed {
     /// Starts the model. `script` is the name of a script of the model server, or a file.
-    pub fn on(desk: Desk, script: &str) -> Result<Self> {
+    pub fn with_script(desk: Desk, script: &str) -> Result<Self> {
         let model = ScriptedModel::start(script)?;
         configure(&desk, model.port)?;
         Ok(Self { desk, model })
@@ -87,12 +87,12 @@ impl Peers {
     /// Starts both servers. `programs` lists the installed programs; if it is empty, all of them are.
     pub fn start(programs: &[&str]) -> Result<Self> {
         let desk = Desk::new("project", &[("README.md", "# Sample\n\nA small folder.\n")])?;
-        Self::on(desk, programs, "done")
+        Self::with_programs(desk, programs, "done")
     }
 
     /// Does the same on the caller's desk, with a script of the model server: its name, or a file.
-    pub fn on(desk: Desk, programs: &[&str], script: &str) -> Result<Self> {
-        let Installed { desk, model } = Installed::on(desk, script)?;
+    pub fn with_programs(desk: Desk, programs: &[&str], script: &str) -> Result<Self> {
+        let Installed { desk, model } = Installed::with_script(desk, script)?;
         let mut command = desk.openagents(&["serve", "--port", "0", "--json"])?;
         surround(&mut command, &desk, &model, programs)?;
         let server = Server::start(command)?;

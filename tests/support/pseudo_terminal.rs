@@ -59,11 +59,11 @@ impl PseudoTerminal {
             if let Some(at) = self.screen.get(from..).and_then(|rest| rest.find(text)) {
                 return Ok(from + at + text.len());
             }
-            ensure!(self.read(end)?, "it ended without {text:?}: {}", self.screen);
+            ensure!(self.read_output(end)?, "it ended without {text:?}: {}", self.screen);
         }
     }
 
-    fn read(&mut self, end: Instant) -> Result<bool> {
+    fn read_output(&mut self, end: Instant) -> Result<bool> {
         match self.shown.recv_timeout(end.saturating_duration_since(Instant::now())) {
             Ok(bytes) => {
                 self.screen.push_str(&String::from_utf8_lossy(&bytes));
@@ -89,7 +89,7 @@ impl PseudoTerminal {
     /// Waits for the program to end.
     pub fn end(&mut self) -> Result<ExitStatus> {
         let end = Instant::now() + HANGS;
-        while self.read(end)? {}
+        while self.read_output(end)? {}
         Ok(self.child.wait()?)
     }
 }

@@ -124,7 +124,7 @@ impl Client {
     pub async fn request(&mut self, method: &str, params: Value) -> Result<Value> {
         let id = self.send(method, params).await?;
         loop {
-            let frame = self.read().await?;
+            let frame = self.read_message().await?;
             if frame["id"] != json!(id) {
                 self.unread.push_back(frame);
             } else if let Some(error) = frame.get("error") {
@@ -166,21 +166,21 @@ impl Client {
     pub async fn send(&mut self, method: &str, params: Value) -> Result<u64> {
         self.last_id += 1;
         let id = self.last_id;
-        self.write(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await?;
+        self.write_message(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await?;
         Ok(id)
     }
 
     /// Sends a notification.
     pub async fn notify(&mut self, method: &str, params: Value) -> Result<()> {
-        self.write(json!({"jsonrpc": "2.0", "method": method, "params": params})).await
+        self.write_message(json!({"jsonrpc": "2.0", "method": method, "params": params})).await
     }
 
     /// Responds to a request from the server.
     pub async fn respond(&mut self, id: &Value, result: Value) -> Result<()> {
-        self.write(json!({"jsonrpc": "2.0", "id": id, "result": result})).await
+        self.write_message(json!({"jsonrpc": "2.0", "id": id, "result": result})).await
     }
 
-    async fn write(&mut self, message: Value) -> Result<()> {
+    async fn write_message(&mut self, message: Value) -> Result<()> {
         Ok(self.socket.send(Message::text(message.to_string())).await?)
     }
 
@@ -188,7 +188,7 @@ impl Client {
     pub async fn next(&mut self) -> Result<Value> {
         match self.unread.pop_front() {
             Some(frame) => Ok(frame),
-            None => self.read().await,
+            None => self.read_message().await,
         }
     }
 
@@ -202,7 +202,7 @@ impl Client {
         }
     }
 
-    async fn read(&mut self) -> Result<Value> {
+    async fn read_message(&mut self) -> Result<Value> {
         loop {
             let frame = tokio::time::timeout(HANGS, self.socket.next()).await.context("nothing came")?;
             let text = match frame.context("the server closed the connection")?? {

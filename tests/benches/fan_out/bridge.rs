@@ -109,7 +109,7 @@ impl Bridge {
     pub(crate) fn idle(&self, count: usize, table: &mut Table) -> Result<()> {
         let session = self.session()?;
         block_on(async {
-            let before = Usage::of(self.pid())?;
+            let before = Usage::for_pid(self.pid())?;
             let mut clients = Vec::new();
             for _ in 0..count {
                 let mut frames = Frames::connect(self.port(), Some(self.token()), 1 << 10).await?;
@@ -117,7 +117,7 @@ impl Bridge {
                 clients.push(frames);
             }
             tokio::time::sleep(Duration::from_secs(2)).await;
-            let after = Usage::of(self.pid())?;
+            let after = Usage::for_pid(self.pid())?;
             let each = (after.resident - before.resident) * 1000.0 / count as f64;
             table.add(
                 format!("{count} idle clients: memory of each"),

@@ -43,10 +43,10 @@ impl Frames {
     }
 
     pub(crate) async fn send(&mut self, text: &str) -> Result<()> {
-        self.write(TEXT, text.as_bytes()).await
+        self.write_frame(TEXT, text.as_bytes()).await
     }
 
-    async fn write(&mut self, code: u8, bytes: &[u8]) -> Result<()> {
+    async fn write_frame(&mut self, code: u8, bytes: &[u8]) -> Result<()> {
         // Masked with zeros: masking is required, concealing is not.
         let mut frame = vec![0x80 | code];
         match u16::try_from(bytes.len())? {
@@ -73,7 +73,7 @@ impl Frames {
                 TEXT => return Ok(take(&self.buffer[from..to])),
                 PING => {
                     let bytes = self.buffer[from..to].to_vec();
-                    self.write(PONG, &bytes).await?;
+                    self.write_frame(PONG, &bytes).await?;
                 }
                 CLOSE => bail!("closed: {}", String::from_utf8_lossy(&self.buffer[from..to])),
                 _ => {}

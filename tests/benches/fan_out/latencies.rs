@@ -17,7 +17,7 @@ pub(crate) struct Latencies {
 
 impl Latencies {
     /// Summarizes latencies given in microseconds.
-    pub(crate) fn of(mut micros: Vec<u32>, wrong: u64, cpu: f64) -> Self {
+    pub(crate) fn from_micros(mut micros: Vec<u32>, wrong: u64, cpu: f64) -> Self {
         micros.sort_unstable();
         let at = |part: f64| {
             let last = micros.len().saturating_sub(1);

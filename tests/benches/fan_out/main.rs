@@ -61,7 +61,7 @@ fn main() -> Result<()> {
     table.add("bridge beside plain broadcast: CPU", "×", vec![ours.cpu / plain.cpu], None);
     bridge.catch_up(MISSED, RUNS, &mut table)?;
     bridge.idle(if small { 200 } else { IDLE }, &mut table)?;
-    let most = Usage::of(bridge.pid())?.peak;
+    let most = Usage::for_pid(bridge.pid())?.peak;
     table.add("bridge: peak memory of all of it (VmHWM)", "MB", vec![most], Some(Goal::Most(150.0)));
     table.print();
     Ok(())
@@ -78,15 +78,15 @@ struct Figures {
 
 /// Waits for the end of a run, sampling the server's memory on the way.
 fn watch(name: &str, readers: Child, server: u32, seconds: u64, table: &mut Table) -> Result<Figures> {
-    let before = Usage::of(server)?;
+    let before = Usage::for_pid(server)?;
     let mut resident = Vec::new();
     for _ in 0..4 {
         std::thread::sleep(Duration::from_millis(seconds * 250));
-        resident.push(Usage::of(server)?.resident);
+        resident.push(Usage::for_pid(server)?.resident);
     }
-    let told = readers.told()?;
-    let after = Usage::of(server)?;
-    let latencies: Latencies = serde_json::from_str(&told)?;
+    let report = readers.output()?;
+    let after = Usage::for_pid(server)?;
+    let latencies: Latencies = serde_json::from_str(&report)?;
     let cpu = after.cpu - before.cpu;
     let targets = (name == "bridge").then_some([50.0, 150.0]);
     eprintln!("{name}: resident after each quarter: {resident:.1?} MB");

@@ -51,7 +51,7 @@ impl Child {
     }
 
     /// Returns the process's last line.
-    pub(crate) fn told(mut self) -> Result<String> {
+    pub(crate) fn output(mut self) -> Result<String> {
         self.line()
     }
 }
@@ -75,15 +75,15 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    pub(crate) fn of(pid: u32) -> Result<Self> {
-        Self::read(&pid.to_string())
+    pub(crate) fn for_pid(pid: u32) -> Result<Self> {
+        Self::parse_status(&pid.to_string())
     }
 
     pub(crate) fn own() -> Result<Self> {
-        Self::read("self")
+        Self::parse_status("self")
     }
 
-    fn read(process: &str) -> Result<Self> {
+    fn parse_status(process: &str) -> Result<Self> {
         let file = |name: &str| {
             std::fs::read_to_string(format!("/proc/{process}/{name}")).context("this needs Linux's /proc")
         };

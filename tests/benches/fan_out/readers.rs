@@ -26,10 +26,10 @@ pub(crate) fn main(arguments: &[&str]) -> Result<()> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?
-        .block_on(read(port, of, count, updates))
+        .block_on(run_readers(port, of, count, updates))
 }
 
-async fn read(port: u16, of: Option<(&str, &str)>, count: usize, updates: u64) -> Result<()> {
+async fn run_readers(port: u16, of: Option<(&str, &str)>, count: usize, updates: u64) -> Result<()> {
     let mut readers = Vec::new();
     for _ in 0..count {
         let mut frames = Frames::connect(port, of.map(|(token, _)| token), 64 << 10).await?;
@@ -47,7 +47,7 @@ async fn read(port: u16, of: Option<(&str, &str)>, count: usize, updates: u64) -
         micros.extend(of_one);
         wrong += wrong_of_one;
     }
-    let latencies = Latencies::of(micros, wrong, Usage::own()?.cpu - before);
+    let latencies = Latencies::from_micros(micros, wrong, Usage::own()?.cpu - before);
     println!("{}", serde_json::to_string(&latencies)?);
     Ok(())
 }

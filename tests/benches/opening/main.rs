@@ -31,8 +31,8 @@ fn main() -> Result<()> {
     let mut slowest = 0.0;
     for length in LENGTHS {
         let (rested, killed) = (format!("rested-{length}"), format!("killed-{length}"));
-        write(home.path(), &rested, length, true)?;
-        write(home.path(), &killed, length, false)?;
+        write_log(home.path(), &rested, length, true)?;
+        write_log(home.path(), &killed, length, false)?;
         let mut times = Vec::new();
         for _ in 0..RUNS {
             times.push(runtime.block_on(open(home.path(), &rested))?);
@@ -63,7 +63,7 @@ async fn open(home: &Path, id: &str) -> Result<f64> {
 }
 
 /// Writes a session of one long answer. Without an end, its turn counts as killed.
-fn write(home: &Path, id: &str, length: usize, ends: bool) -> Result<()> {
+fn write_log(home: &Path, id: &str, length: usize, ends: bool) -> Result<()> {
     let store: Store = openagents_bridge::open_store(home)?;
     let cwd = home.to_owned();
     store.create_session(NewSession { id: id.to_owned(), cwd, mode: "default_mode".to_owned() })?;

@@ -17,10 +17,10 @@ pub(crate) fn circles(files: &[File]) -> Vec<String> {
             (file.module.as_slice(), used.filter(|used| *used != file.module.as_slice()).collect())
         })
         .collect();
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     let mut lines = Vec::new();
     for start in graph.keys() {
-        if told.contains(start) {
+        if reported.contains(start) {
             continue;
         }
         let from_here = reached(&graph, start);
@@ -30,7 +30,7 @@ pub(crate) fn circles(files: &[File]) -> Vec<String> {
         if !circle.is_empty() {
             let names: Vec<String> = circle.iter().map(|module| module.join("::")).collect();
             lines.push(format!("a circle of files: {}", names.join(", ")));
-            told.extend(circle);
+            reported.extend(circle);
         }
     }
     lines
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_found_however_long_it_is() {
+    fn cycle_of_any_length_is_found() {
         let open = [("a.rs", "use crate::b::X;"), ("b.rs", "use crate::c::X;"), ("c.rs", "")];
         assert_eq!(lines(&open), Vec::<String>::new());
         let closed = [("a.rs", "use crate::b::X;"), ("b.rs", "use crate::c::X;"), ("c.rs", "use crate::a;")];
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_and_a_file_in_it_may_be_a_circle() {
+    fn folder_and_its_file_may_form_a_cycle() {
         let exports =
             [("a/mod.rs", "mod b; mod c; pub use b::X;"), ("a/b.rs", ""), ("a/c.rs", "use super::b::X;")];
         assert_eq!(lines(&exports), Vec::<String>::new());

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 pub(crate) type Import = Vec<String>;
 
 /// Returns the paths that a file names. Macro arguments are included; comments, strings and tests are not.
-pub(crate) fn of(tokens: TokenStream, module: &[String]) -> Vec<Import> {
+pub(crate) fn find_imports(tokens: TokenStream, module: &[String]) -> Vec<Import> {
     let mut found = BTreeSet::new();
     let children = children(tokens.clone());
     collect(tokens, module, &children, &mut found);
@@ -135,11 +135,11 @@ mod tests {
 
     fn found(text: &str) -> Vec<String> {
         let module = ["house", "door"].map(str::to_owned);
-        of(text.parse().unwrap_or_default(), &module).iter().map(|path| path.join("::")).collect()
+        find_imports(text.parse().unwrap_or_default(), &module).iter().map(|path| path.join("::")).collect()
     }
 
     #[test]
-    fn paths_are_found_wherever_they_stand() {
+    fn paths_are_found_anywhere_in_a_file() {
         for (text, expected) in [
             ("use crate::ground::Stone;", &["ground::Stone"][..]),
             (

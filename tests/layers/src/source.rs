@@ -23,7 +23,7 @@ impl File {
         let module: Vec<String> = parts.filter(|part| !is_root(part)).collect();
         let parsed = text.parse::<TokenStream>().map_err(|error| anyhow::anyhow!("{error}"));
         let tokens = parsed.with_context(|| format!("{} cannot be read", path.display()))?;
-        Ok(Self { imports: imports::of(tokens, &module), module })
+        Ok(Self { imports: imports::find_imports(tokens, &module), module })
     }
 
     /// Returns the module as a path, for messages.

@@ -48,7 +48,7 @@ mod tests {
         "//! | 1 | `ground` | a |\n//! | 2 | `house` | b |\n//! | 2 | `shed` | c |\n//! | 3 | `roof` | d |\n";
 
     #[test]
-    fn a_planted_upward_import_is_found() {
+    fn planted_upward_import_is_found() {
         for (path, text, expected) in [
             ("house.rs", "use crate::ground::Stone;", ""),
             ("house.rs", "use crate::{Token, ground::{self, Stone}, house::Door};", ""),
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_names_the_modules_that_exist() {
+    fn table_names_existing_modules() {
         let files = ["ground.rs", "house/mod.rs", "house/door.rs", "cellar.rs"];
         let files = files.map(|path| File::parse(Path::new(path), "").unwrap());
         assert_eq!(

@@ -214,7 +214,7 @@ fn links(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn links_lead_somewhere() -> Result<()> {
+fn links_have_a_target() -> Result<()> {
     let mut pages = texts("docs", &["md"])?;
     for name in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "THREATS.md", "CHANGELOG.md"] {
         pages.insert(repository().join(name), page(name)?);
@@ -271,7 +271,7 @@ fn paths_of_the_code_exist() -> Result<()> {
 }
 
 #[test]
-fn every_page_is_in_the_book_and_every_picture_is_shown() -> Result<()> {
+fn every_page_and_picture_is_linked() -> Result<()> {
     let docs = repository().join("docs");
     let pages = texts("docs", &["md"])?;
     let summary = page("docs/SUMMARY.md")?;
@@ -291,7 +291,7 @@ fn every_page_is_in_the_book_and_every_picture_is_shown() -> Result<()> {
 }
 
 #[test]
-fn a_dead_link_and_a_missing_name_are_found() {
+fn dead_link_and_missing_name_are_found() {
     let folder = repository().join("docs");
     for (link, is_dead) in [
         ("glossary.md", false),

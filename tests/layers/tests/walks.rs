@@ -54,7 +54,7 @@ fn fault(one: &str, name: &str, next: &str) -> Option<&'static str> {
 }
 
 #[test]
-fn every_walk_is_in_the_code() -> Result<()> {
+fn walk_steps_exist_in_the_code() -> Result<()> {
     let document = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../ARCHITECTURE.md"))?;
     for (heading, most) in WALKS {
         let steps = steps(&document, heading).context(heading)?;
@@ -72,7 +72,7 @@ fn every_walk_is_in_the_code() -> Result<()> {
 }
 
 #[test]
-fn a_link_that_is_not_there_is_found() {
+fn missing_step_is_found() {
     let (calls, defines) = ("fn a() { submit() }", "fn submit() {}");
     assert_eq!(fault(calls, "submit", defines), None);
     assert!(fault(calls, "resubmit", defines).is_some());

@@ -69,7 +69,7 @@ impl BusyBridge {
     pub fn ledger(&self) -> Result<Ledger> {
         let mut ledger = Ledger::default();
         for (life, path) in self.lives.iter().enumerate() {
-            ledger.read(path, life + 1 < self.lives.len())?;
+            ledger.load(path, life + 1 < self.lives.len())?;
         }
         Ok(ledger)
     }

@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn all_is_well() {
+    fn check_accepts_a_complete_log() {
         let ledger = ledger(vec![life(1..20, 5, true), life(100..110, 0, false)]);
         let all = || (1..20).chain(100..110);
         let (verdict, counts) = verdict(&ledger, &[shown("a", all()), shown("b", all())]);
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_kill_takes_what_nobody_was_told_of() {
+    fn only_a_kill_may_lose_unreported_updates() {
         let killed = [life(1..20, 5, true)];
         let seen = |numbers: &[u64]| survivors(&killed, &numbers.iter().copied().collect()).len();
         assert_eq!((seen(&[]), seen(&[3]), seen(&[12]), seen(&[12, 7])), (5, 5, 12, 12));
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_lost_is_counted_once() {
+    fn lost_update_is_counted_once() {
         let ledger = ledger(vec![life(1..20, 0, false)]);
         let without = |gone: u64| (1..20).filter(move |number| *number != gone);
         let (_, counts) = verdict(&ledger, &[shown("a", without(7)), shown("b", without(7))]);
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_comes_twice_is_counted_once() {
+    fn repeated_update_is_counted_once() {
         let ledger = ledger(vec![life(1..20, 0, false)]);
         let twice = (1..8).chain(7..20);
         let (_, counts) = verdict(&ledger, &[shown("a", twice.clone()), shown("b", twice)]);
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_comes_elsewhere_is_counted_once() {
+    fn misplaced_update_is_counted_once() {
         let ledger = ledger(vec![life(1..20, 0, false)]);
         let mut swapped: Vec<u64> = (1..20).collect();
         swapped.swap(8, 9);
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_said_and_what_differs_is_told() {
+    fn foreign_and_altered_updates_are_reported() {
         let ledger = ledger(vec![life(1..20, 0, false)]);
         let (verdict, counts) = verdict(&ledger, &[shown("a", 1..21)]);
         assert_eq!((counts, verdict.is_clean()), ([0; 3], false));
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn prompts_are_there_once_when_they_were_taken() {
+    fn accepted_prompt_is_stored_once() {
         let ledger = ledger(vec![life(1..3, 0, false)]);
         let with = |names: &[&str]| {
             let mut shown = shown("a", 1..3);
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_has_the_answer_that_was_heard() {
+    fn approval_has_the_acknowledged_answer() {
         let mut ledger = ledger(vec![Life { said: vec![(5, Kind::Ask)], stored: 0, killed: false }]);
         ledger.heard.insert(5, Some("allow".to_owned()));
         let shown = |outcomes: &[Item]| {

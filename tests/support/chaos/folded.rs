@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_snapshot_comes_to_the_same_as_its_updates() {
+    fn snapshot_equals_its_updates() {
         let chunk = |id: &str, text: &str| json!({"sessionUpdate": "agent_message_chunk", "messageId": id, "content": {"text": text}});
         let call =
             json!({"sessionUpdate": "tool_call", "toolCallId": "call-3", "title": "t", "status": "pending"});

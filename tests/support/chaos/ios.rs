@@ -60,7 +60,7 @@ impl Glimpses {
         }
         let news = &update["tool_call_update"];
         match (kind, voice) {
-            (_, Some(voice)) => self.read(voice, said),
+            (_, Some(voice)) => self.push_text(voice, said),
             ("agent_message_chunk", None) if said.starts_with(WAITING) => {
                 self.items.push(Item::Words(WAITING.to_owned()));
             }
@@ -100,7 +100,7 @@ impl Glimpses {
     }
 
     /// Reads text: pieces, each of which may arrive in several paragraphs.
-    fn read(&mut self, voice: Kind, said: &str) {
+    fn push_text(&mut self, voice: Kind, said: &str) {
         let (open, close) = numbers::brackets();
         let mut rest = said;
         if let Some((_, begun)) = self.open.take() {
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_that_comes_in_paragraphs_is_one() {
+    fn paragraphs_of_a_piece_are_joined() {
         let number = number_with_paragraphs();
         let whole = numbers::text(number);
         let (first, rest) = whole.split_once("\n\n").unwrap();
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_told() {
+    fn cut_piece_is_reported() {
         let mut live = Glimpses::default();
         live.push(&chunk(numbers::text(1).trim_end_matches('⟧')));
         live.push(&json!({"sessionUpdate": "tool_call", "tool_call": {"call_id": "call-4"}}));

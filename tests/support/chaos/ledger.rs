@@ -35,20 +35,20 @@ impl Writer {
 
     /// Records that an item is about to be sent.
     pub fn says(&self, session: &str, number: u64, kind: Kind) {
-        self.write(&Line::Says { session: session.to_owned(), number, kind });
+        self.write_line(&Line::Says { session: session.to_owned(), number, kind });
     }
 
     /// Records that everything sent in a session so far is on disk.
     pub fn stored(&self, session: &str) {
-        self.write(&Line::Stored { session: session.to_owned() });
+        self.write_line(&Line::Stored { session: session.to_owned() });
     }
 
     /// Records the answer that the agent received to its question.
     pub fn heard(&self, number: u64, option: Option<&str>) {
-        self.write(&Line::Heard { number, option: option.map(str::to_owned) });
+        self.write_line(&Line::Heard { number, option: option.map(str::to_owned) });
     }
 
-    fn write(&self, line: &Line) {
+    fn write_line(&self, line: &Line) {
         let mut text = serde_json::to_vec(line).unwrap_or_default();
         text.push(b'\n');
         let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -81,7 +81,7 @@ pub struct Ledger {
 
 impl Ledger {
     /// Adds the ledger of a life.
-    pub fn read(&mut self, path: &Path, killed: bool) -> io::Result<()> {
+    pub fn load(&mut self, path: &Path, killed: bool) -> io::Result<()> {
         self.add(&std::fs::read_to_string(path)?, killed)
     }
 
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lives_follow_each_other() {
+    fn ledger_orders_lives() {
         let keep = tempfile::tempdir().unwrap();
         let path = |life: u8| keep.path().join(life.to_string());
         for life in 0..2u8 {
@@ -137,8 +137,8 @@ mod tests {
             writer.heard(first + 2, Some("allow"));
         }
         let mut ledger = Ledger::default();
-        ledger.read(&path(0), true).unwrap();
-        ledger.read(&path(1), false).unwrap();
+        ledger.load(&path(0), true).unwrap();
+        ledger.load(&path(1), false).unwrap();
         let life = |first, killed| Life {
             said: vec![(first, Kind::Text), (first + 2, Kind::Ask)],
             stored: 1,
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_line_is_none() {
+    fn ledger_skips_torn_line() {
         let mut ledger = Ledger::default();
         let whole = "{\"says\":{\"session\":\"a\",\"number\":1,\"kind\":\"text\"}}\n";
         ledger.add(&format!("{whole}{}", &whole[..20]), true).unwrap();

@@ -227,7 +227,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn numbers_come_out_as_they_went_in() {
+    fn numbers_round_trip() {
         let numbers_in: Vec<u64> = (0..500).collect();
         let joined: String = numbers_in.iter().map(|number| text(*number)).collect();
         assert_eq!(numbers(&joined).unwrap(), numbers_in);
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_was_changed_is_found_out() {
+    fn changed_text_is_detected() {
         let whole = text(3);
         for broken in [
             whole.replace('3', "4"),
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_bridge_says_is_not_taken_for_the_agent() {
+    fn bridge_text_is_not_agent_text() {
         let ours = |ours: Value| json!({"openagents": ours});
         let of = |update: Value| items(&update).unwrap();
         let chunk = |text: &str| json!({"sessionUpdate": "agent_message_chunk", "content": {"text": text}});

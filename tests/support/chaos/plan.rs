@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_has_one_plan() {
+    fn seed_determines_the_plan() {
         let plan = |seed| Plan::new(seed, Duration::from_secs(60), 8, 4);
         assert_eq!(plan(1), plan(1));
         assert_ne!(plan(1), plan(2));

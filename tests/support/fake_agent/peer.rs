@@ -87,22 +87,24 @@ impl Peer {
         let _ = output.write_all(bytes).and_then(|()| output.flush());
     }
 
-    pub(crate) fn write(&self, mut frame: Value) {
+    pub(crate) fn write_frame(&self, mut frame: Value) {
         frame["jsonrpc"] = "2.0".into();
         self.write_raw(format!("{frame}\n").as_bytes());
     }
 
     pub(crate) fn respond(&self, id: &Value, result: Value) {
-        self.write(json!({"id": id, "result": result}));
+        self.write_frame(json!({"id": id, "result": result}));
     }
 
     pub(crate) fn fail(&self, id: &Value, code: i64, message: &str) {
-        self.write(json!({"id": id, "error": {"code": code, "message": message}}));
+        self.write_frame(json!({"id": id, "error": {"code": code, "message": message}}));
     }
 
     pub(crate) fn update(&self, update: Value) {
         let session = self.session().id;
-        self.write(json!({"method": "session/update", "params": {"sessionId": session, "update": update}}));
+        self.write_frame(
+            json!({"method": "session/update", "params": {"sessionId": session, "update": update}}),
+        );
     }
 
     pub(crate) fn say(&self, kind: &str, text: &str) {
@@ -120,7 +122,7 @@ impl Peer {
         let (sender, answer) = mpsc::channel();
         lock(&self.waiting).insert(id.clone(), sender);
         params["sessionId"] = self.session().id.into();
-        self.write(json!({"id": id, "method": method, "params": params}));
+        self.write_frame(json!({"id": id, "method": method, "params": params}));
         answer
     }
 
@@ -142,7 +144,7 @@ impl Peer {
         let (sender, answer) = mpsc::channel();
         lock(&self.waiting).insert("same".to_owned(), sender);
         for _ in 0..3 {
-            self.write(json!({"id": "same", "method": method, "params": params}));
+            self.write_frame(json!({"id": "same", "method": method, "params": params}));
         }
         answer.recv().unwrap_or_default()
     }

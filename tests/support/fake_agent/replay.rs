@@ -23,7 +23,7 @@ pub(crate) fn run(path: &Path) -> Option<()> {
     let frames = frames.map(|mut line| (line["dir"] == "client", line["frame"].take())).collect();
     let mut replay = Replay { frames, at: 0, input: std::io::stdin().lock().lines(), peer: Peer::default() };
     loop {
-        let frame = replay.read()?;
+        let frame = replay.next_frame()?;
         if let (Some(method), Some(id)) = (frame["method"].as_str(), frame.get("id")) {
             replay.answer(method, id)?;
         }
@@ -31,7 +31,7 @@ pub(crate) fn run(path: &Path) -> Option<()> {
 }
 
 impl Replay {
-    fn read(&mut self) -> Option<Value> {
+    fn next_frame(&mut self) -> Option<Value> {
         let line = self.input.next()?.ok()?;
         serde_json::from_str(&line).ok()
     }
@@ -58,15 +58,16 @@ impl Replay {
             } else if frame["method"].is_null() && frame["id"] == recorded_id {
                 let mut frame = frame;
                 frame["id"] = id.clone();
-                self.peer.write(frame);
+                self.peer.write_frame(frame);
                 answered = true;
             } else {
-                self.peer.write(frame);
+                self.peer.write_frame(frame);
             }
         }
         if !answered {
-            self.peer
-                .write(json!({"id": id, "error": {"code": -32603, "message": "no answer was recorded"}}));
+            self.peer.write_frame(
+                json!({"id": id, "error": {"code": -32603, "message": "no answer was recorded"}}),
+            );
         }
         Some(())
     }
@@ -74,7 +75,7 @@ impl Replay {
     /// Waits until the client sends the recorded frame: a notification or a response.
     fn wait_for(&mut self, recorded: &Value) -> Option<()> {
         loop {
-            let frame = self.read()?;
+            let frame = self.next_frame()?;
             let same_word = recorded["method"].is_string() && frame["method"] == recorded["method"];
             let same_answer =
                 recorded["method"].is_null() && frame["method"].is_null() && frame["id"] == recorded["id"];

@@ -180,7 +180,7 @@ impl Run<'_> {
                 for line in ["{\"jsonrpc\":", "null", "[1,2]", "\"text\"", "{}", "", "{\"method\":7}"] {
                     self.peer.write_raw(format!("{line}\n").as_bytes());
                 }
-                self.peer.write(json!({"method": "session/update", "params": {"update": 7}}));
+                self.peer.write_frame(json!({"method": "session/update", "params": {"update": 7}}));
                 let strange = json!({"sessionUpdate": "from_the_future", "x": 1});
                 self.peer.update(strange);
             }

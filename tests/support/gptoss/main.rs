@@ -10,5 +10,5 @@ fn main() -> Result<()> {
     let name = arguments.next().unwrap_or_else(|| "weather".to_owned());
     let script = Script::named(&name)
         .with_context(|| format!("there is no script {name}; there are {}", Script::NAMES.join(", ")))?;
-    gptoss::write(Path::new(&path), &script)
+    gptoss::write_model(Path::new(&path), &script)
 }

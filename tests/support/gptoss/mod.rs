@@ -16,7 +16,7 @@ use std::path::Path;
 pub const CHAT_TEMPLATE: &str = include_str!("chat_template.jinja");
 
 /// Writes a model that follows the script. Takes a second or two.
-pub fn write(path: &Path, script: &Script) -> Result<()> {
+pub fn write_model(path: &Path, script: &Script) -> Result<()> {
     let vocabulary = vocabulary::Vocabulary::new()?;
     let rules = script.rules(&vocabulary)?;
     let mut gguf = gguf::Gguf::default();

@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_script_has_its_rules() {
+    fn every_script_has_rules() {
         let vocabulary = Vocabulary::new().unwrap();
         for name in Script::NAMES {
             Script::named(name).unwrap().rules(&vocabulary).unwrap();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_with_two_followers_is_refused() {
+    fn token_with_two_successors_is_refused() {
         let script = Script { answer: "in the sun in the rain", ..Script::weather() };
         let error = script.rules(&Vocabulary::new().unwrap()).unwrap_err().to_string();
         assert_eq!(error, r#"the script has " sun" and " rain" after " the"; use another word"#);

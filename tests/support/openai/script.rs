@@ -21,7 +21,7 @@ pub const THOUGHT: &str = "secret plan";
 /// It calls only the tools that it is offered. After the results it answers `The tool said: ` and the first line of
 /// the last result.
 pub fn scripted() -> Result<Server> {
-    Server::start(|request, reply| match Plan::of(&request.body) {
+    Server::start(|request, reply| match Plan::from_body(&request.body) {
         Plan::Say(text) => say(request, reply, &text),
         Plan::Call(calls) => call(request, reply, &calls),
         Plan::Loop => {
@@ -42,7 +42,7 @@ enum Plan {
 }
 
 impl Plan {
-    fn of(body: &Value) -> Self {
+    fn from_body(body: &Value) -> Self {
         let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
         let last = messages.last().unwrap_or(&Value::Null);
         let text = last["content"].as_str().unwrap_or_default();

@@ -20,7 +20,7 @@ fn gpt_oss() -> PathBuf {
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("traps.gguf");
         let new = folder.join(format!("traps.{}", std::process::id()));
-        gptoss::write(&new, &Script::weather()).unwrap();
+        gptoss::write_model(&new, &Script::weather()).unwrap();
         std::fs::rename(new, &path).unwrap();
         path
     });

@@ -45,7 +45,7 @@ pub(crate) fn scripted(name: &str, script: &Script) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let draft = DRAFTS.fetch_add(1, Ordering::Relaxed);
     let new = path.with_extension(format!("{}-{draft}", std::process::id()));
-    gptoss::write(&new, script).unwrap();
+    gptoss::write_model(&new, script).unwrap();
     std::fs::rename(new, &path).unwrap();
     path
 }
