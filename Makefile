@@ -29,7 +29,7 @@ BENCHES := --bench exploration --bench history --bench fan_out --bench local_mod
 WHOLE := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .DEFAULT_GOAL := help
-.PHONY: help run agent test test-peers test-agents check-formats generate pictures docs app bench bench-answers bench-exploration bench-history bench-local-model bench-fan-out bench-opening bench-page fuzz check check-macos lint ui fmt deny audit clean install-tests build-tests test-ui test-rust test-page test-conformance
+.PHONY: help run agent test test-peers test-agents check-formats generate pictures docs app bench bench-answers bench-exploration bench-history bench-local-model bench-fan-out bench-opening bench-page fuzz check check-macos lint ui fmt deny audit clean check-format install-tests build-tests test-ui test-rust test-page test-conformance
 
 help: ## Explain the targets
 	@echo "OpenAgents Desktop. Needs Rust and Node 20.19; everything else is installed when a target needs it."
@@ -49,7 +49,7 @@ test test-peers test-agents check-formats build-tests test-rust test-page test-c
 test test-peers test-agents check-formats build-tests test-rust test-page test-conformance: export CLIPPY_ARGS := -Dwarnings
 
 test: install-tests ## Run every test
-	@$(STEP) "Format" cargo fmt --all --check
+	@$(STEP) "Format" $(MAKE) check-format
 	@$(STEP) "Page: build" $(MAKE) ui
 	@$(STEP) "Page: types, lint, unit tests" $(MAKE) test-ui
 	@$(STEP) "Rust: build, with every lint" $(MAKE) build-tests
@@ -160,8 +160,13 @@ lint: ui ## Run clippy; a warning is an error
 
 ui: $(PAGE) ## Build the page
 
-fmt: ## Format the Rust code
+fmt: ui/node_modules/.installed ## Format the Rust code and the page
 	cargo fmt --all
+	@$(NPM) --prefix ui run format
+
+check-format: ui/node_modules/.installed
+	cargo fmt --all --check
+	@$(NPM) --prefix ui run format:check
 
 clean: ## Remove everything that was built
 	cargo clean
