@@ -32,11 +32,33 @@ const USES = {
   delegate: ['agents', 'connection', 'kit', 'words'],
   diff: ['kit'],
   terminal: ['kit'],
-  timeline: ['agents/(?:agent-words|LocalBadge)', 'approval', 'connection', 'diff', 'findings', 'kit', 'models/model-words', 'terminal', 'trust/trust-question', 'words'],
+  timeline: [
+    'agents/(?:agent-words|LocalBadge)',
+    'approval',
+    'connection',
+    'diff',
+    'findings',
+    'kit',
+    'models/model-words',
+    'terminal',
+    'trust/trust-question',
+    'words',
+  ],
   session: ['agents/modes', 'connection', 'kit', 'plan', 'timeline', 'words'],
   workspace: ['agents', 'backend/storage', 'connection', 'kit', 'words'],
   composer: ['connection', 'kit'],
-  settings: ['agents', 'connection', 'devices', 'editor', 'history/history-settings', 'kit', 'models', 'privacy', 'trust', 'words'],
+  settings: [
+    'agents',
+    'connection',
+    'devices',
+    'editor',
+    'history/history-settings',
+    'kit',
+    'models',
+    'privacy',
+    'trust',
+    'words',
+  ],
   inspector: ['connection', 'json', 'kit', 'timeline', 'words'],
   debug: ['agents/agent-words', 'connection', 'kit', 'words'],
 };
@@ -46,7 +68,14 @@ const walls = Object.entries(USES).map(([folder, uses]) => ({
   rules: {
     'no-restricted-imports': [
       'error',
-      { patterns: [{ regex: `^\\.\\./(?!${uses.length > 0 ? `(?:${uses.join('|')})(?:/|\\.|$)` : '$'})`, message: `${folder}/ does not use this folder: see USES in eslint.config.js.` }] },
+      {
+        patterns: [
+          {
+            regex: `^\\.\\./(?!${uses.length > 0 ? `(?:${uses.join('|')})(?:/|\\.|$)` : '$'})`,
+            message: `${folder}/ does not use this folder: see USES in eslint.config.js.`,
+          },
+        ],
+      },
     ],
   },
 }));
@@ -58,7 +87,10 @@ export default ts.config(
   {
     languageOptions: {
       globals: { ...globals.browser },
-      parserOptions: { projectService: { allowDefaultProject: ['eslint.config.js', 'icons.js', 'svelte.config.js'] }, extraFileExtensions: ['.svelte'] },
+      parserOptions: {
+        projectService: { allowDefaultProject: ['eslint.config.js', 'icons.js', 'svelte.config.js'] },
+        extraFileExtensions: ['.svelte'],
+      },
     },
   },
   { files: ['**/*.svelte', '**/*.svelte.ts'], languageOptions: { parserOptions: { parser: ts.parser, svelteConfig } } },
@@ -66,7 +98,10 @@ export default ts.config(
     // The linter cannot infer what generic snippets are handed; svelte-check does, and is part of `npm run check`.
     files: ['**/*.svelte'],
     rules: Object.fromEntries(
-      ['argument', 'assignment', 'call', 'member-access', 'return'].map((what) => [`@typescript-eslint/no-unsafe-${what}`, 'off']),
+      ['argument', 'assignment', 'call', 'member-access', 'return'].map((what) => [
+        `@typescript-eslint/no-unsafe-${what}`,
+        'off',
+      ]),
     ),
   },
   {

@@ -12,11 +12,16 @@ const mark = app.slice(ring);
 const whole = `${defs}<rect width="1024" height="1024" fill="url(#ground)"/>${mark}`;
 const rounded = app.replace('viewBox="0 0 1024 1024"', 'viewBox="92 92 840 840"');
 /** Android draws what is not transparent in one colour. */
-const badge = app.slice(0, app.indexOf('<defs')).replace('viewBox="0 0 1024 1024"', 'viewBox="192 192 640 640"') + mark.replace('url(#ring)', '#fff');
+const badge =
+  app.slice(0, app.indexOf('<defs')).replace('viewBox="0 0 1024 1024"', 'viewBox="192 192 640 640"') +
+  mark.replace('url(#ring)', '#fff');
 
 const folder = new URL('public/icons/', import.meta.url);
 await mkdir(folder, { recursive: true });
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--headless', '--no-sandbox'] });
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+  args: ['--headless', '--no-sandbox'],
+});
 const page = await browser.newPage();
 for (const [name, size, svg] of [
   ['192', 192, rounded],

@@ -13,12 +13,17 @@ function precache(): Plugin {
     name: 'precache',
     apply: 'build',
     writeBundle({ dir = 'dist' }) {
-      const paths = readdirSync(dir, { recursive: true, encoding: 'utf8' }).filter((path) => path !== WORKER && statSync(join(dir, path)).isFile());
+      const paths = readdirSync(dir, { recursive: true, encoding: 'utf8' }).filter(
+        (path) => path !== WORKER && statSync(join(dir, path)).isFile(),
+      );
       const version = createHash('sha256');
       for (const path of paths.sort()) version.update(path).update(readFileSync(join(dir, path)));
       const files = paths.map((path) => (path === 'index.html' ? './' : `./${path.replaceAll('\\', '/')}`));
       const worker = readFileSync(join(dir, WORKER), 'utf8');
-      writeFileSync(join(dir, WORKER), worker.replace('__PAGE__', JSON.stringify({ version: version.digest('hex').slice(0, 16), files })));
+      writeFileSync(
+        join(dir, WORKER),
+        worker.replace('__PAGE__', JSON.stringify({ version: version.digest('hex').slice(0, 16), files })),
+      );
     },
   };
 }

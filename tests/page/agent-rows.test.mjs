@@ -27,13 +27,50 @@ test("an agent's turn: routing, thoughts, changes, output, late messages", async
   played.update(asked('Expire the code after five minutes'));
   played.update(routed({ target: 'codex', reason: 'You asked Codex to change code.', insteadOf: 'gptoss' }));
   played.update(thought('**The code** has to remember when it was made.'));
-  played.update(call('edit', { name: 'apply_patch', title: 'Edit src/pair.rs', kind: 'edit', locations: [{ path, line: 4 }], content: [{ type: 'diff', path, oldText: LONG, newText: AFTER }] }), { ms: 12_000 });
+  played.update(
+    call('edit', {
+      name: 'apply_patch',
+      title: 'Edit src/pair.rs',
+      kind: 'edit',
+      locations: [{ path, line: 4 }],
+      content: [{ type: 'diff', path, oldText: LONG, newText: AFTER }],
+    }),
+    { ms: 12_000 },
+  );
   played.update(news('edit', { status: 'completed' }));
   played.update(call('run', { name: 'shell', title: 'cargo test', kind: 'execute', status: 'in_progress' }));
-  const terminal = (more) => ({ type: 'terminal', terminalId: 't1', _meta: { openagents: { terminal: { command: 'cargo test', output: '', truncated: true, exitCode: null, signal: null, ...more } } } });
+  const terminal = (more) => ({
+    type: 'terminal',
+    terminalId: 't1',
+    _meta: {
+      openagents: {
+        terminal: { command: 'cargo test', output: '', truncated: true, exitCode: null, signal: null, ...more },
+      },
+    },
+  });
   played.update(news('run', { content: [terminal({ output: '\u001b[32m   Compiling\u001b[0m harbour\n' })] }));
-  played.update(news('run', { status: 'completed', content: [terminal({ output: `\u001b[32m   Compiling\u001b[0m harbour\n${'running a test\n'.repeat(40)}test pairing ... \u001b[31mFAILED\u001b[0m\n`, exitCode: 101 })] }));
-  played.update(call('read', { name: 'Read', title: 'Read README.md', kind: 'read', status: 'completed', content: [{ type: 'content', content: { type: 'text', text: '```\n# Harbour\n\nHarbour lets a phone approve.\n```\n' } }] }));
+  played.update(
+    news('run', {
+      status: 'completed',
+      content: [
+        terminal({
+          output: `\u001b[32m   Compiling\u001b[0m harbour\n${'running a test\n'.repeat(40)}test pairing ... \u001b[31mFAILED\u001b[0m\n`,
+          exitCode: 101,
+        }),
+      ],
+    }),
+  );
+  played.update(
+    call('read', {
+      name: 'Read',
+      title: 'Read README.md',
+      kind: 'read',
+      status: 'completed',
+      content: [
+        { type: 'content', content: { type: 'text', text: '```\n# Harbour\n\nHarbour lets a phone approve.\n```\n' } },
+      ],
+    }),
+  );
   played.update(said('The code expires after five minutes now. One test fails.'));
   played.update(said('', { ended: true }));
   played.update(said('I had begun to look at the tests.', { late: true }));
@@ -52,7 +89,10 @@ test("an agent's turn: routing, thoughts, changes, output, late messages", async
   const output = page.locator('[data-terminal]');
   await output.getByText('exit code 101').waitFor();
   const pre = output.locator('pre');
-  assert.ok((await pre.evaluate((element) => element.scrollHeight - element.scrollTop - element.clientHeight)) < 4, 'the end is in sight');
+  assert.ok(
+    (await pre.evaluate((element) => element.scrollHeight - element.scrollTop - element.clientHeight)) < 4,
+    'the end is in sight',
+  );
   assert.doesNotMatch(await pre.innerText(), /\u001b|\[31m/);
   await page.getByText('Arrived after cancellation').waitFor();
   await tab.shootAll('agent-turn-end');
@@ -63,22 +103,42 @@ test("an agent's turn: routing, thoughts, changes, output, late messages", async
 
 test('approvals are shown at their call and above the composer, and the first answer counts', async () => {
   const { tab, page, played } = await stage();
-  const command = { text: '/usr/bin/cargo test --quiet', program: '/usr/bin/cargo', args: ['test', '--quiet'], cwd: fixture.workspace };
+  const command = {
+    text: '/usr/bin/cargo test --quiet',
+    program: '/usr/bin/cargo',
+    args: ['test', '--quiet'],
+    cwd: fixture.workspace,
+  };
   played.update(asked('Run the tests'));
   played.update(call('run', { name: 'shell', title: 'cargo test --quiet', kind: 'execute' }));
   played.update(approval('run', { command }));
   played.update(call('rm', { name: 'shell', title: 'Remove target', kind: 'execute' }));
-  played.update(approval('rm', { agent: 'Claude Code', title: 'Remove target', command: { text: 'rm -rf target' }, rawInput: { command: 'rm -rf target', description: 'Clean up' } }));
+  played.update(
+    approval('rm', {
+      agent: 'Claude Code',
+      title: 'Remove target',
+      command: { text: 'rm -rf target' },
+      rawInput: { command: 'rm -rf target', description: 'Clean up' },
+    }),
+  );
   const first = page.locator('[data-approval="approval-run"]');
   await first.getByText('/usr/bin/cargo test --quiet').waitFor();
   const second = page.locator('[data-approval="approval-rm"]');
-  await second.getByText('OpenAgents can\'t enforce it', { exact: false }).waitFor();
+  await second.getByText("OpenAgents can't enforce it", { exact: false }).waitFor();
   await second.getByText('Details from the agent').click();
   await tab.shootAll('approvals');
 
   // Off screen, they are listed above the composer.
   await page.locator('[data-approval-bar]').waitFor({ state: 'detached' });
-  for (let n = 0; n < 30; n += 1) played.update(call(`more-${n}`, { name: 'search.grep', title: 'search.grep', status: 'completed', rawInput: { pattern: `needle ${n}` } }));
+  for (let n = 0; n < 30; n += 1)
+    played.update(
+      call(`more-${n}`, {
+        name: 'search.grep',
+        title: 'search.grep',
+        status: 'completed',
+        rawInput: { pattern: `needle ${n}` },
+      }),
+    );
   const bar = page.locator('[data-approval-bar]');
   await bar.getByText('Codex asks: Run cargo test · 1 more').waitFor();
   await tab.shootAll('approval-bar');
@@ -90,7 +150,19 @@ test('approvals are shown at their call and above the composer, and the first an
   await page.waitForFunction((element) => element === document.activeElement, await first.elementHandle());
 
   // Another device was first: the answer that counts is shown, with its device.
-  const answered = { id: 'approval-run', callId: 'run', agent: 'Codex', title: 'Run cargo test', hash: '', options: approval('run')._meta.openagents.approval.options, state: 'answered', optionId: 'reject', by: 'iPhone', at: Date.now(), askedAt: 1 };
+  const answered = {
+    id: 'approval-run',
+    callId: 'run',
+    agent: 'Codex',
+    title: 'Run cargo test',
+    hash: '',
+    options: approval('run')._meta.openagents.approval.options,
+    state: 'answered',
+    optionId: 'reject',
+    by: 'iPhone',
+    at: Date.now(),
+    askedAt: 1,
+  };
   played.answers['_openagents/approvals/answer'] = () => {
     played.update(approval('run', answered));
     return answered;
@@ -99,7 +171,11 @@ test('approvals are shown at their call and above the composer, and the first an
   await first.getByText('Your answer came too late. Denied on iPhone').waitFor();
   const sent = played.sent.find(({ method }) => method === '_openagents/approvals/answer');
   assert.deepEqual(sent.params, { sessionId: played.session, approvalId: 'approval-run', optionId: 'allow' });
-  assert.equal(await first.evaluate((element) => element === document.activeElement), true, 'the keyboard stays where it was');
+  assert.equal(
+    await first.evaluate((element) => element === document.activeElement),
+    true,
+    'the keyboard stays where it was',
+  );
 
   // Answered on another device; withdrawn with its agent; refused by the server.
   played.answers['_openagents/approvals/resume'] = () => {
@@ -118,7 +194,14 @@ test('rows take clicks while new ones arrive', async () => {
   const { tab, page, played } = await stage();
   const seen = new Set();
   for (let n = 0; n < 60; n += 1) {
-    played.update(call(`more-${n}`, { name: 'search.grep', title: 'search.grep', status: 'completed', rawInput: { pattern: `needle ${n}` } }));
+    played.update(
+      call(`more-${n}`, {
+        name: 'search.grep',
+        title: 'search.grep',
+        status: 'completed',
+        rawInput: { pattern: `needle ${n}` },
+      }),
+    );
     const row = page.locator('[aria-label="Timeline"] [role="listitem"]').last();
     await row.waitFor();
     seen.add(await row.evaluate((element) => getComputedStyle(element).pointerEvents));
@@ -154,8 +237,19 @@ test('a button that moves while it is pressed is clicked, unless the pointer is 
   await page.mouse.up();
 
   await press();
-  for (let n = 0; n < 8; n += 1) played.update(call(`more-${n}`, { name: 'search.grep', title: 'search.grep', status: 'completed', rawInput: { pattern: `needle ${n}` } }));
-  await page.waitForFunction(([button, y]) => button.getBoundingClientRect().y < y - 60, [await allow.elementHandle(), before.y]);
+  for (let n = 0; n < 8; n += 1)
+    played.update(
+      call(`more-${n}`, {
+        name: 'search.grep',
+        title: 'search.grep',
+        status: 'completed',
+        rawInput: { pattern: `needle ${n}` },
+      }),
+    );
+  await page.waitForFunction(
+    ([button, y]) => button.getBoundingClientRect().y < y - 60,
+    [await allow.elementHandle(), before.y],
+  );
   await page.mouse.up();
   await page.locator('[data-approval="approval-run"]').getByText('Approved on Browser').waitFor();
   assert.equal(answers(), 1, 'the first press was dragged away');
@@ -168,22 +262,47 @@ test('an approval cannot be answered by an Enter that was meant for something el
   played.update(call('run', { name: 'shell', title: 'cargo test', kind: 'execute' }));
   played.update(approval('run', {}));
   await page.locator('[data-approval="approval-run"]').waitFor();
-  assert.equal(await page.getByLabel('Prompt', { exact: true }).evaluate((element) => element === document.activeElement), true);
-  assert.equal(played.sent.some(({ method }) => method === '_openagents/approvals/answer'), false);
+  assert.equal(
+    await page.getByLabel('Prompt', { exact: true }).evaluate((element) => element === document.activeElement),
+    true,
+  );
+  assert.equal(
+    played.sent.some(({ method }) => method === '_openagents/approvals/answer'),
+    false,
+  );
   await tab.close();
 });
 
 test('delegated work is a card: live, with its questions, then the brief next to the changes', async () => {
   const { tab, page, played } = await stage();
   const path = `${fixture.workspace}/src/pair.rs`;
-  const args = { provider: 'codex', description: 'Expire the pairing code', user_prompt: 'Expire the code after **five minutes**.\n\nDone when:\n- the tests pass', files_include_glob: ['src/**'], time_budget_ms: 600_000 };
+  const args = {
+    provider: 'codex',
+    description: 'Expire the pairing code',
+    user_prompt: 'Expire the code after **five minutes**.\n\nDone when:\n- the tests pass',
+    files_include_glob: ['src/**'],
+    time_budget_ms: 600_000,
+  };
   const inside = { parentCallId: 'd', childSessionId: 'child-1' };
   played.update(call('d', { name: 'delegate.run', title: 'delegate.run', status: 'in_progress', rawInput: args }));
   played.update(asked(args.user_prompt), inside);
   played.update(thought('Where is the code made?'), inside);
   played.update(said('I look at the pairing first.'), inside);
-  for (let n = 0; n < 14; n += 1) played.update(call(`grep-${n}`, { name: 'grep', title: `Search for "pair" ${n}`, kind: 'search', status: 'completed' }), inside);
-  played.update(call('edit', { name: 'apply_patch', title: 'Edit src/pair.rs', kind: 'edit', locations: [{ path }], content: [{ type: 'diff', path, oldText: 'fn pair() {}\n', newText: 'fn pair() {\n    expire();\n}\n' }] }), inside);
+  for (let n = 0; n < 14; n += 1)
+    played.update(
+      call(`grep-${n}`, { name: 'grep', title: `Search for "pair" ${n}`, kind: 'search', status: 'completed' }),
+      inside,
+    );
+  played.update(
+    call('edit', {
+      name: 'apply_patch',
+      title: 'Edit src/pair.rs',
+      kind: 'edit',
+      locations: [{ path }],
+      content: [{ type: 'diff', path, oldText: 'fn pair() {}\n', newText: 'fn pair() {\n    expire();\n}\n' }],
+    }),
+    inside,
+  );
   played.update(approval('edit', { title: 'Edit src/pair.rs' }), inside);
 
   const card = page.locator('[data-delegate=codex]');
@@ -194,7 +313,13 @@ test('delegated work is a card: live, with its questions, then the brief next to
   await tab.shootAll('delegate-waiting');
   played.answers['_openagents/approvals/answer'] = ({ sessionId }) => {
     assert.equal(sessionId, 'child-1', 'the session that asks is the one that is answered');
-    const { approval: answered } = approval('edit', { title: 'Edit src/pair.rs', state: 'answered', optionId: 'allow', by: 'Browser', at: Date.now() })._meta.openagents;
+    const { approval: answered } = approval('edit', {
+      title: 'Edit src/pair.rs',
+      state: 'answered',
+      optionId: 'allow',
+      by: 'Browser',
+      at: Date.now(),
+    })._meta.openagents;
     played.update(approval('edit', answered), inside);
     return answered;
   };
@@ -210,7 +335,14 @@ test('delegated work is a card: live, with its questions, then the brief next to
   await page.getByRole('button', { name: 'Close inspector' }).click();
 
   played.update(news('edit', { status: 'completed' }), inside);
-  const report = { ok: true, provider: 'codex', dispatched: true, session_id: 'child-1', tool_call_id: 'd', notes: 'The code **expires** after five minutes.' };
+  const report = {
+    ok: true,
+    provider: 'codex',
+    dispatched: true,
+    session_id: 'child-1',
+    tool_call_id: 'd',
+    notes: 'The code **expires** after five minutes.',
+  };
   played.update(news('d', { status: 'completed', rawOutput: report }));
   await card.getByText(/^done/).waitFor();
   await card.getByRole('region', { name: 'Brief' }).getByText('five minutes').waitFor();
@@ -223,8 +355,21 @@ test('delegated work is a card: live, with its questions, then the brief next to
 
 test('a delegation that could not start says why', async () => {
   const { tab, page, played } = await stage();
-  played.update(call('d', { name: 'delegate.run', title: 'delegate.run', rawInput: { provider: 'nobody', user_prompt: 'Do it' } }));
-  played.update(news('d', { status: 'completed', rawOutput: { ok: false, provider: 'nobody', dispatched: false, tool_call_id: 'd', notes: 'there is no provider nobody; available are codex and gptoss' } }));
+  played.update(
+    call('d', { name: 'delegate.run', title: 'delegate.run', rawInput: { provider: 'nobody', user_prompt: 'Do it' } }),
+  );
+  played.update(
+    news('d', {
+      status: 'completed',
+      rawOutput: {
+        ok: false,
+        provider: 'nobody',
+        dispatched: false,
+        tool_call_id: 'd',
+        notes: 'there is no provider nobody; available are codex and gptoss',
+      },
+    }),
+  );
   const card = page.locator('[data-delegate=nobody]');
   await card.getByText('available are codex and gptoss', { exact: false }).waitFor();
   await card.getByText(/^failed/).waitFor();
@@ -284,7 +429,10 @@ test('the agent picker says which agents cannot answer, and where to fix that', 
   await page.keyboard.press('ArrowUp');
   await page.keyboard.press('Enter');
   await page.locator('[data-mode="custom:qwen"]').getByText('LOCAL').waitFor();
-  assert.deepEqual(played.sent.findLast(({ method }) => method === 'session/set_mode').params, { sessionId: played.session, modeId: 'custom:qwen' });
+  assert.deepEqual(played.sent.findLast(({ method }) => method === 'session/set_mode').params, {
+    sessionId: played.session,
+    modeId: 'custom:qwen',
+  });
   await page.getByRole('button', { name: /^Agent: / }).click();
   await menu.locator('[data-choice="claude-code"]').click();
   await page.getByRole('heading', { name: 'Agents', exact: true }).waitFor();
@@ -299,12 +447,32 @@ test('the agent picker says which agents cannot answer, and where to fix that', 
 
 test('decisions are listed in the debug panel, with their reasons', async () => {
   const { tab, page, played } = await stage();
-  const decision = (prompt, target, reason) => ({ ts: Date.now(), sessionId: played.session, prompt, decision: { target, reason } });
+  const decision = (prompt, target, reason) => ({
+    ts: Date.now(),
+    sessionId: played.session,
+    prompt,
+    decision: { target, reason },
+  });
   played.answers['_openagents/agents/decisions'] = () => ({
     decisions: [
-      decision('Use Codex to expire the code after five minutes, and run the tests', 'codex', 'You asked Codex to do it.'),
-      { ...decision('hello', 'inline', 'A greeting.'), decision: { target: 'inline', inline: 'answer', reason: 'A greeting is answered at once.' } },
-      { ...decision('Explain src/pair.rs', 'inline', ''), decision: { target: 'inline', inline: 'guidance', insteadOf: 'gptoss', reason: 'The local model is not downloaded.' } },
+      decision(
+        'Use Codex to expire the code after five minutes, and run the tests',
+        'codex',
+        'You asked Codex to do it.',
+      ),
+      {
+        ...decision('hello', 'inline', 'A greeting.'),
+        decision: { target: 'inline', inline: 'answer', reason: 'A greeting is answered at once.' },
+      },
+      {
+        ...decision('Explain src/pair.rs', 'inline', ''),
+        decision: {
+          target: 'inline',
+          inline: 'guidance',
+          insteadOf: 'gptoss',
+          reason: 'The local model is not downloaded.',
+        },
+      },
     ],
   });
   await page.keyboard.press('Control+Alt+KeyD');
@@ -318,11 +486,22 @@ test('decisions are listed in the debug panel, with their reasons', async () => 
 
 test('scrolling up slowly while rows arrive is not interrupted, and the button returns to the end', async () => {
   const { tab, page, played } = await stage();
-  const more = (n) => played.update(call(`more-${n}`, { name: 'search.grep', title: 'search.grep', status: 'completed', rawInput: { pattern: `needle ${n}` } }));
+  const more = (n) =>
+    played.update(
+      call(`more-${n}`, {
+        name: 'search.grep',
+        title: 'search.grep',
+        status: 'completed',
+        rawInput: { pattern: `needle ${n}` },
+      }),
+    );
   played.update(asked('Look'));
   for (let n = 0; n < 40; n += 1) more(n);
   await page.getByText("'needle 39'").waitFor();
-  const rest = () => page.locator('.timeline .scroll').evaluate(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight);
+  const rest = () =>
+    page
+      .locator('.timeline .scroll')
+      .evaluate(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight);
   assert.ok((await rest()) < 4, 'the newest row is in sight');
   await page.locator('.timeline .scroll').hover();
   for (let n = 40; n < 70; n += 1) {

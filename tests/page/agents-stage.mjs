@@ -20,7 +20,11 @@ export class AgentsStage {
     const nothing = join(stage.fixture.base, 'bin');
     await mkdir(nothing);
     // Agents that are installed here are not found.
-    stage.fixture.env = { OPENAGENTS_AGENT_PATH: `${nothing}:/usr/bin:/bin`, OPENAGENTS_LLAMA_MODEL: '', OPENAGENTS_MODELS_URL: 'http://127.0.0.1:9' };
+    stage.fixture.env = {
+      OPENAGENTS_AGENT_PATH: `${nothing}:/usr/bin:/bin`,
+      OPENAGENTS_LLAMA_MODEL: '',
+      OPENAGENTS_MODELS_URL: 'http://127.0.0.1:9',
+    };
     stage.server = await Server.start(stage.fixture);
     if (trusts) await stage.trust();
     return stage;
@@ -28,7 +32,9 @@ export class AgentsStage {
 
   /** Trusts the workspace on the command line. */
   trust() {
-    return promisify(execFile)(PROGRAM, ['workspaces', 'trust', this.fixture.workspace, '--yes'], { env: { ...process.env, OPENAGENTS_HOME: this.fixture.home } });
+    return promisify(execFile)(PROGRAM, ['workspaces', 'trust', this.fixture.workspace, '--yes'], {
+      env: { ...process.env, OPENAGENTS_HOME: this.fixture.home },
+    });
   }
 
   /** Opens a tab; `name` is its name on other devices. */

@@ -26,7 +26,8 @@ test('an agent is added, checked, used and removed; its problem is shown', async
   await stage.add(tab, 'Broken', '/no/such/program');
   await page.getByRole('alert').or(page.locator('[data-agent="custom:broken"]')).first().waitFor();
   await tab.shoot('agents-broken');
-  if ((await page.getByRole('button', { name: 'Cancel' }).count()) > 0) await page.getByRole('button', { name: 'Cancel' }).click();
+  if ((await page.getByRole('button', { name: 'Cancel' }).count()) > 0)
+    await page.getByRole('button', { name: 'Cancel' }).click();
 
   await stage.add(tab, 'Fake');
   const card = page.getByRole('article', { name: 'Fake' });
@@ -36,7 +37,10 @@ test('an agent is added, checked, used and removed; its problem is shown', async
   // What a screen reader hears has no clock in it, or it would speak every minute.
   const checks = page.getByRole('region', { name: 'Agents on this computer' });
   await checks.getByText('Checked just now').waitFor();
-  await checks.getByRole('status').filter({ hasText: /^Checked$/ }).waitFor();
+  await checks
+    .getByRole('status')
+    .filter({ hasText: /^Checked$/ })
+    .waitFor();
   await tab.shootAll('agents-added');
 
   await page.keyboard.press('Escape');
@@ -96,7 +100,11 @@ test("an agent's activity is shown: thoughts, a command and its output, a crash 
   const asks = page.locator('[data-approval-state=pending]');
   await asks.getByText('Runs exactly this command', { exact: false }).waitFor();
   await tab.shootAll('agents-command');
-  await asks.getByRole('button').filter({ hasText: /allow|yes|run/i }).first().click();
+  await asks
+    .getByRole('button')
+    .filter({ hasText: /allow|yes|run/i })
+    .first()
+    .click();
   await page.locator('[data-terminal]').getByText('exit code 0').waitFor();
   assert.match(await page.locator('[data-terminal] pre').innerText(), /README\.md/);
   await tab.atRest();
@@ -146,7 +154,6 @@ test('routed prompts show the agent and the reason', async () => {
   await tab.close();
 });
 
-
 test('work is not sent to an agent before one is chosen', async () => {
   const tab = await stage.open(browser);
   const { page } = tab;
@@ -187,7 +194,10 @@ test('a login shell that does not answer is named in the settings, with what to 
   const { page } = tab;
   const played = await Played.on(page);
   const list = played.answers['_openagents/agents/list'];
-  const shell = { problem: 'The login shell /bin/zsh did not answer within 5 s.', remedy: 'Run `zsh -i -c true` to see why.' };
+  const shell = {
+    problem: 'The login shell /bin/zsh did not answer within 5 s.',
+    remedy: 'Run `zsh -i -c true` to see why.',
+  };
   played.answers['_openagents/agents/list'] = () => ({ ...list(), shell });
   await page.goto(stage.server.address);
   await tab.live();

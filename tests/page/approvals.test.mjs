@@ -89,7 +89,7 @@ test('the sheet shows the command, and exactly that runs', async () => {
   const one = await stage.open(browser);
   const two = await paired(browser, stage.server, one, { name: 'Third phone' });
   await stage.ask(one, '[[run echo made on a phone]]');
-  await sheet(two.page).locator('pre').getByText("echo").waitFor();
+  await sheet(two.page).locator('pre').getByText('echo').waitFor();
   await sheet(two.page).getByText('Runs exactly this command', { exact: false }).waitFor();
   await two.shootAll('approval-command');
   // The next one is queued behind it, in another session, and opens by itself.
@@ -99,7 +99,10 @@ test('the sheet shows the command, and exactly that runs', async () => {
   await sheet(two.page).getByText('Paint the harbour').first().waitFor();
   await sheet(two.page).getByRole('button', { name: 'No', exact: true }).click();
   await one.page.getByText('Denied on Third phone').waitFor();
-  await one.page.getByRole('navigation', { name: 'Sessions' }).getByRole('button', { name: /run echo/ }).click();
+  await one.page
+    .getByRole('navigation', { name: 'Sessions' })
+    .getByRole('button', { name: /run echo/ })
+    .click();
   await one.page.getByText('Approved on Third phone').waitFor();
   await one.page.locator('[data-terminal]').getByText('made on a phone').first().waitFor();
   await one.close();
@@ -112,7 +115,10 @@ test('a device with the prompt scope sees where to approve, and cannot answer', 
   await stage.ask(one, '[[ask Paint the harbour]]');
   await pending(one.page).waitFor();
   await two.page.goto(`${stage.server.origin}/${new URL(one.page.url()).hash}`);
-  await two.page.getByText(/^Waiting for approval on .+\.$/).first().waitFor();
+  await two.page
+    .getByText(/^Waiting for approval on .+\.$/)
+    .first()
+    .waitFor();
   assert.equal(await sheet(two.page).isVisible(), false);
   assert.equal(await two.page.getByRole('button', { name: 'Yes', exact: true }).count(), 0);
   await two.shootAll('approval-limit');
@@ -125,7 +131,10 @@ test('a device with the prompt scope sees where to approve, and cannot answer', 
 test('any list of options is shown as the agent names it, and the chosen one goes back', async () => {
   const one = await stage.open(browser);
   const two = await paired(browser, stage.server, one, { name: 'Choosing phone', theme: 'light' });
-  await stage.ask(one, '[[options a=allow_once=Option Alpha|b=allow_once=Option Bravo|n=allow_until=Allow until noon|s=allow_always=Allow for this session|r=reject_always=Never]]');
+  await stage.ask(
+    one,
+    '[[options a=allow_once=Option Alpha|b=allow_once=Option Bravo|n=allow_until=Allow until noon|s=allow_always=Allow for this session|r=reject_always=Never]]',
+  );
   await sheet(two.page).getByText('Which of these?').first().waitFor();
   const all = ['Option Alpha', 'Option Bravo', 'Allow until noon', 'Allow for this session', 'Never'];
   for (const place of [sheet(two.page), pending(one.page)]) {
@@ -213,7 +222,9 @@ test('of two simultaneous answers the first counts, and the other device sees wh
   // The second answer is sent before the first one is known.
   await Promise.all(buttons.map((button) => button.evaluate((element) => element.click())));
   for (const { page } of [one, two]) await page.locator('[data-approval-state=answered]').waitFor();
-  const outcomes = await Promise.all([one, two].map(({ page }) => page.locator('[data-approval-state=answered] .outcome').innerText()));
+  const outcomes = await Promise.all(
+    [one, two].map(({ page }) => page.locator('[data-approval-state=answered] .outcome').innerText()),
+  );
   const [first] = outcomes.map((words) => /(Approved|Denied) on Browser/.exec(words)?.[1]);
   for (const words of outcomes) assert.match(words, new RegExp(`${first} on Browser`));
   await one.close();

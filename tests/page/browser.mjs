@@ -54,7 +54,13 @@ export class Tab {
   static async open(browser, { size = 'desktop', theme = 'dark', workers = 'block', ...options } = {}) {
     const tab = new Tab();
     tab.name = `${size}-${theme}`;
-    tab.context = await browser.newContext({ ...SIZES[size], colorScheme: theme, reducedMotion: 'reduce', serviceWorkers: workers, ...options });
+    tab.context = await browser.newContext({
+      ...SIZES[size],
+      colorScheme: theme,
+      reducedMotion: 'reduce',
+      serviceWorkers: workers,
+      ...options,
+    });
     tab.page = await tab.context.newPage();
     tab.page.setDefaultTimeout(20_000);
     // An answer is on the page twice: the region that announces it to screen readers is not looked at.
@@ -93,7 +99,9 @@ export class Tab {
         this.name = `${size}-${theme}`;
         await this.shoot(name);
       }
-      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      const overflow = await page.evaluate(
+        () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+      );
       assert.equal(overflow, 0, 'nothing reaches out of the window');
     }
     this.name = before;

@@ -26,8 +26,17 @@ function gradient(width, height) {
   head.writeUInt32BE(width, 0);
   head.writeUInt32BE(height, 4);
   head.set([8, 2], 8);
-  const rows = Buffer.concat(Array.from({ length: height }, (_, y) => Buffer.from([0, ...Array.from({ length: width }, (_, x) => [(255 * x) / width, (255 * y) / height, 120]).flat()])));
-  return Buffer.concat([Buffer.from([137, 80, 78, 71, 13, 10, 26, 10]), chunk('IHDR', head), chunk('IDAT', deflateSync(rows)), chunk('IEND', Buffer.alloc(0))]).toString('base64');
+  const rows = Buffer.concat(
+    Array.from({ length: height }, (_, y) =>
+      Buffer.from([0, ...Array.from({ length: width }, (_, x) => [(255 * x) / width, (255 * y) / height, 120]).flat()]),
+    ),
+  );
+  return Buffer.concat([
+    Buffer.from([137, 80, 78, 71, 13, 10, 26, 10]),
+    chunk('IHDR', head),
+    chunk('IDAT', deflateSync(rows)),
+    chunk('IEND', Buffer.alloc(0)),
+  ]).toString('base64');
 }
 
 async function stage(options) {
@@ -47,15 +56,40 @@ for (const size of Object.keys(SIZES)) {
   test(`${size}: code, messages, prompts, commands and outputs are copied`, async () => {
     const { tab, page, played } = await stage({ size });
     played.update(asked('Where is it?'));
-    played.update(call('run', { name: 'Bash', title: 'cargo test', kind: 'execute', status: 'in_progress', rawInput: { command: 'cargo test --all' } }));
-    played.update(news('run', { status: 'completed', content: [{ type: 'content', content: { type: 'text', text: 'ok\n'.repeat(20) } }] }));
+    played.update(
+      call('run', {
+        name: 'Bash',
+        title: 'cargo test',
+        kind: 'execute',
+        status: 'in_progress',
+        rawInput: { command: 'cargo test --all' },
+      }),
+    );
+    played.update(
+      news('run', {
+        status: 'completed',
+        content: [{ type: 'content', content: { type: 'text', text: 'ok\n'.repeat(20) } }],
+      }),
+    );
     const terminal = { command: 'ls -l', output: '\u001b[32mtotal\u001b[0m 0\n', exitCode: 0 };
-    played.update(call('list', { name: 'Shell', title: 'List files', kind: 'execute', status: 'completed', content: [{ type: 'terminal', terminalId: 't', _meta: { openagents: { terminal } } }] }));
+    played.update(
+      call('list', {
+        name: 'Shell',
+        title: 'List files',
+        kind: 'execute',
+        status: 'completed',
+        content: [{ type: 'terminal', terminalId: 't', _meta: { openagents: { terminal } } }],
+      }),
+    );
     played.update(said(ANSWER, { ended: true }));
     const copies = async (locator, name, expected) => {
       if (size === 'desktop') await locator.hover();
       const button = locator.getByRole('button', { name, exact: true }).first();
-      assert.equal(await button.evaluate((element) => getComputedStyle(element.closest('.corner')).opacity), '1', `${name} can be seen`);
+      assert.equal(
+        await button.evaluate((element) => getComputedStyle(element.closest('.corner')).opacity),
+        '1',
+        `${name} can be seen`,
+      );
       await button.click();
       await locator.getByText('Copied').first().waitFor({ state: 'attached' });
       assert.equal(await clipboard(page), expected);
@@ -115,7 +149,14 @@ test('images are drawn, and one is shown in full size', async () => {
   const { tab, page, played } = await stage();
   played.update({ ...asked('What is this?'), messageId: 'p1' });
   played.update({ sessionUpdate: 'user_message_chunk', messageId: 'p1', content: image('image/png') });
-  played.update(call('shot', { name: 'screenshot', title: 'Take a screenshot', status: 'completed', content: [{ type: 'content', content: image('image/png') }] }));
+  played.update(
+    call('shot', {
+      name: 'screenshot',
+      title: 'Take a screenshot',
+      status: 'completed',
+      content: [{ type: 'content', content: image('image/png') }],
+    }),
+  );
   played.update({ sessionUpdate: 'agent_message_chunk', content: image('image/svg+xml') });
   played.update(said(' cannot be drawn.', { ended: true }));
   const prompt = page.getByRole('button', { name: 'Image of the prompt: show in full size' });

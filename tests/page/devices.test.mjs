@@ -8,9 +8,20 @@ import { browser, server } from './stage.mjs';
 
 const MINUTE = 60_000;
 const PRINT = '5E:0A:91:7C:42:D3:88:1F:6B:E4:20:9D:C7:35:FA:11:5E:0A:91:7C:42:D3:88:1F:6B:E4:20:9D:C7:35:FA:11';
-const QR = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 29 29" shape-rendering="crispEdges"><rect width="29" height="29" fill="#fff"/><path d="M4 4h7v7H4zM18 4h7v7h-7zM4 18h7v7H4zM13 5h2v3h-2zM14 13h4v4h-4zM20 20h3v5h-3z"/></svg>';
+const QR =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 29 29" shape-rendering="crispEdges"><rect width="29" height="29" fill="#fff"/><path d="M4 4h7v7H4zM18 4h7v7h-7zM4 18h7v7H4zM13 5h2v3h-2zM14 13h4v4h-4zM20 20h3v5h-3z"/></svg>';
 
-const network = (more) => ({ lan: false, ios: 'off', computer: 'harbour-mac', listeners: [{ kind: 'loopback', address: '127.0.0.1:9099' }], fingerprint: null, certificateUntil: null, problem: null, fixed: false, ...more });
+const network = (more) => ({
+  lan: false,
+  ios: 'off',
+  computer: 'harbour-mac',
+  listeners: [{ kind: 'loopback', address: '127.0.0.1:9099' }],
+  fingerprint: null,
+  certificateUntil: null,
+  problem: null,
+  fixed: false,
+  ...more,
+});
 const open = network({
   lan: true,
   ios: 'ask',
@@ -23,12 +34,46 @@ const open = network({
   fingerprint: PRINT,
   certificateUntil: Date.parse('2027-12-20'),
 });
-const pairing = () => ({ code: 'K7QX-2M9P', expiresAt: Date.now() + 4.6 * MINUTE, addresses: ['https://192.168.1.5:9443', 'https://harbour-mac.local:9443'], fingerprint: PRINT, url: 'https://192.168.1.5:9443/#pair=K7QX-2M9P', qr: QR });
-const device = (more) => ({ id: 'd1', name: 'iPhone (Safari)', scope: 'approve', createdAt: Date.now() - 86_400_000, lastSeen: Date.now() - 3 * 3_600_000, address: '192.168.1.23', connections: 0, ...more });
-const accessRequest = (more) => ({ id: 'r1', kind: 'pair', name: 'iPhone (Safari)', address: '192.168.1.23', compare: '482 913', askedAt: Date.now(), expiresAt: Date.now() + 5 * MINUTE, sessionId: null, ...more });
+const pairing = () => ({
+  code: 'K7QX-2M9P',
+  expiresAt: Date.now() + 4.6 * MINUTE,
+  addresses: ['https://192.168.1.5:9443', 'https://harbour-mac.local:9443'],
+  fingerprint: PRINT,
+  url: 'https://192.168.1.5:9443/#pair=K7QX-2M9P',
+  qr: QR,
+});
+const device = (more) => ({
+  id: 'd1',
+  name: 'iPhone (Safari)',
+  scope: 'approve',
+  createdAt: Date.now() - 86_400_000,
+  lastSeen: Date.now() - 3 * 3_600_000,
+  address: '192.168.1.23',
+  connections: 0,
+  ...more,
+});
+const accessRequest = (more) => ({
+  id: 'r1',
+  kind: 'pair',
+  name: 'iPhone (Safari)',
+  address: '192.168.1.23',
+  compare: '482 913',
+  askedAt: Date.now(),
+  expiresAt: Date.now() + 5 * MINUTE,
+  sessionId: null,
+  ...more,
+});
 const snapshot = (more) => ({ devices: [], requests: [], pairing: null, apps: [], network: network(), ...more });
 const entries = (from, count) =>
-  Array.from({ length: count }, (_, at) => ({ id: from - at, ts: Date.now() - at * 7 * MINUTE, device: 'd1', name: 'iPhone (Safari)', address: '192.168.1.23', action: at % 3 === 0 ? 'Answered an approval' : 'Sent a prompt', detail: at % 3 === 0 ? 'Allow: Run cargo test' : null }));
+  Array.from({ length: count }, (_, at) => ({
+    id: from - at,
+    ts: Date.now() - at * 7 * MINUTE,
+    device: 'd1',
+    name: 'iPhone (Safari)',
+    address: '192.168.1.23',
+    action: at % 3 === 0 ? 'Answered an approval' : 'Sent a prompt',
+    detail: at % 3 === 0 ? 'Allow: Run cargo test' : null,
+  }));
 
 /** A tab whose server has the devices of `first`; actions are recorded in `played.sent` and answered with `next`. */
 async function stage(first = snapshot(), { size = 'desktop', audit = () => ({ entries: [] }), access } = {}) {
@@ -36,7 +81,8 @@ async function stage(first = snapshot(), { size = 'desktop', audit = () => ({ en
   const played = await Played.on(tab.page);
   played.next = first;
   played.access = access;
-  for (const action of ['list', 'pair', 'stop_pairing', 'allow', 'decline', 'rename', 'scope', 'revoke', 'network']) played.answers[`_openagents/devices/${action}`] = () => played.next;
+  for (const action of ['list', 'pair', 'stop_pairing', 'allow', 'decline', 'rename', 'scope', 'revoke', 'network'])
+    played.answers[`_openagents/devices/${action}`] = () => played.next;
   played.answers['_openagents/devices/audit'] = audit;
   await tab.page.goto(server.address);
   await tab.live();
@@ -50,7 +96,8 @@ async function settings({ tab, page }) {
   return tab;
 }
 
-const asked = (played, action) => played.sent.findLast(({ method }) => method === `_openagents/devices/${action}`)?.params;
+const asked = (played, action) =>
+  played.sent.findLast(({ method }) => method === `_openagents/devices/${action}`)?.params;
 
 /** Waits until the page has sent a request. */
 async function asks({ page, played }, action) {
@@ -92,7 +139,15 @@ test('the network is off until it is turned on, and the unencrypted endpoint nee
 });
 
 test('network problems are shown, and settings from the command line cannot be changed', async () => {
-  const on = await stage(snapshot({ network: { ...open, fixed: true, problem: 'Port 9443 is taken by another program. Stop it, or start OpenAgents with another --lan-port.' } }));
+  const on = await stage(
+    snapshot({
+      network: {
+        ...open,
+        fixed: true,
+        problem: 'Port 9443 is taken by another program. Stop it, or start OpenAgents with another --lan-port.',
+      },
+    }),
+  );
   await settings(on);
   await on.page.getByRole('alert').getByText('Port 9443 is taken').waitFor();
   assert.equal(await on.page.getByLabel('Serve this page on the local network').isDisabled(), true);
@@ -116,7 +171,10 @@ test('pairing shows the code, QR code, addresses and the steps to trust the cert
   await page.locator('[data-pairing]').scrollIntoViewIfNeeded();
   await tab.shootAll('devices-pairing');
   await page.getByText('If the phone warns about the certificate').click();
-  assert.equal(await page.getByRole('link', { name: 'ca.mobileconfig' }).getAttribute('href'), 'https://192.168.1.5:9443/ca.mobileconfig');
+  assert.equal(
+    await page.getByRole('link', { name: 'ca.mobileconfig' }).getAttribute('href'),
+    'https://192.168.1.5:9443/ca.mobileconfig',
+  );
   await page.getByRole('link', { name: 'ca.pem' }).scrollIntoViewIfNeeded();
   await tab.shootAll('devices-trust');
   played.next = snapshot({ network: open });
@@ -126,9 +184,14 @@ test('pairing shows the code, QR code, addresses and the steps to trust the cert
 });
 
 test('devices are renamed, given another scope and removed; their actions are listed', async () => {
-  const devices = [device({ connections: 1, lastSeen: Date.now() }), device({ id: 'd2', name: 'Android phone (Chrome)', scope: 'view' })];
+  const devices = [
+    device({ connections: 1, lastSeen: Date.now() }),
+    device({ id: 'd2', name: 'Android phone (Chrome)', scope: 'view' }),
+  ];
   const apps = [{ address: '192.168.1.7', allowedAt: Date.now() - 40 * MINUTE, until: Date.now() + 600 * MINUTE }];
-  const on = await stage(snapshot({ network: open, devices, apps }), { audit: ({ before }) => ({ entries: before === undefined ? entries(90, 30) : entries(before - 1, 4) }) });
+  const on = await stage(snapshot({ network: open, devices, apps }), {
+    audit: ({ before }) => ({ entries: before === undefined ? entries(90, 30) : entries(before - 1, 4) }),
+  });
   const { tab, page, played } = on;
   await settings(on);
   const row = page.locator('[data-device=d1]');
@@ -157,7 +220,8 @@ test('devices are renamed, given another scope and removed; their actions are li
   await row.waitFor({ state: 'detached' });
   assert.deepEqual(asked(played, 'revoke'), { id: 'd1' });
   await page.getByRole('button', { name: 'Disconnect' }).click();
-  for (let tries = 0; asked(played, 'revoke').address === undefined && tries < 100; tries += 1) await page.waitForTimeout(20);
+  for (let tries = 0; asked(played, 'revoke').address === undefined && tries < 100; tries += 1)
+    await page.waitForTimeout(20);
   assert.deepEqual(asked(played, 'revoke'), { address: '192.168.1.7' });
 
   const actions = page.getByRole('region', { name: 'Recent remote actions' }).getByRole('listitem');
@@ -173,7 +237,17 @@ test('access requests are shown at once, over any page, one after the other; not
   const on = await stage();
   const { tab, page, played } = on;
   await page.locator('#workspace').focus();
-  const requests = [accessRequest(), accessRequest({ id: 'r2', kind: 'ios', name: 'OpenAgents iOS', address: '192.168.1.7', compare: null, askedAt: Date.now() + 5 })];
+  const requests = [
+    accessRequest(),
+    accessRequest({
+      id: 'r2',
+      kind: 'ios',
+      name: 'OpenAgents iOS',
+      address: '192.168.1.7',
+      compare: null,
+      askedAt: Date.now() + 5,
+    }),
+  ];
   played.notify('_openagents/devices', snapshot({ network: open, requests }));
   const dialog = page.getByRole('dialog');
   await dialog.getByText('482 913').waitFor();
@@ -194,7 +268,11 @@ test('access requests are shown at once, over any page, one after the other; not
   await dialog.getByRole('button', { name: 'Decline' }).click();
   await dialog.waitFor({ state: 'detached' });
   assert.deepEqual(asked(played, 'decline'), { requestId: 'r2' });
-  assert.equal(await page.locator('#workspace').evaluate((field) => field === document.activeElement), true, 'the keyboard is where it was');
+  assert.equal(
+    await page.locator('#workspace').evaluate((field) => field === document.activeElement),
+    true,
+    'the keyboard is where it was',
+  );
 
   // Once put off, it is listed in the settings; answered on another device, it is gone.
   played.notify('_openagents/devices', snapshot({ network: open, requests: [accessRequest({ id: 'r3' })] }));

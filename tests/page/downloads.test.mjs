@@ -18,7 +18,8 @@ async function set(t, held) {
   return [stage, await stage.settings(browser)];
 }
 
-const verified = (page) => page.locator('[data-model="gpt-oss-20b"][data-status=not_loaded]', { hasText: 'verified' }).waitFor();
+const verified = (page) =>
+  page.locator('[data-model="gpt-oss-20b"][data-status=not_loaded]', { hasText: 'verified' }).waitFor();
 
 test('a file damaged on disk is detected and repaired', async (t) => {
   const [stage, tab] = await set(t);
@@ -33,7 +34,11 @@ test('a file damaged on disk is detected and repaired', async (t) => {
   await card.getByRole('button', { name: 'Verify' }).click();
   await page.locator('[data-model="gpt-oss-20b"][data-status=error]').waitFor();
   assert.match(await card.innerText(), /Needs attention[\s\S]*damaged/);
-  assert.equal(await card.getByRole('button', { name: 'Load', exact: true }).count(), 0, 'a damaged file is not offered to be loaded');
+  assert.equal(
+    await card.getByRole('button', { name: 'Load', exact: true }).count(),
+    0,
+    'a damaged file is not offered to be loaded',
+  );
   await tab.shootAll('models-damaged');
   await card.getByRole('button', { name: 'Repair' }).click();
   await verified(page);

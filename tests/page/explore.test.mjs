@@ -45,7 +45,9 @@ for (const size of Object.keys(SIZES)) {
         await tab.shoot('sessions');
         assert.ok(await page.getByRole('button', { name: 'New exploration' }).isVisible());
       }
-      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      const overflow = await page.evaluate(
+        () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+      );
       assert.equal(overflow, 0, 'nothing reaches out of the window');
       await tab.close();
     });

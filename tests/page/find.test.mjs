@@ -16,7 +16,9 @@ async function current(page) {
     const range = [...(CSS.highlights.get('found-now') ?? [])][0];
     const box = range?.getBoundingClientRect();
     const view = document.querySelector('.timeline > .scroll').getBoundingClientRect();
-    return box !== undefined && box.height > 0 && box.top >= view.top && box.bottom <= view.bottom ? { text: range.toString(), within: range.startContainer.parentElement.textContent } : false;
+    return box !== undefined && box.height > 0 && box.top >= view.top && box.bottom <= view.bottom
+      ? { text: range.toString(), within: range.startContainer.parentElement.textContent }
+      : false;
   });
   return shown.jsonValue();
 }
@@ -31,21 +33,52 @@ async function played(options) {
   return { tab, page: tab.page, played: session };
 }
 
-const OUTPUT = Array.from({ length: 300 }, (_, at) => `line ${at}${at === 222 ? ' Needle in the output' : ''}\n`).join('');
+const OUTPUT = Array.from({ length: 300 }, (_, at) => `line ${at}${at === 222 ? ' Needle in the output' : ''}\n`).join(
+  '',
+);
 
 /** A session with the word in a prompt, a thought, an output, a change, arguments and an answer, far apart. */
 function needles({ played }) {
   const filler = (from) => {
-    for (let n = from; n < from + 60; n += 1) played.update(call(`hay-${n}`, { name: 'search.grep', title: 'search.grep', status: 'completed', rawInput: { pattern: `hay ${n}` } }));
+    for (let n = from; n < from + 60; n += 1)
+      played.update(
+        call(`hay-${n}`, {
+          name: 'search.grep',
+          title: 'search.grep',
+          status: 'completed',
+          rawInput: { pattern: `hay ${n}` },
+        }),
+      );
   };
   played.update(asked('Where is the needle?'));
   filler(0);
   played.update(thought('The needle may be in the hay.'));
-  played.update(call('run', { name: 'Bash', title: 'Run the tests', kind: 'execute', status: 'completed', content: [{ type: 'content', content: { type: 'text', text: OUTPUT } }] }));
+  played.update(
+    call('run', {
+      name: 'Bash',
+      title: 'Run the tests',
+      kind: 'execute',
+      status: 'completed',
+      content: [{ type: 'content', content: { type: 'text', text: OUTPUT } }],
+    }),
+  );
   filler(100);
-  played.update(call('edit', { name: 'Edit', title: 'Edit hay.rs', kind: 'edit', status: 'completed', rawInput: { why: 'a needle was there' }, content: [{ type: 'diff', path: `${fixture.workspace}/hay.rs`, oldText: 'a\nneedle();\n', newText: 'a\nhay();\n' }] }));
+  played.update(
+    call('edit', {
+      name: 'Edit',
+      title: 'Edit hay.rs',
+      kind: 'edit',
+      status: 'completed',
+      rawInput: { why: 'a needle was there' },
+      content: [
+        { type: 'diff', path: `${fixture.workspace}/hay.rs`, oldText: 'a\nneedle();\n', newText: 'a\nhay();\n' },
+      ],
+    }),
+  );
   filler(200);
-  played.update(said('It is **a nee**dle:\n\n```rust\nfn needle() -> u8 {\n    // the needle\n    1\n}\n```\n', { ended: true }));
+  played.update(
+    said('It is **a nee**dle:\n\n```rust\nfn needle() -> u8 {\n    // the needle\n    1\n}\n```\n', { ended: true }),
+  );
 }
 
 test('every occurrence is found, unfolded, scrolled to and marked, and Escape returns the focus', async () => {
@@ -77,7 +110,10 @@ test('every occurrence is found, unfolded, scrolled to and marked, and Escape re
   await count(page, '3 of 8');
   assert.match((await current(page)).text, /Needle/);
   await tab.shoot('find-unfolded');
-  assert.ok(await page.locator('details', { hasText: 'Output · 300 lines' }).evaluate((details) => details.open), 'the output is unfolded');
+  assert.ok(
+    await page.locator('details', { hasText: 'Output · 300 lines' }).evaluate((details) => details.open),
+    'the output is unfolded',
+  );
   await page.keyboard.press('Control+Shift+G');
   await count(page, '2 of 8');
   await page.keyboard.press('Control+F');
@@ -87,7 +123,11 @@ test('every occurrence is found, unfolded, scrolled to and marked, and Escape re
   await count(page, 'No matches');
   await page.keyboard.press('Escape');
   await field(page).waitFor({ state: 'detached' });
-  assert.equal(await prompt.evaluate((element) => element === document.activeElement), true, 'the focus is where it was');
+  assert.equal(
+    await prompt.evaluate((element) => element === document.activeElement),
+    true,
+    'the focus is where it was',
+  );
   assert.equal(await page.evaluate(() => CSS.highlights.size), 0);
   await tab.close();
 });
@@ -130,9 +170,24 @@ test('fifty thousand rows are searched, those that are not drawn too', async () 
   await page.evaluate(
     ([rows, session, seq]) => {
       for (let n = 0; n < rows; n += 1) {
-        const update = { sessionUpdate: 'tool_call', toolCallId: `extra-${n}`, name: 'Read', title: `Read file ${n}.rs`, kind: 'read', status: 'completed', rawInput: { path: `src/file ${n}.rs` }, content: [{ type: 'content', content: { type: 'text', text: `It says ${n} and more.` } }] };
-        const params = { sessionId: session, update, _meta: { openagents: { seq: seq + n, ts: 1_700_000_000_000 + n } } };
-        globalThis.wire.dispatchEvent(new MessageEvent('message', { data: JSON.stringify({ jsonrpc: '2.0', method: 'session/update', params }) }));
+        const update = {
+          sessionUpdate: 'tool_call',
+          toolCallId: `extra-${n}`,
+          name: 'Read',
+          title: `Read file ${n}.rs`,
+          kind: 'read',
+          status: 'completed',
+          rawInput: { path: `src/file ${n}.rs` },
+          content: [{ type: 'content', content: { type: 'text', text: `It says ${n} and more.` } }],
+        };
+        const params = {
+          sessionId: session,
+          update,
+          _meta: { openagents: { seq: seq + n, ts: 1_700_000_000_000 + n } },
+        };
+        globalThis.wire.dispatchEvent(
+          new MessageEvent('message', { data: JSON.stringify({ jsonrpc: '2.0', method: 'session/update', params }) }),
+        );
       }
     },
     [ROWS, session, first],
@@ -140,10 +195,16 @@ test('fifty thousand rows are searched, those that are not drawn too', async () 
   await page.locator(`[data-updates="${first + ROWS - 1}"]`).waitFor({ state: 'attached', timeout: 60_000 });
   await page.keyboard.press('Control+F');
   await field(page).fill('read file 777');
-  await page.locator('[data-find]').getByText(/of 11$/).waitFor();
+  await page
+    .locator('[data-find]')
+    .getByText(/of 11$/)
+    .waitFor();
   const before = await current(page);
   await page.keyboard.press('Enter');
-  await page.waitForFunction((text) => [...(CSS.highlights.get('found-now') ?? [])][0]?.startContainer.parentElement.textContent !== text, before.within);
+  await page.waitForFunction(
+    (text) => [...(CSS.highlights.get('found-now') ?? [])][0]?.startContainer.parentElement.textContent !== text,
+    before.within,
+  );
   assert.match((await current(page)).within, /Read file 777/);
   await tab.close();
 });
@@ -154,7 +215,10 @@ test('a session of another agent: what was not read is found and gone to', async
   const session = await Played.on(tab.page);
   const { page } = tab;
   // Lines 1, 3, 5 … are questions.
-  session.answers['_openagents/history/find'] = ({ query }) => ({ lines: query === 'Question 20' ? [39, ...Array.from({ length: 10 }, (_, at) => 399 + 2 * at)] : [], more: false });
+  session.answers['_openagents/history/find'] = ({ query }) => ({
+    lines: query === 'Question 20' ? [39, ...Array.from({ length: 10 }, (_, at) => 399 + 2 * at)] : [],
+    more: false,
+  });
   await page.goto(server.address);
   await tab.live();
   await page.goto(`${server.origin}/#transcript=claude-code:${LONG}`);
@@ -162,10 +226,16 @@ test('a session of another agent: what was not read is found and gone to', async
   await timeline.getByText('Question 1500', { exact: true }).waitFor();
   await page.keyboard.press('Control+F');
   await field(page).fill('Question 20');
-  await page.locator('[data-find]').getByText(/of 11$/).waitFor();
+  await page
+    .locator('[data-find]')
+    .getByText(/of 11$/)
+    .waitFor();
   await page.keyboard.press('Enter');
   assert.match((await current(page)).within, /^Question 20/);
-  await timeline.getByText(/^Question 20/).first().waitFor();
+  await timeline
+    .getByText(/^Question 20/)
+    .first()
+    .waitFor();
   await tab.shoot('find-transcript');
   await page.keyboard.press('Shift+Enter');
   assert.match((await current(page)).within, /^Question 20/);
@@ -202,7 +272,10 @@ for (const size of Object.keys(SIZES)) {
       await page.locator('[data-find]').getByText(/of 8$/).waitFor();
       await current(page);
       await tab.shoot('find-marks');
-      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth), 0);
+      assert.equal(
+        await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth),
+        0,
+      );
       await page.getByRole('button', { name: 'Close find' }).click();
       await field(page).waitFor({ state: 'detached' });
       await tab.close();

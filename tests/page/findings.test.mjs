@@ -23,20 +23,61 @@ pub fn pair_device(code: &Code, device: NewDevice, now: Instant) -> Result<Token
 }`;
 
 const FOUND = [
-  { kind: 'definition', path: 'src/pair.rs', start: 88, end: 100, excerpt: PAIR, symbol: 'pair_device', score: 1, why: 'defines `pair_device`; matches `pair`, `code`, `expired`; edited by the session “Finish QR pairing”' },
+  {
+    kind: 'definition',
+    path: 'src/pair.rs',
+    start: 88,
+    end: 100,
+    excerpt: PAIR,
+    symbol: 'pair_device',
+    score: 1,
+    why: 'defines `pair_device`; matches `pair`, `code`, `expired`; edited by the session “Finish QR pairing”',
+  },
   {
     kind: 'usage',
     path: 'crates/bridge/src/access/devices/pairing/a_folder_with_a_very_long_name/that_goes_on_and_on/pairing_http.rs',
     start: 211,
     end: 250,
-    excerpt: lines(211, 250, (n) => (n === 230 ? '    let token = devices.pair_device(&code, device, Instant::now())?;' : `    let step_${n} = request.header("x-step-${n}");`)),
+    excerpt: lines(211, 250, (n) =>
+      n === 230
+        ? '    let token = devices.pair_device(&code, device, Instant::now())?;'
+        : `    let step_${n} = request.header("x-step-${n}");`,
+    ),
     symbol: 'claim',
     score: 0.82,
     why: 'calls `pair_device`',
   },
-  { kind: 'session', provider: 'claude-code', session_id: '6f1b1f2e-2222-4000-8000-000000000003', start: 14, end: 31, excerpt: 'Write the first draft of QR pairing. The code should expire after five minutes, and work once.\n\nThe draft is there: src/pair.rs holds the codes.', symbol: 'QR pairing: first draft', score: 0.7, why: 'its prompt matches `pairing`, `code`, `expire`' },
-  { kind: 'text', path: 'docs/pairing.md', start: 3, end: 9, excerpt: lines(3, 9, (n) => `Step ${n}: type the pairing code.`), score: 0.4, why: 'matches `pairing`, `code`' },
-  { kind: 'definition', path: 'tests/pairing.rs', start: 1, end: 2, excerpt: '#[test]\nfn a_code_expires() {', symbol: 'a_code_expires', score: 0.2, why: 'matches `code`; a test' },
+  {
+    kind: 'session',
+    provider: 'claude-code',
+    session_id: '6f1b1f2e-2222-4000-8000-000000000003',
+    start: 14,
+    end: 31,
+    excerpt:
+      'Write the first draft of QR pairing. The code should expire after five minutes, and work once.\n\nThe draft is there: src/pair.rs holds the codes.',
+    symbol: 'QR pairing: first draft',
+    score: 0.7,
+    why: 'its prompt matches `pairing`, `code`, `expire`',
+  },
+  {
+    kind: 'text',
+    path: 'docs/pairing.md',
+    start: 3,
+    end: 9,
+    excerpt: lines(3, 9, (n) => `Step ${n}: type the pairing code.`),
+    score: 0.4,
+    why: 'matches `pairing`, `code`',
+  },
+  {
+    kind: 'definition',
+    path: 'tests/pairing.rs',
+    start: 1,
+    end: 2,
+    excerpt: '#[test]\nfn a_code_expires() {',
+    symbol: 'a_code_expires',
+    score: 0.2,
+    why: 'matches `code`; a test',
+  },
 ];
 
 const plainText = (findings) => `**Found:**\n${findings.map(({ path, why }) => `- \`${path}\`: ${why}`).join('\n')}`;
@@ -64,10 +105,24 @@ test('findings are cards: location, symbol, marked excerpt, and the reason on de
   find(played, FOUND, { truncated: true });
   await page.getByText('Found in 4 files and 1 session').waitFor();
   assert.equal(await cards.count(), 5);
-  assert.equal(await page.getByText('**Found:**').or(page.locator('strong', { hasText: 'Found:' })).count(), 0, 'the plain version is not shown as well');
+  assert.equal(
+    await page
+      .getByText('**Found:**')
+      .or(page.locator('strong', { hasText: 'Found:' }))
+      .count(),
+    0,
+    'the plain version is not shown as well',
+  );
   const first = cards.nth(0);
   assert.match(await first.textContent(), /src\/pair\.rs:88-100 *pair_device/);
-  assert.deepEqual([...new Set(await first.locator('mark').allInnerTexts())].sort(), ['CODE', 'Code', 'Expired', 'Pair', 'code', 'pair_device']);
+  assert.deepEqual([...new Set(await first.locator('mark').allInnerTexts())].sort(), [
+    'CODE',
+    'Code',
+    'Expired',
+    'Pair',
+    'code',
+    'pair_device',
+  ]);
   assert.equal(await first.getByText('edited by the session').count(), 0);
   await first.locator('[data-card]').focus();
   await first.getByRole('button', { name: 'Why' }).press('Enter');
@@ -164,7 +219,10 @@ test('a finding is delegated with the question and its location', async () => {
 
 test('without findings the page says what to try', async () => {
   const { tab, page, played } = await stage();
-  find(played, [], { text: '**Found:** nothing for `blockchain`; try a name that stands in the code', hint: 'a name that stands in the code, such as `pair_device`, or the name of a folder' });
+  find(played, [], {
+    text: '**Found:** nothing for `blockchain`; try a name that stands in the code',
+    hint: 'a name that stands in the code, such as `pair_device`, or the name of a folder',
+  });
   await page.getByText('Nothing found for blockchain').waitFor();
   await page.getByText('or the name of a folder.').waitFor();
   await tab.shootAll('findings-none');
@@ -175,11 +233,49 @@ test('hostile text changes neither the page nor the reading order', async () => 
   const { tab, page, played, cards } = await stage();
   const rest = { start: 1, end: 1, score: 1 };
   find(played, [
-    { ...rest, kind: 'usage', path: 'src/<img src=x onerror=alert(1)>.html', end: 3, excerpt: '<script>globalThis.ran = true</script>\n<img src=x onerror="globalThis.ran = true">\n</code></div><style>body { display: none }</style>', symbol: '<b>bold</b>', why: 'matches `<script>`, `</code>`' },
-    { ...rest, kind: 'definition', path: 'src/\u202esr.riap/\u200bsecret.rs', end: 2, excerpt: 'if access != "user\u202e \u2066// admin only\u2069 \u2066" {\nlet 名前 = "שלום עולם"; // ok', symbol: '\u202eevil', why: '`access`' },
-    { ...rest, kind: 'text', path: 'שלום/עולם/קובץ.md', excerpt: 'פענוח הקוד מתבצע כאן: pair_device', why: '`pair_device`' },
-    { ...rest, kind: 'usage', path: `${'deep/'.repeat(60)}end.rs`, excerpt: `needle${'x'.repeat(4080)}`, symbol: 'S'.repeat(400), why: '`needle`' },
-    { ...rest, kind: 'session', provider: 'codex', session_id: 'x'.repeat(200), excerpt: 'y'.repeat(4096), symbol: 'T'.repeat(400), why: `\`${'y'.repeat(300)}\`` },
+    {
+      ...rest,
+      kind: 'usage',
+      path: 'src/<img src=x onerror=alert(1)>.html',
+      end: 3,
+      excerpt:
+        '<script>globalThis.ran = true</script>\n<img src=x onerror="globalThis.ran = true">\n</code></div><style>body { display: none }</style>',
+      symbol: '<b>bold</b>',
+      why: 'matches `<script>`, `</code>`',
+    },
+    {
+      ...rest,
+      kind: 'definition',
+      path: 'src/\u202esr.riap/\u200bsecret.rs',
+      end: 2,
+      excerpt: 'if access != "user\u202e \u2066// admin only\u2069 \u2066" {\nlet 名前 = "שלום עולם"; // ok',
+      symbol: '\u202eevil',
+      why: '`access`',
+    },
+    {
+      ...rest,
+      kind: 'text',
+      path: 'שלום/עולם/קובץ.md',
+      excerpt: 'פענוח הקוד מתבצע כאן: pair_device',
+      why: '`pair_device`',
+    },
+    {
+      ...rest,
+      kind: 'usage',
+      path: `${'deep/'.repeat(60)}end.rs`,
+      excerpt: `needle${'x'.repeat(4080)}`,
+      symbol: 'S'.repeat(400),
+      why: '`needle`',
+    },
+    {
+      ...rest,
+      kind: 'session',
+      provider: 'codex',
+      session_id: 'x'.repeat(200),
+      excerpt: 'y'.repeat(4096),
+      symbol: 'T'.repeat(400),
+      why: `\`${'y'.repeat(300)}\``,
+    },
   ]);
   await cards.nth(4).waitFor();
   assert.equal(await page.evaluate(() => globalThis.ran), undefined);
@@ -188,8 +284,15 @@ test('hostile text changes neither the page nor the reading order', async () => 
   assert.match(await cards.nth(1).textContent(), /src\/\\u\{202e\}sr\.riap\/\\u\{200b\}secret\.rs:1-2/);
   await tab.shootAll('findings-hostile');
   for (const at of [1, 2]) {
-    const order = await cards.nth(at).locator('.path bdi').evaluateAll((parts) => parts.map((part) => part.getBoundingClientRect().left));
-    assert.deepEqual(order, order.toSorted((a, b) => a - b), 'the parts of a path stand in their order');
+    const order = await cards
+      .nth(at)
+      .locator('.path bdi')
+      .evaluateAll((parts) => parts.map((part) => part.getBoundingClientRect().left));
+    assert.deepEqual(
+      order,
+      order.toSorted((a, b) => a - b),
+      'the parts of a path stand in their order',
+    );
   }
   await cards.nth(3).locator('[data-card]').press('Enter');
   await tab.inspector.waitFor();
@@ -208,7 +311,11 @@ test('on another machine there is no editor, and without the prompt scope no age
   find(played, FOUND);
   const first = tab.page.locator('[data-finding]').first();
   await first.getByRole('button', { name: 'Open in editor' }).waitFor();
-  const small = await first.getByRole('button').evaluateAll((buttons) => buttons.map((button) => button.getBoundingClientRect().height).filter((height) => height < 44));
+  const small = await first
+    .getByRole('button')
+    .evaluateAll((buttons) =>
+      buttons.map((button) => button.getBoundingClientRect().height).filter((height) => height < 44),
+    );
   assert.deepEqual(small, [], 'every button can be hit');
   await tab.shoot('findings-touch');
   played.notify('_openagents/access', { scope: 'view', device: { id: 'd', name: 'Phone' } });

@@ -11,7 +11,8 @@ const FILES = {
   'README.md': '# Harbour\n\nHarbour lets a phone approve what an agent wants to do.\n',
   'Cargo.toml': '[package]\nname = "harbour"\nversion = "0.1.0"\nedition = "2024"\n',
   'src/lib.rs': '//! Approvals.\n\npub mod pair;\n',
-  'src/pair.rs': '/// Pairs a phone.\n// TODO: expire the code after five minutes\npub fn pair(code: &str) -> bool {\n    !code.is_empty()\n}\n',
+  'src/pair.rs':
+    '/// Pairs a phone.\n// TODO: expire the code after five minutes\npub fn pair(code: &str) -> bool {\n    !code.is_empty()\n}\n',
   'tests/pairing.rs': '#[test]\nfn pairing() {\n    assert!(harbour::pair::pair("123456"));\n}\n',
 };
 
@@ -27,8 +28,18 @@ export class Fixture {
     for (const [path, text] of Object.entries(FILES)) await write(join(fixture.workspace, path), text);
     await mkdir(fixture.home, { recursive: true });
     await fixture.#codexSession('0199a2b4-1111-7000-8000-000000000001', 2, WISH, 'src/pair.rs');
-    await fixture.#codexSession('0199a2b4-1111-7000-8000-000000000002', 50, 'Fix the flaky reconnect test', 'tests/pairing.rs');
-    await fixture.#claudeSession('6f1b1f2e-2222-4000-8000-000000000003', 80, 'Write the first draft of QR pairing', 'src/pair.rs');
+    await fixture.#codexSession(
+      '0199a2b4-1111-7000-8000-000000000002',
+      50,
+      'Fix the flaky reconnect test',
+      'tests/pairing.rs',
+    );
+    await fixture.#claudeSession(
+      '6f1b1f2e-2222-4000-8000-000000000003',
+      80,
+      'Write the first draft of QR pairing',
+      'src/pair.rs',
+    );
     return fixture;
   }
 
@@ -57,28 +68,63 @@ export class Fixture {
   async rewound(id, branch) {
     const projects = join(this.claude, 'projects', this.workspace.replaceAll(/[^A-Za-z0-9]/g, '-'));
     const at = (minute) => new Date(Date.now() - 7_200_000 + minute * 60_000).toISOString();
-    const common = (session, uuid, parentUuid, minute) => ({ sessionId: session, cwd: this.workspace, uuid, parentUuid, isSidechain: false, timestamp: at(minute) });
-    const said = (session, uuid, parent, minute, content) => ({ ...common(session, uuid, parent, minute), type: 'user', message: { role: 'user', content } });
-    const answered = (session, uuid, parent, minute, text) => ({ ...common(session, uuid, parent, minute), type: 'assistant', message: { id: uuid, role: 'assistant', model: 'claude-opus-5', content: [{ type: 'text', text }] } });
-    const first = (session) => [said(session, 'w1', null, 0, 'How is the session token stored?'), answered(session, 'w2', 'w1', 1, 'In a cookie.')];
+    const common = (session, uuid, parentUuid, minute) => ({
+      sessionId: session,
+      cwd: this.workspace,
+      uuid,
+      parentUuid,
+      isSidechain: false,
+      timestamp: at(minute),
+    });
+    const said = (session, uuid, parent, minute, content) => ({
+      ...common(session, uuid, parent, minute),
+      type: 'user',
+      message: { role: 'user', content },
+    });
+    const answered = (session, uuid, parent, minute, text) => ({
+      ...common(session, uuid, parent, minute),
+      type: 'assistant',
+      message: { id: uuid, role: 'assistant', model: 'claude-opus-5', content: [{ type: 'text', text }] },
+    });
+    const first = (session) => [
+      said(session, 'w1', null, 0, 'How is the session token stored?'),
+      answered(session, 'w2', 'w1', 1, 'In a cookie.'),
+    ];
     const text = (lines) => `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`;
-    await write(join(projects, `${id}.jsonl`), text([
-      ...first(id),
-      said(id, 'w3', 'w2', 2, 'Move it to local storage'),
-      answered(id, 'w4', 'w3', 3, 'Moved to local storage.'),
-      said(id, 'w5', 'w2', 4, 'Leave it, and only shorten its life'),
-      answered(id, 'w6', 'w5', 5, 'It lives for one hour now.'),
-    ]));
+    await write(
+      join(projects, `${id}.jsonl`),
+      text([
+        ...first(id),
+        said(id, 'w3', 'w2', 2, 'Move it to local storage'),
+        answered(id, 'w4', 'w3', 3, 'Moved to local storage.'),
+        said(id, 'w5', 'w2', 4, 'Leave it, and only shorten its life'),
+        answered(id, 'w6', 'w5', 5, 'It lives for one hour now.'),
+      ]),
+    );
     const copies = first(branch).map((line) => ({ ...line, forkedFrom: { sessionId: id, messageUuid: line.uuid } }));
-    await write(join(projects, `${branch}.jsonl`), text([...copies, said(branch, 'v3', 'w2', 6, 'Try a header instead')]));
+    await write(
+      join(projects, `${branch}.jsonl`),
+      text([...copies, said(branch, 'v3', 'w2', 6, 'Try a header instead')]),
+    );
   }
 
   /** Adds a session of a Claude Code that writes records of its own time. */
   async unheardOf(id) {
     const projects = join(this.claude, 'projects', this.workspace.replaceAll(/[^A-Za-z0-9]/g, '-'));
-    const common = { sessionId: id, cwd: this.workspace, version: '9.9.0', timestamp: new Date(Date.now() - 1_800_000).toISOString() };
+    const common = {
+      sessionId: id,
+      cwd: this.workspace,
+      version: '9.9.0',
+      timestamp: new Date(Date.now() - 1_800_000).toISOString(),
+    };
     const lines = [
-      { ...common, type: 'user', uuid: 'r1', parentUuid: null, message: { role: 'user', content: 'What did we decide about retries?' } },
+      {
+        ...common,
+        type: 'user',
+        uuid: 'r1',
+        parentUuid: null,
+        message: { role: 'user', content: 'What did we decide about retries?' },
+      },
       { ...common, type: 'recap', uuid: 'r2', parentUuid: 'r1', text: 'Retries wait one second more each time.' },
     ];
     await write(join(projects, `${id}.jsonl`), `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`);
@@ -87,31 +133,73 @@ export class Fixture {
   /** Adds a session of Claude Code that started a sub-agent, with the log of that. */
   async subagent(id, agent) {
     const projects = join(this.claude, 'projects', this.workspace.replaceAll(/[^A-Za-z0-9]/g, '-'));
-    const common = { sessionId: id, cwd: this.workspace, gitBranch: 'main', timestamp: new Date(Date.now() - 3_600_000).toISOString() };
-    const said = (side, content) => ({ ...common, isSidechain: side, type: 'user', message: { role: 'user', content } });
-    const answered = (side, messageId, content) => ({ ...common, isSidechain: side, type: 'assistant', message: { id: messageId, role: 'assistant', model: 'claude-sonnet-4-5', content: [content] } });
+    const common = {
+      sessionId: id,
+      cwd: this.workspace,
+      gitBranch: 'main',
+      timestamp: new Date(Date.now() - 3_600_000).toISOString(),
+    };
+    const said = (side, content) => ({
+      ...common,
+      isSidechain: side,
+      type: 'user',
+      message: { role: 'user', content },
+    });
+    const answered = (side, messageId, content) => ({
+      ...common,
+      isSidechain: side,
+      type: 'assistant',
+      message: { id: messageId, role: 'assistant', model: 'claude-sonnet-4-5', content: [content] },
+    });
     const ended = (callId, content) => [{ type: 'tool_result', tool_use_id: callId, content }];
     const text = (lines) => `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`;
-    await write(join(projects, `${id}.jsonl`), text([
-      said(false, 'Ask a helper to look around'),
-      answered(false, 'm1', { type: 'tool_use', id: 'toolu_task', name: 'Agent', input: { description: 'Look around', prompt: 'Look around and report.' } }),
-      { ...said(false, ended('toolu_task', 'It listed the folder.')), toolUseResult: { status: 'completed', agentId: agent } },
-      answered(false, 'm2', { type: 'text', text: 'The helper has answered.' }),
-    ]));
-    await write(join(projects, id, 'subagents', `agent-${agent}.jsonl`), text([
-      { ...said(true, 'Look around and report.'), agentId: agent },
-      { ...answered(true, 'm3', { type: 'tool_use', id: 'toolu_ls', name: 'Bash', input: { command: 'ls src' } }), agentId: agent },
-      { ...said(true, ended('toolu_ls', 'lib.rs pair.rs')), agentId: agent },
-      { ...answered(true, 'm4', { type: 'text', text: 'There are two files.' }), agentId: agent },
-    ]));
+    await write(
+      join(projects, `${id}.jsonl`),
+      text([
+        said(false, 'Ask a helper to look around'),
+        answered(false, 'm1', {
+          type: 'tool_use',
+          id: 'toolu_task',
+          name: 'Agent',
+          input: { description: 'Look around', prompt: 'Look around and report.' },
+        }),
+        {
+          ...said(false, ended('toolu_task', 'It listed the folder.')),
+          toolUseResult: { status: 'completed', agentId: agent },
+        },
+        answered(false, 'm2', { type: 'text', text: 'The helper has answered.' }),
+      ]),
+    );
+    await write(
+      join(projects, id, 'subagents', `agent-${agent}.jsonl`),
+      text([
+        { ...said(true, 'Look around and report.'), agentId: agent },
+        {
+          ...answered(true, 'm3', { type: 'tool_use', id: 'toolu_ls', name: 'Bash', input: { command: 'ls src' } }),
+          agentId: agent,
+        },
+        { ...said(true, ended('toolu_ls', 'lib.rs pair.rs')), agentId: agent },
+        { ...answered(true, 'm4', { type: 'text', text: 'There are two files.' }), agentId: agent },
+      ]),
+    );
   }
 
   /** The two lines of a turn. */
   turn(id, number) {
-    const common = { sessionId: id, cwd: this.workspace, gitBranch: 'main', isSidechain: false, timestamp: new Date(1_790_000_000_000 + number * 60_000).toISOString() };
+    const common = {
+      sessionId: id,
+      cwd: this.workspace,
+      gitBranch: 'main',
+      isSidechain: false,
+      timestamp: new Date(1_790_000_000_000 + number * 60_000).toISOString(),
+    };
     const said = { ...common, type: 'user', message: { role: 'user', content: `Question ${number}` } };
     const text = `Answer ${number}. ${'It is as it is. '.repeat((number * 37) % 120)}`;
-    const answered = { ...common, type: 'assistant', message: { id: `m${number}`, role: 'assistant', model: 'claude-sonnet-4-5', content: [{ type: 'text', text }] } };
+    const answered = {
+      ...common,
+      type: 'assistant',
+      message: { id: `m${number}`, role: 'assistant', model: 'claude-sonnet-4-5', content: [{ type: 'text', text }] },
+    };
     return `${JSON.stringify(said)}\n${JSON.stringify(answered)}\n`;
   }
 
@@ -124,10 +212,25 @@ export class Fixture {
     const stamp = time.toISOString();
     const line = (type, payload) => JSON.stringify({ timestamp: stamp, type, payload });
     const turn = [
-      line('turn_context', { cwd: this.workspace, model: 'gpt-5-codex', approval_policy: 'on-request', sandbox_policy: { mode: 'workspace-write' } }),
+      line('turn_context', {
+        cwd: this.workspace,
+        model: 'gpt-5-codex',
+        approval_policy: 'on-request',
+        sandbox_policy: { mode: 'workspace-write' },
+      }),
       line('event_msg', { type: 'user_message', message: prompt, kind: 'plain' }),
-      line('response_item', { type: 'function_call', name: 'shell', arguments: JSON.stringify({ command: ['cat', file] }), call_id: 'call_1' }),
-      line('event_msg', { type: 'patch_apply_end', call_id: 'call_2', success: true, changes: { [file]: { type: 'update', unified_diff: '@@' } } }),
+      line('response_item', {
+        type: 'function_call',
+        name: 'shell',
+        arguments: JSON.stringify({ command: ['cat', file] }),
+        call_id: 'call_1',
+      }),
+      line('event_msg', {
+        type: 'patch_apply_end',
+        call_id: 'call_2',
+        success: true,
+        changes: { [file]: { type: 'update', unified_diff: '@@' } },
+      }),
       line('event_msg', { type: 'agent_message', message: `The pairing work in ${file} goes on.` }),
     ].join('\n');
     const meta = line('session_meta', {
@@ -146,7 +249,15 @@ export class Fixture {
 
   async #claudeSession(id, hoursAgo, prompt, file) {
     const time = new Date(Date.now() - hoursAgo * 3_600_000);
-    const common = { sessionId: id, cwd: this.workspace, gitBranch: 'main', version: '2.0.50', userType: 'external', isSidechain: false, timestamp: time.toISOString() };
+    const common = {
+      sessionId: id,
+      cwd: this.workspace,
+      gitBranch: 'main',
+      version: '2.0.50',
+      userType: 'external',
+      isSidechain: false,
+      timestamp: time.toISOString(),
+    };
     const lines = [
       { ...common, type: 'user', uuid: 'a', parentUuid: null, message: { role: 'user', content: prompt } },
       {
@@ -158,13 +269,35 @@ export class Fixture {
           id: 'msg_1',
           role: 'assistant',
           model: 'claude-sonnet-4-5',
-          content: [{ type: 'tool_use', id: 'toolu_1', name: 'Edit', input: { file_path: join(this.workspace, file), old_string: 'a', new_string: 'b' } }],
+          content: [
+            {
+              type: 'tool_use',
+              id: 'toolu_1',
+              name: 'Edit',
+              input: { file_path: join(this.workspace, file), old_string: 'a', new_string: 'b' },
+            },
+          ],
         },
       },
-      { ...common, type: 'assistant', uuid: 'c', parentUuid: 'b', message: { id: 'msg_2', role: 'assistant', model: 'claude-sonnet-4-5', content: [{ type: 'text', text: 'The draft is there.' }] } },
+      {
+        ...common,
+        type: 'assistant',
+        uuid: 'c',
+        parentUuid: 'b',
+        message: {
+          id: 'msg_2',
+          role: 'assistant',
+          model: 'claude-sonnet-4-5',
+          content: [{ type: 'text', text: 'The draft is there.' }],
+        },
+      },
     ];
     const folder = this.workspace.replaceAll(/[^A-Za-z0-9]/g, '-');
-    await write(join(this.claude, 'projects', folder, `${id}.jsonl`), `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`, time);
+    await write(
+      join(this.claude, 'projects', folder, `${id}.jsonl`),
+      `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`,
+      time,
+    );
   }
 }
 

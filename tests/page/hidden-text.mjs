@@ -15,8 +15,10 @@ export async function showsAll(locator) {
     };
     for (const root of roots) {
       for (const element of [root, ...root.querySelectorAll(':not([data-answered])')]) {
-        for (const name of ['title', 'aria-label', 'placeholder', 'alt']) look(`${element.tagName} ${name}`, element.getAttribute(name) ?? '');
-        for (const child of element.childNodes) if (child.nodeType === Node.TEXT_NODE) look(element.outerHTML.slice(0, 80), child.data);
+        for (const name of ['title', 'aria-label', 'placeholder', 'alt'])
+          look(`${element.tagName} ${name}`, element.getAttribute(name) ?? '');
+        for (const child of element.childNodes)
+          if (child.nodeType === Node.TEXT_NODE) look(element.outerHTML.slice(0, 80), child.data);
       }
     }
     return found;

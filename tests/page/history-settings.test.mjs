@@ -34,7 +34,13 @@ async function open({ access, ...options } = {}) {
   played.answers[`${METHOD}/configure`] = ({ exclude, include, ...switches }) => {
     const { agents, workspaces } = now.excluded;
     const on = (list, name, other) => [...list.filter((item) => item !== other), ...(name === undefined ? [] : [name])];
-    return changed({ ...switches, excluded: { agents: on(agents, exclude?.agent, include?.agent), workspaces: on(workspaces, exclude?.workspace, include?.workspace) } });
+    return changed({
+      ...switches,
+      excluded: {
+        agents: on(agents, exclude?.agent, include?.agent),
+        workspaces: on(workspaces, exclude?.workspace, include?.workspace),
+      },
+    });
   };
   played.answers[`${METHOD}/clear`] = () => changed({ sessions: 0, cut: 0, bytes: 0, progress: { done: 0, total: 0 } });
   played.answers[`${METHOD}/rebuild`] = () => changed({ progress: { done: 0, total: 5000 } });
@@ -44,7 +50,8 @@ async function open({ access, ...options } = {}) {
   await page.getByRole('combobox', { name: 'Search sessions', exact: false }).fill('settings history');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'History', exact: true }).waitFor();
-  tab.sent = (action) => played.sent.filter(({ method }) => method === `${METHOD}/${action}`).map(({ params }) => params);
+  tab.sent = (action) =>
+    played.sent.filter(({ method }) => method === `${METHOD}/${action}`).map(({ params }) => params);
   tab.played = played;
   return tab;
 }
@@ -56,7 +63,10 @@ test('the index is shown with its progress, rebuilt, and cleared once that is co
   await page.getByText('48.2 MB').waitFor();
   await tab.shootAll('history-settings');
   tab.played.notify('_openagents/history/settings', { ...SETTINGS, progress: { done: 5000, total: 5000 } });
-  await page.getByText('Indexing', { exact: false }).and(page.locator('[role=status] *')).waitFor({ state: 'detached' });
+  await page
+    .getByText('Indexing', { exact: false })
+    .and(page.locator('[role=status] *'))
+    .waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Rebuild' }).click();
   await page.getByText('Indexing 0 of 5,000…').waitFor();
   await page.getByRole('button', { name: 'Clear…' }).click();
@@ -102,7 +112,8 @@ test('a device without the admin scope sees the settings and changes nothing', a
   const { page } = tab;
   await page.getByText('48.2 MB').waitFor();
   assert.equal(await page.locator('section[aria-label=Settings] input:not(:disabled)').count(), 0);
-  for (const name of ['Rebuild', 'Clear…', 'Exclude', 'Remove']) assert.equal(await page.getByRole('button', { name, exact: true }).isDisabled(), true, name);
+  for (const name of ['Rebuild', 'Clear…', 'Exclude', 'Remove'])
+    assert.equal(await page.getByRole('button', { name, exact: true }).isDisabled(), true, name);
   await tab.close();
 });
 
@@ -113,7 +124,8 @@ test('a bridge without these settings is said to have none', async () => {
     const upstream = client.connectToServer();
     client.onMessage((message) => {
       const { id, method } = JSON.parse(message);
-      if (method === '_openagents/history/settings') client.send(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } }));
+      if (method === '_openagents/history/settings')
+        client.send(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } }));
       else upstream.send(message);
     });
     upstream.onMessage((message) => client.send(message));

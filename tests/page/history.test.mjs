@@ -64,10 +64,18 @@ test('a session with records that its reader does not know may be incomplete', a
   await fixture.unheardOf(id);
   const tab = await open(`#transcript=claude-code:${id}`);
   const { page } = tab;
-  await page.getByText('It may be incomplete: Claude Code 9.9.0 wrote what OpenAgents does not know: recap', { exact: false }).waitFor();
+  await page
+    .getByText('It may be incomplete: Claude Code 9.9.0 wrote what OpenAgents does not know: recap', { exact: false })
+    .waitFor();
   await tab.shootAll('incomplete');
-  await page.getByRole('navigation', { name: 'Sessions' }).getByRole('button', { name: '1 session may be incomplete' }).click();
-  await page.locator('[data-history-agent=claude-code]').getByText('1 session may be incomplete: Claude Code 9.9.0', { exact: false }).waitFor();
+  await page
+    .getByRole('navigation', { name: 'Sessions' })
+    .getByRole('button', { name: '1 session may be incomplete' })
+    .click();
+  await page
+    .locator('[data-history-agent=claude-code]')
+    .getByText('1 session may be incomplete: Claude Code 9.9.0', { exact: false })
+    .waitFor();
   await tab.shootAll('incomplete-settings');
   await tab.close();
 });
@@ -220,7 +228,11 @@ test('what was said in a session is found by its words, with the keyboard alone'
   await fixture.subagent(PARENT, 'ab12');
   await field.fill('listed the folder');
   await page.getByText('Nothing found.').waitFor();
-  await page.getByRole('option').filter({ hasText: 'Search whole logs for listed the folder' }).filter({ hasText: 'Tool output' }).waitFor();
+  await page
+    .getByRole('option')
+    .filter({ hasText: 'Search whole logs for listed the folder' })
+    .filter({ hasText: 'Tool output' })
+    .waitFor();
   await page.keyboard.press('Control+Enter');
   await page.getByRole('option').filter({ hasText: 'It listed the folder.' }).waitFor();
   assert.equal(await page.getByText('Search whole logs for', { exact: false }).count(), 0);
@@ -233,7 +245,10 @@ test('evidence leads to its line of the session', async () => {
   const tab = await open();
   const { page } = tab;
   await tab.explore();
-  const evidence = page.locator('[data-summary] button').filter({ hasText: /(?:codex|claude-code) [0-9a-f]{7}:\d+/ }).first();
+  const evidence = page
+    .locator('[data-summary] button')
+    .filter({ hasText: /(?:codex|claude-code) [0-9a-f]{7}:\d+/ })
+    .first();
   await evidence.click();
   await tab.inspector.getByRole('button', { name: 'Open session' }).click();
   await page.locator('[data-transcript]').waitFor();

@@ -11,7 +11,16 @@ const DEVICES = {
   requests: [],
   pairing: null,
   apps: [],
-  network: { lan: false, ios: 'off', computer: 'harbour', listeners: [], fingerprint: null, certificateUntil: null, problem: null, fixed: false },
+  network: {
+    lan: false,
+    ios: 'off',
+    computer: 'harbour',
+    listeners: [],
+    fingerprint: null,
+    certificateUntil: null,
+    problem: null,
+    fixed: false,
+  },
 };
 
 /**
@@ -23,7 +32,18 @@ const composed = (page, engine, key, more = {}) =>
     ([engine, key, more]) => {
       const field = document.activeElement;
       const composition = (type, data) => field.dispatchEvent(new CompositionEvent(type, { bubbles: true, data }));
-      const press = (isComposing) => field.dispatchEvent(new KeyboardEvent('keydown', { key, code: key, keyCode: 229, isComposing, bubbles: true, cancelable: true, ...more }));
+      const press = (isComposing) =>
+        field.dispatchEvent(
+          new KeyboardEvent('keydown', {
+            key,
+            code: key,
+            keyCode: 229,
+            isComposing,
+            bubbles: true,
+            cancelable: true,
+            ...more,
+          }),
+        );
       composition('compositionstart', '');
       composition('compositionupdate', 'かな');
       const closes = (acts) => acts && key === 'Escape' && field.closest('dialog') !== null;
@@ -49,7 +69,13 @@ async function stays(page, engine, keys, shown) {
   }
 }
 
-const active = (page) => page.evaluate(() => document.activeElement.id || document.activeElement.getAttribute('aria-label') || document.activeElement.textContent);
+const active = (page) =>
+  page.evaluate(
+    () =>
+      document.activeElement.id ||
+      document.activeElement.getAttribute('aria-label') ||
+      document.activeElement.textContent,
+  );
 
 for (const engine of ['Blink', 'WebKit']) {
   test(`keys that compose a word act on nothing, as ${engine} reports them`, async () => {
@@ -70,7 +96,10 @@ for (const engine of ['Blink', 'WebKit']) {
     await prompt.fill('日本語');
     await stays(page, engine, ['Enter', 'Escape', 'Tab'], prompt);
     assert.equal(await prompt.inputValue(), '日本語');
-    assert.deepEqual(played.sent.filter(({ method }) => method === 'session/prompt'), []);
+    assert.deepEqual(
+      played.sent.filter(({ method }) => method === 'session/prompt'),
+      [],
+    );
 
     await page.keyboard.press('Control+F');
     await page.waitForFunction(() => document.activeElement?.getAttribute('aria-label') === 'Find in session');

@@ -19,7 +19,10 @@ for (const size of Object.keys(SIZES)) {
     const { page, inspector } = tab;
     await tab.row('session.list').click();
     await inspector.waitFor();
-    assert.match(await inspector.innerText(), /session\.list[\s\S]*seq\s+\d+\s+size\s+[\d.]+ k?B\s+time\s+\d\d:\d\d:\d\d\.\d{3}/);
+    assert.match(
+      await inspector.innerText(),
+      /session\.list[\s\S]*seq\s+\d+\s+size\s+[\d.]+ k?B\s+time\s+\d\d:\d\d:\d\d\.\d{3}/,
+    );
 
     const search = inspector.getByLabel('Search in JSON');
     await search.fill('SESSIONUPDATE');
@@ -71,7 +74,8 @@ for (const size of Object.keys(SIZES)) {
     await filter.fill('session/list');
     const total = async () => Number(await debug.getByRole('listitem').first().getAttribute('aria-setsize'));
     /** The list is virtual: its rows state its length. */
-    const more = (than) => page.waitForFunction((n) => Number(document.querySelector('.debug [aria-setsize]')?.ariaSetSize) > n, than);
+    const more = (than) =>
+      page.waitForFunction((n) => Number(document.querySelector('.debug [aria-setsize]')?.ariaSetSize) > n, than);
     const before = await total();
     const other = await Tab.open(browser);
     await other.page.goto(server.address);

@@ -22,7 +22,10 @@ test('the page is installable', async () => {
   assert.equal(manifest.display, 'kStandalone');
   const { installabilityErrors } = await cdp.send('Page.getInstallabilityErrors');
   // Every context of a test is a private window.
-  assert.deepEqual(installabilityErrors.filter(({ errorId }) => errorId !== 'in-incognito'), []);
+  assert.deepEqual(
+    installabilityErrors.filter(({ errorId }) => errorId !== 'in-incognito'),
+    [],
+  );
   await tab.close();
 });
 
@@ -40,7 +43,10 @@ test("the page's files are cached, the bridge's data is not", async () => {
   });
   assert.equal(kept.names, 1);
   assert.ok(kept.paths.includes('/'));
-  assert.deepEqual(kept.paths.filter((path) => !/^\/(?:$|assets\/|icons\/|favicon\.svg$|manifest\.webmanifest$)/.test(path)), []);
+  assert.deepEqual(
+    kept.paths.filter((path) => !/^\/(?:$|assets\/|icons\/|favicon\.svg$|manifest\.webmanifest$)/.test(path)),
+    [],
+  );
   await tab.close();
 });
 
@@ -51,7 +57,10 @@ test('an outdated page says so', async () => {
   await page.route(`${server.origin}/`, async (route) => {
     if (route.request().isNavigationRequest()) return route.continue();
     const answer = await route.fetch();
-    await route.fulfill({ response: answer, body: (await answer.text()).replace(/assets\/index-[\w-]+\.js/, 'assets/index-newer.js') });
+    await route.fulfill({
+      response: answer,
+      body: (await answer.text()).replace(/assets\/index-[\w-]+\.js/, 'assets/index-newer.js'),
+    });
   });
   await page.goto(server.address);
   await tab.live();
@@ -89,7 +98,12 @@ test('a pending approval of a hidden page is notified, opens its session on clic
   const told = [['approval-run', 'Codex is waiting', 'Run cargo test']];
 
   // A stale one of an earlier page.
-  await page.evaluate(async () => (await navigator.serviceWorker.ready).showNotification('Codex is waiting', { tag: 'approval-old', data: { sessionId: 'old' } }));
+  await page.evaluate(async () =>
+    (await navigator.serviceWorker.ready).showNotification('Codex is waiting', {
+      tag: 'approval-old',
+      data: { sessionId: 'old' },
+    }),
+  );
   await looks('hidden');
   await shows([]);
 

@@ -31,7 +31,10 @@ test('start, walk the timeline, inspect, search, close, write, debug', async () 
   await page.locator('[data-plan=complete]').waitFor();
   await page.locator('[data-summary]').waitFor();
 
-  await page.getByRole('list', { name: 'Timeline' }).locator('[data-open][tabindex="0"]').waitFor({ state: 'attached' });
+  await page
+    .getByRole('list', { name: 'Timeline' })
+    .locator('[data-open][tabindex="0"]')
+    .waitFor({ state: 'attached' });
   await tabTo(page, /session\.list|fs\.list_dir|content\.get_span|search\.grep/);
   await page.keyboard.press('Home');
   const first = await focusedTool(page);
@@ -102,7 +105,8 @@ test('all shortcuts are listed, by key, from the palette, and run what they say'
   await page.keyboard.press('Control+/');
   const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
   await dialog.getByText('Find in session').waitFor();
-  for (const part of ['General', 'Session', 'Settings', 'Timeline', 'Prompt', 'Search field']) await dialog.getByRole('heading', { name: part, exact: true }).waitFor();
+  for (const part of ['General', 'Session', 'Settings', 'Timeline', 'Prompt', 'Search field'])
+    await dialog.getByRole('heading', { name: part, exact: true }).waitFor();
   await tab.shootAll('shortcuts');
   // The page behind the dialog takes no commands.
   await page.keyboard.press('Control+F');

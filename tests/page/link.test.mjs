@@ -70,13 +70,19 @@ test('when the server is back the session continues, with nothing twice', async 
   const rows = page.getByRole('list', { name: 'Timeline' }).getByRole('listitem');
   const count = await rows.count();
   await server.stop();
-  await page.getByText(/Offline since \d\d:\d\d/).first().waitFor();
+  await page
+    .getByText(/Offline since \d\d:\d\d/)
+    .first()
+    .waitFor();
   await page.getByText('You can send once connected', { exact: false }).waitFor();
   await tab.shoot('offline');
   await tab.shootNarrow('offline');
   // The server is still down; a manual attempt does not end the automatic ones.
   await page.getByRole('button', { name: 'Reconnect', exact: true }).click();
-  await page.getByText(/Offline since \d\d:\d\d/).first().waitFor();
+  await page
+    .getByText(/Offline since \d\d:\d\d/)
+    .first()
+    .waitFor();
   await restartServer();
   await tab.live();
   assert.equal(await rows.count(), count);
@@ -100,7 +106,10 @@ test('a prompt that is not received comes back into the composer', async () => {
   await prompt.press('Enter');
   await page.getByText(/^Working \(\d+s\)$/).waitFor();
   await server.crash();
-  await page.getByText(/Offline since \d\d:\d\d/).first().waitFor();
+  await page
+    .getByText(/Offline since \d\d:\d\d/)
+    .first()
+    .waitFor();
   await restartServer();
   await tab.live();
   await page.getByRole('alert').getByText("Not sent; it's back in the composer.").waitFor();
@@ -127,7 +136,10 @@ test('a silent server counts as offline until it answers again', async () => {
   // The next pulse, and the wait for its answer.
   await page.clock.runFor(16_000);
   await page.clock.runFor(11_000);
-  await page.getByText(/Offline since \d\d:\d\d/).first().waitFor();
+  await page
+    .getByText(/Offline since \d\d:\d\d/)
+    .first()
+    .waitFor();
   server.thaw();
   await tab.live();
   await tab.close();

@@ -9,10 +9,33 @@ import { browser, server } from './stage.mjs';
 const HOUR = 3_600_000;
 const NAMES = { codex: 'Codex', 'claude-code': 'Claude Code', gemini: 'Gemini CLI' };
 
-const past = (id, provider, hours, more = {}) => ({ provider, agent: NAMES[provider], id, title: `Session ${id}`, cwd: '/code/harbour', branch: 'main', model: null, createdAt: null, updatedAt: Date.now() - hours * HOUR, ...more });
-const own = (sessionId, hours, more = {}) => ({ sessionId, cwd: '/code/bridge', title: `Ours ${sessionId}`, updatedAt: new Date(Date.now() - hours * HOUR).toISOString(), _meta: { openagents: more } });
+const past = (id, provider, hours, more = {}) => ({
+  provider,
+  agent: NAMES[provider],
+  id,
+  title: `Session ${id}`,
+  cwd: '/code/harbour',
+  branch: 'main',
+  model: null,
+  createdAt: null,
+  updatedAt: Date.now() - hours * HOUR,
+  ...more,
+});
+const own = (sessionId, hours, more = {}) => ({
+  sessionId,
+  cwd: '/code/bridge',
+  title: `Ours ${sessionId}`,
+  updatedAt: new Date(Date.now() - hours * HOUR).toISOString(),
+  _meta: { openagents: more },
+});
 
-const PAST = [past('a', 'codex', 0.1), past('b', 'claude-code', 0.2, { cwd: '/code/pier', branch: 'fix' }), past('c', 'codex', 60), past('d', 'gemini', 24 * 20, { archived: true }), past('e', 'claude-code', 24 * 90, { pinned: true })];
+const PAST = [
+  past('a', 'codex', 0.1),
+  past('b', 'claude-code', 0.2, { cwd: '/code/pier', branch: 'fix' }),
+  past('c', 'codex', 60),
+  past('d', 'gemini', 24 * 20, { archived: true }),
+  past('e', 'claude-code', 24 * 90, { pinned: true }),
+];
 
 /** A page with lists that the test plays; `labels` are the labels that it sends. */
 async function open({ mine = [own('one', 0.15), own('two', 70)], theirs = PAST, access, ...options } = {}) {
@@ -24,7 +47,13 @@ async function open({ mine = [own('one', 0.15), own('two', 70)], theirs = PAST, 
   const known = new Map(theirs.map((session) => [session.id, session]));
   played.answers['session/list'] = () => ({ sessions: mine, nextCursor: null });
   played.answers['_openagents/history/list'] = ({ filter = {} }) => ({
-    sessions: [...known.values()].filter((session) => Object.entries(filter).every(([name, value]) => (name === 'since' ? session.updatedAt >= value : (session[name] ?? false) === value))).sort((a, b) => b.updatedAt - a.updatedAt),
+    sessions: [...known.values()]
+      .filter((session) =>
+        Object.entries(filter).every(([name, value]) =>
+          name === 'since' ? session.updatedAt >= value : (session[name] ?? false) === value,
+        ),
+      )
+      .sort((a, b) => b.updatedAt - a.updatedAt),
     more: false,
     unread: 0,
   });
@@ -54,7 +83,17 @@ async function filter(tab) {
 test('all agents are listed together, pinned ones on top, archived ones not at all', async () => {
   const tab = await open();
   await rows(tab).nth(5).waitFor();
-  assert.deepEqual(await titles(tab), ['Pinned', 'Session e', 'Today', 'Session a', 'Ours one', 'Session b', 'Last 7 days', 'Session c', 'Ours two']);
+  assert.deepEqual(await titles(tab), [
+    'Pinned',
+    'Session e',
+    'Today',
+    'Session a',
+    'Ours one',
+    'Session b',
+    'Last 7 days',
+    'Session c',
+    'Ours two',
+  ]);
   await row(tab, 'Session a').getByRole('img', { name: 'Codex' }).waitFor();
   await tab.shootAll('list');
 
@@ -63,7 +102,18 @@ test('all agents are listed together, pinned ones on top, archived ones not at a
   await tab.page.getByRole('button', { name: 'Workspace', exact: true }).click();
   await tab.page.keyboard.press('Escape');
   await nav(tab).getByRole('heading', { name: 'harbour' }).waitFor();
-  assert.deepEqual(await titles(tab), ['Pinned', 'Session e', 'harbour', 'Session a', 'Session c', 'bridge', 'Ours one', 'Ours two', 'pier', 'Session b']);
+  assert.deepEqual(await titles(tab), [
+    'Pinned',
+    'Session e',
+    'harbour',
+    'Session a',
+    'Session c',
+    'bridge',
+    'Ours one',
+    'Ours two',
+    'pier',
+    'Session b',
+  ]);
   await tab.page.reload();
   await nav(tab).getByRole('heading', { name: 'harbour' }).waitFor();
   await tab.shoot('list-workspaces');
@@ -103,7 +153,10 @@ test('older sessions of a filter come from the bridge', async () => {
   const { page } = tab;
   const asked = [];
   tab.played.answers['_openagents/history/list'] = ({ filter: given, after }) => {
-    asked.push({ ...(given === undefined ? {} : { filter: given }), ...(after === undefined ? {} : { after: after.id }) });
+    asked.push({
+      ...(given === undefined ? {} : { filter: given }),
+      ...(after === undefined ? {} : { after: after.id }),
+    });
     if (given === undefined) return { sessions: [past('x', 'codex', 1)], more: true, unread: 0 };
     return { sessions: [past('y', 'codex', 900)], more: false, unread: 0 };
   };
@@ -178,7 +231,11 @@ test('a deleted session can be brought back for a while; only then it is deleted
   await page.clock.runFor(2_000);
   await page.getByText('Session deleted.').waitFor({ state: 'detached' });
   assert.deepEqual(sent(tab, 'session/delete'), [{ sessionId: 'two' }]);
-  assert.equal(await (await menu(tab, 'Session a')).getByRole('menuitem', { name: 'Delete session' }).count(), 0, 'logs of other agents are not deleted');
+  assert.equal(
+    await (await menu(tab, 'Session a')).getByRole('menuitem', { name: 'Delete session' }).count(),
+    0,
+    'logs of other agents are not deleted',
+  );
   await tab.close();
 });
 
@@ -188,10 +245,24 @@ test('the arrow keys move between the rows, Enter opens one, and the menu opens 
   await rows(tab).nth(5).waitFor();
   await page.getByRole('button', { name: 'Filter sessions' }).focus();
   await page.keyboard.press('Tab');
-  const focused = () => page.evaluate(() => document.activeElement?.querySelector('.title')?.textContent ?? document.activeElement?.getAttribute('aria-label'));
-  const focusIsOn = (title) => page.waitForFunction((wanted) => document.activeElement?.querySelector('.title')?.textContent === wanted, title);
+  const focused = () =>
+    page.evaluate(
+      () =>
+        document.activeElement?.querySelector('.title')?.textContent ??
+        document.activeElement?.getAttribute('aria-label'),
+    );
+  const focusIsOn = (title) =>
+    page.waitForFunction((wanted) => document.activeElement?.querySelector('.title')?.textContent === wanted, title);
   assert.equal(await focused(), 'Session e');
-  for (const [key, expected] of [['ArrowDown', 'Session a'], ['ArrowDown', 'Ours one'], ['ArrowUp', 'Session a'], ['ArrowUp', 'Session e'], ['ArrowUp', 'Session e'], ['End', 'Ours two'], ['Home', 'Session e']]) {
+  for (const [key, expected] of [
+    ['ArrowDown', 'Session a'],
+    ['ArrowDown', 'Ours one'],
+    ['ArrowUp', 'Session a'],
+    ['ArrowUp', 'Session e'],
+    ['ArrowUp', 'Session e'],
+    ['End', 'Ours two'],
+    ['Home', 'Session e'],
+  ]) {
     await page.keyboard.press(key);
     await focusIsOn(expected);
   }
@@ -220,7 +291,13 @@ test('what changes is listed at once, and marked until it is opened', async () =
   await rows(tab).nth(5).waitFor();
   assert.equal(await nav(tab).getByText('unread').count(), 0, 'what is older than the first start counts as read');
   const now = Date.now() + 1000;
-  tab.played.notify('_openagents/history/changed', { sessions: [past('c', 'codex', 0, { updatedAt: now }), past('n', 'gemini', 0, { title: 'A new one', updatedAt: now + 1 })], removed: [{ provider: 'codex', id: 'a' }] });
+  tab.played.notify('_openagents/history/changed', {
+    sessions: [
+      past('c', 'codex', 0, { updatedAt: now }),
+      past('n', 'gemini', 0, { title: 'A new one', updatedAt: now + 1 }),
+    ],
+    removed: [{ provider: 'codex', id: 'a' }],
+  });
   await row(tab, 'A new one').waitFor();
   await row(tab, 'Session a').waitFor({ state: 'detached' });
   await row(tab, 'Session c').getByText('unread').waitFor({ state: 'attached' });
@@ -234,7 +311,10 @@ test('what changes is listed at once, and marked until it is opened', async () =
 });
 
 test('a device that may not see the sessions of other agents lists ours, silently', async () => {
-  const tab = await open({ access: { computer: 'Mac', scope: 'prompt', device: { id: 'd', name: 'Phone' } }, size: 'phone' });
+  const tab = await open({
+    access: { computer: 'Mac', scope: 'prompt', device: { id: 'd', name: 'Phone' } },
+    size: 'phone',
+  });
   const { page } = tab;
   tab.played.answers['_openagents/history/list'] = () => {
     throw new Error("Other agents' sessions are shown on their own computer only.");
@@ -270,7 +350,13 @@ test('20,000 sessions scroll with few rows mounted', async () => {
   played.answers['_openagents/history/watch'] = () => ({});
   played.answers['_openagents/history/list'] = ({ after }) => {
     const from = after === undefined ? 0 : Number(after.id) + 1;
-    return { sessions: Array.from({ length: Math.min(PAGE, TOTAL - from) }, (_, at) => past(String(from + at), providers[(from + at) % 3], (from + at) / 20)), more: from + PAGE < TOTAL, unread: 0 };
+    return {
+      sessions: Array.from({ length: Math.min(PAGE, TOTAL - from) }, (_, at) =>
+        past(String(from + at), providers[(from + at) % 3], (from + at) / 20),
+      ),
+      more: from + PAGE < TOTAL,
+      unread: 0,
+    };
   };
   await page.goto(server.address);
   await tab.live();
@@ -280,7 +366,10 @@ test('20,000 sessions scroll with few rows mounted', async () => {
   // Read once a round: a page may arrive between two looks.
   for (let known = await count(); known < TOTAL; known = await count()) {
     await nav(tab).evaluate((element) => element.scrollTo(0, element.scrollHeight));
-    await page.waitForFunction((than) => Number(document.querySelector('nav [data-count]')?.dataset.count) > than, known);
+    await page.waitForFunction(
+      (than) => Number(document.querySelector('nav [data-count]')?.dataset.count) > than,
+      known,
+    );
   }
   await page.getByText('Loading older sessions…').waitFor({ state: 'detached' });
   let most = 0;

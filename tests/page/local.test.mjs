@@ -69,9 +69,17 @@ test('the start page asks the local model and remembers the choice', async () =>
   await prompt.press('Control+Enter');
   await page.getByText(ANSWER).waitFor();
   await tab.atRest();
-  assert.equal(await page.locator('[data-row] p', { hasText: 'What is in this folder?' }).count(), 1, 'the prompt is shown once');
+  assert.equal(
+    await page.locator('[data-row] p', { hasText: 'What is in this folder?' }).count(),
+    1,
+    'the prompt is shown once',
+  );
   assert.ok(await local(page).isVisible());
-  assert.equal(await page.getByRole('region', { name: 'Plan' }).count(), 0, 'there is no plan where nothing is planned');
+  assert.equal(
+    await page.getByRole('region', { name: 'Plan' }).count(),
+    0,
+    'there is no plan where nothing is planned',
+  );
   await tab.shootAll('local-answered');
 
   await page.getByRole('button', { name: 'New exploration' }).click();
@@ -159,7 +167,9 @@ test('a stored choice is ignored by a bridge without models and agents', async (
     client.onMessage((message) => {
       const { id, method } = JSON.parse(message);
       if (!/^_openagents\/(models|agents)\//.test(method)) return upstream.send(message);
-      client.send(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32601, message: `Method not found: ${method}` } }));
+      client.send(
+        JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32601, message: `Method not found: ${method}` } }),
+      );
     });
   });
   await page.goto(stage.server.address);

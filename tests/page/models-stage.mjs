@@ -20,7 +20,10 @@ export class ModelsStage {
     const stage = new ModelsStage();
     stage.repository = await Repository.start(SIZE, held);
     stage.fixture = await Fixture.create();
-    stage.fixture.env = { OPENAGENTS_MODELS_URL: stage.repository.address, OPENAGENTS_LLAMA_MODEL: ready ? await stage.scripted(script) : '' };
+    stage.fixture.env = {
+      OPENAGENTS_MODELS_URL: stage.repository.address,
+      OPENAGENTS_LLAMA_MODEL: ready ? await stage.scripted(script) : '',
+    };
     stage.server = await Server.start(stage.fixture);
     return stage;
   }

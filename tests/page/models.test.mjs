@@ -141,9 +141,17 @@ test('a prompt is answered by the local model: activity, stream, statistics, Sto
   await page.getByText(ANSWER).waitFor();
   await page.locator('[data-usage]').waitFor();
   await tab.atRest();
-  assert.match(await page.locator('[data-usage]').last().innerText(), /^\d+ tokens · [\d.]+ tokens\/s · first token [\d.]+ m?s$/);
+  assert.match(
+    await page.locator('[data-usage]').last().innerText(),
+    /^\d+ tokens · [\d.]+ tokens\/s · first token [\d.]+ m?s$/,
+  );
   const activities = await page.evaluate(() => globalThis.activities);
-  assert.ok(activities.some((words) => /^(?:Loading .*… \d+%|Reading prompt… \d+%|\d+ tokens? · [\d.]+ tokens\/s)$/.test(words)), activities.join('; '));
+  assert.ok(
+    activities.some((words) =>
+      /^(?:Loading .*… \d+%|Reading prompt… \d+%|\d+ tokens? · [\d.]+ tokens\/s)$/.test(words),
+    ),
+    activities.join('; '),
+  );
   assert.doesNotMatch(await page.locator('body').innerText(), SECRET);
   await tab.shootAll('models-answered');
 

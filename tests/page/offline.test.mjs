@@ -36,7 +36,9 @@ const keepsAll = ({ page }, updates) =>
     const db = await done(indexedDB.open('openagents'));
     const folds = await done(db.transaction('folds').objectStore('folds').getAll());
     db.close();
-    return folds.some((fold) => fold.updates === updates && !fold.working && fold.rows.some((row) => row.summary !== undefined));
+    return folds.some(
+      (fold) => fold.updates === updates && !fold.working && fold.rows.some((row) => row.summary !== undefined),
+    );
   }, updates);
 
 test('an offline phone opens the page, shows the last session, and continues when it is back online', async () => {

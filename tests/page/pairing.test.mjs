@@ -131,7 +131,9 @@ test('a code is typed leniently, and its problem is shown', async () => {
 
 test('too many wrong codes disable the button for a while', async () => {
   const two = await phone();
-  await two.page.route('**/pair', (route) => route.fulfill({ status: 429, json: { code: 'slow_down', message: 'Too many.', retryAfterMs: 900 } }));
+  await two.page.route('**/pair', (route) =>
+    route.fulfill({ status: 429, json: { code: 'slow_down', message: 'Too many.', retryAfterMs: 900 } }),
+  );
   await pairs(two).click();
   await two.page.getByLabel('Code', { exact: true }).fill('K7QX2M9P');
   await pairs(two).click();

@@ -38,14 +38,19 @@ for (const [size, given] of [
       tab.name = `phone${size}-${theme}`;
       const { page } = tab;
       const fits = async (where) => {
-        const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+        const over = await page.evaluate(
+          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        );
         assert.equal(over, 0, `${where} is as wide as the phone`);
         const small = await page.evaluate(() =>
           [...document.querySelectorAll('main button, dialog button, aside.drawer button')]
             .filter((button) => button.checkVisibility({ visibilityProperty: true }) && !button.closest('[inert]'))
             // A link within a text is as high as its line.
             .filter((button) => !button.closest('[role=list]'))
-            .map((button) => ({ name: button.getAttribute('aria-label') ?? button.textContent.trim(), height: button.getBoundingClientRect().height }))
+            .map((button) => ({
+              name: button.getAttribute('aria-label') ?? button.textContent.trim(),
+              height: button.getBoundingClientRect().height,
+            }))
             .filter(({ height }) => height > 0 && height < 44),
         );
         assert.deepEqual(small, [], `${where}: every button can be hit`);
@@ -73,7 +78,10 @@ test('the drawer follows a finger in and out, and keeps the focus', async () => 
   await drawer(tab).waitFor();
   for (let n = 0; n < 12; n += 1) {
     await page.keyboard.press('Tab');
-    assert.ok(await page.evaluate(() => document.querySelector('aside').contains(document.activeElement)), 'Tab stays in the drawer');
+    assert.ok(
+      await page.evaluate(() => document.querySelector('aside').contains(document.activeElement)),
+      'Tab stays in the drawer',
+    );
   }
   await swipe(tab, 300, 40);
   await drawer(tab).waitFor({ state: 'detached' });

@@ -2,19 +2,66 @@
 
 const SNAPSHOT = {
   agents: [
-    card({ id: 'codex', name: 'Codex', usable: true, transport: 'acp', program: '/opt/bin/codex', version: '0.98.0', adapter: 'codex-acp 0.9.1', supports: ['session/load', 'image', 'embeddedContext'], introducesItself: 'Codex ACP 0.9.1' }),
-    card({ id: 'claude-code', name: 'Claude Code', program: '/opt/bin/claude', version: '2.0.50', problem: 'its ACP adapter is not installed and its login has expired', remedy: 'run `npm install -g @zed-industries/claude-code-acp` and log in again' }),
-    card({ id: 'gemini', name: 'Gemini', problem: '`gemini` is not in the PATH', remedy: 'install it with `npm install -g @google/gemini-cli`' }),
-    card({ id: 'custom:qwen', name: 'Qwen at home', usable: true, local: true, custom: true, transport: 'openai', supports: ['tools', 'streaming'] }),
+    card({
+      id: 'codex',
+      name: 'Codex',
+      usable: true,
+      transport: 'acp',
+      program: '/opt/bin/codex',
+      version: '0.98.0',
+      adapter: 'codex-acp 0.9.1',
+      supports: ['session/load', 'image', 'embeddedContext'],
+      introducesItself: 'Codex ACP 0.9.1',
+    }),
+    card({
+      id: 'claude-code',
+      name: 'Claude Code',
+      program: '/opt/bin/claude',
+      version: '2.0.50',
+      problem: 'its ACP adapter is not installed and its login has expired',
+      remedy: 'run `npm install -g @zed-industries/claude-code-acp` and log in again',
+    }),
+    card({
+      id: 'gemini',
+      name: 'Gemini',
+      problem: '`gemini` is not in the PATH',
+      remedy: 'install it with `npm install -g @google/gemini-cli`',
+    }),
+    card({
+      id: 'custom:qwen',
+      name: 'Qwen at home',
+      usable: true,
+      local: true,
+      custom: true,
+      transport: 'openai',
+      supports: ['tools', 'streaming'],
+    }),
   ],
-  settings: { choose: true, allowExternalLlms: false, custom: [{ id: 'qwen', name: 'Qwen at home', kind: 'openai', baseUrl: 'http://127.0.0.1:8080/v1', model: 'qwen3' }] },
+  settings: {
+    choose: true,
+    allowExternalLlms: false,
+    custom: [{ id: 'qwen', name: 'Qwen at home', kind: 'openai', baseUrl: 'http://127.0.0.1:8080/v1', model: 'qwen3' }],
+  },
   path: '/usr/local/bin:/usr/bin:/bin',
   checking: false,
   checkedAt: Date.now() - 240_000,
 };
 
 function card(more) {
-  return { usable: false, local: false, custom: false, transport: null, program: null, version: null, adapter: null, supports: [], introducesItself: null, problem: null, remedy: null, ...more };
+  return {
+    usable: false,
+    local: false,
+    custom: false,
+    transport: null,
+    program: null,
+    version: null,
+    adapter: null,
+    supports: [],
+    introducesItself: null,
+    problem: null,
+    remedy: null,
+    ...more,
+  };
 }
 
 /** A proxy between the page and the server that answers for agents and plays updates into a session. */
@@ -50,7 +97,8 @@ export class Played {
       });
       upstream.onMessage((message) => {
         const frame = JSON.parse(message);
-        if (frame.method === 'session/update') played.#seq = Math.max(played.#seq, frame.params._meta?.openagents?.seq ?? 0);
+        if (frame.method === 'session/update')
+          played.#seq = Math.max(played.#seq, frame.params._meta?.openagents?.seq ?? 0);
         // The access is part of the `initialize` result.
         if (played.access !== undefined && frame.result?.protocolVersion !== undefined) {
           Object.assign(frame.result._meta.openagents, played.access);
@@ -71,7 +119,10 @@ export class Played {
   update(update, { ms = 700, ...meta } = {}) {
     this.#seq += 1;
     this.#ts += ms;
-    this.#say({ method: 'session/update', params: { sessionId: this.session, update, _meta: { openagents: { seq: this.#seq, ts: this.#ts, ...meta } } } });
+    this.#say({
+      method: 'session/update',
+      params: { sessionId: this.session, update, _meta: { openagents: { seq: this.#seq, ts: this.#ts, ...meta } } },
+    });
   }
 
   /** Sends a notification that is not an update. */
@@ -101,9 +152,20 @@ export class Played {
 
 export const text = (value) => ({ type: 'text', text: value });
 export const asked = (value) => ({ sessionUpdate: 'user_message_chunk', content: text(value) });
-export const said = (value, meta) => ({ sessionUpdate: 'agent_message_chunk', content: text(value), ...(meta === undefined ? {} : { _meta: { openagents: meta } }) });
+export const said = (value, meta) => ({
+  sessionUpdate: 'agent_message_chunk',
+  content: text(value),
+  ...(meta === undefined ? {} : { _meta: { openagents: meta } }),
+});
 export const thought = (value) => ({ sessionUpdate: 'agent_thought_chunk', content: text(value) });
-export const call = (id, more) => ({ sessionUpdate: 'tool_call', toolCallId: id, status: 'pending', kind: 'other', rawInput: {}, ...more });
+export const call = (id, more) => ({
+  sessionUpdate: 'tool_call',
+  toolCallId: id,
+  status: 'pending',
+  kind: 'other',
+  rawInput: {},
+  ...more,
+});
 export const news = (id, more) => ({ sessionUpdate: 'tool_call_update', toolCallId: id, ...more });
 export const routed = (routing) => ({ sessionUpdate: 'session_info_update', _meta: { openagents: { routing } } });
 
@@ -118,7 +180,17 @@ export const approval = (callId, more) =>
   news(callId, {
     _meta: {
       openagents: {
-        approval: { id: `approval-${callId}`, callId, agent: 'Codex', title: 'Run cargo test', hash: '0'.repeat(64), options: OPTIONS, state: 'pending', askedAt: Date.now(), ...more },
+        approval: {
+          id: `approval-${callId}`,
+          callId,
+          agent: 'Codex',
+          title: 'Run cargo test',
+          hash: '0'.repeat(64),
+          options: OPTIONS,
+          state: 'pending',
+          askedAt: Date.now(),
+          ...more,
+        },
       },
     },
   });

@@ -23,12 +23,20 @@ async function privacy(options) {
   return tab;
 }
 
-const SWITCHES = ['Model elsewhere: past sessions of the folder', 'Hosted agent: past sessions of the folder', 'Model on this computer: past sessions of other folders'];
+const SWITCHES = [
+  'Model elsewhere: past sessions of the folder',
+  'Hosted agent: past sessions of the folder',
+  'Model on this computer: past sessions of other folders',
+];
 
 test('the table shows what is fixed as text and the rest as switches, off at first', async () => {
   const tab = await privacy();
   const { page } = tab;
-  const cells = await page.locator('[data-cell]').evaluateAll((all) => all.map((cell) => cell.querySelector('input')?.checked ?? cell.querySelector('.fixed').textContent));
+  const cells = await page
+    .locator('[data-cell]')
+    .evaluateAll((all) =>
+      all.map((cell) => cell.querySelector('input')?.checked ?? cell.querySelector('.fixed').textContent),
+    );
   assert.deepEqual(cells, ['Always', 'Always', 'Always', 'Always', false, false, false, 'Never', 'Never']);
   for (const name of SWITCHES) assert.equal(await page.getByRole('checkbox', { name }).isEnabled(), true, name);
   await tab.shootAll('privacy');

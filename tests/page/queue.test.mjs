@@ -29,13 +29,20 @@ test('the queue is shown on every device, and a removed prompt never runs', asyn
   await two.page.locator('[data-sheet]').getByRole('button', { name: 'Later' }).click();
   for (const { page } of [one, two]) {
     await queued(page).nth(1).waitFor();
-    assert.deepEqual(await queued(page).locator('.text').allInnerTexts(), ['First in the queue', 'Second in the queue']);
+    assert.deepEqual(await queued(page).locator('.text').allInnerTexts(), [
+      'First in the queue',
+      'Second in the queue',
+    ]);
     assert.deepEqual(await queued(page).locator('.by').allInnerTexts(), ['Browser', 'Browser']);
-    for (const text of ['First in the queue', 'Second in the queue']) assert.equal(await page.locator('.user p', { hasText: text }).count(), 1, 'it stands in the timeline once');
+    for (const text of ['First in the queue', 'Second in the queue'])
+      assert.equal(await page.locator('.user p', { hasText: text }).count(), 1, 'it stands in the timeline once');
   }
   await one.shootAll('queue');
   await two.shoot('queue');
-  await queued(two.page).first().getByRole('button', { name: /^Remove “First in the queue”/ }).click();
+  await queued(two.page)
+    .first()
+    .getByRole('button', { name: /^Remove “First in the queue”/ })
+    .click();
   for (const { page } of [one, two]) {
     await queued(page).nth(1).waitFor({ state: 'detached' });
     await page.locator('.user p.removed', { hasText: 'First in the queue' }).waitFor();
@@ -64,7 +71,9 @@ test('a sent prompt becomes the logged one, once, even if another client sends t
   await one.page.evaluate(() => {
     globalThis.most = 0;
     new MutationObserver(() => {
-      const count = [...document.querySelectorAll('.user p')].filter((row) => row.textContent.startsWith('Twice')).length;
+      const count = [...document.querySelectorAll('.user p')].filter((row) =>
+        row.textContent.startsWith('Twice'),
+      ).length;
       globalThis.most = Math.max(globalThis.most, count);
     }).observe(document.body, { subtree: true, childList: true, characterData: true });
   });

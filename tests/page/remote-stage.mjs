@@ -82,7 +82,9 @@ export class RemoteStage {
     const env = { ...process.env, OPENAGENTS_HOME: this.fixture.home };
     const pairing = spawn(PROGRAM, ['pair', '--json'], { env, stdio: ['ignore', 'pipe', 'ignore'] });
     try {
-      const [line] = await once(createInterface({ input: pairing.stdout }), 'line', { signal: AbortSignal.timeout(HANG) });
+      const [line] = await once(createInterface({ input: pairing.stdout }), 'line', {
+        signal: AbortSignal.timeout(HANG),
+      });
       await claim(JSON.parse(line).pairing.code);
       const { requests } = await this.cli('devices', 'list');
       await this.cli('devices', 'allow', requests[0].id);

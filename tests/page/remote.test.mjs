@@ -29,7 +29,10 @@ test('without WebSockets a whole exploration runs over events', async () => {
   const tab = await stage.phone({ theme: 'light', prepare: (tab) => unopenable(tab) });
   const { page } = tab;
   assert.equal(await link(tab).getAttribute('data-transport'), 'events');
-  await page.getByRole('textbox', { name: /workspace|folder/i }).first().waitFor();
+  await page
+    .getByRole('textbox', { name: /workspace|folder/i })
+    .first()
+    .waitFor();
   await tab.explore();
   const rows = page.getByRole('list', { name: 'Timeline' }).getByRole('listitem');
   const count = await rows.count();

@@ -41,7 +41,9 @@ export class Repository {
     const repository = new Repository();
     repository.#body = model(bytes);
     repository.#limit = limit;
-    repository.#server = createServer((request, response) => void repository.#answer(request, response).catch(() => response.destroy()));
+    repository.#server = createServer(
+      (request, response) => void repository.#answer(request, response).catch(() => response.destroy()),
+    );
     repository.#server.listen(0, '127.0.0.1');
     await once(repository.#server, 'listening');
     repository.address = `http://127.0.0.1:${repository.#server.address().port}`;
@@ -80,7 +82,7 @@ export class Repository {
       'accept-ranges': 'bytes',
       ...(from > 0 ? { 'content-range': `bytes ${from}-${all - 1}/${all}` } : {}),
     });
-    for (let at = from; at < all && !response.destroyed; ) {
+    for (let at = from; at < all && !response.destroyed;) {
       const held = at >= this.#limit;
       if (held) await new Promise((wake) => setTimeout(wake, 100));
       const end = Math.min(at + (held ? TRICKLE : PIECE), all);

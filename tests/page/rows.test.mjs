@@ -17,7 +17,13 @@ async function stage(options) {
 }
 
 const LINES = Array.from({ length: 90 }, (_, at) => `line ${at}\n`).join('');
-const grep = (n) => call(`grep-${n}`, { name: 'search.grep', title: 'search.grep', status: 'completed', rawInput: { pattern: `needle ${n}` } });
+const grep = (n) =>
+  call(`grep-${n}`, {
+    name: 'search.grep',
+    title: 'search.grep',
+    status: 'completed',
+    rawInput: { pattern: `needle ${n}` },
+  });
 
 /** Regression: a row that was scrolled away came back folded. */
 test('thoughts, changes and outputs that were opened are open when they are scrolled back', async () => {
@@ -25,9 +31,31 @@ test('thoughts, changes and outputs that were opened are open when they are scro
   const path = `${fixture.workspace}/src/pair.rs`;
   played.update(asked('Expire the code'));
   played.update(thought('It has to remember when it was made.'));
-  const diff = (n) => ({ type: 'diff', path: `${path}.${n}`, oldText: LINES, newText: LINES.replaceAll('line', `row ${n}`) });
-  played.update(call('edit', { name: 'apply_patch', title: 'Edit src/pair.rs', kind: 'edit', status: 'completed', content: [0, 1, 2, 3, 4].map(diff) }), { ms: 12_000 });
-  played.update(call('read', { name: 'Read', title: 'Read README.md', kind: 'read', status: 'completed', content: [{ type: 'content', content: { type: 'text', text: LINES } }] }));
+  const diff = (n) => ({
+    type: 'diff',
+    path: `${path}.${n}`,
+    oldText: LINES,
+    newText: LINES.replaceAll('line', `row ${n}`),
+  });
+  played.update(
+    call('edit', {
+      name: 'apply_patch',
+      title: 'Edit src/pair.rs',
+      kind: 'edit',
+      status: 'completed',
+      content: [0, 1, 2, 3, 4].map(diff),
+    }),
+    { ms: 12_000 },
+  );
+  played.update(
+    call('read', {
+      name: 'Read',
+      title: 'Read README.md',
+      kind: 'read',
+      status: 'completed',
+      content: [{ type: 'content', content: { type: 'text', text: LINES } }],
+    }),
+  );
   played.update(said('Done.', { ended: true }));
   const thoughts = page.getByRole('button', { name: 'Thought for 12 s' });
   const change = page.locator('[data-diff="src/pair.rs.1"]');
@@ -62,7 +90,16 @@ test('thoughts, changes and outputs that were opened are open when they are scro
 /** Regression: so did a finding and a question. */
 test('findings and questions that were opened are open when they are scrolled back', async () => {
   const { tab, page, played } = await stage();
-  const finding = { kind: 'definition', path: 'src/pair.rs', start: 1, end: 90, excerpt: LINES, symbol: 'pair', score: 1, why: 'defines `pair`' };
+  const finding = {
+    kind: 'definition',
+    path: 'src/pair.rs',
+    start: 1,
+    end: 90,
+    excerpt: LINES,
+    symbol: 'pair',
+    score: 1,
+    why: 'defines `pair`',
+  };
   played.update(asked('Where is it?'));
   played.update(said('Found', { findings: { findings: [finding] } }));
   played.update(call('ask', { name: 'Bash', title: 'cargo test', kind: 'execute' }));
@@ -84,7 +121,13 @@ test('findings and questions that were opened are open when they are scrolled ba
   }
   await card.getByText('defines').waitFor();
   await card.getByText('line 89').waitFor({ state: 'attached' });
-  assert.equal(await question.locator('details').first().evaluate((details) => details.open), true);
+  assert.equal(
+    await question
+      .locator('details')
+      .first()
+      .evaluate((details) => details.open),
+    true,
+  );
   await tab.close();
 });
 
@@ -93,9 +136,25 @@ test('an update of a delegate compares no files that it does not change', async 
   const { tab, page, played } = await stage();
   const path = `${fixture.workspace}/src/pair.rs`;
   const inside = { parentCallId: 'd', childSessionId: 'child-1' };
-  played.update(call('d', { name: 'delegate.run', title: 'delegate.run', status: 'in_progress', rawInput: { provider: 'codex', user_prompt: 'Expire the code' } }));
+  played.update(
+    call('d', {
+      name: 'delegate.run',
+      title: 'delegate.run',
+      status: 'in_progress',
+      rawInput: { provider: 'codex', user_prompt: 'Expire the code' },
+    }),
+  );
   played.update(asked('Expire the code'), inside);
-  played.update(call('edit', { name: 'apply_patch', title: 'Edit src/pair.rs', kind: 'edit', status: 'completed', content: [{ type: 'diff', path, oldText: LINES, newText: LINES.replace('line 3', 'line three') }] }), inside);
+  played.update(
+    call('edit', {
+      name: 'apply_patch',
+      title: 'Edit src/pair.rs',
+      kind: 'edit',
+      status: 'completed',
+      content: [{ type: 'diff', path, oldText: LINES, newText: LINES.replace('line 3', 'line three') }],
+    }),
+    inside,
+  );
   const card = page.locator('[data-delegate=codex]');
   await card.getByRole('button', { name: /^Brief and changes/ }).click();
   await card.getByText('line three').waitFor();
@@ -144,7 +203,11 @@ test('an answer is announced to a screen reader once, when it is whole', async (
   await page.evaluate(() => {
     globalThis.announced = [];
     const node = document.querySelector('[data-answered]');
-    new MutationObserver(() => globalThis.announced.push(node.textContent)).observe(node, { subtree: true, childList: true, characterData: true });
+    new MutationObserver(() => globalThis.announced.push(node.textContent)).observe(node, {
+      subtree: true,
+      childList: true,
+      characterData: true,
+    });
   });
   played.update(asked('What is left?'));
   for (const word of ['Only ', 'the ', 'tests.']) played.update({ ...said(word), messageId: 'm' });
@@ -199,7 +262,15 @@ test('a message that could not be rendered is rendered on the next connection', 
   await tab.atRest();
   delete played.answers['_openagents/markdown'];
   // The server's log has nothing of what was played.
-  played.answers['_openagents/attach'] = ({ sessionId }) => ({ sessionId, seq: played.seq, running: false, mode: 'default_mode', title: null, approvals: [], queue: [] });
+  played.answers['_openagents/attach'] = ({ sessionId }) => ({
+    sessionId,
+    seq: played.seq,
+    running: false,
+    mode: 'default_mode',
+    title: null,
+    approvals: [],
+    queue: [],
+  });
   played.drop();
   await page.locator('.message strong', { hasText: 'new' }).waitFor();
   await tab.close();

@@ -22,21 +22,25 @@ export class Server {
     });
     const server = new Server();
     server.#folders = folders;
-    const child = spawn(PROGRAM, ['serve', '--port', String(port), '--root', folders.workspace, '--json', ...(folders.args ?? [])], {
-      env: {
-        ...process.env,
-        // A model is many times slower with more threads than free cores.
-        OPENAGENTS_LLAMA_THREADS: '1',
-        // Where the other agents keep their sessions.
-        HOME: folders.base ?? folders.home,
-        XDG_DATA_HOME: `${folders.base ?? folders.home}/share`,
-        OPENAGENTS_HOME: folders.home,
-        CODEX_HOME: folders.codex,
-        CLAUDE_CONFIG_DIR: folders.claude,
-        ...folders.env,
+    const child = spawn(
+      PROGRAM,
+      ['serve', '--port', String(port), '--root', folders.workspace, '--json', ...(folders.args ?? [])],
+      {
+        env: {
+          ...process.env,
+          // A model is many times slower with more threads than free cores.
+          OPENAGENTS_LLAMA_THREADS: '1',
+          // Where the other agents keep their sessions.
+          HOME: folders.base ?? folders.home,
+          XDG_DATA_HOME: `${folders.base ?? folders.home}/share`,
+          OPENAGENTS_HOME: folders.home,
+          CODEX_HOME: folders.codex,
+          CLAUDE_CONFIG_DIR: folders.claude,
+          ...folders.env,
+        },
+        stdio: ['ignore', 'pipe', 'pipe'],
       },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    );
     server.#child = child;
     let complaints = '';
     child.stderr.on('data', (text) => (complaints += text));
@@ -92,7 +96,9 @@ export class Server {
 
   /** Starts another one with the same port and data. */
   async again() {
-    const args = (this.#folders.args ?? []).map((arg, at, all) => (all[at - 1] === '--lan-port' ? new URL(this.lan[0]).port : arg));
+    const args = (this.#folders.args ?? []).map((arg, at, all) =>
+      all[at - 1] === '--lan-port' ? new URL(this.lan[0]).port : arg,
+    );
     return Server.start({ ...this.#folders, args }, this.port);
   }
 }

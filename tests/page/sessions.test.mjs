@@ -59,7 +59,12 @@ test('older sessions are listed when the end of the list is scrolled into view',
   const TOTAL = 8 * PAGE - 10;
   played.answers['session/list'] = ({ cursor }) => {
     const from = Number(cursor ?? 0);
-    const sessions = Array.from({ length: Math.min(PAGE, TOTAL - from) }, (_, at) => ({ sessionId: `s${from + at}`, cwd: '/w', title: `Session ${from + at}.`, updatedAt: new Date(1_700_000_000_000 - from - at).toISOString() }));
+    const sessions = Array.from({ length: Math.min(PAGE, TOTAL - from) }, (_, at) => ({
+      sessionId: `s${from + at}`,
+      cwd: '/w',
+      title: `Session ${from + at}.`,
+      updatedAt: new Date(1_700_000_000_000 - from - at).toISOString(),
+    }));
     return { sessions, nextCursor: from + PAGE < TOTAL ? String(from + PAGE) : null };
   };
   played.answers['_openagents/history/list'] = () => ({ sessions: [], more: false, unread: 0 });
@@ -89,13 +94,31 @@ test('a long log arrives as a snapshot: the shown state stays until it is comple
   await tab.atRest();
   played.follow(page);
   const session = played.session;
-  played.answers['_openagents/attach'] = () => ({ sessionId: session, seq: 9000, running: false, mode: 'default_mode', title: null, approvals: [], queue: [], snapshot: { seq: 9000, since: 0 } });
+  played.answers['_openagents/attach'] = () => ({
+    sessionId: session,
+    seq: 9000,
+    running: false,
+    mode: 'default_mode',
+    title: null,
+    approvals: [],
+    queue: [],
+    snapshot: { seq: 9000, since: 0 },
+  });
   await page.reload();
   await page.locator('[data-link=catching-up]').waitFor();
   await page.locator('[data-left="9000"]').waitFor();
-  const folded = (seq, update) => played.notify('session/update', { sessionId: session, update, _meta: { openagents: { seq, ts: Date.now(), folded: true } } });
+  const folded = (seq, update) =>
+    played.notify('session/update', {
+      sessionId: session,
+      update,
+      _meta: { openagents: { seq, ts: Date.now(), folded: true } },
+    });
   folded(3000, asked('What did I miss?'));
-  folded(8700, { ...call('c', { name: 'search.grep', title: 'search.grep', kind: 'search', rawInput: { pattern: 'needle' } }), status: 'completed', rawOutput: { matches: [], total: 0 } });
+  folded(8700, {
+    ...call('c', { name: 'search.grep', title: 'search.grep', kind: 'search', rawInput: { pattern: 'needle' } }),
+    status: 'completed',
+    rawOutput: { matches: [], total: 0 },
+  });
   folded(8000, said('All of this.'));
   await page.locator('[data-left="300"]').waitFor();
   assert.equal(await page.getByText('All of this.').count(), 0, 'nothing half is shown');
@@ -106,7 +129,8 @@ test('a long log arrives as a snapshot: the shown state stays until it is comple
   await tab.row('search.grep').waitFor();
   assert.equal(await tab.row('search.grep').getAttribute('data-state'), 'done');
   await tab.live();
-  const live = (seq, update) => played.notify('session/update', { sessionId: session, update, _meta: { openagents: { seq, ts: Date.now() } } });
+  const live = (seq, update) =>
+    played.notify('session/update', { sessionId: session, update, _meta: { openagents: { seq, ts: Date.now() } } });
   live(9000, said('Seen already.'));
   live(9001, said('And this is new.', { ended: true }));
   await page.getByText('And this is new.').waitFor();

@@ -59,14 +59,23 @@ class Squatter {
       if (key !== undefined) {
         this.upgrades += 1;
         const accept = createHash('sha1').update(`${key.trim()}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
-        return socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\nSec-WebSocket-Protocol: openagents.v1\r\n\r\n`);
+        return socket.write(
+          `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\nSec-WebSocket-Protocol: openagents.v1\r\n\r\n`,
+        );
       }
-      let [kind, answer] = ['application/json', JSON.stringify({ port, proof: 'ab'.repeat(32), token: 'cd'.repeat(32), reload: 'ef'.repeat(32) })];
+      let [kind, answer] = [
+        'application/json',
+        JSON.stringify({ port, proof: 'ab'.repeat(32), token: 'cd'.repeat(32), reload: 'ef'.repeat(32) }),
+      ];
       if (head.startsWith('GET / ')) [kind, answer] = ['text/html', PAGE];
       if (relay !== undefined && head.includes('/proof')) {
-        answer = await (await fetch(`${relay}/proof`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body })).text();
+        answer = await (
+          await fetch(`${relay}/proof`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body })
+        ).text();
       }
-      socket.end(`HTTP/1.1 200 OK\r\nContent-Type: ${kind}\r\nContent-Length: ${answer.length}\r\nConnection: close\r\n\r\n${answer}`);
+      socket.end(
+        `HTTP/1.1 200 OK\r\nContent-Type: ${kind}\r\nContent-Length: ${answer.length}\r\nConnection: close\r\n\r\n${answer}`,
+      );
     });
   }
 
@@ -84,9 +93,16 @@ class Squatter {
 
 /** Asserts that a bridge accepts none of these, which a squatter has heard or read: not as a token, nor as a key of a proof. */
 async function refusesAll(bridge, tokens) {
-  const post = (path, body, headers = {}) => fetch(`${bridge.origin}${path}`, { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body: JSON.stringify(body) });
+  const post = (path, body, headers = {}) =>
+    fetch(`${bridge.origin}${path}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    });
   // At once, because each waits longer than the one before.
-  const tried = [...tokens].flatMap((token) => ['/acp', '/tab'].map((path) => post(path, {}, { Authorization: `Bearer ${token}` })));
+  const tried = [...tokens].flatMap((token) =>
+    ['/acp', '/tab'].map((path) => post(path, {}, { Authorization: `Bearer ${token}` })),
+  );
   assert.deepEqual([...new Set((await Promise.all(tried)).map(({ status }) => status))], [401]);
   const keys = [...tokens].flatMap((token) => [createHash('sha256').update(token).digest(), Buffer.from(token, 'hex')]);
   const ids = keys.map((key) => createHmac('sha256', key).update('openagents token').digest('hex'));
@@ -96,7 +112,12 @@ async function refusesAll(bridge, tokens) {
 
 function cli(...args) {
   const child = spawn(PROGRAM, args, {
-    env: { ...process.env, OPENAGENTS_HOME: fixture.home, CODEX_HOME: fixture.codex, CLAUDE_CONFIG_DIR: fixture.claude },
+    env: {
+      ...process.env,
+      OPENAGENTS_HOME: fixture.home,
+      CODEX_HOME: fixture.codex,
+      CLAUDE_CONFIG_DIR: fixture.claude,
+    },
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   return { child, lines: createInterface({ input: child.stdout }) };
@@ -114,17 +135,26 @@ test('a program on the port of a bridge that crashed hears no token, and the pag
   context.after(() => attached.child.kill('SIGKILL'));
   await once(attached.lines, 'line');
 
-  const [{ token, port, origin }, updates] = [server, await page.locator('[data-updates]').getAttribute('data-updates')];
+  const [{ token, port, origin }, updates] = [
+    server,
+    await page.locator('[data-updates]').getAttribute('data-updates'),
+  ];
   await server.crash();
   const squatter = await Squatter.on(port);
-  await page.getByText(/Offline since \d\d:\d\d/).first().waitFor();
+  await page
+    .getByText(/Offline since \d\d:\d\d/)
+    .first()
+    .waitFor();
   await page.getByRole('button', { name: 'Reconnect', exact: true }).click();
   await squatter.asked;
   assert.ok(!squatter.heard.includes(token) && squatter.upgrades === 0, 'nothing was offered');
   // A command beside it starts a bridge of its own.
   const { child } = cli('attach', '--json');
   await once(child, 'exit');
-  await page.getByText(/Offline since \d\d:\d\d/).first().waitFor();
+  await page
+    .getByText(/Offline since \d\d:\d\d/)
+    .first()
+    .waitFor();
 
   // The bridge is back elsewhere, and the squatter passes the page's questions on to it.
   await squatter.stop();
@@ -134,7 +164,10 @@ test('a program on the port of a bridge that crashed hears no token, and the pag
   const again = page.waitForResponse(`${origin}/proof`);
   await page.getByRole('button', { name: 'Reconnect', exact: true }).click();
   assert.equal((await (await again).json()).port, elsewhere.port, 'the proof of the bridge, for its own port');
-  await page.getByText(/Offline since \d\d:\d\d/).first().waitFor();
+  await page
+    .getByText(/Offline since \d\d:\d\d/)
+    .first()
+    .waitFor();
   assert.equal(squatter.upgrades + relaying.upgrades, 0, 'nothing was offered');
   assert.match(squatter.heard, /POST \/proof/);
   const tokens = new Set([...squatter.tokens, ...relaying.tokens, token]);

@@ -27,7 +27,10 @@ test('a run whose server was killed is settled when the server is back', async (
   await page.locator('[data-plan=running]').waitFor();
   await page.locator('[data-tool]').first().waitFor();
   await server.crash();
-  await page.getByText(/Offline since \d\d:\d\d/).first().waitFor();
+  await page
+    .getByText(/Offline since \d\d:\d\d/)
+    .first()
+    .waitFor();
   server = await server.again();
   await tab.live();
   await page.locator('[data-plan=failed]').getByText('Plan Failed').waitFor();

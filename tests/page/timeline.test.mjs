@@ -70,9 +70,22 @@ test('fifty thousand rows: few are drawn, all are reachable', async () => {
   await page.evaluate(
     ([rows, session, seq]) => {
       for (let n = 0; n < rows; n += 1) {
-        const update = { sessionUpdate: 'tool_call', toolCallId: `extra-${n}`, title: 'search.grep', kind: 'search', status: 'completed', rawInput: { pattern: `needle ${n}` } };
-        const params = { sessionId: session, update, _meta: { openagents: { seq: seq + n, ts: 1_700_000_000_000 + n } } };
-        globalThis.wire.dispatchEvent(new MessageEvent('message', { data: JSON.stringify({ jsonrpc: '2.0', method: 'session/update', params }) }));
+        const update = {
+          sessionUpdate: 'tool_call',
+          toolCallId: `extra-${n}`,
+          title: 'search.grep',
+          kind: 'search',
+          status: 'completed',
+          rawInput: { pattern: `needle ${n}` },
+        };
+        const params = {
+          sessionId: session,
+          update,
+          _meta: { openagents: { seq: seq + n, ts: 1_700_000_000_000 + n } },
+        };
+        globalThis.wire.dispatchEvent(
+          new MessageEvent('message', { data: JSON.stringify({ jsonrpc: '2.0', method: 'session/update', params }) }),
+        );
       }
     },
     [ROWS, sessionId, first],
@@ -83,7 +96,10 @@ test('fifty thousand rows: few are drawn, all are reachable', async () => {
 
   await rows.first().locator('[data-open]').focus();
   await page.keyboard.press('End');
-  await page.getByText(`'needle ${ROWS - 1}'`).first().waitFor();
+  await page
+    .getByText(`'needle ${ROWS - 1}'`)
+    .first()
+    .waitFor();
   assert.ok((await rows.count()) < 150, `${await rows.count()} rows are in the document`);
   await page.keyboard.press('Home');
   await timeline.getByText('session.list').first().waitFor();

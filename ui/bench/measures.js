@@ -45,7 +45,10 @@ export function terminal(length) {
 export async function answer(chunks) {
   const text = (n) => `word ${n} of an answer${n % BLOCK === BLOCK - 1 ? '.\n\n' : ' '}`;
   const update = (n) => ({
-    params: { sessionId: 's', update: { sessionUpdate: 'agent_message_chunk', messageId: 'm', content: { type: 'text', text: text(n) } } },
+    params: {
+      sessionId: 's',
+      update: { sessionUpdate: 'agent_message_chunk', messageId: 'm', content: { type: 'text', text: text(n) } },
+    },
     seq: n + 1,
     ts: n,
     bytes: 200,
@@ -73,7 +76,8 @@ export async function answer(chunks) {
   // A paragraph for each block: the browser lays out the whole of one paragraph for each word.
   let node = null;
   const browser = await timed((n) => {
-    if (n % BLOCK === 0) node = document.body.appendChild(document.createElement('p')).appendChild(document.createTextNode(''));
+    if (n % BLOCK === 0)
+      node = document.body.appendChild(document.createElement('p')).appendChild(document.createTextNode(''));
     node.appendData(text(n));
     drawn();
   });

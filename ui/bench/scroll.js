@@ -20,7 +20,15 @@ const FRAMES = 400;
 const JUMPS = 40;
 
 /** The events of a trace that are script, style and layout. */
-const WORK = new Set(['EventDispatch', 'FunctionCall', 'FireAnimationFrame', 'TimerFire', 'RunMicrotasks', 'UpdateLayoutTree', 'Layout']);
+const WORK = new Set([
+  'EventDispatch',
+  'FunctionCall',
+  'FireAnimationFrame',
+  'TimerFire',
+  'RunMicrotasks',
+  'UpdateLayoutTree',
+  'Layout',
+]);
 
 const fixture = await Fixture.create();
 const projects = join(fixture.claude, 'projects', fixture.workspace.replaceAll(/[^A-Za-z0-9]/g, '-'));
@@ -29,7 +37,13 @@ await writeFile(join(projects, `${LONG}.jsonl`), Array.from({ length: TURNS }, (
 for (let at = 0; at < SESSIONS; at += 1) {
   const id = `6f1b1f2e-4444-4000-8000-${String(at).padStart(12, '0')}`;
   const time = new Date(1_780_000_000_000 + at * 60_000).toISOString();
-  const said = { sessionId: id, cwd: fixture.workspace, type: 'user', timestamp: time, message: { role: 'user', content: `Session ${at}: mend what fails on Mondays` } };
+  const said = {
+    sessionId: id,
+    cwd: fixture.workspace,
+    type: 'user',
+    timestamp: time,
+    message: { role: 'user', content: `Session ${at}: mend what fails on Mondays` },
+  };
   await writeFile(join(projects, `${id}.jsonl`), `${JSON.stringify(said)}\n`);
 }
 
@@ -45,7 +59,7 @@ try {
   const list = page.getByRole('navigation', { name: 'Sessions' });
   const count = async () => Number(await list.locator('[data-count]').getAttribute('data-count'));
   await list.locator('[data-index="5"]').waitFor();
-  for (const stop = Date.now() + 120_000; (await count()) < SESSIONS && Date.now() < stop; ) {
+  for (const stop = Date.now() + 120_000; (await count()) < SESSIONS && Date.now() < stop;) {
     await list.evaluate((element) => element.scrollTo(0, element.scrollHeight));
     await page.waitForTimeout(20);
   }
@@ -120,12 +134,25 @@ async function jumped(scroller) {
  * graphics card the threads that draw take the same cores, which is not what is measured.
  */
 async function traced(act) {
-  await browser.startTracing(page, { categories: ['toplevel', 'devtools.timeline', 'disabled-by-default-devtools.timeline', 'disabled-by-default-devtools.timeline.frame'] });
+  await browser.startTracing(page, {
+    categories: [
+      'toplevel',
+      'devtools.timeline',
+      'disabled-by-default-devtools.timeline',
+      'disabled-by-default-devtools.timeline.frame',
+    ],
+  });
   await act();
   const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
-  const mains = new Set(traceEvents.filter(({ name, args }) => name === 'thread_name' && args.name === 'CrRendererMain').map(({ pid, tid }) => `${pid} ${tid}`));
+  const mains = new Set(
+    traceEvents
+      .filter(({ name, args }) => name === 'thread_name' && args.name === 'CrRendererMain')
+      .map(({ pid, tid }) => `${pid} ${tid}`),
+  );
   const own = traceEvents.filter(({ pid, tid }) => mains.has(`${pid} ${tid}`)).toSorted((a, b) => a.ts - b.ts);
-  const tasks = own.filter(({ name, ph }) => name === 'RunTask' && ph === 'X').map(({ dur = 0, tdur = dur }) => Math.min(dur, tdur) / 1000);
+  const tasks = own
+    .filter(({ name, ph }) => name === 'RunTask' && ph === 'X')
+    .map(({ dur = 0, tdur = dur }) => Math.min(dur, tdur) / 1000);
   const starts = own.filter(({ name }) => name === 'BeginMainThreadFrame').map(({ ts }) => ts);
   const frames = starts.map(() => 0);
   let [at, until] = [0, 0];
@@ -136,7 +163,13 @@ async function traced(act) {
     while (at + 1 < starts.length && starts[at + 1] <= ts) at += 1;
     frames[at] += Math.min(dur, tdur) / 1000;
   }
-  return { longest: Math.max(0, ...tasks), over: tasks.filter((task) => task > 50).length, frames: frames.length, p95: quantile(frames, 0.95), median: quantile(frames, 0.5) };
+  return {
+    longest: Math.max(0, ...tasks),
+    over: tasks.filter((task) => task > 50).length,
+    frames: frames.length,
+    p95: quantile(frames, 0.95),
+    median: quantile(frames, 0.5),
+  };
 }
 
 async function heap(devtools) {
@@ -151,24 +184,52 @@ function quantile(numbers, share) {
 }
 
 function say(what, { longest, over, frames, p95, median, mounted }, used) {
-  const parts = [`longest task ${longest.toFixed(1)} ms`, `${over} over 50`, `script and layout of ${frames} frames: median ${median.toFixed(1)}, p95 ${p95.toFixed(1)} ms`];
+  const parts = [
+    `longest task ${longest.toFixed(1)} ms`,
+    `${over} over 50`,
+    `script and layout of ${frames} frames: median ${median.toFixed(1)}, p95 ${p95.toFixed(1)} ms`,
+  ];
   if (mounted !== undefined) parts.push(`${mounted} rows mounted`);
   if (used !== null) parts.push(`heap ${used.toFixed(0)} MB`);
   process.stdout.write(`${what.padEnd(46)} ${parts.join(', ')}\n`);
 }
 
 function turn(number) {
-  const common = { sessionId: LONG, cwd: fixture.workspace, gitBranch: 'main', isSidechain: false, timestamp: new Date(1_760_000_000_000 + number * 60_000).toISOString() };
+  const common = {
+    sessionId: LONG,
+    cwd: fixture.workspace,
+    gitBranch: 'main',
+    isSidechain: false,
+    timestamp: new Date(1_760_000_000_000 + number * 60_000).toISOString(),
+  };
   const call = (id, name, input) => ({ type: 'tool_use', id: `${id}-${number}`, name, input });
-  const result = (id, text) => ({ ...common, type: 'user', message: { role: 'user', content: [{ type: 'tool_result', tool_use_id: `${id}-${number}`, content: text }] } });
-  const says = (part, content) => ({ ...common, type: 'assistant', message: { id: `m${number}-${part}`, role: 'assistant', model: 'claude-sonnet-4-5', content: [content] } });
-  const text = number % 3 === 0 ? `It is **done**:\n\n\`\`\`rust\nfn main() {\n    let n = ${number};\n}\n\`\`\`\n` : `Answer ${number}. ${'It is as it is. '.repeat((number * 37) % 30)}`;
+  const result = (id, text) => ({
+    ...common,
+    type: 'user',
+    message: { role: 'user', content: [{ type: 'tool_result', tool_use_id: `${id}-${number}`, content: text }] },
+  });
+  const says = (part, content) => ({
+    ...common,
+    type: 'assistant',
+    message: { id: `m${number}-${part}`, role: 'assistant', model: 'claude-sonnet-4-5', content: [content] },
+  });
+  const text =
+    number % 3 === 0
+      ? `It is **done**:\n\n\`\`\`rust\nfn main() {\n    let n = ${number};\n}\n\`\`\`\n`
+      : `Answer ${number}. ${'It is as it is. '.repeat((number * 37) % 30)}`;
   const lines = [
     { ...common, type: 'user', message: { role: 'user', content: `Question ${number}` } },
     says(0, { type: 'thinking', thinking: 'What was asked is clear.' }),
     says(1, call('run', 'Bash', { command: `cargo test case_${number}`, description: 'Run a test' })),
     result('run', `test case_${number} ... ok\n`.repeat(number % 12)),
-    says(2, call('edit', 'Edit', { file_path: join(fixture.workspace, 'src/pair.rs'), old_string: `let n = ${number - 1};`, new_string: `let n = ${number};` })),
+    says(
+      2,
+      call('edit', 'Edit', {
+        file_path: join(fixture.workspace, 'src/pair.rs'),
+        old_string: `let n = ${number - 1};`,
+        new_string: `let n = ${number};`,
+      }),
+    ),
     result('edit', 'The file has been updated.'),
     says(3, { type: 'text', text }),
   ];

@@ -5,14 +5,20 @@ import { expect, test } from 'vitest';
 const SRC = import.meta.dirname;
 const IMPORT = /^\s*(?:import|export)\s[^'"]*?from\s+'(\.[^']+)'/gm;
 
-const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => /\.(?:ts|svelte)$/.test(file) && !file.endsWith('.test.ts'));
+const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter(
+  (file) => /\.(?:ts|svelte)$/.test(file) && !file.endsWith('.test.ts'),
+);
 const known = new Set(files);
 
 function imports(file: string): string[] {
   const source = readFileSync(join(SRC, file), 'utf8');
   return [...source.matchAll(IMPORT)].flatMap(([, path = '']) => {
     const target = relative(SRC, resolve(SRC, dirname(file), path));
-    return [target, `${target}.ts`, join(target, 'index.ts')].find((candidate) => extname(candidate) !== '' && known.has(candidate)) ?? [];
+    return (
+      [target, `${target}.ts`, join(target, 'index.ts')].find(
+        (candidate) => extname(candidate) !== '' && known.has(candidate),
+      ) ?? []
+    );
   });
 }
 

@@ -85,7 +85,9 @@ export class Page {
     patchPast: (provider, id, change) => this.history.patch(provider, id, change),
     remove: (id) => this.sessions.remove(id),
   });
-  readonly markdown = new Markdown(async (text) => (await this.link.request<{ html: string }>(METHODS.markdown, { text })).html);
+  readonly markdown = new Markdown(
+    async (text) => (await this.link.request<{ html: string }>(METHODS.markdown, { text })).html,
+  );
   /** Null in the desktop window: its bridge is always reachable. */
   readonly offline = this.backend.kind === 'browser' ? new Offline(this.link, this.sessions) : null;
   readonly pairing = new Pairing((token) => {
@@ -121,8 +123,12 @@ export class Page {
   /** The open session, as the list has it. */
   readonly openEntry = $derived.by<Entry | null>(() => {
     const { transcript } = this;
-    if (transcript === null) return this.session === null ? null : (this.listing.find(null, this.session.id) ?? unlisted(this.session));
-    return this.listing.find(transcript.provider, transcript.id) ?? (transcript.session === null ? null : pastEntry(transcript.session));
+    if (transcript === null)
+      return this.session === null ? null : (this.listing.find(null, this.session.id) ?? unlisted(this.session));
+    return (
+      this.listing.find(transcript.provider, transcript.id) ??
+      (transcript.session === null ? null : pastEntry(transcript.session))
+    );
   });
   readonly inSession = $derived(this.session !== null || this.sessions.starting !== null);
   readonly live = $derived(this.link.state.name === 'live');
@@ -133,26 +139,39 @@ export class Page {
   readonly mayAdmin = $derived(holds(this.access.scope, 'admin'));
   readonly working = $derived(this.sessions.starting !== null || (this.session?.working ?? false));
   readonly unlinked = $derived(this.link.state.name === 'refused' || this.link.state.name === 'removed');
-  readonly shown = $derived<Shown>(this.live && this.session !== null && !this.session.caughtUp ? { name: 'catching-up', left: this.session.catchingUp } : this.link.state);
+  readonly shown = $derived<Shown>(
+    this.live && this.session !== null && !this.session.caughtUp
+      ? { name: 'catching-up', left: this.session.catchingUp }
+      : this.link.state,
+  );
   /** The editor; null when the workspace files are on another machine. */
-  readonly editorHere = $derived(this.backend.kind === 'tauri' || (this.atHome && this.access.device === null) ? this.editor : null);
+  readonly editorHere = $derived(
+    this.backend.kind === 'tauri' || (this.atHome && this.access.device === null) ? this.editor : null,
+  );
   readonly settingsPages = $derived(PAGES.filter(([id]) => id !== 'editor' || this.editorHere !== null));
   /** A page loaded over the network can only get in by pairing. */
   readonly pairs = $derived.by(() => {
     const { state } = this.link;
     if (this.browser === null || !this.unlinked) return false;
-    return this.pairingChosen || this.pairing.claimed !== null || this.pairing.given || (!this.atHome && state.name === 'refused' && state.why === 'no-token');
+    return (
+      this.pairingChosen ||
+      this.pairing.claimed !== null ||
+      this.pairing.given ||
+      (!this.atHome && state.name === 'refused' && state.why === 'no-token')
+    );
   });
   /** The questions that can be answered here, oldest first. */
   readonly questions = $derived<Question[]>(
-    this.sessions.waiting.filter(({ approval }) => isAnsweredHere(approval, this.access)).map((waiting) => ({
-      approval: waiting.approval,
-      sessionId: waiting.sessionId ?? waiting.session.id,
-      shownIn: waiting.session.id,
-      title: waiting.session.title ?? baseName(waiting.session.cwd),
-      workspace: waiting.session.cwd,
-      changes: this.sessions.asks(waiting.approval.id)?.content.filter((piece) => piece.type === 'diff') ?? [],
-    })),
+    this.sessions.waiting
+      .filter(({ approval }) => isAnsweredHere(approval, this.access))
+      .map((waiting) => ({
+        approval: waiting.approval,
+        sessionId: waiting.sessionId ?? waiting.session.id,
+        shownIn: waiting.session.id,
+        title: waiting.session.title ?? baseName(waiting.session.cwd),
+        workspace: waiting.session.cwd,
+        changes: this.sessions.asks(waiting.approval.id)?.content.filter((piece) => piece.type === 'diff') ?? [],
+      })),
   );
 
   /** The session that the address names; it is kept when the window is reloaded. */

@@ -41,9 +41,23 @@ export class Agents extends SnapshotClient<AgentsSnapshot> {
   /** All choices, OpenAgents first. */
   get choices(): Choice[] {
     const models = this.#models;
-    const choices: Choice[] = [{ id: EXPLORER_MODE, name: this.routes ? 'OpenAgents chooses' : 'OpenAgents', local: false, why: null, page: 'agents' }];
+    const choices: Choice[] = [
+      {
+        id: EXPLORER_MODE,
+        name: this.routes ? 'OpenAgents chooses' : 'OpenAgents',
+        local: false,
+        why: null,
+        page: 'agents',
+      },
+    ];
     if (!models.absent && models.snapshot !== null) {
-      choices.push({ id: LOCAL_MODE, name: models.name, local: true, why: models.askable ? null : models.unavailable, page: 'models' });
+      choices.push({
+        id: LOCAL_MODE,
+        name: models.name,
+        local: true,
+        why: models.askable ? null : models.unavailable,
+        page: 'models',
+      });
     }
     for (const card of this.snapshot?.agents ?? []) {
       if (card.usable || card.custom || PREFERRED.has(card.id)) choices.push(choice(card));
@@ -64,7 +78,12 @@ export class Agents extends SnapshotClient<AgentsSnapshot> {
 
   /** Whether everything sent to an agent stays on this machine. */
   isLocal(id: string): boolean {
-    return id === LOCAL_MODE || id === 'gptoss' || id === 'local_fm' || (this.snapshot?.agents.some((card) => card.id === id && card.local) ?? false);
+    return (
+      id === LOCAL_MODE ||
+      id === 'gptoss' ||
+      id === 'local_fm' ||
+      (this.snapshot?.agents.some((card) => card.id === id && card.local) ?? false)
+    );
   }
 }
 

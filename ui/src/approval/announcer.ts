@@ -17,7 +17,12 @@ export class Announcer {
     for (const { approval, shownIn } of questions) {
       if (this.#told.has(approval.id)) continue;
       this.#told.add(approval.id);
-      notifyApproval({ id: approval.id, sessionId: shownIn, title: short(approval.command?.text ?? approval.title), agent: plain(approval.agent) });
+      notifyApproval({
+        id: approval.id,
+        sessionId: shownIn,
+        title: short(approval.command?.text ?? approval.title),
+        agent: plain(approval.agent),
+      });
     }
     for (const id of this.#told) {
       if (waiting.has(id)) continue;

@@ -1,13 +1,31 @@
 import { expect, test } from 'vitest';
 import type { Approval, ApprovalOption } from '../connection/agents-wire';
-import { canApprove, commandNote, mainOption, outcomeWords, refusingOption, rememberedOptions, statesWhat } from './approval-words';
+import {
+  canApprove,
+  commandNote,
+  mainOption,
+  outcomeWords,
+  refusingOption,
+  rememberedOptions,
+  statesWhat,
+} from './approval-words';
 
 const OPTIONS: ApprovalOption[] = [
   { id: 'never', name: 'No', kind: 'reject_once' },
   { id: 'always', name: 'Always', kind: 'allow_always' },
   { id: 'once', name: 'Yes', kind: 'allow_once' },
 ];
-const approval = (more: Partial<Approval>): Approval => ({ id: 'a', callId: 'c', agent: 'Codex', title: 'Run ls', hash: 'h', options: OPTIONS, state: 'pending', askedAt: 1, ...more });
+const approval = (more: Partial<Approval>): Approval => ({
+  id: 'a',
+  callId: 'c',
+  agent: 'Codex',
+  title: 'Run ls',
+  hash: 'h',
+  options: OPTIONS,
+  state: 'pending',
+  askedAt: 1,
+  ...more,
+});
 
 test.each<[Partial<Approval>, string]>([
   [{}, ''],
@@ -30,7 +48,9 @@ const ODD: ApprovalOption[] = [
 test.each<[string, string]>([
   ['noon', 'Answered on Phone, “Allow until noon”'],
   ['b', 'Approved on Phone, “Bravo”'],
-])('the outcome names what was chosen from several: %s', (optionId, words) => expect(outcomeWords(approval({ options: ODD, state: 'answered', optionId, by: 'Phone' }))).toBe(words));
+])('the outcome names what was chosen from several: %s', (optionId, words) =>
+  expect(outcomeWords(approval({ options: ODD, state: 'answered', optionId, by: 'Phone' }))).toBe(words),
+);
 
 test('the primary button allows once, in any order; among several options, and without one, there is none', () => {
   expect(mainOption(OPTIONS)?.id).toBe('once');
@@ -61,9 +81,15 @@ test('the note under a command says what holds it to its words', () => {
   const exact = { text: '/usr/bin/sh a.sh', program: '/usr/bin/dash', called: '/usr/bin/sh', cwd: '/proj' };
   expect(commandNote(exact)).toBe('Runs exactly this command in `/proj`. The program is `/usr/bin/dash`.');
   const digests = ['a.sh', 'b', 'c', 'd'].map((name) => ({ path: `/proj/${name}`, sha256: '0' }));
-  expect(commandNote({ text: 'x', program: '/x', cwd: '/proj', digests })).toBe('Runs exactly this command in `/proj`. Only with `a.sh`, `b`, `c` and 1 more file unchanged.');
-  expect(commandNote({ text: 'x', program: '/x', cwd: '/proj', unpinned: ['make', '$X'] })).toBe('Runs exactly this command in `/proj`. May run files that can still change: `make`, `$X`.');
-  expect(commandNote({ text: 'x', program: '/x', cwd: '/pr\u202eoj' })).toBe('Runs exactly this command in `/pr\\u{202e}oj`.');
+  expect(commandNote({ text: 'x', program: '/x', cwd: '/proj', digests })).toBe(
+    'Runs exactly this command in `/proj`. Only with `a.sh`, `b`, `c` and 1 more file unchanged.',
+  );
+  expect(commandNote({ text: 'x', program: '/x', cwd: '/proj', unpinned: ['make', '$X'] })).toBe(
+    'Runs exactly this command in `/proj`. May run files that can still change: `make`, `$X`.',
+  );
+  expect(commandNote({ text: 'x', program: '/x', cwd: '/pr\u202eoj' })).toBe(
+    'Runs exactly this command in `/pr\\u{202e}oj`.',
+  );
   expect(commandNote({ text: 'ls' })).toBe("The agent runs this itself; OpenAgents can't enforce it.");
 });
 
@@ -74,4 +100,6 @@ test.each<[Partial<Approval>, boolean]>([
   [{ rawInput: { path: 'a.rs' } }, true],
   [{ rawInput: 'ls' }, true],
   [{ command: { text: 'ls', program: 'ls', cwd: '/' } }, true],
-])('an approval can be answered in advance only if it states what would be done: %j', (more, states) => expect(statesWhat(approval(more))).toBe(states));
+])('an approval can be answered in advance only if it states what would be done: %j', (more, states) =>
+  expect(statesWhat(approval(more))).toBe(states),
+);

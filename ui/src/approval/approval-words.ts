@@ -16,7 +16,9 @@ export function mainOption(options: readonly ApprovalOption[]): ApprovalOption |
 /** The option that the agent itself remembers: it decides what it allows from then on. */
 export function rememberedOptions({ agent, command, options, subject }: Approval): string[] {
   if (subject === 'trust' || command?.program !== undefined) return [];
-  return options.filter(({ kind }) => kind === 'allow_always').map(({ name }) => `${plain(agent)} remembers “${plain(name)}”.`);
+  return options
+    .filter(({ kind }) => kind === 'allow_always')
+    .map(({ name }) => `${plain(agent)} remembers “${plain(name)}”.`);
 }
 
 /** The option that denies, preferably only once. */
@@ -39,8 +41,12 @@ export function outcomeWords(approval: Approval): string {
       const option = approval.options.find(({ id }) => id === approval.optionId);
       const card = workCard(approval);
       if (card !== null && option !== undefined) return `${option.name}, chosen on ${approval.by || 'another device'}`;
-      const done = option === undefined || option.kind === 'other' ? 'Answered' : allows(option) ? 'Approved' : 'Denied';
-      const isOne = option !== undefined && option.kind.endsWith('once') && approval.options.filter(({ kind }) => kind === option.kind).length === 1;
+      const done =
+        option === undefined || option.kind === 'other' ? 'Answered' : allows(option) ? 'Approved' : 'Denied';
+      const isOne =
+        option !== undefined &&
+        option.kind.endsWith('once') &&
+        approval.options.filter(({ kind }) => kind === option.kind).length === 1;
       const name = option === undefined || isOne ? '' : `, “${option.name}”`;
       const message = approval.message === undefined ? '' : `: “${approval.message}”`;
       return `${done} on ${approval.by || 'another device'}${name}${message}`;
@@ -72,15 +78,23 @@ export function whyNot({ command }: Approval): string {
 }
 
 /** Says where and how the command runs. */
-export function commandNote({ program, called, cwd, digests = [], unpinned = [] }: ApprovalCommand, workspace = cwd): string {
+export function commandNote(
+  { program, called, cwd, digests = [], unpinned = [] }: ApprovalCommand,
+  workspace = cwd,
+): string {
   if (program === undefined) return "The agent runs this itself; OpenAgents can't enforce it.";
-  const files = digests.map(({ path }) => (workspace !== undefined && path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path));
+  const files = digests.map(({ path }) =>
+    workspace !== undefined && path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path,
+  );
   const bound = files.length === 0 ? '' : ` Only with ${listed(files)} unchanged.`;
   const open = unpinned.length === 0 ? '' : ` May run files that can still change: ${listed(unpinned, 'word')}.`;
   return `Runs exactly this command in \`${plain(cwd ?? '')}\`.${called === undefined ? '' : ` The program is \`${plain(program)}\`.`}${bound}${open}`;
 }
 
 function listed(files: readonly string[], noun = 'file'): string {
-  const shown = files.slice(0, 3).map((file) => `\`${plain(file)}\``).join(', ');
+  const shown = files
+    .slice(0, 3)
+    .map((file) => `\`${plain(file)}\``)
+    .join(', ');
   return files.length > 3 ? `${shown} and ${plural(files.length - 3, `more ${noun}`)}` : shown;
 }

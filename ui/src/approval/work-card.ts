@@ -15,6 +15,8 @@ export function workCard({ agent, rawInput, options }: Approval): WorkCard | nul
   const { brief } = rawInput as { brief?: unknown };
   if (typeof brief !== 'string') return null;
   const always = (id: string): string | undefined => options.find((option) => option.id === ALWAYS + id)?.id;
-  const agents = options.filter(({ kind }) => kind === 'allow_once').map(({ id, name }) => ({ name, once: id, always: always(id) }));
+  const agents = options
+    .filter(({ kind }) => kind === 'allow_once')
+    .map(({ id, name }) => ({ name, once: id, always: always(id) }));
   return { brief, agents, refuse: options.find(({ kind }) => kind.startsWith('reject')) };
 }

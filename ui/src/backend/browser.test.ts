@@ -5,12 +5,32 @@ import { UnknownToken } from './proof';
 
 function storage(): Storage {
   const kept = new Map<string, string>();
-  return { getItem: (key: string) => kept.get(key) ?? null, setItem: (key: string, value: string) => void kept.set(key, value), removeItem: (key: string) => void kept.delete(key) } as unknown as Storage;
+  return {
+    getItem: (key: string) => kept.get(key) ?? null,
+    setItem: (key: string, value: string) => void kept.set(key, value),
+    removeItem: (key: string) => void kept.delete(key),
+  } as unknown as Storage;
 }
 
-let location: { hash: string; pathname: string; search: string; protocol: string; host: string; port: string; origin: string };
+let location: {
+  hash: string;
+  pathname: string;
+  search: string;
+  protocol: string;
+  host: string;
+  port: string;
+  origin: string;
+};
 beforeEach(() => {
-  location = { hash: '', pathname: '/', search: '', protocol: 'http:', host: '127.0.0.1:9099', port: '9099', origin: 'http://127.0.0.1:9099' };
+  location = {
+    hash: '',
+    pathname: '/',
+    search: '',
+    protocol: 'http:',
+    host: '127.0.0.1:9099',
+    port: '9099',
+    origin: 'http://127.0.0.1:9099',
+  };
   vi.stubGlobal('location', location);
   vi.stubGlobal('history', { replaceState: () => undefined });
   vi.stubGlobal('localStorage', storage());
@@ -31,15 +51,18 @@ function listens(tokens: string[] | null, port = 9099, start = 'first'): void {
     if (tokens === null) return Response.json({ port: 9099, proof: 'ab'.repeat(32), token: 'mine' });
     if (path === '/tab') return Response.json({ token: `${start} tab`, reload: `${start} reload` });
     for (const token of tokens) {
-      const mac = (message: string): string => createHmac('sha256', createHash('sha256').update(token).digest()).update(message).digest('hex');
-      if (mac('openagents token') === body.token) return Response.json({ port, proof: mac(`openagents bridge ${body.nonce} ${port}`) });
+      const mac = (message: string): string =>
+        createHmac('sha256', createHash('sha256').update(token).digest()).update(message).digest('hex');
+      if (mac('openagents token') === body.token)
+        return Response.json({ port, proof: mac(`openagents bridge ${body.nonce} ${port}`) });
     }
     return Response.json({});
   }
 }
 
 /** What could be a token in the tab's storage. */
-const kept = (): string[] => ['token', 'tab', 'reload'].flatMap((key) => sessionStorage.getItem(`openagents.${key}`) ?? []);
+const kept = (): string[] =>
+  ['token', 'tab', 'reload'].flatMap((key) => sessionStorage.getItem(`openagents.${key}`) ?? []);
 const leaks = (token: string): boolean => heard.some(({ text }) => text.includes(token));
 
 test('the scope of a paired device is stored and removed with its token', () => {
@@ -88,27 +111,30 @@ test('a tab holds its token in memory, and keeps one for a reload', async () => 
   expect((await new BrowserBackend().address()).token).toBe('second tab');
 });
 
-test.each(['start', 'reload', 'device'])('another program in place of the bridge never hears the token: %s', async (kind) => {
-  if (kind === 'start') location.hash = '#token=secret';
-  if (kind === 'reload') sessionStorage.setItem('openagents.reload', 'secret');
-  const page = new BrowserBackend();
-  if (kind === 'device') page.pairedWith('secret');
-  listens(null);
-  await expect(page.address()).rejects.toThrow('Another program');
-  expect(leaks('secret')).toBe(false);
-  // It says that it does not know the token, or passes the question on to the bridge on its new port.
-  listens([]);
-  await expect(page.address()).rejects.toThrow(UnknownToken);
-  expect(leaks('secret')).toBe(false);
-  listens(['secret']);
-  const { token } = await page.address();
-  listens([token ?? '', 'secret'], 9100);
-  await expect(page.address()).rejects.toThrow('Another program');
-  expect(leaks(token ?? '')).toBe(false);
-  // The bridge is back.
-  listens([token ?? '']);
-  expect((await page.address()).token).toBe(token);
-});
+test.each(['start', 'reload', 'device'])(
+  'another program in place of the bridge never hears the token: %s',
+  async (kind) => {
+    if (kind === 'start') location.hash = '#token=secret';
+    if (kind === 'reload') sessionStorage.setItem('openagents.reload', 'secret');
+    const page = new BrowserBackend();
+    if (kind === 'device') page.pairedWith('secret');
+    listens(null);
+    await expect(page.address()).rejects.toThrow('Another program');
+    expect(leaks('secret')).toBe(false);
+    // It says that it does not know the token, or passes the question on to the bridge on its new port.
+    listens([]);
+    await expect(page.address()).rejects.toThrow(UnknownToken);
+    expect(leaks('secret')).toBe(false);
+    listens(['secret']);
+    const { token } = await page.address();
+    listens([token ?? '', 'secret'], 9100);
+    await expect(page.address()).rejects.toThrow('Another program');
+    expect(leaks(token ?? '')).toBe(false);
+    // The bridge is back.
+    listens([token ?? '']);
+    expect((await page.address()).token).toBe(token);
+  },
+);
 
 test('without TLS the token of a device is not kept, nor that of a former version', () => {
   localStorage.setItem('openagents.device', 'former');

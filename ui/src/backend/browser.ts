@@ -83,7 +83,8 @@ export class BrowserBackend implements Backend {
     } else {
       this.#reload ??= tabStorage.read(RELOAD);
     }
-    if (token !== null || pair !== null) history.replaceState(history.state, '', `${location.pathname}${location.search}${sessionFragment(shown)}`);
+    if (token !== null || pair !== null)
+      history.replaceState(history.state, '', `${location.pathname}${location.search}${sessionFragment(shown)}`);
     return token !== null;
   }
 

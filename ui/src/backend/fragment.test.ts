@@ -16,7 +16,12 @@ test.each([
   ['#pair=K7QX-2M9P', { ...NOTHING, pair: 'K7QX-2M9P' }],
   [
     '#pair=K7QX-2M9P&fingerprint=abCD&addresses=mac.local:9443,192.168.1.5:9443,[fe80::1]:9443',
-    { ...NOTHING, pair: 'K7QX-2M9P', fingerprint: 'ABCD', addresses: ['https://mac.local:9443', 'https://192.168.1.5:9443', 'https://[fe80::1]:9443'] },
+    {
+      ...NOTHING,
+      pair: 'K7QX-2M9P',
+      fingerprint: 'ABCD',
+      addresses: ['https://mac.local:9443', 'https://192.168.1.5:9443', 'https://[fe80::1]:9443'],
+    },
   ],
   ['#fingerprint=xyz&addresses=a@b,c/d,%3Cscript%3E,', NOTHING],
 ])('%s', (hash, expected) => {
@@ -29,7 +34,11 @@ test('a session id round-trips through the address bar', () => {
 });
 
 test('the content of the QR code carries over to another address of the same computer', () => {
-  const held = { pair: 'K7QX-2M9P', fingerprint: 'ABCD', addresses: ['https://mac.local:9443', 'https://10.0.0.2:9443'] };
+  const held = {
+    pair: 'K7QX-2M9P',
+    fingerprint: 'ABCD',
+    addresses: ['https://mac.local:9443', 'https://10.0.0.2:9443'],
+  };
   expect(parseFragment(pairingFragment(held))).toMatchObject(held);
   expect(pairingFragment({ pair: 'K7QX-2M9P', fingerprint: null, addresses: [] })).toBe('#pair=K7QX-2M9P');
 });

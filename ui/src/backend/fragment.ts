@@ -38,7 +38,9 @@ export function parseFragment(hash: string): Fragment {
 function transcriptOf(values: URLSearchParams): Fragment['transcript'] {
   const [provider, id] = /^([\w-]+):(.+)$/.exec(values.get('transcript') ?? '')?.slice(1) ?? [];
   const line = Number(values.get('line'));
-  return provider === undefined || id === undefined ? null : { provider, id, line: Number.isInteger(line) && line > 0 ? line : null };
+  return provider === undefined || id === undefined
+    ? null
+    : { provider, id, line: Number.isInteger(line) && line > 0 ? line : null };
 }
 
 /** The fragment that shows a session of another agent. */
@@ -52,7 +54,11 @@ export function sessionFragment(session: string | null): string {
 }
 
 /** The fragment for another address of the same computer. */
-export function pairingFragment({ pair, fingerprint, addresses }: Pick<Fragment, 'pair' | 'fingerprint' | 'addresses'>): string {
+export function pairingFragment({
+  pair,
+  fingerprint,
+  addresses,
+}: Pick<Fragment, 'pair' | 'fingerprint' | 'addresses'>): string {
   const hosts = addresses.map((address) => address.replace('https://', '')).join(',');
   return `#pair=${pair ?? ''}${fingerprint === null ? '' : `&fingerprint=${fingerprint}`}${hosts === '' ? '' : `&addresses=${hosts}`}`;
 }

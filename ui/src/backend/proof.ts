@@ -2,7 +2,8 @@
 const SILENCE = 10_000;
 
 const bytes = (text: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(text);
-const hex = (buffer: ArrayBuffer | Uint8Array): string => Array.from(new Uint8Array(buffer), (byte) => byte.toString(16).padStart(2, '0')).join('');
+const hex = (buffer: ArrayBuffer | Uint8Array): string =>
+  Array.from(new Uint8Array(buffer), (byte) => byte.toString(16).padStart(2, '0')).join('');
 
 /** The program at this address says that it does not know the token. It may not be the bridge. */
 export class UnknownToken extends Error {}
@@ -17,15 +18,28 @@ export class UnknownToken extends Error {}
  */
 export async function proven(token: string, port: number | null): Promise<number> {
   const { subtle } = crypto;
-  const key = await subtle.importKey('raw', await subtle.digest('SHA-256', bytes(token)), { name: 'HMAC', hash: 'SHA-256' }, false, ['sign', 'verify']);
+  const key = await subtle.importKey(
+    'raw',
+    await subtle.digest('SHA-256', bytes(token)),
+    { name: 'HMAC', hash: 'SHA-256' },
+    false,
+    ['sign', 'verify'],
+  );
   const nonce = hex(crypto.getRandomValues(new Uint8Array(32)));
   const id = hex(await subtle.sign('HMAC', key, bytes('openagents token')));
   const answer = await post('/proof', { token: id, nonce });
   const [own, proof] = [answer['port'], answer['proof']];
   if (own === undefined) throw new UnknownToken('OpenAgents does not know this token.');
-  const signed = typeof proof === 'string' && /^[\da-f]{64}$/.test(proof) ? Uint8Array.from(proof.match(/../g) ?? [], (pair) => parseInt(pair, 16)) : null;
+  const signed =
+    typeof proof === 'string' && /^[\da-f]{64}$/.test(proof)
+      ? Uint8Array.from(proof.match(/../g) ?? [], (pair) => parseInt(pair, 16))
+      : null;
   const known = typeof own === 'number' && (port === null || port === own);
-  if (!known || signed === null || !(await subtle.verify('HMAC', key, signed, bytes(`openagents bridge ${nonce} ${own}`)))) {
+  if (
+    !known ||
+    signed === null ||
+    !(await subtle.verify('HMAC', key, signed, bytes(`openagents bridge ${nonce} ${own}`)))
+  ) {
     throw new Error('Another program answers at this address.');
   }
   return own;
@@ -44,7 +58,11 @@ export async function exchanged(held: string): Promise<TabTokens> {
   return { token, reload };
 }
 
-async function post(path: string, body: object, headers: Record<string, string> = {}): Promise<Record<string, unknown>> {
+async function post(
+  path: string,
+  body: object,
+  headers: Record<string, string> = {},
+): Promise<Record<string, unknown>> {
   const response = await fetch(path, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', ...headers },

@@ -23,7 +23,8 @@ export class TauriBackend implements Backend {
   pickModel = (): Promise<string | null> => invoke<string | null>('pick_model');
 
   openEditor = (link: string): Promise<void> => invoke('open_editor', { link });
-  runEditor = (command: string, root: string, path: string, line: number): Promise<void> => invoke('run_editor', { command, root, path, line });
+  runEditor = (command: string, root: string, path: string, line: number): Promise<void> =>
+    invoke('run_editor', { command, root, path, line });
   reveal = (path: string): Promise<void> => invoke('reveal', { path });
 
   listen = (commands: Commands): void => {

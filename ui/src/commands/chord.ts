@@ -17,7 +17,9 @@ export function matches(chord: Chord, event: Keys): boolean {
   if (mod !== (chord.mod ?? false)) return false;
   // ⌥ is needed for some characters.
   if (chord.code === undefined) return event.key === chord.key && (!mod || event.altKey === (chord.alt ?? false));
-  return event.code === chord.code && event.altKey === (chord.alt ?? false) && event.shiftKey === (chord.shift ?? false);
+  return (
+    event.code === chord.code && event.altKey === (chord.alt ?? false) && event.shiftKey === (chord.shift ?? false)
+  );
 }
 
 /** Whether a text field takes the keys as text. */
@@ -25,7 +27,13 @@ export function types(chord: Chord): boolean {
   return chord.mod === undefined && chord.key?.length === 1;
 }
 
-const NAMES: Record<string, string> = { Escape: 'Esc', ArrowUp: '↑', ArrowDown: '↓', PageUp: 'Page up', PageDown: 'Page down' };
+const NAMES: Record<string, string> = {
+  Escape: 'Esc',
+  ArrowUp: '↑',
+  ArrowDown: '↓',
+  PageUp: 'Page up',
+  PageDown: 'Page down',
+};
 
 /** The keys of a chord, each for a key cap: `⌘`, `⇧`, `G`. */
 export function caps(chord: Chord, mac: boolean): string[] {

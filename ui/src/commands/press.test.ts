@@ -32,7 +32,15 @@ function press(key: string, more: object = {}, dialog = false, able = true): [st
     available: () => able,
     run: (by) => done.push(`${id} by ${by}`),
   }));
-  const plain = { code: '', metaKey: false, ctrlKey: false, altKey: false, shiftKey: false, defaultPrevented: false, target: { tagName: 'DIV' } };
+  const plain = {
+    code: '',
+    metaKey: false,
+    ctrlKey: false,
+    altKey: false,
+    shiftKey: false,
+    defaultPrevented: false,
+    target: { tagName: 'DIV' },
+  };
   pressed({ ...plain, key, preventDefault: () => (own = false), ...more } as unknown as KeyboardEvent, commands);
   return [done.map((one) => one.replace(' by key', '')), own];
 }
@@ -73,7 +81,14 @@ test('without anything to search, the browser’s search opens', () => {
 
 test('the desktop menu runs a command by its id', () => {
   const run = vi.fn();
-  const command = (id: string, able: boolean): Command => ({ id, title: id, group: 'General', icon: 'search', available: () => able, run });
+  const command = (id: string, able: boolean): Command => ({
+    id,
+    title: id,
+    group: 'General',
+    icon: 'search',
+    available: () => able,
+    run,
+  });
   const commands = [command('find', true), command('debug', false)];
   for (const id of ['find', 'debug', 'unknown']) runCommand(commands, id, 'menu');
   expect(run.mock.calls).toEqual([['menu']]);

@@ -9,7 +9,8 @@ export function pressed(event: KeyboardEvent, commands: readonly Command[]): voi
   // A dialog closes by itself; the panel behind it stays.
   const dialog = document.querySelector('dialog[open]') !== null;
   const command = commands.find(
-    ({ keys = [], inDialogs = false, available }) => (inDialogs || !dialog) && keys.some((chord) => matches(chord, event) && !(field && types(chord))) && available(),
+    ({ keys = [], inDialogs = false, available }) =>
+      (inDialogs || !dialog) && keys.some((chord) => matches(chord, event) && !(field && types(chord))) && available(),
   );
   if (command === undefined) return;
   event.preventDefault();

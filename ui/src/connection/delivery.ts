@@ -39,7 +39,20 @@ export interface Notices {
   historySettings(snapshot: HistorySnapshot): void;
 }
 
-const NOTICES = ['activity', 'models', 'agents', 'privacy', 'devices', 'trust', 'access', 'sessions', 'snapshot', 'queue', 'historyChanged', 'historySettings'] as const satisfies (keyof Notices)[];
+const NOTICES = [
+  'activity',
+  'models',
+  'agents',
+  'privacy',
+  'devices',
+  'trust',
+  'access',
+  'sessions',
+  'snapshot',
+  'queue',
+  'historyChanged',
+  'historySettings',
+] as const satisfies (keyof Notices)[];
 const NOTICE_OF = new Map<unknown, keyof Notices>(NOTICES.map((name) => [METHODS[name], name]));
 
 /** Milliseconds between two deliveries of a batch. */

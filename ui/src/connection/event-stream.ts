@@ -57,7 +57,10 @@ export const openEvents: Open = ({ events: url = '', token }, firehose, events) 
   }
 
   async function send(message: AnyMessage): Promise<void> {
-    const response = await asked('POST', { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(message) });
+    const response = await asked('POST', {
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify(message),
+    });
     // Only `initialize` is answered in the response; all other answers arrive as events.
     if (connection !== null) return;
     connection = response.headers.get(CONNECTION);
@@ -71,7 +74,10 @@ export const openEvents: Open = ({ events: url = '', token }, firehose, events) 
   async function follow(): Promise<void> {
     const { body } = await asked('GET', { headers: { Accept: 'text/event-stream' } });
     if (body === null) throw new Error('OpenAgents sent no event stream.');
-    void read(body).then(() => broke(), () => broke());
+    void read(body).then(
+      () => broke(),
+      () => broke(),
+    );
   }
 
   /** Handles keep-alives and the closing comment. */
@@ -100,7 +106,8 @@ export const openEvents: Open = ({ events: url = '', token }, firehose, events) 
         await send(message);
       } catch (error) {
         // A refused request fails alone; any other error ends the connection.
-        if (error instanceof Refusal && connection !== null && 'method' in message && 'id' in message) put(error.answer(message.id));
+        if (error instanceof Refusal && connection !== null && 'method' in message && 'id' in message)
+          put(error.answer(message.id));
         else broke();
       }
     },

@@ -15,7 +15,9 @@ test.each<[Shown, string, string]>([
 });
 
 test('a refusal says what to do', () => {
-  expect(refusal({ name: 'refused', why: 'bad-token' })).toBe('OpenAgents was restarted. Open the address that `openagents serve` printed.');
+  expect(refusal({ name: 'refused', why: 'bad-token' })).toBe(
+    'OpenAgents was restarted. Open the address that `openagents serve` printed.',
+  );
   expect(refusal({ name: 'refused', why: 'no-token' })).toContain('Run `openagents serve`');
   expect(refusal({ name: 'refused', why: 'unpaired' })).toBe('This device is no longer paired.');
   expect(refusal({ name: 'removed', computer: 'mac' })).toBe('This device was removed on mac.');

@@ -70,7 +70,12 @@ export class Link {
       if (document.visibilityState === 'visible') this.#returned();
     });
     setInterval(() => {
-      if (document.visibilityState === 'visible' && this.state.name === 'live' && performance.now() - this.#heard >= QUIET) this.#ask(SILENCE);
+      if (
+        document.visibilityState === 'visible' &&
+        this.state.name === 'live' &&
+        performance.now() - this.#heard >= QUIET
+      )
+        this.#ask(SILENCE);
     }, QUIET / 2);
   }
 
@@ -82,7 +87,13 @@ export class Link {
   /** Restores the last known scope until the bridge confirms it. */
   #remembered(): void {
     const scope = SCOPES.find((known) => known === this.#backend.scope);
-    this.access = { connection: null, computer: null, scope: scope ?? 'view', device: null, known: scope !== undefined };
+    this.access = {
+      connection: null,
+      computer: null,
+      scope: scope ?? 'view',
+      device: null,
+      known: scope !== undefined,
+    };
   }
 
   /** Drops the current connection and connects at once. */
@@ -185,7 +196,11 @@ export class Link {
         protocolVersion: PROTOCOL_VERSION,
         // Approvals reach this page through the log alone.
         clientCapabilities: { _meta: { openagents: { approvals: true, oneStream: true } } },
-        clientInfo: { name: 'openagents-page', title: this.#backend.kind === 'tauri' ? 'Desktop' : 'Browser', version: '0.1.0' },
+        clientInfo: {
+          name: 'openagents-page',
+          title: this.#backend.kind === 'tauri' ? 'Desktop' : 'Browser',
+          version: '0.1.0',
+        },
       });
       if (mine !== this.#try) return;
       const meta = openagents<{ root: string } & Access>(answer._meta);
@@ -208,7 +223,10 @@ export class Link {
   /** A WebSocket failed to open: either the bridge is gone, or this browser rejects its certificate for WebSockets. */
   async #unopenable(events: string, mine: number): Promise<void> {
     // Any response will do. `no-store` keeps the service worker from answering.
-    const there = await fetch(new URL('/favicon.svg', events), { cache: 'no-store', signal: AbortSignal.timeout(SILENCE) }).then(
+    const there = await fetch(new URL('/favicon.svg', events), {
+      cache: 'no-store',
+      signal: AbortSignal.timeout(SILENCE),
+    }).then(
       () => true,
       () => false,
     );

@@ -63,12 +63,13 @@ function linked(kind: Backend['kind'] = 'browser', token: string | null = 'T'): 
     kind,
     openEditor: () => Promise.resolve(),
     scope: kind === 'tauri' ? 'admin' : scope,
-    address: () => Promise.resolve({
-      socket: `ws://127.0.0.1:${port}/acp`,
-      ...(kind === 'browser' ? { events: `http://127.0.0.1:${port}/acp` } : {}),
-      port,
-      token: token && `${token}${port}`,
-    }),
+    address: () =>
+      Promise.resolve({
+        socket: `ws://127.0.0.1:${port}/acp`,
+        ...(kind === 'browser' ? { events: `http://127.0.0.1:${port}/acp` } : {}),
+        port,
+        token: token && `${token}${port}`,
+      }),
   };
   const deaf = new Proxy({} as Firehose, { get: () => () => undefined });
   const link = new Link(backend, deaf, () => undefined);
@@ -101,7 +102,9 @@ beforeEach(() => {
   page = Object.assign(new EventTarget(), { visibilityState: 'visible' });
   vi.stubGlobal('document', page);
   http = null;
-  vi.stubGlobal('fetch', (_url: string, init: RequestInit) => (http === null ? Promise.reject(new TypeError('no route')) : Promise.resolve(http(init.method ?? 'GET'))));
+  vi.stubGlobal('fetch', (_url: string, init: RequestInit) =>
+    http === null ? Promise.reject(new TypeError('no route')) : Promise.resolve(http(init.method ?? 'GET')),
+  );
   Socket.all = [];
   port = 1;
   scope = null;
@@ -264,9 +267,12 @@ test('if no WebSocket opens but the bridge answers, events are used from then on
   http = (method) => {
     posts.push(method);
     if (method === 'POST' && posts.filter((sent) => sent === 'POST').length === 1) {
-      return new Response(JSON.stringify({ jsonrpc: '2.0', id: 0, result: { protocolVersion: 1 } }), { headers: { 'Acp-Connection-Id': 'c1' } });
+      return new Response(JSON.stringify({ jsonrpc: '2.0', id: 0, result: { protocolVersion: 1 } }), {
+        headers: { 'Acp-Connection-Id': 'c1' },
+      });
     }
-    if (posts.at(-2) === 'POST') return new Response(new ReadableStream<Uint8Array>({ start: (own) => void (says = own) }));
+    if (posts.at(-2) === 'POST')
+      return new Response(new ReadableStream<Uint8Array>({ start: (own) => void (says = own) }));
     return new Response(null, { status: method === 'POST' ? 202 : 200 });
   };
   const link = linked();

@@ -5,7 +5,9 @@ export function sentence(error: unknown): string {
   if (error instanceof RequestError) {
     const data = error.data as { details?: unknown; message?: unknown } | string | undefined;
     const detail = typeof data === 'string' ? data : (data?.details ?? data?.message);
-    return typeof detail === 'string' && !error.message.includes(detail) ? `${error.message}: ${detail}` : error.message;
+    return typeof detail === 'string' && !error.message.includes(detail)
+      ? `${error.message}: ${detail}`
+      : error.message;
   }
   return error instanceof Error ? error.message : String(error);
 }

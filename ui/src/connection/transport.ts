@@ -35,7 +35,11 @@ export const CLOSE = {
 } as const;
 
 /** The readable end of a transport, and the functions that fill it. */
-export function inbox(cancel: () => void): { readable: ReadableStream<AnyMessage>; put: (message: AnyMessage) => void; end: () => void } {
+export function inbox(cancel: () => void): {
+  readable: ReadableStream<AnyMessage>;
+  put: (message: AnyMessage) => void;
+  end: () => void;
+} {
   let controller: ReadableStreamDefaultController<AnyMessage>;
   const readable = new ReadableStream<AnyMessage>({ start: (own) => void (controller = own), cancel });
   const unlessLeft = (act: () => void): void => {
@@ -45,5 +49,9 @@ export function inbox(cancel: () => void): { readable: ReadableStream<AnyMessage
       // The reader has already left.
     }
   };
-  return { readable, put: (message) => unlessLeft(() => controller.enqueue(message)), end: () => unlessLeft(() => controller.close()) };
+  return {
+    readable,
+    put: (message) => unlessLeft(() => controller.enqueue(message)),
+    end: () => unlessLeft(() => controller.close()),
+  };
 }

@@ -17,7 +17,9 @@ export class Decisions {
 
   async read(): Promise<void> {
     try {
-      this.shown = (await this.#link.request<{ decisions: PastDecision[] }>(`${METHODS.agents}/decisions`, {})).decisions;
+      this.shown = (
+        await this.#link.request<{ decisions: PastDecision[] }>(`${METHODS.agents}/decisions`, {})
+      ).decisions;
       this.problem = null;
     } catch (error) {
       this.problem = `Couldn't load decisions: ${asSentence(sentence(error))}`;

@@ -6,7 +6,18 @@ let n = 0;
 function frame(direction: 'in' | 'out', json: object, connection = 'c1'): Frame {
   const { method, id } = json as { method?: string; id?: string | number };
   n += 1;
-  return { n, ts: 0, connection, door: 'acp', client: '', direction, bytes: 1, json: JSON.stringify(json), ...(method === undefined ? {} : { method }), ...(id === undefined ? {} : { id }) };
+  return {
+    n,
+    ts: 0,
+    connection,
+    door: 'acp',
+    client: '',
+    direction,
+    bytes: 1,
+    json: JSON.stringify(json),
+    ...(method === undefined ? {} : { method }),
+    ...(id === undefined ? {} : { id }),
+  };
 }
 
 const frames = named([

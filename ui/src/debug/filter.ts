@@ -49,7 +49,15 @@ export function who(frame: Frame): string {
 function text(frame: NamedFrame): string {
   let known = texts.get(frame);
   if (known === undefined) {
-    const columns = [frame.direction, frame.kind, frame.door, frame.client ?? '', frame.connection, frame.id ?? '', frame.name];
+    const columns = [
+      frame.direction,
+      frame.kind,
+      frame.door,
+      frame.client ?? '',
+      frame.connection,
+      frame.id ?? '',
+      frame.name,
+    ];
     known = `${columns.join(' ')} ${frame.json}`.toLowerCase();
     texts.set(frame, known);
   }

@@ -3,7 +3,16 @@ import type { Link } from '../connection/link.svelte';
 import type { Frame } from '../connection/wire';
 import { Frames } from './frames.svelte';
 
-const frame = (n: number): Frame => ({ n, ts: n, connection: 'c', door: 'acp', direction: 'in', method: 'm', bytes: 1, json: '{}' });
+const frame = (n: number): Frame => ({
+  n,
+  ts: n,
+  connection: 'c',
+  door: 'acp',
+  direction: 'in',
+  method: 'm',
+  bytes: 1,
+  json: '{}',
+});
 
 function frames(answer: Frame[]): { frames: Frames; asked: object[]; shown: () => number[] } {
   const asked: object[] = [];

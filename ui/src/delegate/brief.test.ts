@@ -15,17 +15,43 @@ const SUMMARY: Summary = {
 const BRIEF = briefOf(SUMMARY, '/w/harbour');
 
 test('an exploration suggests intent and evidence, each file once', () => {
-  expect(BRIEF).toMatchObject({ provider: 'auto', workspace: '/w/harbour', intent: SUMMARY.intent, evidence: 'codex 0199a2b:3\nsrc/pair.rs:2\nsrc/lib.rs' });
+  expect(BRIEF).toMatchObject({
+    provider: 'auto',
+    workspace: '/w/harbour',
+    intent: SUMMARY.intent,
+    evidence: 'codex 0199a2b:3\nsrc/pair.rs:2\nsrc/lib.rs',
+  });
 });
 
 const FOUND: Finding[] = [
-  { kind: 'definition', path: 'src/lib.rs', start: 12, end: 40, excerpt: 'fn expire() {}', symbol: 'expire', score: 1, why: '`expire`' },
+  {
+    kind: 'definition',
+    path: 'src/lib.rs',
+    start: 12,
+    end: 40,
+    excerpt: 'fn expire() {}',
+    symbol: 'expire',
+    score: 1,
+    why: '`expire`',
+  },
   { kind: 'text', path: 'README.md', start: 3, end: 3, excerpt: 'x', score: 0.5, why: '' },
-  { kind: 'session', provider: 'codex', session_id: '0199a2b4-1111', start: 7, end: 9, excerpt: 'x', symbol: 'Pairing:\nfirst draft', score: 0.4, why: '' },
+  {
+    kind: 'session',
+    provider: 'codex',
+    session_id: '0199a2b4-1111',
+    start: 7,
+    end: 9,
+    excerpt: 'x',
+    symbol: 'Pairing:\nfirst draft',
+    score: 0.4,
+    why: '',
+  },
 ];
 
 test('findings come before other evidence, each file once', () => {
-  expect(briefOf({ ...SUMMARY, findings: FOUND.slice(0, 1) }, '/w').evidence).toBe('src/lib.rs:12-40 expire\ncodex 0199a2b:3\nsrc/pair.rs:2');
+  expect(briefOf({ ...SUMMARY, findings: FOUND.slice(0, 1) }, '/w').evidence).toBe(
+    'src/lib.rs:12-40 expire\ncodex 0199a2b:3\nsrc/pair.rs:2',
+  );
 });
 
 test('a question includes its findings', () => {
@@ -35,12 +61,20 @@ test('a question includes its findings', () => {
 });
 
 test('the whole brief becomes the prompt, and limits become arguments', () => {
-  const told = argumentsOf({ ...BRIEF, provider: 'gptoss_20b', acceptance: ' It works. \n\n', files: 'src/**\n', minutes: '1,5', dryRun: true });
+  const told = argumentsOf({
+    ...BRIEF,
+    provider: 'gptoss_20b',
+    acceptance: ' It works. \n\n',
+    files: 'src/**\n',
+    minutes: '1,5',
+    dryRun: true,
+  });
   expect(told).toEqual({
     provider: 'gptoss',
     task: 'delegate',
     description: 'Finish QR pairing.',
-    user_prompt: 'Finish QR pairing. Then the rest.\n\nEvidence:\n- codex 0199a2b:3\n- src/pair.rs:2\n- src/lib.rs\n\nDone when:\n- It works.',
+    user_prompt:
+      'Finish QR pairing. Then the rest.\n\nEvidence:\n- codex 0199a2b:3\n- src/pair.rs:2\n- src/lib.rs\n\nDone when:\n- It works.',
     workspace_root: '/w/harbour',
     summarize: true,
     files_include_glob: ['src/**'],

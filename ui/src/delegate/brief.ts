@@ -18,7 +18,17 @@ export interface Brief {
   dryRun: boolean;
 }
 
-const EMPTY: Brief = { provider: 'auto', workspace: '', intent: '', evidence: '', acceptance: '', files: '', minutes: '', summarize: true, dryRun: false };
+const EMPTY: Brief = {
+  provider: 'auto',
+  workspace: '',
+  intent: '',
+  evidence: '',
+  acceptance: '',
+  files: '',
+  minutes: '',
+  summarize: true,
+  dryRun: false,
+};
 
 /** The brief suggested by an exploration. */
 export function briefOf(summary: Summary, workspace: string): Brief {
@@ -48,11 +58,7 @@ function evidenceOf(finding: Finding): string {
 export function argumentsOf(brief: Brief): Record<string, unknown> {
   const minutes = Number(brief.minutes.replace(',', '.'));
   const files = linesOf(brief.files);
-  const parts = [
-    brief.intent.trim(),
-    listed('Evidence', brief.evidence),
-    listed('Done when', brief.acceptance),
-  ];
+  const parts = [brief.intent.trim(), listed('Evidence', brief.evidence), listed('Done when', brief.acceptance)];
   return {
     provider: brief.provider === LOCAL_MODE ? 'gptoss' : brief.provider,
     task: 'delegate',
@@ -70,12 +76,16 @@ export function argumentsOf(brief: Brief): Record<string, unknown> {
 export function missing(brief: Brief): string | null {
   if (brief.intent.trim() === '') return 'Enter a task.';
   if (brief.workspace.trim() === '') return 'Enter a workspace folder.';
-  if (brief.minutes.trim() !== '' && !(Number(brief.minutes.replace(',', '.')) > 0)) return 'Enter the time budget in minutes.';
+  if (brief.minutes.trim() !== '' && !(Number(brief.minutes.replace(',', '.')) > 0))
+    return 'Enter the time budget in minutes.';
   return null;
 }
 
 function linesOf(text: string): string[] {
-  return text.split('\n').map((line) => line.trim()).filter((line) => line !== '');
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
 }
 
 function listed(heading: string, text: string): string {

@@ -26,23 +26,47 @@ test.each([
 });
 
 test('an access request names its kind', () => {
-  const request = { id: 'r', name: 'Phone', address: '192.168.1.7', compare: null, askedAt: 0, expiresAt: 1, sessionId: null };
+  const request = {
+    id: 'r',
+    name: 'Phone',
+    address: '192.168.1.7',
+    compare: null,
+    askedAt: 0,
+    expiresAt: 1,
+    sessionId: null,
+  };
   expect(accessRequestWords({ ...request, kind: 'ios' })).toBe('The OpenAgents app at 192.168.1.7 wants to connect.');
   expect(accessRequestWords({ ...request, kind: 'pair' })).toBe('A device at 192.168.1.7 wants to pair.');
 });
 
 test('each endpoint has a URL', () => {
-  const network = { lan: true, ios: 'ask', computer: 'mac', fingerprint: null, certificateUntil: null, problem: null, fixed: false } as const;
+  const network = {
+    lan: true,
+    ios: 'ask',
+    computer: 'mac',
+    fingerprint: null,
+    certificateUntil: null,
+    problem: null,
+    fixed: false,
+  } as const;
   const listeners = [
     { kind: 'loopback', address: '127.0.0.1:9099' } as const,
     { kind: 'web', address: '192.168.1.5:9443' } as const,
     { kind: 'app', address: '192.168.1.5:9099' } as const,
   ];
-  expect(endpoints({ ...network, listeners }).map(({ address }) => address)).toEqual(['http://127.0.0.1:9099', 'https://192.168.1.5:9443', 'ws://192.168.1.5:9099']);
+  expect(endpoints({ ...network, listeners }).map(({ address }) => address)).toEqual([
+    'http://127.0.0.1:9099',
+    'https://192.168.1.5:9443',
+    'ws://192.168.1.5:9099',
+  ]);
 });
 
 test('audit actions have texts', () => {
-  expect([actionWords('session/prompt'), actionWords('pair.allowed'), actionWords('_openagents/new')]).toEqual(['Sent a prompt', 'Allowed a device', '_openagents/new']);
+  expect([actionWords('session/prompt'), actionWords('pair.allowed'), actionWords('_openagents/new')]).toEqual([
+    'Sent a prompt',
+    'Allowed a device',
+    '_openagents/new',
+  ]);
 });
 
 test('a fingerprint is read in groups', () => {

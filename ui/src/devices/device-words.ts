@@ -26,7 +26,9 @@ export function leftWords(until: number, now: number): string {
 
 /** An access request in one sentence. */
 export function accessRequestWords(request: DeviceRequest): string {
-  return request.kind === 'ios' ? `The OpenAgents app at ${request.address} wants to connect.` : `A device at ${request.address} wants to pair.`;
+  return request.kind === 'ios'
+    ? `The OpenAgents app at ${request.address} wants to connect.`
+    : `A device at ${request.address} wants to pair.`;
 }
 
 const ACTIONS: Readonly<Record<string, string>> = {
@@ -71,7 +73,10 @@ const ENDPOINTS = {
 
 /** The URLs of the open network endpoints. */
 export function endpoints(network: NetworkState): { what: string; address: string }[] {
-  return network.listeners.map(({ kind, address }) => ({ what: ENDPOINTS[kind].what, address: `${ENDPOINTS[kind].scheme}://${address}` }));
+  return network.listeners.map(({ kind, address }) => ({
+    what: ENDPOINTS[kind].what,
+    address: `${ENDPOINTS[kind].scheme}://${address}`,
+  }));
 }
 
 /** `31 March 2027`, in the user's locale. */

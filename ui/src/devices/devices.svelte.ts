@@ -49,7 +49,10 @@ export class Devices extends SnapshotClient<DevicesSnapshot> {
 
   /** Audit log entries, newest first; `before` is the last one already shown. */
   async audit(before?: RemoteAction): Promise<{ entries: RemoteAction[]; more: boolean }> {
-    const { entries } = await this.ask<{ entries: RemoteAction[] }>('audit', { limit: PAGE, ...(before === undefined ? {} : { before: before.id }) });
+    const { entries } = await this.ask<{ entries: RemoteAction[] }>('audit', {
+      limit: PAGE,
+      ...(before === undefined ? {} : { before: before.id }),
+    });
     return { entries, more: entries.length === PAGE };
   }
 }

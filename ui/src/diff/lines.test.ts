@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest';
 import { difference, firstLine, type DiffLine } from './lines';
 
-const drawn = ({ kind, before, after, text }: DiffLine): string => `${before ?? ''}|${after ?? ''}|${{ same: ' ', added: '+', removed: '-', gap: '…' }[kind]}${text}`;
-const of = (before: string | null, after: string, first?: number): string[] => difference(before, after, first).lines.map(drawn);
-const numbers = (from: number, to: number): string => Array.from({ length: to - from + 1 }, (_, at) => `${from + at}\n`).join('');
+const drawn = ({ kind, before, after, text }: DiffLine): string =>
+  `${before ?? ''}|${after ?? ''}|${{ same: ' ', added: '+', removed: '-', gap: '…' }[kind]}${text}`;
+const of = (before: string | null, after: string, first?: number): string[] =>
+  difference(before, after, first).lines.map(drawn);
+const numbers = (from: number, to: number): string =>
+  Array.from({ length: to - from + 1 }, (_, at) => `${from + at}\n`).join('');
 
 test.each<[string, string | null, string, string[]]>([
   ['a changed line', 'a\nb\nc\n', 'a\nB\nc\n', ['1|1| a', '2||-b', '|2|+B', '3|3| c']],
@@ -29,6 +32,8 @@ test('an excerpt has the line numbers of its file', () => {
 });
 
 test('texts without a common line are entirely changed', () => {
-  const [before, after] = ['a', 'b'].map((letter) => Array.from({ length: 20_000 }, (_, at) => `${letter}${at}\n`).join('')) as [string, string];
+  const [before, after] = ['a', 'b'].map((letter) =>
+    Array.from({ length: 20_000 }, (_, at) => `${letter}${at}\n`).join(''),
+  ) as [string, string];
   expect(difference(before, after)).toMatchObject({ added: 20_000, removed: 20_000 });
 });

@@ -21,8 +21,13 @@ export interface Difference {
 
 /** The difference of two texts by line. `first` is the file's line number at which the texts begin. */
 export function difference(before: string | null, after: string, first = 1): Difference {
-  const patch = structuredPatch('', '', before ?? '', after, undefined, undefined, { context: CONTEXT, timeout: LONGEST });
-  const hunks = patch?.hunks ?? [{ oldStart: 1, newStart: 1, lines: [...split(before ?? '', '-'), ...split(after, '+')] }];
+  const patch = structuredPatch('', '', before ?? '', after, undefined, undefined, {
+    context: CONTEXT,
+    timeout: LONGEST,
+  });
+  const hunks = patch?.hunks ?? [
+    { oldStart: 1, newStart: 1, lines: [...split(before ?? '', '-'), ...split(after, '+')] },
+  ];
   const lines: DiffLine[] = [];
   for (const hunk of hunks) {
     let old = hunk.oldStart + first - 1;
@@ -46,5 +51,8 @@ export function firstLine(before: string | null, line: number | undefined): numb
 
 function split(text: string, sign: string): string[] {
   if (text === '') return [];
-  return text.replace(/\n$/, '').split('\n').map((line) => sign + line);
+  return text
+    .replace(/\n$/, '')
+    .split('\n')
+    .map((line) => sign + line);
 }

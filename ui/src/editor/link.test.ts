@@ -11,10 +11,16 @@ test.each([
   [vscode.link, '/w', 'a:b.rs', 0, 'vscode://file/w/a%3Ab.rs:1'],
   [vscode.link, '/', 'etc', 1, 'vscode://file/etc:1'],
   [zed.link, '/w', 'src/\u202egnp.rs', 1, 'zed://file/w/src/%E2%80%AEgnp.rs:1'],
-])('%s of %s/%s:%i', (template, root, path, line, expected) => expect(editorLink(template, root, path, line)).toBe(expected));
+])('%s of %s/%s:%i', (template, root, path, line, expected) =>
+  expect(editorLink(template, root, path, line)).toBe(expected),
+);
 
-test.each(['/etc/passwd', '../x', 'a/../../x', 'a/./b', 'a//b', '', 'a\0b'])('%j may lead out of the workspace', (path) => {
-  expect(editorLink(vscode.link, '/w', path, 1)).toBeNull();
-});
+test.each(['/etc/passwd', '../x', 'a/../../x', 'a/./b', 'a//b', '', 'a\0b'])(
+  '%j may lead out of the workspace',
+  (path) => {
+    expect(editorLink(vscode.link, '/w', path, 1)).toBeNull();
+  },
+);
 
-test('a workspace without an absolute path has no links', () => expect(editorLink(vscode.link, '', 'a.rs', 1)).toBeNull());
+test('a workspace without an absolute path has no links', () =>
+  expect(editorLink(vscode.link, '', 'a.rs', 1)).toBeNull());

@@ -14,5 +14,7 @@ export function editorLink(template: string, root: string, path: string, line: n
   if (leaves || path.includes('\0') || !root.startsWith('/')) return null;
   const all = [...root.split('/').filter((segment) => segment !== ''), ...segments];
   const absolute = all.map((segment) => `/${encodeURIComponent(segment)}`).join('');
-  return template.replace(/\{(path|line)\}/g, (_, name) => (name === 'path' ? absolute : String(Math.max(1, Math.trunc(line)))));
+  return template.replace(/\{(path|line)\}/g, (_, name) =>
+    name === 'path' ? absolute : String(Math.max(1, Math.trunc(line))),
+  );
 }

@@ -12,7 +12,15 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-const row = (at: number, text: string): Row => ({ kind: 'user', key: `u${at}`, seqs: [at], ts: 0, text, messageId: null, removed: false });
+const row = (at: number, text: string): Row => ({
+  kind: 'user',
+  key: `u${at}`,
+  seqs: [at],
+  ts: 0,
+  text,
+  messageId: null,
+  removed: false,
+});
 const ROWS = [row(10, 'needle'), row(11, 'hay'), row(12, 'needle needle')];
 
 /** A bar with a query over rows, once it has searched. */
@@ -33,7 +41,12 @@ test('the first occurrence on screen is the current one, and steps go round', as
     find.step(1);
     seen.push(find.target?.place);
   }
-  expect(seen).toEqual([{ key: 'u12', nth: 0 }, { key: 'u12', nth: 1 }, { key: 'u10', nth: 0 }, { key: 'u12', nth: 0 }]);
+  expect(seen).toEqual([
+    { key: 'u12', nth: 0 },
+    { key: 'u12', nth: 1 },
+    { key: 'u10', nth: 0 },
+    { key: 'u12', nth: 0 },
+  ]);
   find.step(-1);
   expect(find.target?.place).toEqual({ key: 'u10', nth: 0 });
 });
@@ -78,7 +91,11 @@ test('lines of a log that were not read are counted, and gone to by reading them
 });
 
 test('a log that cannot be searched leaves what was read', async () => {
-  const find = await searching('needle', ROWS, { range: () => [10, 12], lines: () => Promise.resolve(null), seek: () => Promise.resolve(null) });
+  const find = await searching('needle', ROWS, {
+    range: () => [10, 12],
+    lines: () => Promise.resolve(null),
+    seek: () => Promise.resolve(null),
+  });
   expect([find.found.total, find.found.more, find.busy]).toEqual([3, false, false]);
 });
 

@@ -3,7 +3,8 @@ import { TextPattern } from '../kit/folded';
 /** Elements on the page, not part of the text: icons, numbers of lines, words for screen readers, buttons in a text. */
 const ASIDE = '[aria-hidden="true"], .unseen, [data-aside]';
 /** Elements that end a line of text. */
-const BLOCKS = 'p, div, li, pre, h1, h2, h3, h4, tr, td, th, dt, dd, section, article, header, figure, figcaption, button, summary, br, blockquote';
+const BLOCKS =
+  'p, div, li, pre, h1, h2, h3, h4, tr, td, th, dt, dd, section, article, header, figure, figcaption, button, summary, br, blockquote';
 /** Occurrences of a row that are marked. */
 const MOST = 500;
 /** Milliseconds for which a row may still change its size after it was scrolled to. */
@@ -32,7 +33,13 @@ export function rangesIn(element: Element, pattern: TextPattern): Range[] {
     let last = at;
     while (last + 1 < parts.length && (parts[last + 1]?.start ?? 0) < end) last += 1;
     const [from, to] = [parts[at], parts[last]];
-    if (from === undefined || to === undefined || start - from.start > from.node.length || end - to.start > to.node.length) continue;
+    if (
+      from === undefined ||
+      to === undefined ||
+      start - from.start > from.node.length ||
+      end - to.start > to.node.length
+    )
+      continue;
     const range = new Range();
     range.setStart(from.node, start - from.start);
     range.setEnd(to.node, end - to.start);
@@ -68,7 +75,8 @@ export class Marks {
     this.#scroller = scroller;
     this.#changes.observe(list, { childList: true, subtree: true, characterData: true });
     const { signal } = this.#leaving;
-    for (const event of ['wheel', 'touchmove', 'pointerdown'] as const) scroller.addEventListener(event, () => (this.#until = 0), { signal, passive: true });
+    for (const event of ['wheel', 'touchmove', 'pointerdown'] as const)
+      scroller.addEventListener(event, () => (this.#until = 0), { signal, passive: true });
   }
 
   show(marked: Marked): void {
@@ -142,8 +150,20 @@ function bringInto(target: Range | Element, outermost: HTMLElement): void {
     if (tall || wide) {
       const style = getComputedStyle(box);
       const [at, view] = [target.getBoundingClientRect(), box.getBoundingClientRect()];
-      if (tall && style.overflowY !== 'visible' && style.overflowY !== 'hidden' && (at.top < view.top + 8 || at.top > view.bottom - 24)) box.scrollTop += at.top - view.top - view.height / 3;
-      if (wide && style.overflowX !== 'visible' && style.overflowX !== 'hidden' && (at.left < view.left || at.right > view.right)) box.scrollLeft += at.left - view.left - view.width / 3;
+      if (
+        tall &&
+        style.overflowY !== 'visible' &&
+        style.overflowY !== 'hidden' &&
+        (at.top < view.top + 8 || at.top > view.bottom - 24)
+      )
+        box.scrollTop += at.top - view.top - view.height / 3;
+      if (
+        wide &&
+        style.overflowX !== 'visible' &&
+        style.overflowX !== 'hidden' &&
+        (at.left < view.left || at.right > view.right)
+      )
+        box.scrollLeft += at.left - view.left - view.width / 3;
     }
     if (box === outermost) return;
   }

@@ -22,12 +22,34 @@ const tool = (more: Partial<ToolRow>): ToolRow => ({
   late: false,
   ...more,
 });
-const says = (text: string): Row => ({ ...base, kind: 'message', key: 'm1', text, messageId: null, failed: false, late: false });
+const says = (text: string): Row => ({
+  ...base,
+  kind: 'message',
+  key: 'm1',
+  text,
+  messageId: null,
+  failed: false,
+  late: false,
+});
 const thinks = (text: string): Row => ({ ...base, kind: 'thought', key: 'h1', text, messageId: null, late: false });
 const asks = (text: string): Row => ({ ...base, kind: 'user', key: 'u1', text, messageId: null, removed: false });
-const terminal: Piece = { type: 'terminal', id: 'x', command: 'cargo test', output: '\u001b[32mNeedle\u001b[0m passed\n', truncated: false, exitCode: 0, signal: null };
+const terminal: Piece = {
+  type: 'terminal',
+  id: 'x',
+  command: 'cargo test',
+  output: '\u001b[32mNeedle\u001b[0m passed\n',
+  truncated: false,
+  exitCode: 0,
+  signal: null,
+};
 const lines = Array.from({ length: 40 }, (_, at) => `line ${at}`);
-const diff: Piece = { type: 'diff', path: 'src/needle.rs', before: lines.join('\n'), after: lines.with(20, 'a needle').join('\n'), truncated: false };
+const diff: Piece = {
+  type: 'diff',
+  path: 'src/needle.rs',
+  before: lines.join('\n'),
+  after: lines.with(20, 'a needle').join('\n'),
+  truncated: false,
+};
 
 test.each([
   ['a.b', 'a.b axb A.B', 2],
@@ -61,16 +83,63 @@ test.each<[string, Row, number, unknown]>([
   ['an answer', says('needle'), 0, []],
   ['a thought', thinks('needle'), 0, [['h1', true]]],
   ['an output', tool({ content: [{ type: 'text', text: 'needle' }] }), 0, [['t1 0', true]]],
-  ['a change', tool({ content: [terminal, diff] }), 2, [['t1 1', true], ['t1 1 whole', true]]],
-  ['a row of a delegate', tool({ name: 'delegate.run', args: { user_prompt: 'x' }, delegate: { sessionId: 'c', mode: null, rows: [thinks('needle')] } }), 0, [['t1 activity', true], ['t1 changes', false], ['t1 many', true], ['h1', true]]],
-  ['a brief', tool({ name: 'delegate.run', args: { user_prompt: 'needle' } }), 0, [['t1 changes', true], ['t1 activity', false]]],
-])('what is unfolded around %s', (_, row, nth, folds) => expect(foldsAround(row, new TextPattern('needle'), nth)).toEqual(folds));
+  [
+    'a change',
+    tool({ content: [terminal, diff] }),
+    2,
+    [
+      ['t1 1', true],
+      ['t1 1 whole', true],
+    ],
+  ],
+  [
+    'a row of a delegate',
+    tool({
+      name: 'delegate.run',
+      args: { user_prompt: 'x' },
+      delegate: { sessionId: 'c', mode: null, rows: [thinks('needle')] },
+    }),
+    0,
+    [
+      ['t1 activity', true],
+      ['t1 changes', false],
+      ['t1 many', true],
+      ['h1', true],
+    ],
+  ],
+  [
+    'a brief',
+    tool({ name: 'delegate.run', args: { user_prompt: 'needle' } }),
+    0,
+    [
+      ['t1 changes', true],
+      ['t1 activity', false],
+    ],
+  ],
+])('what is unfolded around %s', (_, row, nth, folds) =>
+  expect(foldsAround(row, new TextPattern('needle'), nth)).toEqual(folds),
+);
 
-const found = new Found([3, 9], [{ key: 'a', index: 4, count: 2 }, { key: 'b', index: 7, count: 1 }], [40], false);
+const found = new Found(
+  [3, 9],
+  [
+    { key: 'a', index: 4, count: 2 },
+    { key: 'b', index: 7, count: 1 },
+  ],
+  [40],
+  false,
+);
 
 test('occurrences are numbered through lines above, rows and lines below', () => {
   expect(found.total).toBe(6);
-  const places = [{ line: 3 }, { line: 9 }, { key: 'a', nth: 0 }, { key: 'a', nth: 1 }, { key: 'b', nth: 0 }, { line: 40 }];
+  const places = [
+    { line: 3 },
+    { line: 9 },
+    { key: 'a', nth: 0 },
+    { key: 'a', nth: 1 },
+    { key: 'b', nth: 0 },
+    { line: 40 },
+  ];
   expect(places.map((_, at) => found.at(at))).toEqual(places);
   expect(places.map((place) => found.positionOf(place))).toEqual([0, 1, 2, 3, 4, 5]);
   expect([found.at(-1), found.at(6), Found.NOTHING.at(0)]).toEqual([undefined, undefined, undefined]);

@@ -63,7 +63,9 @@ export class Found {
     if (line !== undefined) return { line };
     const hit = this.#starts.findLastIndex((start) => start <= position);
     const [found, start] = [this.#hits[hit], this.#starts[hit]];
-    return found === undefined || start === undefined || position - start >= found.count ? undefined : { key: found.key, nth: position - start };
+    return found === undefined || start === undefined || position - start >= found.count
+      ? undefined
+      : { key: found.key, nth: position - start };
   }
 
   /** The position of an occurrence, or of the one nearest to it in its row; -1 if its row has none. */

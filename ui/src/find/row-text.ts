@@ -56,29 +56,62 @@ function message(row: MessageRow): Field[] {
   ]);
 }
 
-function summary({ repository, intent, evidence = [], recent_work = [], top_files = [], followups = [] }: Summary): Field[] {
-  return [repository, intent, ...evidence.map(citation), ...recent_work.map(({ title }) => title), ...top_files, ...followups].map(shown);
+function summary({
+  repository,
+  intent,
+  evidence = [],
+  recent_work = [],
+  top_files = [],
+  followups = [],
+}: Summary): Field[] {
+  return [
+    repository,
+    intent,
+    ...evidence.map(citation),
+    ...recent_work.map(({ title }) => title),
+    ...top_files,
+    ...followups,
+  ].map(shown);
 }
 
 function tool(row: ToolRow): Field[] {
-  return [shown(row.title ?? row.name), shown(row.title === null ? resultWords(row) : ''), shown(row.error), ...details(row), ...unseen(row)];
+  return [
+    shown(row.title ?? row.name),
+    shown(row.title === null ? resultWords(row) : ''),
+    shown(row.error),
+    ...details(row),
+    ...unseen(row),
+  ];
 }
 
 function delegate(row: ToolRow): Field[] {
   const { prompt, description, notes } = delegation(row);
   const within = (row.delegate?.rows ?? []).filter((inner, at) => at > 0 || inner.kind !== 'user');
-  const activity: Fold[] = [[`${row.key} activity`, true], [`${row.key} changes`, false], [`${row.key} many`, true]];
+  const activity: Fold[] = [
+    [`${row.key} activity`, true],
+    [`${row.key} changes`, false],
+    [`${row.key} many`, true],
+  ];
   return [
     shown(description),
     shown(notes === null ? '' : spoken(notes)),
     ...details(row),
     ...within.flatMap((inner) => fieldsOf(inner).map(({ text, folds }) => ({ text, folds: [...activity, ...folds] }))),
-    { text: spoken(prompt), folds: [[`${row.key} changes`, true], [`${row.key} activity`, false]] },
+    {
+      text: spoken(prompt),
+      folds: [
+        [`${row.key} changes`, true],
+        [`${row.key} activity`, false],
+      ],
+    },
   ];
 }
 
 function details(row: ToolRow): Field[] {
-  return [...row.content.flatMap((piece, at) => pieceText(piece, `${row.key} ${at}`)), ...row.approvals.map(({ title }) => shown(title))];
+  return [
+    ...row.content.flatMap((piece, at) => pieceText(piece, `${row.key} ${at}`)),
+    ...row.approvals.map(({ title }) => shown(title)),
+  ];
 }
 
 function pieceText(piece: Piece, part: string): Field[] {
@@ -90,7 +123,16 @@ function pieceText(piece: Piece, part: string): Field[] {
     case 'image':
       return [];
     case 'diff':
-      return [shown(piece.path), { text: changedText(piece.before, piece.after), folds: [[part, true], [`${part} whole`, true]] }];
+      return [
+        shown(piece.path),
+        {
+          text: changedText(piece.before, piece.after),
+          folds: [
+            [part, true],
+            [`${part} whole`, true],
+          ],
+        },
+      ];
   }
 }
 

@@ -2,7 +2,15 @@ import { expect, test, vi } from 'vitest';
 import type { Row } from '../timeline/rows';
 import { Scan } from './scan';
 
-const row = (at: number): Row => ({ kind: 'user', key: `u${at}`, seqs: [at], ts: 0, text: at % 2 === 0 ? `needle ${at}` : 'hay', messageId: null, removed: false });
+const row = (at: number): Row => ({
+  kind: 'user',
+  key: `u${at}`,
+  seqs: [at],
+  ts: 0,
+  text: at % 2 === 0 ? `needle ${at}` : 'hay',
+  messageId: null,
+  removed: false,
+});
 const rows = Array.from({ length: 100 }, (_, at) => row(at));
 
 test('rows are counted in slices', async () => {
@@ -26,7 +34,12 @@ test('rows that stay are not read again', async () => {
   const scan = new Scan('needle', () => Promise.resolve());
   await scan.hits(rows, () => false);
   const read = vi.fn(() => 'needle');
-  const watched = { ...row(1), get text() { return read(); } } as Row;
+  const watched = {
+    ...row(1),
+    get text() {
+      return read();
+    },
+  } as Row;
   expect((await scan.hits([...rows, watched], () => false))?.length).toBe(51);
   read.mockClear();
   await scan.hits([...rows, watched], () => false);

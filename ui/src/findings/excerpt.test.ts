@@ -2,11 +2,32 @@ import { expect, test } from 'vitest';
 import type { Finding } from '../connection/wire';
 import { cutAt, glance, linesOf } from './excerpt';
 
-const file = (excerpt: string, end = 12): Finding => ({ kind: 'definition', path: 'a.rs', start: 10, end, excerpt, score: 1, why: '' });
-const session: Finding = { kind: 'session', provider: 'codex', session_id: 's', start: 7, end: 9, excerpt: 'a\nb', score: 1, why: '' };
+const file = (excerpt: string, end = 12): Finding => ({
+  kind: 'definition',
+  path: 'a.rs',
+  start: 10,
+  end,
+  excerpt,
+  score: 1,
+  why: '',
+});
+const session: Finding = {
+  kind: 'session',
+  provider: 'codex',
+  session_id: 's',
+  start: 7,
+  end: 9,
+  excerpt: 'a\nb',
+  score: 1,
+  why: '',
+};
 
 test('lines of a file have numbers, those of a session do not', () => {
-  expect(linesOf(file('a\r\n\nc\n'))).toEqual([{ number: 10, text: 'a' }, { number: 11, text: '' }, { number: 12, text: 'c' }]);
+  expect(linesOf(file('a\r\n\nc\n'))).toEqual([
+    { number: 10, text: 'a' },
+    { number: 11, text: '' },
+    { number: 12, text: 'c' },
+  ]);
   expect(linesOf(session).map(({ number }) => number)).toEqual([null, null]);
 });
 
@@ -16,7 +37,8 @@ test('a cut excerpt says where', () => {
   expect(cutAt(session, linesOf(session))).toBeNull();
 });
 
-const long = (at: number): Finding => file(Array.from({ length: 30 }, (_, n) => (n === at ? 'the pair' : 'x')).join('\n'));
+const long = (at: number): Finding =>
+  file(Array.from({ length: 30 }, (_, n) => (n === at ? 'the pair' : 'x')).join('\n'));
 
 test.each([
   ['in sight', long(5), 10, 12],

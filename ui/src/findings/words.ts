@@ -13,7 +13,13 @@ export function countWords({ findings }: Findings): string {
   const files = new Set(places.map(({ path }) => path)).size;
   const sessions = findings.length - places.length;
   return [
-    ...(places.length === 0 ? [] : [places.length === files ? plural(files, 'file') : `${plural(places.length, 'place')} in ${plural(files, 'file')}`]),
+    ...(places.length === 0
+      ? []
+      : [
+          places.length === files
+            ? plural(files, 'file')
+            : `${plural(places.length, 'place')} in ${plural(files, 'file')}`,
+        ]),
     ...(sessions === 0 ? [] : [plural(sessions, 'session')]),
   ].join(' and ');
 }

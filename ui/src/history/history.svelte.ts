@@ -118,20 +118,27 @@ export class History {
     try {
       const last = filter === null ? undefined : this.#last(filter);
       const after = last === undefined ? {} : { after: { provider: last.provider, id: last.id } };
-      const page = await this.#link.request<PastSessions>(`${METHODS.history}/list`, { ...after, ...(filter === null || Object.keys(filter).length === 0 ? {} : { filter }) });
+      const page = await this.#link.request<PastSessions>(`${METHODS.history}/list`, {
+        ...after,
+        ...(filter === null || Object.keys(filter).length === 0 ? {} : { filter }),
+      });
       this.allowed = true;
       this.problem = null;
       if (filter === null) this.incomplete = page.incomplete;
       const whole = anew || this.#leavesGap(filter, page) ? UNREAD : this.#whole;
       this.items = whole !== this.#whole ? page.sessions : withChanges(this.items, pastKey, page.sessions);
       for (const changes of this.#told) this.#apply(changes);
-      const read: Progress = { reached: page.more ? end(page.sessions, last === undefined) : -Infinity, more: page.more };
+      const read: Progress = {
+        reached: page.more ? end(page.sessions, last === undefined) : -Infinity,
+        more: page.more,
+      };
       if (filter !== null && filter === narrowed?.filter) {
         if (narrowed === this.#narrowed) this.#narrowed = { ...on(narrowed, read), filter };
       } else if (filter !== null || whole === UNREAD) {
         // Otherwise a page of the newest says nothing about the oldest.
         this.#whole = on(whole, read);
-        if (this.#narrowed !== null && (filter === null || this.#narrowed.reached === Infinity)) this.narrow(this.#narrowed.filter);
+        if (this.#narrowed !== null && (filter === null || this.#narrowed.reached === Infinity))
+          this.narrow(this.#narrowed.filter);
       }
     } catch (error) {
       if (this.#link.state.name !== 'live') return;

@@ -3,7 +3,18 @@ import type { PastSession } from '../connection/history-wire';
 import type { Link } from '../connection/link.svelte';
 import { History } from './history.svelte';
 
-const past = (id: string, updatedAt: number, more: object = {}): PastSession => ({ provider: 'codex', agent: 'Codex', id, title: id, cwd: '/w', branch: null, model: null, createdAt: null, updatedAt, ...more });
+const past = (id: string, updatedAt: number, more: object = {}): PastSession => ({
+  provider: 'codex',
+  agent: 'Codex',
+  id,
+  title: id,
+  cwd: '/w',
+  branch: null,
+  model: null,
+  createdAt: null,
+  updatedAt,
+  ...more,
+});
 const settled = (): Promise<void> => new Promise((after) => setTimeout(after));
 
 /** A history whose bridge is the test: `answers` are those of the list, in order; an error refuses. */
@@ -38,7 +49,12 @@ test('pages are read on behind the last session, and the list says how far it is
 
 test('a filter is read from where the whole list was left', async () => {
   const { history, asked } = opened([
-    { sessions: [past('a', 9), past('b', 7, { provider: 'gemini' }), past('c', 6)], more: true, unread: 0, incomplete: 0 },
+    {
+      sessions: [past('a', 9), past('b', 7, { provider: 'gemini' }), past('c', 6)],
+      more: true,
+      unread: 0,
+      incomplete: 0,
+    },
     { sessions: [past('d', 2, { provider: 'gemini' })], more: false, unread: 0, incomplete: 0 },
     { sessions: [past('e', 5)], more: false, unread: 0, incomplete: 0 },
   ]);
@@ -118,13 +134,18 @@ test('what lies between the newest page after a lost connection and the rest is 
 });
 
 test('a device that may not see them has none, without an error', async () => {
-  const { history } = opened([new Error('Other agents’ sessions are shown on their own computer only.')], { id: 'phone' });
+  const { history } = opened([new Error('Other agents’ sessions are shown on their own computer only.')], {
+    id: 'phone',
+  });
   await history.connected();
   expect([history.allowed, history.more, shown(history)]).toEqual([false, false, '']);
 });
 
 test('a device that may not see them any more forgets them', async () => {
-  const { history } = opened([{ sessions: [past('a', 9)], more: false, unread: 0, incomplete: 0 }, new Error('no longer')], { id: 'phone' });
+  const { history } = opened(
+    [{ sessions: [past('a', 9)], more: false, unread: 0, incomplete: 0 }, new Error('no longer')],
+    { id: 'phone' },
+  );
   await history.connected();
   expect(shown(history)).toBe('a');
   history.changed(null);

@@ -7,9 +7,24 @@ const text = (value: string) => ({ type: 'text' as const, text: value });
 
 /** A turn of ten updates: a call that ends after others began, a delegate, a thought. */
 function turn(n: number): [SessionUpdate, object?][] {
-  const call = (id: string): SessionUpdate => ({ sessionUpdate: 'tool_call', toolCallId: `${id}${n}`, title: id, status: 'pending', rawInput: { n } });
-  const ended = (id: string): SessionUpdate => ({ sessionUpdate: 'tool_call_update', toolCallId: `${id}${n}`, status: 'completed', content: [{ type: 'content', content: text(`Result ${n}`) }] });
-  const said = (value: string, id: string): SessionUpdate => ({ sessionUpdate: 'agent_message_chunk', content: text(value), messageId: `${id}${n}` });
+  const call = (id: string): SessionUpdate => ({
+    sessionUpdate: 'tool_call',
+    toolCallId: `${id}${n}`,
+    title: id,
+    status: 'pending',
+    rawInput: { n },
+  });
+  const ended = (id: string): SessionUpdate => ({
+    sessionUpdate: 'tool_call_update',
+    toolCallId: `${id}${n}`,
+    status: 'completed',
+    content: [{ type: 'content', content: text(`Result ${n}`) }],
+  });
+  const said = (value: string, id: string): SessionUpdate => ({
+    sessionUpdate: 'agent_message_chunk',
+    content: text(value),
+    messageId: `${id}${n}`,
+  });
   const inside = { parentCallId: `task${n}`, childSessionId: `child${n}` };
   return [
     [{ sessionUpdate: 'user_message_chunk', content: text(`Question ${n}`), messageId: `u${n}` }],
@@ -27,7 +42,12 @@ function turn(n: number): [SessionUpdate, object?][] {
 
 const LOG: Update[] = Array.from({ length: 12 }, (_, n) => turn(n))
   .flat()
-  .map(([update, meta], at) => ({ params: { sessionId: 's', update, _meta: { openagents: { ...meta } } }, seq: at + 1, ts: 1_000 * at, bytes: 0 }));
+  .map(([update, meta], at) => ({
+    params: { sessionId: 's', update, _meta: { openagents: { ...meta } } },
+    seq: at + 1,
+    ts: 1_000 * at,
+    bytes: 0,
+  }));
 
 /** The rows without their keys, which say where reading began. */
 function named(rows: readonly Row[]): unknown {
@@ -80,7 +100,9 @@ test('rows keep their keys when others are added, and those that did not change 
 
 test('what is appended without end is folded in parts', () => {
   const parts = new Parts(0);
-  const many = Array.from({ length: 60 }, (_, n) => LOG.map((update) => ({ ...update, seq: update.seq + n * LOG.length })));
+  const many = Array.from({ length: 60 }, (_, n) =>
+    LOG.map((update) => ({ ...update, seq: update.seq + n * LOG.length })),
+  );
   for (const updates of many) parts.addBelow(updates);
   expect(parts.rows.filter(({ kind }) => kind === 'user')).toHaveLength(60 * 12);
 });

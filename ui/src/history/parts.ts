@@ -77,7 +77,8 @@ export class Parts {
   }
 
   #fold(changed: ReadonlySet<Part>): void {
-    for (const [at, part] of this.#parts.entries()) if (changed.has(part)) fold(part, this.#parts[at + 1], this.#prefix);
+    for (const [at, part] of this.#parts.entries())
+      if (changed.has(part)) fold(part, this.#parts[at + 1], this.#prefix);
   }
 
   /** Returns the parts that have to be folded again. */
@@ -112,7 +113,9 @@ function empty(at: number): Part {
 function callOf({ params: { update, _meta } }: Update): string | undefined {
   const { parentCallId } = _meta?.openagents ?? {};
   if (parentCallId !== undefined) return parentCallId;
-  return update.sessionUpdate === 'tool_call' || update.sessionUpdate === 'tool_call_update' ? update.toolCallId : undefined;
+  return update.sessionUpdate === 'tool_call' || update.sessionUpdate === 'tool_call_update'
+    ? update.toolCallId
+    : undefined;
 }
 
 function begins({ params: { update, _meta } }: Update): boolean {

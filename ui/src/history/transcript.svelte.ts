@@ -109,7 +109,11 @@ export class Transcript {
 
   /** A line of the log as it is. */
   async line(line: number): Promise<unknown> {
-    const { text } = await this.#link.request<{ text: string }>(`${METHODS.history}/line`, { provider: this.provider, id: this.id, line });
+    const { text } = await this.#link.request<{ text: string }>(`${METHODS.history}/line`, {
+      provider: this.provider,
+      id: this.id,
+      line,
+    });
     return parsed(text);
   }
 
@@ -136,7 +140,11 @@ export class Transcript {
   async lines(query: string): Promise<{ lines: number[]; more: boolean } | null> {
     if (this.#unsearchable) return null;
     try {
-      return await this.#link.request<PastLines>(`${METHODS.history}/find`, { provider: this.provider, id: this.id, query });
+      return await this.#link.request<PastLines>(`${METHODS.history}/find`, {
+        provider: this.provider,
+        id: this.id,
+        query,
+      });
     } catch (error) {
       this.#unsearchable = error instanceof RequestError && error.code === METHOD_NOT_FOUND;
       return null;
@@ -206,7 +214,11 @@ export class Transcript {
     if (this.#reading) return null;
     this.#reading = true;
     try {
-      const part = await this.#link.request<PastPart>(`${METHODS.history}/read`, { provider: this.provider, id: this.id, ...place });
+      const part = await this.#link.request<PastPart>(`${METHODS.history}/read`, {
+        provider: this.provider,
+        id: this.id,
+        ...place,
+      });
       this.session = part.session;
       this.#size = part.size;
       this.omitted += part.omitted;

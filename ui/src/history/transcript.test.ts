@@ -8,13 +8,27 @@ const LINES = 100;
 /** Lines of a part. */
 const PART = 10;
 
-const session: PastPart['session'] = { provider: 'codex', agent: 'Codex', id: 's', title: null, cwd: null, branch: null, model: null, createdAt: null, updatedAt: 0 };
+const session: PastPart['session'] = {
+  provider: 'codex',
+  agent: 'Codex',
+  id: 's',
+  title: null,
+  cwd: null,
+  branch: null,
+  model: null,
+  createdAt: null,
+  updatedAt: 0,
+};
 
 /** Lines `from` to `to`, each a thought; the offset of a line is its number. */
 function part(from: number, to: number): PastPart {
   const updates = Array.from({ length: to - from }, (_, at) => ({
     sessionId: 's',
-    update: { sessionUpdate: 'agent_thought_chunk' as const, content: { type: 'text' as const, text: `Line ${from + at}` }, messageId: `m${from + at}` },
+    update: {
+      sessionUpdate: 'agent_thought_chunk' as const,
+      content: { type: 'text' as const, text: `Line ${from + at}` },
+      messageId: `m${from + at}`,
+    },
     _meta: { openagents: { seq: from + at, ts: 0 } },
   }));
   return { session, updates, from, to, size: LINES, omitted: 0 };
@@ -28,7 +42,10 @@ function reading(find: () => unknown = () => ({ lines: [3, 50], more: false })) 
     const from = params.from ?? LINES - PART;
     return Promise.resolve(part(from, Math.min(LINES, from + PART)));
   });
-  return { request, transcript: new Transcript({ state: { name: 'live' }, request } as unknown as Link, 'codex', 's', null, null) };
+  return {
+    request,
+    transcript: new Transcript({ state: { name: 'live' }, request } as unknown as Link, 'codex', 's', null, null),
+  };
 }
 
 const settled = (): Promise<void> => new Promise((after) => setTimeout(after));
@@ -48,7 +65,12 @@ test('a line that was not read is gone to by reading around it, and one that was
   await settled();
   const reads = request.mock.calls.length;
   const near = await transcript.seek(95);
-  expect([transcript.row(near ?? '')?.seqs, transcript.wanted, transcript.jumps, request.mock.calls.length - reads]).toEqual([[95], 95, 0, 0]);
+  expect([
+    transcript.row(near ?? '')?.seqs,
+    transcript.wanted,
+    transcript.jumps,
+    request.mock.calls.length - reads,
+  ]).toEqual([[95], 95, 0, 0]);
   const far = await transcript.seek(50);
   expect([transcript.row(far ?? '')?.seqs, transcript.range(), transcript.jumps]).toEqual([[50], [48, 57], 1]);
   expect([transcript.more, transcript.behind]).toEqual([true, true]);

@@ -2,12 +2,25 @@ import { expect, test } from 'vitest';
 import type { SessionUpdate, Update } from '../connection/wire';
 import { heading, notification, quote, step } from './inspected';
 
-const update = (body: SessionUpdate): Update => ({ params: { sessionId: 's', update: body, _meta: { openagents: { seq: 1, ts: 2 } } }, seq: 1, ts: 2, bytes: 3 });
+const update = (body: SessionUpdate): Update => ({
+  params: { sessionId: 's', update: body, _meta: { openagents: { seq: 1, ts: 2 } } },
+  seq: 1,
+  ts: 2,
+  bytes: 3,
+});
 
 test.each<[SessionUpdate, string]>([
   [{ sessionUpdate: 'tool_call', toolCallId: 'c', title: 'x' }, 'call'],
   [{ sessionUpdate: 'tool_call_update', toolCallId: 'c', status: 'in_progress' }, 'in progress'],
-  [{ sessionUpdate: 'tool_call_update', toolCallId: 'c', status: 'in_progress', _meta: { openagents: { progress: 0.62 } } }, '62%'],
+  [
+    {
+      sessionUpdate: 'tool_call_update',
+      toolCallId: 'c',
+      status: 'in_progress',
+      _meta: { openagents: { progress: 0.62 } },
+    },
+    '62%',
+  ],
   [{ sessionUpdate: 'tool_call_update', toolCallId: 'c', status: 'failed' }, 'failed'],
   [{ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: '' } }, 'agent message chunk'],
 ])('%j has a tab named %s', (body, expected) => expect(step(update(body))).toBe(expected));

@@ -11,7 +11,8 @@ export type Target =
   | { kind: 'location'; location: Evidence | Finding };
 
 export function heading(target: Target): string {
-  if (target.kind === 'location') return 'excerpt' in target.location ? locationOf(target.location) : citation(target.location);
+  if (target.kind === 'location')
+    return 'excerpt' in target.location ? locationOf(target.location) : citation(target.location);
   switch (target.row.kind) {
     case 'tool':
       return target.row.title ?? target.row.name;

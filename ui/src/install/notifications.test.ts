@@ -2,7 +2,12 @@ import { beforeEach, afterEach, expect, test, vi } from 'vitest';
 import { beginNotifications, notifyApproval, watchNotifications, withdrawApproval } from './notifications';
 
 const settled = (): Promise<void> => new Promise((after) => setTimeout(after));
-const approval = (id: string): Parameters<typeof notifyApproval>[0] => ({ id, sessionId: 's', title: 'Run', agent: 'Codex' });
+const approval = (id: string): Parameters<typeof notifyApproval>[0] => ({
+  id,
+  sessionId: 's',
+  title: 'Run',
+  agent: 'Codex',
+});
 
 let shown: string[];
 let page: EventTarget & { visibilityState: string };
@@ -14,7 +19,11 @@ beforeEach(() => {
   const registration = {
     showNotification: (_title: string, { tag }: { tag: string }) => Promise.resolve(shown.push(tag)),
     getNotifications: ({ tag }: { tag?: string } = {}) =>
-      Promise.resolve(shown.filter((known) => tag === undefined || known === tag).map((known) => ({ tag: known, close: () => (shown = shown.filter((other) => other !== known)) }))),
+      Promise.resolve(
+        shown
+          .filter((known) => tag === undefined || known === tag)
+          .map((known) => ({ tag: known, close: () => (shown = shown.filter((other) => other !== known)) })),
+      ),
   };
   workers = Object.assign(new EventTarget(), { controller: {}, ready: Promise.resolve(registration) });
   vi.stubGlobal('document', page);

@@ -12,7 +12,8 @@ export type NotificationState = 'unsupported' | 'ask' | 'granted' | 'denied';
 
 /** Whether this page can show notifications. On a phone they need the service worker and so a trusted certificate. */
 export function notificationState(): NotificationState {
-  if (!('Notification' in globalThis) || !('serviceWorker' in navigator) || navigator.serviceWorker.controller === null) return 'unsupported';
+  if (!('Notification' in globalThis) || !('serviceWorker' in navigator) || navigator.serviceWorker.controller === null)
+    return 'unsupported';
   return Notification.permission === 'default' ? 'ask' : Notification.permission;
 }
 

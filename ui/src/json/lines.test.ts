@@ -12,10 +12,13 @@ const VALUES: unknown[] = [
   { a: 1, b: [true, null, 'x'], c: { d: {} }, 'e "f"': undefined, g: 'é' },
 ];
 
-test.each(VALUES.map((value) => [JSON.stringify(value), value]))('%s is printed as JSON.stringify prints it', (_name, value) => {
-  const printed = lines(value).map((line) => ' '.repeat(2 * line.depth) + line.text);
-  expect(printed.join('\n')).toBe(JSON.stringify(value, null, 2));
-});
+test.each(VALUES.map((value) => [JSON.stringify(value), value]))(
+  '%s is printed as JSON.stringify prints it',
+  (_name, value) => {
+    const printed = lines(value).map((line) => ' '.repeat(2 * line.depth) + line.text);
+    expect(printed.join('\n')).toBe(JSON.stringify(value, null, 2));
+  },
+);
 
 test('folding hides what is inside and the closing bracket', () => {
   const all = lines({ a: [1, 2], b: 3 });

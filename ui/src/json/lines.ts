@@ -109,7 +109,11 @@ export function segments(line: Line, matches: readonly Match[], current: Match |
       const stop = Math.min(match.end, end);
       if (start >= stop) continue;
       if (start > from) out.push({ kind: token.kind, text: line.text.slice(from, start), match: 'none' });
-      out.push({ kind: token.kind, text: line.text.slice(start, stop), match: match === current ? 'current' : 'found' });
+      out.push({
+        kind: token.kind,
+        text: line.text.slice(start, stop),
+        match: match === current ? 'current' : 'found',
+      });
       from = stop;
     }
     if (from < end) out.push({ kind: token.kind, text: line.text.slice(from, end), match: 'none' });

@@ -6,7 +6,17 @@ const CLUSTER = /\P{M}[\p{M}\u1160-\u11ff\uff9e\uff9f]*|\p{M}+/gu;
 const ASCII = /^[\x00-\x7f]*$/;
 /** Characters that are not shown, and only tell how others are. */
 const UNSEEN = /[\u00ad\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]/g;
-const STRAIGHT: Readonly<Record<string, string>> = { '\u2018': "'", '\u2019': "'", '\u201b': "'", '\u02bc': "'", '\u201c': '"', '\u201d': '"', '\u201f': '"', '\u2212': '-', İ: 'I' };
+const STRAIGHT: Readonly<Record<string, string>> = {
+  '\u2018': "'",
+  '\u2019': "'",
+  '\u201b': "'",
+  '\u02bc': "'",
+  '\u201c': '"',
+  '\u201d': '"',
+  '\u201f': '"',
+  '\u2212': '-',
+  İ: 'I',
+};
 
 /** Returns the folded form of a text. */
 export function fold(text: string): string {
@@ -44,8 +54,16 @@ export class FoldedText {
 
 function folded(cluster: string): string {
   if (cluster.length === 1 && cluster < '\u0080') return cluster.toLowerCase();
-  const straight = cluster.normalize('NFKC').replace(UNSEEN, '').replace(/[\u2018\u2019\u201b\u02bc\u201c\u201d\u201f\u2212İ]/g, (letter) => STRAIGHT[letter] ?? letter);
-  return straight.replace(/[\u2010-\u2015]/g, '-').toUpperCase().toLowerCase().replaceAll('ς', 'σ').normalize('NFC');
+  const straight = cluster
+    .normalize('NFKC')
+    .replace(UNSEEN, '')
+    .replace(/[\u2018\u2019\u201b\u02bc\u201c\u201d\u201f\u2212İ]/g, (letter) => STRAIGHT[letter] ?? letter);
+  return straight
+    .replace(/[\u2010-\u2015]/g, '-')
+    .toUpperCase()
+    .toLowerCase()
+    .replaceAll('ς', 'σ')
+    .normalize('NFC');
 }
 
 /** A text to find in others, whatever their case, width and normal form. */
@@ -63,13 +81,21 @@ export class TextPattern {
   ranges(text: string): [number, number][] {
     if (this.#wanted === '') return [];
     // Folding makes nothing else of ASCII.
-    if (ASCII.test(text)) return this.#plain === null ? [] : [...text.matchAll(this.#plain)].map(({ 0: found, index }) => [index, index + found.length]);
+    if (ASCII.test(text))
+      return this.#plain === null
+        ? []
+        : [...text.matchAll(this.#plain)].map(({ 0: found, index }) => [index, index + found.length]);
     const source = new FoldedText(text);
     const ranges: [number, number][] = [];
-    for (let at = source.text.indexOf(this.#wanted); at !== -1; at = source.text.indexOf(this.#wanted, at + this.#wanted.length)) {
+    for (
+      let at = source.text.indexOf(this.#wanted);
+      at !== -1;
+      at = source.text.indexOf(this.#wanted, at + this.#wanted.length)
+    ) {
       const end = at + this.#wanted.length;
       // A mark belongs to its letter.
-      if (!/^[\p{Mn}\p{Me}]/u.test(source.text.slice(end, end + 2)) || /^[\p{Mn}\p{Me}]/u.test(this.#wanted)) ranges.push(source.source(at, end));
+      if (!/^[\p{Mn}\p{Me}]/u.test(source.text.slice(end, end + 2)) || /^[\p{Mn}\p{Me}]/u.test(this.#wanted))
+        ranges.push(source.source(at, end));
     }
     return ranges;
   }

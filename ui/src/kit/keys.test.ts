@@ -7,7 +7,12 @@ function press(key: string, more: object): [boolean, boolean] {
   hideComposing(target);
   let heard = false;
   target.addEventListener('keydown', () => (heard = true), { capture: true });
-  const event = Object.assign(new Event('keydown', { cancelable: true }), { key, isComposing: false, keyCode: 0, ...more });
+  const event = Object.assign(new Event('keydown', { cancelable: true }), {
+    key,
+    isComposing: false,
+    keyCode: 0,
+    ...more,
+  });
   const happens = target.dispatchEvent(event);
   return [heard, happens];
 }

@@ -2,7 +2,10 @@ import { expect, test } from 'vitest';
 import { marked } from './marks';
 
 /** Marks, shown in brackets. */
-const shown = (text: string, ...words: string[]): string => marked(text, words).map((part) => (part.mark ? `[${part.text}]` : part.text)).join('');
+const shown = (text: string, ...words: string[]): string =>
+  marked(text, words)
+    .map((part) => (part.mark ? `[${part.text}]` : part.text))
+    .join('');
 
 test.each([
   ['fn followRedirects()', ['redirect'], 'fn follow[Redirect]s()'],

@@ -15,7 +15,9 @@ export class Sight {
   readonly piece = (element: Element): (() => void) => {
     this.#unseen.add(element);
     this.#tell();
-    const observer = (this.#observer ??= new IntersectionObserver((crossings) => this.#crossed(crossings), { threshold: WHOLE }));
+    const observer = (this.#observer ??= new IntersectionObserver((crossings) => this.#crossed(crossings), {
+      threshold: WHOLE,
+    }));
     observer.observe(element);
     return () => {
       observer.unobserve(element);

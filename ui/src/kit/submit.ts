@@ -1,5 +1,7 @@
 /** A form's `onsubmit` that runs `action` and stays on the page. */
-export const submits = (action: () => unknown) => (event: SubmitEvent): void => {
-  event.preventDefault();
-  void action();
-};
+export const submits =
+  (action: () => unknown) =>
+  (event: SubmitEvent): void => {
+    event.preventDefault();
+    void action();
+  };

@@ -49,7 +49,10 @@ export class Labels {
 
   archive(target: Target, archived: boolean): void {
     void this.#set(target, { archived }, archived ? 'Not archived' : 'Not restored');
-    this.#say(archived ? 'Session archived.' : 'Session restored from the archive.', () => void this.#set(target, { archived: !archived }, 'Not undone'));
+    this.#say(
+      archived ? 'Session archived.' : 'Session restored from the archive.',
+      () => void this.#set(target, { archived: !archived }, 'Not undone'),
+    );
   }
 
   /** Without a title the session has its own again. */
@@ -85,14 +88,22 @@ export class Labels {
     this.#hide(key, false);
   }
 
-  async #set({ id, provider }: Target, label: { title?: string | null; pinned?: boolean; archived?: boolean }, failed: string): Promise<void> {
+  async #set(
+    { id, provider }: Target,
+    label: { title?: string | null; pinned?: boolean; archived?: boolean },
+    failed: string,
+  ): Promise<void> {
     const { patchOwn, patchPast } = this.#lists;
     const { title, ...marks } = label;
     // Its own title is known to the bridge alone.
     const shown = title === undefined || title === null ? marks : { ...marks, title };
     const before = provider === null ? patchOwn(id, shown) : patchPast(provider, id, shown as Partial<PastSession>);
     try {
-      await this.#link.request(`${METHODS.sessions}/label`, { ...(provider === null ? {} : { provider }), id, ...label });
+      await this.#link.request(`${METHODS.sessions}/label`, {
+        ...(provider === null ? {} : { provider }),
+        id,
+        ...label,
+      });
     } catch (error) {
       if (before !== undefined) {
         const old = Object.fromEntries(Object.keys(shown).map((name) => [name, before[name as keyof typeof before]]));
@@ -113,7 +124,10 @@ export class Labels {
 
   #say(text: string, undo?: () => void): void {
     const id = (this.#count += 1);
-    this.messages = [...this.messages, undo === undefined ? { id, text } : { id, text, undo: () => this.#undo(id, undo) }];
+    this.messages = [
+      ...this.messages,
+      undo === undefined ? { id, text } : { id, text, undo: () => this.#undo(id, undo) },
+    ];
     setTimeout(() => this.dismiss(id), UNDO);
   }
 

@@ -8,8 +8,22 @@ afterEach(() => void vi.useRealTimers());
 
 const OURS = { key: 's', id: 's', provider: null };
 
-function opened(refuse: Error | null = null): { labels: Labels; item: () => SessionItem; asked: unknown[]; removed: string[] } {
-  let item: SessionItem = { id: 's', title: 'Old', cwd: '/w', updatedAt: 1, running: false, waiting: 0, pinned: false, archived: false };
+function opened(refuse: Error | null = null): {
+  labels: Labels;
+  item: () => SessionItem;
+  asked: unknown[];
+  removed: string[];
+} {
+  let item: SessionItem = {
+    id: 's',
+    title: 'Old',
+    cwd: '/w',
+    updatedAt: 1,
+    running: false,
+    waiting: 0,
+    pinned: false,
+    archived: false,
+  };
   const asked: unknown[] = [];
   const removed: string[] = [];
   const request = (method: string, params: object): Promise<unknown> => {

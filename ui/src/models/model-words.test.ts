@@ -13,7 +13,9 @@ test.each<[Activity, string]>([
 test('an answer of one token has no rate', () => {
   const usage = { promptTokens: 9, cachedTokens: 0, tokens: 1, tokensPerSecond: 0, firstTokenMs: 1640, memoryBytes: 1 };
   expect(usageWords(usage)).toBe('1 token · first token 1.6 s');
-  expect(usageWords({ ...usage, tokens: 12, tokensPerSecond: 24, firstTokenMs: 64 })).toBe('12 tokens · 24 tokens/s · first token 64 ms');
+  expect(usageWords({ ...usage, tokens: 12, tokensPerSecond: 24, firstTokenMs: 64 })).toBe(
+    '12 tokens · 24 tokens/s · first token 64 ms',
+  );
 });
 
 test.each([
@@ -29,5 +31,8 @@ test('progress is never 100% before its end', () => {
 });
 
 test('a model that only has to be loaded can be asked', () => {
-  expect([unavailable({ state: 'not_loaded' }), unavailable({ state: 'not_downloaded' })]).toEqual([null, 'not downloaded']);
+  expect([unavailable({ state: 'not_loaded' }), unavailable({ state: 'not_downloaded' })]).toEqual([
+    null,
+    'not downloaded',
+  ]);
 });

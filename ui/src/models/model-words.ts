@@ -20,7 +20,8 @@ export const statusWords = ({ state }: ModelStatus): string => STATUSES[state].w
 export const statusTone = ({ state }: ModelStatus): string => STATUSES[state].tone;
 
 /** Why a model cannot answer a prompt now; null if it can, loading included. */
-export const unavailable = (status: ModelStatus): string | null => (ANSWERS.has(status.state) ? null : statusWords(status).toLowerCase());
+export const unavailable = (status: ModelStatus): string | null =>
+  ANSWERS.has(status.state) ? null : statusWords(status).toLowerCase();
 
 /** The line at the end of a timeline: `Loading GPTOSS 20B… 43%`. */
 export function activityWords(activity: Activity, model: string): string {

@@ -5,7 +5,8 @@ import { METHODS, type ModelCard, type ModelSettings, type ModelsSnapshot } from
 import { unavailable } from './model-words';
 
 /** Actions on one model, or on the one in use. */
-export type ModelAction = 'download' | 'pause' | 'cancel' | 'verify' | 'repair' | 'remove' | 'add' | 'use' | 'load' | 'unload';
+export type ModelAction =
+  'download' | 'pause' | 'cancel' | 'verify' | 'repair' | 'remove' | 'add' | 'use' | 'load' | 'unload';
 
 /** Milliseconds that settings wait for the next key press. */
 const PAUSE = 500;
@@ -41,7 +42,9 @@ export class Models extends SnapshotClient<ModelsSnapshot> {
   /** The local model can be asked: the next prompt retries a failed load. */
   get askable(): boolean {
     const card = this.inUse;
-    return this.unavailable === null || (card?.status.state === 'error' && card.path !== null && card.verified !== false);
+    return (
+      this.unavailable === null || (card?.status.state === 'error' && card.path !== null && card.verified !== false)
+    );
   }
 
   /** Saves the settings shortly after the last change. Only the changed fields are sent. */

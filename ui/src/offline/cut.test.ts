@@ -4,7 +4,21 @@ import { keepable } from './cut';
 import { surplus } from './offline-store';
 
 function fold(...texts: string[]): Fold {
-  return { ...emptyFold(), seq: texts.length, updates: texts.length, title: 'T', rows: texts.map((text, at) => ({ kind: 'user', key: `u${at}`, seqs: [at], ts: 0, text, messageId: null, removed: false })) };
+  return {
+    ...emptyFold(),
+    seq: texts.length,
+    updates: texts.length,
+    title: 'T',
+    rows: texts.map((text, at) => ({
+      kind: 'user',
+      key: `u${at}`,
+      seqs: [at],
+      ts: 0,
+      text,
+      messageId: null,
+      removed: false,
+    })),
+  };
 }
 
 test('a short session is kept in full', () => {
@@ -14,7 +28,12 @@ test('a short session is kept in full', () => {
 
 test('of a long session only the end is kept, with a fresh log', () => {
   const kept = keepable(fold('a'.repeat(500), 'b'.repeat(500), 'c'.repeat(500)), 1_300);
-  expect([kept.cut, kept.fold.seq, kept.fold.title, kept.fold.rows.map((row) => row.key)]).toEqual([true, 0, 'T', ['u1', 'u2']]);
+  expect([kept.cut, kept.fold.seq, kept.fold.title, kept.fold.rows.map((row) => row.key)]).toEqual([
+    true,
+    0,
+    'T',
+    ['u1', 'u2'],
+  ]);
 });
 
 test('each row is measured once', () => {

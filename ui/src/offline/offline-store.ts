@@ -34,7 +34,9 @@ export class OfflineStore {
 
   /** Newest first. */
   list(): Promise<KeptItem[]> {
-    return this.#use([], async (db) => (await db.getAllFromIndex('items', 'seenAt')).filter(({ page }) => page === PAGE).reverse());
+    return this.#use([], async (db) =>
+      (await db.getAllFromIndex('items', 'seenAt')).filter(({ page }) => page === PAGE).reverse(),
+    );
   }
 
   read(id: string): Promise<{ item: KeptItem; fold: Fold } | null> {

@@ -33,7 +33,8 @@ export class Offline {
     $effect(() => {
       const { state } = this.#link;
       // Once this device loses access, its stored sessions go as well.
-      if (state.name === 'removed' || (state.name === 'refused' && state.why !== 'no-token' && state.hearsay !== true)) void this.forget();
+      if (state.name === 'removed' || (state.name === 'refused' && state.why !== 'no-token' && state.hearsay !== true))
+        void this.forget();
     });
     $effect(() => {
       const write = (): void => {

@@ -54,7 +54,11 @@ async function post<Answer>(path: string, body: object, signal: AbortSignal): Pr
     // A truncated response counts as lost.
     if (response.ok) return (await response.json()) as Answer;
     const answer: unknown = await response.json().catch(() => null);
-    const { code = '', message = '', retryAfterMs = 0 } = (answer ?? {}) as { code?: string; message?: string; retryAfterMs?: number };
+    const {
+      code = '',
+      message = '',
+      retryAfterMs = 0,
+    } = (answer ?? {}) as { code?: string; message?: string; retryAfterMs?: number };
     throw new Refusal(code || `http_${response.status}`, message, retryAfterMs);
   } finally {
     clearTimeout(timer);

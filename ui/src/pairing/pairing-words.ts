@@ -3,7 +3,8 @@ import { Refusal } from './pairing-wire';
 
 /** Why a code was refused, and what to do. */
 export function refusedWords(error: unknown): string {
-  if (!(error instanceof Refusal)) return "OpenAgents can't be reached. Check that this device is on the same network and try again.";
+  if (!(error instanceof Refusal))
+    return "OpenAgents can't be reached. Check that this device is on the same network and try again.";
   switch (error.code) {
     case 'wrong_code':
       return 'This code is wrong. Check it against the one on the computer.';
@@ -16,7 +17,9 @@ export function refusedWords(error: unknown): string {
       return `Too many attempts. Wait ${seconds === 1 ? 'a second' : `${seconds} seconds`} and try again.`;
     }
     default:
-      return error.message === '' ? "OpenAgents didn't accept the code. Get a new one on the computer." : asSentence(error.message);
+      return error.message === ''
+        ? "OpenAgents didn't accept the code. Get a new one on the computer."
+        : asSentence(error.message);
   }
 }
 

@@ -45,7 +45,10 @@ export class Pairing {
       const all = [...new Set([location.origin, ...addresses])].filter((address) => address.startsWith('https:'));
       this.elsewhere = addresses
         .filter((address) => address !== location.origin)
-        .map((address) => ({ address, url: `${address}/${pairingFragment({ pair: code, fingerprint, addresses: all.filter((other) => other !== address) })}` }));
+        .map((address) => ({
+          address,
+          url: `${address}/${pairingFragment({ pair: code, fingerprint, addresses: all.filter((other) => other !== address) })}`,
+        }));
     }
     const kept = stored();
     if (kept !== null && this.claimed === null) this.#wait(kept);
@@ -89,13 +92,15 @@ export class Pairing {
     addEventListener('online', () => this.#again?.(), { signal });
     // The answer to a poll may be lost while a phone sleeps; the bridge repeats it.
     addEventListener('pageshow', () => this.#again?.(), { signal });
-    document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && this.#again?.(), { signal });
+    document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && this.#again?.(), {
+      signal,
+    });
     void this.#hear(claimed, signal);
   }
 
   /** Polls until there is an outcome, also across network failures. */
   async #hear({ request }: Claim, signal: AbortSignal): Promise<void> {
-    for (let lost = 0; !signal.aborted; ) {
+    for (let lost = 0; !signal.aborted;) {
       const question = new AbortController();
       signal.addEventListener('abort', () => question.abort(), { once: true });
       this.#again = () => question.abort();
@@ -110,7 +115,8 @@ export class Pairing {
           [this.code, this.given] = ['', false];
           return this.#onAllowed(answer.token);
         }
-        if (answer.state !== 'waiting') return this.cancel(answer.state === 'declined' ? DECLINED : asSentence(answer.message ?? EXPIRED));
+        if (answer.state !== 'waiting')
+          return this.cancel(answer.state === 'declined' ? DECLINED : asSentence(answer.message ?? EXPIRED));
       } catch (error) {
         if (signal.aborted) return;
         if (question.signal.aborted) continue;

@@ -18,12 +18,18 @@ beforeEach(() => {
   vi.stubGlobal('document', page);
   vi.stubGlobal('location', { origin: 'https://mac.local:9443' });
   vi.stubGlobal('addEventListener', () => undefined);
-  vi.stubGlobal('sessionStorage', { getItem: (key: string) => kept.get(key) ?? null, setItem: (key: string, value: string) => kept.set(key, value), removeItem: (key: string) => kept.delete(key) });
-  vi.stubGlobal('fetch', (url: URL, { signal }: { signal: AbortSignal }) =>
-    new Promise<Response>((answers, breaks) => {
-      asked.push({ path: url.pathname, answers });
-      signal.addEventListener('abort', () => breaks(new DOMException('aborted', 'AbortError')));
-    }),
+  vi.stubGlobal('sessionStorage', {
+    getItem: (key: string) => kept.get(key) ?? null,
+    setItem: (key: string, value: string) => kept.set(key, value),
+    removeItem: (key: string) => kept.delete(key),
+  });
+  vi.stubGlobal(
+    'fetch',
+    (url: URL, { signal }: { signal: AbortSignal }) =>
+      new Promise<Response>((answers, breaks) => {
+        asked.push({ path: url.pathname, answers });
+        signal.addEventListener('abort', () => breaks(new DOMException('aborted', 'AbortError')));
+      }),
   );
 });
 afterEach(() => {
@@ -70,9 +76,18 @@ test('a truncated answer is not a refusal: the poll is repeated', async () => {
 
 test("a page that cannot reach its own address knows the computer's others", () => {
   const pairing = new Pairing(() => undefined);
-  pairing.begin({ code: 'K7QX-2M9P', fingerprint: 'ABCD', addresses: ['https://192.168.1.5:9443', 'https://mac.local:9443'] });
+  pairing.begin({
+    code: 'K7QX-2M9P',
+    fingerprint: 'ABCD',
+    addresses: ['https://192.168.1.5:9443', 'https://mac.local:9443'],
+  });
   expect([pairing.fingerprint, pairing.elsewhere]).toEqual([
     'ABCD',
-    [{ address: 'https://192.168.1.5:9443', url: 'https://192.168.1.5:9443/#pair=K7QX-2M9P&fingerprint=ABCD&addresses=mac.local:9443' }],
+    [
+      {
+        address: 'https://192.168.1.5:9443',
+        url: 'https://192.168.1.5:9443/#pair=K7QX-2M9P&fingerprint=ABCD&addresses=mac.local:9443',
+      },
+    ],
   ]);
 });

@@ -44,7 +44,9 @@ export function sessionsWith(query: string, sessions: readonly Entry[], name: (p
   const words = wordsOf(query);
   const found: Entry[] = [];
   for (const entry of sessions.slice(0, SCANNED)) {
-    const text = textOf(entry, () => [entry.title, entry.agent, entry.cwd === null ? '' : name(entry.cwd), entry.branch ?? ''].join(' '));
+    const text = textOf(entry, () =>
+      [entry.title, entry.agent, entry.cwd === null ? '' : name(entry.cwd), entry.branch ?? ''].join(' '),
+    );
     if (words.every((word) => text.includes(word)) && found.push(entry) === MOST) break;
   }
   return found;
@@ -56,7 +58,8 @@ export function matching(entries: readonly PaletteEntry[], query: string): Palet
   const counts = new Map<string, number>();
   return entries.filter((entry) => {
     const found = entry.group === 'Found in sessions';
-    if (!found && !words.every((word) => textOf(entry, () => `${entry.title} ${entry.note}`).includes(word))) return false;
+    if (!found && !words.every((word) => textOf(entry, () => `${entry.title} ${entry.note}`).includes(word)))
+      return false;
     const count = (counts.get(entry.group) ?? 0) + 1;
     counts.set(entry.group, count);
     return count <= MOST || found;
@@ -64,16 +67,31 @@ export function matching(entries: readonly PaletteEntry[], query: string): Palet
 }
 
 /** `Claude Code · harbour · 3d ago` */
-export function sessionNote({ agent, cwd }: { agent: string; cwd: string | null }, name: (path: string) => string, ago: string): string {
+export function sessionNote(
+  { agent, cwd }: { agent: string; cwd: string | null },
+  name: (path: string) => string,
+  ago: string,
+): string {
   return [agent, cwd === null ? null : name(cwd), ago].filter((part) => part !== null).join(' · ');
 }
 
-const KINDS: Readonly<Record<FoundKind, string>> = { title: 'Title', prompt: 'Prompt', answer: 'Answer', call: 'Tool call', file: 'File' };
+const KINDS: Readonly<Record<FoundKind, string>> = {
+  title: 'Title',
+  prompt: 'Prompt',
+  answer: 'Answer',
+  call: 'Tool call',
+  file: 'File',
+};
 
 /** `The ends of 3 long sessions, tool output` */
 export function leftNote({ sessionEnds, longMessages, toolOutput }: NotSearched): string {
-  const ends = [sessionEnds > 0 ? plural(sessionEnds, 'long session') : null, longMessages > 0 ? plural(longMessages, 'long message') : null].filter((part) => part !== null);
-  const left = [toolOutput ? 'tool output' : null, ends.length > 0 ? `the rest of ${ends.join(' and ')}` : null].filter((part) => part !== null).join(', ');
+  const ends = [
+    sessionEnds > 0 ? plural(sessionEnds, 'long session') : null,
+    longMessages > 0 ? plural(longMessages, 'long message') : null,
+  ].filter((part) => part !== null);
+  const left = [toolOutput ? 'tool output' : null, ends.length > 0 ? `the rest of ${ends.join(' and ')}` : null]
+    .filter((part) => part !== null)
+    .join(', ');
   return left.charAt(0).toUpperCase() + left.slice(1);
 }
 

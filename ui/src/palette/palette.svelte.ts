@@ -82,7 +82,12 @@ export class Search {
 
   async #search(query: string, cwd: string | null, logs: boolean): Promise<void> {
     try {
-      const answer = await this.#link.request<SearchAnswer>(`${METHODS.sessions}/search`, { query, limit: 20, ...(logs ? { logs } : {}), ...(cwd === null ? {} : { cwd }) });
+      const answer = await this.#link.request<SearchAnswer>(`${METHODS.sessions}/search`, {
+        query,
+        limit: 20,
+        ...(logs ? { logs } : {}),
+        ...(cwd === null ? {} : { cwd }),
+      });
       if (query !== this.#asked) return;
       this.found = answer.sessions;
       this.indexing = answer.indexing;

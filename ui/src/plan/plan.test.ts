@@ -40,9 +40,33 @@ test.each<[string, Entry, string]>([
 describe('the state of the run', () => {
   test.each<[string, Entry[], string | undefined, PlanState]>([
     ['is what the bridge says', [['a', 'completed']], 'cancelled', 'cancelled'],
-    ['is running while a step is open', [['a', 'completed'], ['b', 'pending']], undefined, 'running'],
-    ['is complete when all steps are over', [['a', 'completed'], ['b', 'completed', 'x']], undefined, 'complete'],
-    ['is failed when all steps failed', [['a', 'completed', 'x'], ['b', 'completed', 'y']], undefined, 'failed'],
+    [
+      'is running while a step is open',
+      [
+        ['a', 'completed'],
+        ['b', 'pending'],
+      ],
+      undefined,
+      'running',
+    ],
+    [
+      'is complete when all steps are over',
+      [
+        ['a', 'completed'],
+        ['b', 'completed', 'x'],
+      ],
+      undefined,
+      'complete',
+    ],
+    [
+      'is failed when all steps failed',
+      [
+        ['a', 'completed', 'x'],
+        ['b', 'completed', 'y'],
+      ],
+      undefined,
+      'failed',
+    ],
     ['falls back when the word is unknown', [['a', 'pending']], 'paused', 'running'],
   ])('%s', (_name, entries, stated, expected) => {
     expect(planView(plan(entries, stated), 0, null).state).toBe(expected);
@@ -50,7 +74,19 @@ describe('the state of the run', () => {
 });
 
 test('steps with the same text are merged, and the best status wins', () => {
-  const view = planView(plan([['a', 'pending'], ['b', 'in_progress'], ['a', 'completed'], ['b', 'pending']], 'running'), 0, null);
+  const view = planView(
+    plan(
+      [
+        ['a', 'pending'],
+        ['b', 'in_progress'],
+        ['a', 'completed'],
+        ['b', 'pending'],
+      ],
+      'running',
+    ),
+    0,
+    null,
+  );
   expect(view.steps.map((step) => [step.content, step.state])).toEqual([
     ['a', 'done'],
     ['b', 'running'],
@@ -65,8 +101,22 @@ test('time counts from the first update of each run', () => {
 });
 
 test.each<[Entry[], string]>([
-  [[['a', 'completed'], ['b', 'in_progress'], ['c', 'pending']], '1 of 3 · 0.4 s'],
-  [[['a', 'completed'], ['b', 'completed', 'x'], ['c', 'completed', 'not run']], '2 of 3 · 1 failed · 0.4 s'],
+  [
+    [
+      ['a', 'completed'],
+      ['b', 'in_progress'],
+      ['c', 'pending'],
+    ],
+    '1 of 3 · 0.4 s',
+  ],
+  [
+    [
+      ['a', 'completed'],
+      ['b', 'completed', 'x'],
+      ['c', 'completed', 'not run'],
+    ],
+    '2 of 3 · 1 failed · 0.4 s',
+  ],
 ])('the count of %j', (entries, expected) => {
   expect(count(planView(plan(entries, 'running'), 0, null), '0.4 s')).toBe(expected);
 });

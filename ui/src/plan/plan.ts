@@ -109,5 +109,9 @@ export function failed(steps: Step[]): number {
 /** `3 of 5 · 1 failed · 0.4 s` */
 export function count(plan: PlanView, elapsed: string): string {
   const bad = failed(plan.steps);
-  return [`${finished(plan.steps)} of ${plan.steps.length}`, ...(bad > 0 ? [`${bad} failed`] : []), ...(elapsed === '' ? [] : [elapsed])].join(' · ');
+  return [
+    `${finished(plan.steps)} of ${plan.steps.length}`,
+    ...(bad > 0 ? [`${bad} failed`] : []),
+    ...(elapsed === '' ? [] : [elapsed]),
+  ].join(' · ');
 }

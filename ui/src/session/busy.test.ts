@@ -16,4 +16,6 @@ test.each<[string, Partial<Signs>, boolean, number | null]>([
   ['a request with news', { sent: [SENT], request: { since: 100, heard: 6 } }, true, null],
   ['an exploration without news', { request: { since: 100, heard: 7 } }, true, 100],
   ['an exploration with news whose turn is over', { request: { since: 100, heard: 6 } }, false, null],
-])('%s', (_name, signs, working, waitingSince) => expect(busy({ ...REST, ...signs })).toEqual({ working, waitingSince }));
+])('%s', (_name, signs, working, waitingSince) =>
+  expect(busy({ ...REST, ...signs })).toEqual({ working, waitingSince }),
+);

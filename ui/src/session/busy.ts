@@ -42,5 +42,8 @@ export interface Busy {
 /** Whether a session is busy, and since when it is silently so. */
 export function busy({ turn, active, sent, request, heard, stored }: Signs): Busy {
   const waitingSince = request !== null && request.heard === heard ? request.since : null;
-  return { working: (turn && !stored) || active || sent.some(({ adrift }) => !adrift) || waitingSince !== null, waitingSince };
+  return {
+    working: (turn && !stored) || active || sent.some(({ adrift }) => !adrift) || waitingSince !== null,
+    waitingSince,
+  };
 }

@@ -132,7 +132,11 @@ function says(title: string | null | undefined, name: string): string | null {
 function shownFrom(before: readonly Piece[], after: Piece[]): Piece[] {
   const changes = before.filter((piece) => piece.type === 'diff');
   if (after.every(({ type }) => type !== 'diff')) return [...changes, ...after];
-  return after.map((piece) => (piece.type === 'diff' && piece.before === piece.after ? (changes.find(({ path }) => path === piece.path) ?? piece) : piece));
+  return after.map((piece) =>
+    piece.type === 'diff' && piece.before === piece.after
+      ? (changes.find(({ path }) => path === piece.path) ?? piece)
+      : piece,
+  );
 }
 
 const fileLocation = ({ path, line }: ToolCallLocation): FileLocation => ({ path, line: line ?? undefined });
@@ -142,7 +146,15 @@ function piece(content: ToolCallContent): Piece[] {
     case 'content':
       return shownAs(content.content);
     case 'diff':
-      return [{ type: 'diff', path: content.path, before: content.oldText ?? null, after: content.newText, truncated: openagents<{ truncated: boolean }>(content._meta).truncated ?? false }];
+      return [
+        {
+          type: 'diff',
+          path: content.path,
+          before: content.oldText ?? null,
+          after: content.newText,
+          truncated: openagents<{ truncated: boolean }>(content._meta).truncated ?? false,
+        },
+      ];
     case 'terminal': {
       const { terminal } = openagents<{ terminal: TerminalMeta }>(content._meta);
       return [
@@ -171,7 +183,12 @@ function fields(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }
 
-const STATES: Partial<Record<string, ToolState>> = { pending: 'pending', in_progress: 'running', completed: 'done', failed: 'failed' };
+const STATES: Partial<Record<string, ToolState>> = {
+  pending: 'pending',
+  in_progress: 'running',
+  completed: 'done',
+  failed: 'failed',
+};
 
 const toolState = (status: string | null | undefined): ToolState | undefined => STATES[status ?? ''];
 

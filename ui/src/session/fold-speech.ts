@@ -6,7 +6,8 @@ import type { Body, Fold } from './fold-state';
 export function prompt(fold: Fold, body: Body<'user_message_chunk'>, at: Update): void {
   const { removed = false } = openagents<PromptMeta>(body._meta);
   const [messageId, said] = [idOf(body), text(body.content)];
-  const index = removed && said === '' ? fold.rows.findLastIndex((row) => row.kind === 'user' && row.messageId === messageId) : -1;
+  const index =
+    removed && said === '' ? fold.rows.findLastIndex((row) => row.kind === 'user' && row.messageId === messageId) : -1;
   const row = fold.rows[index];
   if (row?.kind === 'user') {
     fold.rows[index] = { ...row, removed, seqs: [...row.seqs, at.seq] };
@@ -16,10 +17,23 @@ export function prompt(fold: Fold, body: Body<'user_message_chunk'>, at: Update)
   const picture = pictureOf(body.content);
   const last = fold.rows.at(-1);
   if (picture !== null && messageId !== null && last?.kind === 'user' && last.messageId === messageId) {
-    fold.rows[fold.rows.length - 1] = { ...last, seqs: [...last.seqs, at.seq], pictures: [...(last.pictures ?? []), picture] };
+    fold.rows[fold.rows.length - 1] = {
+      ...last,
+      seqs: [...last.seqs, at.seq],
+      pictures: [...(last.pictures ?? []), picture],
+    };
     return;
   }
-  fold.rows.push({ kind: 'user', key: `${fold.prefix}u${fold.updates}`, seqs: [at.seq], ts: at.ts, text: said, messageId, removed, ...picturing(picture) });
+  fold.rows.push({
+    kind: 'user',
+    key: `${fold.prefix}u${fold.updates}`,
+    seqs: [at.seq],
+    ts: at.ts,
+    text: said,
+    messageId,
+    removed,
+    ...picturing(picture),
+  });
   if (!removed) fold.working = true;
 }
 
@@ -30,13 +44,39 @@ export function message(fold: Fold, body: Body<'agent_message_chunk'>, at: Updat
   const picture = pictureOf(body.content);
   const index = lastOf(fold, late);
   const last = fold.rows[index];
-  const goesOn = last?.kind === 'message' && last.messageId === messageId && last.summary === undefined && last.usage === undefined && last.findings === undefined && findings === undefined;
+  const goesOn =
+    last?.kind === 'message' &&
+    last.messageId === messageId &&
+    last.summary === undefined &&
+    last.usage === undefined &&
+    last.findings === undefined &&
+    findings === undefined;
   if (goesOn) {
     // Grown in place: a copy for each of many thousand chunks takes seconds.
     last.seqs.push(at.seq);
-    fold.rows[index] = { ...last, text: last.text + said, ...(picture === null ? {} : { pictures: [...(last.pictures ?? []), picture] }), summary, usage, failed } satisfies MessageRow;
+    fold.rows[index] = {
+      ...last,
+      text: last.text + said,
+      ...(picture === null ? {} : { pictures: [...(last.pictures ?? []), picture] }),
+      summary,
+      usage,
+      failed,
+    } satisfies MessageRow;
   } else if (said !== '' || picture !== null || summary !== undefined || findings !== undefined) {
-    fold.rows.push({ kind: 'message', key: `${fold.prefix}m${fold.updates}`, seqs: [at.seq], ts: at.ts, text: said, messageId, failed, late, summary, findings, usage, ...picturing(picture) });
+    fold.rows.push({
+      kind: 'message',
+      key: `${fold.prefix}m${fold.updates}`,
+      seqs: [at.seq],
+      ts: at.ts,
+      text: said,
+      messageId,
+      failed,
+      late,
+      summary,
+      findings,
+      usage,
+      ...picturing(picture),
+    });
   }
   const ends = ended === true || summary !== undefined || usage !== undefined;
   // An exploration ends with one final message, after the plan's last update.
@@ -54,7 +94,15 @@ export function thought(fold: Fold, body: Body<'agent_thought_chunk'>, at: Updat
     fold.rows[index] = { ...last, text: last.text + said } satisfies ThoughtRow;
   } else {
     endThought(fold, at);
-    fold.rows.push({ kind: 'thought', key: `${fold.prefix}h${fold.updates}`, seqs: [at.seq], ts: at.ts, text: said, messageId, late });
+    fold.rows.push({
+      kind: 'thought',
+      key: `${fold.prefix}h${fold.updates}`,
+      seqs: [at.seq],
+      ts: at.ts,
+      text: said,
+      messageId,
+      late,
+    });
   }
 }
 

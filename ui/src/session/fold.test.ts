@@ -6,7 +6,11 @@ import { apply, applyFolded, publish, settle } from './fold';
 import { emptyFold, type Fold } from './fold-state';
 
 const text = (value: string) => ({ type: 'text' as const, text: value });
-const said = (value: string, meta: object = {}): SessionUpdate => ({ sessionUpdate: 'agent_message_chunk', content: text(value), _meta: { openagents: meta } });
+const said = (value: string, meta: object = {}): SessionUpdate => ({
+  sessionUpdate: 'agent_message_chunk',
+  content: text(value),
+  _meta: { openagents: meta },
+});
 const asked = (value: string): SessionUpdate => ({ sessionUpdate: 'user_message_chunk', content: text(value) });
 const call = (id: string, name = 'search.grep', meta: object = {}): SessionUpdate => ({
   sessionUpdate: 'tool_call',
@@ -17,7 +21,12 @@ const call = (id: string, name = 'search.grep', meta: object = {}): SessionUpdat
   rawInput: { pattern: 'x' },
   _meta: { openagents: meta },
 });
-const news = (id: string, status: 'in_progress' | 'completed' | 'failed', meta: object = {}, rawOutput?: unknown): SessionUpdate => ({
+const news = (
+  id: string,
+  status: 'in_progress' | 'completed' | 'failed',
+  meta: object = {},
+  rawOutput?: unknown,
+): SessionUpdate => ({
   sessionUpdate: 'tool_call_update',
   toolCallId: id,
   status,
@@ -31,7 +40,12 @@ const plan = (state: string): SessionUpdate => ({
 });
 
 function numbered(updates: SessionUpdate[], from = 1): Update[] {
-  return updates.map((update, at) => ({ params: { sessionId: 's', update }, seq: from + at, ts: 1000 + 10 * (from + at), bytes: 1 }));
+  return updates.map((update, at) => ({
+    params: { sessionId: 's', update },
+    seq: from + at,
+    ts: 1000 + 10 * (from + at),
+    bytes: 1,
+  }));
 }
 
 function folded(...updates: SessionUpdate[]): Fold {
@@ -48,7 +62,13 @@ const only = (fold: Fold): Row => {
 
 describe('tool rows', () => {
   test('are updated in place', () => {
-    const row = only(folded(call('c'), news('c', 'in_progress', { progress: 0.5, note: 'processed 1/2' }), news('c', 'completed', {}, { total_matches: 1 })));
+    const row = only(
+      folded(
+        call('c'),
+        news('c', 'in_progress', { progress: 0.5, note: 'processed 1/2' }),
+        news('c', 'completed', {}, { total_matches: 1 }),
+      ),
+    );
     expect(row).toEqual({
       kind: 'tool',
       key: 'tc',
@@ -74,7 +94,11 @@ describe('tool rows', () => {
   });
 
   test.each<[string, SessionUpdate, Partial<ToolRow>]>([
-    ['the error of a failed call', news('c', 'failed', { error: 'File not found: a' }), { state: 'failed', error: 'File not found: a' }],
+    [
+      'the error of a failed call',
+      news('c', 'failed', { error: 'File not found: a' }),
+      { state: 'failed', error: 'File not found: a' },
+    ],
     ['an error that stands in the output', news('c', 'failed', {}, { error: 'no' }), { error: 'no' }],
     ['a failure without a word', news('c', 'failed'), { error: 'The tool failed without a reason.' }],
     ['what was cut', news('c', 'completed', { truncated: true, timedOut: true }), { truncated: true, timedOut: true }],
@@ -100,7 +124,11 @@ describe('messages', () => {
   });
 
   test('are separate when another row is between them', () => {
-    expect(folded(said('one'), call('c'), said('two')).rows.map((row) => row.kind)).toEqual(['message', 'tool', 'message']);
+    expect(folded(said('one'), call('c'), said('two')).rows.map((row) => row.kind)).toEqual([
+      'message',
+      'tool',
+      'message',
+    ]);
   });
 
   test('are separate when they have different ids', () => {
@@ -111,8 +139,18 @@ describe('messages', () => {
 
   test('with findings are separate', () => {
     const findings = { findings: [], hint: 'Try a name from the code' };
-    const { rows } = folded(said('Looking.'), said('**Found:** nothing for `x`', { findings }), said('So there is none.'), said('', { findings }));
-    expect(rows).toMatchObject([{ text: 'Looking.' }, { text: '**Found:** nothing for `x`', findings }, { text: 'So there is none.' }, { text: '', findings }]);
+    const { rows } = folded(
+      said('Looking.'),
+      said('**Found:** nothing for `x`', { findings }),
+      said('So there is none.'),
+      said('', { findings }),
+    );
+    expect(rows).toMatchObject([
+      { text: 'Looking.' },
+      { text: '**Found:** nothing for `x`', findings },
+      { text: 'So there is none.' },
+      { text: '', findings },
+    ]);
   });
 
   test('carry the summary', () => {
@@ -130,7 +168,10 @@ describe('messages', () => {
   /** Regression: an answer that began with the sign of failures was shown as one. */
   test('say by a field that their turn failed, not by their text', () => {
     const sign = { ...said('❌ Three tests'), messageId: 'a' } as SessionUpdate;
-    expect(only(folded(sign, { ...said(' fail.'), messageId: 'a' } as SessionUpdate))).toMatchObject({ text: '❌ Three tests fail.', failed: false });
+    expect(only(folded(sign, { ...said(' fail.'), messageId: 'a' } as SessionUpdate))).toMatchObject({
+      text: '❌ Three tests fail.',
+      failed: false,
+    });
     expect(only(folded(said('❌ no', { ended: true, failed: true })))).toMatchObject({ failed: true });
   });
 
@@ -139,17 +180,31 @@ describe('messages', () => {
   });
 
   test('that are not text name their kind', () => {
-    expect(only(folded({ sessionUpdate: 'agent_message_chunk', content: { type: 'image', data: '', mimeType: 'image/png' } }))).toMatchObject({ text: '[Image]' });
+    expect(
+      only(
+        folded({ sessionUpdate: 'agent_message_chunk', content: { type: 'image', data: '', mimeType: 'image/png' } }),
+      ),
+    ).toMatchObject({ text: '[Image]' });
   });
 
   test('carry the images that can be drawn', () => {
     const image = (mimeType: string) => ({ type: 'image' as const, data: 'AA==', mimeType });
-    const of = (sessionUpdate: 'agent_message_chunk' | 'user_message_chunk', mimeType: string) => ({ sessionUpdate, messageId: 'a', content: image(mimeType) }) as SessionUpdate;
+    const of = (sessionUpdate: 'agent_message_chunk' | 'user_message_chunk', mimeType: string) =>
+      ({ sessionUpdate, messageId: 'a', content: image(mimeType) }) as SessionUpdate;
     const png = { mimeType: 'image/png', data: 'AA==' };
-    expect(only(folded(of('agent_message_chunk', 'image/png'), { ...said('Here.'), messageId: 'a' } as SessionUpdate))).toMatchObject({ text: 'Here.', pictures: [png] });
-    expect(only(folded({ ...asked('This?'), messageId: 'a' } as SessionUpdate, of('user_message_chunk', 'image/png')))).toMatchObject({ text: 'This?', pictures: [png] });
+    expect(
+      only(folded(of('agent_message_chunk', 'image/png'), { ...said('Here.'), messageId: 'a' } as SessionUpdate)),
+    ).toMatchObject({ text: 'Here.', pictures: [png] });
+    expect(
+      only(folded({ ...asked('This?'), messageId: 'a' } as SessionUpdate, of('user_message_chunk', 'image/png'))),
+    ).toMatchObject({ text: 'This?', pictures: [png] });
     expect(only(folded(of('user_message_chunk', 'image/svg+xml')))).toMatchObject({ text: '[Image]' });
-    const result: SessionUpdate = { sessionUpdate: 'tool_call', toolCallId: 'c', title: 'Shot', content: [{ type: 'content', content: image('image/webp') }] };
+    const result: SessionUpdate = {
+      sessionUpdate: 'tool_call',
+      toolCallId: 'c',
+      title: 'Shot',
+      content: [{ type: 'content', content: image('image/webp') }],
+    };
     expect(only(folded(result))).toMatchObject({ content: [{ type: 'image', picture: { mimeType: 'image/webp' } }] });
   });
 });
@@ -168,13 +223,25 @@ describe('a turn is running', () => {
     ['from the prompt on', [asked('x')], true],
     ['while the plan runs', [plan('running')], true],
     ['while a call is open', [call('c')], true],
-    ['between the last op and the final message', [plan('running'), call('c'), news('c', 'completed'), plan('complete')], true],
+    [
+      'between the last op and the final message',
+      [plan('running'), call('c'), news('c', 'completed'), plan('complete')],
+      true,
+    ],
     ['until the final message', [plan('running'), plan('complete'), said('done', { ended: true })], false],
     ['while an agent speaks', [asked('x'), said('one '), said('two')], true],
-    ['until the last message of an agent, which may be empty', [asked('x'), said('one'), said('', { ended: true })], false],
+    [
+      'until the last message of an agent, which may be empty',
+      [asked('x'), said('one'), said('', { ended: true })],
+      false,
+    ],
     ['whatever came late', [asked('x'), said('old', { late: true, ended: true })], true],
     ['until a run that could not start says so', [said('❌ no', { ended: true })], false],
-    ['not because of a call that comes with its result', [{ ...call('c'), status: 'completed' } as SessionUpdate], false],
+    [
+      'not because of a call that comes with its result',
+      [{ ...call('c'), status: 'completed' } as SessionUpdate],
+      false,
+    ],
     ['not because of a late call', [said('Exploration cancelled.'), call('c', 'search.grep', { late: true })], false],
   ])('%s', (_name, updates, expected) => {
     expect(folded(...updates).working).toBe(expected);
@@ -208,23 +275,53 @@ test.each([
 });
 
 describe('calls of agents', () => {
-  const edit = (more: object = {}): SessionUpdate =>
-    ({ sessionUpdate: 'tool_call', toolCallId: 'c', name: 'Edit', title: 'Edit a.rs', kind: 'edit', status: 'pending', locations: [{ path: '/w/a.rs', line: 3 }], ...more });
+  const edit = (more: object = {}): SessionUpdate => ({
+    sessionUpdate: 'tool_call',
+    toolCallId: 'c',
+    name: 'Edit',
+    title: 'Edit a.rs',
+    kind: 'edit',
+    status: 'pending',
+    locations: [{ path: '/w/a.rs', line: 3 }],
+    ...more,
+  });
   const shows = (more: object): SessionUpdate => ({ sessionUpdate: 'tool_call_update', toolCallId: 'c', ...more });
 
   test('say what they do and where', () => {
-    expect(only(folded(edit()))).toMatchObject({ name: 'Edit', title: 'Edit a.rs', work: 'edit', locations: [{ path: '/w/a.rs', line: 3 }] });
+    expect(only(folded(edit()))).toMatchObject({
+      name: 'Edit',
+      title: 'Edit a.rs',
+      work: 'edit',
+      locations: [{ path: '/w/a.rs', line: 3 }],
+    });
   });
 
   test('without a tool name are named by their title', () => {
-    expect(only(folded(edit({ name: undefined, title: 'Look around' })))).toMatchObject({ name: 'Look around', title: 'Look around' });
-    expect(only(folded(edit({ name: undefined, title: 'fs.list_dir' })))).toMatchObject({ name: 'fs.list_dir', title: null });
+    expect(only(folded(edit({ name: undefined, title: 'Look around' })))).toMatchObject({
+      name: 'Look around',
+      title: 'Look around',
+    });
+    expect(only(folded(edit({ name: undefined, title: 'fs.list_dir' })))).toMatchObject({
+      name: 'fs.list_dir',
+      title: null,
+    });
   });
 
   test('keep fields that an update leaves out and take the others', () => {
     const diff = { type: 'diff', path: '/w/a.rs', oldText: 'a', newText: 'b' };
-    const terminal = { type: 'terminal', terminalId: 't', _meta: { openagents: { terminal: { command: 'ls', output: 'a', truncated: false, exitCode: 2, signal: null } } } };
-    const row = only(folded(edit({ content: [diff] }), shows({ title: 'Edit b.rs' }), shows({ status: 'completed' }), shows({ content: [terminal, { type: 'content', content: text('done') }] })));
+    const terminal = {
+      type: 'terminal',
+      terminalId: 't',
+      _meta: { openagents: { terminal: { command: 'ls', output: 'a', truncated: false, exitCode: 2, signal: null } } },
+    };
+    const row = only(
+      folded(
+        edit({ content: [diff] }),
+        shows({ title: 'Edit b.rs' }),
+        shows({ status: 'completed' }),
+        shows({ content: [terminal, { type: 'content', content: text('done') }] }),
+      ),
+    );
     expect(row).toMatchObject({
       title: 'Edit b.rs',
       work: 'edit',
@@ -237,7 +334,9 @@ describe('calls of agents', () => {
         { type: 'text', text: 'done' },
       ],
     });
-    expect(only(folded(edit({ content: [diff] })))).toMatchObject({ content: [{ type: 'diff', path: '/w/a.rs', before: 'a', after: 'b', truncated: false }] });
+    expect(only(folded(edit({ content: [diff] })))).toMatchObject({
+      content: [{ type: 'diff', path: '/w/a.rs', before: 'a', after: 'b', truncated: false }],
+    });
   });
 
   test('keep the change when the file is compared with itself afterwards', () => {
@@ -263,7 +362,11 @@ describe('approvals', () => {
     askedAt: 1,
     ...more,
   });
-  const asks = (state: Approval): SessionUpdate => ({ sessionUpdate: 'tool_call_update', toolCallId: state.callId, _meta: { openagents: { approval: state } } });
+  const asks = (state: Approval): SessionUpdate => ({
+    sessionUpdate: 'tool_call_update',
+    toolCallId: state.callId,
+    _meta: { openagents: { approval: state } },
+  });
   const answered = approval('a', { state: 'answered', optionId: 'yes', by: 'Phone', at: 2 });
 
   test('belong to the waiting call, the newest state per id', () => {
@@ -288,7 +391,9 @@ describe('approvals', () => {
   test('of a delegate name its session', () => {
     const fold = emptyFold();
     const updates = numbered([call('d', 'delegate.run'), call('c'), asks(approval('a'))]);
-    updates.slice(1).forEach((update) => (update.params._meta = { openagents: { parentCallId: 'd', childSessionId: 'kid' } }));
+    updates
+      .slice(1)
+      .forEach((update) => (update.params._meta = { openagents: { parentCallId: 'd', childSessionId: 'kid' } }));
     for (const update of updates) apply(fold, update);
     expect([...fold.asked.values()]).toMatchObject([{ sessionId: 'kid', key: 'td/tc' }]);
   });
@@ -298,14 +403,19 @@ describe('delegates', () => {
   function delegating(...updates: SessionUpdate[]): Fold {
     const fold = emptyFold();
     const all = numbered([call('d', 'delegate.run'), ...updates]);
-    all.slice(1).forEach((update) => (update.params._meta = { openagents: { parentCallId: 'd', childSessionId: 'kid' } }));
+    all
+      .slice(1)
+      .forEach((update) => (update.params._meta = { openagents: { parentCallId: 'd', childSessionId: 'kid' } }));
     for (const update of all) apply(fold, update);
     publish(fold);
     return fold;
   }
 
   test('are shown inside the call that started them', () => {
-    const fold = delegating(asked('Do it'), said('I '), said('do'), call('d'), { sessionUpdate: 'current_mode_update', currentModeId: 'codex' });
+    const fold = delegating(asked('Do it'), said('I '), said('do'), call('d'), {
+      sessionUpdate: 'current_mode_update',
+      currentModeId: 'codex',
+    });
     const row = only(fold) as ToolRow;
     expect(row).toMatchObject({ callId: 'd', seqs: [1], delegate: { sessionId: 'kid', mode: 'codex' } });
     expect(row.delegate?.rows.map((inner) => [inner.kind, inner.key, inner.seqs])).toEqual([
@@ -349,7 +459,13 @@ describe('delegates', () => {
 
 describe('late updates', () => {
   test('are separate from the running turn and do not split it', () => {
-    const rows = folded(asked('next'), said('an'), said('old ', { late: true }), said('swer'), said('news', { late: true })).rows;
+    const rows = folded(
+      asked('next'),
+      said('an'),
+      said('old ', { late: true }),
+      said('swer'),
+      said('news', { late: true }),
+    ).rows;
     expect(rows.slice(1)).toMatchObject([
       { text: 'answer', late: false },
       { text: 'old news', late: true },
@@ -365,20 +481,49 @@ describe('thoughts', () => {
   const thinks = (value: string): SessionUpdate => ({ sessionUpdate: 'agent_thought_chunk', content: text(value) });
 
   test('last until something else follows', () => {
-    expect(folded(thinks('a'), thinks('b'), said('c')).rows[0]).toMatchObject({ kind: 'thought', text: 'ab', ts: 1010, endedAt: 1030 });
+    expect(folded(thinks('a'), thinks('b'), said('c')).rows[0]).toMatchObject({
+      kind: 'thought',
+      text: 'ab',
+      ts: 1010,
+      endedAt: 1030,
+    });
     expect(folded(thinks('a')).rows[0]).not.toHaveProperty('endedAt');
   });
 
   test("are the same in a folded log, where a call's update between two of them is folded into the call", () => {
     const whole = folded(call('c'), thinks('a'), thinks('b'), news('c', 'completed'), thinks('c'), said('d'));
     const short = emptyFold();
-    const [announced, a, c, d] = numbered([{ ...call('c'), status: 'completed' } as SessionUpdate, thinks('ab'), thinks('c'), said('d')]);
-    for (const [update, seq] of [[announced, 4], [a, 3], [c, 5], [d, 6]] as [Update, number][]) {
-      applyFolded(short, { ...update, seq, params: { ...update.params, _meta: { openagents: { seq, folded: true } } } });
+    const [announced, a, c, d] = numbered([
+      { ...call('c'), status: 'completed' } as SessionUpdate,
+      thinks('ab'),
+      thinks('c'),
+      said('d'),
+    ]);
+    for (const [update, seq] of [
+      [announced, 4],
+      [a, 3],
+      [c, 5],
+      [d, 6],
+    ] as [Update, number][]) {
+      applyFolded(short, {
+        ...update,
+        seq,
+        params: { ...update.params, _meta: { openagents: { seq, folded: true } } },
+      });
     }
-    const shown = ({ rows }: Fold): unknown[] => rows.map((row) => (row.kind === 'tool' ? [row.kind, row.state] : [row.kind, row.text, row.kind === 'thought' && row.endedAt !== undefined]));
+    const shown = ({ rows }: Fold): unknown[] =>
+      rows.map((row) =>
+        row.kind === 'tool'
+          ? [row.kind, row.state]
+          : [row.kind, row.text, row.kind === 'thought' && row.endedAt !== undefined],
+      );
     expect(shown(short)).toEqual(shown(whole));
-    expect(shown(whole)).toEqual([['tool', 'done'], ['thought', 'ab', true], ['thought', 'c', true], ['message', 'd', false]]);
+    expect(shown(whole)).toEqual([
+      ['tool', 'done'],
+      ['thought', 'ab', true],
+      ['thought', 'c', true],
+      ['message', 'd', false],
+    ]);
   });
 
   test('end with their turn', () => {

@@ -6,7 +6,11 @@ interface Item {
   updatedAt: number;
 }
 
-const items = (text: string): Item[] => text.split(' ').filter(Boolean).map((part) => ({ id: part.replace(/\d+$/, ''), updatedAt: Number(/\d+$/.exec(part)?.[0]) }));
+const items = (text: string): Item[] =>
+  text
+    .split(' ')
+    .filter(Boolean)
+    .map((part) => ({ id: part.replace(/\d+$/, ''), updatedAt: Number(/\d+$/.exec(part)?.[0]) }));
 const text = (list: readonly Item[]): string => list.map(({ id, updatedAt }) => `${id}${updatedAt}`).join(' ');
 const id = (item: Item): string => item.id;
 
@@ -21,4 +25,5 @@ test.each([
   expect(text(withChanges(items(known), id, items(changed), new Set(removed)))).toBe(expected);
 });
 
-test('items of one time keep their order', () => expect(text(merged(items('a5 b5'), items('c5 d4')))).toBe('a5 b5 c5 d4'));
+test('items of one time keep their order', () =>
+  expect(text(merged(items('a5 b5'), items('c5 d4')))).toBe('a5 b5 c5 d4'));

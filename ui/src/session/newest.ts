@@ -7,13 +7,21 @@ export interface Dated {
  * Replaces and removes items of a list that is sorted newest first, in one pass: sorting thousands of sessions again for
  * each that changes would be felt. Of two changes to one item the last counts.
  */
-export function withChanges<T extends Dated>(known: readonly T[], keyOf: (item: T) => string, changed: readonly T[], removed: ReadonlySet<string> = new Set()): readonly T[] {
+export function withChanges<T extends Dated>(
+  known: readonly T[],
+  keyOf: (item: T) => string,
+  changed: readonly T[],
+  removed: ReadonlySet<string> = new Set(),
+): readonly T[] {
   const changes = new Map(changed.map((item) => [keyOf(item), item]));
   const kept = known.filter((item) => {
     const key = keyOf(item);
     return !changes.has(key) && !removed.has(key);
   });
-  return merged(kept, [...changes.values()].sort((a, b) => b.updatedAt - a.updatedAt));
+  return merged(
+    kept,
+    [...changes.values()].sort((a, b) => b.updatedAt - a.updatedAt),
+  );
 }
 
 /** Two lists that are sorted newest first as one; of items with the same time, those of `a` come first. */

@@ -92,7 +92,10 @@ export class SessionList {
   }
 
   #page(cursor: string | null): Promise<ListSessionsResponse> {
-    return this.#link.request('session/list', cursor === null ? { _meta: { openagents: { watch: true } } } : { cursor });
+    return this.#link.request(
+      'session/list',
+      cursor === null ? { _meta: { openagents: { watch: true } } } : { cursor },
+    );
   }
 
   #until(pages: number, next: string | null, last: SessionItem | undefined): void {
@@ -103,7 +106,10 @@ export class SessionList {
   }
 
   /** Applies changes; returns the changed items, each with its state before. */
-  change(sessions: readonly SessionInfo[], removed: readonly string[]): { before: SessionItem | undefined; after: SessionItem }[] {
+  change(
+    sessions: readonly SessionInfo[],
+    removed: readonly string[],
+  ): { before: SessionItem | undefined; after: SessionItem }[] {
     for (const id of removed) {
       this.#told?.items.delete(id);
       this.#told?.removed.add(id);
@@ -111,7 +117,12 @@ export class SessionList {
     const before = new Map(this.items.map((known) => [known.id, known]));
     const changes = sessions.map(item).map((after) => ({ before: before.get(after.id), after }));
     for (const { after } of changes) this.#told?.items.set(after.id, after);
-    this.items = withChanges(this.items, keyOf, changes.map(({ after }) => after), new Set(removed));
+    this.items = withChanges(
+      this.items,
+      keyOf,
+      changes.map(({ after }) => after),
+      new Set(removed),
+    );
     return changes;
   }
 
@@ -132,10 +143,18 @@ function keyOf({ id }: SessionItem): string {
 }
 
 /** The items that were known and read, with the changes that were told meanwhile. */
-function unlessChanged(known: readonly SessionItem[], read: readonly SessionItem[], told: Told): readonly SessionItem[] {
+function unlessChanged(
+  known: readonly SessionItem[],
+  read: readonly SessionItem[],
+  told: Told,
+): readonly SessionItem[] {
   const kept = new Set(known.map(keyOf));
   // What is known already is at least as new.
-  const found = withChanges(known, keyOf, read.filter(({ id }) => !kept.has(id)));
+  const found = withChanges(
+    known,
+    keyOf,
+    read.filter(({ id }) => !kept.has(id)),
+  );
   return withChanges(found, keyOf, [...told.items.values()], told.removed);
 }
 

@@ -126,8 +126,10 @@ export class Session {
       // A delegate's updates are not this session's.
       if (meta.parentCallId !== undefined) continue;
       if (body.sessionUpdate === 'current_mode_update') this.mode = body.currentModeId;
-      if (body.sessionUpdate === 'user_message_chunk') this.#logged(body.content.type === 'text' ? body.content.text : '', openagents<PromptMeta>(body._meta));
-      else if (body.sessionUpdate !== 'session_info_update' && body.sessionUpdate !== 'current_mode_update') this.#heard += 1;
+      if (body.sessionUpdate === 'user_message_chunk')
+        this.#logged(body.content.type === 'text' ? body.content.text : '', openagents<PromptMeta>(body._meta));
+      else if (body.sessionUpdate !== 'session_info_update' && body.sessionUpdate !== 'current_mode_update')
+        this.#heard += 1;
     }
     this.#publish();
     return whole;
@@ -278,7 +280,8 @@ export class Session {
     const texts = lost.map((sent) => sent.text);
     this.#putBack(texts);
     this.#returned = { text: texts.join('\n\n'), promptIds: lost.map((sent) => sent.promptId) };
-    this.problem = lost.length === 1 ? "Not sent; it's back in the composer." : "Not sent; they're back in the composer.";
+    this.problem =
+      lost.length === 1 ? "Not sent; it's back in the composer." : "Not sent; they're back in the composer.";
   }
 
   #putBack(texts: readonly string[]): void {
@@ -289,7 +292,8 @@ export class Session {
     const fold = this.#fold;
     const known = this.#known;
     this.caughtUp = this.#snapshot === null && (known === null || fold.seq >= known.seq);
-    this.catchingUp = known === null || this.caughtUp ? 0 : Math.max(0, known.seq - (this.#snapshot?.fold.seq ?? fold.seq));
+    this.catchingUp =
+      known === null || this.caughtUp ? 0 : Math.max(0, known.seq - (this.#snapshot?.fold.seq ?? fold.seq));
     if (known !== null && this.caughtUp) this.#giveUp();
     // A log that ends in the middle of a turn (the bridge was killed) must not look as if the turn were running.
     if (known?.running === false && fold.seq === known.seq) {

@@ -6,16 +6,42 @@ import type { Sent } from './busy';
 import { Session } from './session.svelte';
 
 const text = (value: string) => ({ type: 'text' as const, text: value });
-const asked = (value: string, sent?: Sent): SessionUpdate => ({ sessionUpdate: 'user_message_chunk', content: text(value), ...(sent === undefined ? {} : { _meta: { openagents: { promptId: sent.promptId } } }) });
-const said = (value: string, meta: object = {}): SessionUpdate => ({ sessionUpdate: 'agent_message_chunk', content: text(value), _meta: { openagents: meta } });
-const call: SessionUpdate = { sessionUpdate: 'tool_call', toolCallId: 'c', title: 'search.grep', kind: 'search', status: 'in_progress' };
+const asked = (value: string, sent?: Sent): SessionUpdate => ({
+  sessionUpdate: 'user_message_chunk',
+  content: text(value),
+  ...(sent === undefined ? {} : { _meta: { openagents: { promptId: sent.promptId } } }),
+});
+const said = (value: string, meta: object = {}): SessionUpdate => ({
+  sessionUpdate: 'agent_message_chunk',
+  content: text(value),
+  _meta: { openagents: meta },
+});
+const call: SessionUpdate = {
+  sessionUpdate: 'tool_call',
+  toolCallId: 'c',
+  title: 'search.grep',
+  kind: 'search',
+  status: 'in_progress',
+};
 const plan: SessionUpdate = {
   sessionUpdate: 'plan',
-  entries: (['completed', 'in_progress', 'pending'] as const).map((status) => ({ content: status, status, priority: 'low' })),
+  entries: (['completed', 'in_progress', 'pending'] as const).map((status) => ({
+    content: status,
+    status,
+    priority: 'low',
+  })),
   _meta: { openagents: { planId: 'p', state: 'running' } },
 };
 
-const attach = (seq: number, running: boolean, more: Partial<AttachResult> = {}): AttachResult => ({ sessionId: 's', seq, running, mode: 'default_mode', approvals: [], queue: [], ...more });
+const attach = (seq: number, running: boolean, more: Partial<AttachResult> = {}): AttachResult => ({
+  sessionId: 's',
+  seq,
+  running,
+  mode: 'default_mode',
+  approvals: [],
+  queue: [],
+  ...more,
+});
 
 /** A session with these updates, attached to a bridge at rest. */
 function session(...log: SessionUpdate[]): Session {
@@ -37,7 +63,12 @@ describe('a prompt on a connection that breaks', () => {
     one.cutOff(sent);
     expect([one.problem, one.pending, one.waitingSince]).toEqual([null, ['what now?'], null]);
     one.attached(attach(1, false));
-    expect([one.problem, one.draft, one.pending, one.working]).toEqual(["Not sent; it's back in the composer.", 'what now?', [], false]);
+    expect([one.problem, one.draft, one.pending, one.working]).toEqual([
+      "Not sent; it's back in the composer.",
+      'what now?',
+      [],
+      false,
+    ]);
   });
 
   test('is not given up before the whole log is loaded', () => {
@@ -101,18 +132,32 @@ describe('queued prompts', () => {
     const one = session();
     one.sending('one');
     one.refused(one.sending('nine'), '8 prompts are waiting already; cancel or wait.');
-    expect([one.problem, one.draft, one.working, one.pending]).toEqual(['8 prompts are waiting already; cancel or wait.', 'nine', true, ['one']]);
+    expect([one.problem, one.draft, one.working, one.pending]).toEqual([
+      '8 prompts are waiting already; cancel or wait.',
+      'nine',
+      true,
+      ['one'],
+    ]);
   });
 });
 
 /** The rest of the entries up to `seq`. */
 function folded(seq: number, update: SessionUpdate, meta: object = {}): Update {
-  return { params: { sessionId: 's', update, _meta: { openagents: { seq, ts: seq, folded: true, ...meta } } }, seq, ts: seq, bytes: 1 };
+  return {
+    params: { sessionId: 's', update, _meta: { openagents: { seq, ts: seq, folded: true, ...meta } } },
+    seq,
+    ts: seq,
+    bytes: 1,
+  };
 }
 
 describe('a long log comes as a snapshot', () => {
   const answer = attach(5000, false, { snapshot: { seq: 5000 } });
-  const state = [folded(4000, asked('x')), folded(4900, { ...call, status: 'completed', rawOutput: { total: 1 } }, { lastTs: 9000 }), folded(4200, said('This is it.'))];
+  const state = [
+    folded(4000, asked('x')),
+    folded(4900, { ...call, status: 'completed', rawOutput: { total: 1 } }, { lastTs: 9000 }),
+    folded(4200, said('This is it.')),
+  ];
 
   test('the shown state stays until it is complete, then the log continues', () => {
     const one = session(said('old'));
@@ -123,7 +168,11 @@ describe('a long log comes as a snapshot', () => {
     expect([one.caughtUp, one.catchingUp, one.rows.map((row) => row.kind)]).toEqual([false, 100, ['message']]);
     one.snapshotEnded(5000);
     expect([one.caughtUp, one.catchingUp, one.seq, one.updates]).toEqual([true, 0, 5000, 5000]);
-    expect(one.rows).toMatchObject([{ text: 'x' }, { kind: 'tool', state: 'done', output: { total: 1 }, ts: 4900, endedAt: 9000 }, { text: 'This is it.' }]);
+    expect(one.rows).toMatchObject([
+      { text: 'x' },
+      { kind: 'tool', state: 'done', output: { total: 1 }, ts: 4900, endedAt: 9000 },
+      { text: 'This is it.' },
+    ]);
     expect(one.take(numbered([said('More.')], 5001))).toBe(true);
     expect(one.take(numbered([said('Later.')], 5003))).toBe(false);
     expect(one.rows.at(-1)).toMatchObject({ text: 'This is it.More.' });
@@ -156,7 +205,16 @@ describe('a long log comes as a snapshot', () => {
 
   test('pending questions are in the answer, whatever the log has', () => {
     const one = new Session('s');
-    const approval = { id: 'a', callId: 'c', agent: 'Fake', title: 'Run', hash: '', options: [], state: 'pending', askedAt: 1 } satisfies Approval;
+    const approval = {
+      id: 'a',
+      callId: 'c',
+      agent: 'Fake',
+      title: 'Run',
+      hash: '',
+      options: [],
+      state: 'pending',
+      askedAt: 1,
+    } satisfies Approval;
     one.attaching();
     one.attached({ ...answer, running: true, approvals: [approval] });
     one.take(state);
@@ -183,7 +241,8 @@ test('of a long log only the newest updates are kept as received', () => {
 });
 
 describe('a prompt in the log', () => {
-  const echo = (text: string, meta: object): SessionUpdate => ({ ...asked(text), messageId: 'q', _meta: { openagents: meta } }) as SessionUpdate;
+  const echo = (text: string, meta: object): SessionUpdate =>
+    ({ ...asked(text), messageId: 'q', _meta: { openagents: meta } }) as SessionUpdate;
 
   test('is identified by its id, not by its text', () => {
     const one = session();
@@ -203,7 +262,12 @@ describe('a prompt in the log', () => {
 
   test('that was removed from the queue is marked, without a row of its own', () => {
     const one = session();
-    one.take(numbered([echo('one', {}), { ...asked(''), messageId: 'q', _meta: { openagents: { removed: true } } } as SessionUpdate]));
+    one.take(
+      numbered([
+        echo('one', {}),
+        { ...asked(''), messageId: 'q', _meta: { openagents: { removed: true } } } as SessionUpdate,
+      ]),
+    );
     expect(one.rows).toMatchObject([{ text: 'one', removed: true, seqs: [1, 2] }]);
   });
 
@@ -271,7 +335,11 @@ describe('a log that ends in the middle of a turn', () => {
   test('is settled when the bridge says that nothing is running', () => {
     const one = session(asked('x'), plan, call);
     expect([one.working, one.plan?.state]).toEqual([false, 'failed']);
-    expect(one.plan?.steps.map((step) => [step.state, step.error])).toEqual([['done', undefined], ['not-run', 'not finished'], ['not-run', 'not run']]);
+    expect(one.plan?.steps.map((step) => [step.state, step.error])).toEqual([
+      ['done', undefined],
+      ['not-run', 'not finished'],
+      ['not-run', 'not run'],
+    ]);
     expect((one.rows[1] as ToolRow).state).toBe('unfinished');
   });
 

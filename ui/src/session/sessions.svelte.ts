@@ -74,7 +74,8 @@ export class Sessions {
     const found = new Map<string, Waiting>();
     for (const session of this.#followed) {
       // A delegate's question is in every session above it.
-      for (const asked of session.waiting) if (!found.has(asked.approval.id)) found.set(asked.approval.id, { ...asked, session });
+      for (const asked of session.waiting)
+        if (!found.has(asked.approval.id)) found.set(asked.approval.id, { ...asked, session });
     }
     return [...found.values()].sort((a, b) => a.approval.askedAt - b.approval.askedAt);
   }
@@ -225,7 +226,8 @@ export class Sessions {
 
   /** Explores a folder. Resolves with false if that could not start; `problem` says why. */
   explore(root: string, goals: string[]): Promise<boolean> {
-    const begin = async (): Promise<string> => (await this.#link.request<ExploreResult>(METHODS.explore, { root, goals })).sessionId;
+    const begin = async (): Promise<string> =>
+      (await this.#link.request<ExploreResult>(METHODS.explore, { root, goals })).sessionId;
     return this.#start(root, EXPLORER_MODE, begin, (session, starting) => {
       session.exploring(starting.since);
       if (starting.stopped) this.cancel(session);
@@ -252,7 +254,12 @@ export class Sessions {
     });
   }
 
-  async #start(root: string, mode: string, begin: () => Promise<string>, begun: (session: Session, starting: Starting) => void): Promise<boolean> {
+  async #start(
+    root: string,
+    mode: string,
+    begin: () => Promise<string>,
+    begun: (session: Session, starting: Starting) => void,
+  ): Promise<boolean> {
     this.problem = null;
     this.open = null;
     const starting: Starting = { root, mode, since: Date.now(), stopped: false };
@@ -299,7 +306,11 @@ export class Sessions {
     const sent = session.sending(text);
     try {
       const prompt = [{ type: 'text', text }];
-      await this.#link.request('session/prompt', { sessionId: session.id, prompt, _meta: { openagents: { promptId: sent.promptId } } });
+      await this.#link.request('session/prompt', {
+        sessionId: session.id,
+        prompt,
+        _meta: { openagents: { promptId: sent.promptId } },
+      });
       session.ended(sent);
     } catch (error) {
       const sameLink = this.#link.state.name === 'live' && connection === this.#connection;
@@ -368,7 +379,9 @@ export class Sessions {
 
   #keep(session: Session): Session {
     this.#known.set(session.id, session);
-    const busy = new Set(this.list.items.filter((known) => known.running || known.waiting > 0).map((known) => known.id));
+    const busy = new Set(
+      this.list.items.filter((known) => known.running || known.waiting > 0).map((known) => known.id),
+    );
     for (const [id, old] of this.#known) {
       if (this.#known.size <= KEPT) break;
       if (old === this.open || old === session || !old.idle || old.attachingNow || busy.has(id)) continue;
@@ -381,8 +394,6 @@ export class Sessions {
 
   /** Unsubscribes from a dropped session. */
   #detach(sessionId: string): void {
-    void this.#link
-      .request(METHODS.detach, { sessionId })
-      .catch(() => undefined);
+    void this.#link.request(METHODS.detach, { sessionId }).catch(() => undefined);
   }
 }

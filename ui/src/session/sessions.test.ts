@@ -12,9 +12,14 @@ interface Asked {
 }
 
 /** A session list whose peer is the test. */
-function listed(): { sessions: Sessions; asked: Asked[]; kept: { forget: ReturnType<typeof vi.fn>; keepOnly: ReturnType<typeof vi.fn> } } {
+function listed(): {
+  sessions: Sessions;
+  asked: Asked[];
+  kept: { forget: ReturnType<typeof vi.fn>; keepOnly: ReturnType<typeof vi.fn> };
+} {
   const asked: Asked[] = [];
-  const request = (method: string, params: object): Promise<unknown> => new Promise((answer, refuse) => asked.push({ method, params, answer, refuse }));
+  const request = (method: string, params: object): Promise<unknown> =>
+    new Promise((answer, refuse) => asked.push({ method, params, answer, refuse }));
   const link = { state: { name: 'live' }, request, notify: () => undefined } as unknown as Link;
   const kept = { forget: vi.fn(), keepOnly: vi.fn() };
   const sessions = new Sessions(link);
@@ -23,8 +28,14 @@ function listed(): { sessions: Sessions; asked: Asked[]; kept: { forget: ReturnT
 }
 
 const settled = (): Promise<void> => new Promise((after) => setTimeout(after));
-const row = (sessionId: string, meta: object = {}): SessionInfo => ({ sessionId, cwd: '/w', title: sessionId, _meta: { openagents: meta } });
-const named = (asked: readonly Asked[], method: string): (string | undefined)[] => asked.filter((one) => one.method === method).map(({ params }) => params.sessionId);
+const row = (sessionId: string, meta: object = {}): SessionInfo => ({
+  sessionId,
+  cwd: '/w',
+  title: sessionId,
+  _meta: { openagents: meta },
+});
+const named = (asked: readonly Asked[], method: string): (string | undefined)[] =>
+  asked.filter((one) => one.method === method).map(({ params }) => params.sessionId);
 
 test('sessions with pending approvals are followed first, without limit, before those that only run', () => {
   const { sessions, asked } = listed();
@@ -42,7 +53,15 @@ test('attaching and running sessions are kept; idle ones are dropped and detache
   sessions.changed({ sessions: [row('asks', { running: true, waiting: 1 })], removed: [] });
   await settled();
   expect(named(asked, '_openagents/detach')).toEqual([]);
-  for (const one of asked) one.answer({ sessionId: one.params.sessionId, seq: 0, running: true, mode: 'default_mode', approvals: [], queue: [] });
+  for (const one of asked)
+    one.answer({
+      sessionId: one.params.sessionId,
+      seq: 0,
+      running: true,
+      mode: 'default_mode',
+      approvals: [],
+      queue: [],
+    });
   await settled();
   sessions.show('open');
   expect(named(asked, '_openagents/detach')).toEqual([]);

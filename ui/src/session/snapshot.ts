@@ -26,6 +26,7 @@ export function endSnapshot({ fold }: Snapshot, seq: number, approvals: readonly
   fold.seq = seq;
   fold.updates = Math.max(fold.updates, seq);
   for (const approval of approvals) {
-    if (!fold.asked.has(approval.id)) fold.asked.set(approval.id, { sessionId: null, key: `t${approval.callId}`, approval });
+    if (!fold.asked.has(approval.id))
+      fold.asked.set(approval.id, { sessionId: null, key: `t${approval.callId}`, approval });
   }
 }

@@ -13,7 +13,12 @@ export function idOf(name: string): string {
 export function words(line: string): string[] {
   const found: string[] = [];
   for (const [word] of line.matchAll(/(?:"[^"]*"|'[^']*'|\\.|[^\s"'\\])+/g)) {
-    found.push(word.replace(/"([^"]*)"|'([^']*)'|\\(.)/g, (_all, double?: string, single?: string, escaped?: string) => double ?? single ?? escaped ?? ''));
+    found.push(
+      word.replace(
+        /"([^"]*)"|'([^']*)'|\\(.)/g,
+        (_all, double?: string, single?: string, escaped?: string) => double ?? single ?? escaped ?? '',
+      ),
+    );
   }
   return found;
 }

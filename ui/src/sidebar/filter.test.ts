@@ -4,7 +4,19 @@ import { choices, conditions, emptyWords, pastFilter, selected, UNFILTERED, type
 
 const now = new Date(2026, 10, 21, 9, 30);
 const day = (n: number): number => now.getTime() - n * 86_400_000;
-const past = (id: string, provider: string, more: object = {}): Entry => pastEntry({ provider, agent: provider, id, title: id, cwd: '/w', branch: 'main', model: null, createdAt: null, updatedAt: day(0), ...more });
+const past = (id: string, provider: string, more: object = {}): Entry =>
+  pastEntry({
+    provider,
+    agent: provider,
+    id,
+    title: id,
+    cwd: '/w',
+    branch: 'main',
+    model: null,
+    createdAt: null,
+    updatedAt: day(0),
+    ...more,
+  });
 
 const ENTRIES = [
   ownEntry({ id: 'a', title: 'a', cwd: '/w', updatedAt: day(0), running: false, waiting: 0 }),
@@ -26,19 +38,32 @@ test.each<[string, Partial<Filter>, string]>([
   ['archived only', { archived: 'only' }, 'd'],
   ['several', { provider: 'codex', days: 0 }, 'b'],
 ])('%s', (_, filter, expected) => {
-  expect(selected(ENTRIES, { ...UNFILTERED, ...filter }, now).map(({ id }) => id).join('')).toBe(expected);
+  expect(
+    selected(ENTRIES, { ...UNFILTERED, ...filter }, now)
+      .map(({ id }) => id)
+      .join(''),
+  ).toBe(expected);
 });
 
 test('the bridge gets what is set', () => {
   expect(pastFilter(UNFILTERED, now)).toEqual({ archived: false });
-  expect(pastFilter({ provider: 'codex', cwd: '/w', branch: 'fix', days: 0, archived: 'shown' }, now)).toEqual({ provider: 'codex', cwd: '/w', branch: 'fix', since: new Date(2026, 10, 21).getTime() });
+  expect(pastFilter({ provider: 'codex', cwd: '/w', branch: 'fix', days: 0, archived: 'shown' }, now)).toEqual({
+    provider: 'codex',
+    cwd: '/w',
+    branch: 'fix',
+    since: new Date(2026, 10, 21).getTime(),
+  });
 });
 
 const name = (provider: string): string => (provider === '' ? 'OpenAgents' : provider);
 
 test('the conditions in words', () => {
   expect(conditions(UNFILTERED, name)).toEqual([]);
-  expect(conditions({ provider: '', cwd: '/code/w', branch: 'fix', days: 7, archived: 'only' }, name).map(({ words }) => words)).toEqual(['OpenAgents', 'w', 'fix', 'Last 7 days', 'Archived only']);
+  expect(
+    conditions({ provider: '', cwd: '/code/w', branch: 'fix', days: 7, archived: 'only' }, name).map(
+      ({ words }) => words,
+    ),
+  ).toEqual(['OpenAgents', 'w', 'fix', 'Last 7 days', 'Archived only']);
 });
 
 test.each<[Partial<Filter>, string]>([
@@ -50,6 +75,9 @@ test.each<[Partial<Filter>, string]>([
 });
 
 test('workspaces and branches to choose from', () => {
-  expect(choices(ENTRIES, null, ['/w', '/new'])).toEqual({ workspaces: ['/w', '/other', '/new'], branches: ['fix', 'main'] });
+  expect(choices(ENTRIES, null, ['/w', '/new'])).toEqual({
+    workspaces: ['/w', '/other', '/new'],
+    branches: ['fix', 'main'],
+  });
   expect(choices(ENTRIES, '/other', [])).toEqual({ workspaces: ['/w', '/other'], branches: ['main'] });
 });

@@ -62,21 +62,35 @@ export function conditions(filter: Filter, agentName: (provider: string) => stri
     cwd === null ? null : { words: baseName(cwd), alone: { ...UNFILTERED, cwd } },
     branch === null ? null : { words: branch, alone: { ...UNFILTERED, branch } },
     days === null ? null : { words: DAYS.find(([known]) => known === days)?.[1] ?? '', alone: { ...UNFILTERED, days } },
-    archived === 'hidden' ? null : { words: archived === 'only' ? 'Archived only' : 'With archived', alone: { ...UNFILTERED, archived } },
+    archived === 'hidden'
+      ? null
+      : { words: archived === 'only' ? 'Archived only' : 'With archived', alone: { ...UNFILTERED, archived } },
   ];
   return found.filter((condition) => condition !== null);
 }
 
 /** Why a filter selects nothing: the first condition that does so alone, or all of them together. */
-export function emptyWords(entries: readonly Entry[], filter: Filter, today: Date, agentName: (provider: string) => string): string {
+export function emptyWords(
+  entries: readonly Entry[],
+  filter: Filter,
+  today: Date,
+  agentName: (provider: string) => string,
+): string {
   const set = conditions(filter, agentName);
-  if (filter.archived === 'hidden' && selected(entries, { ...filter, archived: 'shown' }, today).length > 0) return set.length === 0 ? 'All sessions are archived.' : 'All matching sessions are archived.';
+  if (filter.archived === 'hidden' && selected(entries, { ...filter, archived: 'shown' }, today).length > 0)
+    return set.length === 0 ? 'All sessions are archived.' : 'All matching sessions are archived.';
   const alone = set.find((condition) => selected(entries, condition.alone, today).length === 0);
-  return alone === undefined ? `No session matches all of: ${set.map(({ words }) => words).join(', ')}.` : `No sessions for the filter “${alone.words}”.`;
+  return alone === undefined
+    ? `No session matches all of: ${set.map(({ words }) => words).join(', ')}.`
+    : `No sessions for the filter “${alone.words}”.`;
 }
 
 /** Workspaces and branches to choose from, those of the newest sessions first; branches of one workspace if it is chosen. */
-export function choices(entries: readonly Entry[], cwd: string | null, more: readonly string[]): { workspaces: string[]; branches: string[] } {
+export function choices(
+  entries: readonly Entry[],
+  cwd: string | null,
+  more: readonly string[],
+): { workspaces: string[]; branches: string[] } {
   const workspaces = new Set<string>();
   const branches = new Set<string>();
   for (const entry of entries) {

@@ -5,7 +5,8 @@ import { byTime, byWorkspace, grouped, linesOf } from './groups';
 
 const now = new Date(2026, 10, 21, 9, 30);
 const at = (...parts: [number, number, number, number?, number?]): number => new Date(...parts).getTime();
-const entry = (id: string, cwd = '/w', more: { pinned?: boolean } = {}): Entry => ownEntry({ id, title: id, cwd, updatedAt: now.getTime(), running: false, waiting: 0, ...more });
+const entry = (id: string, cwd = '/w', more: { pinned?: boolean } = {}): Entry =>
+  ownEntry({ id, title: id, cwd, updatedAt: now.getTime(), running: false, waiting: 0, ...more });
 
 test('sessions are grouped by calendar day, newest first', () => {
   const items = [
@@ -19,7 +20,10 @@ test('sessions are grouped by calendar day, newest first', () => {
     ['a month ago', at(2026, 9, 22, 0, 0)],
     ['undated', 0],
   ] as const;
-  const groups = byTime(items.map(([name, updatedAt]) => ({ name, updatedAt })), now);
+  const groups = byTime(
+    items.map(([name, updatedAt]) => ({ name, updatedAt })),
+    now,
+  );
   expect(groups.map((group) => [group.name, group.items.map((item) => item.name)])).toEqual([
     ['Today', ['just now', 'midnight']],
     ['Yesterday', ['last night', 'yesterday']],
@@ -36,7 +40,13 @@ test('a clock that runs ahead does not hide a session', () => {
 test('no sessions, no groups', () => expect(grouped([], 'time', now)).toEqual([]));
 
 test('by workspace, that of the newest session first; those of one name with their parent', () => {
-  const entries = [entry('a', '/code/one'), entry('b', '/code/two'), entry('c', '/code/one'), entry('d', '/old/two'), { ...entry('e'), cwd: null }];
+  const entries = [
+    entry('a', '/code/one'),
+    entry('b', '/code/two'),
+    entry('c', '/code/one'),
+    entry('d', '/old/two'),
+    { ...entry('e'), cwd: null },
+  ];
   expect(byWorkspace(entries).map(({ name, items }) => [name, items.map(({ id }) => id).join('')])).toEqual([
     ['one', 'ac'],
     ['two · code', 'b'],
@@ -47,8 +57,20 @@ test('by workspace, that of the newest session first; those of one name with the
 
 test('pinned sessions are a group of their own, on top', () => {
   const entries = [entry('a'), entry('b', '/w', { pinned: true }), entry('c')];
-  expect(linesOf(grouped(entries, 'time', now)).map(({ heading, entry }) => heading ?? entry?.id)).toEqual(['Pinned', 'b', 'Today', 'a', 'c']);
-  expect(linesOf(grouped(entries, 'workspace', now)).map(({ heading, entry }) => heading ?? entry?.id)).toEqual(['Pinned', 'b', 'w', 'a', 'c']);
+  expect(linesOf(grouped(entries, 'time', now)).map(({ heading, entry }) => heading ?? entry?.id)).toEqual([
+    'Pinned',
+    'b',
+    'Today',
+    'a',
+    'c',
+  ]);
+  expect(linesOf(grouped(entries, 'workspace', now)).map(({ heading, entry }) => heading ?? entry?.id)).toEqual([
+    'Pinned',
+    'b',
+    'w',
+    'a',
+    'c',
+  ]);
 });
 
 const MINUTE = 60_000;

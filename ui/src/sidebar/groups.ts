@@ -51,18 +51,24 @@ export function byWorkspace(entries: readonly Entry[]): Group[] {
     group.items.push(entry);
   }
   const alike = (group: Group): boolean => (named.get(group.name) ?? 0) > 1;
-  return [...groups.values()].map((group) => (alike(group) ? { ...group, name: `${group.name} · ${baseName(group.key.slice(0, -group.name.length))}` } : group));
+  return [...groups.values()].map((group) =>
+    alike(group) ? { ...group, name: `${group.name} · ${baseName(group.key.slice(0, -group.name.length))}` } : group,
+  );
 }
 
 /** The pinned entries first, the others by time or workspace. */
 export function grouped(entries: readonly Entry[], grouping: Grouping, now: Date): Group[] {
   const pinned = entries.filter((entry) => entry.pinned);
   const others = pinned.length === 0 ? entries : entries.filter((entry) => !entry.pinned);
-  return [...(pinned.length > 0 ? [{ key: ' pinned', name: 'Pinned', items: pinned }] : []), ...(grouping === 'time' ? byTime(others, now) : byWorkspace(others))];
+  return [
+    ...(pinned.length > 0 ? [{ key: ' pinned', name: 'Pinned', items: pinned }] : []),
+    ...(grouping === 'time' ? byTime(others, now) : byWorkspace(others)),
+  ];
 }
 
 /** A line of the virtual list. */
-export type Line = { key: string; heading: string; entry?: undefined } | { key: string; entry: Entry; heading?: undefined };
+export type Line =
+  { key: string; heading: string; entry?: undefined } | { key: string; entry: Entry; heading?: undefined };
 
 /** The groups as lines; the lines of entries that did not change stay the same objects. */
 export function linesOf(groups: readonly Group[]): Line[] {

@@ -2,8 +2,21 @@ import { expect, test } from 'vitest';
 import { ownEntry, pastEntry, type Entry } from '../session/entry';
 import { listed } from './listed';
 
-const ours = (id: string, updatedAt: number): Entry => ownEntry({ id, title: id, cwd: '/w', updatedAt, running: false, waiting: 0 });
-const past = (id: string, updatedAt: number, more: object = {}): Entry => pastEntry({ provider: 'codex', agent: 'Codex', id, title: id, cwd: null, branch: null, model: null, createdAt: null, updatedAt, ...more });
+const ours = (id: string, updatedAt: number): Entry =>
+  ownEntry({ id, title: id, cwd: '/w', updatedAt, running: false, waiting: 0 });
+const past = (id: string, updatedAt: number, more: object = {}): Entry =>
+  pastEntry({
+    provider: 'codex',
+    agent: 'Codex',
+    id,
+    title: id,
+    cwd: null,
+    branch: null,
+    model: null,
+    createdAt: null,
+    updatedAt,
+    ...more,
+  });
 const keys = (entries: readonly Entry[]): string[] => entries.map(({ key }) => key);
 
 const mine = [ours('a', 9), ours('b', 5)];
@@ -20,5 +33,10 @@ test.each([
 
 test('a pinned session is listed before the list is read down to it', () => {
   const pinned = past('z', 1, { pinned: true });
-  expect(keys(listed({ entries: mine, reached: 5 }, { entries: [...theirs, pinned], reached: -Infinity }))).toEqual(['a', 'codex x', 'b', 'codex z']);
+  expect(keys(listed({ entries: mine, reached: 5 }, { entries: [...theirs, pinned], reached: -Infinity }))).toEqual([
+    'a',
+    'codex x',
+    'b',
+    'codex z',
+  ]);
 });

@@ -4,7 +4,10 @@ import { cut, Seen } from './seen.svelte';
 const stored = new Map<string, string>();
 beforeEach(() => {
   stored.clear();
-  vi.stubGlobal('localStorage', { getItem: (key: string) => stored.get(key) ?? null, setItem: (key: string, value: string) => stored.set(key, value) });
+  vi.stubGlobal('localStorage', {
+    getItem: (key: string) => stored.get(key) ?? null,
+    setItem: (key: string, value: string) => stored.set(key, value),
+  });
   vi.stubGlobal('addEventListener', () => undefined);
 });
 
@@ -14,7 +17,11 @@ test('what changed before the first start is read, what changes later is unread 
   expect(seen.isUnread({ key: 'a', updatedAt: Date.now() - 1000 })).toBe(false);
   expect(seen.isUnread({ key: 'a', updatedAt: later })).toBe(true);
   seen.mark({ key: 'a', updatedAt: later });
-  expect([seen.isUnread({ key: 'a', updatedAt: later }), seen.isUnread({ key: 'b', updatedAt: later }), seen.isUnread({ key: 'a', updatedAt: later + 1 })]).toEqual([false, true, true]);
+  expect([
+    seen.isUnread({ key: 'a', updatedAt: later }),
+    seen.isUnread({ key: 'b', updatedAt: later }),
+    seen.isUnread({ key: 'a', updatedAt: later + 1 }),
+  ]).toEqual([false, true, true]);
   expect(new Seen().isUnread({ key: 'a', updatedAt: later })).toBe(false);
 });
 

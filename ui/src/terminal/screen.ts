@@ -19,7 +19,6 @@ const TONES: Record<string, Tone> = {
   'bright-black': 'faint',
 };
 
- 
 const TITLES = /\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)/g;
 
 /** Characters of a line that are drawn: more than is read, and still fast. */
@@ -30,7 +29,10 @@ export function screen(output: string): Span[] {
   const text = output.replace(TITLES, '').split('\n').map(lastWritten).join('\n');
   const spans = Anser.ansiToJson(text, { use_classes: true, json: true, remove_empty: true }).map((part) => ({
     text: part.content,
-    tone: TONES[part.fg?.replace(/^ansi-/, '') ?? ''] ?? TONES[part.fg?.replace(/^ansi-bright-/, '') ?? ''] ?? (part.decorations?.includes('dim') ? 'faint' : 'plain'),
+    tone:
+      TONES[part.fg?.replace(/^ansi-/, '') ?? ''] ??
+      TONES[part.fg?.replace(/^ansi-bright-/, '') ?? ''] ??
+      (part.decorations?.includes('dim') ? 'faint' : 'plain'),
     bold: part.decorations?.includes('bold') ?? false,
   }));
   return text.length <= WIDEST ? spans : narrowed(spans);

@@ -39,7 +39,9 @@ const TEXT: [string, string[]][] = [
   ['bad', ['bg', 'bg-side', 'bg-raised', 'bg-hover', 'bg-selected', 'bg-code', 'bad-soft', 'removed-soft']],
   ...[1, 2, 3, 4].map((hue): [string, string[]] => [`hue-${hue}`, ['bg-side', 'bg-hover', 'bg-selected']]),
   ['accent-ink', ['accent-fill']],
-  ...['comment', 'string', 'number', 'keyword', 'type', 'function', 'tag', 'attribute'].map((kind): [string, string[]] => [`code-${kind}`, ['bg', 'bg-code']]),
+  ...['comment', 'string', 'number', 'keyword', 'type', 'function', 'tag', 'attribute'].map(
+    (kind): [string, string[]] => [`code-${kind}`, ['bg', 'bg-code']],
+  ),
   ['mark-ink', ['mark']],
   ['mark-now-ink', ['mark-now']],
 ];
@@ -51,12 +53,18 @@ const SHAPES: [string, string[]][] = [
 
 describe.each<Theme>(['light', 'dark'])('%s', (theme) => {
   const of = (name: string): string => tokens.get(name)?.[theme] ?? expect.fail(`there is no token --${name}`);
-  test.each(TEXT.flatMap(([ink, on]) => on.map((ground) => [ink, ground] as const)))('--%s is readable on --%s', (ink, ground) => {
-    expect(contrast(of(ink), of(ground))).toBeGreaterThanOrEqual(4.5);
-  });
-  test.each(SHAPES.flatMap(([shape, on]) => on.map((ground) => [shape, ground] as const)))('--%s stands out on --%s', (shape, ground) => {
-    expect(contrast(of(shape), of(ground))).toBeGreaterThanOrEqual(3);
-  });
+  test.each(TEXT.flatMap(([ink, on]) => on.map((ground) => [ink, ground] as const)))(
+    '--%s is readable on --%s',
+    (ink, ground) => {
+      expect(contrast(of(ink), of(ground))).toBeGreaterThanOrEqual(4.5);
+    },
+  );
+  test.each(SHAPES.flatMap(([shape, on]) => on.map((ground) => [shape, ground] as const)))(
+    '--%s stands out on --%s',
+    (shape, ground) => {
+      expect(contrast(of(shape), of(ground))).toBeGreaterThanOrEqual(3);
+    },
+  );
 });
 
 test('colours are only in tokens.css', () => {
@@ -68,7 +76,8 @@ test('colours are only in tokens.css', () => {
     const text = readFileSync(join(SRC, entry), 'utf8');
     const styles = entry.endsWith('.css') ? text : (/<style>([\s\S]*)<\/style>/.exec(text)?.[1] ?? '');
     styles.split('\n').forEach((line, at) => {
-      if (raw.test(line.replace(/color-mix\(/g, '')) || named.test(line)) found.push(`${entry}:${at + 1}: ${line.trim()}`);
+      if (raw.test(line.replace(/color-mix\(/g, '')) || named.test(line))
+        found.push(`${entry}:${at + 1}: ${line.trim()}`);
     });
   }
   expect(found).toEqual([]);
@@ -80,7 +89,10 @@ test('text is as large as the reader has set it', () => {
     if (!/\.(svelte|css)$/.test(entry)) continue;
     // iOS zooms into smaller fields.
     const text = readFileSync(join(SRC, entry), 'utf8').replaceAll('max(16px, 1rem)', '');
-    for (const [declaration] of text.matchAll(/(?:[\s;{](?:font|font-size|line-height)|--(?:text|code|field-text)[\w-]*): [^;]*\dpx/g)) found.push(`${entry}: ${declaration.trim()}`);
+    for (const [declaration] of text.matchAll(
+      /(?:[\s;{](?:font|font-size|line-height)|--(?:text|code|field-text)[\w-]*): [^;]*\dpx/g,
+    ))
+      found.push(`${entry}: ${declaration.trim()}`);
   }
   expect(found).toEqual([]);
 });
@@ -102,7 +114,8 @@ test("the bars of a phone match the page's background", () => {
   const html = readFileSync(join(SRC, '../index.html'), 'utf8');
   const theme = readFileSync(join(SRC, 'theme/theme.svelte.ts'), 'utf8');
   const manifest = readFileSync(join(SRC, '../public/manifest.webmanifest'), 'utf8');
-  for (const name of ['light', 'dark'] as const) expect(html).toContain(`content="${bg?.[name]}" media="(prefers-color-scheme: ${name})"`);
+  for (const name of ['light', 'dark'] as const)
+    expect(html).toContain(`content="${bg?.[name]}" media="(prefers-color-scheme: ${name})"`);
   expect(theme).toContain(`{ light: '${bg?.light}', dark: '${bg?.dark}' }`);
   expect(manifest).toContain(`"background_color": "${bg?.dark}"`);
 });

@@ -15,7 +15,13 @@ export function copyButtons(markdown: HTMLElement): () => void {
       if (buttons.has(block)) continue;
       // Beneath the block: what surrounds it belongs to the rendered HTML, which is replaced as a whole.
       const code = block.querySelector('code');
-      buttons.set(block, mount(CopyButton, { target: block, props: { text: () => (code ?? block).textContent.replace(/\n$/, ''), label: 'Copy code', icon: true } }));
+      buttons.set(
+        block,
+        mount(CopyButton, {
+          target: block,
+          props: { text: () => (code ?? block).textContent.replace(/\n$/, ''), label: 'Copy code', icon: true },
+        }),
+      );
     }
   }
 

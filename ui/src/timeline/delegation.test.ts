@@ -22,7 +22,10 @@ const row = (more: Partial<ToolRow> = {}): ToolRow => ({
   late: false,
   ...more,
 });
-const report = (more: object): Partial<ToolRow> => ({ state: 'done', output: { ok: true, provider: 'codex', dispatched: true, tool_call_id: 'd', notes: '', ...more } });
+const report = (more: object): Partial<ToolRow> => ({
+  state: 'done',
+  output: { ok: true, provider: 'codex', dispatched: true, tool_call_id: 'd', notes: '', ...more },
+});
 const child = (...rows: Row[]): Partial<ToolRow> => ({ delegate: { sessionId: 'kid', rows, mode: null } });
 const pending = { id: 'a', state: 'pending' } as Approval;
 
@@ -54,16 +57,28 @@ describe('a delegation is', () => {
 
   test('the limits are shown', () => {
     const args = { user_prompt: 'Do it', files_include_glob: ['src/**', 7], max_files: 3, time_budget_ms: 120_000 };
-    expect(delegation(row({ args }))).toMatchObject({ prompt: 'Do it', limits: ['Only src/**', '3 files at most', '2 min of time'] });
+    expect(delegation(row({ args }))).toMatchObject({
+      prompt: 'Do it',
+      limits: ['Only src/**', '3 files at most', '2 min of time'],
+    });
   });
 });
 
 describe('changes of a delegation', () => {
-  const diff = (path: string, before: string | null, after: string): Piece => ({ type: 'diff', path, before, after, truncated: false });
+  const diff = (path: string, before: string | null, after: string): Piece => ({
+    type: 'diff',
+    path,
+    before,
+    after,
+    truncated: false,
+  });
   const edit = (...content: Piece[]): ToolRow => row({ work: 'edit', state: 'done', content });
 
   test('are merged if one continues the other, and dropped if undone', () => {
-    expect(changes([edit(diff('a', '1', '2')), edit(diff('b', null, 'x')), edit(diff('a', '2', '3'))])).toEqual([diff('a', '1', '3'), diff('b', null, 'x')]);
+    expect(changes([edit(diff('a', '1', '2')), edit(diff('b', null, 'x')), edit(diff('a', '2', '3'))])).toEqual([
+      diff('a', '1', '3'),
+      diff('b', null, 'x'),
+    ]);
     expect(changes([edit(diff('a', '1', '2')), edit(diff('a', '2', '1'))])).toEqual([]);
   });
 

@@ -25,8 +25,11 @@ export function delegation(row: ToolRow): Delegation {
   const { args } = row;
   const report = reportOf(row.output);
   const told = (name: string): string => (typeof args[name] === 'string' ? args[name] : '');
-  const provider = report?.provider || row.delegate?.mode || told('provider') || (row.name === 'codex.run' ? 'codex' : 'auto');
-  const globs = Array.isArray(args['files_include_glob']) ? args['files_include_glob'].filter((glob) => typeof glob === 'string') : [];
+  const provider =
+    report?.provider || row.delegate?.mode || told('provider') || (row.name === 'codex.run' ? 'codex' : 'auto');
+  const globs = Array.isArray(args['files_include_glob'])
+    ? args['files_include_glob'].filter((glob) => typeof glob === 'string')
+    : [];
   const files = args['max_files'];
   const budget = args['time_budget_ms'];
   return {
@@ -62,7 +65,10 @@ function stateOf(row: ToolRow, report: DelegateReport | null): Delegation['state
 
 /** Whether an approval is pending in a row or in its delegate. */
 function asks(row: ToolRow): boolean {
-  return row.approvals.some(({ state }) => state === 'pending') || (row.delegate?.rows.some((inner) => inner.kind === 'tool' && asks(inner)) ?? false);
+  return (
+    row.approvals.some(({ state }) => state === 'pending') ||
+    (row.delegate?.rows.some((inner) => inner.kind === 'tool' && asks(inner)) ?? false)
+  );
 }
 
 export type Change = Extract<Piece, { type: 'diff' }> & { line?: number | undefined };
@@ -77,7 +83,8 @@ export function changes(rows: readonly Row[]): Change[] {
       const line = row.locations.find(({ path }) => path === piece.path)?.line;
       const at = found.findLastIndex(({ path }) => path === piece.path);
       const last = found[at];
-      if (last !== undefined && last.after === piece.before) found[at] = { ...last, after: piece.after, truncated: last.truncated || piece.truncated };
+      if (last !== undefined && last.after === piece.before)
+        found[at] = { ...last, after: piece.after, truncated: last.truncated || piece.truncated };
       else if (last?.before !== piece.before || last?.after !== piece.after) found.push({ ...piece, line });
     }
   }
@@ -90,7 +97,8 @@ export function filesTouched(rows: readonly Row[]): string[] {
   for (const row of rows) {
     if (row.kind !== 'tool' || row.state === 'failed') continue;
     for (const piece of row.content) if (piece.type === 'diff') found.add(piece.path);
-    if (row.work === 'edit' || row.work === 'delete' || row.work === 'move') row.locations.forEach(({ path }) => found.add(path));
+    if (row.work === 'edit' || row.work === 'delete' || row.work === 'move')
+      row.locations.forEach(({ path }) => found.add(path));
   }
   return [...found];
 }

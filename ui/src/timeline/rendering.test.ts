@@ -62,7 +62,9 @@ test('a text that could not be rendered is tried again on the next connection', 
 
 test('a text is tried again if the connection changed while it was rendered', async () => {
   let fail: (error: Error) => void = () => undefined;
-  const { markdown, shown, say } = message((text) => (markdown.connections === 0 ? new Promise((_, reject) => (fail = reject)) : Promise.resolve(text)));
+  const { markdown, shown, say } = message((text) =>
+    markdown.connections === 0 ? new Promise((_, reject) => (fail = reject)) : Promise.resolve(text),
+  );
   say('one');
   markdown.connected();
   fail(new Error('OpenAgents is not connected.'));
@@ -80,7 +82,12 @@ test('only the newest rendering of a message is kept', async () => {
   }
   const whole = shown.html?.replace(/<\/?p>/g, '') ?? '';
   expect(whole).toBe('amessagethatgrowswordbyword');
-  expect([markdown.known('another'), markdown.known('a'), markdown.known('amessage'), markdown.known(whole)]).toEqual(['<p>another</p>', undefined, undefined, shown.html]);
+  expect([markdown.known('another'), markdown.known('a'), markdown.known('amessage'), markdown.known(whole)]).toEqual([
+    '<p>another</p>',
+    undefined,
+    undefined,
+    shown.html,
+  ]);
 });
 
 /** Regression: a text of 20,000 chunks was joined, compared and rendered anew with each of them. */

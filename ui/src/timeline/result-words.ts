@@ -12,7 +12,9 @@ export function resultWords(row: Pick<ToolRow, 'name' | 'state' | 'args' | 'outp
   }
   if (typeof row.output === 'string') return joined([asked(row.name, args), shortened(row.output)]);
   const words = FOUND[row.name];
-  return joined(words === undefined ? [asked(row.name, args), counted(row.output)] : words(args, new Fields(row.output)));
+  return joined(
+    words === undefined ? [asked(row.name, args), counted(row.output)] : words(args, new Fields(row.output)),
+  );
 }
 
 /** Reads fields of an untrusted object without assuming their types. */
@@ -64,7 +66,10 @@ const FOUND: Record<string, Words> = {
     const shown = out.size('sessions');
     const all = out.number('total_count') ?? shown;
     const who = args.text('provider');
-    return [all === 0 ? 'no sessions' : shown < all ? `${shown} of ${plural(all, 'session')}` : plural(all, 'session'), who];
+    return [
+      all === 0 ? 'no sessions' : shown < all ? `${shown} of ${plural(all, 'session')}` : plural(all, 'session'),
+      who,
+    ];
   },
   'session.search': (args, out) => [
     quoted(out.text('pattern') || args.text('pattern')),
@@ -73,7 +78,10 @@ const FOUND: Record<string, Words> = {
   'session.read': (args, out) => {
     const shown = out.size('events');
     const all = out.number('totalEvents') ?? shown;
-    return [short(out.text('sessionId') || args.text('sessionId')), shown < all ? `${shown} of ${plural(all, 'event')}` : plural(all, 'event')];
+    return [
+      short(out.text('sessionId') || args.text('sessionId')),
+      shown < all ? `${shown} of ${plural(all, 'event')}` : plural(all, 'event'),
+    ];
   },
   'session.analyze': (_args, out) => {
     const parts = [
@@ -83,7 +91,10 @@ const FOUND: Record<string, Words> = {
     ].filter((part) => part !== '');
     return parts.length > 0 ? [parts.join(', ')] : ['no sessions in this workspace'];
   },
-  'fs.list_dir': (args, out) => [folder(args.text('path')), plural(out.size('items') || out.size('entries'), 'entry', 'entries')],
+  'fs.list_dir': (args, out) => [
+    folder(args.text('path')),
+    plural(out.size('items') || out.size('entries'), 'entry', 'entries'),
+  ],
   'content.get_span': (args, out) => {
     const from = out.number('start_line');
     const to = out.number('end_line');
@@ -98,7 +109,9 @@ const FOUND: Record<string, Words> = {
       within === 'workspace' ? '' : within,
     ];
   },
-  'fm.analysis': (_args, out) => [out.text('model') !== '' ? `by ${out.text('model')}` : (SOURCES[out.text('source')] ?? out.text('source'))],
+  'fm.analysis': (_args, out) => [
+    out.text('model') !== '' ? `by ${out.text('model')}` : (SOURCES[out.text('source')] ?? out.text('source')),
+  ],
 };
 
 /** The subject of a call without a result. */
@@ -108,7 +121,9 @@ function asked(name: string, args: Fields): string {
   if (path === '') return args.text('sessionId') === '' ? '' : short(args.text('sessionId'));
   const from = args.number('startLine') ?? args.number('start_line');
   const to = args.number('endLine') ?? args.number('end_line');
-  return name === 'content.get_span' && from !== undefined && to !== undefined ? `${path} · lines ${from}–${to}` : folder(path);
+  return name === 'content.get_span' && from !== undefined && to !== undefined
+    ? `${path} · lines ${from}–${to}`
+    : folder(path);
 }
 
 function matches(shown: number, total: number | undefined, places: number, place: string): string {

@@ -8,7 +8,11 @@ afterEach(() => {
 });
 
 /** A list with one row, and the rows that it opened. `selected`: text is selected. */
-function list({ mouse = true } = {}): { opened: number[]; click: (detail: number, on?: 'text' | 'button', selected?: boolean) => void; leave: () => void } {
+function list({ mouse = true } = {}): {
+  opened: number[];
+  click: (detail: number, on?: 'text' | 'button', selected?: boolean) => void;
+  leave: () => void;
+} {
   const opened: number[] = [];
   const heard = new Map<string, (event: unknown) => void>();
   let selection = { isCollapsed: true };
@@ -18,13 +22,18 @@ function list({ mouse = true } = {}): { opened: number[]; click: (detail: number
     addEventListener: (name: string, listener: (event: unknown) => void) => heard.set(name, listener),
     removeEventListener: (name: string) => heard.delete(name),
   };
-  const leave = rowKeys({ active: () => 0, count: () => 1, go: () => undefined, open: (at) => opened.push(at) })(node as unknown as HTMLElement);
+  const leave = rowKeys({ active: () => 0, count: () => 1, go: () => undefined, open: (at) => opened.push(at) })(
+    node as unknown as HTMLElement,
+  );
   return {
     opened,
     leave,
     click(detail, on = 'text', selected = false) {
       selection = { isCollapsed: !selected };
-      const found: Record<string, unknown> = { '[data-index]': { dataset: { index: '0' } }, 'a, button': on === 'button' ? { hasAttribute: () => true } : null };
+      const found: Record<string, unknown> = {
+        '[data-index]': { dataset: { index: '0' } },
+        'a, button': on === 'button' ? { hasAttribute: () => true } : null,
+      };
       heard.get('click')?.({ detail, target: { closest: (selector: string) => found[selector] ?? null } });
     },
   };

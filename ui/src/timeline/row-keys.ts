@@ -10,7 +10,14 @@ export interface RowKeys {
   open(index: number, key: string | undefined): void;
 }
 
-const STEP: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity };
+const STEP: Record<string, number> = {
+  ArrowDown: 1,
+  ArrowUp: -1,
+  PageDown: 10,
+  PageUp: -10,
+  Home: -Infinity,
+  End: Infinity,
+};
 
 /** Adds ↑ and ↓ to walk a list of rows and Enter or a click to open one, with a single tab stop. */
 export function rowKeys(keys: RowKeys): (list: HTMLElement) => () => void {
@@ -30,7 +37,16 @@ export function rowKeys(keys: RowKeys): (list: HTMLElement) => () => void {
 
     function onkeydown(event: KeyboardEvent): void {
       const step = STEP[event.key];
-      if (step === undefined || event.metaKey || event.ctrlKey || event.altKey || event.defaultPrevented || keys.count() === 0 || own(event.target, true)) return;
+      if (
+        step === undefined ||
+        event.metaKey ||
+        event.ctrlKey ||
+        event.altKey ||
+        event.defaultPrevented ||
+        keys.count() === 0 ||
+        own(event.target, true)
+      )
+        return;
       event.preventDefault();
       const at = index(event.target);
       const from = at === -1 ? keys.active() : at;

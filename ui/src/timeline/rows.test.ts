@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import type { Summary } from '../connection/wire';
 import { answerAt, type Row } from './rows';
 
-const row = (key: string, more: Partial<Row> = {}): Row => ({ kind: 'message', key, seqs: [], ts: 0, text: '', messageId: null, late: false, ...more }) as Row;
+const row = (key: string, more: Partial<Row> = {}): Row =>
+  ({ kind: 'message', key, seqs: [], ts: 0, text: '', messageId: null, late: false, ...more }) as Row;
 const asked = row('u', { kind: 'user' });
 const found = row('f', { findings: { findings: [] } });
 const summary = row('s', { summary: { repository: 'r', source: 'none' } satisfies Summary });

@@ -21,7 +21,8 @@ export interface Picture {
 /** `unfinished`: its turn is over and its end was never reported. */
 export type ToolState = 'pending' | 'running' | 'done' | 'failed' | 'unfinished';
 
-export type WorkKind = 'read' | 'edit' | 'delete' | 'move' | 'search' | 'execute' | 'think' | 'fetch' | 'switch_mode' | 'other';
+export type WorkKind =
+  'read' | 'edit' | 'delete' | 'move' | 'search' | 'execute' | 'think' | 'fetch' | 'switch_mode' | 'other';
 
 export interface FileLocation {
   path: string;
@@ -33,7 +34,15 @@ export type Piece =
   | { type: 'text'; text: string }
   | { type: 'image'; picture: Picture }
   | { type: 'diff'; path: string; before: string | null; after: string; truncated: boolean }
-  | { type: 'terminal'; id: string; command: string | null; output: string; truncated: boolean; exitCode: number | null; signal: string | null };
+  | {
+      type: 'terminal';
+      id: string;
+      command: string | null;
+      output: string;
+      truncated: boolean;
+      exitCode: number | null;
+      signal: string | null;
+    };
 
 export interface Delegate {
   sessionId: string;
@@ -127,7 +136,10 @@ export function answerAt(rows: readonly Row[]): number {
 export function findRow(rows: readonly Row[], key: string): Row | undefined {
   for (const row of rows) {
     if (row.key === key) return row;
-    const within = row.kind === 'tool' && row.delegate !== undefined && key.startsWith(`${row.key}/`) ? findRow(row.delegate.rows, key) : undefined;
+    const within =
+      row.kind === 'tool' && row.delegate !== undefined && key.startsWith(`${row.key}/`)
+        ? findRow(row.delegate.rows, key)
+        : undefined;
     if (within !== undefined) return within;
   }
   return undefined;

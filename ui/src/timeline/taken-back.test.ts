@@ -2,9 +2,13 @@ import { expect, test } from 'vitest';
 import { foldTakenBack, hiddenBehind } from './taken-back';
 import type { Row } from './rows';
 
-const row = (key: string, takenBack = false): Row => ({ kind: 'user', key, seqs: [1], ts: 0, text: key, messageId: null, ...(takenBack ? { takenBack: 0 } : {}) }) as Row;
+const row = (key: string, takenBack = false): Row =>
+  ({ kind: 'user', key, seqs: [1], ts: 0, text: key, messageId: null, ...(takenBack ? { takenBack: 0 } : {}) }) as Row;
 const rows = [row('a'), row('b', true), row('c', true), row('d'), row('e', true)];
-const shown = (open: string[]): string => foldTakenBack(rows, new Set(open)).map(({ key, takenBack }) => `${key}${takenBack ?? ''}`).join(' ');
+const shown = (open: string[]): string =>
+  foldTakenBack(rows, new Set(open))
+    .map(({ key, takenBack }) => `${key}${takenBack ?? ''}`)
+    .join(' ');
 
 test('each run of taken-back rows is folded to its first row, which counts them', () => {
   expect(shown([])).toBe('a b2 d e1');

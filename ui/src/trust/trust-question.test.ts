@@ -1,6 +1,16 @@
 import { expect, test } from 'vitest';
 import type { Approval } from '../connection/agents-wire';
-import { awaited, byItself, byRisk, isAnsweredHere, loadedBy, trustOutcome, trustQuestion, trustTitle, waitingWords } from './trust-question';
+import {
+  awaited,
+  byItself,
+  byRisk,
+  isAnsweredHere,
+  loadedBy,
+  trustOutcome,
+  trustQuestion,
+  trustTitle,
+  waitingWords,
+} from './trust-question';
 
 const QUESTION = { workspace: '/w/app', agent: 'Codex', again: false, files: [], complete: true };
 const approval = (of: object): Approval => ({
@@ -22,7 +32,10 @@ const approval = (of: object): Approval => ({
 
 test('the question says what the agent does by itself', () => {
   expect(byItself(QUESTION)).toEqual([]);
-  expect(byItself({ ...QUESTION, decidesWhatItAsks: true, deletes: 1 })).toEqual(['Codex decides itself what it asks before it acts.', 'Codex deletes 1 session the next time it runs.']);
+  expect(byItself({ ...QUESTION, decidesWhatItAsks: true, deletes: 1 })).toEqual([
+    'Codex decides itself what it asks before it acts.',
+    'Codex deletes 1 session the next time it runs.',
+  ]);
   expect(byItself({ ...QUESTION, deletes: 12 })).toEqual(['Codex deletes 12 sessions the next time it runs.']);
 });
 
@@ -33,7 +46,8 @@ test('the question is ours alone, whatever an agent says', () => {
   expect(trustQuestion(approval({}))).toEqual(QUESTION);
   expect(trustTitle(QUESTION)).toBe('Trust “app”?');
   expect(trustQuestion(action)).toBe(null);
-  for (const rawInput of [undefined, null, 'text', {}, { ...QUESTION, files: 1 }]) expect(trustQuestion(approval({ rawInput }))).toBe(null);
+  for (const rawInput of [undefined, null, 'text', {}, { ...QUESTION, files: 1 }])
+    expect(trustQuestion(approval({ rawInput }))).toBe(null);
 });
 
 test('a folder is trusted on the computer itself', () => {
@@ -58,8 +72,19 @@ test('the outcome says what was decided, and where', () => {
 });
 
 test('files are grouped by risk, the most dangerous first, with the agents that load them', () => {
-  const file = (path: string, risk: 'programs' | 'redirects' | 'instructions', agents: string[] = []) => ({ path, risk, does: '', agents, says: [] });
-  const files = [file('AGENTS.md', 'instructions', ['a', 'b', 'c', 'd', 'e']), file('.env', 'redirects', ['a']), file('.codex', 'programs'), file('.gemini', 'programs')];
+  const file = (path: string, risk: 'programs' | 'redirects' | 'instructions', agents: string[] = []) => ({
+    path,
+    risk,
+    does: '',
+    agents,
+    says: [],
+  });
+  const files = [
+    file('AGENTS.md', 'instructions', ['a', 'b', 'c', 'd', 'e']),
+    file('.env', 'redirects', ['a']),
+    file('.codex', 'programs'),
+    file('.gemini', 'programs'),
+  ];
   expect(byRisk(files).map(({ heading, files }) => [heading, files.map(({ path }) => path)])).toEqual([
     ['Programs, and what may run', ['.codex', '.gemini']],
     ['Where agents connect to', ['.env']],

@@ -5,7 +5,11 @@ import { baseName } from '../words/paths';
 import { plural } from '../words/plural';
 
 /** The effects of files on agents, the most dangerous first, with their headings. */
-export const RISKS = { programs: 'Programs, and what may run', redirects: 'Where agents connect to', instructions: 'Instructions for the model' } as const;
+export const RISKS = {
+  programs: 'Programs, and what may run',
+  redirects: 'Where agents connect to',
+  instructions: 'Instructions for the model',
+} as const;
 export type Risk = keyof typeof RISKS;
 
 /** A file, or a folder of files, that agents load in the folder where they start. */
@@ -43,12 +47,17 @@ export interface TrustQuestion {
 export function trustQuestion({ subject, rawInput }: Approval): TrustQuestion | null {
   if (subject !== 'trust' || typeof rawInput !== 'object' || rawInput === null) return null;
   const { workspace, agent, files } = rawInput as Partial<TrustQuestion>;
-  return typeof workspace === 'string' && typeof agent === 'string' && Array.isArray(files) ? (rawInput as TrustQuestion) : null;
+  return typeof workspace === 'string' && typeof agent === 'string' && Array.isArray(files)
+    ? (rawInput as TrustQuestion)
+    : null;
 }
 
 /** The files by risk, the most dangerous first. */
 export function byRisk(files: readonly AgentFile[]): { heading: string; files: AgentFile[] }[] {
-  const groups = (Object.keys(RISKS) as Risk[]).map((risk) => ({ heading: RISKS[risk], files: files.filter((file) => file.risk === risk) }));
+  const groups = (Object.keys(RISKS) as Risk[]).map((risk) => ({
+    heading: RISKS[risk],
+    files: files.filter((file) => file.risk === risk),
+  }));
   return groups.filter((group) => group.files.length > 0);
 }
 
@@ -75,7 +84,8 @@ export function trustOutcome({ optionId, by }: Approval): string {
 }
 
 /** Whether an approval can be answered from here: a folder is trusted on the computer itself, whatever a device may do. */
-export const isAnsweredHere = ({ subject }: Approval, { device }: Pick<Access, 'device'>): boolean => subject !== 'trust' || device === null;
+export const isAnsweredHere = ({ subject }: Approval, { device }: Pick<Access, 'device'>): boolean =>
+  subject !== 'trust' || device === null;
 
 /** The kind of answer that an approval needs. */
 const given = ({ subject }: Approval): 'trust' | 'approval' => (subject === 'trust' ? 'trust' : 'approval');

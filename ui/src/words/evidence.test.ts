@@ -8,7 +8,10 @@ test.each([
   [{ kind: 'file' as const, path: 'src/pair.rs', line: 88, text: '' }, 'src/pair.rs:88'],
   [{ kind: 'session' as const, provider: 'codex', session_id: ID, line: 214, text: '' }, 'codex 19fba3d:214'],
   [{ kind: 'session' as const, provider: 'codex', session_id: ID, line: 0, text: '' }, 'codex 19fba3d'],
-  [{ kind: 'session' as const, provider: 'claude-code', session_id: 'short', line: 1, text: '' }, 'claude-code short:1'],
+  [
+    { kind: 'session' as const, provider: 'claude-code', session_id: 'short', line: 1, text: '' },
+    'claude-code short:1',
+  ],
 ])('%j is cited as %s', (evidence, expected) => expect(citation(evidence)).toBe(expected));
 
 test.each([
@@ -18,14 +21,28 @@ test.each([
   ['gptoss', 'Inferred Intent (GPTOSS)'],
   ['readme', 'Inferred Intent (README)'],
   ['none', null],
-])('a sentence from %s stands under %s', (source, expected) => expect(heading({ repository: 'r', source })).toBe(expected));
+])('a sentence from %s stands under %s', (source, expected) =>
+  expect(heading({ repository: 'r', source })).toBe(expected),
+);
 
 test('the heading of another model names it', () => {
   expect(heading({ repository: 'r', source: 'model', model: 'Qwen3 8B' })).toBe('Inferred Intent (Qwen3 8B)');
 });
 
 test('every agent whose sessions are read has a name', () => {
-  const ids = ['amp', 'claude-code', 'cline', 'codex', 'copilot', 'cursor', 'droid', 'gemini', 'goose', 'openclaw', 'qwen'];
+  const ids = [
+    'amp',
+    'claude-code',
+    'cline',
+    'codex',
+    'copilot',
+    'cursor',
+    'droid',
+    'gemini',
+    'goose',
+    'openclaw',
+    'qwen',
+  ];
   expect(ids.filter((id) => providerName(id) === id)).toEqual([]);
 });
 
