@@ -11,7 +11,6 @@ const USES = {
   kit: [],
   words: ['connection'],
   theme: ['backend/storage', 'kit'],
-  json: ['kit'],
   commands: ['kit', 'page\\.svelte'],
   find: ['connection', 'kit', 'terminal', 'timeline', 'words'],
   phone: [],
@@ -59,8 +58,7 @@ const USES = {
     'trust',
     'words',
   ],
-  inspector: ['connection', 'json', 'kit', 'timeline', 'words'],
-  debug: ['agents/agent-words', 'connection', 'kit', 'words'],
+  inspector: ['agents/agent-words', 'connection', 'kit', 'page', 'timeline', 'words'],
 };
 
 const walls = Object.entries(USES).map(([folder, uses]) => ({
