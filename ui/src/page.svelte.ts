@@ -6,7 +6,6 @@ import type { Fragment } from './backend/fragment';
 import { Link } from './connection/link.svelte';
 import type { Shown } from './connection/link-words';
 import { METHODS } from './connection/wire';
-import { Decisions } from './inspector/decisions.svelte';
 import { Frames } from './inspector/frames.svelte';
 import { Devices } from './devices/devices.svelte';
 import { holds } from './devices/scope';
@@ -76,7 +75,6 @@ export class Page {
   readonly privacy = new Privacy(this.link);
   readonly devices = new Devices(this.link);
   readonly trusted = new Trusted(this.link);
-  readonly decisions = new Decisions(this.link);
   readonly workspaces = new Workspaces(this.link);
   readonly history = new History(this.link);
   readonly historySettings = new HistorySettings(this.link);

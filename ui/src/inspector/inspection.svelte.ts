@@ -1,13 +1,31 @@
-import type { Evidence, Update } from '../connection/wire';
+import type { Link } from '../connection/link.svelte';
+import {
+  METHODS,
+  openagents,
+  type Evidence,
+  type Finding,
+  type ToolMeta,
+  type Update,
+  type UpdatePage,
+  type UpdateParams,
+} from '../connection/wire';
 import { findingKey, type Row } from '../timeline/rows';
-import type { Target } from './inspected';
+import { citation, locationOf } from '../words/evidence';
 
-interface Inspected {
+/** An update of the inspected row; only its number if the page has dropped it. */
+export type Inspected = Update | { seq: number; params?: never };
+
+export type Target =
+  /** With the newest updates, and the number of those before them. */
+  | { kind: 'row'; sessionId: string; key: string; row: Row; updates: readonly Inspected[]; earlier: number }
+  | { kind: 'location'; location: Evidence | Finding };
+
+interface Source {
   readonly id: string;
   row(key: string): Row | undefined;
   update(seq: number): Update | undefined;
   /** The session that has a row, if it may be another one. */
-  owner?(key: string): Inspected;
+  owner?(key: string): Source;
 }
 
 /** The updates of a row that can be inspected: a long message has thousands. */
@@ -17,10 +35,10 @@ type Picked = { sessionId: string; key: string; finding?: number } | Evidence;
 
 /** What is inspected: a row of the open session, a finding of a row, or a piece of evidence. */
 export class Inspection {
-  readonly #session: () => Inspected | null;
+  readonly #session: () => Source | null;
   #picked = $state.raw<Picked | null>(null);
 
-  constructor(session: () => Inspected | null) {
+  constructor(session: () => Source | null) {
     this.#session = session;
   }
 
@@ -70,4 +88,58 @@ export class Inspection {
     this.#picked = null;
     return picked !== null && 'key' in picked ? picked.key : null;
   }
+}
+
+export function heading(target: Target): string {
+  if (target.kind === 'location')
+    return 'excerpt' in target.location ? locationOf(target.location) : citation(target.location);
+  switch (target.row.kind) {
+    case 'tool':
+      return target.row.title ?? target.row.name;
+    case 'message':
+      return target.row.findings !== undefined ? 'Findings' : target.row.summary === undefined ? 'Message' : 'Summary';
+    case 'thought':
+      return 'Reasoning';
+    case 'user':
+      return 'Prompt';
+  }
+}
+
+/** The lines of a location, quoted above its JSON. */
+export function quote(location: Evidence | Finding): string {
+  return 'excerpt' in location ? location.excerpt : location.text;
+}
+
+/** The tab label of one update of a row: `call`, `62%`, `completed`; its number if the page has dropped it. */
+export function step(update: Inspected): string {
+  if (update.params === undefined) return `#${update.seq}`;
+  const body = update.params.update;
+  if (body.sessionUpdate === 'tool_call') return 'call';
+  if (body.sessionUpdate === 'session_info_update') return 'routing';
+  if (body.sessionUpdate !== 'tool_call_update') return body.sessionUpdate.replaceAll('_', ' ');
+  const { progress, approval } = openagents<ToolMeta>(body._meta);
+  if (approval !== undefined) return `approval ${approval.state}`;
+  if (body.status === 'in_progress' && progress !== undefined) return `${Math.round(progress * 100)}%`;
+  return (body.status ?? 'update').replaceAll('_', ' ');
+}
+
+export function notification(params: UpdateParams): object {
+  return { jsonrpc: '2.0', method: 'session/update', params };
+}
+
+/** A local time of day with milliseconds: `14:02:07.041`. */
+export function clockTime(ts: number): string {
+  return `${new Date(ts).toLocaleTimeString('en-GB', { hour12: false })}.${String(ts % 1000).padStart(3, '0')}`;
+}
+
+/** Reads one update as stored by the bridge, page by page. The received one may have been shortened. */
+export async function storedUpdate(link: Link, sessionId: string, seq: number): Promise<unknown> {
+  let text = '';
+  let offset: number | null | undefined = 0;
+  while (offset !== null && offset !== undefined) {
+    const page: UpdatePage = await link.request<UpdatePage>(METHODS.update, { sessionId, seq, offset });
+    text += page.text;
+    offset = page.nextOffset;
+  }
+  return JSON.parse(text) as unknown;
 }

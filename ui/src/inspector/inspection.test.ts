@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { SessionUpdate, Update } from '../connection/wire';
-import { heading, notification, quote, step } from './inspected';
+import { heading, notification, quote, step } from './inspection.svelte';
 
 const update = (body: SessionUpdate): Update => ({
   params: { sessionId: 's', update: body, _meta: { openagents: { seq: 1, ts: 2 } } },
@@ -31,7 +31,7 @@ test('an update that the page has dropped has a tab with its number', () => {
 
 test('a notification is shown as received', () => {
   const one = update({ sessionUpdate: 'session_info_update', title: 'T' });
-  expect(notification(one)).toEqual({ jsonrpc: '2.0', method: 'session/update', params: one.params });
+  expect(notification(one.params)).toEqual({ jsonrpc: '2.0', method: 'session/update', params: one.params });
 });
 
 test('evidence has its citation as heading', () => {
