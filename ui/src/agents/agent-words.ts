@@ -35,3 +35,7 @@ export function reachedWords({ transport, adapter }: AgentCard): string {
 export function commandIn(remedy: string): string | null {
   return /`([^`]+\s[^`]+)`/.exec(remedy)?.[1] ?? null;
 }
+
+/** Ids of the session modes, which name the agent that answers. An agent's mode is its id. */
+export const EXPLORER_MODE = 'default_mode';
+export const LOCAL_MODE = 'gptoss_20b';

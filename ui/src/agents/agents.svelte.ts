@@ -3,8 +3,7 @@ import type { Link } from '../connection/link.svelte';
 import { SnapshotClient } from '../connection/snapshot-client.svelte';
 import { METHODS } from '../connection/wire';
 import type { Models } from '../models/models.svelte';
-import { agentName } from './agent-words';
-import { EXPLORER_MODE, LOCAL_MODE } from './modes';
+import { agentName, EXPLORER_MODE, LOCAL_MODE } from './agent-words';
 
 /** An agent that can answer prompts. */
 export interface Choice {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Approval, ApprovalOption } from '../connection/agents-wire';
 import {
   canApprove,
@@ -8,6 +8,7 @@ import {
   refusingOption,
   rememberedOptions,
   statesWhat,
+  workCard,
 } from './approval-words';
 
 const OPTIONS: ApprovalOption[] = [
@@ -103,3 +104,33 @@ test.each<[Partial<Approval>, boolean]>([
 ])('an approval can be answered in advance only if it states what would be done: %j', (more, states) =>
   expect(statesWhat(approval(more))).toBe(states),
 );
+
+describe('work cards', () => {
+  const approval = (more: Partial<Approval>): Approval => ({
+    id: 'a',
+    callId: 'c',
+    agent: 'OpenAgents',
+    title: 'This is work for an agent',
+    rawInput: { brief: 'Fix it' },
+    hash: '',
+    options: [
+      { id: 'codex', name: 'Codex', kind: 'allow_once' },
+      { id: 'always:codex', name: 'Always Codex in this folder', kind: 'allow_always' },
+      { id: 'not-now', name: 'Not now', kind: 'reject_once' },
+    ],
+    state: 'pending',
+    askedAt: 0,
+    ...more,
+  });
+
+  test('a card offers each agent once, and always', () => {
+    const card = workCard(approval({}));
+    expect(card?.agents).toEqual([{ name: 'Codex', once: 'codex', always: 'always:codex' }]);
+    expect(card?.refuse?.id).toBe('not-now');
+  });
+
+  test("an agent's question is not a work card", () => {
+    expect(workCard(approval({ agent: 'Codex' }))).toBeNull();
+    expect(workCard(approval({ rawInput: { command: 'ls' } }))).toBeNull();
+  });
+});

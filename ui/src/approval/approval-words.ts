@@ -1,8 +1,7 @@
 import type { Approval, ApprovalCommand, ApprovalOption } from '../connection/agents-wire';
-import { plain } from '../kit/plain';
-import { trustOutcome } from '../trust/trust-question';
-import { plural } from '../words/plural';
-import { workCard } from './work-card';
+import { plain } from '../kit/text';
+import { trustOutcome } from '../trust/trust';
+import { plural } from '../words/amounts';
 
 /** Whether an option does not deny. One of an unknown kind may allow something. */
 export const allows = (option: ApprovalOption): boolean => !option.kind.startsWith('reject');
@@ -97,4 +96,25 @@ function listed(files: readonly string[], noun = 'file'): string {
     .map((file) => `\`${plain(file)}\``)
     .join(', ');
   return files.length > 3 ? `${shown} and ${plural(files.length - 3, `more ${noun}`)}` : shown;
+}
+
+/** "This is work for an agent", with the agents to choose from. */
+export interface WorkCard {
+  brief: string;
+  agents: { name: string; once: string; always: string | undefined }[];
+  refuse: ApprovalOption | undefined;
+}
+
+const ALWAYS = 'always:';
+
+/** Returns the work card of an approval; null for an agent's question. */
+export function workCard({ agent, rawInput, options }: Approval): WorkCard | null {
+  if (agent !== 'OpenAgents' || typeof rawInput !== 'object' || rawInput === null) return null;
+  const { brief } = rawInput as { brief?: unknown };
+  if (typeof brief !== 'string') return null;
+  const always = (id: string): string | undefined => options.find((option) => option.id === ALWAYS + id)?.id;
+  const agents = options
+    .filter(({ kind }) => kind === 'allow_once')
+    .map(({ id, name }) => ({ name, once: id, always: always(id) }));
+  return { brief, agents, refuse: options.find(({ kind }) => kind.startsWith('reject')) };
 }

@@ -1,4 +1,6 @@
 import type { Approval } from '../connection/agents-wire';
+import { notifyApproval, withdrawApproval } from '../install/notifications';
+import { plain } from '../kit/text';
 
 /** A file change, as the text before and after; `before` is null for a new file. */
 export interface Change {
@@ -18,4 +20,40 @@ export interface Question {
   title: string;
   workspace: string;
   changes: readonly Change[];
+}
+
+/** Characters of a notification. */
+const MOST = 300;
+
+/**
+ * Notifies once for each pending question and withdraws the notification when it is settled. For browsers and phones:
+ * the desktop shell posts its own, since this page may be suspended while its window is hidden.
+ */
+export class Announcer {
+  readonly #told = new Set<string>();
+
+  tell(questions: readonly Question[]): void {
+    const waiting = new Set(questions.map(({ approval }) => approval.id));
+    for (const { approval, shownIn } of questions) {
+      if (this.#told.has(approval.id)) continue;
+      this.#told.add(approval.id);
+      notifyApproval({
+        id: approval.id,
+        sessionId: shownIn,
+        title: short(approval.command?.text ?? approval.title),
+        agent: plain(approval.agent),
+      });
+    }
+    for (const id of this.#told) {
+      if (waiting.has(id)) continue;
+      this.#told.delete(id);
+      withdrawApproval(id);
+    }
+  }
+}
+
+/** The beginning of what it is about: the command if there is one, since an agent's title need not say what runs. */
+function short(text: string): string {
+  const characters = [...plain(text).replace(/[\n\t]/g, ' ')];
+  return characters.length > MOST ? `${characters.slice(0, MOST).join('')}…` : characters.join('');
 }

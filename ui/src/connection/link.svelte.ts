@@ -1,12 +1,9 @@
 import { client, PROTOCOL_VERSION, type ClientConnection, type InitializeResponse } from '@agentclientprotocol/sdk';
 import type { Address, Backend } from '../backend';
 import { UnknownToken } from '../backend/proof';
-import { pause } from './backoff';
 import type { Firehose } from './delivery';
 import { SCOPES, type Access } from './devices-wire';
-import { openEvents } from './event-stream';
-import { openSocket } from './socket-stream';
-import { CLOSE, type Transport, type TransportName } from './transport';
+import { CLOSE, openEvents, openSocket, type Transport, type TransportName } from './transport';
 import { openagents } from './wire';
 
 export type LinkState =
@@ -278,4 +275,13 @@ export class Link {
     this.#transport?.close();
     this.#transport = null;
   }
+}
+
+const FIRST = 500;
+const MOST = 20_000;
+
+/** The pause before reconnect number `attempt` (from 0). Jittered, so that many pages do not reconnect at once. */
+export function pause(attempt: number, random: () => number = Math.random): number {
+  const whole = Math.min(MOST, FIRST * 2 ** Math.min(attempt, 10));
+  return Math.round(whole / 2 + (whole / 2) * random());
 }

@@ -3,7 +3,7 @@ import type { Backend } from '../backend';
 import { UnknownToken } from '../backend/proof';
 import type { Firehose } from './delivery';
 import type { Scope } from './devices-wire';
-import { Link, QUIET, SILENCE, SILENCE_ON_RETURN } from './link.svelte';
+import { Link, pause, QUIET, SILENCE, SILENCE_ON_RETURN } from './link.svelte';
 
 /** A socket whose peer is the test. */
 class Socket extends EventTarget {
@@ -314,4 +314,15 @@ test('a page starts with the view scope, later with the last known one', async (
   scope = 'prompt';
   expect(linked().access).toMatchObject({ scope: 'prompt', known: true });
   expect(linked('tauri').access).toMatchObject({ scope: 'admin', known: true });
+});
+
+test.each([
+  [0, 250, 500],
+  [1, 500, 1000],
+  [4, 4000, 8000],
+  [6, 10_000, 20_000],
+  [5000, 10_000, 20_000],
+])('attempt %i waits between %i and %i ms', (attempt, least, most) => {
+  expect(pause(attempt, () => 0)).toBe(least);
+  expect(pause(attempt, () => 1)).toBe(most);
 });

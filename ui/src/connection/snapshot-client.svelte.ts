@@ -1,6 +1,6 @@
 import { RequestError } from '@agentclientprotocol/sdk';
 import type { Link } from './link.svelte';
-import { asSentence, sentence } from './sentence';
+import { asSentence, sentence } from './errors.svelte';
 
 /** JSON-RPC's "method not found". */
 const UNKNOWN_METHOD = -32601;

@@ -1,6 +1,6 @@
-import { LOCAL_MODE } from '../agents/modes';
+import { LOCAL_MODE } from '../agents/agent-words';
 import type { Finding, Summary } from '../connection/wire';
-import { citation, locationOf } from '../words/evidence';
+import { citation, locationOf } from '../words/places';
 
 /** A prompt for another agent, as edited in the form. Lists have one entry per line. */
 export interface Brief {

@@ -1,6 +1,14 @@
 import { expect, test } from 'vitest';
-import { actionWords, endpoints, fingerprintGroups, accessRequestWords, leftWords, seenWords } from './device-words';
-import { holds, limitWords } from './scope';
+import {
+  accessRequestWords,
+  actionWords,
+  endpoints,
+  fingerprintGroups,
+  holds,
+  leftWords,
+  limitWords,
+  seenWords,
+} from './device-words';
 
 const NOW = 10_000_000;
 

@@ -1,5 +1,5 @@
-import type { Device, DeviceRequest, NetworkState } from '../connection/devices-wire';
-import { ago } from '../words/age';
+import { SCOPES, type Device, type DeviceRequest, type NetworkState, type Scope } from '../connection/devices-wire';
+import { ago } from '../words/amounts';
 
 /** `Connected`, `Seen 3h ago`, `Never seen` */
 export function seenWords(device: Pick<Device, 'connections' | 'lastSeen'>, now: number): string {
@@ -88,4 +88,30 @@ export function day(time: number): string {
 export function fingerprintGroups(fingerprint: string): string[] {
   const pairs = fingerprint.match(/[^:]{1,2}/g) ?? [];
   return Array.from({ length: Math.ceil(pairs.length / 4) }, (_, at) => pairs.slice(at * 4, at * 4 + 4).join(':'));
+}
+
+export const SCOPE_WORDS: Readonly<Record<Scope, { name: string; does: string }>> = {
+  view: { name: 'View', does: 'Sees every session. Changes nothing.' },
+  prompt: {
+    name: 'Prompt',
+    does: 'Also starts, prompts and stops sessions. A prompt can make an agent do anything it does without asking.',
+  },
+  approve: { name: 'Approve', does: 'Also answers approvals, so agents run the commands it allows.' },
+  admin: {
+    name: 'Admin',
+    does: 'Also deletes sessions, changes settings, models and agents, and allows other devices.',
+  },
+};
+
+/** Whether a scope includes another one. */
+export function holds(scope: Scope, needed: Scope): boolean {
+  return SCOPES.indexOf(scope) >= SCOPES.indexOf(needed);
+}
+
+/** Shown to a device that lacks a scope: `This device can view. Change its access on Mac.` */
+export function limitWords(scope: Scope, computer: string | null): string {
+  const may = { view: 'view', prompt: 'view and prompt', approve: 'view, prompt and approve', admin: 'do everything' }[
+    scope
+  ];
+  return `This device can ${may}. Change its access on ${computer ?? 'the computer'}.`;
 }

@@ -2,7 +2,7 @@ import type { DeviceRequest, DevicesSnapshot, RemoteAction, Scope } from '../con
 import type { Link } from '../connection/link.svelte';
 import { SnapshotClient } from '../connection/snapshot-client.svelte';
 import { METHODS } from '../connection/wire';
-import { holds } from './scope';
+import { holds } from './device-words';
 
 /** Entries per page of the audit log. */
 const PAGE = 30;

@@ -1,6 +1,5 @@
 import type { Row } from '../timeline/rows';
-import { Found, type Hit, type Place } from './matches';
-import { Scan } from './scan';
+import { Found, Scan, type Hit, type Place } from './matches';
 
 /** Milliseconds between two searches of rows that go on changing, and without a key before a log is searched. */
 const PAUSE = 150;

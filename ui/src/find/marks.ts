@@ -1,4 +1,4 @@
-import { TextPattern } from '../kit/folded';
+import { TextPattern } from '../kit/text';
 
 /** Elements on the page, not part of the text: icons, numbers of lines, words for screen readers, buttons in a text. */
 const ASIDE = '[aria-hidden="true"], .unseen, [data-aside]';

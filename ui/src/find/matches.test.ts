@@ -1,7 +1,8 @@
-import { expect, test } from 'vitest';
-import { TextPattern } from '../kit/folded';
+import { expect, test, vi } from 'vitest';
+import { TextPattern } from '../kit/text';
 import type { Piece, Row, ToolRow } from '../timeline/rows';
-import { countIn, countInRow, foldsAround, Found } from './matches';
+import { countIn, countInRow, foldsAround, Found, Scan } from './matches';
+import { spoken } from './row-text';
 
 const base = { seqs: [1], ts: 0 };
 const tool = (more: Partial<ToolRow>): ToolRow => ({
@@ -156,3 +157,56 @@ test('an occurrence that is gone is near the others of its row', () => {
   expect(found.positionOf({ key: 'z', nth: 0 })).toBe(-1);
   expect(Found.NOTHING.from(0)).toBe(-1);
 });
+
+const row = (at: number): Row => ({
+  kind: 'user',
+  key: `u${at}`,
+  seqs: [at],
+  ts: 0,
+  text: at % 2 === 0 ? `needle ${at}` : 'hay',
+  messageId: null,
+  removed: false,
+});
+const rows = Array.from({ length: 100 }, (_, at) => row(at));
+
+test('rows are counted in slices', async () => {
+  let now = 0;
+  const rest = vi.fn(() => Promise.resolve());
+  // Each row takes a millisecond.
+  const hits = await new Scan('NEEDLE', rest, () => (now += 1)).hits(rows, () => false);
+  expect(hits?.length).toBe(50);
+  expect(hits?.[1]).toEqual({ key: 'u2', index: 2, count: 1 });
+  expect(rest.mock.calls.length).toBeGreaterThan(8);
+});
+
+test('a count ends when its result is no longer needed', async () => {
+  let now = 0;
+  const rest = vi.fn(() => Promise.resolve());
+  expect(await new Scan('needle', rest, () => (now += 1)).hits(rows, () => true)).toBeNull();
+  expect(rest).toHaveBeenCalledOnce();
+});
+
+test('rows that stay are not read again', async () => {
+  const scan = new Scan('needle', () => Promise.resolve());
+  await scan.hits(rows, () => false);
+  const read = vi.fn(() => 'needle');
+  const watched = {
+    ...row(1),
+    get text() {
+      return read();
+    },
+  } as Row;
+  expect((await scan.hits([...rows, watched], () => false))?.length).toBe(51);
+  read.mockClear();
+  await scan.hits([...rows, watched], () => false);
+  expect(read).not.toHaveBeenCalled();
+});
+
+test.each([
+  ['plain text', 'plain text'],
+  ['## A **bold** word', 'A bold word'],
+  ['run `cargo test` now', 'run cargo test now'],
+  ['see [the page](https://example.org/a_b)', 'see the page'],
+  ['```rust\nlet a = **b;\n```\nafter', 'let a = **b;\nafter'],
+  ['a_b and __c__', 'a_b and c'],
+])('%j', (markdown, expected) => expect(spoken(markdown)).toBe(expected));

@@ -3,8 +3,7 @@ import { screenText } from '../terminal/screen';
 import { delegation, isDelegation } from '../timeline/delegation';
 import { resultWords } from '../timeline/result-words';
 import type { MessageRow, Piece, Row, ToolRow } from '../timeline/rows';
-import { citation, locationOf } from '../words/evidence';
-import { spoken } from './spoken';
+import { citation, locationOf } from '../words/places';
 
 /** A part of the rows that has to be folded or unfolded for something to be on screen. */
 export type Fold = readonly [part: string, open: boolean];
@@ -176,4 +175,16 @@ function leaves(value: unknown): string[] {
   if (typeof value === 'string') return [value];
   if (typeof value === 'number') return [String(value)];
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(leaves) : [];
+}
+
+/** Fenced code, inline code, links, and the marks that a reader does not see. */
+const MARKUP =
+  /^[ \t]*(?:`{3,}|~{3,})[^\n]*\n([\s\S]*?)\n?^[ \t]*(?:`{3,}|~{3,})[ \t]*$|`([^`\n]+)`|!?\[([^\]\n]*)\]\([^)\n]*\)|\*\*|__|~~|^#{1,6} /gm;
+
+/** Markdown as it is read: what stands in code stays as it is. */
+export function spoken(markdown: string): string {
+  return markdown.replace(
+    MARKUP,
+    (_, fenced?: string, code?: string, linked?: string) => fenced ?? code ?? linked ?? '',
+  );
 }

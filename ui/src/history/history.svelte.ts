@@ -1,9 +1,9 @@
 import type { Link } from '../connection/link.svelte';
-import { sentence } from '../connection/sentence';
+import { sentence } from '../connection/errors.svelte';
 import type { PastChanges, PastFilter, PastSession, PastSessions } from '../connection/history-wire';
 import { METHODS } from '../connection/wire';
 import { pastKey } from '../session/entry';
-import { withChanges } from '../session/newest';
+import { withChanges } from '../session/session-list.svelte';
 import { Transcript } from './transcript.svelte';
 
 /** The read part of a list. */

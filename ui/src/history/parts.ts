@@ -1,7 +1,5 @@
 import type { Update } from '../connection/wire';
-import { applyFolded, publish, settle } from '../session/fold';
-import { endThought } from '../session/fold-speech';
-import { emptyFold } from '../session/fold-state';
+import { applyFolded, emptyFold, endThought, publish, settle } from '../session/fold';
 import type { Row } from '../timeline/rows';
 
 /** Updates that are appended to a part, at the most: all of a part is folded again with each addition. */

@@ -1,11 +1,10 @@
 import { RequestError } from '@agentclientprotocol/sdk';
 import type { Link } from '../connection/link.svelte';
-import { sentence } from '../connection/sentence';
+import { sentence } from '../connection/errors.svelte';
 import type { PastLines, PastPart, PastSession } from '../connection/history-wire';
 import { METHODS, type Update } from '../connection/wire';
 import { Unfolded } from '../kit/unfolded.svelte';
-import { findRow, type Row } from '../timeline/rows';
-import { foldTakenBack, hiddenBehind } from '../timeline/taken-back';
+import { findRow, foldTakenBack, hiddenBehind, type Row } from '../timeline/rows';
 import { Parts } from './parts';
 
 /** Rows are numbered from here, so that those of earlier parts have smaller numbers, and those of another place others. */

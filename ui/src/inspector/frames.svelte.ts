@@ -1,5 +1,5 @@
 import type { Link } from '../connection/link.svelte';
-import { sentence } from '../connection/sentence';
+import { sentence } from '../connection/errors.svelte';
 import { METHODS, type Frame } from '../connection/wire';
 
 export interface NamedFrame extends Frame {

@@ -10,7 +10,7 @@ import {
   type UpdateParams,
 } from '../connection/wire';
 import { findingKey, type Row } from '../timeline/rows';
-import { citation, locationOf } from '../words/evidence';
+import { citation, locationOf } from '../words/places';
 
 /** An update of the inspected row; only its number if the page has dropped it. */
 export type Inspected = Update | { seq: number; params?: never };

@@ -1,5 +1,5 @@
 import type { Link } from '../connection/link.svelte';
-import { asSentence, sentence } from '../connection/sentence';
+import { asSentence, sentence } from '../connection/errors.svelte';
 import { SnapshotClient } from '../connection/snapshot-client.svelte';
 import { METHODS, type ModelCard, type ModelSettings, type ModelsSnapshot } from '../connection/wire';
 import { unavailable } from './model-words';

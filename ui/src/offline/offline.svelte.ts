@@ -2,8 +2,7 @@ import type { Link } from '../connection/link.svelte';
 import type { Session } from '../session/session.svelte';
 import type { SessionItem } from '../session/session-list.svelte';
 import type { Sessions } from '../session/sessions.svelte';
-import { keepable } from './cut';
-import { OfflineStore, type KeptItem } from './offline-store';
+import { keepable, OfflineStore, type KeptItem } from './offline-store';
 
 /**
  * Milliseconds: the least time between two writes of a session, at rest and while it runs, and the time after which a

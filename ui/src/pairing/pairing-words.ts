@@ -1,4 +1,4 @@
-import { asSentence } from '../connection/sentence';
+import { asSentence } from '../connection/errors.svelte';
 import { Refusal } from './pairing-wire';
 
 /** Why a code was refused, and what to do. */
@@ -26,3 +26,50 @@ export function refusedWords(error: unknown): string {
 export const DECLINED = 'Declined on the computer. If that was a mistake, pair again.';
 export const EXPIRED = 'Not allowed in time. Get a new code on the computer and try again.';
 export const LOST = 'The response was lost. If the device is listed on the computer, remove it there and pair again.';
+
+/** The characters of a pairing code: Crockford's base 32, which omits ambiguous ones. */
+const SIGNS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+const MISTAKEN: Readonly<Record<string, string>> = { O: '0', I: '1', L: '1' };
+export const CODE_LENGTH = 8;
+
+/** Formats the typed characters: `k7qx2m` becomes `K7QX-2M`. Others are dropped. */
+export function codeTyped(text: string): string {
+  const signs = [...text.toUpperCase()]
+    .map((sign) => MISTAKEN[sign] ?? sign)
+    .filter((sign) => SIGNS.includes(sign))
+    .slice(0, CODE_LENGTH)
+    .join('');
+  return signs.length > 4 ? `${signs.slice(0, 4)}-${signs.slice(4)}` : signs;
+}
+
+export function isWhole(code: string): boolean {
+  return codeTyped(code).length === CODE_LENGTH + 1;
+}
+
+const DEVICES: [RegExp, string][] = [
+  [/iPhone/, 'iPhone'],
+  [/iPad/, 'iPad'],
+  [/Android.*Mobile/, 'Android phone'],
+  [/Android/, 'Android tablet'],
+  [/CrOS/, 'Chromebook'],
+  [/Mac OS X|Macintosh/, 'Mac'],
+  [/Windows/, 'Windows PC'],
+  [/Linux/, 'Linux PC'],
+];
+/** The most specific first: most browsers claim to be several. */
+const BROWSERS: [RegExp, string][] = [
+  [/Edg(?:e|A|iOS)?\//, 'Edge'],
+  [/OPR\/|Opera/, 'Opera'],
+  [/SamsungBrowser/, 'Samsung Internet'],
+  [/Firefox|FxiOS/, 'Firefox'],
+  [/Chrome|CriOS|Chromium/, 'Chrome'],
+  [/Safari/, 'Safari'],
+];
+
+/** A default name for the device that shows the page: `iPhone (Safari)`. An iPad claims to be a Mac. */
+export function deviceName(userAgent: string, touchPoints = 0): string {
+  const found = DEVICES.find(([pattern]) => pattern.test(userAgent))?.[1] ?? 'Device';
+  const device = found === 'Mac' && touchPoints > 1 ? 'iPad' : found;
+  const browser = BROWSERS.find(([pattern]) => pattern.test(userAgent))?.[1];
+  return browser === undefined ? device : `${device} (${browser})`;
+}

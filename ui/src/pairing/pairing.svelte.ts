@@ -1,11 +1,10 @@
-import { pause } from '../connection/backoff';
+import { pause } from '../connection/link.svelte';
 import type { Offer } from '../backend/browser';
 import { pairingFragment } from '../backend/fragment';
 import { tabStorage } from '../backend/storage';
-import { asSentence } from '../connection/sentence';
-import { codeTyped } from './code';
+import { asSentence } from '../connection/errors.svelte';
+import { codeTyped, DECLINED, EXPIRED, LOST, refusedWords } from './pairing-words';
 import { claim, outcome, Refusal, type Claim } from './pairing-wire';
-import { DECLINED, EXPIRED, LOST, refusedWords } from './pairing-words';
 
 const KEY = 'openagents.pairing';
 /** Milliseconds after which a poll that has not failed has reached the bridge. */

@@ -1,7 +1,7 @@
-import { fold } from '../kit/folded';
+import { fold } from '../kit/text';
 import type { Entry } from '../session/entry';
 import type { IconName } from '../kit/icons';
-import { plural } from '../words/plural';
+import { plural } from '../words/amounts';
 import type { FoundKind, NotSearched } from './palette.svelte';
 
 /** Something that can be opened or done. */

@@ -1,6 +1,6 @@
 import type { PastSession } from '../connection/history-wire';
 import type { Link } from '../connection/link.svelte';
-import { sentence } from '../connection/sentence';
+import { sentence } from '../connection/errors.svelte';
 import { METHODS } from '../connection/wire';
 
 /** A session with a passage that has the words of a query. */

@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Approval } from '../connection/agents-wire';
 import type { SessionUpdate, Summary, Update } from '../connection/wire';
 import { findRow, type Row, type ToolRow } from '../timeline/rows';
-import { apply, applyFolded, publish, settle } from './fold';
-import { emptyFold, type Fold } from './fold-state';
+import { apply, applyFolded, emptyFold, publish, settle, type Fold } from './fold';
 
 const text = (value: string) => ({ type: 'text' as const, text: value });
 const said = (value: string, meta: object = {}): SessionUpdate => ({

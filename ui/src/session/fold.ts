@@ -1,10 +1,86 @@
-import type { Decision } from '../connection/agents-wire';
-import { openagents, type SessionUpdate, type Update } from '../connection/wire';
-import { planView, stilled } from '../plan/plan';
-import type { UserRow } from '../timeline/rows';
-import { call, callUpdate, news, rowOf } from './fold-calls';
-import { endThought, message, prompt, thought } from './fold-speech';
-import { emptyFold, type Body, type Fold } from './fold-state';
+import type { ContentBlock, ToolCallContent, ToolCallLocation } from '@agentclientprotocol/sdk';
+import type { Approval, Decision, TerminalMeta } from '../connection/agents-wire';
+import {
+  openagents,
+  type PromptMeta,
+  type SessionUpdate,
+  type SpeechMeta,
+  type ToolMeta,
+  type Update,
+} from '../connection/wire';
+import { planView, stilled, type PlanView } from '../plan/plan';
+import type {
+  FileLocation,
+  MessageRow,
+  Picture,
+  Piece,
+  Row,
+  ThoughtRow,
+  ToolRow,
+  ToolState,
+  UserRow,
+} from '../timeline/rows';
+
+export type Body<K extends SessionUpdate['sessionUpdate']> = Extract<SessionUpdate, { sessionUpdate: K }>;
+
+/** An agent's question and its state. */
+export interface Asked {
+  /** The session of the asking delegate; null for the session itself. */
+  sessionId: string | null;
+  /** The row of the waiting call. */
+  key: string;
+  approval: Approval;
+}
+
+/**
+ * The state of a session after part of its log. `apply` grows it in place: rows are replaced, never changed, except for
+ * their lists of entries. `publish` copies the rows of delegates into it.
+ */
+export interface Fold {
+  rows: Row[];
+  plan: PlanView | null;
+  title: string | null;
+  mode: string | null;
+  /** The number of updates received. */
+  updates: number;
+  /** The newest entry applied. */
+  seq: number;
+  /** The log says that a turn is running. */
+  working: boolean;
+  /** The row index of each tool call. */
+  calls: Map<string, number>;
+  /** Calls that have not ended. */
+  open: Set<string>;
+  /** Questions by the id of the approval, those of delegates included. */
+  asked: Map<string, Asked>;
+  /** The state of each delegate, by the call that started it. */
+  delegates: Map<string, Fold>;
+  /** Calls whose delegates changed since `publish`. */
+  touched: Set<string>;
+  /** The delegate's session id; null for the session itself. */
+  delegate: string | null;
+  /** Prefix of every row key, which keeps the rows of delegates apart. */
+  prefix: string;
+}
+
+export function emptyFold(): Fold {
+  return {
+    rows: [],
+    plan: null,
+    title: null,
+    mode: null,
+    updates: 0,
+    seq: 0,
+    working: false,
+    calls: new Map(),
+    open: new Set(),
+    asked: new Map(),
+    delegates: new Map(),
+    touched: new Set(),
+    delegate: null,
+    prefix: '',
+  };
+}
 
 /** `again`: already applied; `gap`: an earlier entry is missing, so it was not applied. */
 export type Applied = 'taken' | 'again' | 'gap';
@@ -120,4 +196,346 @@ function routed(fold: Fold, body: Body<'session_info_update'>, at: Update): void
   const row = fold.rows[index];
   if (row?.kind !== 'user') return;
   fold.rows[index] = { ...row, routing, seqs: [...row.seqs, at.seq] } satisfies UserRow;
+}
+
+export function prompt(fold: Fold, body: Body<'user_message_chunk'>, at: Update): void {
+  const { removed = false } = openagents<PromptMeta>(body._meta);
+  const [messageId, said] = [idOf(body), text(body.content)];
+  const index =
+    removed && said === '' ? fold.rows.findLastIndex((row) => row.kind === 'user' && row.messageId === messageId) : -1;
+  const row = fold.rows[index];
+  if (row?.kind === 'user') {
+    fold.rows[index] = { ...row, removed, seqs: [...row.seqs, at.seq] };
+    return;
+  }
+  endThought(fold, at);
+  const picture = pictureOf(body.content);
+  const last = fold.rows.at(-1);
+  if (picture !== null && messageId !== null && last?.kind === 'user' && last.messageId === messageId) {
+    fold.rows[fold.rows.length - 1] = {
+      ...last,
+      seqs: [...last.seqs, at.seq],
+      pictures: [...(last.pictures ?? []), picture],
+    };
+    return;
+  }
+  fold.rows.push({
+    kind: 'user',
+    key: `${fold.prefix}u${fold.updates}`,
+    seqs: [at.seq],
+    ts: at.ts,
+    text: said,
+    messageId,
+    removed,
+    ...picturing(picture),
+  });
+  if (!removed) fold.working = true;
+}
+
+export function message(fold: Fold, body: Body<'agent_message_chunk'>, at: Update): void {
+  const { summary, findings, usage, ended, failed = false, late = false } = openagents<SpeechMeta>(body._meta);
+  const messageId = idOf(body);
+  const said = text(body.content);
+  const picture = pictureOf(body.content);
+  const index = lastOf(fold, late);
+  const last = fold.rows[index];
+  const goesOn =
+    last?.kind === 'message' &&
+    last.messageId === messageId &&
+    last.summary === undefined &&
+    last.usage === undefined &&
+    last.findings === undefined &&
+    findings === undefined;
+  if (goesOn) {
+    // Grown in place: a copy for each of many thousand chunks takes seconds.
+    last.seqs.push(at.seq);
+    fold.rows[index] = {
+      ...last,
+      text: last.text + said,
+      ...(picture === null ? {} : { pictures: [...(last.pictures ?? []), picture] }),
+      summary,
+      usage,
+      failed,
+    } satisfies MessageRow;
+  } else if (said !== '' || picture !== null || summary !== undefined || findings !== undefined) {
+    fold.rows.push({
+      kind: 'message',
+      key: `${fold.prefix}m${fold.updates}`,
+      seqs: [at.seq],
+      ts: at.ts,
+      text: said,
+      messageId,
+      failed,
+      late,
+      summary,
+      findings,
+      usage,
+      ...picturing(picture),
+    });
+  }
+  const ends = ended === true || summary !== undefined || usage !== undefined;
+  // An exploration ends with one final message, after the plan's last update.
+  if (ends && !late) fold.working = fold.open.size > 0 || fold.plan?.state === 'running';
+}
+
+export function thought(fold: Fold, body: Body<'agent_thought_chunk'>, at: Update): void {
+  const { late = false } = openagents<SpeechMeta>(body._meta);
+  const messageId = idOf(body);
+  const said = text(body.content);
+  const index = lastOf(fold, late);
+  const last = fold.rows[index];
+  if (last?.kind === 'thought' && last.messageId === messageId && last.endedAt === undefined) {
+    last.seqs.push(at.seq);
+    fold.rows[index] = { ...last, text: last.text + said } satisfies ThoughtRow;
+  } else {
+    endThought(fold, at);
+    fold.rows.push({
+      kind: 'thought',
+      key: `${fold.prefix}h${fold.updates}`,
+      seqs: [at.seq],
+      ts: at.ts,
+      text: said,
+      messageId,
+      late,
+    });
+  }
+}
+
+/** A thought ends when something else follows. */
+export function endThought(fold: Fold, at: Update): void {
+  const index = fold.rows.length - 1;
+  const last = fold.rows[index];
+  if (last?.kind === 'thought' && last.endedAt === undefined) fold.rows[index] = { ...last, endedAt: at.ts };
+}
+
+/** The index of the row that may continue. Late messages are interleaved with the next turn, and neither ends the other. */
+function lastOf(fold: Fold, late: boolean): number {
+  return fold.rows.findLastIndex((row) => row.kind === 'user' || row.late === late);
+}
+
+function idOf(body: object): string | null {
+  const id = (body as { messageId?: unknown }).messageId;
+  return typeof id === 'string' ? id : null;
+}
+
+/** The kinds of images that every browser draws, and that cannot run anything. */
+const DRAWN = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
+
+/** The image of a content block; null if it is something else or cannot be drawn. */
+export function pictureOf(content: ContentBlock): Picture | null {
+  if (content.type !== 'image' || !DRAWN.has(content.mimeType) || content.data === '') return null;
+  return { mimeType: content.mimeType, data: content.data };
+}
+
+function picturing(picture: Picture | null): { pictures?: readonly Picture[] } {
+  return picture === null ? {} : { pictures: [picture] };
+}
+
+/** What a content block says; nothing for an image that is drawn. */
+export function text(content: ContentBlock): string {
+  switch (content.type) {
+    case 'text':
+      return content.text;
+    case 'image':
+      return pictureOf(content) === null ? '[Image]' : '';
+    case 'audio':
+      return '[Audio]';
+    case 'resource_link':
+      return `Resource: ${content.uri}`;
+    default:
+      return '[Attachment]';
+  }
+}
+
+/** Folds in a tool call, new or repeated. */
+export function call(fold: Fold, body: Body<'tool_call'>, at: Update): void {
+  const known = fold.calls.has(body.toolCallId);
+  const index = rowOf(fold, body.toolCallId, at);
+  const before = fold.rows[index] as ToolRow;
+  const name = body.name ?? body.title;
+  const row: ToolRow = {
+    ...before,
+    ...details(before, { ...body, title: says(body.title, name) }),
+    name,
+    args: fields(body.rawInput),
+  };
+  row.seqs.push(at.seq);
+  if (!known) {
+    row.state = toolState(body.status) ?? 'pending';
+    row.late = openagents<ToolMeta>(body._meta).late ?? false;
+  }
+  fold.rows[index] = row;
+  const begun = row.state === 'pending' || row.state === 'running';
+  if (begun && !row.late) {
+    fold.open.add(row.callId);
+    fold.working = true;
+  }
+}
+
+/** Folds in an update of a call. It gets a row even if its announcement is missing. */
+export function callUpdate(fold: Fold, body: Body<'tool_call_update'>, at: Update): void {
+  const index = rowOf(fold, body.toolCallId, at, body.title ?? openagents<ToolMeta>(body._meta).approval?.title);
+  // Grown in place, as those of messages: output may come in many thousand updates.
+  fold.rows[index]?.seqs.push(at.seq);
+  news(fold, body, at);
+}
+
+/** Applies an update to a call that has a row. */
+export function news(fold: Fold, body: Body<'tool_call' | 'tool_call_update'>, at: Update): void {
+  const meta = openagents<ToolMeta>(body._meta);
+  const index = rowOf(fold, body.toolCallId, at);
+  const before = fold.rows[index] as ToolRow;
+  const state = toolState(body.status) ?? before.state;
+  const over = state === 'done' || state === 'failed';
+  const after: ToolRow = {
+    ...before,
+    ...details(before, { ...body, title: says(body.title, before.name) }),
+    state,
+    truncated: before.truncated || (meta.truncated ?? false),
+    timedOut: before.timedOut || (meta.timedOut ?? false),
+    late: before.late || (meta.late ?? false),
+  };
+  if (meta.progress !== undefined) after.progress = Math.min(1, Math.max(0, meta.progress));
+  if (meta.note !== undefined) after.note = meta.note;
+  if (meta.childSessionId !== undefined) after.childSession = meta.childSessionId;
+  if (body.rawInput !== undefined && body.rawInput !== null) after.args = fields(body.rawInput);
+  if (body.rawOutput !== undefined) after.output = body.rawOutput;
+  if (state === 'failed' && toolState(body.status) === 'failed') {
+    after.error = meta.error ?? errorText(body.rawOutput) ?? 'The tool failed without a reason.';
+  }
+  if (meta.approval !== undefined) {
+    const { approval } = meta;
+    const at = before.approvals.findIndex((known) => known.id === approval.id);
+    after.approvals = at === -1 ? [...before.approvals, approval] : before.approvals.with(at, approval);
+    fold.asked.set(approval.id, { sessionId: fold.delegate, key: before.key, approval });
+  }
+  if (over && body.status !== undefined && body.status !== null) {
+    after.endedAt = at.params._meta?.openagents?.lastTs ?? at.ts;
+    fold.open.delete(body.toolCallId);
+  }
+  fold.rows[index] = after;
+}
+
+/** Returns the index of a call's row; creates a row for a call that was never announced. */
+export function rowOf(fold: Fold, callId: string, at: Update, name?: string): number {
+  const known = fold.calls.get(callId);
+  if (known !== undefined) return known;
+  fold.calls.set(callId, fold.rows.length);
+  return (
+    fold.rows.push({
+      kind: 'tool',
+      key: `${fold.prefix}t${callId}`,
+      seqs: [],
+      ts: at.ts,
+      callId,
+      name: name ?? `call ${callId.slice(0, 8)}…`,
+      title: says(name, name ?? ''),
+      work: 'other',
+      locations: [],
+      content: [],
+      approvals: [],
+      state: 'pending',
+      args: {},
+      truncated: false,
+      timedOut: false,
+      late: false,
+    }) - 1
+  );
+}
+
+/** Absent fields keep their value. */
+function details(
+  before: ToolRow,
+  body: {
+    title?: string | null;
+    kind?: ToolRow['work'] | null;
+    locations?: ToolCallLocation[] | null;
+    content?: ToolCallContent[] | null;
+  },
+): Partial<ToolRow> {
+  const { title, kind, locations, content } = body;
+  return {
+    ...(title ? { title } : {}),
+    ...(kind ? { work: kind } : {}),
+    ...(locations && locations.length > 0 ? { locations: locations.map(fileLocation) } : {}),
+    ...(content && content.length > 0 ? { content: shownFrom(before.content, content.flatMap(piece)) } : {}),
+  };
+}
+
+/** A title that says more than the tool's name. Agents without tool names put everything in the title. */
+function says(title: string | null | undefined, name: string): string | null {
+  return title && (title !== name || /\s/.test(title)) ? title : null;
+}
+
+/**
+ * Keeps a change that was shown: some agents replace it with a success message, others with the resulting file
+ * compared with itself.
+ */
+function shownFrom(before: readonly Piece[], after: Piece[]): Piece[] {
+  const changes = before.filter((piece) => piece.type === 'diff');
+  if (after.every(({ type }) => type !== 'diff')) return [...changes, ...after];
+  return after.map((piece) =>
+    piece.type === 'diff' && piece.before === piece.after
+      ? (changes.find(({ path }) => path === piece.path) ?? piece)
+      : piece,
+  );
+}
+
+const fileLocation = ({ path, line }: ToolCallLocation): FileLocation => ({ path, line: line ?? undefined });
+
+function piece(content: ToolCallContent): Piece[] {
+  switch (content.type) {
+    case 'content':
+      return shownAs(content.content);
+    case 'diff':
+      return [
+        {
+          type: 'diff',
+          path: content.path,
+          before: content.oldText ?? null,
+          after: content.newText,
+          truncated: openagents<{ truncated: boolean }>(content._meta).truncated ?? false,
+        },
+      ];
+    case 'terminal': {
+      const { terminal } = openagents<{ terminal: TerminalMeta }>(content._meta);
+      return [
+        {
+          type: 'terminal',
+          id: content.terminalId,
+          command: terminal?.command ?? null,
+          output: terminal?.output ?? '',
+          truncated: terminal?.truncated ?? false,
+          exitCode: terminal?.exitCode ?? null,
+          signal: terminal?.signal ?? null,
+        },
+      ];
+    }
+    default:
+      return [];
+  }
+}
+
+function shownAs(content: ContentBlock): Piece[] {
+  const picture = pictureOf(content);
+  return [picture === null ? { type: 'text', text: text(content) } : { type: 'image', picture }];
+}
+
+function fields(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+const STATES: Partial<Record<string, ToolState>> = {
+  pending: 'pending',
+  in_progress: 'running',
+  completed: 'done',
+  failed: 'failed',
+};
+
+const toolState = (status: string | null | undefined): ToolState | undefined => STATES[status ?? ''];
+
+function errorText(output: unknown): string | undefined {
+  if (typeof output === 'string') return output;
+  const error = (output as { error?: unknown } | null | undefined)?.error;
+  return typeof error === 'string' ? error : undefined;
 }

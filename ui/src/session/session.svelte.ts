@@ -1,15 +1,12 @@
+import { EXPLORER_MODE } from '../agents/agent-words';
 import type { Approval } from '../connection/agents-wire';
 import type { QueuedPrompt } from '../connection/devices-wire';
 import { openagents, type Activity, type AttachResult, type PromptMeta, type Update } from '../connection/wire';
-import { EXPLORER_MODE } from '../agents/modes';
 import { Unfolded } from '../kit/unfolded.svelte';
 import type { PlanView } from '../plan/plan';
 import { findRow, type Row } from '../timeline/rows';
-import { busy, type Request, type Sent } from './busy';
-import { apply, publish, settle } from './fold';
-import { emptyFold, type Asked, type Fold } from './fold-state';
-import { RecentUpdates } from './recent-updates';
-import { beginSnapshot, endSnapshot, takeFolded, type Snapshot } from './snapshot';
+import { apply, emptyFold, publish, settle, type Asked, type Fold } from './fold';
+import { beginSnapshot, endSnapshot, RecentUpdates, takeFolded, type Snapshot } from './snapshot';
 
 /** One session: its log, the state folded from it, and the user's input. */
 export class Session {
@@ -324,4 +321,54 @@ export class Session {
 /** 64 random bits; `crypto.randomUUID` needs a secure context, which this page may not have. */
 function freshId(): string {
   return Array.from(crypto.getRandomValues(new Uint32Array(2)), (part) => part.toString(16).padStart(8, '0')).join('');
+}
+
+/** A prompt that was sent and not answered yet. */
+export interface Sent {
+  text: string;
+  /** Identifies the prompt in the log, even if another client sends the same text. */
+  promptId: string;
+  /** It is in the session's log. */
+  logged: boolean;
+  /** The connection broke before the answer: only the log can tell whether it was received. */
+  adrift: boolean;
+}
+
+/** A request of this page, in a session that was at rest. */
+export interface Request {
+  /** Milliseconds since the epoch, by this page's clock. */
+  since: number;
+  /** The session's `heard` at that moment. */
+  heard: number;
+}
+
+/** What tells whether a session is busy. None of it is enough on its own. */
+export interface Signs {
+  /** A turn has begun and not ended, by the log and by the bridge's word on it. */
+  turn: boolean;
+  /** The model that answers is active. */
+  active: boolean;
+  /** Prompts of this page. */
+  sent: readonly Pick<Sent, 'adrift'>[];
+  /** The last request; null once its turn is over. */
+  request: Request | null;
+  /** The number of updates about the agents' work so far. */
+  heard: number;
+  /** A stored copy is shown: its turn may be long over. */
+  stored: boolean;
+}
+
+export interface Busy {
+  working: boolean;
+  /** When the request was made that nothing has been heard about yet; null if there is none. */
+  waitingSince: number | null;
+}
+
+/** Whether a session is busy, and since when it is silently so. */
+export function busy({ turn, active, sent, request, heard, stored }: Signs): Busy {
+  const waitingSince = request !== null && request.heard === heard ? request.since : null;
+  return {
+    working: (turn && !stored) || active || sent.some(({ adrift }) => !adrift) || waitingSince !== null,
+    waitingSince,
+  };
 }

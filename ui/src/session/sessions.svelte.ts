@@ -1,7 +1,7 @@
 import { RequestError, type NewSessionResponse } from '@agentclientprotocol/sdk';
 import type { Approval } from '../connection/agents-wire';
 import type { Link } from '../connection/link.svelte';
-import { asSentence, sentence } from '../connection/sentence';
+import { asSentence, sentence } from '../connection/errors.svelte';
 import {
   METHODS,
   type ActivityParams,
@@ -12,9 +12,9 @@ import {
   type SnapshotParams,
   type Update,
 } from '../connection/wire';
-import { EXPLORER_MODE } from '../agents/modes';
+import { EXPLORER_MODE } from '../agents/agent-words';
 import type { ToolRow } from '../timeline/rows';
-import type { Asked } from './fold-state';
+import type { Asked } from './fold';
 import { Session } from './session.svelte';
 import { SessionList, type SessionItem } from './session-list.svelte';
 

@@ -1,8 +1,6 @@
 import type { Approval } from '../connection/agents-wire';
 import type { Update } from '../connection/wire';
-import { applyFolded } from './fold';
-import { emptyFold, type Fold } from './fold-state';
-import { RecentUpdates } from './recent-updates';
+import { applyFolded, emptyFold, type Fold } from './fold';
 
 /** A snapshot that stands for a long log, while it arrives. */
 export interface Snapshot {
@@ -28,5 +26,39 @@ export function endSnapshot({ fold }: Snapshot, seq: number, approvals: readonly
   for (const approval of approvals) {
     if (!fold.asked.has(approval.id))
       fold.asked.set(approval.id, { sessionId: null, key: `t${approval.callId}`, approval });
+  }
+}
+
+/** Characters of JSON that are kept. */
+const MOST = 1_000_000;
+
+/** The newest updates of a session, as received. For the inspector; the bridge has the rest. */
+export class RecentUpdates {
+  readonly #updates = new Map<number, Update>();
+  readonly #most: number;
+  #size = 0;
+
+  constructor(most = MOST) {
+    this.#most = most;
+  }
+
+  get(seq: number): Update | undefined {
+    return this.#updates.get(seq);
+  }
+
+  /** The last one is kept whatever its size. */
+  add(update: Update): void {
+    this.#drop(update.seq);
+    this.#updates.set(update.seq, update);
+    this.#size += update.bytes;
+    for (const seq of this.#updates.keys()) {
+      if (this.#size <= this.#most || seq === update.seq) break;
+      this.#drop(seq);
+    }
+  }
+
+  #drop(seq: number): void {
+    this.#size -= this.#updates.get(seq)?.bytes ?? 0;
+    this.#updates.delete(seq);
   }
 }

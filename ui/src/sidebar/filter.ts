@@ -1,6 +1,6 @@
 import type { PastFilter } from '../connection/history-wire';
 import type { Entry } from '../session/entry';
-import { baseName } from '../words/paths';
+import { baseName } from '../words/places';
 import { daysAgo } from './groups';
 
 /** Which sessions are listed. Null stands for all. */

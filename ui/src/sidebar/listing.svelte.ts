@@ -2,11 +2,9 @@ import { browserStorage } from '../backend/storage';
 import type { History } from '../history/history.svelte';
 import type { Labels } from '../labels/labels.svelte';
 import { ownEntry, pastEntry, type Entry } from '../session/entry';
-import { merged } from '../session/newest';
-import type { SessionList } from '../session/session-list.svelte';
+import { merged, type SessionList } from '../session/session-list.svelte';
 import { conditions, emptyWords, pastFilter, selected, UNFILTERED, type Filter } from './filter';
-import { grouped, linesOf, type Grouping } from './groups';
-import { listed, type Loaded } from './listed';
+import { grouped, linesOf, listed, type Grouping, type Loaded } from './groups';
 import { Seen } from './seen.svelte';
 
 const GROUPING = 'openagents.grouping';

@@ -1,4 +1,4 @@
-import { plural } from '../words/plural';
+import { plural } from '../words/amounts';
 import type { ToolRow } from './rows';
 
 type Words = (args: Fields, output: Fields) => string[];
@@ -151,3 +151,9 @@ const shortened = (text: string): string => {
   return line.length > 80 ? `${line.slice(0, 79)}…` : line;
 };
 const joined = (parts: string[]): string => parts.filter((part) => part !== '').join(' · ');
+
+/** A path for display: relative if it is in the workspace. */
+export function relative(path: string, root: string): string {
+  const base = root.endsWith('/') ? root : `${root}/`;
+  return root !== '' && path.startsWith(base) && path.length > base.length ? path.slice(base.length) : path;
+}

@@ -1,4 +1,4 @@
-import { TextClick } from '../kit/text-click';
+import { TextClick } from '../kit/input';
 
 export interface RowKeys {
   /** The row in the tab order. */

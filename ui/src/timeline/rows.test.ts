@@ -1,6 +1,6 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { Summary } from '../connection/wire';
-import { answerAt, type Row } from './rows';
+import { answerAt, Finished, foldTakenBack, hiddenBehind, type MessageRow, type Row, type UserRow } from './rows';
 
 const row = (key: string, more: Partial<Row> = {}): Row =>
   ({ kind: 'message', key, seqs: [], ts: 0, text: '', messageId: null, late: false, ...more }) as Row;
@@ -19,3 +19,82 @@ test.each<[string, Row[], number]>([
   ['a summary of a later question', [asked, found, asked, summary], 3],
   ['words about what was found', [asked, found, said], -1],
 ])('rows that end with %s', (_, rows, expected) => expect(answerAt(rows)).toBe(expected));
+
+describe('finished answers', () => {
+  const base = { key: 'k', seqs: [], ts: 0, messageId: null };
+  const asked = (text: string): UserRow => ({ ...base, kind: 'user', text, removed: false });
+  const said = (text: string, more: Partial<MessageRow> = {}): MessageRow => ({
+    ...base,
+    kind: 'message',
+    text,
+    failed: false,
+    late: false,
+    ...more,
+  });
+  const rows =
+    (...all: Row[]) =>
+    (): Row[] =>
+      all;
+
+  /** Regression: answers were never announced to a screen reader. */
+  test('an answer is announced once, when it is whole', () => {
+    const finished = new Finished();
+    const growing = vi.fn(rows());
+    expect(finished.take('s', false, growing)).toBe('');
+    expect(finished.take('s', true, growing)).toBe('');
+    expect(finished.take('s', true, growing)).toBeNull();
+    expect(growing).not.toHaveBeenCalled();
+    expect(finished.take('s', false, rows(asked('what?'), said('This.'), said('Too late.', { late: true })))).toBe(
+      'This.',
+    );
+    expect(finished.take('s', false, growing)).toBeNull();
+  });
+
+  test('of an exploration its sentence is announced', () => {
+    const finished = new Finished();
+    finished.take('s', true, rows());
+    expect(
+      finished.take(
+        's',
+        false,
+        rows(said('**Repository:** a', { summary: { repository: 'a', source: 'readme', intent: 'To be.' } })),
+      ),
+    ).toBe('To be.');
+  });
+
+  test('an earlier answer is not announced: of another session, or of a turn without one', () => {
+    const finished = new Finished();
+    finished.take('one', true, rows());
+    expect(finished.take('two', false, rows(said('Old.')))).toBe('');
+    finished.take('two', true, rows());
+    expect(finished.take('two', false, rows(said('Old.'), asked('more?')))).toBe('');
+  });
+});
+
+describe('turns that were taken back', () => {
+  const row = (key: string, takenBack = false): Row =>
+    ({
+      kind: 'user',
+      key,
+      seqs: [1],
+      ts: 0,
+      text: key,
+      messageId: null,
+      ...(takenBack ? { takenBack: 0 } : {}),
+    }) as Row;
+  const rows = [row('a'), row('b', true), row('c', true), row('d'), row('e', true)];
+  const shown = (open: string[]): string =>
+    foldTakenBack(rows, new Set(open))
+      .map(({ key, takenBack }) => `${key}${takenBack ?? ''}`)
+      .join(' ');
+
+  test('each run of taken-back rows is folded to its first row, which counts them', () => {
+    expect(shown([])).toBe('a b2 d e1');
+    expect(shown(['b'])).toBe('a b2 c0 d e1');
+    expect(foldTakenBack([], new Set())).toEqual([]);
+  });
+
+  test('a hidden row is found behind the first row of its run', () => {
+    expect(['a', 'b', 'c', 'e', 'x'].map((key) => hiddenBehind(rows, key))).toEqual([null, 'b', 'b', 'e', null]);
+  });
+});

@@ -1,4 +1,4 @@
-import { EXPLORER_MODE } from '../agents/modes';
+import { EXPLORER_MODE } from '../agents/agent-words';
 import { browserStorage } from '../backend/storage';
 
 const KEY = 'openagents.mode';
@@ -16,4 +16,12 @@ export class Draft {
     this.mode = mode;
     browserStorage.write(KEY, mode);
   }
+}
+
+/** One goal per line; empty lines and list marks are dropped. */
+export function parseGoals(text: string): string[] {
+  return text
+    .split('\n')
+    .map((line) => line.replace(/^\s*(?:[-*•]\s+)?/, '').trim())
+    .filter((line) => line !== '');
 }

@@ -1,5 +1,5 @@
 import type { Link } from '../connection/link.svelte';
-import { sentence } from '../connection/sentence';
+import { sentence } from '../connection/errors.svelte';
 import { METHODS, type WorkspaceInfo, type WorkspacesResult } from '../connection/wire';
 
 /** The folders that agents have worked in, newest first. */

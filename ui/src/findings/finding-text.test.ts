@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'vitest';
+import type { Finding } from '../connection/wire';
+import { countWords, cutAt, emptyTitle, glance, linesOf, matchedWords, walk } from './finding-text';
+
+const rest = { start: 1, end: 2, excerpt: '', score: 1, why: '' };
+const file = (path: string): Finding => ({ kind: 'usage', path, ...rest });
+const session: Finding = { kind: 'session', provider: 'codex', session_id: 's', ...rest };
+
+test.each<[Finding[], string]>([
+  [[file('a')], '1 file'],
+  [[file('a'), file('b')], '2 files'],
+  [[file('a'), file('a'), session], '2 places in 1 file and 1 session'],
+  [[session, session], '2 sessions'],
+])('%j', (findings, expected) => expect(countWords({ findings })).toBe(expected));
+
+test.each([
+  ['**Found:** nothing for `expiry` in src; try a name from the code', 'Nothing found for `expiry` in src'],
+  ['**Found:** nothing for “a b”.', 'Nothing found for “a b”'],
+  ['**Found:**\n- `a.rs:1`', 'Nothing found'],
+  ['', 'Nothing found'],
+])('%j is headed %j', (text, expected) => expect(emptyTitle(text)).toBe(expected));
+
+test.each([
+  ['`follow_redirects`, defines `Policy`, `Policy` again', ['follow_redirects', 'Policy']],
+  ['touched by the session “Fix it”', []],
+  ['an odd ` backtick', []],
+])('%s names %j', (why, words) => expect(matchedWords(why)).toEqual(words));
+
+describe('excerpts', () => {
+  const file = (excerpt: string, end = 12): Finding => ({
+    kind: 'definition',
+    path: 'a.rs',
+    start: 10,
+    end,
+    excerpt,
+    score: 1,
+    why: '',
+  });
+  const session: Finding = {
+    kind: 'session',
+    provider: 'codex',
+    session_id: 's',
+    start: 7,
+    end: 9,
+    excerpt: 'a\nb',
+    score: 1,
+    why: '',
+  };
+
+  test('lines of a file have numbers, those of a session do not', () => {
+    expect(linesOf(file('a\r\n\nc\n'))).toEqual([
+      { number: 10, text: 'a' },
+      { number: 11, text: '' },
+      { number: 12, text: 'c' },
+    ]);
+    expect(linesOf(session).map(({ number }) => number)).toEqual([null, null]);
+  });
+
+  test('a cut excerpt says where', () => {
+    expect(cutAt(file('a\nb'), linesOf(file('a\nb')))).toBe(11);
+    expect(cutAt(file('a\nb\nc'), linesOf(file('a\nb\nc')))).toBeNull();
+    expect(cutAt(session, linesOf(session))).toBeNull();
+  });
+
+  const long = (at: number): Finding =>
+    file(Array.from({ length: 30 }, (_, n) => (n === at ? 'the pair' : 'x')).join('\n'));
+
+  test.each([
+    ['in sight', long(5), 10, 12],
+    ['further down', long(15), 22, 12],
+    ['at the end', long(29), 28, 12],
+    ['nowhere', long(-1), 10, 12],
+    ['in an excerpt of two lines more', file(Array(14).fill('x').join('\n')), 10, 14],
+  ])('a match %s: the glance has the expected start and length', (_, finding, from, count) => {
+    const shown = glance(linesOf(finding), ['pair'], 12);
+    expect([shown[0]?.number, shown.length]).toEqual([from, count]);
+  });
+});
+
+test.each([
+  ['ArrowDown', 0, 1],
+  ['ArrowDown', 2, null],
+  ['ArrowUp', 2, 1],
+  ['ArrowUp', 0, null],
+  ['Home', 2, 0],
+  ['Home', 0, null],
+  ['End', 0, 2],
+  ['End', 2, null],
+  ['Enter', 1, null],
+])('%s on card %i of three leads to %s', (key, at, expected) => expect(walk(key, at, 3)).toBe(expected));

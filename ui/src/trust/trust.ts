@@ -1,0 +1,116 @@
+import type { Approval } from '../connection/agents-wire';
+import type { Access } from '../connection/devices-wire';
+import type { Link } from '../connection/link.svelte';
+import { SnapshotClient } from '../connection/snapshot-client.svelte';
+import { METHODS, type TrustSnapshot } from '../connection/wire';
+import { plain } from '../kit/text';
+import { plural } from '../words/amounts';
+import { baseName } from '../words/places';
+
+/** The effects of files on agents, the most dangerous first, with their headings. */
+export const RISKS = {
+  programs: 'Programs, and what may run',
+  redirects: 'Where agents connect to',
+  instructions: 'Instructions for the model',
+} as const;
+export type Risk = keyof typeof RISKS;
+
+/** A file, or a folder of files, that agents load in the folder where they start. */
+export interface AgentFile {
+  path: string;
+  risk: Risk;
+  /** Its purpose. */
+  does: string;
+  /** The programs that load it; empty if any may. */
+  agents: string[];
+  /** Its settings, one line each, the most dangerous first. */
+  says: string[];
+  /** New, or changed since the folder was trusted. */
+  changed?: boolean;
+}
+
+/** The question whether agents may start in a folder. */
+export interface TrustQuestion {
+  workspace: string;
+  /** The agent that waits. */
+  agent: string;
+  program?: string;
+  /** The folder was trusted before, and some of its files have changed. */
+  again: boolean;
+  /** The agent decides itself what it asks; trusting the folder lets it start there. */
+  decidesWhatItAsks?: boolean;
+  /** Sessions of its own that the agent deletes at its next start. */
+  deletes?: number;
+  files: AgentFile[];
+  /** All settings were read and can be shown in full. If false, the folder cannot be trusted. */
+  complete: boolean;
+}
+
+/** Returns the question about trust of an approval; null for an agent's question. */
+export function trustQuestion({ subject, rawInput }: Approval): TrustQuestion | null {
+  if (subject !== 'trust' || typeof rawInput !== 'object' || rawInput === null) return null;
+  const { workspace, agent, files } = rawInput as Partial<TrustQuestion>;
+  return typeof workspace === 'string' && typeof agent === 'string' && Array.isArray(files)
+    ? (rawInput as TrustQuestion)
+    : null;
+}
+
+/** The files by risk, the most dangerous first. */
+export function byRisk(files: readonly AgentFile[]): { heading: string; files: AgentFile[] }[] {
+  const groups = (Object.keys(RISKS) as Risk[]).map((risk) => ({
+    heading: RISKS[risk],
+    files: files.filter((file) => file.risk === risk),
+  }));
+  return groups.filter((group) => group.files.length > 0);
+}
+
+/** `Codex, Gemini CLI, Qwen Code and 4 more` */
+export function loadedBy({ agents }: AgentFile): string {
+  const named = agents.slice(0, 3).map(plain).join(', ');
+  return agents.length > 3 ? `${named} and ${agents.length - 3} more` : named;
+}
+
+/** `Trust “app”?` */
+export const trustTitle = ({ workspace }: TrustQuestion): string => `Trust “${plain(baseName(workspace))}”?`;
+
+/** What the agent does by itself, a sentence each. */
+export function byItself({ agent, decidesWhatItAsks = false, deletes = 0 }: TrustQuestion): string[] {
+  const asks = decidesWhatItAsks ? [`${plain(agent)} decides itself what it asks before it acts.`] : [];
+  const sweeps = deletes > 0 ? [`${plain(agent)} deletes ${plural(deletes, 'session')} the next time it runs.`] : [];
+  return [...asks, ...sweeps];
+}
+
+/** `Trusted on Desktop` */
+export function trustOutcome({ optionId, by }: Approval): string {
+  const where = by || 'another device';
+  return optionId === 'trust' ? `Trusted on ${where}` : `Declined on ${where}`;
+}
+
+/** Whether an approval can be answered from here: a folder is trusted on the computer itself, whatever a device may do. */
+export const isAnsweredHere = ({ subject }: Approval, { device }: Pick<Access, 'device'>): boolean =>
+  subject !== 'trust' || device === null;
+
+/** The kind of answer that an approval needs. */
+const given = ({ subject }: Approval): 'trust' | 'approval' => (subject === 'trust' ? 'trust' : 'approval');
+
+/** The kind of answer that the first pending approval needs; null if none is pending. */
+export function awaited(approvals: readonly Approval[]): 'trust' | 'approval' | null {
+  const pending = approvals.find(({ state }) => state === 'pending');
+  return pending === undefined ? null : given(pending);
+}
+
+/** `Waiting for trust on Mac.` */
+export function waitingWords(approval: Approval, computer: string | null): string {
+  return `Waiting for ${given(approval)} on ${computer ?? 'the computer'}.`;
+}
+
+/** The folders in which agents may start. */
+export class Trusted extends SnapshotClient<TrustSnapshot> {
+  constructor(link: Link) {
+    super(link, METHODS.trust);
+  }
+
+  revoke(path: string): Promise<boolean> {
+    return this.act('revoke', { path }, path);
+  }
+}

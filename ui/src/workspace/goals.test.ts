@@ -1,8 +1,0 @@
-import { expect, test } from 'vitest';
-import { parseGoals } from './goals';
-
-test.each([
-  ['', []],
-  ['one', ['one']],
-  ['one\n\n  two  \r\n- three\n* four\n-five', ['one', 'two', 'three', 'four', '-five']],
-])('goals of %j', (text, expected) => expect(parseGoals(text)).toEqual(expected));
