@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SIZES, Tab } from './browser.mjs';
+import { asked, call, Played } from './played.mjs';
 import { browser, fixture, server } from './stage.mjs';
 
 async function explored(options) {
@@ -98,3 +99,40 @@ for (const size of Object.keys(SIZES)) {
     await tab.close();
   });
 }
+
+test('an output that was shortened in transit is loaded in full', async () => {
+  const tab = await Tab.open(browser);
+  const played = await Played.on(tab.page);
+  await tab.page.goto(server.address);
+  await tab.live();
+  await tab.explore();
+  await tab.atRest();
+  played.follow(tab.page);
+  played.update(asked('List the files'));
+  played.update(
+    call('list', {
+      title: 'ls -R',
+      status: 'completed',
+      rawOutput: 'the first files…',
+      _meta: { openagents: { pruned: true, outputSeq: 7 } },
+    }),
+  );
+  const pages = {
+    0: { text: '{"rawOutput":"the first ', nextOffset: 24 },
+    24: { text: 'and the last file"}', nextOffset: null },
+  };
+  played.answers['_openagents/update'] = ({ seq, offset }) => {
+    assert.equal(seq, 7);
+    return pages[offset];
+  };
+  const { inspector, page } = tab;
+  await tab.row('ls -R').click();
+  await inspector.getByText('The output was shortened in transit.').waitFor();
+  await inspector.getByText('the first files…').waitFor();
+  await tab.shoot('inspector-shortened');
+  await inspector.getByRole('button', { name: 'Load all' }).click();
+  await inspector.getByText('the first and the last file').waitFor();
+  await inspector.getByRole('button', { name: 'Load all' }).waitFor({ state: 'detached' });
+  await page.keyboard.press('Escape');
+  await tab.close();
+});

@@ -181,7 +181,7 @@ export function commandTable(page: Page, parts: Parts): Command[] {
 }
 
 /** Keys that belong to the part of the page that has the focus, for the list of shortcuts. */
-export interface FocusKeys {
+interface FocusKeys {
   title: string;
   keys: readonly Chord[];
 }

@@ -23,7 +23,7 @@ export interface Firehose extends Notices {
 }
 
 /** Each is delivered after the updates that preceded it. */
-export interface Notices {
+interface Notices {
   activity(params: ActivityParams): void;
   models(snapshot: ModelsSnapshot): void;
   agents(snapshot: AgentsSnapshot): void;

@@ -13,7 +13,7 @@ export interface Transport {
   close(): void;
 }
 
-export interface TransportEvents {
+interface TransportEvents {
   opened(): void;
   /** A message or a keep-alive arrived. */
   heard(): void;
@@ -36,7 +36,7 @@ export const CLOSE = {
 } as const;
 
 /** The readable end of a transport, and the functions that fill it. */
-export function inbox(cancel: () => void): {
+function inbox(cancel: () => void): {
   readable: ReadableStream<AnyMessage>;
   put: (message: AnyMessage) => void;
   end: () => void;

@@ -13,7 +13,7 @@ export interface DiffLine {
   text: string;
 }
 
-export interface Difference {
+interface Difference {
   lines: DiffLine[];
   added: number;
   removed: number;

@@ -57,7 +57,7 @@ export const EDITORS = [
   { id: 'idea', name: 'JetBrains IDE', link: 'idea://open?file={path}&line={line}' },
 ] as const;
 
-export type EditorId = (typeof EDITORS)[number]['id'];
+type EditorId = (typeof EDITORS)[number]['id'];
 
 /** The link that opens a line of a file; null for a path that could leave the workspace `root`. */
 export function editorLink(template: string, root: string, path: string, line: number): string | null {

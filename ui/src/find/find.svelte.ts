@@ -15,7 +15,7 @@ export interface Log {
 }
 
 /** What is searched. */
-export interface Searched {
+interface Searched {
   rows: readonly Row[];
   log: Log | null;
   /** The first row on screen. */

@@ -11,7 +11,7 @@ const MOST = 500;
 const SETTLES = 1_500;
 
 /** The occurrences in an element, as ranges. */
-export function rangesIn(element: Element, pattern: TextPattern): Range[] {
+function rangesIn(element: Element, pattern: TextPattern): Range[] {
   const { FILTER_ACCEPT, FILTER_REJECT, FILTER_SKIP, SHOW_ELEMENT, SHOW_TEXT } = NodeFilter;
   const walker = document.createTreeWalker(element, SHOW_ELEMENT + SHOW_TEXT, (node) => {
     if (!(node instanceof Element)) return FILTER_ACCEPT;
@@ -49,7 +49,7 @@ export function rangesIn(element: Element, pattern: TextPattern): Range[] {
 }
 
 /** The occurrences to mark in a list. */
-export interface Marked {
+interface Marked {
   query: string;
   /** Whether the row at a place has occurrences. */
   has: (index: number) => boolean;

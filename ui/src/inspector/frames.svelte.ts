@@ -2,7 +2,7 @@ import type { Link } from '../connection/link.svelte';
 import { sentence } from '../connection/errors.svelte';
 import { METHODS, type Frame } from '../connection/wire';
 
-export interface NamedFrame extends Frame {
+interface NamedFrame extends Frame {
   /** The method; for an answer, the method of its request. */
   name: string;
   kind: 'request' | 'notification' | 'result' | 'error';

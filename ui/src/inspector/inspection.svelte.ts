@@ -13,7 +13,7 @@ import { findingKey, type Row } from '../timeline/rows';
 import { citation, locationOf } from '../words/places';
 
 /** An update of the inspected row; only its number if the page has dropped it. */
-export type Inspected = Update | { seq: number; params?: never };
+type Inspected = Update | { seq: number; params?: never };
 
 export type Target =
   /** With the newest updates, and the number of those before them. */

@@ -1,4 +1,4 @@
-export interface Match {
+interface Match {
   line: number;
   start: number;
   end: number;

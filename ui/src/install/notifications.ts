@@ -1,6 +1,6 @@
 /** System notifications about pending approvals while the page is hidden. */
 
-export interface WaitingApproval {
+interface WaitingApproval {
   id: string;
   sessionId: string;
   title: string;

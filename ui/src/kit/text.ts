@@ -79,7 +79,7 @@ export function fold(text: string): string {
 }
 
 /** A folded text that knows its source. */
-export class FoldedText {
+class FoldedText {
   readonly text: string;
   /** Where each code unit of the text begins and ends in the source. */
   readonly #starts: number[] = [];

@@ -110,7 +110,7 @@ export function surplus(items: readonly Pick<KeptItem, 'id' | 'bytes'>[]): strin
 }
 
 /** The most that is kept of one session, in characters of JSON; beyond it only the end is kept. */
-export const MOST_OF_ONE = 1_000_000;
+const MOST_OF_ONE = 1_000_000;
 
 /** Changed rows are replaced, so each is measured once. */
 const sizes = new WeakMap<Row, number>();

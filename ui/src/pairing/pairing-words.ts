@@ -30,7 +30,7 @@ export const LOST = 'The response was lost. If the device is listed on the compu
 /** The characters of a pairing code: Crockford's base 32, which omits ambiguous ones. */
 const SIGNS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const MISTAKEN: Readonly<Record<string, string>> = { O: '0', I: '1', L: '1' };
-export const CODE_LENGTH = 8;
+const CODE_LENGTH = 8;
 
 /** Formats the typed characters: `k7qx2m` becomes `K7QX-2M`. Others are dropped. */
 export function codeTyped(text: string): string {

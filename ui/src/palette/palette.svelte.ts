@@ -4,7 +4,7 @@ import { sentence } from '../connection/errors.svelte';
 import { METHODS } from '../connection/wire';
 
 /** A session with a passage that has the words of a query. */
-export interface FoundSession extends PastSession {
+interface FoundSession extends PastSession {
   /** Line of its log; 0 if its title has the words. */
   line: number;
   matches: number;

@@ -21,7 +21,7 @@ import type {
   UserRow,
 } from '../timeline/rows';
 
-export type Body<K extends SessionUpdate['sessionUpdate']> = Extract<SessionUpdate, { sessionUpdate: K }>;
+type Body<K extends SessionUpdate['sessionUpdate']> = Extract<SessionUpdate, { sessionUpdate: K }>;
 
 /** An agent's question and its state. */
 export interface Asked {
@@ -83,7 +83,7 @@ export function emptyFold(): Fold {
 }
 
 /** `again`: already applied; `gap`: an earlier entry is missing, so it was not applied. */
-export type Applied = 'taken' | 'again' | 'gap';
+type Applied = 'taken' | 'again' | 'gap';
 
 export function apply(fold: Fold, update: Update): Applied {
   const numbered = update.seq > 0;
@@ -322,7 +322,7 @@ function idOf(body: object): string | null {
 const DRAWN = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
 
 /** The image of a content block; null if it is something else or cannot be drawn. */
-export function pictureOf(content: ContentBlock): Picture | null {
+function pictureOf(content: ContentBlock): Picture | null {
   if (content.type !== 'image' || !DRAWN.has(content.mimeType) || content.data === '') return null;
   return { mimeType: content.mimeType, data: content.data };
 }
@@ -373,7 +373,7 @@ export function call(fold: Fold, body: Body<'tool_call'>, at: Update): void {
 }
 
 /** Folds in an update of a call. It gets a row even if its announcement is missing. */
-export function callUpdate(fold: Fold, body: Body<'tool_call_update'>, at: Update): void {
+function callUpdate(fold: Fold, body: Body<'tool_call_update'>, at: Update): void {
   const index = rowOf(fold, body.toolCallId, at, body.title ?? openagents<ToolMeta>(body._meta).approval?.title);
   // Grown in place, as those of messages: output may come in many thousand updates.
   fold.rows[index]?.seqs.push(at.seq);
@@ -417,7 +417,7 @@ export function news(fold: Fold, body: Body<'tool_call' | 'tool_call_update'>, a
 }
 
 /** Returns the index of a call's row; creates a row for a call that was never announced. */
-export function rowOf(fold: Fold, callId: string, at: Update, name?: string): number {
+function rowOf(fold: Fold, callId: string, at: Update, name?: string): number {
   const known = fold.calls.get(callId);
   if (known !== undefined) return known;
   fold.calls.set(callId, fold.rows.length);

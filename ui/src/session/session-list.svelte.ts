@@ -172,7 +172,7 @@ function item(info: SessionInfo): SessionItem {
   };
 }
 
-export interface Dated {
+interface Dated {
   /** Milliseconds since the epoch. */
   updatedAt: number;
 }

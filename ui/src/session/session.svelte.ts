@@ -358,7 +358,7 @@ export interface Signs {
   stored: boolean;
 }
 
-export interface Busy {
+interface Busy {
   working: boolean;
   /** When the request was made that nothing has been heard about yet; null if there is none. */
   waitingSince: number | null;

@@ -33,7 +33,7 @@ export interface Starting {
 }
 
 /** The offline store of sessions. */
-export interface Keeper {
+interface Keeper {
   /** Deletes sessions that no longer exist. */
   forget(ids: readonly string[]): unknown;
   /** Deletes all but these. */

@@ -49,7 +49,7 @@ export function pastFilter({ provider, cwd, branch, days, archived }: Filter, to
 }
 
 /** One condition of a filter: what it says, and the filter that has it alone. */
-export interface Condition {
+interface Condition {
   words: string;
   alone: Filter;
 }

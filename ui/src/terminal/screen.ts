@@ -1,9 +1,9 @@
 import Anser from 'anser';
 
 /** Terminal colours as roles of this page. */
-export type Tone = 'plain' | 'good' | 'bad' | 'warn' | 'accent' | 'faint';
+type Tone = 'plain' | 'good' | 'bad' | 'warn' | 'accent' | 'faint';
 
-export interface Span {
+interface Span {
   text: string;
   tone: Tone;
   bold: boolean;

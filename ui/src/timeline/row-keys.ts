@@ -1,6 +1,6 @@
 import { TextClick } from '../kit/input';
 
-export interface RowKeys {
+interface RowKeys {
   /** The row in the tab order. */
   active(): number;
   count(): number;

@@ -5,7 +5,7 @@ import type { Evidence, Finding, Summary } from '../connection/wire';
 import type { Row } from './rows';
 
 /** The session's data and actions for rows at any depth. */
-export interface SessionActions {
+interface SessionActions {
   /** The session of the timeline. */
   sessionId(): string;
   root(): string;
@@ -47,7 +47,7 @@ export interface SessionActions {
 }
 
 /** The session of a sub-agent, which is read from its end. */
-export interface ChildSession {
+interface ChildSession {
   readonly rows: readonly Row[];
   /** Its last part has been read. */
   readonly read: boolean;
@@ -58,7 +58,7 @@ export interface ChildSession {
   follow(): () => void;
 }
 
-export interface FileOpener {
+interface FileOpener {
   /** `Open in Zed` */
   label: string;
   keys: string;

@@ -8,12 +8,12 @@ import { plural } from '../words/amounts';
 import { baseName } from '../words/places';
 
 /** The effects of files on agents, the most dangerous first, with their headings. */
-export const RISKS = {
+const RISKS = {
   programs: 'Programs, and what may run',
   redirects: 'Where agents connect to',
   instructions: 'Instructions for the model',
 } as const;
-export type Risk = keyof typeof RISKS;
+type Risk = keyof typeof RISKS;
 
 /** A file, or a folder of files, that agents load in the folder where they start. */
 export interface AgentFile {
