@@ -34,7 +34,7 @@ import { baseName } from './words/places';
 import { Draft, parseGoals } from './workspace/draft.svelte';
 import { Workspaces } from './workspace/workspaces.svelte';
 
-/** The page: its connection, what is known over it, and what is on screen. */
+/** The page: its connection, the state received over it, and what is shown. */
 export class Page {
   readonly backend = createBackend();
   /** The browser backend; null in the desktop window, which is never paired. */
@@ -95,17 +95,15 @@ export class Page {
   readonly inspection = new Inspection(() => this.history.open ?? this.sessions.open);
 
   drawer = $state(false);
-  /** The palette is open. */
   palette = $state(false);
-  /** The keyboard shortcuts are shown. */
   shortcuts = $state(false);
   over = $state<'debug' | 'settings' | null>(null);
   settings = $state<SettingsPage>('models');
-  /** Ids of the questions that were put off. */
+  /** Ids of postponed questions. */
   aside = $state.raw<ReadonlySet<string>>(new Set());
   pairingChosen = $state(false);
 
-  /** For ages, for seconds that count up, and for the tenths of a plan's first seconds. */
+  /** Ticks for ages, for running seconds, and for tenths at the start of a plan. */
   readonly ages = new Clock(15_000);
   readonly seconds = new Clock(1_000);
   readonly tenths = new Clock(100);
@@ -116,7 +114,7 @@ export class Page {
 
   readonly session = $derived(this.sessions.open);
   readonly transcript = $derived(this.history.open);
-  /** The open session, as the list has it. */
+  /** The list entry of the open session. */
   readonly openEntry = $derived.by<Entry | null>(() => {
     const { transcript } = this;
     if (transcript === null)
@@ -156,7 +154,7 @@ export class Page {
       (!this.atHome && state.name === 'refused' && state.why === 'no-token')
     );
   });
-  /** The questions that can be answered here, oldest first. */
+  /** Questions that this device may answer, oldest first. */
   readonly questions = $derived<Question[]>(
     this.sessions.waiting
       .filter(({ approval }) => isAnsweredHere(approval, this.access))
@@ -170,13 +168,13 @@ export class Page {
       })),
   );
 
-  /** The session that the address names; it is kept when the window is reloaded. */
+  /** The session in the URL, which survives a reload. */
   readonly #first: string | null;
 
-  /** The transcript that the address names, until there is a connection. */
+  /** The transcript in the URL, shown once the page is connected. */
   #arrived: Fragment['transcript'] = null;
 
-  /** Connects, and shows the session that the address names. */
+  /** Connects and shows the session in the URL. */
   constructor({ session: first, transcript }: Fragment) {
     this.#first = first ?? transcript?.id ?? null;
     this.offline?.follow();
@@ -208,17 +206,15 @@ export class Page {
     if (id === null) void this.workspaces.read();
   }
 
-  /** Shows a session of another agent. */
   showTranscript(provider: string, id: string, line: number | null = null): void {
     this.#clear();
     this.sessions.show(null);
     this.history.show(provider, id, line);
   }
 
-  /** Lists the sessions of one agent. */
   listSessionsOf(provider: string): void {
     this.listing.choose({ ...UNFILTERED, provider });
-    // On a phone the list is a drawer.
+    // On phones the list is a drawer.
     this.drawer = matchMedia('(max-width: 720px)').matches;
   }
 
@@ -238,7 +234,7 @@ export class Page {
     });
   }
 
-  /** Closes everything over the session. */
+  /** Closes whatever covers the session. */
   #clear(): void {
     this.inspection.close();
     this.find.close();
@@ -265,7 +261,7 @@ export class Page {
   }
 }
 
-/** A session that is older than those that were read of the list. */
+/** The entry of a session older than the loaded part of the list. */
 function unlisted({ id, title, cwd }: Session): Entry {
   return ownEntry({ id, title: title ?? 'Exploration', cwd, updatedAt: 0, running: false, waiting: 0 });
 }

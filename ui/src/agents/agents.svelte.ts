@@ -10,13 +10,12 @@ export interface Choice {
   id: string;
   name: string;
   local: boolean;
-  /** Why it cannot answer now; null if it can. */
   why: string | null;
-  /** The settings page where that is fixed. */
+  /** The settings page that fixes it. */
   page: 'models' | 'agents';
 }
 
-/** The agents of this machine, from the bridge's snapshots, and the choices for answering a prompt. */
+/** The installed agents, from the bridge's snapshots, and the choices for answering a prompt. */
 export class Agents extends SnapshotClient<AgentsSnapshot> {
   readonly #link: Link;
   readonly #models: Models;
@@ -27,12 +26,11 @@ export class Agents extends SnapshotClient<AgentsSnapshot> {
     this.#models = models;
   }
 
-  /** The answers that apply to the same command from then on, newest first. */
+  /** Remembered answers, newest first. */
   async rules(): Promise<StandingRule[]> {
     return (await this.#link.request<{ rules: StandingRule[] }>(`${METHODS.approvals}/rules`, {})).rules;
   }
 
-  /** Revokes one rule, or all. */
   async revokeRules(approvalId?: string): Promise<void> {
     await this.#link.request(`${METHODS.approvals}/revoke`, { approvalId });
   }
@@ -86,7 +84,7 @@ export class Agents extends SnapshotClient<AgentsSnapshot> {
   }
 }
 
-/** Offered even where they are not installed. */
+/** Offered even if not installed. */
 const PREFERRED = new Set(['codex', 'claude-code']);
 
 function choice({ id, name, local, usable, problem }: AgentCard): Choice {

@@ -3,16 +3,16 @@ import { plain } from '../kit/text';
 import { trustOutcome } from '../trust/trust';
 import { plural } from '../words/amounts';
 
-/** Whether an option does not deny. One of an unknown kind may allow something. */
+/** Whether an option may allow something; unknown kinds may. */
 export const allows = (option: ApprovalOption): boolean => !option.kind.startsWith('reject');
 
-/** The option of the primary button: allow once, wherever the agent lists it. None if there are several to choose from. */
+/** The option of the primary button: allow once. Undefined if there are several. */
 export function mainOption(options: readonly ApprovalOption[]): ApprovalOption | undefined {
   const once = options.filter((option) => option.kind === 'allow_once');
   return once.length === 1 ? once[0] : undefined;
 }
 
-/** The option that the agent itself remembers: it decides what it allows from then on. */
+/** The option that the agent remembers; the agent decides what it then allows. */
 export function rememberedOptions({ agent, command, options, subject }: Approval): string[] {
   if (subject === 'trust' || command?.program !== undefined) return [];
   return options
@@ -25,7 +25,7 @@ export function refusingOption(options: readonly ApprovalOption[]): ApprovalOpti
   return options.find((option) => option.kind === 'reject_once') ?? options.find((option) => !allows(option));
 }
 
-/** Shown to someone who was about to answer: `Answered on Phone`. */
+/** Shown instead of the buttons: `Answered on Phone`. */
 export function answeredWords(approval: Approval): string {
   return approval.state === 'answered' ? `Answered on ${approval.by || 'another device'}` : outcomeWords(approval);
 }
@@ -57,26 +57,25 @@ export function outcomeWords(approval: Approval): string {
   }
 }
 
-/** Whether the agent states what it would do, beyond the title. Only then can the same question be recognised later. */
+/** Whether the agent states more than a title. Only then can the same question be recognised later. */
 export function statesWhat({ command, rawInput }: Approval): boolean {
   if (command !== undefined) return true;
   if (typeof rawInput === 'object' && rawInput !== null) return Object.keys(rawInput).length > 0;
   return rawInput !== undefined && rawInput !== null && rawInput !== '';
 }
 
-/** Whether it can be approved at all: all of it can be read. */
+/** Whether it can be approved, that is, read in full. */
 export function canApprove({ command, cut }: Approval): boolean {
   return cut !== true && (command === undefined || ((command.text ?? '') !== '' && (command.omitted ?? 0) === 0));
 }
 
-/** Says why it cannot be approved. */
 export function whyNot({ command }: Approval): string {
   if (command === undefined) return "Can't be shown in full. Deny it, or ask the agent for smaller changes.";
   if (command.text === undefined) return 'An earlier version asked this; Resume makes the agent ask again.';
   return `Too long to read: ${plural(Math.ceil((command.omitted ?? 0) / 1024), 'KB', 'KB')} more. Deny it, or ask the agent to put it into a file.`;
 }
 
-/** Says where and how the command runs. */
+/** Where and how the command runs. */
 export function commandNote(
   { program, called, cwd, digests = [], unpinned = [] }: ApprovalCommand,
   workspace = cwd,

@@ -7,7 +7,7 @@ export interface Change {
   path: string;
   before: string | null;
   after: string;
-  /** The text was cut and is incomplete. */
+  /** The text is incomplete. */
   truncated: boolean;
 }
 
@@ -52,7 +52,7 @@ export class Announcer {
   }
 }
 
-/** The beginning of what it is about: the command if there is one, since an agent's title need not say what runs. */
+/** The start of the command or the title; an agent's title need not say what runs. */
 function short(text: string): string {
   const characters = [...plain(text).replace(/[\n\t]/g, ' ')];
   return characters.length > MOST ? `${characters.slice(0, MOST).join('')}…` : characters.join('');

@@ -36,7 +36,7 @@ export class BrowserBackend implements Backend {
   #port: string | null = null;
 
   constructor() {
-    // A former version kept it everywhere.
+    // Earlier versions stored it without TLS.
     if (!this.#secure) browserStorage.write(DEVICE, null);
     this.takeToken();
   }

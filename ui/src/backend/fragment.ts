@@ -12,7 +12,7 @@ export interface Fragment {
   addresses: readonly string[];
 }
 
-/** No computer has more addresses. */
+/** More than any computer has. */
 const MOST = 16;
 /** `mac.local:9443`, `192.168.1.5:9443`, `[fe80::1]:9443` */
 const HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;

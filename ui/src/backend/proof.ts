@@ -5,7 +5,7 @@ const bytes = (text: string): Uint8Array<ArrayBuffer> => new TextEncoder().encod
 const hex = (buffer: ArrayBuffer | Uint8Array): string =>
   Array.from(new Uint8Array(buffer), (byte) => byte.toString(16).padStart(2, '0')).join('');
 
-/** The program at this address says that it does not know the token. It may not be the bridge. */
+/** The program at this address claims not to know the token. It may not be the bridge. */
 export class UnknownToken extends Error {}
 
 /**
@@ -45,7 +45,7 @@ export async function proven(token: string, port: number | null): Promise<number
   return own;
 }
 
-/** The tokens of a tab: the one that connects, and outlives a restart, and the one that is kept for a reload. */
+/** A tab's tokens: one to connect, which survives a restart, and one stored for a reload. */
 export interface TabTokens {
   token: string;
   reload: string;

@@ -1,4 +1,4 @@
-/** A storage of the browser. Where it is disabled, and even naming it throws, nothing is kept. */
+/** Browser storage. Keeps nothing where it is disabled and even accessing it throws. */
 class BrowserStorage {
   constructor(private readonly area: () => Storage) {}
 

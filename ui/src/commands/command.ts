@@ -5,24 +5,22 @@ export type Group = 'General' | 'Session' | 'Settings' | 'Theme';
 /** What runs a command. Keys also close what they open. */
 export type By = 'key' | 'menu' | 'palette';
 
-/** Something that the page can do on request. */
 export interface Command {
-  /** Also the id of its item in the desktop menu. */
+  /** Also the id of its desktop menu item. */
   id: string;
   title: string;
   group: Group;
   icon: IconName;
   /** One line of details. */
   note?: string;
-  /** Any of them runs it; the first is shown. */
+  /** Any of these runs it; the first is shown. */
   keys?: readonly Chord[];
-  /** The keys of its item in the desktop menu, which a browser needs for itself. */
+  /** Keys of its desktop menu item, which browsers reserve. */
   menuKeys?: Chord;
-  /** The palette does not list it: it is about what has the focus. */
+  /** Not in the palette, because it depends on the focus. */
   unlisted?: true;
-  /** Its keys work while a dialog is open. */
+  /** Its keys also work in dialogs. */
   inDialogs?: true;
-  /** It can be run now. */
   available: () => boolean;
   run: (by: By) => void;
 }
@@ -32,7 +30,7 @@ export function keysOf(command: Command, desktop: boolean): Chord | undefined {
   return command.keys?.[0] ?? (desktop ? command.menuKeys : undefined);
 }
 
-/** Runs the command with an id, if there is one and it can be run. */
+/** Runs a command by id, if available. */
 export function runCommand(commands: readonly Command[], id: string, by: By): void {
   const command = commands.find((known) => known.id === id);
   if (command?.available()) command.run(by);
@@ -40,9 +38,9 @@ export function runCommand(commands: readonly Command[], id: string, by: By): vo
 
 /** Keys that are pressed together. */
 export interface Chord {
-  /** A key by what it types, or by its name: `/`, `Escape`. Shift is part of what is typed. */
+  /** A key by what it types or by name: `/`, `Escape`. Shift is part of what it types. */
   key?: string;
-  /** A key by its position, `KeyF`: with ⌥ held, or in another alphabet, it types something else. */
+  /** A key by position, `KeyF`, for keys that type something else with ⌥ or in another alphabet. */
   code?: string;
   /** ⌘ on a Mac, Ctrl elsewhere. */
   mod?: true;
@@ -62,7 +60,7 @@ export function matches(chord: Chord, event: Keys): boolean {
   );
 }
 
-/** Whether a text field takes the keys as text. */
+/** Whether a text field takes the chord as text. */
 export function types(chord: Chord): boolean {
   return chord.mod === undefined && chord.key?.length === 1;
 }
@@ -86,17 +84,17 @@ export function caps(chord: Chord, mac: boolean): string[] {
   ];
 }
 
-/** The same as one text: `⌘⇧G`, `Ctrl+Shift+G`. */
+/** `⌘⇧G`, `Ctrl+Shift+G` */
 export function chordText(chord: Chord, mac: boolean): string {
   return caps(chord, mac).join(mac ? '' : '+');
 }
 
-/** Runs the command of the pressed keys. Without one that can be run, the browser's own shortcut works. */
+/** Runs the command for the pressed keys; without an available one, the browser's shortcut works. */
 export function pressed(event: KeyboardEvent, commands: readonly Command[]): void {
-  // A part of the page has used the keys already.
+  // Already handled.
   if (event.defaultPrevented) return;
   const field = /^(?:INPUT|TEXTAREA|SELECT)$/.test((event.target as Element).tagName);
-  // A dialog closes by itself; the panel behind it stays.
+  // Escape closes the dialog, not the panel behind it.
   const dialog = document.querySelector('dialog[open]') !== null;
   const command = commands.find(
     ({ keys = [], inDialogs = false, available }) =>

@@ -1,9 +1,9 @@
 import type { Page } from '../page.svelte';
 import type { Chord, Command } from './command';
 
-/** The parts of the page that commands act on, beyond its state. */
+/** Page actions that commands need beyond its state. */
 export interface Parts {
-  /** Opens the search of what has the focus: the inspector's JSON, or the session's rows. */
+  /** Searches the focused part: the inspector's JSON or the session's rows. */
   find(): void;
   toggleInspector(): void;
   closeInspector(): void;
@@ -11,7 +11,7 @@ export interface Parts {
   openFolder(): void;
 }
 
-/** Every command of the page: for the keyboard, the palette, the list of shortcuts and the desktop menu. */
+/** All commands, for the keyboard, the palette, the list of shortcuts and the desktop menu. */
 export function commandTable(page: Page, parts: Parts): Command[] {
   const always = (): boolean => true;
   const showsSession = (): boolean => page.over === null && (page.inSession || page.transcript !== null);
@@ -180,7 +180,7 @@ export function commandTable(page: Page, parts: Parts): Command[] {
   ];
 }
 
-/** Keys that belong to the part of the page that has the focus, for the list of shortcuts. */
+/** Keys of the focused part of the page, for the list of shortcuts. */
 interface FocusKeys {
   title: string;
   keys: readonly Chord[];

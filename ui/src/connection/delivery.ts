@@ -34,7 +34,7 @@ interface Notices {
   sessions(params: SessionsParams): void;
   snapshot(params: SnapshotParams): void;
   queue(params: QueueParams): void;
-  /** Null: this client may not see them any more. */
+  /** Null: this client may no longer see them. */
   historyChanged(params: PastChanges | null): void;
   historySettings(snapshot: HistorySnapshot): void;
 }

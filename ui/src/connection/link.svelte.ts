@@ -10,7 +10,7 @@ export type LinkState =
   | { name: 'connecting' }
   | { name: 'live' }
   | { name: 'offline'; since: Date }
-  /** `hearsay`: said by a program that has not proved that it is the bridge; the page tries again. */
+  /** `hearsay`: reported by a program that has not proved that it is the bridge; the page retries. */
   | { name: 'refused'; why: Refusal; hearsay?: true }
   /** This device was removed; `computer` is the machine's name. */
   | { name: 'removed'; computer: string };
@@ -20,7 +20,7 @@ export type Refusal = 'no-token' | 'bad-token' | 'unpaired';
 
 /** Milliseconds of silence after which the connection counts as broken: while opening, in `initialize` and after a pulse. */
 export const SILENCE = 10_000;
-/** The same for a page that becomes visible again: a phone's socket may have died in the background. */
+/** The same after the page becomes visible again, since a phone's socket may have died in the background. */
 export const SILENCE_ON_RETURN = 2_500;
 /** Milliseconds without a message after which a pulse is sent. */
 export const QUIET = 10_000;
@@ -130,12 +130,12 @@ export class Link {
     return timer;
   }
 
-  /** Any answer proves that the connection works, even a refusal. */
+  /** Any answer, even a refusal, proves that the connection works. */
   #ask(silence: number): void {
     void this.pulse('_openagents/devices/me', {}, silence).catch(() => undefined);
   }
 
-  /** The page or its network was away: neither the old socket nor a pending pause can be trusted. */
+  /** The page or its network was away, so neither the old socket nor a pending pause can be trusted. */
   #returned(): void {
     if (this.state.name === 'offline') this.reconnect();
     else if (this.state.name === 'live') this.#ask(SILENCE_ON_RETURN);
@@ -191,7 +191,7 @@ export class Link {
     try {
       const answer: InitializeResponse = await connection.agent.request('initialize', {
         protocolVersion: PROTOCOL_VERSION,
-        // Approvals reach this page through the log alone.
+        // Approvals reach this page through the log only.
         clientCapabilities: { _meta: { openagents: { approvals: true, oneStream: true } } },
         clientInfo: {
           name: 'openagents-page',
@@ -245,7 +245,7 @@ export class Link {
     return this.#backend.paired === true ? 'unpaired' : 'bad-token';
   }
 
-  /** Retrying cannot fix this. */
+  /** Enters a state that retrying cannot fix. */
   #refuse(why: Refusal): void {
     this.#drop();
     this.state = { name: 'refused', why };

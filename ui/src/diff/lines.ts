@@ -44,7 +44,7 @@ export function difference(before: string | null, after: string, first = 1): Dif
   return { lines, added: count('added'), removed: count('removed') };
 }
 
-/** The line at which a text begins in its file: agents that send part of a file name the line separately. */
+/** The file line at which a text begins; agents that send part of a file name it separately. */
 export function firstLine(before: string | null, line: number | undefined): number {
   return line !== undefined && before !== null && line > before.split('\n').length ? line : 1;
 }

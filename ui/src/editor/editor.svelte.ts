@@ -9,7 +9,6 @@ export type EditorChoice = EditorId | 'command';
 
 /** The editor that opens workspace files. Stored per browser. */
 export class Editor {
-  /** Null until chosen. */
   choice = $state<EditorChoice | null>(null);
   /** With `{path}` and `{line}`; empty for `$EDITOR {path}`. */
   command = $state(browserStorage.read(COMMAND) ?? '');

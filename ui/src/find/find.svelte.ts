@@ -1,20 +1,19 @@
 import type { Row } from '../timeline/rows';
 import { Found, Scan, type Hit, type Place } from './matches';
 
-/** Milliseconds between two searches of rows that go on changing, and without a key before a log is searched. */
+/** Milliseconds between searches of changing rows, and without a key press before a log is searched. */
 const PAUSE = 150;
 
-/** The log of a session of which the rows may be a part. */
+/** The log of a session whose rows may be partly loaded. */
 export interface Log {
-  /** The first and the last line that rows were read from; null if that is all there is. */
+  /** The first and last loaded line; null if everything is loaded. */
   range(): readonly [number, number] | null;
-  /** The lines with a text; null if only the rows can be searched. */
+  /** All lines with a text; null if only the rows can be searched. */
   lines(query: string): Promise<{ lines: readonly number[]; more: boolean } | null>;
-  /** Reads the rows around a line, and returns the key of its row. */
+  /** Loads the rows around a line and resolves with the key of its row. */
   seek(line: number): Promise<string | null>;
 }
 
-/** What is searched. */
 interface Searched {
   rows: readonly Row[];
   log: Log | null;
@@ -27,13 +26,13 @@ export class Find {
   open = $state(false);
   query = $state('');
   found = $state.raw(Found.NOTHING);
-  /** The current occurrence, from 0; -1 without one. */
+  /** Index of the current match; -1 without one. */
   position = $state(-1);
-  /** A search has not ended. */
+  /** A search is running. */
   busy = $state(false);
-  /** Goes up when the field is to take the focus. */
+  /** Incremented to focus the field. */
   asked = $state(0);
-  /** The occurrence to go to; a new object for each time. */
+  /** The match to go to; a new object each time. */
   target = $state.raw<{ place: Place } | null>(null);
 
   #searched: Searched | null = null;
@@ -48,7 +47,7 @@ export class Find {
   #counting = false;
   #opener: HTMLElement | null = null;
 
-  /** Key of the row with the current occurrence. */
+  /** Key of the row with the current match. */
   get row(): string | null {
     const place = this.position === -1 ? undefined : this.found.at(this.position);
     return place !== undefined && 'key' in place ? place.key : null;
@@ -60,7 +59,7 @@ export class Find {
     this.asked += 1;
   }
 
-  /** Closes the bar; returns what had the focus before it. */
+  /** Closes the bar; returns the element that had the focus before. */
   close(): HTMLElement | null {
     const opener = this.#opener;
     this.open = false;
@@ -69,7 +68,7 @@ export class Find {
     return opener?.isConnected === true && opener !== document.body ? opener : null;
   }
 
-  /** Something that is searched has changed. */
+  /** The searched rows changed. */
   search(searched: Searched): void {
     const again = this.#searched?.log !== searched.log && this.#scan.query === this.query;
     this.#searched = searched;
@@ -90,7 +89,7 @@ export class Find {
     this.#go(this.position === -1 ? 0 : (this.position + by + total) % total);
   }
 
-  /** The rows around a line were read: the occurrence is in this row. */
+  /** The rows around a line are loaded; the match is in this row. */
   arrived(key: string): void {
     this.#place = { key, nth: 0 };
     this.target = { place: this.#place };
@@ -167,11 +166,11 @@ export class Find {
     );
     this.busy = this.#readsLog || this.#counting;
     if (this.#place !== null) this.position = this.#near(this.#place);
-    // A log that is still being searched may have nearer ones.
+    // A log that is still being searched may have nearer matches.
     else if (this.#hits.length > 0 || !this.busy) this.#go(this.found.from(this.#searched?.top() ?? 0));
   }
 
-  /** The position of an occurrence, or of the next one if it is gone. */
+  /** The position of a match, or of the next one if it is gone. */
   #near(place: Place): number {
     const position = this.found.positionOf(place);
     if (position !== -1 || 'line' in place) return position;

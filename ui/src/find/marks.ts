@@ -1,16 +1,16 @@
 import { TextPattern } from '../kit/text';
 
-/** Elements on the page, not part of the text: icons, numbers of lines, words for screen readers, buttons in a text. */
+/** Elements that are not text: icons, line numbers, text for screen readers, buttons. */
 const ASIDE = '[aria-hidden="true"], .unseen, [data-aside]';
 /** Elements that end a line of text. */
 const BLOCKS =
   'p, div, li, pre, h1, h2, h3, h4, tr, td, th, dt, dd, section, article, header, figure, figcaption, button, summary, br, blockquote';
-/** Occurrences of a row that are marked. */
+/** Most matches marked per row. */
 const MOST = 500;
-/** Milliseconds for which a row may still change its size after it was scrolled to. */
+/** Milliseconds during which a row may change its size after a scroll to it. */
 const SETTLES = 1_500;
 
-/** The occurrences in an element, as ranges. */
+/** The matches in an element, as ranges. */
 function rangesIn(element: Element, pattern: TextPattern): Range[] {
   const { FILTER_ACCEPT, FILTER_REJECT, FILTER_SKIP, SHOW_ELEMENT, SHOW_TEXT } = NodeFilter;
   const walker = document.createTreeWalker(element, SHOW_ELEMENT + SHOW_TEXT, (node) => {
@@ -48,17 +48,17 @@ function rangesIn(element: Element, pattern: TextPattern): Range[] {
   return ranges;
 }
 
-/** The occurrences to mark in a list. */
+/** The matches to mark in a list. */
 interface Marked {
   query: string;
-  /** Whether the row at a place has occurrences. */
+  /** Whether the row at an index has matches. */
   has: (index: number) => boolean;
-  /** The place of the row with the current one; -1 without one. */
+  /** Index of the row with the current match; -1 without one. */
   index: number;
   nth: number;
 }
 
-/** Marks occurrences in the rows that are mounted, without changing them, and keeps the current one in view while they settle. */
+/** Marks matches in the mounted rows without changing them and keeps the current one in view while they settle. */
 export class Marks {
   readonly #list: HTMLElement;
   readonly #scroller: HTMLElement;
@@ -84,7 +84,7 @@ export class Marks {
     this.#soon();
   }
 
-  /** Scrolls to the current occurrence, now and while its row settles. */
+  /** Scrolls to the current match, now and while its row settles. */
   bring(): void {
     this.#until = performance.now() + SETTLES;
     this.#soon();
@@ -135,7 +135,7 @@ export class Marks {
   }
 }
 
-/** Where the browser has no highlights, the row of the current occurrence is marked alone. */
+/** Without CSS highlights, only the row of the current match is marked. */
 function highlight(name: string, ranges: readonly Range[]): void {
   if (!('highlights' in CSS)) return;
   if (ranges.length === 0) CSS.highlights.delete(name);

@@ -6,10 +6,9 @@ export function countIn(text: string, pattern: TextPattern): number {
   return pattern.ranges(text).length;
 }
 
-/** A row with occurrences. */
+/** A row with matches. */
 export interface Hit {
   key: string;
-  /** Its place among the rows. */
   index: number;
   count: number;
 }
@@ -18,7 +17,7 @@ export function countInRow(row: Row, pattern: TextPattern): number {
   return fieldsOf(row).reduce((sum, { text }) => sum + countIn(text, pattern), 0);
 }
 
-/** Returns the parts to unfold so that an occurrence of a row is on screen. */
+/** The parts to unfold to show a match. */
 export function foldsAround(row: Row, pattern: TextPattern, nth: number): readonly Fold[] {
   let before = 0;
   for (const { text, folds } of fieldsOf(row)) {
@@ -28,20 +27,20 @@ export function foldsAround(row: Row, pattern: TextPattern, nth: number): readon
   return [];
 }
 
-/** An occurrence: in a row, or in a line of the log that has not been read. */
+/** A match in a row, or in a log line that is not loaded. */
 export type Place = { key: string; nth: number } | { line: number };
 
-/** All occurrences in their order: lines above the rows, the rows, lines below. */
+/** All matches in order: lines above the rows, the rows, lines below. */
 export class Found {
   static readonly NOTHING = new Found([], [], [], false);
 
   readonly total: number;
-  /** There are more lines than were listed. */
+  /** More lines match than are listed. */
   readonly more: boolean;
   readonly #above: readonly number[];
   readonly #hits: readonly Hit[];
   readonly #below: readonly number[];
-  /** The number of occurrences before each hit. */
+  /** The number of matches before each hit. */
   readonly #starts: number[] = [];
 
   constructor(above: readonly number[], hits: readonly Hit[], below: readonly number[], more: boolean) {
@@ -57,7 +56,7 @@ export class Found {
     this.total = start + below.length;
   }
 
-  /** The occurrence at a position from 0. */
+  /** The match at a position from 0. */
   at(position: number): Place | undefined {
     const line = this.#above[position] ?? this.#below[position - (this.total - this.#below.length)];
     if (line !== undefined) return { line };
@@ -68,7 +67,7 @@ export class Found {
       : { key: found.key, nth: position - start };
   }
 
-  /** The position of an occurrence, or of the one nearest to it in its row; -1 if its row has none. */
+  /** The position of a match or of the nearest one in its row; -1 if the row has none. */
   positionOf(place: Place): number {
     if ('line' in place) {
       const above = this.#above.indexOf(place.line);
@@ -80,7 +79,7 @@ export class Found {
     return found === undefined || start === undefined ? -1 : start + Math.min(place.nth, found.count - 1);
   }
 
-  /** The first occurrence in a row or below it; the first of all if there is none. */
+  /** The first match in or below a row; otherwise the first of all. */
   from(index: number): number {
     if (this.total === 0) return -1;
     const hit = this.#hits.findIndex((known) => known.index >= index);
@@ -88,7 +87,6 @@ export class Found {
     return this.#below.length > 0 ? this.total - this.#below.length : 0;
   }
 
-  /** Whether a row has any. */
   has(key: string): boolean {
     return this.#keys.has(key);
   }
@@ -99,10 +97,10 @@ export class Found {
   }
 }
 
-/** Milliseconds of work between two rests: a frame stays a frame. */
+/** Milliseconds of work between two pauses, within one frame. */
 const SLICE = 8;
 
-/** Counts a query's occurrences in rows, in slices. Rows that were counted before are not read again. */
+/** Counts a query's matches in rows, in slices. Caches the count of each row. */
 export class Scan {
   readonly query: string;
   readonly #pattern: TextPattern;
@@ -117,7 +115,7 @@ export class Scan {
     this.#now = now;
   }
 
-  /** Resolves with null once `stale` says that the result is no longer needed. */
+  /** Resolves with null once `stale` returns true. */
   async hits(rows: readonly Row[], stale: () => boolean): Promise<Hit[] | null> {
     const found: Hit[] = [];
     let until = this.#now() + SLICE;

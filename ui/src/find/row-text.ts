@@ -5,16 +5,16 @@ import { resultWords } from '../timeline/result-words';
 import type { MessageRow, Piece, Row, ToolRow } from '../timeline/rows';
 import { citation, locationOf } from '../words/places';
 
-/** A part of the rows that has to be folded or unfolded for something to be on screen. */
+/** A part that has to be folded or unfolded to show a text. */
 export type Fold = readonly [part: string, open: boolean];
 
-/** A text of a row, in the order in which the row draws them. */
+/** A text of a row, in drawing order. */
 export interface Field {
   text: string;
   folds: readonly Fold[];
 }
 
-/** Lines around a change that are drawn with it. */
+/** Context lines drawn around a change. */
 const CONTEXT = 3;
 
 /** Rows are replaced, not changed. */
@@ -135,7 +135,7 @@ function pieceText(piece: Piece, part: string): Field[] {
   }
 }
 
-/** The lines around a change: what is equal at both ends is not drawn. */
+/** The drawn lines of a change, without equal ends. */
 function changedText(before: string | null, after: string): string {
   if (before === null) return after;
   const [old, fresh] = [before.split('\n'), after.split('\n')];
@@ -149,11 +149,11 @@ function changedText(before: string | null, after: string): string {
   return [...old.slice(head, old.length - tail).filter((line) => !kept.has(line)), ...added].join('\n');
 }
 
-/** Arguments and results that the row does not draw; the inspector has them. */
+/** Arguments and results that only the inspector shows. */
 function unseen(row: ToolRow): Field[] {
   const drawn = [row.title ?? row.name, resultWords(row), ...row.content.flatMap(whole)];
   const told = leaves(row.args).filter((text) => !drawn.some((other) => other.includes(text)));
-  // What the content says is the result.
+  // Content repeats the result.
   return [...told, ...(row.content.length > 0 || row.error !== undefined ? [] : leaves(row.output))].map(shown);
 }
 
@@ -177,11 +177,11 @@ function leaves(value: unknown): string[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(leaves) : [];
 }
 
-/** Fenced code, inline code, links, and the marks that a reader does not see. */
+/** Fenced code, inline code, links and invisible markup. */
 const MARKUP =
   /^[ \t]*(?:`{3,}|~{3,})[^\n]*\n([\s\S]*?)\n?^[ \t]*(?:`{3,}|~{3,})[ \t]*$|`([^`\n]+)`|!?\[([^\]\n]*)\]\([^)\n]*\)|\*\*|__|~~|^#{1,6} /gm;
 
-/** Markdown as it is read: what stands in code stays as it is. */
+/** Markdown without markup; code is unchanged. */
 export function spoken(markdown: string): string {
   return markdown.replace(
     MARKUP,

@@ -25,7 +25,6 @@ export function countWords({ findings }: Findings): string {
   ].join(' and ');
 }
 
-/** The words in backticks in a reason. */
 export function matchedWords(why: string): string[] {
   return [...new Set([...why.matchAll(/`([^`]+)`/g)].flatMap(([, word]) => word ?? []))];
 }
@@ -43,7 +42,7 @@ export function linesOf(finding: Finding): Line[] {
   return lines.map((text, at) => ({ number: numbered ? finding.start + at : null, text }));
 }
 
-/** The lines shown at first: `most`, or up to two more instead of a button. They begin at the top or just before the first matched word. */
+/** The lines shown at first: `most`, or up to two more to avoid a button, from the top or just before the first match. */
 export function glance(lines: readonly Line[], words: readonly string[], most: number): readonly Line[] {
   if (lines.length <= most + 2) return lines;
   const first = lines.findIndex(({ text }) => isMarked(text, words));
@@ -51,13 +50,13 @@ export function glance(lines: readonly Line[], words: readonly string[], most: n
   return lines.slice(from, from + most);
 }
 
-/** The last file line that fits in a cut excerpt; null if it is whole. */
+/** The last file line in a cut excerpt; null if it is complete. */
 export function cutAt(finding: Finding, lines: readonly Line[]): number | null {
   const last = lines.at(-1)?.number ?? null;
   return last !== null && last < finding.end ? last : null;
 }
 
-/** The card that a key moves to; null if it leaves the list. */
+/** The card that a key moves to; null outside the list. */
 export function walk(key: string, at: number, count: number): number | null {
   const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: count - 1 }[key];
   return to === undefined || to === at || to < 0 || to >= count ? null : to;

@@ -3,7 +3,6 @@ import type { Link } from '../connection/link.svelte';
 import { SnapshotClient } from '../connection/snapshot-client.svelte';
 import { METHODS } from '../connection/wire';
 
-/** An agent or a workspace. */
 export interface Excluded {
   agent?: string;
   workspace?: string;
@@ -16,7 +15,7 @@ export interface Change {
   include?: Excluded;
 }
 
-/** The state and the settings of other agents' sessions, from the bridge's snapshots. */
+/** Index state and settings for other agents' sessions, from the bridge's snapshots. */
 export class HistorySettings extends SnapshotClient<HistorySnapshot> {
   constructor(link: Link) {
     super(link, METHODS.history, 'settings');

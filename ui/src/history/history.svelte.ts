@@ -6,37 +6,35 @@ import { pastKey } from '../session/entry';
 import { withChanges } from '../session/session-list.svelte';
 import { Transcript } from './transcript.svelte';
 
-/** The read part of a list. */
+/** The loaded part of a list. */
 interface Progress {
-  /** Everything that changed since then has been read, in milliseconds since the epoch. */
+  /** All sessions changed since this time are loaded; milliseconds since the epoch. */
   reached: number;
-  /** There are older ones. */
   more: boolean;
 }
 
 const UNREAD: Progress = { reached: Infinity, more: true };
 
-/** The sessions of other agents on this computer. */
+/** Other agents' sessions on this computer. */
 export class History {
   /** Newest first. */
   items = $state.raw<readonly PastSession[]>([]);
-  /** The bridge shows them to this client. */
+  /** The bridge lists them for this client. */
   allowed = $state(false);
   problem = $state<string | null>(null);
-  /** The number of sessions of which something may be missing. */
+  /** The number of sessions that may be incomplete. */
   incomplete = $state(0);
-  /** The session that is shown. */
   open = $state.raw<Transcript | null>(null);
 
   readonly #link: Link;
   #reading = false;
-  /** Changes that arrive while a page is read: it may be older. */
+  /** Changes that arrived while a page was loading, which may be older. */
   #told: PastChanges[] = [];
-  /** The number of changes that were told, on this connection. */
+  /** The number of change notifications on this connection. */
   #number: number | null = null;
-  /** The list has to be read from its beginning. */
+  /** The list has to be loaded again from the start. */
   #stale = false;
-  /** The list as a whole, and as the filter selects it. */
+  /** The whole list and the filtered one. */
   #whole = $state.raw<Progress>(UNREAD);
   #narrowed = $state.raw<(Progress & { filter: PastFilter }) | null>(null);
   readonly #progress = $derived(this.#narrowed === null || !this.#whole.more ? this.#whole : this.#narrowed);
@@ -45,34 +43,32 @@ export class History {
     this.#link = link;
   }
 
-  /** The sessions that the filter selects are complete down to this time. */
+  /** The filtered list is complete back to this time. */
   get reached(): number {
     return this.allowed ? this.#progress.reached : -Infinity;
   }
 
-  /** There are older ones that the filter selects. */
+  /** Older sessions match the filter. */
   get more(): boolean {
     return this.allowed && this.#progress.more;
   }
 
-  /** Reads the newest sessions, and follows the list if the bridge can tell. A device may not be allowed to. */
+  /** Loads the newest sessions and subscribes to changes. Some devices may not. */
   async connected(): Promise<void> {
     this.#number = null;
     await this.#page(null);
     if (this.allowed) await this.#link.request(`${METHODS.history}/watch`, {}).catch(() => undefined);
   }
 
-  /** Older pages are of this filter from now on; null for all sessions. */
+  /** Sets the filter for older pages; null for all sessions. */
   narrow(filter: PastFilter | null): void {
     this.#narrowed = filter === null ? null : { filter, reached: this.#whole.reached, more: true };
   }
 
-  /** Reads a page of older sessions. */
   async readMore(): Promise<void> {
     if (this.more) await this.#page(this.#narrowed?.filter ?? {});
   }
 
-  /** Applies what changed in the list. */
   changed(changes: PastChanges | null): void {
     if (changes === null || this.#missed(changes)) void this.#again();
     if (changes === null) return;
@@ -83,7 +79,7 @@ export class History {
     if (row !== undefined) open?.changed(row);
   }
 
-  /** Changes a session before the bridge has confirmed it; returns what it was. */
+  /** Changes a session optimistically; returns its previous state. */
   patch(provider: string, id: string, change: Partial<PastSession>): PastSession | undefined {
     const known = this.items.find((item) => item.provider === provider && item.id === id);
     if (known === undefined) return undefined;
@@ -93,7 +89,7 @@ export class History {
     return known;
   }
 
-  /** More has changed than is told. */
+  /** More changed than the notification lists. */
   #missed({ number, sessions, removed, all = false }: PastChanges): boolean {
     const before = this.#number;
     if (number !== undefined) this.#number = number;
@@ -101,13 +97,13 @@ export class History {
     return all || (number !== undefined && (before === null ? told === 0 : number - before > told));
   }
 
-  /** Reads the list from its beginning: what was read before may be gone. */
+  /** Loads the list again from the start, since earlier entries may be gone. */
   async #again(): Promise<void> {
     this.#stale = true;
     if (!this.#reading) await this.#page(null);
   }
 
-  /** Reads the newest page, or with a filter the page behind what was read of it. */
+  /** Loads the newest page or, with a filter, its next page. */
   async #page(filter: PastFilter | null): Promise<void> {
     if (this.#reading) return;
     this.#reading = true;
@@ -135,7 +131,7 @@ export class History {
       if (filter !== null && filter === narrowed?.filter) {
         if (narrowed === this.#narrowed) this.#narrowed = { ...on(narrowed, read), filter };
       } else if (filter !== null || whole === UNREAD) {
-        // Otherwise a page of the newest says nothing about the oldest.
+        // A page of the newest sessions says nothing about the oldest.
         this.#whole = on(whole, read);
         if (this.#narrowed !== null && (filter === null || this.#narrowed.reached === Infinity))
           this.narrow(this.#narrowed.filter);
@@ -153,14 +149,14 @@ export class History {
     }
   }
 
-  /** More than a page changed while the connection was lost: what lies between it and the rest is unknown. */
+  /** More than a page changed while disconnected, which leaves an unknown gap before the rest. */
   #leavesGap(filter: PastFilter | null, { sessions, more }: PastSessions): boolean {
     if (filter !== null || !more || this.items.length === 0) return false;
     const known = new Set(this.items.map(pastKey));
     return !sessions.some((session) => session.pinned !== true && known.has(pastKey(session)));
   }
 
-  /** The last session of a filter that was read without a gap. */
+  /** The last session of a filter before any gap. */
   #last(filter: PastFilter): PastSession | undefined {
     const { provider, cwd, branch, archived } = filter;
     return this.items.findLast(
@@ -177,7 +173,7 @@ export class History {
     this.items = withChanges(this.items, pastKey, sessions, new Set(removed.map(pastKey)));
   }
 
-  /** Shows a session from its end, or around a line of its log. */
+  /** Opens a session at its end or around a log line. */
   show(provider: string, id: string, line: number | null = null): void {
     const open = this.open;
     if (open !== null && open.provider === provider && open.id === id && line === null) return;
@@ -194,7 +190,7 @@ function on({ reached }: Progress, read: Progress): Progress {
   return { ...read, reached: Math.min(reached, read.reached) };
 }
 
-/** The time of the last session of a page; on the first one, pinned ones of any time follow it. */
+/** The time of a page's last session. On the first page, pinned sessions of any age follow it. */
 function end(sessions: readonly PastSession[], first: boolean): number {
   const last = first ? sessions.findLast(({ pinned }) => pinned !== true) : undefined;
   return (last ?? sessions.at(-1))?.updatedAt ?? Infinity;

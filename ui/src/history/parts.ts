@@ -2,33 +2,33 @@ import type { Update } from '../connection/wire';
 import { applyFolded, emptyFold, endThought, publish, settle } from '../session/fold';
 import type { Row } from '../timeline/rows';
 
-/** Updates that are appended to a part, at the most: all of a part is folded again with each addition. */
+/** Most updates in a part: appending folds the whole part again. */
 const LONG = 2_000;
 
-/** Consecutive updates of a log, folded by themselves. */
+/** Consecutive updates of a log, folded on their own. */
 interface Part {
   /** The number of its first update. */
   at: number;
   updates: Update[];
-  /** The calls that begin in it. */
+  /** Calls that begin in this part. */
   begins: Set<string>;
-  /** Updates of calls that begin in none of the parts. */
+  /** Updates of calls that begin in no loaded part. */
   strays: Map<string, Update[]>;
-  /** Its updates that are folded with the part in which their call begins. */
+  /** Updates that are folded with the part in which their call begins. */
   away: Set<Update>;
   /** Updates of later parts for its calls. */
   late: Update[];
   rows: Row[];
 }
 
-/** The rows of a log of which parts are read, upwards and downwards. What is added costs what it holds, not what is there. */
+/** The rows of a partly loaded log that grows in both directions. Adding a part costs the size of that part only. */
 export class Parts {
   #parts: Part[] = [];
   readonly #prefix: string;
   #top: number;
   #bottom: number;
 
-  /** Rows are numbered from `start`, upwards below it; `prefix` begins their keys. */
+  /** Later parts number rows up from `start`, earlier ones down. `prefix` starts every row key. */
   constructor(start: number, prefix = '') {
     this.#top = this.#bottom = start;
     this.#prefix = prefix;
@@ -69,7 +69,7 @@ export class Parts {
     if (part !== last) this.#parts.push(part);
     this.#bottom += updates.length;
     const changed = this.#append(part, updates);
-    // What follows a thought ends it.
+    // A thought ends when something follows it.
     if (last !== undefined) changed.add(last);
     this.#fold(changed);
   }
@@ -79,7 +79,6 @@ export class Parts {
       if (changed.has(part)) fold(part, this.#parts[at + 1], this.#prefix);
   }
 
-  /** Returns the parts that have to be folded again. */
   #append(part: Part, updates: readonly Update[]): Set<Part> {
     const changed = new Set([part]);
     for (const update of updates) {
@@ -123,14 +122,14 @@ function begins({ params: { update, _meta } }: Update): boolean {
 function fold(part: Part, next: Part | undefined, prefix: string): void {
   const folded = { ...emptyFold(), updates: part.at, prefix };
   for (const update of part.updates) {
-    // Counted all the same: rows are named by the number of their update, and keep their names.
+    // Counted too: row keys contain the update number and must stay stable.
     if (part.away.has(update)) folded.updates += 1;
     else applyFolded(folded, update);
   }
   const [after] = next?.updates ?? [];
   if (after !== undefined) endThought(folded, after);
   for (const update of part.late) applyFolded(folded, update);
-  // A call without a result may be running or not: the log does not tell.
+  // The log does not say whether a call without a result is still running.
   settle(folded);
   publish(folded);
   part.rows = folded.rows;

@@ -7,52 +7,49 @@ import { Unfolded } from '../kit/unfolded.svelte';
 import { findRow, foldTakenBack, hiddenBehind, type Row } from '../timeline/rows';
 import { Parts } from './parts';
 
-/** Rows are numbered from here, so that those of earlier parts have smaller numbers, and those of another place others. */
+/** First row number: earlier parts count down from it, and each position in the log has its own range. */
 const MIDDLE = 1_000_000_000;
-/** Poll interval of a session that may still grow, in milliseconds. A current bridge also sends its changes. */
+/** Poll interval in milliseconds for a session that may still grow. A current bridge also pushes changes. */
 const LOOK = 10_000;
-/** The code of JSON-RPC for a method that the other side does not have. */
+/** JSON-RPC's "method not found". */
 const METHOD_NOT_FOUND = -32601;
 
-/** A session of another agent: what of it was read. */
+/** The loaded part of another agent's session. */
 export class Transcript {
   readonly provider: string;
   readonly id: string;
   session = $state.raw<PastSession | null>(null);
   rows = $state.raw<readonly Row[]>([]);
-  /** Its first part has been read. */
+  /** The first part is loaded. */
   read = $state(false);
-  /** Earlier parts can be read. */
   more = $state(false);
-  /** Later parts can be read. */
   behind = $state(false);
-  /** The line of the log that is to be shown; null once it was. */
+  /** The log line to scroll to; null once that is done. */
   wanted = $state<number | null>(null);
-  /** Rows were just added above the others. */
+  /** The last rows were prepended. */
   grewUpward = $state(false);
-  /** How often the rows were replaced by those around another line. */
+  /** Counts jumps to another line, which replace all rows. */
   jumps = $state(0);
   omitted = $state(0);
   problem = $state<string | null>(null);
   readonly unfolded = new Unfolded();
 
-  /** The first rows of runs of taken-back turns that are shown. */
+  /** Keys of the unfolded runs of undone turns, by first row. */
   readonly #open = new Set<string>();
   readonly #link: Link;
-  /** The sessions of sub-agents, by the key of the row that started them. */
+  /** Sub-agent sessions by the key of the row that started them. */
   readonly #children = new Map<string, Transcript>();
-  /** Begins the keys of its rows. */
+  /** Prefix of its row keys. */
   readonly #prefix: string;
   #parts: Parts;
   #from = 0;
   #to = 0;
   #size = 0;
   #reading = false;
-  /** It grew while a part was read. */
+  /** The log grew while a part was loading. */
   #grew = false;
-  /** The part above is read, or waits for another one. */
+  /** The part above is loading or queued. */
   #upward = false;
-  /** The bridge is too old to search a log. */
   #unsearchable = false;
 
   constructor(link: Link, provider: string, id: string, known: PastSession | null, line: number | null, prefix = '') {
@@ -70,20 +67,20 @@ export class Transcript {
     return findRow(this.owner(key).rows, key);
   }
 
-  /** The session of a sub-agent that the row `of` started. It is read when it is asked for first. */
+  /** The sub-agent session that row `of` started; loaded on first use. */
   child(id: string, of: string): Transcript {
     const known = this.#children.get(of) ?? new Transcript(this.#link, this.provider, id, null, null, `${of}/`);
     this.#children.set(of, known);
     return known;
   }
 
-  /** The session that has a row: this one, or that of a sub-agent. */
+  /** This session or the sub-agent session that contains a row. */
   owner(key: string): Transcript {
     for (const child of this.#children.values()) if (key.startsWith(child.#prefix)) return child.owner(key);
     return this;
   }
 
-  /** The session with an id: this one, or that of a sub-agent. */
+  /** This session or the sub-agent session with an id. */
   withId(id: string): Transcript | undefined {
     if (id === this.id) return this;
     for (const child of this.#children.values()) {
@@ -93,7 +90,7 @@ export class Transcript {
     return undefined;
   }
 
-  /** The first row of a line, or of one behind it. */
+  /** The first row at or after a line. */
   at(line: number): Row | undefined {
     const row = this.#parts.rows.find(({ seqs }) => seqs.some((seq) => seq >= line));
     const first = row === undefined ? null : hiddenBehind(this.#parts.rows, row.key);
@@ -101,12 +98,12 @@ export class Transcript {
     return row;
   }
 
-  /** An update as received, by its line. */
+  /** An update as received, by log line. */
   update(seq: number): Update | undefined {
     return this.#parts.find(seq);
   }
 
-  /** A line of the log as it is. */
+  /** A raw line of the log. */
   async line(line: number): Promise<unknown> {
     const { text } = await this.#link.request<{ text: string }>(`${METHODS.history}/line`, {
       provider: this.provider,
@@ -128,14 +125,14 @@ export class Transcript {
     this.#show();
   }
 
-  /** The lines of the first and the last update that was read, unless that is the whole log. */
+  /** The log lines of the first and last loaded update; null if the whole log is loaded. */
   range(): readonly [number, number] | null {
     if (!this.more && !this.behind) return null;
     const lines = this.rows.flatMap(({ seqs }) => [seqs.at(0) ?? 0, seqs.at(-1) ?? 0]).filter((line) => line > 0);
     return lines.length === 0 ? null : [lines.reduce((a, b) => Math.min(a, b)), lines.reduce((a, b) => Math.max(a, b))];
   }
 
-  /** The lines of the whole log that have a text; null if only what was read can be searched. */
+  /** All log lines that contain a text; null if only the loaded part can be searched. */
   async lines(query: string): Promise<{ lines: number[]; more: boolean } | null> {
     if (this.#unsearchable) return null;
     try {
@@ -150,7 +147,7 @@ export class Transcript {
     }
   }
 
-  /** Shows the rows around a line, and resolves with the key of its row. */
+  /** Loads the rows around a line and resolves with the key of its row. */
   async seek(line: number): Promise<string | null> {
     const range = this.range();
     if (range !== null && (line < range[0] || line > range[1])) {
@@ -161,11 +158,11 @@ export class Transcript {
     return this.at(line)?.key ?? null;
   }
 
-  /** Reads the part above what is shown. */
+  /** Loads the part above the first row. */
   async readEarlier(): Promise<void> {
     if (!this.more || this.#upward) return;
     this.#upward = true;
-    // A list that is at its top does not ask again.
+    // A list that stays at its top does not ask again.
     await this.#idle();
     const part = await this.#part({ before: this.#from });
     this.#upward = false;
@@ -176,7 +173,7 @@ export class Transcript {
     this.#show();
   }
 
-  /** Reads what follows: the rest of a session that was opened in its middle, or what was appended since. */
+  /** Loads the part below the last row, or what was appended since. */
   async readLater(): Promise<void> {
     if (!this.read) return;
     const part = await this.#part({ from: this.#to });
@@ -187,7 +184,7 @@ export class Transcript {
     this.#show();
   }
 
-  /** The list tells of a change, or of one that it has told before. */
+  /** Handles a change notification from the list, which may be a repeat. */
   changed(session: PastSession): void {
     const grew = session.updatedAt !== this.session?.updatedAt;
     this.session = session;
@@ -196,7 +193,7 @@ export class Transcript {
     else if (!this.behind) void this.readLater();
   }
 
-  /** Follows the log while the session is shown; returns what ends that. */
+  /** Follows the log until the returned function is called. */
   follow(): () => void {
     const timer = setInterval(() => {
       if (document.visibilityState === 'visible' && !this.behind) void this.readLater();
@@ -204,7 +201,7 @@ export class Transcript {
     return () => clearInterval(timer);
   }
 
-  /** Waits until no part is read. */
+  /** Waits until no part is loading. */
   async #idle(): Promise<void> {
     while (this.#reading) await new Promise((after) => setTimeout(after, 20));
   }
@@ -237,7 +234,7 @@ export class Transcript {
     if (!this.behind) void this.readLater();
   }
 
-  /** Shows or hides the turns that were taken back, from their first row on. */
+  /** Shows or hides the run of undone turns that starts at a row. */
   toggleTakenBack(key: string): void {
     if (!this.#open.delete(key)) this.#open.add(key);
     this.grewUpward = false;
@@ -255,7 +252,7 @@ export class Transcript {
   }
 }
 
-/** JSON as a value, anything else as a text. */
+/** Parses JSON; any other text stays a string. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

@@ -24,7 +24,7 @@ interface Source {
   readonly id: string;
   row(key: string): Row | undefined;
   update(seq: number): Update | undefined;
-  /** The session that has a row, if it may be another one. */
+  /** The session that contains a row, if not this one. */
   owner?(key: string): Source;
 }
 
@@ -33,7 +33,7 @@ const NEWEST = 200;
 
 type Picked = { sessionId: string; key: string; finding?: number } | Evidence;
 
-/** What is inspected: a row of the open session, a finding of a row, or a piece of evidence. */
+/** The inspected row, finding or piece of evidence. */
 export class Inspection {
   readonly #session: () => Source | null;
   #picked = $state.raw<Picked | null>(null);

@@ -32,7 +32,7 @@ export async function askForNotifications(): Promise<NotificationState> {
   return notificationState();
 }
 
-/** Announced and not answered. */
+/** Pending approvals by id. */
 const waiting = new Map<string, WaitingApproval>();
 
 /** Starts following the visibility of the page. */
@@ -71,7 +71,7 @@ function show({ id, sessionId, title, agent }: WaitingApproval): void {
   reach(async (registration) => {
     const said = { tag: id, body: title, icon: './icons/192.png', badge: './icons/badge.png', data: { sessionId } };
     await registration.showNotification(`${agent} is waiting`, said);
-    // It was answered while it was being shown.
+    // Answered while the notification was being shown.
     if (!waiting.has(id)) takeBack(id);
   });
 }

@@ -1,4 +1,4 @@
-/** Milliseconds during which clicks and Enter are ignored: they were meant for what was here before. */
+/** Milliseconds during which clicks and Enter are ignored, as they were meant for what was here before. */
 const PAUSE = 500;
 
 /** Holds back the answer to a question that has just appeared. Create it during component setup. */

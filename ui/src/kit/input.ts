@@ -35,7 +35,7 @@ export const submits =
 /** Milliseconds in which a second click makes a double click. The systems have 400 to 500. */
 const DOUBLE = 500;
 
-/** Clicks on text that may be selected: neither a double click nor a drag is meant to open anything. */
+/** Handles clicks on selectable text: a double click or a drag opens nothing. */
 export class TextClick {
   #waiting: ReturnType<typeof setTimeout> | undefined;
 
@@ -50,7 +50,7 @@ export class TextClick {
     else if (detail <= 1) this.#waiting = setTimeout(unlessSelected, DOUBLE);
   }
 
-  /** Forgets a click that is waiting. */
+  /** Cancels a pending click. */
   drop(): void {
     clearTimeout(this.#waiting);
   }

@@ -1,17 +1,17 @@
-/** The part of a piece that counts as all of it: sizes are rounded. */
+/** The visible share that counts as the whole piece, because sizes are rounded. */
 const WHOLE = 0.98;
 
-/** Knows when everything that a person decides about has been on screen. */
+/** Tracks whether everything that needs a decision has been on screen. */
 export class Sight {
   /** Everything has been on screen. */
   complete = $state(true);
-  /** Something is not shown, and never will be. */
+  /** Something cannot be shown at all. */
   cut = $state(false);
   readonly #unseen = new Set<Element>();
   readonly #missing = new Set<Element>();
   #observer: IntersectionObserver | undefined;
 
-  /** Attach it to an element that has to be seen as a whole, hence fits on any screen. */
+  /** For an element that must be seen in full and fits on any screen. */
   readonly piece = (element: Element): (() => void) => {
     this.#unseen.add(element);
     this.#tell();
@@ -26,7 +26,7 @@ export class Sight {
     };
   };
 
-  /** Attach it to an element that stands for what is not shown. */
+  /** For a placeholder of hidden content. */
   readonly missing = (element: Element): (() => void) => {
     this.#missing.add(element);
     this.#tell();
@@ -42,7 +42,7 @@ export class Sight {
   }
 
   #tell(): void {
-    // Nothing is read here that an attachment would then depend on.
+    // Untracked: an attachment must not depend on it.
     this.cut = this.#missing.size > 0;
     this.complete = this.#missing.size + this.#unseen.size === 0;
   }

@@ -3,10 +3,10 @@ export interface Part {
   mark: boolean;
 }
 
-/** Short words are marked only as whole words, or half of a text would be. */
+/** Short words are marked only as whole words; otherwise half of a text would be. */
 const SHORT = /^[\w]{1,3}$/;
 
-/** Splits a text at the given words, whatever their case, width and normal form. */
+/** Splits a text at the given words, ignoring case, width and Unicode normal form. */
 export function marked(text: string, words: readonly string[]): Part[] {
   const wanted = words.map(fold).filter((word) => word.trim() !== '');
   if (wanted.length === 0) return [{ text, mark: false }];
@@ -34,19 +34,19 @@ function pattern(word: string): string {
   return SHORT.test(word) ? `(?<![\\p{L}\\p{N}_])${escaped}(?![\\p{L}\\p{N}_])` : escaped;
 }
 
-/** A line of at most 80 characters, which is less than the screen of any phone shows, with its line break. */
+/** At most 80 characters of a line, with its line break: less than any phone screen shows. */
 const PIECE = /[^\n]{1,80}\n?|\n/gu;
 
-/** Cuts a text into pieces that are small enough to be on screen as a whole. Joined they are the text. */
+/** Cuts a text into pieces that each fit on a screen. Joined, they are the text again. */
 export function pieces(text: string): string[] {
   return text.match(PIECE) ?? [];
 }
 
-/** Characters that are invisible or reorder others, and every space but the usual one: as `escaped` in `visible.rs`. */
+/** Invisible and reordering characters and all spaces except U+0020, as in `visible.rs`. */
 const UNSEEN =
   /[\p{C}\p{Z}\u{34f}\u{115f}\u{1160}\u{17b4}\u{17b5}\u{180b}-\u{180f}\u{2800}\u{3164}\u{fe00}-\u{fe0e}\u{ffa0}\u{e0100}-\u{e01ef}]/gu;
 
-/** Escapes such characters, as `\u{202e}`, so that text from files cannot pass for other text. Line breaks and tabs stay. */
+/** Escapes them, as `\u{202e}`, so that text from files cannot look like other text. Keeps line breaks and tabs. */
 export function plain(text: string): string {
   return text.replace(UNSEEN, (character) =>
     ' \n\t'.includes(character) ? character : `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
@@ -73,15 +73,14 @@ const STRAIGHT: Readonly<Record<string, string>> = {
   İ: 'I',
 };
 
-/** Returns the folded form of a text. */
 export function fold(text: string): string {
   return ASCII.test(text) ? text.toLowerCase().replace(/\s+/g, ' ') : new FoldedText(text).text;
 }
 
-/** A folded text that knows its source. */
+/** A folded text that maps back to its source. */
 class FoldedText {
   readonly text: string;
-  /** Where each code unit of the text begins and ends in the source. */
+  /** Source offsets of each code unit. */
   readonly #starts: number[] = [];
   readonly #ends: number[] = [];
 
@@ -100,7 +99,7 @@ class FoldedText {
     this.text = text;
   }
 
-  /** Returns the range of the source that a range of the text comes from. */
+  /** The source range of a range of the text. */
   source(start: number, end: number): [number, number] {
     const from = this.#starts[start] ?? 0;
     return [from, end > start ? (this.#ends[end - 1] ?? from) : from];
@@ -121,7 +120,7 @@ function folded(cluster: string): string {
     .normalize('NFC');
 }
 
-/** A text to find in others, whatever their case, width and normal form. */
+/** A search text, compared without case, width and Unicode normal form. */
 export class TextPattern {
   readonly #wanted: string;
   readonly #plain: RegExp | null;
@@ -132,10 +131,10 @@ export class TextPattern {
     this.#plain = ASCII.test(this.#wanted) ? new RegExp(escaped, 'gi') : null;
   }
 
-  /** Returns where it is in a text. */
+  /** The ranges of all occurrences in a text. */
   ranges(text: string): [number, number][] {
     if (this.#wanted === '') return [];
-    // Folding makes nothing else of ASCII.
+    // Folding leaves ASCII as it is.
     if (ASCII.test(text))
       return this.#plain === null
         ? []

@@ -1,10 +1,10 @@
 import { SvelteMap } from 'svelte/reactivity';
 
-/** What is unfolded in a list whose rows leave the page when they are scrolled away. */
+/** The fold state of a virtual list's rows, which unmount when scrolled away. */
 export class Unfolded {
   readonly #states = new SvelteMap<string, boolean>();
 
-  /** The state that was chosen for a part; `otherwise` if none was. */
+  /** The chosen state of a part, or `otherwise`. */
   get(part: string, otherwise: boolean): boolean {
     return this.#states.get(part) ?? otherwise;
   }

@@ -11,11 +11,11 @@ const UNDO = 8_000;
 export interface Message {
   id: number;
   text: string;
-  /** Undoes what it tells of. */
+  /** Undoes the action. */
   undo?: () => void;
 }
 
-/** The lists that show a change before the bridge has confirmed it. */
+/** The lists to update optimistically. */
 export interface Lists {
   patchOwn: (id: string, change: Partial<SessionItem>) => SessionItem | undefined;
   patchPast: (provider: string, id: string, change: Partial<PastSession>) => PastSession | undefined;
@@ -25,13 +25,12 @@ export interface Lists {
 
 type Target = Pick<Entry, 'key' | 'id' | 'provider'>;
 
-/** The person's changes in the list of sessions: names, pins, archived and deleted ones. */
+/** The user's changes to sessions: renaming, pinning, archiving, deleting. */
 export class Labels {
-  /** The last actions that can be undone, and those that failed. */
+  /** Recent actions that can be undone or that failed. */
   messages = $state.raw<readonly Message[]>([]);
-  /** Keys of sessions that are about to be deleted. */
+  /** Keys of sessions pending deletion. */
   hidden = $state.raw<ReadonlySet<string>>(new Set());
-  /** The session that is being renamed. */
   renaming = $state.raw<Entry | null>(null);
 
   readonly #link: Link;
@@ -55,12 +54,12 @@ export class Labels {
     );
   }
 
-  /** Without a title the session has its own again. */
+  /** Without a title, restores the session's own. */
   rename(target: Target, title: string): Promise<void> {
     return this.#set(target, { title: title.trim() === '' ? null : title.trim() }, 'Not renamed');
   }
 
-  /** Deletes a session of ours, unless that is undone. Leaving the page before then keeps it. */
+  /** Deletes one of our sessions unless undone. Leaving the page first keeps it. */
   delete({ key, id }: Target): void {
     this.#hide(key, true);
     const timer = setTimeout(() => void this.#delete(key, id), UNDO);
@@ -95,7 +94,7 @@ export class Labels {
   ): Promise<void> {
     const { patchOwn, patchPast } = this.#lists;
     const { title, ...marks } = label;
-    // Its own title is known to the bridge alone.
+    // Only the bridge knows its own title.
     const shown = title === undefined || title === null ? marks : { ...marks, title };
     const before = provider === null ? patchOwn(id, shown) : patchPast(provider, id, shown as Partial<PastSession>);
     try {

@@ -4,11 +4,10 @@ import { SnapshotClient } from '../connection/snapshot-client.svelte';
 import { METHODS, type ModelCard, type ModelSettings, type ModelsSnapshot } from '../connection/wire';
 import { unavailable } from './model-words';
 
-/** Actions on one model, or on the one in use. */
 export type ModelAction =
   'download' | 'pause' | 'cancel' | 'verify' | 'repair' | 'remove' | 'add' | 'use' | 'load' | 'unload';
 
-/** Milliseconds that settings wait for the next key press. */
+/** Debounce of settings, in milliseconds. */
 const PAUSE = 500;
 
 /** The local models, from the bridge's snapshots, and the actions on them. */
@@ -16,7 +15,7 @@ export class Models extends SnapshotClient<ModelsSnapshot> {
   /** Why the settings were refused. */
   refused = $state<string | null>(null);
   saving = $state<'idle' | 'saving' | 'saved'>('idle');
-  /** Local changes that the bridge has not accepted yet. */
+  /** Changes not yet accepted by the bridge. */
   changes = $state.raw<Partial<ModelSettings>>({});
 
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -39,7 +38,7 @@ export class Models extends SnapshotClient<ModelsSnapshot> {
     return this.inUse === null ? 'not set up' : unavailable(this.inUse.status);
   }
 
-  /** The local model can be asked: the next prompt retries a failed load. */
+  /** Whether the local model can be asked; the next prompt retries a failed load. */
   get askable(): boolean {
     const card = this.inUse;
     return (

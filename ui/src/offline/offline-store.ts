@@ -47,7 +47,7 @@ export class OfflineStore {
     });
   }
 
-  /** Stores a session and evicts those not seen for longest. */
+  /** Stores a session and evicts those least recently seen. */
   keep(item: Omit<KeptItem, 'page'>, fold: Fold): Promise<void> {
     return this.#use(undefined, async (db) => {
       const transaction = db.transaction(['items', 'folds'], 'readwrite');
@@ -109,10 +109,10 @@ export function surplus(items: readonly Pick<KeptItem, 'id' | 'bytes'>[]): strin
   return from === -1 ? [] : items.slice(from).map(({ id }) => id);
 }
 
-/** The most that is kept of one session, in characters of JSON; beyond it only the end is kept. */
+/** Most characters of JSON stored per session; only the end of a longer one is stored. */
 const MOST_OF_ONE = 1_000_000;
 
-/** Changed rows are replaced, so each is measured once. */
+/** Changed rows are replaced, so each size is measured once. */
 const sizes = new WeakMap<Row, number>();
 
 function sizeOf(row: Row): number {
@@ -124,7 +124,7 @@ function sizeOf(row: Row): number {
   return size;
 }
 
-/** The part of a session to keep: all of it if it is small enough, else its last rows. */
+/** The part of a session to store: all of it, or its last rows if it is too large. */
 export function keepable(fold: Readonly<Fold>, most = MOST_OF_ONE): { fold: Fold; bytes: number; cut: boolean } {
   let bytes = 0;
   let from = fold.rows.length;

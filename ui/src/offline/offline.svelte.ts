@@ -53,7 +53,7 @@ export class Offline {
     await this.#store.forget(ids);
   }
 
-  /** Deletes all others: they were removed while this page was away. */
+  /** Deletes all others, which were removed while this page was away. */
   keepOnly(ids: ReadonlySet<string>): Promise<void> {
     return this.#store.keepOnly(ids);
   }

@@ -56,7 +56,7 @@ const DEVICES: [RegExp, string][] = [
   [/Windows/, 'Windows PC'],
   [/Linux/, 'Linux PC'],
 ];
-/** The most specific first: most browsers claim to be several. */
+/** Most specific first, because most browsers claim to be several. */
 const BROWSERS: [RegExp, string][] = [
   [/Edg(?:e|A|iOS)?\//, 'Edge'],
   [/OPR\/|Opera/, 'Opera'],

@@ -4,7 +4,7 @@ import type { IconName } from '../kit/icons';
 import { plural } from '../words/amounts';
 import type { FoundKind, NotSearched } from './palette.svelte';
 
-/** Something that can be opened or done. */
+/** Something to open or run. */
 export interface PaletteEntry {
   key: string;
   group: 'Sessions' | 'Found in sessions' | 'Workspaces' | 'Agents' | 'Commands' | 'Not searched';
@@ -19,9 +19,9 @@ export interface PaletteEntry {
   run: () => void;
 }
 
-/** Rows of a group; more do not help to find something. */
+/** Rows per group. */
 const MOST = 8;
-/** Sessions that a keystroke looks at, newest first. */
+/** Sessions matched per keystroke, newest first. */
 const SCANNED = 50_000;
 
 /** The folded texts of entries, made once. */
@@ -33,7 +33,7 @@ function textOf(entry: object, text: () => string): string {
   return known;
 }
 
-/** The words of a query with their punctuation, folded; several words if they are in double quotes. */
+/** The folded words of a query; a phrase in double quotes counts as one. */
 export function wordsOf(query: string): string[] {
   const words = fold(query).matchAll(/"([^"]*[^"\s][^"]*)"(?=\s|$)|\S+/gu);
   return [...words].map(({ 0: word, 1: quoted }) => (quoted ?? word).trim());
@@ -52,7 +52,7 @@ export function sessionsWith(query: string, sessions: readonly Entry[], name: (p
   return found;
 }
 
-/** The first entries of each group that have the query's words; those that were found by their text have them anyway. */
+/** The first matching entries of each group; text results match already. */
 export function matching(entries: readonly PaletteEntry[], query: string): PaletteEntry[] {
   const words = wordsOf(query);
   const counts = new Map<string, number>();

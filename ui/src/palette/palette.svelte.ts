@@ -3,13 +3,13 @@ import type { Link } from '../connection/link.svelte';
 import { sentence } from '../connection/errors.svelte';
 import { METHODS } from '../connection/wire';
 
-/** A session with a passage that has the words of a query. */
+/** A session with a passage that matches a query. */
 interface FoundSession extends PastSession {
-  /** Line of its log; 0 if its title has the words. */
+  /** Log line; 0 for a match in the title. */
   line: number;
   matches: number;
   snippet?: string;
-  /** The kind of text that has the words. */
+  /** The kind of text that matches. */
   kind?: FoundKind;
 }
 
@@ -17,9 +17,9 @@ export type FoundKind = 'title' | 'prompt' | 'answer' | 'call' | 'file';
 
 /** What a search has left out. */
 export interface NotSearched {
-  /** Sessions of which only the beginning was searched. */
+  /** Sessions searched only in part. */
   sessionEnds: number;
-  /** Prompts, answers and calls of which only the beginning was searched. */
+  /** Prompts, answers and calls searched only in part. */
   longMessages: number;
   toolOutput: boolean;
 }
@@ -29,14 +29,14 @@ interface SearchAnswer {
   more: boolean;
   indexing: { done: number; total: number };
   notSearched: NotSearched;
-  /** The time was over before all logs were read. */
+  /** Timed out before all logs were searched. */
   timedOut?: boolean;
 }
 
 /** Milliseconds without a key before the index is asked. */
 const PAUSE = 40;
 
-/** The search of the palette: what it found for the newest query. */
+/** The palette's search and its results for the newest query. */
 export class Search {
   found = $state.raw<readonly FoundSession[]>([]);
   /** The query that `found` answers. */
@@ -47,7 +47,7 @@ export class Search {
   left = $state.raw<NotSearched | null>(null);
   /** Whole logs are being searched. */
   reading = $state(false);
-  /** Not all logs were read in time. */
+  /** Timed out before all logs were searched. */
   timedOut = $state(false);
 
   readonly #link: Link;
@@ -58,7 +58,7 @@ export class Search {
     this.#link = link;
   }
 
-  /** Searches for a query, unless another one follows at once. */
+  /** Searches for a query, debounced. */
   ask(query: string, cwd: string | null): void {
     clearTimeout(this.#timer);
     this.#asked = query;
@@ -71,7 +71,7 @@ export class Search {
     this.#timer = setTimeout(() => void this.#search(query, cwd, false), PAUSE);
   }
 
-  /** Searches whole logs for the query that was asked. */
+  /** Searches whole logs for the current query. */
   async readLogs(cwd: string | null): Promise<void> {
     if (this.reading || this.#asked.trim() === '') return;
     clearTimeout(this.#timer);

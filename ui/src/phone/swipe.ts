@@ -9,7 +9,7 @@ export interface Touched {
 const EDGE = 28;
 /** Pixels of movement after which the direction is clear. */
 const SLOP = 8;
-/** Pixels per millisecond from which a swipe counts by its direction, not by its distance. */
+/** Speed in pixels per millisecond from which direction counts instead of distance. */
 const FLICK = 0.35;
 
 /** A swipe that pulls a drawer in from the left edge or pushes it back out. */

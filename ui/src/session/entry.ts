@@ -8,7 +8,7 @@ export interface Entry {
   id: string;
   /** `claude-code`, `codex`, …; null for our own. */
   provider: string | null;
-  /** The agent's name for people. */
+  /** The agent's display name. */
   agent: string;
   title: string;
   cwd: string | null;
@@ -20,11 +20,11 @@ export interface Entry {
   running: boolean;
   /** The number of pending questions. */
   waiting: number;
-  /** Continues it in a terminal; null if its agent has no such command. */
+  /** Command that continues it in a terminal; null if its agent has none. */
   resume: string | null;
   /** The path of its log; null for our own, and on other devices. */
   file: string | null;
-  /** Why something may be missing from what is shown of it; null for our own. */
+  /** Why it may be incomplete; null for our own. */
   incomplete: string | null;
 }
 
@@ -32,7 +32,7 @@ export function pastKey({ provider, id }: Pick<PastSession, 'provider' | 'id'>):
   return `${provider} ${id}`;
 }
 
-/** The entries of items that did not change are made once. */
+/** Cached entries of unchanged items. */
 const ENTRIES = new WeakMap<object, Entry>();
 
 export function ownEntry(item: SessionItem): Entry {

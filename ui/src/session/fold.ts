@@ -23,7 +23,7 @@ import type {
 
 type Body<K extends SessionUpdate['sessionUpdate']> = Extract<SessionUpdate, { sessionUpdate: K }>;
 
-/** An agent's question and its state. */
+/** An agent's question. */
 export interface Asked {
   /** The session of the asking delegate; null for the session itself. */
   sessionId: string | null;
@@ -109,7 +109,7 @@ function enter(fold: Fold, update: Update): void {
   if (takenBack) fold.rows = fold.rows.map((row, at) => (at < rows ? row : { ...row, takenBack: 0 }));
 }
 
-/** Ends everything that the log left open: its turn is over and its agent has exited. */
+/** Ends everything left open by a log whose agent has exited. */
 export function settle(fold: Fold): void {
   fold.working = false;
   fold.open.clear();
@@ -188,7 +188,7 @@ function take(fold: Fold, body: SessionUpdate, at: Update): void {
   }
 }
 
-/** Attaches a routing decision to the prompt it was made for. */
+/** Attaches a routing decision to its prompt. */
 function routed(fold: Fold, body: Body<'session_info_update'>, at: Update): void {
   const { routing } = openagents<{ routing: Decision }>(body._meta);
   if (routing === undefined) return;
@@ -247,7 +247,7 @@ export function message(fold: Fold, body: Body<'agent_message_chunk'>, at: Updat
     last.findings === undefined &&
     findings === undefined;
   if (goesOn) {
-    // Grown in place: a copy for each of many thousand chunks takes seconds.
+    // Mutated in place: copying for thousands of chunks takes seconds.
     last.seqs.push(at.seq);
     fold.rows[index] = {
       ...last,
@@ -318,7 +318,7 @@ function idOf(body: object): string | null {
   return typeof id === 'string' ? id : null;
 }
 
-/** The kinds of images that every browser draws, and that cannot run anything. */
+/** Image types that every browser draws and that cannot run code. */
 const DRAWN = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
 
 /** The image of a content block; null if it is something else or cannot be drawn. */
@@ -331,7 +331,7 @@ function picturing(picture: Picture | null): { pictures?: readonly Picture[] } {
   return picture === null ? {} : { pictures: [picture] };
 }
 
-/** What a content block says; nothing for an image that is drawn. */
+/** The text of a content block; empty for a drawn image. */
 export function text(content: ContentBlock): string {
   switch (content.type) {
     case 'text':
@@ -375,12 +375,11 @@ export function call(fold: Fold, body: Body<'tool_call'>, at: Update): void {
 /** Folds in an update of a call. It gets a row even if its announcement is missing. */
 function callUpdate(fold: Fold, body: Body<'tool_call_update'>, at: Update): void {
   const index = rowOf(fold, body.toolCallId, at, body.title ?? openagents<ToolMeta>(body._meta).approval?.title);
-  // Grown in place, as those of messages: output may come in many thousand updates.
+  // Mutated in place like those of messages, since output may come in thousands of updates.
   fold.rows[index]?.seqs.push(at.seq);
   news(fold, body, at);
 }
 
-/** Applies an update to a call that has a row. */
 export function news(fold: Fold, body: Body<'tool_call' | 'tool_call_update'>, at: Update): void {
   const meta = openagents<ToolMeta>(body._meta);
   const index = rowOf(fold, body.toolCallId, at);
@@ -443,7 +442,6 @@ function rowOf(fold: Fold, callId: string, at: Update, name?: string): number {
   );
 }
 
-/** Absent fields keep their value. */
 function details(
   before: ToolRow,
   body: {

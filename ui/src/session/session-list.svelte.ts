@@ -20,27 +20,26 @@ interface Told {
   removed: Set<string>;
 }
 
-/** The number of `session/list` pages that are read before anyone asks for more. */
+/** The number of `session/list` pages loaded up front. */
 const PAGES = 5;
 
 /** The sessions of this bridge, as the sidebar lists them. */
 export class SessionList {
   /** Newest first. */
   items = $state.raw<readonly SessionItem[]>([]);
-  /** The list has been read. */
+  /** The list is loaded. */
   complete = $state(false);
-  /** The bridge has older sessions. */
   more = $state(false);
-  /** The list has every session that changed since then, in milliseconds since the epoch. */
+  /** All sessions changed since this time are loaded; milliseconds since the epoch. */
   reached = $state(-Infinity);
 
   readonly #link: Link;
-  /** Numbers the reads, so that only the newest counts. */
+  /** Numbers the loads; only the newest counts. */
   #read = 0;
-  /** The number of pages in the list, and where the next one begins. */
+  /** The number of loaded pages and the cursor of the next one. */
   #pages = 0;
   #next: string | null = null;
-  /** Changes that arrive while the list, or a page of it, is read. */
+  /** Changes that arrive during a load. */
   #told: Told | null = null;
 
   constructor(link: Link) {
@@ -51,12 +50,12 @@ export class SessionList {
     return this.items.find((known) => known.id === id);
   }
 
-  /** Reads the list, once per connection; changes arrive as notifications. Resolves with whether it now has every session. */
+  /** Loads the list once per connection; changes arrive as notifications. Resolves with whether it is complete. */
   async read(): Promise<boolean> {
     const read = ++this.#read;
     const told: Told = (this.#told = { items: new Map(), removed: new Set() });
     const found: SessionItem[] = [];
-    // Pages that were scrolled to stay in the list.
+    // Pages loaded by scrolling stay in the list.
     const most = Math.max(PAGES, this.#pages);
     let cursor: string | null = null;
     let pages = 0;
@@ -74,7 +73,7 @@ export class SessionList {
     return cursor === null;
   }
 
-  /** Reads the next page of older sessions, one at a time. */
+  /** Loads the next page of older sessions, one at a time. */
   async readMore(): Promise<void> {
     if (this.#next === null || this.#told !== null) return;
     const read = this.#read;
@@ -125,7 +124,7 @@ export class SessionList {
     return changes;
   }
 
-  /** Changes an item before the bridge has confirmed it; returns what it was. */
+  /** Changes an item optimistically; returns its previous state. */
   patch(id: string, change: Partial<SessionItem>): SessionItem | undefined {
     const known = this.find(id);
     if (known !== undefined) this.items = this.items.map((item) => (item === known ? { ...item, ...change } : item));
@@ -141,14 +140,14 @@ function keyOf({ id }: SessionItem): string {
   return id;
 }
 
-/** The items that were known and read, with the changes that were told meanwhile. */
+/** The known and the loaded items with the changes that arrived meanwhile. */
 function unlessChanged(
   known: readonly SessionItem[],
   read: readonly SessionItem[],
   told: Told,
 ): readonly SessionItem[] {
   const kept = new Set(known.map(keyOf));
-  // What is known already is at least as new.
+  // Known items are at least as new.
   const found = withChanges(
     known,
     keyOf,
@@ -198,7 +197,7 @@ export function withChanges<T extends Dated>(
   );
 }
 
-/** Two lists that are sorted newest first as one; of items with the same time, those of `a` come first. */
+/** Merges two lists sorted newest first; at equal times, items of `a` come first. */
 export function merged<T extends Dated>(a: readonly T[], b: readonly T[]): readonly T[] {
   if (b.length === 0) return a;
   if (a.length === 0) return b;

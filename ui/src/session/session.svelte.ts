@@ -29,18 +29,18 @@ export class Session {
   catchingUp = $state(0);
   /** Prompts of all clients that are queued behind the running turn, oldest first. */
   queue = $state.raw<readonly QueuedPrompt[]>([]);
-  /** Prompts that were sent and are not in the log yet, oldest first. */
+  /** Sent prompts that are not in the log yet, oldest first. */
   pending = $state.raw<readonly string[]>([]);
-  /** When this page requested something that nothing has been heard about yet. */
+  /** When this page made a request that has no reaction yet. */
   waitingSince = $state<number | null>(null);
   /** This page's clock at the newest update; running times count on from it. */
   touchedAt = $state(Date.now());
   problem = $state<string | null>(null);
   /** The text in the composer. */
   draft = $state('');
-  /** When this page last saw it, while it shows a stored copy; null once the bridge has answered. */
+  /** When this page last saw it, if a stored copy is shown; null once the bridge has answered. */
   seenAt = $state<number | null>(null);
-  /** The parts of its rows that were unfolded or folded. */
+  /** Fold state of its rows. */
   readonly unfolded = new Unfolded();
   /** The last connection on which this session was attached. */
   attachedOn = -1;
@@ -48,7 +48,7 @@ export class Session {
   attachingNow = false;
 
   #fold: Fold = emptyFold();
-  /** Only the end of the log is shown: it has to be read from the beginning. */
+  /** Only the end of the log is here; it has to be loaded from the beginning. */
   #cut = false;
   #recent = new RecentUpdates();
   /** The snapshot that is arriving and replaces the shown state; null if there is none. */
@@ -90,7 +90,7 @@ export class Session {
     this.#publish();
   }
 
-  /** An update as received, unless it was dropped: the newest are kept. */
+  /** An update as received; only the newest are kept. */
   update(seq: number): Update | undefined {
     return this.#recent.get(seq);
   }
@@ -138,7 +138,7 @@ export class Session {
     this.#publish();
   }
 
-  /** The session list says that no turn is running. */
+  /** The session list reports that no turn is running. */
   rests(): void {
     if (this.#known === null || !this.caughtUp || this.queue.length > 0) return;
     this.#turns(false);
@@ -150,7 +150,7 @@ export class Session {
     this.#turns(running);
   }
 
-  /** The bridge says whether a turn is running, as of the newest entry. */
+  /** The bridge reports whether a turn is running, as of the newest entry. */
   #turns(running: boolean): void {
     this.#fold.working = running;
     if (!running && this.#sent.length === 0) this.#request = null;
@@ -269,7 +269,7 @@ export class Session {
     this.#sent = this.#sent.filter((known) => known !== sent);
   }
 
-  /** The whole log is here and does not contain the prompts of a broken connection: they were not received. */
+  /** Once the log is complete, prompts of a broken connection that it lacks were not received. */
   #giveUp(): void {
     const lost = this.#sent.filter((sent) => sent.adrift);
     if (lost.length === 0) return;
@@ -334,17 +334,17 @@ export interface Sent {
   adrift: boolean;
 }
 
-/** A request of this page, in a session that was at rest. */
+/** A request of this page in an idle session. */
 export interface Request {
   /** Milliseconds since the epoch, by this page's clock. */
   since: number;
-  /** The session's `heard` at that moment. */
+  /** The session's `heard` at that time. */
   heard: number;
 }
 
-/** What tells whether a session is busy. None of it is enough on its own. */
+/** The inputs that together decide whether a session is busy. */
 export interface Signs {
-  /** A turn has begun and not ended, by the log and by the bridge's word on it. */
+  /** A turn is running, by the log and the bridge's reports. */
   turn: boolean;
   /** The model that answers is active. */
   active: boolean;
@@ -360,11 +360,11 @@ export interface Signs {
 
 interface Busy {
   working: boolean;
-  /** When the request was made that nothing has been heard about yet; null if there is none. */
+  /** When the request without a reaction was made; null if there is none. */
   waitingSince: number | null;
 }
 
-/** Whether a session is busy, and since when it is silently so. */
+/** Whether a session is busy, and since when without a sign of life. */
 export function busy({ turn, active, sent, request, heard, stored }: Signs): Busy {
   const waitingSince = request !== null && request.heard === heard ? request.since : null;
   return {

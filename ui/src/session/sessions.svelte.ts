@@ -157,7 +157,7 @@ export class Sessions {
     this.#followBusy();
   }
 
-  /** Changes a session in the list before the bridge has confirmed it; returns what it was. */
+  /** Changes a session in the list optimistically; returns its previous state. */
   patch(id: string, change: Partial<SessionItem>): SessionItem | undefined {
     const session = this.#known.get(id);
     if (change.title !== undefined && session !== undefined) session.title = change.title;

@@ -13,7 +13,7 @@ export function beginSnapshot(): Snapshot {
   return { fold: emptyFold(), recent: new RecentUpdates() };
 }
 
-/** They arrive in the order of the conversation; their numbers need not rise. */
+/** Updates arrive in conversation order; their numbers need not rise. */
 export function takeFolded({ fold, recent }: Snapshot, update: Update): void {
   applyFolded(fold, update);
   recent.add(update);
@@ -46,7 +46,7 @@ export class RecentUpdates {
     return this.#updates.get(seq);
   }
 
-  /** The last one is kept whatever its size. */
+  /** Keeps the last one whatever its size. */
   add(update: Update): void {
     this.#drop(update.seq);
     this.#updates.set(update.seq, update);

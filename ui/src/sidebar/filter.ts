@@ -5,7 +5,7 @@ import { daysAgo } from './groups';
 
 /** Which sessions are listed. Null stands for all. */
 export interface Filter {
-  /** A provider's name; the empty text for our own sessions. */
+  /** A provider's name; empty for our own sessions. */
   provider: string | null;
   cwd: string | null;
   branch: string | null;
@@ -23,7 +23,6 @@ export const DAYS: readonly (readonly [Filter['days'], string])[] = [
   [30, 'Last 30 days'],
 ];
 
-/** The entries that a filter selects. */
 export function selected(entries: readonly Entry[], filter: Filter, today: Date): Entry[] {
   const { provider, cwd, branch, days, archived } = filter;
   const from = days === null ? -Infinity : daysAgo(days, today);
@@ -48,13 +47,13 @@ export function pastFilter({ provider, cwd, branch, days, archived }: Filter, to
   };
 }
 
-/** One condition of a filter: what it says, and the filter that has it alone. */
+/** One condition of a filter, in words and as a filter. */
 interface Condition {
   words: string;
   alone: Filter;
 }
 
-/** The conditions of a filter that were set, in the order of its fields. */
+/** The set conditions of a filter, in the order of its fields. */
 export function conditions(filter: Filter, agentName: (provider: string) => string): Condition[] {
   const { provider, cwd, branch, days, archived } = filter;
   const found: (Condition | null)[] = [
@@ -69,7 +68,7 @@ export function conditions(filter: Filter, agentName: (provider: string) => stri
   return found.filter((condition) => condition !== null);
 }
 
-/** Why a filter selects nothing: the first condition that does so alone, or all of them together. */
+/** Why a filter matches nothing: the first condition that alone matches nothing, or their combination. */
 export function emptyWords(
   entries: readonly Entry[],
   filter: Filter,
@@ -85,7 +84,7 @@ export function emptyWords(
     : `No sessions for the filter “${alone.words}”.`;
 }
 
-/** Workspaces and branches to choose from, those of the newest sessions first; branches of one workspace if it is chosen. */
+/** Workspaces and branches to choose from, newest sessions first; branches of the chosen workspace only. */
 export function choices(
   entries: readonly Entry[],
   cwd: string | null,

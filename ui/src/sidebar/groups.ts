@@ -17,7 +17,7 @@ export function daysAgo(n: number, now: Date): number {
   return new Date(now.getFullYear(), now.getMonth(), now.getDate() - n).getTime();
 }
 
-/** Items that are sorted newest first, by calendar day. */
+/** Groups items, sorted newest first, by calendar day. */
 export function byTime<T extends { updatedAt: number }>(items: readonly T[], now: Date): Group<T>[] {
   const bounds = [
     ['Today', daysAgo(0, now)],
@@ -37,7 +37,7 @@ export function byTime<T extends { updatedAt: number }>(items: readonly T[], now
   return groups;
 }
 
-/** By workspace, that of the newest session first. Workspaces of one name are told apart by their parent folder. */
+/** Groups by workspace, newest session first. Workspaces with the same name show their parent folder. */
 export function byWorkspace(entries: readonly Entry[]): Group[] {
   const groups = new Map<string, Group>();
   const named = new Map<string, number>();
@@ -71,7 +71,7 @@ export function grouped(entries: readonly Entry[], grouping: Grouping, now: Date
 export type Line =
   { key: string; heading: string; entry?: undefined } | { key: string; entry: Entry; heading?: undefined };
 
-/** The groups as lines; the lines of entries that did not change stay the same objects. */
+/** The groups as lines; unchanged entries keep their line objects. */
 export function linesOf(groups: readonly Group[]): Line[] {
   const lines: Line[] = [];
   for (const { key, name, items } of groups) {
@@ -89,14 +89,14 @@ function lineOf(entry: Entry): Line {
   return known;
 }
 
-/** The read part of a list, newest first. */
+/** The loaded part of a list, newest first. */
 export interface Loaded {
   entries: readonly Entry[];
-  /** Everything that changed since then has been read, in milliseconds since the epoch. */
+  /** All sessions changed since this time are loaded; milliseconds since the epoch. */
   reached: number;
 }
 
-/** The sessions of both lists, down to where either still has more to read. Pinned ones do not wait for that. */
+/** Merges both lists, back to where either has more to load. Pinned sessions are always included. */
 export function listed(ours: Loaded, past: Loaded): readonly Entry[] {
   const from = Math.max(ours.reached, past.reached);
   const all = merged(ours.entries, past.entries);

@@ -10,7 +10,7 @@ import { Seen } from './seen.svelte';
 const GROUPING = 'openagents.grouping';
 const NONE: Loaded = { entries: [], reached: -Infinity };
 
-/** The sessions of all agents as the sidebar lists them: each step is done again only when what it depends on has changed. */
+/** The sidebar's list of all sessions, derived step by step so that each step reruns only when its input changes. */
 export class Listing {
   filter = $state.raw<Filter>(UNFILTERED);
   grouping = $state<Grouping>(browserStorage.read(GROUPING) === 'workspace' ? 'workspace' : 'time');
@@ -21,7 +21,7 @@ export class Listing {
   readonly #labels: Labels;
   readonly #now: () => number;
 
-  /** It is sorted into days anew at midnight. */
+  /** Changes at midnight, which regroups the days. */
   readonly #today = $derived.by(() => new Date(this.#now()).setHours(0, 0, 0, 0));
   readonly #ours = $derived.by(() => this.#list.items.map(ownEntry));
   readonly #past = $derived.by(() => this.#history.items.map(pastEntry));
@@ -30,7 +30,7 @@ export class Listing {
     return hidden.size === 0 ? this.#ours : this.#ours.filter(({ key }) => !hidden.has(key));
   });
   readonly #entries = $derived.by(() => merged(this.#kept, this.#past));
-  /** The filter may leave one of the two lists out, so that only the other has to be read on. */
+  /** A filter may exclude one of the two lists, so that only the other has to load more. */
   readonly #listed = $derived.by(() => {
     const ours = { entries: this.#kept, reached: this.#list.reached };
     const past = { entries: this.#past, reached: this.#history.reached };
@@ -44,7 +44,6 @@ export class Listing {
   });
   readonly #conditions = $derived.by(() => conditions(this.filter, (provider) => this.agentName(provider)));
 
-  /** `now`: the time, from a clock that ticks. */
   constructor(list: SessionList, history: History, labels: Labels, now: () => number) {
     this.#list = list;
     this.#history = history;
@@ -52,42 +51,39 @@ export class Listing {
     this.#now = now;
   }
 
-  /** The lines of the list: headings and sessions. */
+  /** Headings and sessions. */
   get lines(): ReturnType<typeof linesOf> {
     return this.#lines;
   }
 
-  /** The number of sessions that are listed. */
   get count(): number {
     return this.#selected.length;
   }
 
-  /** All sessions that were read, newest first. */
+  /** All loaded sessions, newest first. */
   get entries(): readonly Entry[] {
     return this.#entries;
   }
 
-  /** The other agents with sessions: provider and name. */
+  /** Other agents with sessions, as provider and name. */
   get agents(): readonly [string, string][] {
     return this.#agents;
   }
 
-  /** What the filter says. */
+  /** The filter's conditions, in words. */
   get said(): readonly string[] {
     return this.#conditions.map(({ words }) => words);
   }
 
-  /** There are older sessions. */
   get more(): boolean {
     return (!this.#theirsOnly && this.#list.more) || (!this.#oursOnly && this.#history.more);
   }
 
-  /** Changes with each page that is read. */
+  /** Changes with each loaded page. */
   get reached(): string {
     return `${this.#list.items.length} ${this.#list.reached} ${this.#history.items.length} ${this.#history.reached}`;
   }
 
-  /** Why nothing is listed. */
   get emptyWords(): string {
     return emptyWords(this.#entries, this.filter, new Date(this.#today), (provider) => this.agentName(provider));
   }
@@ -96,7 +92,7 @@ export class Listing {
     return provider === '' ? 'OpenAgents' : (this.#agents.find(([known]) => known === provider)?.[1] ?? provider);
   }
 
-  /** The entry of a session, if it was read. */
+  /** The entry of a session, if loaded. */
   find(provider: string | null, id: string): Entry | undefined {
     if (provider !== null) {
       const past = this.#history.items.find((item) => item.provider === provider && item.id === id);
@@ -108,7 +104,7 @@ export class Listing {
 
   choose(change: Partial<Filter>): void {
     this.filter = { ...this.filter, ...change };
-    // Older ones are selected by the bridge; ours are all read.
+    // The bridge filters older ones; ours are all loaded.
     const narrows = this.#conditions.length > 0 && !this.#oursOnly;
     this.#history.narrow(narrows ? pastFilter(this.filter, new Date(this.#today)) : null);
   }
@@ -122,7 +118,7 @@ export class Listing {
     browserStorage.write(GROUPING, by);
   }
 
-  /** Reads a page of older sessions of each list. */
+  /** Loads a page of older sessions of each list. */
   async readMore(): Promise<void> {
     await Promise.all([
       this.#theirsOnly ? undefined : this.#list.readMore().catch(() => undefined),

@@ -2,13 +2,13 @@ import { browserStorage } from '../backend/storage';
 import type { Entry } from '../session/entry';
 
 const KEY = 'openagents.seen';
-/** Sessions that are remembered. */
+/** Most sessions remembered. */
 const MOST = 400;
 
 interface Stored {
-  /** Everything up to then counts as read, in milliseconds since the epoch. */
+  /** Everything until then counts as read; milliseconds since the epoch. */
   since: number;
-  /** When the last change that was seen happened, by key. */
+  /** Time of the last seen change, by key. */
   seen: Record<string, number>;
 }
 
@@ -28,7 +28,7 @@ export class Seen {
     return updatedAt > Math.max(this.#state.since, this.#state.seen[key] ?? 0);
   }
 
-  /** A session is open, and shows its last change. */
+  /** Marks the shown session as read. */
   mark(entry: Pick<Entry, 'key' | 'updatedAt'>): void {
     if (!this.isUnread(entry)) return;
     this.#state = cut({ ...this.#state, seen: { ...this.#state.seen, [entry.key]: entry.updatedAt } }, MOST);
@@ -40,7 +40,7 @@ export class Seen {
   }
 }
 
-/** Forgets the oldest: what changed until they did counts as read. */
+/** Drops the oldest; everything up to their change counts as read. */
 export function cut({ since, seen }: Stored, most: number): Stored {
   const known = Object.entries(seen).filter(([, at]) => at > since);
   if (known.length <= most) return { since, seen: Object.fromEntries(known) };

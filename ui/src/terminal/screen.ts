@@ -1,6 +1,6 @@
 import Anser from 'anser';
 
-/** Terminal colours as roles of this page. */
+/** Maps terminal colours to the page's tokens. */
 type Tone = 'plain' | 'good' | 'bad' | 'warn' | 'accent' | 'faint';
 
 interface Span {
@@ -21,7 +21,7 @@ const TONES: Record<string, Tone> = {
 
 const TITLES = /\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)/g;
 
-/** Characters of a line that are drawn: more than is read, and still fast. */
+/** Longest drawn line, in characters: more than anyone reads, and fast to draw. */
 const WIDEST = 4_000;
 
 /** Renders terminal output: keeps colours, drops overwritten lines and the rest of very long ones. */
@@ -38,7 +38,7 @@ export function screen(output: string): Span[] {
   return text.length <= WIDEST ? spans : narrowed(spans);
 }
 
-/** Cuts each line, and says how much is missing. */
+/** Cuts long lines and appends the number of hidden characters. */
 function narrowed(spans: readonly Span[]): Span[] {
   const drawn: Span[] = [];
   let [width, cut] = [0, 0];
@@ -68,7 +68,7 @@ function narrowed(spans: readonly Span[]): Span[] {
   return drawn;
 }
 
-/** Returns the visible part of a line after its carriage returns; one at its end changes nothing. */
+/** The part of a line that stays visible after its carriage returns; a trailing one has no effect. */
 function lastWritten(line: string): string {
   let end = line.length;
   while (line[end - 1] === '\r') end -= 1;

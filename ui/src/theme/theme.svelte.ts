@@ -6,7 +6,7 @@ export type Choice = 'system' | 'light' | 'dark';
 const KEY = 'openagents.theme';
 const NEXT: Record<Choice, Choice> = { system: 'light', light: 'dark', dark: 'system' };
 
-/** `--bg` of `tokens.css`, for what is outside the page and cannot read its tokens. */
+/** `--bg` of `tokens.css`, for the browser's own bars. */
 const GROUNDS = { light: '#ffffff', dark: '#08090a' } as const;
 
 function stored(): Choice {
@@ -35,7 +35,7 @@ export class Theme {
     const root = document.documentElement;
     if (this.choice === 'system') delete root.dataset['theme'];
     else root.dataset['theme'] = this.choice;
-    // The bars of a phone match the page's background, whatever the system's theme is.
+    // Phone bars match the page's background in any system theme.
     for (const meta of document.querySelectorAll<HTMLMetaElement>('meta[name="theme-color"]')) {
       meta.content = GROUNDS[this.choice === 'system' ? (meta.media.includes('dark') ? 'dark' : 'light') : this.choice];
     }

@@ -4,7 +4,7 @@ import type { Piece, Row, ToolRow } from './rows';
 /** The tools that start another agent. */
 const DELEGATES = new Set(['delegate.run', 'codex.run']);
 
-/** Whether a row is shown as the work of another agent. */
+/** Whether a row is shown as delegated work. */
 export function isDelegation(row: ToolRow): boolean {
   return row.delegate !== undefined || DELEGATES.has(row.name);
 }
@@ -15,7 +15,6 @@ export interface Delegation {
   state: 'starting' | 'working' | 'waiting' | 'done' | 'dry-run' | 'failed' | 'cancelled' | 'unfinished';
   description: string | null;
   prompt: string;
-  /** The limits of the task, for display. */
   limits: string[];
   /** The result: a summary or an error. */
   notes: string | null;
@@ -73,7 +72,7 @@ function asks(row: ToolRow): boolean {
 
 export type Change = Extract<Piece, { type: 'diff' }> & { line?: number | undefined };
 
-/** The changes by file. Changes that continue each other are merged. */
+/** The changes by file, with consecutive ones merged. */
 export function changes(rows: readonly Row[]): Change[] {
   const found: Change[] = [];
   for (const row of rows) {

@@ -1,12 +1,12 @@
 import { createContext, mount, unmount } from 'svelte';
 import CopyButton from '../kit/CopyButton.svelte';
 
-/** Rendered messages to keep: rows enter and leave a virtual list all the time. */
+/** Rendered messages to keep, since rows of a virtual list mount and unmount often. */
 const KEPT = 400;
 
 /** Renders Markdown to sanitised HTML, through the bridge. */
 export class Markdown {
-  /** The number of connections so far: a text that could not be rendered is tried again on the next one. */
+  /** The number of connections so far; a failed rendering is retried on the next one. */
   connections = $state(0);
 
   readonly #ask: (text: string) => Promise<string>;
@@ -25,7 +25,7 @@ export class Markdown {
     return this.#done.get(text);
   }
 
-  /** Resolves with null if the bridge is not reachable. `before`: a beginning of the text, which is not kept any longer. */
+  /** Resolves with null if the bridge is not reachable. `before`: a shorter version to drop from the cache. */
   render(text: string, before?: string): Promise<string | null> {
     const known = this.#asked.get(text);
     if (known !== undefined) return known;
@@ -48,7 +48,7 @@ export class Markdown {
 
 export const [useMarkdown, provideMarkdown] = createContext<Markdown>();
 
-/** Adds a button to each block of code that copies it, also after the Markdown was rendered again. */
+/** Adds a copy button to each code block, also after each rendering. */
 export function copyButtons(markdown: HTMLElement): () => void {
   const buttons = new Map<Element, object>();
 
@@ -60,7 +60,7 @@ export function copyButtons(markdown: HTMLElement): () => void {
     }
     for (const block of markdown.querySelectorAll('pre')) {
       if (buttons.has(block)) continue;
-      // Beneath the block: what surrounds it belongs to the rendered HTML, which is replaced as a whole.
+      // Inside the block, because its parent is rendered HTML that is replaced as a whole.
       const code = block.querySelector('code');
       buttons.set(
         block,

@@ -2,12 +2,12 @@ import type { Markdown } from './markdown.svelte';
 
 /** Milliseconds between two renderings of a message that grows. */
 const PAUSE = 150;
-/** The same between two looks at its text, which each copy and compare all of it. */
+/** The same between two checks of its text, which copy and compare all of it. */
 const LOOK = 16;
-/** Characters up to which these hold; the pauses of a longer text are longer by as much, so that it costs no more. */
+/** Text length in characters up to which these hold; pauses grow in proportion beyond it. */
 const LONG = 16 * 1024;
 
-/** A text as it is shown: the newest rendering of its beginning, then the rest as plain text. */
+/** A growing text as shown: the newest rendering of its beginning, then plain text. */
 export class Rendering {
   html = $state.raw<string | null>(null);
   tail = $state.raw('');
@@ -25,7 +25,7 @@ export class Rendering {
   #waiting: ReturnType<typeof setTimeout> | undefined;
   #ended = false;
 
-  /** `text` is read as rarely as possible: joining the chunks of a long one takes time. */
+  /** `text` is called rarely, because joining the chunks of a long text takes time. */
   constructor(markdown: Markdown, length: () => number, text: () => string, now = (): number => performance.now()) {
     this.#markdown = markdown;
     this.#length = length;
@@ -42,7 +42,7 @@ export class Rendering {
     else this.#looking = setTimeout(() => this.#look(), rest);
   }
 
-  /** The text may not be read any more. */
+  /** Stops reading the text. */
   end(): void {
     this.#ended = true;
     clearTimeout(this.#looking);
@@ -69,7 +69,7 @@ export class Rendering {
     this.tail = text.slice(rendered?.text.length ?? 0);
   }
 
-  /** One request at a time, so that answers stay in order. */
+  /** One request at a time keeps answers in order. */
   #schedule(): void {
     if (this.#asking || this.#waiting !== undefined) return;
     const rest = this.#asked + PAUSE * Math.max(1, this.#length() / LONG) - this.#now();

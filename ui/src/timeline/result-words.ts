@@ -17,7 +17,7 @@ export function resultWords(row: Pick<ToolRow, 'name' | 'state' | 'args' | 'outp
   );
 }
 
-/** Reads fields of an untrusted object without assuming their types. */
+/** Reads fields of an untrusted object. */
 class Fields {
   readonly #value: Record<string, unknown>;
 
@@ -114,7 +114,7 @@ const FOUND: Record<string, Words> = {
   ],
 };
 
-/** The subject of a call without a result. */
+/** What a call without a result is about. */
 function asked(name: string, args: Fields): string {
   if (args.text('pattern') !== '') return quoted(args.text('pattern'));
   const path = args.text('path');

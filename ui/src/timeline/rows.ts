@@ -4,21 +4,21 @@ import type { Findings, Summary, Usage } from '../connection/wire';
 interface RowBase {
   /** Unique and stable in the session. */
   key: string;
-  /** The log entries that this row is drawn from, oldest first. */
+  /** Log entries behind this row, oldest first. */
   seqs: number[];
   ts: number;
-  /** The user took the turn back: its agent no longer shows it. On the first row of such a run, how many rows follow. */
+  /** Part of an undone turn. On the first row of a run, the number of rows that follow. */
   takenBack?: number;
 }
 
-/** An image in a message or a result, as it came. */
+/** An image in a message or a result. */
 export interface Picture {
   mimeType: string;
   /** Base64. */
   data: string;
 }
 
-/** `unfinished`: its turn is over and its end was never reported. */
+/** `unfinished`: its turn ended without reporting the call's end. */
 export type ToolState = 'pending' | 'running' | 'done' | 'failed' | 'unfinished';
 
 export type WorkKind =
@@ -55,14 +55,14 @@ export interface ToolRow extends RowBase {
   kind: 'tool';
   callId: string;
   name: string;
-  /** One line for display, if the call says more than its name. */
+  /** One line for display, if it says more than the name. */
   title: string | null;
   work: WorkKind;
   locations: readonly FileLocation[];
   content: readonly Piece[];
   /** The approvals of the call, oldest first. */
   approvals: readonly Approval[];
-  /** The session that it started. */
+  /** The session that the call started. */
   delegate?: Delegate;
   state: ToolState;
   args: Record<string, unknown>;
@@ -75,7 +75,7 @@ export interface ToolRow extends RowBase {
   timedOut: boolean;
   late: boolean;
   endedAt?: number;
-  /** The session of the sub-agent that it started, in the log of another agent. */
+  /** The sub-agent session that the call started, in another agent's log. */
   childSession?: string;
 }
 
@@ -90,7 +90,7 @@ export interface MessageRow extends RowBase {
   findings?: Findings | undefined;
   /** Statistics of a model's answer; present once it is complete. */
   usage?: Usage | undefined;
-  /** Its turn failed, and this is why. */
+  /** The text is why the turn failed. */
   failed: boolean;
   late: boolean;
 }
@@ -101,7 +101,7 @@ export interface ThoughtRow extends RowBase {
   text: string;
   messageId: string | null;
   late: boolean;
-  /** When something else followed. */
+  /** When the next item arrived. */
   endedAt?: number;
 }
 
@@ -122,7 +122,7 @@ export function findingKey(row: string, at: number): string {
   return `${row}#${at}`;
 }
 
-/** The row at which the final answer begins: the question or the findings before a summary; -1 if the rows end otherwise. */
+/** The index where the final answer begins (findings before a summary included); -1 without one. */
 export function answerAt(rows: readonly Row[]): number {
   const last = rows.at(-1);
   if (last?.kind !== 'message' || (last.summary === undefined && last.findings === undefined)) return -1;
@@ -145,12 +145,12 @@ export function findRow(rows: readonly Row[], key: string): Row | undefined {
   return undefined;
 }
 
-/** The answers that a screen reader announces: each once, when it is whole. */
+/** Announces each answer to screen readers once, when it is complete. */
 export class Finished {
   #session: string | null = null;
   #working = false;
 
-  /** Returns the answer if it has just been finished, nothing while another is awaited, and null if nothing changed. */
+  /** Returns the answer that has just completed, '' while one is pending, and null if nothing changed. */
   take(session: string | null, working: boolean, rows: () => readonly Row[]): string | null {
     const before = this.#session === session && this.#working;
     const changed = this.#session !== session || this.#working !== working;
@@ -168,7 +168,7 @@ function answer(rows: readonly Row[]): string {
   return last.summary?.intent ?? last.text;
 }
 
-/** Rows of turns that the user took back are folded, each run of them to its first row, unless that is in `open`. */
+/** Folds each run of undone turns into its first row, unless that row is in `open`. */
 export function foldTakenBack(rows: readonly Row[], open: ReadonlySet<string>): Row[] {
   const folded: Row[] = [];
   for (let at = 0; at < rows.length; at += 1) {
@@ -186,7 +186,7 @@ export function foldTakenBack(rows: readonly Row[], open: ReadonlySet<string>): 
   return folded;
 }
 
-/** The first row of the run that hides a row; null if nothing hides it. */
+/** The first row of the undone run that contains a row; null if none does. */
 export function hiddenBehind(rows: readonly Row[], key: string): string | null {
   const at = rows.findIndex((row) => row.key === key);
   if (rows[at]?.takenBack === undefined) return null;

@@ -9,7 +9,7 @@ interface SessionActions {
   /** The session of the timeline. */
   sessionId(): string;
   root(): string;
-  /** The unfolded parts of its rows, by the row's key and the part's name. */
+  /** Fold state by row key and part name. */
   unfolded(): Unfolded;
   now(): number;
   live(): boolean;
@@ -17,12 +17,12 @@ interface SessionActions {
   limit(approval: Approval): string | null;
   agentName(id: string): string;
   isLocal(id: string): boolean;
-  /** Resolves with the approval's state: another device may have been first. */
+  /** Resolves with the approval's state, since another device may have answered first. */
   answer(sessionId: string, approvalId: string, optionId: string, message?: string): Promise<Approval>;
   resume(sessionId: string, approvalId: string): Promise<void>;
   stop(sessionId: string): void;
   show(sessionId: string): void;
-  /** Reads the session of a sub-agent that the row `of` started; null where its log is not one of another agent. */
+  /** The sub-agent session that row `of` started; null except in another agent's log. */
   child(sessionId: string, of: string): ChildSession | null;
   /** Opens the inspector on a finding of the message `key`. */
   inspect(key: string, at: number): void;
@@ -39,22 +39,21 @@ interface SessionActions {
   delegate(): ((summary: Summary) => void) | null;
   /** A prompt is queued behind the running turn. */
   queued(messageId: string): boolean;
-  /** Shows or hides turns that were taken back; absent where there are none. */
+  /** Shows or hides undone turns; absent where there are none. */
   toggleTakenBack?: (key: string) => void;
   takenBackShown?: (key: string) => boolean;
   /** An approval scrolled into or out of view. */
   sees(approvalId: string, inSight: boolean): void;
 }
 
-/** The session of a sub-agent, which is read from its end. */
+/** A sub-agent's session, loaded from its end. */
 interface ChildSession {
   readonly rows: readonly Row[];
-  /** Its last part has been read. */
+  /** The last part is loaded. */
   readonly read: boolean;
-  /** There are earlier rows. */
   readonly more: boolean;
   readonly problem: string | null;
-  /** Reads what is appended, until the returned function is called. */
+  /** Follows the log until the returned function is called. */
   follow(): () => void;
 }
 

@@ -7,7 +7,7 @@ import { plain } from '../kit/text';
 import { plural } from '../words/amounts';
 import { baseName } from '../words/places';
 
-/** The effects of files on agents, the most dangerous first, with their headings. */
+/** The effects of files on agents with their headings, most dangerous first. */
 const RISKS = {
   programs: 'Programs, and what may run',
   redirects: 'Where agents connect to',
@@ -15,31 +15,30 @@ const RISKS = {
 } as const;
 type Risk = keyof typeof RISKS;
 
-/** A file, or a folder of files, that agents load in the folder where they start. */
+/** A file or folder that agents load from their working folder. */
 export interface AgentFile {
   path: string;
   risk: Risk;
-  /** Its purpose. */
   does: string;
-  /** The programs that load it; empty if any may. */
+  /** Programs that load it; empty if any may. */
   agents: string[];
-  /** Its settings, one line each, the most dangerous first. */
+  /** Its settings, one line each, most dangerous first. */
   says: string[];
   /** New, or changed since the folder was trusted. */
   changed?: boolean;
 }
 
-/** The question whether agents may start in a folder. */
+/** Asks whether agents may start in a folder. */
 export interface TrustQuestion {
   workspace: string;
-  /** The agent that waits. */
+  /** The waiting agent. */
   agent: string;
   program?: string;
-  /** The folder was trusted before, and some of its files have changed. */
+  /** The folder was trusted before, but some of its files changed. */
   again: boolean;
-  /** The agent decides itself what it asks; trusting the folder lets it start there. */
+  /** The agent decides itself what to ask; trusting the folder lets it start there. */
   decidesWhatItAsks?: boolean;
-  /** Sessions of its own that the agent deletes at its next start. */
+  /** The agent's own sessions that it deletes at its next start. */
   deletes?: number;
   files: AgentFile[];
   /** All settings were read and can be shown in full. If false, the folder cannot be trusted. */
@@ -55,7 +54,7 @@ export function trustQuestion({ subject, rawInput }: Approval): TrustQuestion | 
     : null;
 }
 
-/** The files by risk, the most dangerous first. */
+/** The files by risk, most dangerous first. */
 export function byRisk(files: readonly AgentFile[]): { heading: string; files: AgentFile[] }[] {
   const groups = (Object.keys(RISKS) as Risk[]).map((risk) => ({
     heading: RISKS[risk],
@@ -73,7 +72,7 @@ export function loadedBy({ agents }: AgentFile): string {
 /** `Trust “app”?` */
 export const trustTitle = ({ workspace }: TrustQuestion): string => `Trust “${plain(baseName(workspace))}”?`;
 
-/** What the agent does by itself, a sentence each. */
+/** What the agent does without asking, one sentence each. */
 export function byItself({ agent, decidesWhatItAsks = false, deletes = 0 }: TrustQuestion): string[] {
   const asks = decidesWhatItAsks ? [`${plain(agent)} decides itself what it asks before it acts.`] : [];
   const sweeps = deletes > 0 ? [`${plain(agent)} deletes ${plural(deletes, 'session')} the next time it runs.`] : [];
@@ -86,7 +85,7 @@ export function trustOutcome({ optionId, by }: Approval): string {
   return optionId === 'trust' ? `Trusted on ${where}` : `Declined on ${where}`;
 }
 
-/** Whether an approval can be answered from here: a folder is trusted on the computer itself, whatever a device may do. */
+/** Whether this device may answer an approval. Folders can only be trusted on the computer itself. */
 export const isAnsweredHere = ({ subject }: Approval, { device }: Pick<Access, 'device'>): boolean =>
   subject !== 'trust' || device === null;
 

@@ -1,6 +1,6 @@
 import { createSubscriber } from 'svelte/reactivity';
 
-/** The time. It ticks only while something on screen reads it. */
+/** The time, ticking only while something on screen reads it. */
 export class Clock {
   readonly #watch: () => void;
 

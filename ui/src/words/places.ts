@@ -45,7 +45,7 @@ export function linesOf({ start, end }: Pick<Finding, 'start' | 'end'>): string 
   return end > start ? `${start}-${end}` : String(start);
 }
 
-/** The first part of a UUID, enough to tell sessions apart. */
+/** The first part of a UUID, which is enough to tell sessions apart. */
 function shortId(id: string): string {
   return id.length > 9 ? id.slice(0, 7) : id;
 }
@@ -61,7 +61,7 @@ export function baseName(path: string): string {
   return parts.at(-1) ?? path;
 }
 
-/** Shows a home folder as `~`. The page cannot ask for it but knows the usual locations. */
+/** Shortens a home folder to `~`, guessing from the usual locations. */
 export function tilde(path: string): string {
   return path.replace(/^(?:\/(?:home|Users)\/[^/]+|\/root)(?=\/|$)/, '~');
 }
