@@ -150,7 +150,7 @@ export class Page {
     return (
       this.pairingChosen ||
       this.pairing.claimed !== null ||
-      this.pairing.given ||
+      this.pairing.scanned ||
       (!this.atHome && state.name === 'refused' && state.why === 'no-token')
     );
   });

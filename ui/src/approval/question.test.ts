@@ -19,7 +19,7 @@ test('an approval is announced by its command, with nothing hidden', () => {
       askedAt: 1,
       ...more,
     };
-    new Announcer().tell([{ approval, sessionId: 's', shownIn: 's', title: 'T', workspace: '/w', changes: [] }]);
+    new Announcer().update([{ approval, sessionId: 's', shownIn: 's', title: 'T', workspace: '/w', changes: [] }]);
     const { title, agent } = vi.mocked(notifyApproval).mock.lastCall?.[0] ?? {};
     return [agent, title];
   };

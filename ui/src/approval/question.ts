@@ -30,13 +30,13 @@ const MOST = 300;
  * the desktop shell posts its own, since this page may be suspended while its window is hidden.
  */
 export class Announcer {
-  readonly #told = new Set<string>();
+  readonly #notified = new Set<string>();
 
-  tell(questions: readonly Question[]): void {
+  update(questions: readonly Question[]): void {
     const waiting = new Set(questions.map(({ approval }) => approval.id));
     for (const { approval, shownIn } of questions) {
-      if (this.#told.has(approval.id)) continue;
-      this.#told.add(approval.id);
+      if (this.#notified.has(approval.id)) continue;
+      this.#notified.add(approval.id);
       notifyApproval({
         id: approval.id,
         sessionId: shownIn,
@@ -44,9 +44,9 @@ export class Announcer {
         agent: plain(approval.agent),
       });
     }
-    for (const id of this.#told) {
+    for (const id of this.#notified) {
       if (waiting.has(id)) continue;
-      this.#told.delete(id);
+      this.#notified.delete(id);
       withdrawApproval(id);
     }
   }

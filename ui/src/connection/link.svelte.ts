@@ -10,8 +10,8 @@ export type LinkState =
   | { name: 'connecting' }
   | { name: 'live' }
   | { name: 'offline'; since: Date }
-  /** `hearsay`: reported by a program that has not proved that it is the bridge; the page retries. */
-  | { name: 'refused'; why: Refusal; hearsay?: true }
+  /** `unproven`: reported by a program that has not proved that it is the bridge; the page retries. */
+  | { name: 'refused'; why: Refusal; unproven?: true }
   /** This device was removed; `computer` is the machine's name. */
   | { name: 'removed'; computer: string };
 
@@ -51,7 +51,7 @@ export class Link {
   /** Numbers each attempt, so that events of an abandoned transport can be ignored. */
   #try = 0;
   /** When the last message arrived, by `performance.now()`. */
-  #heard = 0;
+  #receivedAt = 0;
 
   /** `onLive` receives the folder to explore on the first connection, null later. */
   constructor(backend: Backend, firehose: Firehose, onLive: (root: string | null) => void) {
@@ -70,7 +70,7 @@ export class Link {
       if (
         document.visibilityState === 'visible' &&
         this.state.name === 'live' &&
-        performance.now() - this.#heard >= QUIET
+        performance.now() - this.#receivedAt >= QUIET
       )
         this.#ask(SILENCE);
     }, QUIET / 2);
@@ -125,7 +125,7 @@ export class Link {
     const since = performance.now();
     const timer = setInterval(() => {
       if (mine !== this.#try) clearInterval(timer);
-      else if (performance.now() - Math.max(since, this.#heard) >= silence) this.#lost();
+      else if (performance.now() - Math.max(since, this.#receivedAt) >= silence) this.#lost();
     }, silence / 10);
     return timer;
   }
@@ -152,7 +152,7 @@ export class Link {
       if (mine !== this.#try) return;
       if (!(error instanceof UnknownToken)) return this.#lost();
       this.#drop();
-      this.state = { name: 'refused', why: this.#refusal, hearsay: true };
+      this.state = { name: 'refused', why: this.#refusal, unproven: true };
       return this.#later();
     }
     if (mine !== this.#try) return;
@@ -171,7 +171,7 @@ export class Link {
           this.#unopened = 0;
           void this.#greet(mine, overEvents ? 'events' : 'websocket', address.root ?? null);
         },
-        heard: () => (this.#heard = performance.now()),
+        received: () => (this.#receivedAt = performance.now()),
         closed: (code) => {
           if (mine !== this.#try) return;
           if (!opened && !overEvents && events !== undefined) void this.#unopenable(events, mine);

@@ -135,7 +135,7 @@ test('a program that says that it does not know the token is asked again, until 
   const refused = vi.spyOn(backend, 'address').mockRejectedValue(new UnknownToken('no'));
   link.reconnect();
   await settled();
-  expect([link.state, Socket.all.length]).toEqual([{ name: 'refused', why: 'bad-token', hearsay: true }, 0]);
+  expect([link.state, Socket.all.length]).toEqual([{ name: 'refused', why: 'bad-token', unproven: true }, 0]);
   refused.mockRestore();
   await vi.advanceTimersByTimeAsync(1000);
   await greeted();

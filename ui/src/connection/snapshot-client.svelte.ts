@@ -16,7 +16,7 @@ export class SnapshotClient<Snapshot> {
   readonly #link: Link;
   readonly #method: string;
   readonly #read: string;
-  #told = 0;
+  #snapshots = 0;
 
   /** Requests go to `method` plus `/list` and the like; `read` is the one for the snapshot. */
   constructor(link: Link, method: string, read = 'list') {
@@ -26,9 +26,9 @@ export class SnapshotClient<Snapshot> {
   }
 
   connected(): void {
-    const told = this.#told;
+    const snapshots = this.#snapshots;
     void this.ask<Snapshot>(this.#read, { watch: true }).then(
-      (snapshot) => this.#answered(snapshot, told),
+      (snapshot) => this.#answered(snapshot, snapshots),
       (error: unknown) => {
         this.absent = error instanceof RequestError && error.code === UNKNOWN_METHOD;
         if (!this.absent && this.#link.state.name === 'live') this.#say('', asSentence(sentence(error)));
@@ -37,22 +37,22 @@ export class SnapshotClient<Snapshot> {
   }
 
   take(snapshot: Snapshot): void {
-    this.#told += 1;
+    this.#snapshots += 1;
     this.absent = false;
     this.snapshot = snapshot;
   }
 
   /** Responses take longer than notifications: one that was overtaken is stale, and a newer notification is on its way. */
-  #answered(snapshot: Snapshot, told: number): void {
-    if (told === this.#told) this.take(snapshot);
+  #answered(snapshot: Snapshot, snapshots: number): void {
+    if (snapshots === this.#snapshots) this.take(snapshot);
   }
 
   /** Requests an action; a refusal is shown on the card. Resolves with whether it was accepted. */
   async act(action: string, params: object, card: string): Promise<boolean> {
     this.dismiss(card);
-    const told = this.#told;
+    const snapshots = this.#snapshots;
     try {
-      this.#answered(await this.ask(action, params), told);
+      this.#answered(await this.ask(action, params), snapshots);
       return true;
     } catch (error) {
       this.#say(card, asSentence(sentence(error)));

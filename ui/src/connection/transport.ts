@@ -16,7 +16,7 @@ export interface Transport {
 interface TransportEvents {
   opened(): void;
   /** A message or a keep-alive arrived. */
-  heard(): void;
+  received(): void;
   /** The connection ended; uses WebSocket close codes. */
   closed(code: number): void;
 }
@@ -82,7 +82,7 @@ export const openSocket: Open = ({ socket: url, token }, firehose, events) => {
   });
   socket.addEventListener('message', (event: MessageEvent<unknown>) => {
     if (over || typeof event.data !== 'string') return;
-    events.heard();
+    events.received();
     delivery.take(event.data);
   });
   socket.addEventListener('close', ({ code }) => {
@@ -163,7 +163,7 @@ export const openEvents: Open = ({ events: url = '', token }, firehose, events) 
     connection = response.headers.get(CONNECTION);
     const greeting = await response.text();
     if (connection !== null) await follow();
-    events.heard();
+    events.received();
     delivery.take(greeting);
   }
 
@@ -179,7 +179,7 @@ export const openEvents: Open = ({ events: url = '', token }, firehose, events) 
 
   /** Handles keep-alives and the closing comment. */
   function remarked(comment: string): void {
-    events.heard();
+    events.received();
     const code = LAST_WORDS.exec(comment)?.[1];
     if (code !== undefined) broke(Number(code));
   }
@@ -191,7 +191,7 @@ export const openEvents: Open = ({ events: url = '', token }, firehose, events) 
     for (;;) {
       const { done, value } = await reader.read();
       if (done || over) return;
-      events.heard();
+      events.received();
       delivery.take(value.data);
     }
   }

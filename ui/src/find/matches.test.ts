@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest';
 import { TextPattern } from '../kit/text';
 import type { Piece, Row, ToolRow } from '../timeline/rows';
 import { countIn, countInRow, foldsAround, Found, Scan } from './matches';
-import { spoken } from './row-text';
+import { withoutMarkup } from './row-text';
 
 const base = { seqs: [1], ts: 0 };
 const tool = (more: Partial<ToolRow>): ToolRow => ({
@@ -209,4 +209,4 @@ test.each([
   ['see [the page](https://example.org/a_b)', 'see the page'],
   ['```rust\nlet a = **b;\n```\nafter', 'let a = **b;\nafter'],
   ['a_b and __c__', 'a_b and c'],
-])('%j', (markdown, expected) => expect(spoken(markdown)).toBe(expected));
+])('%j', (markdown, expected) => expect(withoutMarkup(markdown)).toBe(expected));

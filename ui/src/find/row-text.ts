@@ -35,7 +35,7 @@ function read(row: Row): Field[] {
     case 'user':
       return [shown(row.text)];
     case 'thought':
-      return [{ text: spoken(row.text), folds: [[row.key, true]] }];
+      return [{ text: withoutMarkup(row.text), folds: [[row.key, true]] }];
     case 'message':
       return message(row);
     case 'tool':
@@ -47,7 +47,7 @@ const shown = (text: string | null | undefined): Field => ({ text: text ?? '', f
 
 function message(row: MessageRow): Field[] {
   if (row.summary !== undefined) return summary(row.summary);
-  if (row.findings === undefined || row.findings.findings.length === 0) return [shown(spoken(row.text))];
+  if (row.findings === undefined || row.findings.findings.length === 0) return [shown(withoutMarkup(row.text))];
   return row.findings.findings.flatMap((finding, at) => [
     shown('path' in finding ? locationOf(finding) : ''),
     shown(finding.symbol),
@@ -93,11 +93,11 @@ function delegate(row: ToolRow): Field[] {
   ];
   return [
     shown(description),
-    shown(notes === null ? '' : spoken(notes)),
+    shown(notes === null ? '' : withoutMarkup(notes)),
     ...details(row),
     ...within.flatMap((inner) => fieldsOf(inner).map(({ text, folds }) => ({ text, folds: [...activity, ...folds] }))),
     {
-      text: spoken(prompt),
+      text: withoutMarkup(prompt),
       folds: [
         [`${row.key} changes`, true],
         [`${row.key} activity`, false],
@@ -116,7 +116,7 @@ function details(row: ToolRow): Field[] {
 function pieceText(piece: Piece, part: string): Field[] {
   switch (piece.type) {
     case 'text':
-      return [{ text: spoken(piece.text), folds: [[part, true]] }];
+      return [{ text: withoutMarkup(piece.text), folds: [[part, true]] }];
     case 'terminal':
       return [shown(piece.command), shown(screenText(piece.output))];
     case 'image':
@@ -152,9 +152,9 @@ function changedText(before: string | null, after: string): string {
 /** Arguments and results that only the inspector shows. */
 function unseen(row: ToolRow): Field[] {
   const drawn = [row.title ?? row.name, resultWords(row), ...row.content.flatMap(whole)];
-  const told = leaves(row.args).filter((text) => !drawn.some((other) => other.includes(text)));
+  const args = leaves(row.args).filter((text) => !drawn.some((other) => other.includes(text)));
   // Content repeats the result.
-  return [...told, ...(row.content.length > 0 || row.error !== undefined ? [] : leaves(row.output))].map(shown);
+  return [...args, ...(row.content.length > 0 || row.error !== undefined ? [] : leaves(row.output))].map(shown);
 }
 
 function whole(piece: Piece): string[] {
@@ -182,7 +182,7 @@ const MARKUP =
   /^[ \t]*(?:`{3,}|~{3,})[^\n]*\n([\s\S]*?)\n?^[ \t]*(?:`{3,}|~{3,})[ \t]*$|`([^`\n]+)`|!?\[([^\]\n]*)\]\([^)\n]*\)|\*\*|__|~~|^#{1,6} /gm;
 
 /** Markdown without markup; code is unchanged. */
-export function spoken(markdown: string): string {
+export function withoutMarkup(markdown: string): string {
   return markdown.replace(
     MARKUP,
     (_, fenced?: string, code?: string, linked?: string) => fenced ?? code ?? linked ?? '',

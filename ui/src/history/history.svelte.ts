@@ -29,15 +29,15 @@ export class History {
   readonly #link: Link;
   #reading = false;
   /** Changes that arrived while a page was loading, which may be older. */
-  #told: PastChanges[] = [];
+  #pending: PastChanges[] = [];
   /** The number of change notifications on this connection. */
   #number: number | null = null;
   /** The list has to be loaded again from the start. */
   #stale = false;
   /** The whole list and the filtered one. */
-  #whole = $state.raw<Progress>(UNREAD);
+  #all = $state.raw<Progress>(UNREAD);
   #narrowed = $state.raw<(Progress & { filter: PastFilter }) | null>(null);
-  readonly #progress = $derived(this.#narrowed === null || !this.#whole.more ? this.#whole : this.#narrowed);
+  readonly #progress = $derived(this.#narrowed === null || !this.#all.more ? this.#all : this.#narrowed);
 
   constructor(link: Link) {
     this.#link = link;
@@ -62,7 +62,7 @@ export class History {
 
   /** Sets the filter for older pages; null for all sessions. */
   narrow(filter: PastFilter | null): void {
-    this.#narrowed = filter === null ? null : { filter, reached: this.#whole.reached, more: true };
+    this.#narrowed = filter === null ? null : { filter, reached: this.#all.reached, more: true };
   }
 
   async readMore(): Promise<void> {
@@ -72,7 +72,7 @@ export class History {
   changed(changes: PastChanges | null): void {
     if (changes === null || this.#missed(changes)) void this.#again();
     if (changes === null) return;
-    if (this.#reading) this.#told.push(changes);
+    if (this.#reading) this.#pending.push(changes);
     this.#apply(changes);
     const { open } = this;
     const row = changes.sessions.find((session) => open?.provider === session.provider && open.id === session.id);
@@ -93,8 +93,8 @@ export class History {
   #missed({ number, sessions, removed, all = false }: PastChanges): boolean {
     const before = this.#number;
     if (number !== undefined) this.#number = number;
-    const told = sessions.length + removed.length;
-    return all || (number !== undefined && (before === null ? told === 0 : number - before > told));
+    const listed = sessions.length + removed.length;
+    return all || (number !== undefined && (before === null ? listed === 0 : number - before > listed));
   }
 
   /** Loads the list again from the start, since earlier entries may be gone. */
@@ -107,9 +107,9 @@ export class History {
   async #page(filter: PastFilter | null): Promise<void> {
     if (this.#reading) return;
     this.#reading = true;
-    this.#told = [];
-    const anew = this.#stale && filter === null;
-    if (anew) this.#stale = false;
+    this.#pending = [];
+    const restart = this.#stale && filter === null;
+    if (restart) this.#stale = false;
     const narrowed = this.#narrowed;
     try {
       const last = filter === null ? undefined : this.#last(filter);
@@ -121,18 +121,18 @@ export class History {
       this.allowed = true;
       this.problem = null;
       if (filter === null) this.incomplete = page.incomplete;
-      const whole = anew || this.#leavesGap(filter, page) ? UNREAD : this.#whole;
-      this.items = whole !== this.#whole ? page.sessions : withChanges(this.items, pastKey, page.sessions);
-      for (const changes of this.#told) this.#apply(changes);
+      const known = restart || this.#leavesGap(filter, page) ? UNREAD : this.#all;
+      this.items = known !== this.#all ? page.sessions : withChanges(this.items, pastKey, page.sessions);
+      for (const changes of this.#pending) this.#apply(changes);
       const read: Progress = {
         reached: page.more ? end(page.sessions, last === undefined) : -Infinity,
         more: page.more,
       };
       if (filter !== null && filter === narrowed?.filter) {
         if (narrowed === this.#narrowed) this.#narrowed = { ...on(narrowed, read), filter };
-      } else if (filter !== null || whole === UNREAD) {
+      } else if (filter !== null || known === UNREAD) {
         // A page of the newest sessions says nothing about the oldest.
-        this.#whole = on(whole, read);
+        this.#all = on(known, read);
         if (this.#narrowed !== null && (filter === null || this.#narrowed.reached === Infinity))
           this.narrow(this.#narrowed.filter);
       }
@@ -142,7 +142,7 @@ export class History {
       if (this.#link.access.device === null) return;
       this.allowed = false;
       this.items = [];
-      this.#whole = UNREAD;
+      this.#all = UNREAD;
     } finally {
       this.#reading = false;
       if (this.#stale) setTimeout(() => void this.#page(null));

@@ -225,11 +225,11 @@ export class Transcript {
       return null;
     } finally {
       this.#reading = false;
-      if (this.#grew) setTimeout(() => this.#look());
+      if (this.#grew) setTimeout(() => this.#poll());
     }
   }
 
-  #look(): void {
+  #poll(): void {
     this.#grew = false;
     if (!this.behind) void this.readLater();
   }

@@ -18,12 +18,12 @@ export function notificationState(): NotificationState {
 }
 
 /** Reports the state now and on every change: a worker may take over the page late. Returns the unsubscribe function. */
-export function watchNotifications(told: (state: NotificationState) => void): () => void {
-  const tell = (): void => told(notificationState());
-  tell();
+export function watchNotifications(listener: (state: NotificationState) => void): () => void {
+  const report = (): void => listener(notificationState());
+  report();
   if (!('serviceWorker' in navigator)) return () => undefined;
-  navigator.serviceWorker.addEventListener('controllerchange', tell);
-  return () => navigator.serviceWorker.removeEventListener('controllerchange', tell);
+  navigator.serviceWorker.addEventListener('controllerchange', report);
+  return () => navigator.serviceWorker.removeEventListener('controllerchange', report);
 }
 
 /** Must be called from a click. */
@@ -69,8 +69,8 @@ export function withdrawApproval(id: string): void {
 
 function show({ id, sessionId, title, agent }: WaitingApproval): void {
   reach(async (registration) => {
-    const said = { tag: id, body: title, icon: './icons/192.png', badge: './icons/badge.png', data: { sessionId } };
-    await registration.showNotification(`${agent} is waiting`, said);
+    const options = { tag: id, body: title, icon: './icons/192.png', badge: './icons/badge.png', data: { sessionId } };
+    await registration.showNotification(`${agent} is waiting`, options);
     // Answered while the notification was being shown.
     if (!waiting.has(id)) takeBack(id);
   });

@@ -14,7 +14,7 @@ export class Sight {
   /** For an element that must be seen in full and fits on any screen. */
   readonly piece = (element: Element): (() => void) => {
     this.#unseen.add(element);
-    this.#tell();
+    this.#notify();
     const observer = (this.#observer ??= new IntersectionObserver((crossings) => this.#crossed(crossings), {
       threshold: WHOLE,
     }));
@@ -22,26 +22,26 @@ export class Sight {
     return () => {
       observer.unobserve(element);
       this.#unseen.delete(element);
-      this.#tell();
+      this.#notify();
     };
   };
 
   /** For a placeholder of hidden content. */
   readonly missing = (element: Element): (() => void) => {
     this.#missing.add(element);
-    this.#tell();
+    this.#notify();
     return () => {
       this.#missing.delete(element);
-      this.#tell();
+      this.#notify();
     };
   };
 
   #crossed(crossings: readonly IntersectionObserverEntry[]): void {
     for (const { intersectionRatio, target } of crossings) if (intersectionRatio >= WHOLE) this.#unseen.delete(target);
-    this.#tell();
+    this.#notify();
   }
 
-  #tell(): void {
+  #notify(): void {
     // Untracked: an attachment must not depend on it.
     this.cut = this.#missing.size > 0;
     this.complete = this.#missing.size + this.#unseen.size === 0;

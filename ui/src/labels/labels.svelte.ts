@@ -70,7 +70,7 @@ export class Labels {
   }
 
   /** Shows a message for a while. */
-  tell(text: string): void {
+  notify(text: string): void {
     this.#say(text);
   }
 

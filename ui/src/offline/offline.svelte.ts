@@ -32,7 +32,7 @@ export class Offline {
     $effect(() => {
       const { state } = this.#link;
       // Once this device loses access, its stored sessions go as well.
-      if (state.name === 'removed' || (state.name === 'refused' && state.why !== 'no-token' && state.hearsay !== true))
+      if (state.name === 'removed' || (state.name === 'refused' && state.why !== 'no-token' && state.unproven !== true))
         void this.forget();
     });
     $effect(() => {

@@ -13,7 +13,7 @@ const AT_ONCE = 1_500;
 /** Pairs this device: enter a code, compare both screens, wait until it is allowed. */
 export class Pairing {
   code = $state('');
-  given = $state(false);
+  scanned = $state(false);
   /** The certificate to trust, from the QR code. */
   fingerprint = $state<string | null>(null);
   /** Other URLs of the same page, in case this one is not reachable. */
@@ -39,7 +39,7 @@ export class Pairing {
   begin({ code, fingerprint, addresses }: Offer): void {
     if (code !== null) {
       this.code = codeTyped(code);
-      this.given = true;
+      this.scanned = true;
       this.fingerprint = fingerprint;
       const all = [...new Set([location.origin, ...addresses])].filter((address) => address.startsWith('https:'));
       this.elsewhere = addresses
@@ -111,7 +111,7 @@ export class Pairing {
         [lost, this.away] = [0, false];
         if (answer.state === 'allowed') {
           this.cancel();
-          [this.code, this.given] = ['', false];
+          [this.code, this.scanned] = ['', false];
           return this.#onAllowed(answer.token);
         }
         if (answer.state !== 'waiting')

@@ -98,6 +98,6 @@ export function leftNote({ sessionEnds, longMessages, toolOutput }: NotSearched)
 /** `Prompt: …as in src/pair.rs` */
 export function foundNote(kind: FoundKind | undefined, snippet: string | undefined, about: string): string {
   const what = kind === undefined ? null : KINDS[kind];
-  const said = what !== null && snippet !== undefined ? `${what}: ${snippet}` : (what ?? snippet);
-  return [said, about].filter((part) => part !== undefined).join(' · ');
+  const match = what !== null && snippet !== undefined ? `${what}: ${snippet}` : (what ?? snippet);
+  return [match, about].filter((part) => part !== undefined).join(' · ');
 }

@@ -52,7 +52,7 @@ export class Search {
 
   readonly #link: Link;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #asked = '';
+  #query = '';
 
   constructor(link: Link) {
     this.#link = link;
@@ -61,7 +61,7 @@ export class Search {
   /** Searches for a query, debounced. */
   ask(query: string, cwd: string | null): void {
     clearTimeout(this.#timer);
-    this.#asked = query;
+    this.#query = query;
     if (query.trim() === '') {
       this.found = [];
       this.left = null;
@@ -73,10 +73,10 @@ export class Search {
 
   /** Searches whole logs for the current query. */
   async readLogs(cwd: string | null): Promise<void> {
-    if (this.reading || this.#asked.trim() === '') return;
+    if (this.reading || this.#query.trim() === '') return;
     clearTimeout(this.#timer);
     this.reading = true;
-    await this.#search(this.#asked, cwd, true);
+    await this.#search(this.#query, cwd, true);
     this.reading = false;
   }
 
@@ -88,7 +88,7 @@ export class Search {
         ...(logs ? { logs } : {}),
         ...(cwd === null ? {} : { cwd }),
       });
-      if (query !== this.#asked) return;
+      if (query !== this.#query) return;
       this.found = answer.sessions;
       this.indexing = answer.indexing;
       this.left = answer.notSearched;
@@ -96,7 +96,7 @@ export class Search {
       this.answered = query;
       this.problem = null;
     } catch (error) {
-      if (query === this.#asked && this.#link.state.name === 'live') this.problem = sentence(error);
+      if (query === this.#query && this.#link.state.name === 'live') this.problem = sentence(error);
     }
   }
 }

@@ -200,9 +200,9 @@ function routed(fold: Fold, body: Body<'session_info_update'>, at: Update): void
 
 export function prompt(fold: Fold, body: Body<'user_message_chunk'>, at: Update): void {
   const { removed = false } = openagents<PromptMeta>(body._meta);
-  const [messageId, said] = [idOf(body), text(body.content)];
+  const [messageId, added] = [idOf(body), text(body.content)];
   const index =
-    removed && said === '' ? fold.rows.findLastIndex((row) => row.kind === 'user' && row.messageId === messageId) : -1;
+    removed && added === '' ? fold.rows.findLastIndex((row) => row.kind === 'user' && row.messageId === messageId) : -1;
   const row = fold.rows[index];
   if (row?.kind === 'user') {
     fold.rows[index] = { ...row, removed, seqs: [...row.seqs, at.seq] };
@@ -224,7 +224,7 @@ export function prompt(fold: Fold, body: Body<'user_message_chunk'>, at: Update)
     key: `${fold.prefix}u${fold.updates}`,
     seqs: [at.seq],
     ts: at.ts,
-    text: said,
+    text: added,
     messageId,
     removed,
     ...picturing(picture),
@@ -235,7 +235,7 @@ export function prompt(fold: Fold, body: Body<'user_message_chunk'>, at: Update)
 export function message(fold: Fold, body: Body<'agent_message_chunk'>, at: Update): void {
   const { summary, findings, usage, ended, failed = false, late = false } = openagents<SpeechMeta>(body._meta);
   const messageId = idOf(body);
-  const said = text(body.content);
+  const added = text(body.content);
   const picture = pictureOf(body.content);
   const index = lastOf(fold, late);
   const last = fold.rows[index];
@@ -251,19 +251,19 @@ export function message(fold: Fold, body: Body<'agent_message_chunk'>, at: Updat
     last.seqs.push(at.seq);
     fold.rows[index] = {
       ...last,
-      text: last.text + said,
+      text: last.text + added,
       ...(picture === null ? {} : { pictures: [...(last.pictures ?? []), picture] }),
       summary,
       usage,
       failed,
     } satisfies MessageRow;
-  } else if (said !== '' || picture !== null || summary !== undefined || findings !== undefined) {
+  } else if (added !== '' || picture !== null || summary !== undefined || findings !== undefined) {
     fold.rows.push({
       kind: 'message',
       key: `${fold.prefix}m${fold.updates}`,
       seqs: [at.seq],
       ts: at.ts,
-      text: said,
+      text: added,
       messageId,
       failed,
       late,
@@ -281,12 +281,12 @@ export function message(fold: Fold, body: Body<'agent_message_chunk'>, at: Updat
 export function thought(fold: Fold, body: Body<'agent_thought_chunk'>, at: Update): void {
   const { late = false } = openagents<SpeechMeta>(body._meta);
   const messageId = idOf(body);
-  const said = text(body.content);
+  const added = text(body.content);
   const index = lastOf(fold, late);
   const last = fold.rows[index];
   if (last?.kind === 'thought' && last.messageId === messageId && last.endedAt === undefined) {
     last.seqs.push(at.seq);
-    fold.rows[index] = { ...last, text: last.text + said } satisfies ThoughtRow;
+    fold.rows[index] = { ...last, text: last.text + added } satisfies ThoughtRow;
   } else {
     endThought(fold, at);
     fold.rows.push({
@@ -294,7 +294,7 @@ export function thought(fold: Fold, body: Body<'agent_thought_chunk'>, at: Updat
       key: `${fold.prefix}h${fold.updates}`,
       seqs: [at.seq],
       ts: at.ts,
-      text: said,
+      text: added,
       messageId,
       late,
     });

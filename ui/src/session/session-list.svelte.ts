@@ -15,7 +15,7 @@ export interface SessionItem {
   archived?: boolean;
 }
 
-interface Told {
+interface Meanwhile {
   items: Map<string, SessionItem>;
   removed: Set<string>;
 }
@@ -40,7 +40,7 @@ export class SessionList {
   #pages = 0;
   #next: string | null = null;
   /** Changes that arrive during a load. */
-  #told: Told | null = null;
+  #changes: Meanwhile | null = null;
 
   constructor(link: Link) {
     this.#link = link;
@@ -53,7 +53,7 @@ export class SessionList {
   /** Loads the list once per connection; changes arrive as notifications. Resolves with whether it is complete. */
   async read(): Promise<boolean> {
     const read = ++this.#read;
-    const told: Told = (this.#told = { items: new Map(), removed: new Set() });
+    const meanwhile: Meanwhile = (this.#changes = { items: new Map(), removed: new Set() });
     const found: SessionItem[] = [];
     // Pages loaded by scrolling stay in the list.
     const most = Math.max(PAGES, this.#pages);
@@ -66,8 +66,8 @@ export class SessionList {
       cursor = answer.nextCursor ?? null;
       pages += 1;
     } while (cursor !== null && pages < most);
-    this.#told = null;
-    this.items = unlessChanged([], found, told);
+    this.#changes = null;
+    this.items = unlessChanged([], found, meanwhile);
     this.complete = true;
     this.#until(pages, cursor, found.at(-1));
     return cursor === null;
@@ -75,17 +75,17 @@ export class SessionList {
 
   /** Loads the next page of older sessions, one at a time. */
   async readMore(): Promise<void> {
-    if (this.#next === null || this.#told !== null) return;
+    if (this.#next === null || this.#changes !== null) return;
     const read = this.#read;
-    const told: Told = (this.#told = { items: new Map(), removed: new Set() });
+    const meanwhile: Meanwhile = (this.#changes = { items: new Map(), removed: new Set() });
     try {
       const answer = await this.#page(this.#next);
       if (read !== this.#read) return;
       const found = answer.sessions.map(item);
-      this.items = unlessChanged(this.items, found, told);
+      this.items = unlessChanged(this.items, found, meanwhile);
       this.#until(this.#pages + 1, answer.nextCursor ?? null, found.at(-1));
     } finally {
-      if (this.#told === told) this.#told = null;
+      if (this.#changes === meanwhile) this.#changes = null;
     }
   }
 
@@ -109,12 +109,12 @@ export class SessionList {
     removed: readonly string[],
   ): { before: SessionItem | undefined; after: SessionItem }[] {
     for (const id of removed) {
-      this.#told?.items.delete(id);
-      this.#told?.removed.add(id);
+      this.#changes?.items.delete(id);
+      this.#changes?.removed.add(id);
     }
     const before = new Map(this.items.map((known) => [known.id, known]));
     const changes = sessions.map(item).map((after) => ({ before: before.get(after.id), after }));
-    for (const { after } of changes) this.#told?.items.set(after.id, after);
+    for (const { after } of changes) this.#changes?.items.set(after.id, after);
     this.items = withChanges(
       this.items,
       keyOf,
@@ -144,7 +144,7 @@ function keyOf({ id }: SessionItem): string {
 function unlessChanged(
   known: readonly SessionItem[],
   read: readonly SessionItem[],
-  told: Told,
+  meanwhile: Meanwhile,
 ): readonly SessionItem[] {
   const kept = new Set(known.map(keyOf));
   // Known items are at least as new.
@@ -153,7 +153,7 @@ function unlessChanged(
     keyOf,
     read.filter(({ id }) => !kept.has(id)),
   );
-  return withChanges(found, keyOf, [...told.items.values()], told.removed);
+  return withChanges(found, keyOf, [...meanwhile.items.values()], meanwhile.removed);
 }
 
 function item(info: SessionInfo): SessionItem {

@@ -58,7 +58,7 @@ export class Session {
   #sent: Sent[] = [];
   #request: Request | null = null;
   /** The number of updates about the agents' work. */
-  #heard = 0;
+  #workUpdates = 0;
   /** The answer to the last attach; null if it is out of date. */
   #known: Pick<AttachResult, 'seq' | 'running' | 'approvals'> | null = null;
   /** The text that was put back into the composer because it was not received. */
@@ -126,7 +126,7 @@ export class Session {
       if (body.sessionUpdate === 'user_message_chunk')
         this.#logged(body.content.type === 'text' ? body.content.text : '', openagents<PromptMeta>(body._meta));
       else if (body.sessionUpdate !== 'session_info_update' && body.sessionUpdate !== 'current_mode_update')
-        this.#heard += 1;
+        this.#workUpdates += 1;
     }
     this.#publish();
     return whole;
@@ -209,7 +209,7 @@ export class Session {
   /** This page requested an exploration, which begins without a prompt. */
   exploring(since: number): void {
     if (this.updates > 0) return;
-    this.#request = { since, heard: this.#heard };
+    this.#request = { since, workUpdates: this.#workUpdates };
     this.#publish();
   }
 
@@ -217,7 +217,7 @@ export class Session {
     const sent: Sent = { text, promptId: freshId(), logged: false, adrift: false };
     this.problem = null;
     this.#returned = null;
-    if (!this.working) this.#request = { since: Date.now(), heard: this.#heard };
+    if (!this.working) this.#request = { since: Date.now(), workUpdates: this.#workUpdates };
     this.#sent.push(sent);
     this.#publish();
     return sent;
@@ -308,7 +308,7 @@ export class Session {
       active: this.activity !== null,
       sent: this.#sent,
       request: this.#request,
-      heard: this.#heard,
+      workUpdates: this.#workUpdates,
       stored: this.seenAt !== null,
     });
     this.working = working;
@@ -339,7 +339,7 @@ export interface Request {
   /** Milliseconds since the epoch, by this page's clock. */
   since: number;
   /** The session's `heard` at that time. */
-  heard: number;
+  workUpdates: number;
 }
 
 /** The inputs that together decide whether a session is busy. */
@@ -353,7 +353,7 @@ export interface Signs {
   /** The last request; null once its turn is over. */
   request: Request | null;
   /** The number of updates about the agents' work so far. */
-  heard: number;
+  workUpdates: number;
   /** A stored copy is shown: its turn may be long over. */
   stored: boolean;
 }
@@ -365,8 +365,8 @@ interface Busy {
 }
 
 /** Whether a session is busy, and since when without a sign of life. */
-export function busy({ turn, active, sent, request, heard, stored }: Signs): Busy {
-  const waitingSince = request !== null && request.heard === heard ? request.since : null;
+export function busy({ turn, active, sent, request, workUpdates, stored }: Signs): Busy {
+  const waitingSince = request !== null && request.workUpdates === workUpdates ? request.since : null;
   return {
     working: (turn && !stored) || active || sent.some(({ adrift }) => !adrift) || waitingSince !== null,
     waitingSince,

@@ -71,7 +71,7 @@ export class Listing {
   }
 
   /** The filter's conditions, in words. */
-  get said(): readonly string[] {
+  get conditions(): readonly string[] {
     return this.#conditions.map(({ words }) => words);
   }
 

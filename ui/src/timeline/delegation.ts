@@ -23,9 +23,9 @@ export interface Delegation {
 export function delegation(row: ToolRow): Delegation {
   const { args } = row;
   const report = reportOf(row.output);
-  const told = (name: string): string => (typeof args[name] === 'string' ? args[name] : '');
+  const textOf = (name: string): string => (typeof args[name] === 'string' ? args[name] : '');
   const provider =
-    report?.provider || row.delegate?.mode || told('provider') || (row.name === 'codex.run' ? 'codex' : 'auto');
+    report?.provider || row.delegate?.mode || textOf('provider') || (row.name === 'codex.run' ? 'codex' : 'auto');
   const globs = Array.isArray(args['files_include_glob'])
     ? args['files_include_glob'].filter((glob) => typeof glob === 'string')
     : [];
@@ -34,8 +34,8 @@ export function delegation(row: ToolRow): Delegation {
   return {
     provider,
     state: stateOf(row, report),
-    description: told('description') || null,
-    prompt: told('user_prompt'),
+    description: textOf('description') || null,
+    prompt: textOf('user_prompt'),
     limits: [
       globs.length > 0 ? `Only ${globs.join(', ')}` : '',
       typeof files === 'number' ? `${files} files at most` : '',

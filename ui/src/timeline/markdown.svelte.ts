@@ -11,7 +11,7 @@ export class Markdown {
 
   readonly #ask: (text: string) => Promise<string>;
   readonly #done = new Map<string, string>();
-  readonly #asked = new Map<string, Promise<string | null>>();
+  readonly #requests = new Map<string, Promise<string | null>>();
 
   constructor(ask: (text: string) => Promise<string>) {
     this.#ask = ask;
@@ -27,7 +27,7 @@ export class Markdown {
 
   /** Resolves with null if the bridge is not reachable. `before`: a shorter version to drop from the cache. */
   render(text: string, before?: string): Promise<string | null> {
-    const known = this.#asked.get(text);
+    const known = this.#requests.get(text);
     if (known !== undefined) return known;
     const answer = this.#ask(text)
       .then((html) => {
@@ -40,8 +40,8 @@ export class Markdown {
         return html;
       })
       .catch(() => null)
-      .finally(() => this.#asked.delete(text));
-    this.#asked.set(text, answer);
+      .finally(() => this.#requests.delete(text));
+    this.#requests.set(text, answer);
     return answer;
   }
 }

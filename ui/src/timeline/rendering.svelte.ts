@@ -3,7 +3,7 @@ import type { Markdown } from './markdown.svelte';
 /** Milliseconds between two renderings of a message that grows. */
 const PAUSE = 150;
 /** The same between two checks of its text, which copy and compare all of it. */
-const LOOK = 16;
+const CHECK = 16;
 /** Text length in characters up to which these hold; pauses grow in proportion beyond it. */
 const LONG = 16 * 1024;
 
@@ -18,10 +18,10 @@ export class Rendering {
   readonly #now: () => number;
   #rendered: { text: string; html: string } | null = null;
   #seen: string | null = null;
-  #looked = -Infinity;
-  #asked = -Infinity;
+  #checkedAt = -Infinity;
+  #requestedAt = -Infinity;
   #asking = false;
-  #looking: ReturnType<typeof setTimeout> | undefined;
+  #nextCheck: ReturnType<typeof setTimeout> | undefined;
   #waiting: ReturnType<typeof setTimeout> | undefined;
   #ended = false;
 
@@ -35,23 +35,23 @@ export class Rendering {
 
   /** The text may have grown, or the bridge may be reachable again. */
   changed(): void {
-    if (this.#looking !== undefined) return;
+    if (this.#nextCheck !== undefined) return;
     const length = this.#length();
-    const rest = length <= LONG ? 0 : this.#looked + LOOK * (length / LONG) - this.#now();
-    if (rest <= 0) this.#look();
-    else this.#looking = setTimeout(() => this.#look(), rest);
+    const rest = length <= LONG ? 0 : this.#checkedAt + CHECK * (length / LONG) - this.#now();
+    if (rest <= 0) this.#check();
+    else this.#nextCheck = setTimeout(() => this.#check(), rest);
   }
 
   /** Stops reading the text. */
   end(): void {
     this.#ended = true;
-    clearTimeout(this.#looking);
+    clearTimeout(this.#nextCheck);
     clearTimeout(this.#waiting);
   }
 
-  #look(): void {
-    this.#looking = undefined;
-    this.#looked = this.#now();
+  #check(): void {
+    this.#nextCheck = undefined;
+    this.#checkedAt = this.#now();
     const text = this.#text();
     this.#seen = text;
     if (this.#rendered === null || !text.startsWith(this.#rendered.text)) {
@@ -72,7 +72,7 @@ export class Rendering {
   /** One request at a time keeps answers in order. */
   #schedule(): void {
     if (this.#asking || this.#waiting !== undefined) return;
-    const rest = this.#asked + PAUSE * Math.max(1, this.#length() / LONG) - this.#now();
+    const rest = this.#requestedAt + PAUSE * Math.max(1, this.#length() / LONG) - this.#now();
     if (rest <= 0) void this.#render();
     else this.#waiting = setTimeout(() => void this.#render(), rest);
   }
@@ -82,7 +82,7 @@ export class Rendering {
     const wanted = this.#seen ?? '';
     const { connections } = this.#markdown;
     this.#asking = true;
-    this.#asked = this.#now();
+    this.#requestedAt = this.#now();
     const html = await this.#markdown.render(wanted, this.#rendered?.text);
     this.#asking = false;
     if (this.#ended) return;

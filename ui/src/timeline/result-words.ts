@@ -8,12 +8,12 @@ export function resultWords(row: Pick<ToolRow, 'name' | 'state' | 'args' | 'outp
   const args = new Fields(row.args);
   if (row.state !== 'done') {
     const percent = row.state === 'running' && row.progress !== undefined ? `${Math.round(row.progress * 100)}%` : '';
-    return joined([asked(row.name, args), row.state === 'running' ? (row.note ?? '') : '', percent]);
+    return joined([subjectOf(row.name, args), row.state === 'running' ? (row.note ?? '') : '', percent]);
   }
-  if (typeof row.output === 'string') return joined([asked(row.name, args), shortened(row.output)]);
+  if (typeof row.output === 'string') return joined([subjectOf(row.name, args), shortened(row.output)]);
   const words = FOUND[row.name];
   return joined(
-    words === undefined ? [asked(row.name, args), counted(row.output)] : words(args, new Fields(row.output)),
+    words === undefined ? [subjectOf(row.name, args), counted(row.output)] : words(args, new Fields(row.output)),
   );
 }
 
@@ -115,7 +115,7 @@ const FOUND: Record<string, Words> = {
 };
 
 /** What a call without a result is about. */
-function asked(name: string, args: Fields): string {
+function subjectOf(name: string, args: Fields): string {
   if (args.text('pattern') !== '') return quoted(args.text('pattern'));
   const path = args.text('path');
   if (path === '') return args.text('sessionId') === '' ? '' : short(args.text('sessionId'));

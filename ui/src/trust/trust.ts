@@ -90,17 +90,17 @@ export const isAnsweredHere = ({ subject }: Approval, { device }: Pick<Access, '
   subject !== 'trust' || device === null;
 
 /** The kind of answer that an approval needs. */
-const given = ({ subject }: Approval): 'trust' | 'approval' => (subject === 'trust' ? 'trust' : 'approval');
+const kindOf = ({ subject }: Approval): 'trust' | 'approval' => (subject === 'trust' ? 'trust' : 'approval');
 
 /** The kind of answer that the first pending approval needs; null if none is pending. */
 export function awaited(approvals: readonly Approval[]): 'trust' | 'approval' | null {
   const pending = approvals.find(({ state }) => state === 'pending');
-  return pending === undefined ? null : given(pending);
+  return pending === undefined ? null : kindOf(pending);
 }
 
 /** `Waiting for trust on Mac.` */
 export function waitingWords(approval: Approval, computer: string | null): string {
-  return `Waiting for ${given(approval)} on ${computer ?? 'the computer'}.`;
+  return `Waiting for ${kindOf(approval)} on ${computer ?? 'the computer'}.`;
 }
 
 /** The folders in which agents may start. */
