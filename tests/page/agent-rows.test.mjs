@@ -190,7 +190,7 @@ test('approvals are shown at their call and above the composer, and the first an
 });
 
 /** Regression: the list took no clicks while it scrolled, which is all the time while rows arrive. */
-test('rows take clicks while new ones arrive', async () => {
+test('rows accept clicks while new ones arrive', async () => {
   const { tab, page, played } = await stage();
   const seen = new Set();
   for (let n = 0; n < 60; n += 1) {
@@ -211,7 +211,7 @@ test('rows take clicks while new ones arrive', async () => {
 });
 
 /** Regression: while rows arrived, the button moved away between press and release, and the click was lost. */
-test('a button that moves while it is pressed is clicked, unless the pointer is dragged away', async () => {
+test('a button that moves while pressed is clicked unless the pointer is dragged away', async () => {
   const { tab, page, played } = await stage();
   played.answers['_openagents/approvals/answer'] = () => {
     const answered = approval('run', { state: 'answered', optionId: 'allow', by: 'Browser', at: Date.now() });
@@ -353,7 +353,7 @@ test('delegated work is a card: live, with its questions, then the brief next to
   await tab.close();
 });
 
-test('a delegation that could not start says why', async () => {
+test('a delegation that cannot start shows the reason', async () => {
   const { tab, page, played } = await stage();
   played.update(
     call('d', { name: 'delegate.run', title: 'delegate.run', rawInput: { provider: 'nobody', user_prompt: 'Do it' } }),
@@ -414,7 +414,7 @@ test('the summary becomes an editable brief', async () => {
   await tab.close();
 });
 
-test('the agent picker says which agents cannot answer, and where to fix that', async () => {
+test('the agent picker shows which agents cannot answer and where to fix it', async () => {
   const { tab, page, played } = await stage();
   played.answers['session/set_mode'] = () => ({});
   await page.getByRole('button', { name: /^Agent: / }).click();

@@ -189,7 +189,7 @@ test('work is not sent to an agent before one is chosen', async () => {
   await tab.close();
 });
 
-test('a login shell that does not answer is named in the settings, with what to do', async () => {
+test('the settings name a login shell that does not answer and what to do', async () => {
   const tab = await Tab.open(browser);
   const { page } = tab;
   const played = await Played.on(page);

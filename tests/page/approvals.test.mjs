@@ -25,7 +25,7 @@ const written = (name) => readFile(join(stage.fixture.workspace, name), 'utf8').
 
 const sheet = (page) => page.locator('[data-sheet]');
 
-test('a file is edited after an approval on a phone, whatever page it shows', async () => {
+test('a file is edited after an approval on a phone, on any page', async () => {
   const one = await stage.open(browser);
   const two = await paired(browser, stage.server, one, { name: 'My phone', theme: 'light' });
   await two.page.getByRole('heading', { name: 'Explore a workspace' }).waitFor();
@@ -128,7 +128,7 @@ test('a device with the prompt scope sees where to approve, and cannot answer', 
   await two.close();
 });
 
-test('any list of options is shown as the agent names it, and the chosen one goes back', async () => {
+test("an agent's options are shown as named, and the chosen one is returned", async () => {
   const one = await stage.open(browser);
   const two = await paired(browser, stage.server, one, { name: 'Choosing phone', theme: 'light' });
   await stage.ask(
@@ -210,7 +210,7 @@ test('a cancel ends the turn and its question', async () => {
   await tab.close();
 });
 
-test('of two simultaneous answers the first counts, and the other device sees which it was', async () => {
+test('the first of two simultaneous answers counts, and the other device shows it', async () => {
   const one = await stage.open(browser);
   await stage.ask(one, '[[ask Paint the harbour]]');
   const two = await stage.follow(browser, one);

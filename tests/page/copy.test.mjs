@@ -112,7 +112,7 @@ for (const size of Object.keys(SIZES)) {
   });
 }
 
-test('a button of a block of code is there after the text has grown, and is reached by the keyboard', async () => {
+test("a code block's copy button survives growing text and is reachable by keyboard", async () => {
   const { tab, page, played } = await stage();
   played.answers['_openagents/markdown'] = ({ text }) => ({ html: `<pre><code>${text}</code></pre>` });
   played.update(asked('Go on'));

@@ -80,7 +80,7 @@ test('Stop ends the delegate, from any page', async () => {
   await two.close();
 });
 
-test('a delegate that crashes says so, and the session continues', async () => {
+test("a delegate's crash is shown, and the session continues", async () => {
   const { tab, card } = await delegated('[[crash]]');
   await card.locator('.status', { hasText: 'failed' }).waitFor();
   await card.getByText('the script says crash', { exact: false }).first().waitFor();

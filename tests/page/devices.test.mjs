@@ -298,7 +298,7 @@ test('a phone with the admin scope gets access requests too', async () => {
   await on.tab.close();
 });
 
-test('a device with the view scope has no composer and read-only settings; its scope can rise while it is connected', async () => {
+test('a view-only device has no composer and read-only settings; its scope can change while connected', async () => {
   const access = { computer: 'harbour-mac', scope: 'view', device: { id: 'd1', name: 'iPhone (Safari)' } };
   const on = await stage(snapshot(), { size: 'phone', access });
   const { tab, page, played } = on;

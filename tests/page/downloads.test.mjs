@@ -21,7 +21,7 @@ async function set(t, held) {
 const verified = (page) =>
   page.locator('[data-model="gpt-oss-20b"][data-status=not_loaded]', { hasText: 'verified' }).waitFor();
 
-test('a file damaged on disk is detected and repaired', async (t) => {
+test('a damaged model file is detected and repaired', async (t) => {
   const [stage, tab] = await set(t);
   const { page } = tab;
   const card = await stage.download(page);

@@ -132,7 +132,7 @@ test('every occurrence is found, unfolded, scrolled to and marked, and Escape re
   await tab.close();
 });
 
-test('with the focus in the inspector its JSON is searched', async () => {
+test('with the focus in the inspector, find searches its JSON', async () => {
   const tab = await Tab.open(browser);
   const { page, inspector } = tab;
   await page.goto(server.address);
@@ -150,7 +150,7 @@ test('with the focus in the inspector its JSON is searched', async () => {
   await tab.close();
 });
 
-test('fifty thousand rows are searched, those that are not drawn too', async () => {
+test('fifty thousand rows are searched, drawn or not', async () => {
   const ROWS = 50_000;
   const tab = await Tab.open(browser);
   const { page } = tab;
@@ -209,7 +209,7 @@ test('fifty thousand rows are searched, those that are not drawn too', async () 
   await tab.close();
 });
 
-test('a session of another agent: what was not read is found and gone to', async () => {
+test("in another agent's session, matches in unloaded parts are found and opened", async () => {
   await fixture.long(LONG, 1500);
   const tab = await Tab.open(browser);
   const session = await Played.on(tab.page);
@@ -242,7 +242,7 @@ test('a session of another agent: what was not read is found and gone to', async
   await tab.close();
 });
 
-test('with a bridge that cannot search logs, what was read is searched', async () => {
+test('without log search, the loaded rows are searched', async () => {
   await fixture.long(LONG, 1500);
   const tab = await Tab.open(browser);
   const session = await Played.on(tab.page);

@@ -56,7 +56,7 @@ async function open({ access, ...options } = {}) {
   return tab;
 }
 
-test('the index is shown with its progress, rebuilt, and cleared once that is confirmed', async () => {
+test('the index shows its progress, is rebuilt, and is cleared after a confirmation', async () => {
   const tab = await open();
   const { page } = tab;
   await page.getByText('Indexing 1,204 of 5,000…').waitFor();
@@ -117,7 +117,7 @@ test('a device without the admin scope sees the settings and changes nothing', a
   await tab.close();
 });
 
-test('a bridge without these settings is said to have none', async () => {
+test('a bridge without these settings says so', async () => {
   const tab = await Tab.open(browser);
   const { page } = tab;
   await page.routeWebSocket(/\/acp$/, (client) => {

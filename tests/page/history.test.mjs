@@ -40,7 +40,7 @@ test('sessions of other agents are listed, opened as a timeline, and cannot be c
   await tab.close();
 });
 
-test('turns that were taken back are folded, and a branch leads to its original', async () => {
+test('undone turns are folded, and a branch links to its original', async () => {
   const [id, branch] = ['6f1b1f2e-3333-4000-8000-0000000000aa', '6f1b1f2e-3333-4000-8000-0000000000bb'];
   await fixture.rewound(id, branch);
   const tab = await open(`#transcript=claude-code:${branch}`);
@@ -59,7 +59,7 @@ test('turns that were taken back are folded, and a branch leads to its original'
   await tab.close();
 });
 
-test('a session with records that its reader does not know may be incomplete', async () => {
+test('a session with unknown records is marked as incomplete', async () => {
   const id = '6f1b1f2e-4444-4000-8000-0000000000cc';
   await fixture.unheardOf(id);
   const tab = await open(`#transcript=claude-code:${id}`);
@@ -94,7 +94,7 @@ test('the list shows the sessions of one agent', async () => {
   await tab.close();
 });
 
-test('a long session opens at its end and is read upwards to its beginning; what is appended follows', async () => {
+test('a long session opens at its end, loads upwards and follows appended rows', async () => {
   const path = await fixture.long(LONG, 1500);
   const tab = await open(`#transcript=claude-code:${LONG}`);
   const { page } = tab;
@@ -116,7 +116,7 @@ test('a long session opens at its end and is read upwards to its beginning; what
   await tab.close();
 });
 
-test('what a sub-agent did is read below the call that started it, inspected there, and opened as a session', async () => {
+test("a sub-agent's rows are shown below their call, inspected there and opened as a session", async () => {
   await fixture.subagent(PARENT, 'ab12');
   const tab = await open(`#transcript=claude-code:${PARENT}`);
   const { page } = tab;
@@ -138,7 +138,7 @@ test('what a sub-agent did is read below the call that started it, inspected the
   await tab.close();
 });
 
-test('a pin and a name are kept, and another tab sees them', async () => {
+test('pins and names persist and reach another tab', async () => {
   const [one, two] = [await open(), await open()];
   const row = (tab, title) => list(tab).getByRole('listitem').filter({ hasText: title });
   const choose = async (item) => {
@@ -183,13 +183,13 @@ test('a link leads to a line of a session', async () => {
   await tab.close();
 });
 
-test('a session that is gone is said to be gone', async () => {
+test('a deleted session says so', async () => {
   const tab = await open('#transcript=codex:0199a2b4-9999-7000-8000-000000000009');
   await tab.page.getByText('Codex has no session 0199a2b4-9999', { exact: false }).waitFor();
   await tab.close();
 });
 
-test('what was said in a session is found by its words, with the keyboard alone', async () => {
+test('session text is found and opened by keyboard alone', async () => {
   await fixture.long(LONG, 1500);
   const tab = await open();
   const { page } = tab;

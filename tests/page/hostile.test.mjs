@@ -64,7 +64,7 @@ after(async () => {
   await fixture?.remove();
 });
 
-test('a hostile repository runs nothing and is shown with what it hides', async () => {
+test('a hostile repository runs nothing, and its hidden characters are visible', async () => {
   const tab = await Tab.open(browser);
   const { page } = tab;
   const main = page.locator('main');

@@ -78,7 +78,7 @@ const active = (page) =>
   );
 
 for (const engine of ['Blink', 'WebKit']) {
-  test(`keys that compose a word act on nothing, as ${engine} reports them`, async () => {
+  test(`composition keys trigger nothing in ${engine}`, async () => {
     const tab = await Tab.open(browser);
     const { page, inspector } = tab;
     const played = await Played.on(page);

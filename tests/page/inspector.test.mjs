@@ -54,7 +54,7 @@ for (const size of Object.keys(SIZES)) {
     await tab.close();
   });
 
-  test(`${size}: the debug view shows every frame, as they come`, async () => {
+  test(`${size}: the debug panel shows every frame live`, async () => {
     const tab = await explored({ size });
     const { page } = tab;
     if (size === 'phone') await page.getByRole('button', { name: 'Sessions', exact: true }).click();

@@ -120,7 +120,7 @@ test('all agents are listed together, pinned ones on top, archived ones not at a
   await tab.close();
 });
 
-test('a filter is said in a line, cleared there, and named where it hides everything', async () => {
+test('a filter is shown in a line, cleared there, and named when it hides everything', async () => {
   const tab = await open();
   const { page } = tab;
   await rows(tab).nth(5).waitFor();
@@ -169,7 +169,7 @@ test('older sessions of a filter come from the bridge', async () => {
   await tab.close();
 });
 
-test('a session is pinned, renamed and archived at once; what the bridge refuses is taken back', async () => {
+test('pinning, renaming and archiving apply at once; a refused change is reverted', async () => {
   const tab = await open();
   const { page } = tab;
   await rows(tab).nth(5).waitFor();
@@ -211,7 +211,7 @@ test('a session is pinned, renamed and archived at once; what the bridge refuses
   await tab.close();
 });
 
-test('a deleted session can be brought back for a while; only then it is deleted', async () => {
+test('a deletion can be undone for a while before it happens', async () => {
   const tab = await open();
   const { page } = tab;
   tab.played.answers['session/delete'] = () => ({});
@@ -285,7 +285,7 @@ test('the arrow keys move between the rows, Enter opens one, and the menu opens 
   await tab.close();
 });
 
-test('what changes is listed at once, and marked until it is opened', async () => {
+test('a changed session is listed at once and marked until opened', async () => {
   const tab = await open();
   const { page } = tab;
   await rows(tab).nth(5).waitFor();

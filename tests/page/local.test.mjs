@@ -26,7 +26,7 @@ async function opened({ server } = stage) {
 const local = (page) => page.locator('[data-mode=gptoss_20b]');
 const start = (page) => page.getByRole('button', { name: 'Start' });
 
-test('a missing model cannot be chosen, but set up', async (t) => {
+test('a missing model cannot be chosen but leads to its setup', async (t) => {
   const bare = await ModelsStage.set();
   t.after(() => bare.strike());
   const tab = await opened(bare);

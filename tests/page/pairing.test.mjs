@@ -79,7 +79,7 @@ test('a phone is paired by the URL of the QR code: both screens show the same co
   await two.close();
 });
 
-test('a code is typed leniently, and its problem is shown', async () => {
+test('a code is parsed leniently, and its problem is shown', async () => {
   const one = await desktop();
   const two = await phone('', { theme: 'light' });
   await pairs(two).click();
@@ -144,7 +144,7 @@ test('too many wrong codes disable the button for a while', async () => {
 });
 
 /** Regression: the device's token stayed in the browser, for any program that took the port to read. */
-test('a browser that is paired without TLS keeps no token: it is paired until it is reloaded', async () => {
+test('a browser paired without TLS stores no token and is paired until reloaded', async () => {
   const one = await desktop();
   const two = await phone(`#pair=${await code(one)}`);
   await two.page.getByText('stays paired until this page is reloaded', { exact: false }).waitFor();

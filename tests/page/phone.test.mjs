@@ -33,7 +33,7 @@ for (const [size, given] of [
   ['360', SMALL],
 ]) {
   for (const theme of THEMES) {
-    test(`at ${size} pixels, ${theme}: nothing scrolls sideways, and what is pressed is large enough`, async () => {
+    test(`at ${size} pixels, ${theme}: nothing scrolls sideways, and touch targets are large enough`, async () => {
       const tab = await phone({ ...given, theme });
       tab.name = `phone${size}-${theme}`;
       const { page } = tab;

@@ -29,7 +29,7 @@ const SWITCHES = [
   'Model on this computer: past sessions of other folders',
 ];
 
-test('the table shows what is fixed as text and the rest as switches, off at first', async () => {
+test('the table shows fixed access as text and the rest as switches, initially off', async () => {
   const tab = await privacy();
   const { page } = tab;
   const cells = await page
@@ -43,7 +43,7 @@ test('the table shows what is fixed as text and the rest as switches, off at fir
   await tab.close();
 });
 
-test('a switch that is set in one tab is seen in another, and the keyboard reaches it', async () => {
+test('a switch set in one tab updates another, also by keyboard', async () => {
   const [tab, other] = [await privacy(), await privacy()];
   const [here, there] = [tab, other].map(({ page }) => page.getByRole('checkbox', { name: SWITCHES[1] }));
   await here.focus();

@@ -61,7 +61,7 @@ for (const [over, prepare] of [
   ['a WebSocket', undefined],
   ['events', (tab) => unopenable(tab)],
 ]) {
-  test(`a phone that is removed says so at once, over ${over}`, async () => {
+  test(`a removed phone says so at once, over ${over}`, async () => {
     const tab = await stage.phone({ ...SMALL, prepare });
     tab.expected.push(BROKEN);
     const { page } = tab;

@@ -26,7 +26,7 @@ const grep = (n) =>
   });
 
 /** Regression: a row that was scrolled away came back folded. */
-test('thoughts, changes and outputs that were opened are open when they are scrolled back', async () => {
+test('thoughts, changes and outputs stay open when scrolled away and back', async () => {
   const { tab, page, played } = await stage();
   const path = `${fixture.workspace}/src/pair.rs`;
   played.update(asked('Expire the code'));
@@ -88,7 +88,7 @@ test('thoughts, changes and outputs that were opened are open when they are scro
 });
 
 /** Regression: so did a finding and a question. */
-test('findings and questions that were opened are open when they are scrolled back', async () => {
+test('findings and questions stay open when scrolled away and back', async () => {
   const { tab, page, played } = await stage();
   const finding = {
     kind: 'definition',
@@ -132,7 +132,7 @@ test('findings and questions that were opened are open when they are scrolled ba
 });
 
 /** Regression: each update of a delegate compared every file anew. */
-test('an update of a delegate compares no files that it does not change', async () => {
+test("a delegate's update compares only the files that it changes", async () => {
   const { tab, page, played } = await stage();
   const path = `${fixture.workspace}/src/pair.rs`;
   const inside = { parentCallId: 'd', childSessionId: 'child-1' };
@@ -195,7 +195,7 @@ test('a double click selects a word, and a click opens the inspector', async () 
 });
 
 /** Regression: answers were not announced. */
-test('an answer is announced to a screen reader once, when it is whole', async () => {
+test('an answer is announced to screen readers once, when complete', async () => {
   const { tab, page, played } = await stage();
   await tab.atRest();
   const region = page.locator('[data-answered]');
@@ -277,7 +277,7 @@ test('a message that could not be rendered is rendered on the next connection', 
 });
 
 /** Regression: an answer that began with the sign of our failures was shown as one. */
-test('an answer may begin with a cross', async () => {
+test('an answer may start with a cross', async () => {
   const { tab, page, played } = await stage();
   played.update(asked('Run the tests'));
   played.update(said('❌ Three tests fail.'));

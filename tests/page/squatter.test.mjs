@@ -123,7 +123,7 @@ function cli(...args) {
   return { child, lines: createInterface({ input: child.stdout }) };
 }
 
-test('a program on the port of a bridge that crashed hears no token, and the page goes on afterwards', async (context) => {
+test("a program on a crashed bridge's port gets no token, and the page recovers", async (context) => {
   const tab = await Tab.open(browser);
   tab.expected.push(BROKEN);
   const { page } = tab;
@@ -182,7 +182,7 @@ test('a program on the port of a bridge that crashed hears no token, and the pag
   await tab.close();
 });
 
-test('a tab that is reloaded on the page of such a program leaks nothing that a bridge accepts, and is opened again', async (context) => {
+test('a tab reloaded by such a program leaks no valid token and can be opened again', async (context) => {
   const [tab, other] = [await Tab.open(browser), await Tab.open(browser)];
   for (const { page, expected } of [tab, other]) {
     expected.push(BROKEN);

@@ -53,7 +53,7 @@ test.each<[string, string]>([
   expect(outcomeWords(approval({ options: ODD, state: 'answered', optionId, by: 'Phone' }))).toBe(words),
 );
 
-test('the primary button allows once, in any order; among several options, and without one, there is none', () => {
+test('the primary button allows once; several options or none give no primary button', () => {
   expect(mainOption(OPTIONS)?.id).toBe('once');
   expect(mainOption(OPTIONS.slice(0, 2))).toBeUndefined();
   expect(mainOption(OPTIONS.slice(0, 1))).toBeUndefined();
@@ -62,7 +62,7 @@ test('the primary button allows once, in any order; among several options, and w
   expect(refusingOption(ODD)).toBeUndefined();
 });
 
-test('an agent remembers its own always, and OpenAgents that of a command that runs here', () => {
+test('agents remember their "always"; OpenAgents remembers that of its own commands', () => {
   expect(rememberedOptions(approval({}))).toEqual(['Codex remembers “Always”.']);
   expect(rememberedOptions(approval({ command: { text: 'ls' } }))).toEqual(['Codex remembers “Always”.']);
   expect(rememberedOptions(approval({ command: { text: 'ls', program: '/bin/ls', cwd: '/' } }))).toEqual([]);
@@ -76,9 +76,9 @@ test.each<[Partial<Approval>, boolean]>([
   [{ command: { text: 'ls' } }, true],
   [{ command: { text: '/bin/echo x', omitted: 3, program: '/bin/echo' } }, false],
   [{ command: { program: '/bin/ls', cwd: '/' } }, false],
-])('only what can be read whole can be approved: %j', (more, can) => expect(canApprove(approval(more))).toBe(can));
+])('only a fully readable question can be approved: %j', (more, can) => expect(canApprove(approval(more))).toBe(can));
 
-test('the note under a command says what holds it to its words', () => {
+test('the note below a command says who enforces it', () => {
   const exact = { text: '/usr/bin/sh a.sh', program: '/usr/bin/dash', called: '/usr/bin/sh', cwd: '/proj' };
   expect(commandNote(exact)).toBe('Runs exactly this command in `/proj`. The program is `/usr/bin/dash`.');
   const digests = ['a.sh', 'b', 'c', 'd'].map((name) => ({ path: `/proj/${name}`, sha256: '0' }));

@@ -6,7 +6,7 @@ import { Announcer } from './question';
 vi.mock('../install/notifications', () => ({ notifyApproval: vi.fn(), withdrawApproval: vi.fn() }));
 
 /** Regression: the notification of the page showed the agent's title, whatever ran. */
-test('an approval is announced by its command, with nothing hidden', () => {
+test('a notification shows the command, with hidden characters escaped', () => {
   const told = (more: Partial<Approval>): unknown[] => {
     const approval: Approval = {
       id: 'a',

@@ -93,7 +93,7 @@ test("the scope of a tab's token does not apply to the next token", () => {
   expect(new BrowserBackend().scope).toBeNull();
 });
 
-test('a tab holds its token in memory, and keeps one for a reload', async () => {
+test('a tab keeps its token in memory and stores one for a reload', async () => {
   location.hash = '#token=start';
   listens(['start', 'first tab', 'first reload']);
   const tab = new BrowserBackend();
@@ -112,7 +112,7 @@ test('a tab holds its token in memory, and keeps one for a reload', async () => 
 });
 
 test.each(['start', 'reload', 'device'])(
-  'another program in place of the bridge never hears the token: %s',
+  'another program in place of the bridge never receives the token: %s',
   async (kind) => {
     if (kind === 'start') location.hash = '#token=secret';
     if (kind === 'reload') sessionStorage.setItem('openagents.reload', 'secret');
@@ -136,7 +136,7 @@ test.each(['start', 'reload', 'device'])(
   },
 );
 
-test('without TLS the token of a device is not kept, nor that of a former version', () => {
+test('without TLS no device token is stored, and old ones are deleted', () => {
   localStorage.setItem('openagents.device', 'former');
   const page = new BrowserBackend();
   expect([page.paired, localStorage.getItem('openagents.device')]).toEqual([false, null]);
@@ -153,7 +153,7 @@ test('an encrypted page needs no proof', async () => {
   expect(heard).toEqual([]);
 });
 
-test('a device that is paired again has the bridge of its new token', async () => {
+test('pairing again switches to the bridge of the new token', async () => {
   const page = new BrowserBackend();
   page.pairedWith('one');
   listens(['one']);

@@ -33,7 +33,7 @@ test('a session id round-trips through the address bar', () => {
   expect(sessionFragment(null)).toBe('');
 });
 
-test('the content of the QR code carries over to another address of the same computer', () => {
+test("the QR code's data carries over to another address of the same computer", () => {
   const held = {
     pair: 'K7QX-2M9P',
     fingerprint: 'ABCD',

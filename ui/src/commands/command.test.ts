@@ -77,12 +77,12 @@ test.each([
   expect(press(key, more)).toEqual([expected, expected.length === 0]);
 });
 
-test('behind a dialog no command runs but those that work in dialogs', () => {
+test('behind a dialog, only commands for dialogs run', () => {
   expect(press('f', { code: 'KeyF', ctrlKey: true }, true)).toEqual([[], true]);
   expect(press('k', { code: 'KeyK', ctrlKey: true }, true)).toEqual([['palette'], false]);
 });
 
-test('without anything to search, the browser’s search opens', () => {
+test("with nothing to search, the browser's search opens", () => {
   expect(press('f', { code: 'KeyF', ctrlKey: true }, false, false)).toEqual([[], true]);
 });
 

@@ -14,7 +14,7 @@ test.each<[Shown, string, string]>([
   expect([linkWords(shown), linkTone(shown)]).toEqual([words, tone]);
 });
 
-test('a refusal says what to do', () => {
+test('a refusal tells the user what to do', () => {
   expect(refusal({ name: 'refused', why: 'bad-token' })).toBe(
     'OpenAgents was restarted. Open the address that `openagents serve` printed.',
   );

@@ -130,7 +130,7 @@ test('a close with 4401 is a refusal without retries', async () => {
   expect([link.state.name, Socket.all.length]).toEqual(['refused', 1]);
 });
 
-test('a program that says that it does not know the token is asked again, until the bridge is back', async () => {
+test('a program that does not know the token is retried until the bridge is back', async () => {
   const link = linked();
   const refused = vi.spyOn(backend, 'address').mockRejectedValue(new UnknownToken('no'));
   link.reconnect();
@@ -211,7 +211,7 @@ test('an abandoned socket changes nothing', async () => {
   expect(link.state.name).toBe('live');
 });
 
-test('a removed device learns where it was removed and does not retry', async () => {
+test('a removed device names the computer and does not retry', async () => {
   const link = await live();
   newest().closes(4403, 'This device was removed on mac.');
   expect(link.state).toEqual({ name: 'removed', computer: 'mac' });
@@ -261,7 +261,7 @@ async function unopened(): Promise<void> {
   await settled();
 }
 
-test('if no WebSocket opens but the bridge answers, events are used from then on', async () => {
+test('a reachable bridge without WebSockets switches to events', async () => {
   const posts: string[] = [];
   let says!: ReadableStreamDefaultController<Uint8Array>;
   http = (method) => {
@@ -286,7 +286,7 @@ test('if no WebSocket opens but the bridge answers, events are used from then on
   expect(Socket.all.length).toBe(sockets);
 });
 
-test('if the bridge is down, WebSockets are retried', async () => {
+test('a bridge that is down keeps WebSockets', async () => {
   const link = linked();
   await unopened();
   expect(link.state.name).toBe('offline');

@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => vi.unstubAllGlobals());
 
-test('a choice is stored, and files open there', async () => {
+test('the editor choice is stored and used to open files', async () => {
   new Editor({ openEditor }).choose('zed');
   const editor = new Editor({ openEditor });
   expect([editor.choice, editor.label]).toEqual(['zed', 'Open in Zed']);
@@ -60,5 +60,4 @@ test.each(['/etc/passwd', '../x', 'a/../../x', 'a/./b', 'a//b', '', 'a\0b'])(
   },
 );
 
-test('a workspace without an absolute path has no links', () =>
-  expect(editorLink(vscode.link, '', 'a.rs', 1)).toBeNull());
+test('a relative workspace path has no editor links', () => expect(editorLink(vscode.link, '', 'a.rs', 1)).toBeNull());

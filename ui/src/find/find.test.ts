@@ -33,7 +33,7 @@ async function searching(query: string, rows: readonly Row[], log: Log | null = 
   return find;
 }
 
-test('the first occurrence on screen is the current one, and steps go round', async () => {
+test('the first match on screen is current, and steps wrap around', async () => {
   const find = await searching('needle', ROWS, null, 1);
   expect([find.position, find.found.total]).toEqual([1, 3]);
   const seen = [find.target?.place];
@@ -51,7 +51,7 @@ test('the first occurrence on screen is the current one, and steps go round', as
   expect(find.target?.place).toEqual({ key: 'u10', nth: 0 });
 });
 
-test('rows that follow are counted, and the current occurrence stays without being gone to', async () => {
+test('new rows are counted without moving the current match', async () => {
   const find = await searching('needle', ROWS, null, 2);
   const { target } = find;
   find.search({ rows: [row(9, 'needle'), ...ROWS, row(13, 'needle')], log: null, top: () => 0 });
@@ -60,7 +60,7 @@ test('rows that follow are counted, and the current occurrence stays without bei
   expect(find.target).toBe(target);
 });
 
-test('another query begins anew, and none finds nothing', async () => {
+test('another query starts over, and an empty one finds nothing', async () => {
   const find = await searching('needle', ROWS);
   find.query = 'hay';
   find.search({ rows: ROWS, log: null, top: () => 0 });
@@ -73,7 +73,7 @@ test('another query begins anew, and none finds nothing', async () => {
   expect(find.target).toBeNull();
 });
 
-test('lines of a log that were not read are counted, and gone to by reading them', async () => {
+test('matches in unloaded lines are counted and loaded when reached', async () => {
   const lines = vi.fn(() => Promise.resolve({ lines: [2, 10, 12, 70, 71], more: true }));
   const log: Log = { range: () => [10, 12], lines, seek: () => Promise.resolve(null) };
   const find = await searching('needle', ROWS, log);
@@ -90,7 +90,7 @@ test('lines of a log that were not read are counted, and gone to by reading them
   expect([find.position, find.found.total]).toEqual([0, 5]);
 });
 
-test('a log that cannot be searched leaves what was read', async () => {
+test('without log search, the loaded rows are searched', async () => {
   const find = await searching('needle', ROWS, {
     range: () => [10, 12],
     lines: () => Promise.resolve(null),
@@ -99,7 +99,7 @@ test('a log that cannot be searched leaves what was read', async () => {
   expect([find.found.total, find.found.more, find.busy]).toEqual([3, false, false]);
 });
 
-test('nothing is left of a search that is closed while it runs', async () => {
+test('closing a running search leaves nothing behind', async () => {
   const find = await searching('needle', ROWS);
   find.query = 'hay';
   find.search({ rows: ROWS, log: null, top: () => 0 });

@@ -73,7 +73,7 @@ test.each<[string, Row, number]>([
   ['another text', says('hay'), 0],
 ])('%s', (_, row, count) => expect(countInRow(row, new TextPattern('needle'))).toBe(count));
 
-test('of a change, the lines around it are found, and no others', () => {
+test('only the drawn lines of a change are searched', () => {
   const row = tool({ content: [diff] });
   expect(countInRow(row, new TextPattern('line 18'))).toBe(1);
   expect(countInRow(row, new TextPattern('line 20'))).toBe(1);
@@ -117,7 +117,7 @@ test.each<[string, Row, number, unknown]>([
       ['t1 activity', false],
     ],
   ],
-])('what is unfolded around %s', (_, row, nth, folds) =>
+])('the parts to unfold for %s', (_, row, nth, folds) =>
   expect(foldsAround(row, new TextPattern('needle'), nth)).toEqual(folds),
 );
 
@@ -131,7 +131,7 @@ const found = new Found(
   false,
 );
 
-test('occurrences are numbered through lines above, rows and lines below', () => {
+test('matches are numbered through lines above, rows and lines below', () => {
   expect(found.total).toBe(6);
   const places = [
     { line: 3 },
@@ -152,7 +152,7 @@ test.each([
   [8, 5],
 ])('from row %i on, the first is %i', (index, position) => expect(found.from(index)).toBe(position));
 
-test('an occurrence that is gone is near the others of its row', () => {
+test('a vanished match moves to the nearest in its row', () => {
   expect(found.positionOf({ key: 'a', nth: 9 })).toBe(3);
   expect(found.positionOf({ key: 'z', nth: 0 })).toBe(-1);
   expect(Found.NOTHING.from(0)).toBe(-1);
@@ -179,14 +179,14 @@ test('rows are counted in slices', async () => {
   expect(rest.mock.calls.length).toBeGreaterThan(8);
 });
 
-test('a count ends when its result is no longer needed', async () => {
+test('a stale count stops', async () => {
   let now = 0;
   const rest = vi.fn(() => Promise.resolve());
   expect(await new Scan('needle', rest, () => (now += 1)).hits(rows, () => true)).toBeNull();
   expect(rest).toHaveBeenCalledOnce();
 });
 
-test('rows that stay are not read again', async () => {
+test('unchanged rows are not counted again', async () => {
   const scan = new Scan('needle', () => Promise.resolve());
   await scan.hits(rows, () => false);
   const read = vi.fn(() => 'needle');

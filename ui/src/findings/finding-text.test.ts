@@ -56,7 +56,7 @@ describe('excerpts', () => {
     expect(linesOf(session).map(({ number }) => number)).toEqual([null, null]);
   });
 
-  test('a cut excerpt says where', () => {
+  test('a cut excerpt names its last line', () => {
     expect(cutAt(file('a\nb'), linesOf(file('a\nb')))).toBe(11);
     expect(cutAt(file('a\nb\nc'), linesOf(file('a\nb\nc')))).toBeNull();
     expect(cutAt(session, linesOf(session))).toBeNull();

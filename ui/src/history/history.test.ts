@@ -32,7 +32,7 @@ function opened(answers: (object | Error)[], device: object | null = null): { hi
 
 const shown = ({ items }: History): string => items.map(({ id }) => id).join('');
 
-test('pages are read on behind the last session, and the list says how far it is complete', async () => {
+test('later pages start after the last session, and the list knows how far it is complete', async () => {
   const { history, asked } = opened([
     { sessions: [past('a', 9), past('b', 7)], more: true, unread: 0, incomplete: 0 },
     { sessions: [past('c', 3)], more: false, unread: 0, incomplete: 0 },
@@ -47,7 +47,7 @@ test('pages are read on behind the last session, and the list says how far it is
   expect([shown(history), history.more, history.reached]).toEqual(['bac', false, -Infinity]);
 });
 
-test('a filter is read from where the whole list was left', async () => {
+test('a filter continues where the whole list ends', async () => {
   const { history, asked } = opened([
     {
       sessions: [past('a', 9), past('b', 7, { provider: 'gemini' }), past('c', 6)],
@@ -73,7 +73,7 @@ test('a filter is read from where the whole list was left', async () => {
   expect(history.more).toBe(false);
 });
 
-test('changes apply at once, and too many of them read the list again', async () => {
+test('changes apply at once; too many reload the list', async () => {
   const { history } = opened([
     { sessions: [past('a', 9), past('b', 7)], more: false, unread: 0, incomplete: 0 },
     { sessions: [past('z', 12)], more: false, unread: 0, incomplete: 0 },
@@ -86,7 +86,7 @@ test('changes apply at once, and too many of them read the list again', async ()
   expect(shown(history)).toBe('z');
 });
 
-test('changes that were not told are found by their number', async () => {
+test('missed changes are detected by their number', async () => {
   const { history, asked } = opened([
     { sessions: [past('a', 9)], more: false, unread: 0, incomplete: 0 },
     { sessions: [past('z', 12)], more: false, unread: 0, incomplete: 0 },
@@ -100,7 +100,7 @@ test('changes that were not told are found by their number', async () => {
   expect([shown(history), asked.length]).toEqual(['cz', 2]);
 });
 
-test('pinned sessions of any time follow those of the first page', async () => {
+test('pinned sessions of any age follow the first page', async () => {
   const { history, asked } = opened([
     { sessions: [past('a', 9), past('b', 7), past('p', 1, { pinned: true })], more: true, unread: 0, incomplete: 0 },
     { sessions: [past('c', 3), past('p', 1, { pinned: true })], more: false, unread: 0, incomplete: 0 },
@@ -112,7 +112,7 @@ test('pinned sessions of any time follow those of the first page', async () => {
   expect([shown(history), history.reached]).toEqual(['abcp', -Infinity]);
 });
 
-test('a change that overtakes a page counts', async () => {
+test('a change that overtakes a page wins', async () => {
   const { history } = opened([{ sessions: [past('a', 9), past('b', 7)], more: false, unread: 0, incomplete: 0 }]);
   const reading = history.connected();
   history.changed({ sessions: [past('b', 8, { title: 'new' })], removed: [{ provider: 'codex', id: 'a' }] });
@@ -120,7 +120,7 @@ test('a change that overtakes a page counts', async () => {
   expect(history.items.map(({ title }) => title)).toEqual(['new']);
 });
 
-test('what lies between the newest page after a lost connection and the rest is read again', async () => {
+test('a gap after a lost connection is loaded again', async () => {
   const { history } = opened([
     { sessions: [past('a', 9)], more: false, unread: 0, incomplete: 0 },
     { sessions: [past('z', 30), past('y', 20)], more: true, unread: 0, incomplete: 0 },
@@ -133,7 +133,7 @@ test('what lies between the newest page after a lost connection and the rest is 
   expect([shown(history), history.more]).toEqual(['zyxa', false]);
 });
 
-test('a device that may not see them has none, without an error', async () => {
+test('a device without permission gets an empty list and no error', async () => {
   const { history } = opened([new Error('Other agents’ sessions are shown on their own computer only.')], {
     id: 'phone',
   });
@@ -141,7 +141,7 @@ test('a device that may not see them has none, without an error', async () => {
   expect([history.allowed, history.more, shown(history)]).toEqual([false, false, '']);
 });
 
-test('a device that may not see them any more forgets them', async () => {
+test('a device that loses permission drops the list', async () => {
   const { history } = opened(
     [{ sessions: [past('a', 9)], more: false, unread: 0, incomplete: 0 }, new Error('no longer')],
     { id: 'phone' },

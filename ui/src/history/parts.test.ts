@@ -60,7 +60,7 @@ function whole(): Parts {
   return parts;
 }
 
-test('a log that is read upwards in parts of any size has the rows of the whole log', () => {
+test('a log loaded upwards in parts has the rows of the whole log', () => {
   for (let size = 1; size <= 23; size += 1) {
     const parts = new Parts(1_000);
     for (let end = LOG.length; end > 0; end -= size) parts.addAbove(LOG.slice(Math.max(0, end - size), end));
@@ -69,7 +69,7 @@ test('a log that is read upwards in parts of any size has the rows of the whole 
   }
 });
 
-test('a log that is read from its middle in both directions has the rows of the whole log', () => {
+test('a log loaded from its middle in both directions has the rows of the whole log', () => {
   for (let size = 3; size <= 23; size += 5) {
     const parts = new Parts(1_000);
     let [from, to] = [50, 50];
@@ -83,7 +83,7 @@ test('a log that is read from its middle in both directions has the rows of the 
   }
 });
 
-test('rows keep their keys when others are added, and those that did not change are not replaced', () => {
+test('adding rows keeps the keys and objects of others', () => {
   const parts = new Parts(1_000);
   parts.addAbove(LOG.slice(60, 120));
   const before = parts.rows;
@@ -98,7 +98,7 @@ test('rows keep their keys when others are added, and those that did not change 
   expect(cut.rows.filter(({ seqs }) => (seqs[0] ?? 0) > 50).map(({ key }) => key)).toEqual(keys);
 });
 
-test('what is appended without end is folded in parts', () => {
+test('endless appends are folded in parts', () => {
   const parts = new Parts(0);
   const many = Array.from({ length: 60 }, (_, n) =>
     LOG.map((update) => ({ ...update, seq: update.seq + n * LOG.length })),

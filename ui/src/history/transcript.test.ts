@@ -50,7 +50,7 @@ function reading(find: () => unknown = () => ({ lines: [3, 50], more: false })) 
 
 const settled = (): Promise<void> => new Promise((after) => setTimeout(after));
 
-test('the lines that were read are known, until all were', async () => {
+test('the range of loaded lines is known until everything is loaded', async () => {
   const { transcript } = reading();
   await settled();
   expect(transcript.range()).toEqual([90, 99]);
@@ -60,7 +60,7 @@ test('the lines that were read are known, until all were', async () => {
   expect(transcript.range()).toBeNull();
 });
 
-test('a line that was not read is gone to by reading around it, and one that was read is not read again', async () => {
+test('jumping to a line loads the rows around it, once', async () => {
   const { transcript, request } = reading();
   await settled();
   const reads = request.mock.calls.length;
@@ -76,7 +76,7 @@ test('a line that was not read is gone to by reading around it, and one that was
   expect([transcript.more, transcript.behind]).toEqual([true, true]);
 });
 
-test('what is unfolded stays so when earlier rows are read, and is nothing else after a jump', async () => {
+test('fold state survives loading earlier rows and is reset by a jump', async () => {
   const { transcript } = reading();
   await settled();
   const key = transcript.at(95)?.key ?? '';
@@ -88,7 +88,7 @@ test('what is unfolded stays so when earlier rows are read, and is nothing else 
 });
 
 /** Regression: it was not read, and a list at its top does not ask again. */
-test('the part above is read after one that was asked for before', async () => {
+test('loads of earlier parts are queued', async () => {
   const { transcript, request } = reading();
   await settled();
   const later = transcript.readLater();
@@ -97,7 +97,7 @@ test('the part above is read after one that was asked for before', async () => {
   expect(request.mock.calls.filter(([, { before }]) => before !== undefined)).toHaveLength(1);
 });
 
-test('a bridge that cannot search logs is asked once', async () => {
+test('search support is probed once', async () => {
   const { transcript, request } = reading(() => {
     throw RequestError.methodNotFound('_openagents/history/find');
   });
@@ -108,7 +108,7 @@ test('a bridge that cannot search logs is asked once', async () => {
   expect(request.mock.calls.length - before).toBe(1);
 });
 
-test('another error says nothing about the next search', async () => {
+test('other search errors do not disable search', async () => {
   const found = vi.fn<() => unknown>().mockImplementationOnce(() => {
     throw new Error('not connected');
   });

@@ -25,7 +25,7 @@ function frames(answer: Frame[]): { frames: Frames; asked: object[]; shown: () =
 }
 
 /** Regression: once the debug view had been opened, every frame of every connection came for ever. */
-test('frames come until the view is left', async () => {
+test('frames stream until the view is closed', async () => {
   const { frames: one, asked, shown } = frames([numbered(1)]);
   await one.follow();
   one.take([numbered(2)]);
@@ -35,7 +35,7 @@ test('frames come until the view is left', async () => {
   expect([asked, shown()]).toEqual([[{}, { watch: false }], []]);
 });
 
-test('what was shown stays while the view is hidden for a moment', async () => {
+test('shown frames stay while the view is hidden', async () => {
   const { frames: one, shown } = frames([numbered(2), numbered(3)]);
   one.take([numbered(1), numbered(2)]);
   one.leave();

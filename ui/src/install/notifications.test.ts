@@ -51,7 +51,7 @@ test('a notification of a closed page is withdrawn by the next page', async () =
   expect(shown).toEqual([]);
 });
 
-test('a worker that takes over late is noticed: permission state and pending approvals', async () => {
+test('a late service worker updates the permission state and pending approvals', async () => {
   workers.controller = null;
   const told: string[] = [];
   const end = watchNotifications((state) => told.push(state));

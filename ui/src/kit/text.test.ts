@@ -41,7 +41,7 @@ test.each([
   ['\u3164\u2800\uffa0', '\\u{3164}\\u{2800}\\u{ffa0}'],
   ['a\u{e0041}\u00ad\u200d\ufe00', 'a\\u{e0041}\\u{ad}\\u{200d}\\u{fe00}'],
   ['café, cafe\u0301, 日本語, עברית, ไม่', 'café, cafe\u0301, 日本語, עברית, ไม่'],
-])('what could mislead is escaped: %j', (text, expected) => {
+])('misleading characters are escaped: %j', (text, expected) => {
   expect(plain(text)).toBe(expected);
 });
 

@@ -47,7 +47,7 @@ function opened(refuse: Error | null = null): {
 
 const METHOD = '_openagents/sessions/label';
 
-test('a label is shown at once, and stays when the bridge takes it', async () => {
+test('a label change shows at once and stays once accepted', async () => {
   const { labels, item, asked } = opened();
   const done = labels.rename(OURS, ' New ');
   expect(item().title).toBe('New');
@@ -62,7 +62,7 @@ test('a label is shown at once, and stays when the bridge takes it', async () =>
   ]);
 });
 
-test('a label that is refused is taken back, with the reason', async () => {
+test('a refused label change is reverted with the reason', async () => {
   const { labels, item } = opened(new Error('no such session'));
   await labels.pin(OURS, true);
   expect([item().pinned, labels.messages.map(({ text }) => text)]).toEqual([false, ['Not pinned: No such session.']]);
@@ -74,7 +74,7 @@ test("another agent's session is named with its provider", async () => {
   expect(asked).toEqual([[METHOD, { provider: 'codex', id: 's', pinned: false }]]);
 });
 
-test('archiving is undone', async () => {
+test('archiving can be undone', async () => {
   const { labels, item } = opened();
   labels.archive(OURS, true);
   expect([item().archived, labels.messages[0]?.text]).toEqual([true, 'Session archived.']);
@@ -83,7 +83,7 @@ test('archiving is undone', async () => {
   await vi.advanceTimersByTimeAsync(8_000);
 });
 
-test('a session is deleted once that cannot be undone any more', async () => {
+test('a session is deleted when Undo expires', async () => {
   const { labels, removed } = opened();
   labels.delete(OURS);
   expect([labels.hidden.has('s'), removed]).toEqual([true, []]);
@@ -97,7 +97,7 @@ test('a session is deleted once that cannot be undone any more', async () => {
   expect([labels.messages, removed]).toEqual([[], ['s']]);
 });
 
-test('a session that could not be deleted is listed again', async () => {
+test('a session that cannot be deleted is listed again', async () => {
   const { labels } = opened(new Error('disk full'));
   labels.delete(OURS);
   await vi.advanceTimersByTimeAsync(8_000);

@@ -30,7 +30,7 @@ test('progress is never 100% before its end', () => {
   expect([percent(0.9999), percent(1), percent(2), percent(-1)]).toEqual(['99%', '100%', '100%', '0%']);
 });
 
-test('a model that only has to be loaded can be asked', () => {
+test('a model that only needs loading can be asked', () => {
   expect([unavailable({ state: 'not_loaded' }), unavailable({ state: 'not_downloaded' })]).toEqual([
     null,
     'not downloaded',

@@ -25,7 +25,7 @@ test('a short session is kept in full', () => {
   expect(keepable(whole)).toMatchObject({ fold: whole, cut: false });
 });
 
-test('of a long session only the end is kept, with a fresh log', () => {
+test('only the end of a long session is kept, without its log', () => {
   const kept = keepable(fold('a'.repeat(500), 'b'.repeat(500), 'c'.repeat(500)), 1_300);
   expect([kept.cut, kept.fold.seq, kept.fold.title, kept.fold.rows.map((row) => row.key)]).toEqual([
     true,

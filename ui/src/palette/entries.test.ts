@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { ownEntry, type Entry } from '../session/entry';
 import { foundNote, leftNote, matching, sessionsWith, wordsOf, type PaletteEntry } from './entries';
 
-test('each group has a few entries, and what was found by its text stays', () => {
+test('groups are short, and text results stay', () => {
   const entry = (group: PaletteEntry['group'], title: string): PaletteEntry => ({
     key: title,
     group,
@@ -58,7 +58,7 @@ test.each([
   ],
 ])('%j is left', (left, expected) => expect(leftNote(left)).toBe(expected));
 
-test('words are folded, may be quoted, and none is empty', () => {
+test('query words are folded, may be quoted and are never empty', () => {
   expect(wordsOf('ＡＢ "Two  Words" C:\\Users "" "a" \u201cb c\u201d')).toEqual([
     'ab',
     'two words',

@@ -25,7 +25,7 @@ test.each([
   expect(swipe?.end()).toBe(expected);
 });
 
-test('a finger that goes down scrolls', () => {
+test('a vertical drag scrolls', () => {
   const swipe = Swipe.begin(at(4), false, 320);
   expect([swipe?.move(at(8, 440)), swipe?.move(at(300, 440, 10)), swipe?.end()]).toEqual([null, null, false]);
 });

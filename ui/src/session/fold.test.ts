@@ -165,7 +165,7 @@ describe('messages', () => {
   });
 
   /** Regression: an answer that began with the sign of failures was shown as one. */
-  test('say by a field that their turn failed, not by their text', () => {
+  test('mark a failed turn by a field, not by their text', () => {
     const sign = { ...said('❌ Three tests'), messageId: 'a' } as SessionUpdate;
     expect(only(folded(sign, { ...said(' fail.'), messageId: 'a' } as SessionUpdate))).toMatchObject({
       text: '❌ Three tests fail.',
@@ -213,7 +213,7 @@ test('plans and titles are not rows', () => {
   expect([fold.rows.length, fold.plan?.state, fold.title, fold.updates]).toEqual([0, 'running', 'T', 2]);
 });
 
-test('an update of a kind that this page does not know is counted', () => {
+test('an unknown kind of update is counted', () => {
   expect(folded({ sessionUpdate: 'something_new' } as unknown as SessionUpdate).updates).toBe(1);
 });
 
@@ -286,7 +286,7 @@ describe('calls of agents', () => {
   });
   const shows = (more: object): SessionUpdate => ({ sessionUpdate: 'tool_call_update', toolCallId: 'c', ...more });
 
-  test('say what they do and where', () => {
+  test('show what they do and where', () => {
     expect(only(folded(edit()))).toMatchObject({
       name: 'Edit',
       title: 'Edit a.rs',
@@ -344,7 +344,7 @@ describe('calls of agents', () => {
     expect(only(row)).toMatchObject({ content: [{ type: 'diff', before: null, after: 'b', truncated: false }] });
   });
 
-  test('with content of a later protocol are rows too', () => {
+  test('with unknown content are rows too', () => {
     expect(only(folded(edit({ content: [{ type: 'hologram' }] })))).toMatchObject({ content: [] });
   });
 });

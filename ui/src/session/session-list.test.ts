@@ -25,5 +25,5 @@ test.each([
   expect(text(withChanges(items(known), id, items(changed), new Set(removed)))).toBe(expected);
 });
 
-test('items of one time keep their order', () =>
+test('items with equal times keep their order', () =>
   expect(text(merged(items('a5 b5'), items('c5 d4')))).toBe('a5 b5 c5 d4'));

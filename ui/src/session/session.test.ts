@@ -55,7 +55,7 @@ function numbered(updates: SessionUpdate[], from = 1): Update[] {
 }
 
 describe('a prompt on a connection that breaks', () => {
-  test('that was not received is back in the composer, and nothing is running', () => {
+  test('that was not received returns to the composer, and nothing is running', () => {
     const one = session(said('hello'));
     const sent = one.sending('what now?');
     expect([one.working, one.pending, one.waitingSince]).toEqual([true, ['what now?'], expect.any(Number)]);
@@ -80,7 +80,7 @@ describe('a prompt on a connection that breaks', () => {
     expect([one.problem, one.draft, one.pending, one.working]).toEqual([null, '', [], false]);
   });
 
-  test('that was not received during another turn is back in the composer, and the turn continues', () => {
+  test('that was not received during another turn returns to the composer, and the turn continues', () => {
     const one = session(said('hello'));
     one.cutOff(one.sending('what now?'));
     one.attached(attach(2, true));
@@ -97,7 +97,7 @@ describe('a prompt on a connection that breaks', () => {
     expect([one.problem, one.draft, one.working]).toEqual([null, '', true]);
   });
 
-  test('goes in front of newer text', () => {
+  test('is put before newer text', () => {
     const one = session();
     const [first, second] = [one.sending('one'), one.sending('two')];
     one.cutOff(first);
@@ -223,7 +223,7 @@ describe('a long log comes as a snapshot', () => {
 });
 
 /** Regression: the spinner of a page that watches stayed, because its model's last activity did. */
-test('a session that came to rest while the page was away is at rest, also when its log comes as a snapshot', () => {
+test('a session that became idle while the page was away is idle, with or without a snapshot', () => {
   const one = session(asked('x'));
   one.doing({ state: 'generating', tokens: 3, tokensPerSecond: 9 });
   one.attaching();
@@ -233,7 +233,7 @@ test('a session that came to rest while the page was away is at rest, also when 
   expect([one.caughtUp, one.activity, one.working]).toEqual([true, null, false]);
 });
 
-test('of a long log only the newest updates are kept as received', () => {
+test('only the newest updates of a long log are kept as received', () => {
   const one = new Session('s');
   one.take(numbered([said('one'), said('two'), said('three')]).map((update) => ({ ...update, bytes: 600_000 })));
   expect([1, 2, 3].map((seq) => one.update(seq)?.seq)).toEqual([undefined, undefined, 3]);
@@ -259,7 +259,7 @@ describe('a prompt in the log', () => {
     expect(one.pending).toEqual(['same']);
   });
 
-  test('that was removed from the queue is marked, without a row of its own', () => {
+  test('that was removed from the queue is marked, without its own row', () => {
     const one = session();
     one.take(
       numbered([
@@ -270,7 +270,7 @@ describe('a prompt in the log', () => {
     expect(one.rows).toMatchObject([{ text: 'one', removed: true, seqs: [1, 2] }]);
   });
 
-  test('sent while others are queued continues after this page’s own has ended', () => {
+  test("sent while others are queued continues after this page's own has ended", () => {
     const one = session();
     const sent = one.sending('one');
     one.queued([{ id: 'q', text: 'two', by: 'Phone' }], true);
@@ -284,7 +284,7 @@ describe('a prompt in the log', () => {
   });
 });
 
-test('Working ends with the turn, by the queue, even if the list said so while a prompt was queued', () => {
+test('Working ends with the turn even if the list reported the end while a prompt was queued', () => {
   const one = session();
   const sent = one.sending('one');
   one.queued([{ id: 'q', text: 'two', by: 'Phone' }], true);

@@ -77,7 +77,7 @@ test('a question counts in the list before its session is loaded', () => {
   expect(sessions.waitingIn('s')).toBe(2);
 });
 
-test('a session deleted while this page was away is not kept, by the full list and by its attach', async () => {
+test('a session deleted while this page was away is dropped by the list and by its attach', async () => {
   const { sessions, asked, kept } = listed();
   sessions.connected();
   asked[0]?.answer({ sessions: [row('here')] });
@@ -101,7 +101,7 @@ test('an incomplete list does not remove stored sessions', async () => {
 });
 
 /** Regression: sessions after the 250th could not be reached. */
-test('older sessions are read on demand, and stay in the list', async () => {
+test('older sessions load on demand and stay in the list', async () => {
   const { sessions, asked } = listed();
   const answer = async (...pages: [string, string | null][]): Promise<void> => {
     for (const [id, nextCursor] of pages) {

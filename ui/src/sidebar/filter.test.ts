@@ -45,7 +45,7 @@ test.each<[string, Partial<Filter>, string]>([
   ).toBe(expected);
 });
 
-test('the bridge gets what is set', () => {
+test('the bridge gets only the set conditions', () => {
   expect(pastFilter(UNFILTERED, now)).toEqual({ archived: false });
   expect(pastFilter({ provider: 'codex', cwd: '/w', branch: 'fix', days: 0, archived: 'shown' }, now)).toEqual({
     provider: 'codex',

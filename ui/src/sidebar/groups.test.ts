@@ -37,9 +37,9 @@ test('a clock that runs ahead does not hide a session', () => {
   expect(byTime([{ updatedAt: now.getTime() + 60_000 }], now)[0]?.name).toBe('Today');
 });
 
-test('no sessions, no groups', () => expect(grouped([], 'time', now)).toEqual([]));
+test('no sessions make no groups', () => expect(grouped([], 'time', now)).toEqual([]));
 
-test('by workspace, that of the newest session first; those of one name with their parent', () => {
+test('sessions are grouped by workspace; equal names show their parent', () => {
   const entries = [
     entry('a', '/code/one'),
     entry('b', '/code/two'),
@@ -110,11 +110,11 @@ test.each([
   ['theirs goes on', -Infinity, 3, ['a', 'codex x', 'b', 'codex y']],
   ['both go on', 5, 7, ['a', 'codex x']],
   ['both are read', -Infinity, -Infinity, ['a', 'codex x', 'b', 'codex y']],
-])('%s: what may stand between the end of one list and the other is hidden', (_, own, other, expected) => {
+])('%s: entries beyond the end of either list are hidden', (_, own, other, expected) => {
   expect(keys(listed({ entries: mine, reached: own }, { entries: theirs, reached: other }))).toEqual(expected);
 });
 
-test('a pinned session is listed before the list is read down to it', () => {
+test('a pinned session is listed before its page is loaded', () => {
   const pinned = past('z', 1, { pinned: true });
   expect(keys(listed({ entries: mine, reached: 5 }, { entries: [...theirs, pinned], reached: -Infinity }))).toEqual([
     'a',

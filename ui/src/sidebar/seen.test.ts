@@ -11,7 +11,7 @@ beforeEach(() => {
   vi.stubGlobal('addEventListener', () => undefined);
 });
 
-test('what changed before the first start is read, what changes later is unread until it is opened', () => {
+test('sessions changed before the first start are read, later ones unread until opened', () => {
   const seen = new Seen();
   const later = Date.now() + 1000;
   expect(seen.isUnread({ key: 'a', updatedAt: Date.now() - 1000 })).toBe(false);
@@ -25,12 +25,12 @@ test('what changed before the first start is read, what changes later is unread 
   expect(new Seen().isUnread({ key: 'a', updatedAt: later })).toBe(false);
 });
 
-test('a broken entry starts anew', () => {
+test('a broken entry is replaced', () => {
   stored.set('openagents.seen', '{"since":');
   expect(new Seen().isUnread({ key: 'a', updatedAt: Date.now() - 1000 })).toBe(false);
 });
 
-test('the oldest are forgotten, and stay read', () => {
+test('the oldest entries are dropped and stay read', () => {
   expect(cut({ since: 1, seen: { a: 5, b: 9, c: 7, d: 1 } }, 2)).toEqual({ since: 5, seen: { b: 9, c: 7 } });
   expect(cut({ since: 1, seen: { a: 5 } }, 2)).toEqual({ since: 1, seen: { a: 5 } });
 });

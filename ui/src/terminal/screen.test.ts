@@ -23,11 +23,11 @@ test.each([
   ['', ''],
   ['\r', ''],
   ['\u001b[31m', '\u001b[0m'],
-])('output may be one line, however long: %j', (before, after) => {
+])('a single very long line is drawn: %j', (before, after) => {
   expect(drawn(before + 'x'.repeat(256 * 1024) + after)).toContain('x'.repeat(4_000));
 });
 
-test('of a very long line the beginning is drawn, and how much is missing', () => {
+test('a very long line is cut, with the number of hidden characters', () => {
   const long = 'x'.repeat(3_999);
   expect(drawn(`${long}x`)).toBe(`${long}x`);
   expect(drawn(`a\n${long}\u001b[31myz\u001b[0m${long}\nb\n${long}xyz`)).toBe(

@@ -83,7 +83,7 @@ test('colours are only in tokens.css', () => {
   expect(found).toEqual([]);
 });
 
-test('text is as large as the reader has set it', () => {
+test("text follows the browser's font size", () => {
   const found: string[] = [];
   for (const entry of readdirSync(SRC, { recursive: true, encoding: 'utf8' })) {
     if (!/\.(svelte|css)$/.test(entry)) continue;
@@ -109,7 +109,7 @@ test('every used token exists', () => {
   expect(missing).toEqual([]);
 });
 
-test("the bars of a phone match the page's background", () => {
+test("a phone's browser bars match the page's background", () => {
   const bg = tokens.get('bg');
   const html = readFileSync(join(SRC, '../index.html'), 'utf8');
   const theme = readFileSync(join(SRC, 'theme/theme.svelte.ts'), 'utf8');

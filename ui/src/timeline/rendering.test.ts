@@ -31,7 +31,7 @@ function message(ask = (text: string): Promise<string> => Promise.resolve(`<p>${
   return { markdown, shown, read, say };
 }
 
-test('the newest words follow the rendered text until they are rendered', async () => {
+test('new words follow the rendered text as plain text', async () => {
   const { shown, say } = message();
   say('one ');
   expect([shown.html, shown.tail]).toEqual([null, 'one ']);
@@ -43,7 +43,7 @@ test('the newest words follow the rendered text until they are rendered', async 
 });
 
 /** Regression: a text that could not be rendered stayed plain, because it did not change any more. */
-test('a text that could not be rendered is tried again on the next connection', async () => {
+test('a failed rendering is retried on the next connection', async () => {
   let reachable = false;
   const asked: string[] = [];
   const { markdown, shown, say } = message((text) => {
@@ -60,7 +60,7 @@ test('a text that could not be rendered is tried again on the next connection', 
   expect([asked, shown.html]).toEqual([['one', 'one'], '<p>one</p>']);
 });
 
-test('a text is tried again if the connection changed while it was rendered', async () => {
+test('a rendering interrupted by a reconnect is retried', async () => {
   let fail: (error: Error) => void = () => undefined;
   const { markdown, shown, say } = message((text) =>
     markdown.connections === 0 ? new Promise((_, reject) => (fail = reject)) : Promise.resolve(text),

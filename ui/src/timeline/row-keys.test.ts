@@ -47,14 +47,14 @@ test('a double click on a word opens nothing', () => {
   expect(opened).toEqual([]);
 });
 
-test('a click on text opens its row, once it is not a double click', () => {
+test('a single click on text opens its row', () => {
   const { opened, click } = list();
   click(1);
   vi.runAllTimers();
   expect(opened).toEqual([0]);
 });
 
-test('a button and a finger open the row at once', () => {
+test('buttons and taps open the row at once', () => {
   const mouse = list();
   mouse.click(1, 'button');
   const finger = list({ mouse: false });
@@ -62,7 +62,7 @@ test('a button and a finger open the row at once', () => {
   expect([mouse.opened, finger.opened]).toEqual([[0], [0]]);
 });
 
-test('a list that is removed opens nothing', () => {
+test('a removed list opens nothing', () => {
   const { opened, click, leave } = list();
   click(1);
   leave();

@@ -20,7 +20,7 @@ test.each<[string, Row[], number]>([
   ['words about what was found', [asked, found, said], -1],
 ])('rows that end with %s', (_, rows, expected) => expect(answerAt(rows)).toBe(expected));
 
-describe('finished answers', () => {
+describe('announced answers', () => {
   const base = { key: 'k', seqs: [], ts: 0, messageId: null };
   const asked = (text: string): UserRow => ({ ...base, kind: 'user', text, removed: false });
   const said = (text: string, more: Partial<MessageRow> = {}): MessageRow => ({
@@ -37,7 +37,7 @@ describe('finished answers', () => {
       all;
 
   /** Regression: answers were never announced to a screen reader. */
-  test('an answer is announced once, when it is whole', () => {
+  test('an answer is announced once, when complete', () => {
     const finished = new Finished();
     const growing = vi.fn(rows());
     expect(finished.take('s', false, growing)).toBe('');
@@ -50,7 +50,7 @@ describe('finished answers', () => {
     expect(finished.take('s', false, growing)).toBeNull();
   });
 
-  test('of an exploration its sentence is announced', () => {
+  test('an exploration announces its summary sentence', () => {
     const finished = new Finished();
     finished.take('s', true, rows());
     expect(
@@ -62,7 +62,7 @@ describe('finished answers', () => {
     ).toBe('To be.');
   });
 
-  test('an earlier answer is not announced: of another session, or of a turn without one', () => {
+  test('answers of other sessions and earlier turns are not announced', () => {
     const finished = new Finished();
     finished.take('one', true, rows());
     expect(finished.take('two', false, rows(said('Old.')))).toBe('');
@@ -71,7 +71,7 @@ describe('finished answers', () => {
   });
 });
 
-describe('turns that were taken back', () => {
+describe('undone turns', () => {
   const row = (key: string, takenBack = false): Row =>
     ({
       kind: 'user',
@@ -88,7 +88,7 @@ describe('turns that were taken back', () => {
       .map(({ key, takenBack }) => `${key}${takenBack ?? ''}`)
       .join(' ');
 
-  test('each run of taken-back rows is folded to its first row, which counts them', () => {
+  test('each run of undone rows folds into its first row, with a count', () => {
     expect(shown([])).toBe('a b2 d e1');
     expect(shown(['b'])).toBe('a b2 c0 d e1');
     expect(foldTakenBack([], new Set())).toEqual([]);

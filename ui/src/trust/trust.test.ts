@@ -30,7 +30,7 @@ const approval = (of: object): Approval => ({
   ...of,
 });
 
-test('the question says what the agent does by itself', () => {
+test('the question lists what the agent does without asking', () => {
   expect(byItself(QUESTION)).toEqual([]);
   expect(byItself({ ...QUESTION, decidesWhatItAsks: true, deletes: 1 })).toEqual([
     'Codex decides itself what it asks before it acts.',
@@ -42,7 +42,7 @@ test('the question says what the agent does by itself', () => {
 const action = structuredClone(approval({}));
 delete action.subject;
 
-test('the question is ours alone, whatever an agent says', () => {
+test('an agent cannot forge a trust question', () => {
   expect(trustQuestion(approval({}))).toEqual(QUESTION);
   expect(trustTitle(QUESTION)).toBe('Trust “app”?');
   expect(trustQuestion(action)).toBe(null);
@@ -50,7 +50,7 @@ test('the question is ours alone, whatever an agent says', () => {
     expect(trustQuestion(approval({ rawInput }))).toBe(null);
 });
 
-test('a folder is trusted on the computer itself', () => {
+test('folders can only be trusted on the computer itself', () => {
   const phone = { device: { id: 'p', name: 'Phone' } };
   expect(isAnsweredHere(approval({}), { device: null })).toBe(true);
   expect(isAnsweredHere(approval({}), phone)).toBe(false);
@@ -59,19 +59,19 @@ test('a folder is trusted on the computer itself', () => {
   expect(waitingWords(action, null)).toBe('Waiting for approval on the computer.');
 });
 
-test('what a row waits for', () => {
+test('the kind of a pending approval', () => {
   expect(awaited([])).toBe(null);
   expect(awaited([approval({ state: 'expired' })])).toBe(null);
   expect(awaited([approval({ state: 'answered' }), approval({})])).toBe('trust');
   expect(awaited([action])).toBe('approval');
 });
 
-test('the outcome says what was decided, and where', () => {
+test('the outcome names the decision and the device', () => {
   expect(trustOutcome(approval({ state: 'answered', optionId: 'trust', by: 'Desktop' }))).toBe('Trusted on Desktop');
   expect(trustOutcome(approval({ state: 'answered', optionId: 'not-now' }))).toBe('Declined on another device');
 });
 
-test('files are grouped by risk, the most dangerous first, with the agents that load them', () => {
+test('files are grouped by risk, most dangerous first', () => {
   const file = (path: string, risk: 'programs' | 'redirects' | 'instructions', agents: string[] = []) => ({
     path,
     risk,

@@ -21,7 +21,7 @@ test.each([
   ['gptoss', 'Inferred Intent (GPTOSS)'],
   ['readme', 'Inferred Intent (README)'],
   ['none', null],
-])('a sentence from %s stands under %s', (source, expected) =>
+])('a summary from %s has the heading %s', (source, expected) =>
   expect(heading({ repository: 'r', source })).toBe(expected),
 );
 
@@ -29,7 +29,7 @@ test('the heading of another model names it', () => {
   expect(heading({ repository: 'r', source: 'model', model: 'Qwen3 8B' })).toBe('Inferred Intent (Qwen3 8B)');
 });
 
-test('every agent whose sessions are read has a name', () => {
+test('every known agent has a name', () => {
   const ids = [
     'amp',
     'claude-code',
