@@ -134,6 +134,6 @@ test('a bridge without these settings says so', async () => {
   await tab.live();
   await page.keyboard.press('Control+,');
   await page.getByRole('button', { name: 'History', exact: true }).click();
-  await page.getByText("The connected OpenAgents doesn't have these settings.").waitFor();
+  await page.getByText('Update OpenAgents to use these settings.').waitFor();
   await tab.close();
 });

@@ -29,7 +29,7 @@ test('sessions of other agents are listed, opened as a timeline, and cannot be c
   await timeline.getByText('Write the first draft of QR pairing').waitFor();
   await timeline.getByText('The draft is there.').waitFor();
   await timeline.locator('[data-tool=Edit]').getByText('Edit', { exact: false }).first().waitFor();
-  await page.getByText('It can be read here, not changed.', { exact: false }).waitFor();
+  await page.getByText('It is read-only here.', { exact: false }).waitFor();
   assert.equal(await page.getByRole('textbox').count(), 0, 'nothing can be written');
   await tab.shootAll('transcript');
 
@@ -50,11 +50,11 @@ test('undone turns are folded, and a branch links to its original', async () => 
   await page.getByRole('button', { name: 'Original' }).click();
   await timeline.getByText('Leave it, and only shorten its life').waitFor();
   assert.equal(await timeline.getByText('Move it to local storage').count(), 0, 'folded');
-  await tab.shootAll('taken-back');
-  await timeline.getByRole('button', { name: 'Taken back: 2 entries' }).click();
+  await tab.shootAll('undone');
+  await timeline.getByRole('button', { name: 'Undone: 2 entries' }).click();
   await timeline.getByText('Moved to local storage.').waitFor();
-  await tab.shoot('taken-back-open');
-  await timeline.getByRole('button', { name: 'Taken back: 2 entries' }).click();
+  await tab.shoot('undone-open');
+  await timeline.getByRole('button', { name: 'Undone: 2 entries' }).click();
   await timeline.getByText('Moved to local storage.').waitFor({ state: 'detached' });
   await tab.close();
 });
@@ -230,12 +230,12 @@ test('session text is found and opened by keyboard alone', async () => {
   await page.getByText('Nothing found.').waitFor();
   await page
     .getByRole('option')
-    .filter({ hasText: 'Search whole logs for listed the folder' })
+    .filter({ hasText: 'Search full logs for listed the folder' })
     .filter({ hasText: 'Tool output' })
     .waitFor();
   await page.keyboard.press('Control+Enter');
   await page.getByRole('option').filter({ hasText: 'It listed the folder.' }).waitFor();
-  assert.equal(await page.getByText('Search whole logs for', { exact: false }).count(), 0);
+  assert.equal(await page.getByText('Search full logs for', { exact: false }).count(), 0);
   await page.keyboard.press('Escape');
   await field.waitFor({ state: 'detached' });
   await tab.close();

@@ -179,7 +179,7 @@ test('a stored choice is ignored by a bridge without models and agents', async (
   await page.keyboard.press('Control+,');
   await page.getByText("doesn't support local models").waitFor();
   await page.getByRole('button', { name: 'Agents', exact: true }).click();
-  await page.getByText("doesn't host agents").waitFor();
+  await page.getByText('Update OpenAgents to use agents').waitFor();
   await tab.shoot('models-absent');
   await page.keyboard.press('Escape');
   await tab.explore();
