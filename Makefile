@@ -196,7 +196,7 @@ build-tests: $(PAGE)
 	cargo build --workspace --locked --quiet $(BENCHES)
 
 test-rust: build-tests node_modules/.installed
-	cargo test --workspace --locked
+	@bash -c 'set -o pipefail; cargo test --workspace --locked 2>&1 | tee $(TARGET)/rust-tests.log'
 
 test-page: $(PAGE)
 	cargo build --workspace --locked

@@ -1,7 +1,7 @@
 //! `openagents explore` over real workspaces and real logs: its output and how it ends.
 
-use anyhow::{Context, Result};
-use openagents_e2e::terminal::{Desk, claude_transcript, codex_rollout, is_root, json_lines};
+use anyhow::{Context, Result, ensure};
+use openagents_e2e::terminal::{Desk, claude_transcript, codex_rollout, is_root, json_lines, runs};
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -155,15 +155,17 @@ fn explore_rejects_unreadable_root() -> Result<()> {
 fn explore_moves_an_invalid_database_aside() -> Result<()> {
     let desk = Desk::new("bridge", &FILES)?;
     desk.explore(&[])?;
-    let database = desk.folder("home").join(openagents_sessions::store::DATABASE_FILE);
-    // The temporary bridge closes the database, which removes its log, after it has stopped serving.
-    let log = database.with_file_name(format!("{}-wal", openagents_sessions::store::DATABASE_FILE));
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while std::time::Instant::now() < until
-        && (openagents_bridge::running(&desk.folder("home")).is_some() || log.exists())
-    {
-        std::thread::sleep(std::time::Duration::from_millis(50));
+    let home = desk.folder("home");
+    // The temporary bridge writes to the database until its process ends.
+    if let Ok(announced) = fs::read(home.join(openagents_bridge::ADDRESS_FILE)) {
+        let announced: Value = serde_json::from_slice(&announced)?;
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while runs(&announced["pid"].to_string())? {
+            ensure!(std::time::Instant::now() < until, "the temporary bridge does not end");
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
     }
+    let database = home.join(openagents_sessions::store::DATABASE_FILE);
     for suffix in ["-wal", "-shm"] {
         let _ = fs::remove_file(format!("{}{suffix}", database.display()));
     }

@@ -5,8 +5,13 @@ use serde_json::{Value, json};
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
+    sync::mpsc::RecvTimeoutError,
+    time::Duration,
 };
+
+/// Far more than any command needs on a busy machine.
+const RUN_LIMIT: Duration = Duration::from_secs(300);
 
 /// A home folder, a workspace and the agents' folders, all empty.
 #[derive(Debug)]
@@ -65,9 +70,21 @@ impl Desk {
             .env("CLAUDE_CONFIG_DIR", self.folder("claude"));
     }
 
-    /// Runs `openagents` to its end.
+    /// Runs `openagents` to its end. It is killed, and this fails, after [`RUN_LIMIT`].
     pub fn run(&self, arguments: &[&str]) -> Result<Output> {
-        Ok(self.openagents(arguments)?.output()?)
+        let mut command = self.openagents(arguments)?;
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let (done, ended) = std::sync::mpsc::channel::<()>();
+        let pid = child.id();
+        // Another thread kills it, because waiting here also reads what it prints.
+        std::thread::spawn(move || {
+            if ended.recv_timeout(RUN_LIMIT) == Err(RecvTimeoutError::Timeout) {
+                let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
+            }
+        });
+        let output = child.wait_with_output();
+        drop(done);
+        Ok(output?)
     }
 
     /// Explores the workspace and returns the `final` object.
