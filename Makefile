@@ -75,8 +75,9 @@ check-formats: ui ## Drive six real agents and compare their sessions with what 
 	else echo "No model server at $(PEERS): set PEERS to the folder with scripted-model." >&2; exit 1; fi
 
 # Tests write the generated files when GENERATE is set, and compare them otherwise.
-generate: ## Write the generated files again: the command-line reference
-	GENERATE=1 cargo test --locked --quiet -p openagents-cli generated_
+generate: ui ## Write the generated files again: the page's types, the references of the protocol and the command line
+	GENERATE=1 cargo test --locked --quiet -p openagents-cli -p openagents-wire generated_
+	@cd ui && npm exec --offline -- prettier --config .prettierrc.json --log-level warn --write src/connection/wire.ts ../docs/reference/protocol.md
 
 pictures: $(PAGE) ## Take the pictures of the README again: PROJECTS names a folder with the sources of reqwest and tokio
 	@scripts/install.sh tests

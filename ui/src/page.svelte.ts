@@ -5,7 +5,7 @@ import { BrowserBackend } from './backend/browser';
 import type { Fragment } from './backend/fragment';
 import { Link } from './connection/link.svelte';
 import type { Shown } from './connection/link-words';
-import { METHODS } from './connection/wire';
+import { METHODS } from './connection/protocol';
 import { Frames } from './inspector/frames.svelte';
 import { Devices } from './devices/devices.svelte';
 import { holds } from './devices/device-words';

@@ -1,4 +1,4 @@
-import type { AgentCard, Decision } from '../connection/agents-wire';
+import type { AgentCard, Decision } from '../connection/wire';
 
 const NAMES: Record<string, string> = {
   auto: 'OpenAgents chooses',

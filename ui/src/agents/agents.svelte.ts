@@ -1,7 +1,7 @@
-import type { AgentCard, AgentsSnapshot, StandingRule } from '../connection/agents-wire';
+import { METHODS } from '../connection/protocol';
+import type { AgentCard, AgentsSnapshot, StandingRule } from '../connection/wire';
 import type { Link } from '../connection/link.svelte';
 import { SnapshotClient } from '../connection/snapshot-client.svelte';
-import { METHODS } from '../connection/wire';
 import type { Models } from '../models/models.svelte';
 import { agentName, EXPLORER_MODE, LOCAL_MODE } from './agent-words';
 

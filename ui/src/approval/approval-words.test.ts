@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Approval, ApprovalOption } from '../connection/agents-wire';
+import type { Approval, ApprovalOption } from '../connection/wire';
 import {
   canApprove,
   commandNote,
@@ -16,17 +16,18 @@ const OPTIONS: ApprovalOption[] = [
   { id: 'always', name: 'Always', kind: 'allow_always' },
   { id: 'once', name: 'Yes', kind: 'allow_once' },
 ];
-const approval = (more: Partial<Approval>): Approval => ({
-  id: 'a',
-  callId: 'c',
-  agent: 'Codex',
-  title: 'Run ls',
-  hash: 'h',
-  options: OPTIONS,
-  state: 'pending',
-  askedAt: 1,
-  ...more,
-});
+const approval = (more: Partial<Approval>): Approval =>
+  ({
+    id: 'a',
+    callId: 'c',
+    agent: 'Codex',
+    title: 'Run ls',
+    hash: 'h',
+    options: OPTIONS,
+    state: 'pending',
+    askedAt: 1,
+    ...more,
+  }) as Approval;
 
 test.each<[Partial<Approval>, string]>([
   [{}, ''],
@@ -75,7 +76,7 @@ test.each<[Partial<Approval>, boolean]>([
   [{ command: { text: '/bin/ls', program: '/bin/ls', cwd: '/' } }, true],
   [{ command: { text: 'ls' } }, true],
   [{ command: { text: '/bin/echo x', omitted: 3, program: '/bin/echo' } }, false],
-  [{ command: { program: '/bin/ls', cwd: '/' } }, false],
+  [{ command: { text: '', program: '/bin/ls', cwd: '/' } }, false],
 ])('only a fully readable question can be approved: %j', (more, can) => expect(canApprove(approval(more))).toBe(can));
 
 test('the note below a command says who enforces it', () => {
@@ -106,22 +107,23 @@ test.each<[Partial<Approval>, boolean]>([
 );
 
 describe('work cards', () => {
-  const approval = (more: Partial<Approval>): Approval => ({
-    id: 'a',
-    callId: 'c',
-    agent: 'OpenAgents',
-    title: 'This is work for an agent',
-    rawInput: { brief: 'Fix it' },
-    hash: '',
-    options: [
-      { id: 'codex', name: 'Codex', kind: 'allow_once' },
-      { id: 'always:codex', name: 'Always Codex in this folder', kind: 'allow_always' },
-      { id: 'not-now', name: 'Not now', kind: 'reject_once' },
-    ],
-    state: 'pending',
-    askedAt: 0,
-    ...more,
-  });
+  const approval = (more: Partial<Approval>): Approval =>
+    ({
+      id: 'a',
+      callId: 'c',
+      agent: 'OpenAgents',
+      title: 'This is work for an agent',
+      rawInput: { brief: 'Fix it' },
+      hash: '',
+      options: [
+        { id: 'codex', name: 'Codex', kind: 'allow_once' },
+        { id: 'always:codex', name: 'Always Codex in this folder', kind: 'allow_always' },
+        { id: 'not-now', name: 'Not now', kind: 'reject_once' },
+      ],
+      state: 'pending',
+      askedAt: 0,
+      ...more,
+    }) as Approval;
 
   test('a card offers each agent once, and always', () => {
     const card = workCard(approval({}));

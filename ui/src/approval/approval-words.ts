@@ -1,4 +1,4 @@
-import type { Approval, ApprovalCommand, ApprovalOption } from '../connection/agents-wire';
+import type { Approval, ApprovalCommand, ApprovalOption } from '../connection/wire';
 import { plain } from '../kit/text';
 import { trustOutcome } from '../trust/trust';
 import { plural } from '../words/amounts';

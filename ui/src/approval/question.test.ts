@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import type { Approval } from '../connection/agents-wire';
+import type { Approval } from '../connection/wire';
 import { notifyApproval } from '../install/notifications';
 import { Announcer } from './question';
 
@@ -8,7 +8,7 @@ vi.mock('../install/notifications', () => ({ notifyApproval: vi.fn(), withdrawAp
 /** Regression: the notification of the page showed the agent's title, whatever ran. */
 test('a notification shows the command, with hidden characters escaped', () => {
   const told = (more: Partial<Approval>): unknown[] => {
-    const approval: Approval = {
+    const approval = {
       id: 'a',
       callId: 'c',
       agent: 'Codex\u{200b}',
@@ -18,7 +18,7 @@ test('a notification shows the command, with hidden characters escaped', () => {
       state: 'pending',
       askedAt: 1,
       ...more,
-    };
+    } as Approval;
     new Announcer().update([{ approval, sessionId: 's', shownIn: 's', title: 'T', workspace: '/w', changes: [] }]);
     const { title, agent } = vi.mocked(notifyApproval).mock.lastCall?.[0] ?? {};
     return [agent, title];

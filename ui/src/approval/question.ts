@@ -1,4 +1,4 @@
-import type { Approval } from '../connection/agents-wire';
+import type { Approval } from '../connection/wire';
 import { notifyApproval, withdrawApproval } from '../install/notifications';
 import { plain } from '../kit/text';
 

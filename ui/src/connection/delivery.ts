@@ -1,19 +1,20 @@
 import type { AnyMessage } from '@agentclientprotocol/sdk';
-import type { AgentsSnapshot } from './agents-wire';
-import type { AccessParams, DevicesSnapshot } from './devices-wire';
-import type { HistorySnapshot, PastChanges } from './history-wire';
-import type { PrivacySnapshot } from './privacy-wire';
-import {
-  METHODS,
-  type ActivityParams,
-  type Frame,
-  type ModelsSnapshot,
-  type QueueParams,
-  type SessionsParams,
-  type SnapshotParams,
-  type TrustSnapshot,
-  type Update,
-  type UpdateParams,
+import { METHODS, type Update } from './protocol';
+import type {
+  Access,
+  ActivityParams,
+  AgentsSnapshot,
+  DevicesSnapshot,
+  Frame,
+  HistorySnapshot,
+  ModelsSnapshot,
+  PastChanges,
+  PrivacySnapshot,
+  QueueParams,
+  SessionsParams,
+  SnapshotParams,
+  TrustSnapshot,
+  UpdateParams,
 } from './wire';
 
 /** Receives our own notifications: two kinds in batches, the rest one by one. */
@@ -30,7 +31,7 @@ interface Notices {
   privacy(snapshot: PrivacySnapshot): void;
   devices(snapshot: DevicesSnapshot): void;
   trust(snapshot: TrustSnapshot): void;
-  access(params: AccessParams): void;
+  access(params: Access): void;
   sessions(params: SessionsParams): void;
   snapshot(params: SnapshotParams): void;
   queue(params: QueueParams): void;

@@ -2,9 +2,8 @@ import { client, PROTOCOL_VERSION, type ClientConnection, type InitializeRespons
 import type { Address, Backend } from '../backend';
 import { UnknownToken } from '../backend/proof';
 import type { Firehose } from './delivery';
-import { SCOPES, type Access } from './devices-wire';
+import { type ClientAccess, SCOPES, openagents } from './protocol';
 import { CLOSE, openEvents, openSocket, type Transport, type TransportName } from './transport';
-import { openagents } from './wire';
 
 export type LinkState =
   | { name: 'connecting' }
@@ -33,7 +32,7 @@ export class Link {
   port = $state<number | null>(null);
   root = $state<string | null>(null);
   /** The scope of this page: the last known one until the bridge confirms it. */
-  access = $state.raw<Access>({ connection: null, computer: null, scope: 'view', device: null, known: false });
+  access = $state.raw<ClientAccess>({ connection: null, computer: null, scope: 'view', device: null, known: false });
   transport = $state<TransportName>('websocket');
 
   readonly #backend: Backend;
@@ -76,7 +75,7 @@ export class Link {
     }, QUIET / 2);
   }
 
-  allowed(change: Partial<Access>): void {
+  allowed(change: Partial<ClientAccess>): void {
     this.access = { ...this.access, ...change, known: true };
     this.#backend.scope = this.access.scope;
   }
@@ -200,7 +199,7 @@ export class Link {
         },
       });
       if (mine !== this.#try) return;
-      const meta = openagents<{ root: string } & Access>(answer._meta);
+      const meta = openagents<{ root: string } & ClientAccess>(answer._meta);
       this.root = meta.root ?? null;
       const { connection: id = null, computer = null, scope = 'view', device = null } = meta;
       this.allowed({ connection: id, computer, scope, device });

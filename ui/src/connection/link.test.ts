@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Backend } from '../backend';
 import { UnknownToken } from '../backend/proof';
 import type { Firehose } from './delivery';
-import type { Scope } from './devices-wire';
+import type { Scope } from './wire';
 import { Link, pause, QUIET, SILENCE, SILENCE_ON_RETURN } from './link.svelte';
 
 /** A socket whose peer is the test. */

@@ -1,322 +1,834 @@
-/** The bridge's extensions of ACP v1. The standard types come from the SDK. */
+/** Generated from `crates/wire` by `make generate`: do not edit. */
 import type { SessionInfo, SessionUpdate } from '@agentclientprotocol/sdk';
-import type { Approval } from './agents-wire';
-import type { QueuedPrompt } from './devices-wire';
 
 export type { SessionInfo, SessionUpdate };
 
-export const METHODS = {
-  explore: '_openagents/explore',
-  attach: '_openagents/attach',
-  detach: '_openagents/detach',
-  update: '_openagents/update',
-  workspaces: '_openagents/workspaces',
-  markdown: '_openagents/markdown',
-  inspect: '_openagents/inspect',
-  frame: '_openagents/frame',
-  activity: '_openagents/activity',
-  models: '_openagents/models',
-  agents: '_openagents/agents',
-  privacy: '_openagents/privacy',
-  approvals: '_openagents/approvals',
-  delegate: '_openagents/delegate',
-  devices: '_openagents/devices',
-  trust: '_openagents/trust',
-  access: '_openagents/access',
-  sessions: '_openagents/sessions',
-  snapshot: '_openagents/snapshot',
-  queue: '_openagents/queue',
-  history: '_openagents/history',
-  historyChanged: '_openagents/history/changed',
-  historySettings: '_openagents/history/settings',
-} as const;
+/** What this connection may do. */
+export type Access = {
+  /** Its scope. */
+  scope: Scope;
+  /** The paired device; `null` for the user at the computer itself. */
+  device: DeviceName | null;
+};
 
-export interface TrustedWorkspace {
-  path: string;
-  /** Name of the client on which it was trusted. */
-  by: string;
-  /** When, in milliseconds since the epoch. */
-  at: number;
-}
-
-/** The folders in which agents may start. */
-export interface TrustSnapshot {
-  workspaces: TrustedWorkspace[];
-}
-
-export interface UpdateParams {
-  sessionId: string;
-  update: SessionUpdate;
-  _meta?: { openagents?: UpdateMeta } | null;
-}
-
-export interface UpdateMeta {
-  seq?: number;
-  ts?: number;
-  /** It belongs to a delegate's session: this is the call that started the delegate. */
-  parentCallId?: string;
-  childSessionId?: string;
-  /** Part of a snapshot that stands for several entries; `seq` is the last one's. */
-  folded?: boolean;
-  /** When the last of those entries was stored. */
-  lastTs?: number;
-  /** The user took the turn back, in the log of another agent. */
-  takenBack?: boolean;
-}
-
-/** `_meta.openagents` of a prompt in the log: its sender, and the sender's id for it. */
-export interface PromptMeta {
-  connection?: string;
-  client?: string;
-  promptId?: string;
-  /** It was removed from the queue before its turn. */
-  removed?: boolean;
-}
-
-export interface Update {
-  params: UpdateParams;
-  seq: number;
-  /** Milliseconds since the epoch, by the bridge's clock. */
-  ts: number;
-  /** Size of the whole frame. */
-  bytes: number;
-}
-
-export interface ExploreResult {
-  sessionId: string;
-}
-
-export interface AttachResult {
-  sessionId: string;
-  /** The newest entry of the log at this moment. */
-  seq: number;
-  running: boolean;
-  mode: string;
-  title?: string | null;
-  /** Pending approvals; a log that is sent as a snapshot may lack them. */
-  approvals: Approval[];
-  queue: QueuedPrompt[];
-  /** A snapshot follows that stands for all entries up to `seq` and replaces what this page has of the session. */
-  snapshot?: { seq: number; since?: number } | null;
-}
-
-/** Params of `_openagents/snapshot`: the end of the snapshot. */
-export interface SnapshotParams {
-  sessionId: string;
-  seq: number;
-}
-
-/** Params of `_openagents/queue`. */
-export interface QueueParams {
-  sessionId: string;
-  queued: QueuedPrompt[];
-  running: boolean;
-}
-
-/** Params of `_openagents/sessions`: changes to the list. */
-export interface SessionsParams {
-  sessions: SessionInfo[];
-  removed: string[];
-  /** This page missed changes and has to reload the list. */
-  reset?: boolean;
-}
-
-export interface WorkspaceInfo {
-  path: string;
-  name: string;
-  /** Milliseconds since the epoch. */
-  lastActive: number;
-  sessions?: number;
-}
-
-export interface WorkspacesResult {
-  workspaces: WorkspaceInfo[];
-  root?: string | null;
-}
-
-/** Part of an update's JSON as it is stored. */
-export interface UpdatePage {
-  text: string;
-  nextOffset?: number | null;
-}
-
-export interface Frame {
-  n: number;
-  ts: number;
-  connection: string;
-  door: string;
-  client?: string | null;
-  direction: 'in' | 'out';
-  method?: string | null;
-  id?: string | number | null;
-  bytes: number;
-  /** Cut if it is long. */
-  json: string;
-}
-
-/** `_meta.openagents` of a row of `session/list`. */
-export interface SessionMeta {
-  running?: boolean;
-  waiting?: number;
-  pinned?: true;
-  archived?: true;
-}
-
-/** `_meta.openagents` of a plan entry. */
-export interface EntryMeta {
-  tool?: string;
-  error?: string;
-}
-
-/** `_meta.openagents` of a plan. */
-export interface PlanMeta {
-  planId?: string;
-  goals?: string[];
-  state?: string;
-}
-
-/** `_meta.openagents` of a tool call and of its updates. */
-export interface ToolMeta {
-  progress?: number;
-  note?: string;
-  truncated?: boolean;
-  timedOut?: boolean;
-  error?: string;
-  /** It arrived after its turn was cancelled. */
-  late?: boolean;
-  /** The approval that the call waits for, or its outcome. */
-  approval?: Approval;
-  /** The output was shortened for transport; the bridge's log has all of it. */
-  pruned?: boolean;
-  /** The log entry with the whole output, if the call is folded. */
-  outputSeq?: number;
-  /** The session of the sub-agent that the call started, in the log of another agent. */
-  childSessionId?: string;
-}
-
-export interface FileEvidence {
-  kind: 'file';
-  path: string;
-  line: number;
-  text: string;
-}
-
-export interface SessionEvidence {
-  kind: 'session';
-  provider: string;
-  session_id: string;
-  line: number;
-  text: string;
-}
-
-export type Evidence = FileEvidence | SessionEvidence;
-
-interface FindingBase {
-  /** First line, from 1, of the file or of the session's log. */
-  start: number;
-  /** Last line, inclusive. */
-  end: number;
-  /** The lines, cut to 4 KiB. */
-  excerpt: string;
-  /** The enclosing definition, or the title of the session. */
-  symbol?: string;
-  /** Relative to the best finding of the same question, which has 1. */
-  score: number;
-  /** One line: the matched terms in backticks and the signals that counted. */
-  why: string;
-}
-
-export interface FileFinding extends FindingBase {
-  kind: 'definition' | 'usage' | 'text';
-  /** Relative to the workspace, with `/`. */
-  path: string;
-}
-
-export interface SessionFinding extends FindingBase {
-  kind: 'session';
-  provider: string;
-  session_id: string;
-}
-
-/** A ranked location in code or history that answers a goal. */
-export type Finding = FileFinding | SessionFinding;
-
-/** `_meta.openagents.findings` of a message. The message text repeats them for clients that cannot draw findings. */
-export interface Findings {
-  /** Best first; at most ten. */
-  findings: Finding[];
-  /** What to try next; present when nothing was found. */
-  hint?: string;
-  /** The search stopped at its limit. */
-  truncated?: boolean;
-  /** Words of the question that no file contains, if they are most of it. */
-  missing?: string[];
-}
-
-export interface RecentWork {
-  title: string;
-  provider: string;
-  session_id: string;
-  /** Milliseconds since the epoch. */
-  updated_at: number;
-}
-
-/** What a model is doing; replaces the previous activity and is not logged. */
+/** Activity of a model. Shown live, never stored. */
 export type Activity =
   | { state: 'waiting' }
   | { state: 'loading'; progress: number }
   | { state: 'reading_prompt'; progress: number }
   | { state: 'generating'; tokens: number; tokensPerSecond: number };
 
-export interface ActivityParams {
+/** Params of `_openagents/activity`. */
+export type ActivityParams = {
+  /** The session. */
   sessionId: string;
-  /** Null when nothing is running. */
+  /** `null` when the model is idle. */
   activity: Activity | null;
-}
+};
 
-/** Statistics of a model's answer: `_meta.openagents.usage` of its last chunk. */
-export interface Usage {
-  tokens: number;
-  tokensPerSecond: number;
-  firstTokenMs: number;
-  memoryBytes: number;
-}
-
-export interface ModelsSnapshot {
-  models: ModelCard[];
-  settings: ModelSettings;
-  machine: { memoryBytes: number; freeMemoryBytes: number; freeDiskBytes: number };
-  folder: string;
-}
-
-export interface ModelCard {
+/** State of one agent. */
+export type AgentCard = {
+  /** `codex`, `claude-code`, `gemini`, …, `custom:<id>`. */
   id: string;
+  /** `Claude Code`. */
   name: string;
+  /** Prompts can be sent to it. */
+  usable: boolean;
+  /** Prompts do not leave this machine. */
+  local: boolean;
+  /** Added by the user. */
+  custom: boolean;
+  /** No known setting makes it ask before it acts. */
+  decidesWhatItAsks: boolean;
+  /** Current transport: `acp`, `cli` or `openai`; absent if prompts cannot reach it. */
+  transport: string | null;
+  /** The program found. */
+  program: string | null;
+  /** Version reported by the program. */
+  version: string | null;
+  /** The program or package that speaks ACP for it, and its version, if installed. */
+  adapter: string | null;
+  /** Capabilities from its `initialize` result: `session/load`, `image`, … */
+  supports: Array<string>;
+  /** Name and version from its `initialize` result. */
+  introducesItself: string | null;
+  /** The problem, one sentence. */
+  problem: string | null;
+  /** The remedy, one sentence; contains a command if there is one. */
+  remedy: string | null;
+};
+
+/** A command from the user. */
+export type AgentCommand =
+  | 'check'
+  | { add: { agent: CustomAgent } }
+  | { remove: { id: string } }
+  | { configure: { settings: AgentSettingsChange } };
+
+/** A file, or a folder of files, that agents load. */
+export type AgentFile = {
+  /** Relative to the folder, with `/`: `.claude/settings.json`, `../.mcp.json`. Control and format characters are
+   * escaped, here and in `says`. */
+  path: string;
+  /** The most dangerous of its effects. */
+  risk: Risk;
+  /** Its purpose: `hooks, MCP servers`. */
+  does: string;
+  /** The names of the programs that load it. Empty if any program may. */
+  agents: Array<string>;
+  /** Its settings, one line each, the most dangerous first: `hooks.Stop.hooks.command: ./check.sh`. At most 1,000 lines
+   * and 64 KiB for all files. */
+  says: Array<string>;
+  /** SHA-256 of the parts that need a new answer when they change, in hex. Absent if there are none. */
+  digest?: string;
+  /** It is new or has changed since the folder was trusted. */
+  changed?: boolean;
+};
+
+/** The agent settings in a folder. */
+export type AgentFiles = {
+  /** In a fixed order: the most dangerous first, then those of the folder before those of the folders above it. */
+  files: Array<AgentFile>;
+  /** All settings were read and can be shown in full. If false, the folder cannot be trusted. */
+  complete: boolean;
+};
+
+/** Settings for agents. */
+export type AgentSettings = {
+  /** "Let OpenAgents choose": prompts in `default_mode` are routed. */
+  choose: boolean;
+  /** Agents and models off this machine may start without asking. Off by default. */
+  allowExternalLlms: boolean;
+  /** "Always in this folder": the id of the agent for work in a workspace, by the workspace's path. */
+  workspaceAgents: { [key in string]: string };
+  /** Agents that the user added. */
+  custom: Array<CustomAgent>;
+  /** Agents that decide for themselves when to ask, with the folders in which the user lets them start anyway. */
+  unasked: { [key in string]: Array<string> };
+};
+
+/** A change of some [`AgentSettings`]; absent fields stay unchanged. */
+export type AgentSettingsChange = {
+  choose?: boolean;
+  allowExternalLlms?: boolean;
+  workspaceAgent?: WorkspaceAgent;
+  /** Added to [`AgentSettings::unasked`]. */
+  unasked: Array<UnaskedAgent>;
+};
+
+/** State of the agents. */
+export type AgentsSnapshot = {
+  /** Codex, Claude Code, the other known agents by name, then the added ones. */
+  agents: Array<AgentCard>;
+  /** The settings. Values of variables and headers are replaced by `…`; sending `…` back leaves them unchanged. */
+  settings: AgentSettings;
+  /** The `PATH` of the user's login shell, which is searched for agents. */
+  path: string;
+  /** Why the login shell's `PATH` is unknown; `path` is then only that of this process. */
+  shell: ShellProblem | null;
+  /** A check is running. */
+  checking: boolean;
+  /** When the last check ended, in milliseconds since the epoch. */
+  checkedAt: number | null;
+};
+
+/** An address from which the iOS app is allowed. */
+export type AllowedApp = {
+  /** The address. */
+  address: string;
+  /** When it was allowed. */
+  allowedAt: number;
+  /** When it has to ask again. */
+  until: number;
+};
+
+/** Params of `_openagents/approvals/answer`. */
+export type AnswerApproval = {
+  /** The session. */
+  sessionId: string;
+  /** The approval. */
+  approvalId: string;
+  /** The chosen option. */
+  optionId: string;
+  /** A message to the agent, sent with a denial. */
+  message?: string;
+};
+
+/** An approval as it is stored and shown. */
+export type Approval = {
+  /** UUID. */
+  id: string;
+  /** Its subject. Set by us, never by an agent. */
+  subject?: ApprovalSubject;
+  callId: string;
+  agent: string;
+  title: string;
+  rawInput?: unknown;
+  /** SHA-256 of agent, title, raw input and command in hex; equal requests have equal hashes. */
+  hash: string;
+  command?: ApprovalCommand;
+  options: Array<ApprovalOption>;
+  /** Time of the request, in milliseconds since the epoch. */
+  askedAt: number;
+  /** The raw input was truncated; the hash covers all of it. */
+  rawInputCut?: boolean;
+  /** Part of the changes in question is not shown: the approval can only be denied. */
+  cut?: boolean;
+  /** Answered after the agent stopped waiting; the answer counts once, if the same request comes again. */
+  unheard?: boolean;
+  /** The agent was resumed after the approval was withdrawn. */
+  resumed?: boolean;
+} & (
+  | { state: 'pending' }
+  | {
+      state: 'answered';
+      /** [`ApprovalOption::id`]. */
+      optionId: string;
+      /** Name of the client. */
+      by: string;
+      /** Time of the answer, in milliseconds since the epoch. */
+      at: number;
+      /** Message to the agent, sent with a denial. */
+      message?: string;
+    }
+  | { state: 'expired' }
+  | { state: 'withdrawn' }
+);
+
+/** A command that an agent wants to run. */
+export type ApprovalCommand = {
+  /** The text for the user: a command line that bash parses into exactly the arguments that run, or the agent's own
+   * words with invisible characters escaped. At most [`SHOWN_COMMAND`] bytes. */
+  text: string;
+  /** Bytes of the text that are not shown. */
+  omitted?: number;
+  /** The text is what the agent asks in addition to file changes, which are shown as diffs or in the raw input. */
+  besideChanges?: boolean;
+} & Partial<FrozenCommand>;
+
+/** An option of an approval. */
+export type ApprovalOption = {
+  /** The agent's own id. Its meaning depends on the agent: use the kind. */
+  id: string;
+  /** Label of the button. */
+  name: string;
+  /** Its meaning. */
+  kind: OptionKind;
+};
+
+/** The subject of an approval. */
+export type ApprovalSubject = 'action' | 'trust';
+
+/** Params of `_openagents/attach`. */
+export type AttachParams = {
+  /** The session. */
+  sessionId: string;
+  /** The number of the last update that the client has. */
+  since?: number;
+  /** Whether a long log may be sent folded, as a snapshot. Default: yes. */
+  snapshot?: boolean;
+};
+
+/** The state of a session when it is attached; its updates follow. */
+export type AttachResult = {
+  /** The session. */
+  sessionId: string;
+  /** The number of its newest update. */
+  seq: number;
+  /** A turn is running. */
+  running: boolean;
+  /** What answers prompts: an agent's id, or `default_mode`. */
+  mode: string;
+  /** Its title. */
+  title: string | null;
+  /** Pending approvals. */
+  approvals: Array<Approval>;
+  /** Prompts that wait for the running turn. */
+  queue: Array<QueuedPrompt>;
+  /** The log is sent folded: a snapshot for all updates up to `seq` replaces what the client has. */
+  snapshot: SnapshotMark | null;
+};
+
+/** Entries of the audit log, newest first. */
+export type AuditPage = {
+  /** The entries. */
+  entries: Array<RemoteAction>;
+};
+
+/** Params of `_openagents/devices/audit`. */
+export type AuditQuery = {
+  /** At most this many entries. */
+  limit?: number;
+  /** Only entries with an id below this one. */
+  before?: number;
+};
+
+/** Of the client's capabilities in `initialize`. */
+export type ClientMeta = {
+  /** The client reads approvals from the log and answers them with `_openagents/approvals/answer`; it gets no
+   * `session/request_permission`. */
+  approvals?: boolean;
+};
+
+/** Of the answer to `initialize`. */
+export type ConnectionMeta = {
+  /** Identifies this client's own prompts in the log. */
+  connection: string;
+  /** The folder in which the bridge was started. */
+  root: string | null;
+  /** Name of the computer. */
+  computer: string;
+  /** Its scope. */
+  scope: Scope;
+  /** The paired device; `null` for the user at the computer itself. */
+  device: DeviceName | null;
+};
+
+/** The content of a file. */
+export type ContentDigest = {
+  /** Canonical and absolute. */
+  path: string;
+  /** SHA-256 in hex. */
+  sha256: string;
+};
+
+/** An agent added by the user; its mode is `custom:<id>`. */
+export type CustomAgent = {
+  /** 1 to 64 of `a-z 0-9 - _ .`. */
+  id: string;
+  /** Display name; defaults to the id. */
+  name: string | null;
+} & (
+  | {
+      kind: 'acp';
+      /** A name that is looked up in `PATH`, or an absolute path. */
+      command: string;
+      /** Its arguments. */
+      args: Array<string>;
+      /** Variables added to its environment. */
+      env: { [key in string]: string };
+      /** Working directory; defaults to the workspace. */
+      cwd: string | null;
+    }
+  | {
+      kind: 'openai';
+      /** `http://127.0.0.1:8080/v1`. */
+      baseUrl: string;
+      /** Name of the model on the server. */
+      model: string;
+      /** The environment variable that holds the key; the key itself is never stored here. */
+      keyVariable: string | null;
+      /** Headers added to every request. No secrets. */
+      headers: { [key in string]: string };
+    }
+);
+
+/** The target of a prompt, with the reason. */
+export type Decision = {
+  /** The target. */
+  target: Target;
+  /** Action of OpenAgents itself; absent if the target answers immediately. */
+  inline?: Inline;
+  /** One sentence for the user: `Code is written by the local model.` */
+  reason: string;
+  /** The preferred target, if it was unavailable. */
+  insteadOf?: Target;
+};
+
+/** The last routing decisions. */
+export type Decisions = {
+  /** Newest first. */
+  decisions: Array<PastDecision>;
+};
+
+/** Params of `_openagents/delegate`. */
+export type DelegateParams = {
+  /** The session. */
+  sessionId: string;
+  /** Arguments of the tool `delegate.run`. */
+  arguments: unknown;
+};
+
+/** A started delegation. */
+export type DelegateResult = {
+  /** The call that reports on it. */
+  toolCallId: string;
+};
+
+/** A paired device. */
+export type Device = {
+  /** UUID. */
+  id: string;
+  /** The name that the user gave it. */
+  name: string;
+  /** What it may do. */
+  scope: Scope;
+  /** When it was paired. */
+  createdAt: number;
+  /** When it was last connected. */
+  lastSeen: number | null;
+  /** The last address. */
+  address: string | null;
+  /** Open connections. */
+  connections: number;
+};
+
+/** A command on devices. Its name is the last segment of the method, its fields are the params. */
+export type DeviceCommand =
+  | 'pair'
+  | 'stop_pairing'
+  | { allow: { requestId: string; scope?: Scope; name?: string } }
+  | { decline: { requestId: string } }
+  | { rename: { id: string; name: string } }
+  | { scope: { id: string; scope: Scope } }
+  | { revoke: Revoked }
+  | { network: NetworkChange };
+
+/** The name of a paired device. */
+export type DeviceName = {
+  /** UUID. */
+  id: string;
+  /** The name that the user gave it. */
+  name: string;
+};
+
+/** A request for access. */
+export type DeviceRequest = {
+  /** Names it in `devices/allow` and `devices/decline`. */
+  id: string;
+  /** `pair` for a phone or browser, `ios` for the iOS app. */
+  kind: 'pair' | 'ios';
+  /** The name that the device gives itself; may be empty. */
+  name: string;
+  /** Where it connects from. */
+  address: string;
+  /** Also shown on the device: `482 913`. `null` for the iOS app. */
+  compare: string | null;
+  /** When it asked. */
+  askedAt: number;
+  /** When the request ends. */
+  expiresAt: number;
+  /** The session that the iOS app asks for. */
+  sessionId: string | null;
+};
+
+/** Devices, requests for access and the network. */
+export type DevicesSnapshot = {
+  /** Paired devices. */
+  devices: Array<Device>;
+  /** Requests that wait for an answer. */
+  requests: Array<DeviceRequest>;
+  /** The pairing code that is currently valid. */
+  pairing: Pairing | null;
+  /** Addresses from which the iOS app is allowed. */
+  apps: Array<AllowedApp>;
+  /** The network switches and the open ports. */
+  network: NetworkState;
+};
+
+/** Information shown before a download. */
+export type DownloadOffer = {
+  /** Page of the model. */
+  source: string;
+  /** `Apache-2.0`. */
+  licence: string;
+  /** URL of the licence text. */
+  licenceUrl: string;
+  /** The licence was accepted. */
+  licenceAccepted: boolean;
+};
+
+/** No members. */
+export type Empty = Record<symbol, never>;
+
+/** Of the answer to `session/prompt`. */
+export type EndMeta = {
+  /** `complete`, `failed` or `cancelled`: ACP has no stop reason for a turn that failed. */
+  state: string;
+};
+
+/** Of an entry of a plan. */
+export type EntryMeta = {
+  /** Id of the op, which is also the id of its call. */
+  opId: string;
+  /** Hash of the op. */
+  opHash: number;
+  /** Name of its tool; empty in the plan of an agent. */
+  tool: string;
+  /** Why it failed, or `not run`. */
+  error?: string;
+};
+
+/** Evidence for a claim. */
+export type Evidence =
+  | { kind: 'file'; path: string; line: number; text: string }
+  | { kind: 'session'; provider: string; session_id: string; line: number; text: string };
+
+/** Agents and folders whose sessions are never read. */
+export type ExcludedHistory = {
+  /** Agents. */
+  agents: Array<string>;
+  /** Folders, with everything in them. */
+  workspaces: Array<string>;
+};
+
+/** An agent or a folder. */
+export type ExclusionChange = {
+  /** The agent. */
+  agent?: string;
+  /** The folder, absolute. */
+  workspace?: string;
+};
+
+/** Params of `_openagents/explore`. */
+export type ExploreParams = {
+  /** The folder, absolute. */
+  root: string;
+  /** Questions to answer. */
+  goals?: Array<string>;
+  /** What plans the exploration. */
+  planner?: Planner;
+  /** Accepted without effect: an exploration uses neither the network nor external models. */
+  policy?: Policy;
+};
+
+/** A new exploration. */
+export type ExploreResult = {
+  /** Its session. */
+  sessionId: string;
+  /** Its plan. */
+  planId: string;
+  /** `started`. */
+  status: string;
+};
+
+/** Params of `_openagents/history/find`. */
+export type FindLines = {
+  /** The text. */
+  query: string;
+  /** At most this many lines. */
+  limit?: number;
+  /** `claude-code`, `codex`, … */
+  provider: string;
+  /** The agent's own id. */
+  id: string;
+};
+
+/** A place that answers a goal, with the reason. */
+export type Finding = {
+  /** Kind of the place. */
+  kind: FindingKind;
+  /** First line, from 1. */
+  start: number;
+  /** Last line, inclusive. */
+  end: number;
+  /** The lines, truncated to [`EXCERPT_BYTES`](Self::EXCERPT_BYTES). */
+  excerpt: string;
+  /** Enclosing definition, or title of the session. */
+  symbol?: string;
+  /** Relative to the best finding of the same question, which has 1. */
+  score: number;
+  /** One line for the user: matched terms and contributing signals. */
+  why: string;
+} & ({ path: string } | { provider: string; session_id: string });
+
+/** Kinds of places. */
+export type FindingKind = 'definition' | 'usage' | 'text' | 'session';
+
+/** Findings for a question. */
+export type Findings = {
+  /** Best first; at most ten. */
+  findings: Array<Finding>;
+  /** Hint in one line; present if nothing was found. */
+  hint?: string;
+  /** A bound ended the search early. */
+  truncated?: boolean;
+  /** Words of the question that no file contains, if they are most of it; the findings are then only approximate. */
+  missing?: Array<string>;
+  /** Part of an exploration; omitted by clients that show only its final message. */
+  in_exploration?: boolean;
+};
+
+/** A frame of any connection. */
+export type Frame = {
+  /** 1, 2, 3 … since the bridge started. */
+  n: number;
+  /** When it was sent or received. */
+  ts: number;
+  /** The connection. */
+  connection: string;
+  /** The endpoint: `acp` or `ios`. */
+  door: string;
+  /** The client's name; may be empty. */
+  client: string;
+  /** `in` to the bridge, `out` of it. */
+  direction: 'in' | 'out';
+  /** Its size. */
+  bytes: number;
+  /** Its text, at most 64 KiB. */
+  json: string;
+  /** Its method. */
+  method?: string;
+  /** Its id. */
+  id?: string | number;
+};
+
+/** The newest frames; the next ones follow as `_openagents/frame`. */
+export type Frames = {
+  /** Oldest first; empty when the frames were stopped. */
+  frames: Array<Frame>;
+};
+
+/** The exact command that was shown; an approval runs only this command. */
+export type FrozenCommand = {
+  /** The executable, canonical and absolute. */
+  program: string;
+  /** The path by which it was found, which is its `argv[0]`; `None` if it is the canonical one. */
+  called?: string;
+  /** Its arguments. */
+  args: Array<string>;
+  /** Working directory, canonical and inside the workspace. */
+  cwd: string;
+  /** Variables added to the environment, in order; shown, because one may change what a program does. The names are
+   * identifiers. */
+  environment: Array<[string, string]>;
+  /** The files of the workspace that the command names, as they were when it was shown. */
+  digests?: Array<ContentDigest>;
+  /** Programs that run other files, and words whose value only the shell knows: what they run may still change. */
+  unpinned?: Array<string>;
+};
+
+/** An agent's sessions, counted. */
+export type HistoryAgent = {
+  /** `claude-code`, `codex`, … */
+  provider: string;
+  /** Its display name. */
+  agent: string;
+  /** Its sessions. */
+  sessions: number;
+  /** Sessions of which something may be missing. */
+  incomplete: number;
+  /** The most frequent reasons. */
+  why: Array<string>;
+};
+
+/** Params of `_openagents/history/configure`; absent members stay unchanged. */
+export type HistoryChange = {
+  /** Index them for search. */
+  index?: boolean;
+  /** Show them to paired devices. */
+  devices?: boolean;
+  /** Leave out. */
+  exclude?: ExclusionChange;
+  /** Take in again. */
+  include?: ExclusionChange;
+};
+
+/** Selects sessions of the list; matches everything by default. */
+export type HistoryFilter = {
+  /** Of this agent. */
+  provider?: string;
+  /** That ran in this folder. */
+  cwd?: string;
+  /** On this branch. */
+  branch?: string;
+  /** That changed since this time. */
+  since?: number;
+  /** Archived ones only, or others only. */
+  archived?: boolean;
+};
+
+/** A page of the list. */
+export type HistoryPage = {
+  /** Newest first; the first page ends with the older ones that are pinned. */
+  sessions: Array<PastSession>;
+  /** There are older ones. */
+  more: boolean;
+  /** Sessions in the whole list. */
+  total: number;
+  /** Sessions that were found and not read yet. */
+  unread: number;
+  /** Sessions of the whole list of which something may be missing. */
+  incomplete: number;
+};
+
+/** The settings of other agents' sessions, and the progress of their index. */
+export type HistorySnapshot = {
+  /** They are indexed for search. */
+  index: boolean;
+  /** Paired devices see them. */
+  devices: boolean;
+  /** What is left out. */
+  excluded: ExcludedHistory;
+  /** The agents that have sessions. */
+  agents: Array<HistoryAgent>;
+  /** Sessions in the index. */
+  sessions: number;
+  /** Sessions of the index that are too long to be indexed whole. */
+  cut: number;
+  /** Size of the index on disk. */
+  bytes: number;
+  /** Progress of the index. */
+  progress: Progress;
+};
+
+/** Safe HTML. */
+export type Html = {
+  /** Without scripts, styles and remote content. */
+  html: string;
+};
+
+/** Actions of OpenAgents itself. */
+export type Inline = 'answer' | 'find' | 'card' | 'guidance';
+
+/** Params of `_openagents/inspect`. */
+export type InspectParams = {
+  /** `false` stops the frames. */
+  watch?: boolean;
+};
+
+/** Source of an intent. */
+export type IntentSource = 'session_analyze' | 'fm' | 'gptoss' | 'model' | 'readme' | 'none';
+
+/** Access to the endpoint of the OpenAgents iOS app, which has no token. */
+export type IosAccess = 'off' | 'ask' | 'allow';
+
+/** Params of `_openagents/sessions/label`. */
+export type LabelSession = {
+  /** The other agent; absent for a session of OpenAgents. */
+  provider?: string;
+  /** The session. */
+  id: string;
+  /** `null` restores the original title; absent keeps the current one. */
+  title?: null | string;
+  /** Pin it, or not; absent keeps it. */
+  pinned?: boolean;
+  /** Archive it, or not; absent keeps it. */
+  archived?: boolean;
+};
+
+/** The text of a line. */
+export type LineText = {
+  /** As the agent wrote it. */
+  text: string;
+};
+
+/** Params of `_openagents/history/list`. */
+export type ListHistory = {
+  /** At most this many rows; 200 at most. */
+  limit?: number;
+  /** Only sessions that are listed after this one. */
+  after?: SessionName;
+  /** Which sessions. */
+  filter?: HistoryFilter;
+};
+
+/** Of `session/list`. */
+export type ListMeta = {
+  /** Send later changes as `_openagents/sessions`. */
+  watch?: boolean;
+  /** List the sessions of delegates too. */
+  children?: boolean;
+};
+
+/** The listener that accepted a connection. It determines the routes. */
+export type Listener = 'loopback' | 'web' | 'app';
+
+/** Hardware data relevant to models. */
+export type MachineCard = {
+  /** Total memory in bytes. */
+  memoryBytes: number;
+  /** Available memory in bytes, including reclaimable pages. */
+  freeMemoryBytes: number;
+  /** Free disk space of the models folder in bytes. */
+  freeDiskBytes: number;
+};
+
+/** Params of `_openagents/markdown`. */
+export type Markdown = {
+  /** Markdown. */
+  text: string;
+};
+
+/** A `_meta` object. */
+export type Meta<T> = {
+  /** Ours. */
+  openagents?: T;
+};
+
+/** Of a mode. */
+export type ModeMeta = {
+  /** Prompts do not leave this machine. */
+  local: boolean;
+  /** Why it cannot be chosen, one sentence. */
+  unavailable?: string;
+};
+
+/** State of one model. */
+export type ModelCard = {
+  /** `gpt-oss-20b`, or derived from the file name. */
+  id: string;
+  /** `GPTOSS 20B`, or the name in the file. */
+  name: string;
+  /** Path of the file, if it exists. */
   path: string | null;
+  /** Size of the file or of the download in bytes. */
   sizeBytes: number | null;
+  /** Current status. */
   status: ModelStatus;
-  /** It answers prompts sent to the local model. */
+  /** Used when a prompt goes to the local model. */
   inUse: boolean;
-  /** One sentence each, worst first. */
-  warnings: string[];
+  /** Reasons why it cannot run here or will run badly; one sentence each, worst first. */
+  warnings: Array<string>;
+  /** Resident memory of its process in bytes, while loaded. */
   memoryBytes: number | null;
+  /** Context size in tokens, while loaded. */
   contextTokens: number | null;
   /** Milliseconds since the epoch. */
   lastUsed: number | null;
+  /** Figures of the last answer. */
   usage: Usage | null;
-  /** Null for a file without a manifest. */
+  /** Result of the last hash check; `None` without a manifest. */
   verified: boolean | null;
+  /** Download offer of a catalog model. */
   offer: DownloadOffer | null;
-}
+};
 
-export interface DownloadOffer {
-  source: string;
-  licence: string;
-  licenceUrl: string;
-  licenceAccepted: boolean;
-}
+/** A command from the user. `id` is [`ModelCard::id`]. */
+export type ModelCommand =
+  | { download: { id: string; acceptLicence: boolean } }
+  | { pause: { id: string } }
+  | { cancel: { id: string } }
+  | { verify: { id: string } }
+  | { repair: { id: string } }
+  | { remove: { id: string } }
+  | { add: { path: string } }
+  | { use: { id: string } }
+  | 'load'
+  | 'unload'
+  | { configure: { settings: SettingsChange } };
 
-/** Sizes in bytes, progress from 0 to 1. */
+/** Settings of the local model. Every version ignores unknown fields and uses defaults for missing ones. */
+export type ModelSettings = {
+  /** 0.0 to 2.0. */
+  temperature: number;
+  /** 0.0 to 1.0. */
+  topP: number;
+  /** `None` for no limit. */
+  maxTokens: number | null;
+  /** Reasoning effort. */
+  effort: ReasoningEffort;
+  /** Minutes without a request before unloading; one of [`IDLE_MINUTES`], 0 for never. */
+  idleMinutes: number;
+  /** Load on program start. */
+  preload: boolean;
+  /** Id of the model in use: see [`ModelCard::id`](super::ModelCard::id). `None` for gpt-oss-20b. */
+  model: string | null;
+  /** Accepted licences by model id. */
+  acceptedLicences: Array<string>;
+};
+
+/** Status of a model. */
 export type ModelStatus =
   | { state: 'not_downloaded' }
   | { state: 'downloading'; done: number; total: number; bytesPerSecond: number }
@@ -328,25 +840,571 @@ export type ModelStatus =
   | { state: 'generating' }
   | { state: 'error'; reason: string };
 
-export type Effort = 'low' | 'medium' | 'high';
+/** State of the models. */
+export type ModelsSnapshot = {
+  /** gpt-oss-20b first, then the others by name. */
+  models: Array<ModelCard>;
+  /** The settings. */
+  settings: ModelSettings;
+  /** Hardware of this machine. */
+  machine: MachineCard;
+  /** Download folder. */
+  folder: string;
+};
 
-export interface ModelSettings {
-  temperature: number;
-  topP: number;
-  /** Null for no limit. */
-  maxTokens: number | null;
-  effort: Effort;
-  /** 0 for never. */
-  idleMinutes: number;
-  preload: boolean;
-  /** Id of the model in use; null for the default one. */
+/** A model that is not in the settings. */
+export type NamedModel =
+  | { file: string }
+  | {
+      server: {
+        /** Its name on the server. */
+        name: string;
+        /** The base URL, or the short name of a known server; defaults to OpenAI's. */
+        baseUrl: string | null;
+        /** The environment variable that holds the key. */
+        keyVariable: string | null;
+      };
+    };
+
+/** A change of the network switches; absent fields stay unchanged. */
+export type NetworkChange = {
+  /** Serve the page and ACP on the network. */
+  lan?: boolean;
+  /** Access of the iOS app. */
+  ios?: IosAccess;
+  /** Further names of this computer. */
+  names?: Array<string>;
+  /** Addresses to serve in addition to local network addresses: public or VPN addresses. */
+  addresses?: Array<string>;
+};
+
+/** The network switches and the open ports. */
+export type NetworkState = {
+  /** The page and ACP are served on the network. */
+  lan: boolean;
+  /** Access of the iOS app. */
+  ios: IosAccess;
+  /** The name of this computer. */
+  computer: string;
+  /** The open ports. */
+  listeners: Array<OpenListener>;
+  /** SHA-256 of the authority's certificate, which phones install: `AB:CD:…`. */
+  fingerprint: string | null;
+  /** When the certificate expires. It is renewed before then. */
+  certificateUntil: number | null;
+  /** A problem to show to the user: one or more sentences. */
+  problem: string | null;
+  /** Set on the command line, and not changeable. */
+  fixed: boolean;
+  /** Further names of this computer, for example on a private network. */
+  names: Array<string>;
+};
+
+/** Of `session/new`. */
+export type NewSessionMeta = {
+  /** Open a folder that is not known yet; needs the scope `admin`. */
+  open?: boolean;
+  /** Which data may leave this machine; needs the scope `admin`. */
+  policy?: Policy;
+};
+
+/** What the index does not have. */
+export type NotSearched = {
+  /** Sessions whose end is not indexed. */
+  sessionEnds: number;
+  /** Messages whose end is not indexed. */
+  longMessages: number;
+  /** The output of tools is not indexed. */
+  toolOutput: boolean;
+};
+
+/** An open port. */
+export type OpenListener = {
+  /** The kind of listener, which determines the routes. */
+  kind: Listener;
+  /** The bound address. */
+  address: string;
+};
+
+/** The protocol's kinds of options. `Always` means this and similar requests from now on. */
+export type OptionKind = 'allow_once' | 'allow_always' | 'reject_once' | 'reject_always' | 'other';
+
+/** A pairing code and what a device needs to use it. */
+export type Pairing = {
+  /** `K7QX-2M9P`. */
+  code: string;
+  /** When it ends. */
+  expiresAt: number;
+  /** URLs of the page, the most likely to work first. */
+  addresses: Array<string>;
+  /** SHA-256 of the certificate: `AB:CD:…`. */
+  fingerprint: string | null;
+  /** The content of the QR code. */
+  url: string;
+  /** The QR code, an SVG document. */
+  qr: string;
+};
+
+/** Changes of the list since an earlier notification. Some may be repeated. */
+export type PastChanges = {
+  /** The number of changes so far. */
+  number: number;
+  /** New or changed rows. */
+  sessions: Array<PastSession>;
+  /** Sessions that are gone. */
+  removed: Array<SessionName>;
+};
+
+/** A routing decision. */
+export type PastDecision = {
+  /** When. */
+  ts: number;
+  /** The session. */
+  sessionId: string;
+  /** The first 200 characters of the prompt. */
+  prompt: string;
+  /** The decision. */
+  decision: Decision;
+};
+
+/** Lines of a log that have a text. */
+export type PastLines = {
+  /** Ascending. */
+  lines: Array<number>;
+  /** There are more. */
+  more: boolean;
+};
+
+/** A part of another agent's session. */
+export type PastPart = {
+  /** Its row. */
+  session: PastSession;
+  /** As of a live session; the number of each is the line of the log, 0 if that is unknown. */
+  updates: Array<UpdateParams>;
+  /** Offset of the part's first line. */
+  from: number;
+  /** Offset behind its last line. */
+  to: number;
+  /** Size of the log. */
+  size: number;
+  /** Lines that could not be read. */
+  omitted: number;
+};
+
+/** A row of another agent's session. */
+export type PastSession = {
+  /** `claude-code`, `codex`, … */
+  provider: string;
+  /** The agent's display name. */
+  agent: string;
+  /** The agent's own id. */
+  id: string;
+  /** The user's title, or the agent's. */
+  title: string | null;
+  /** The folder in which it ran. */
+  cwd: string | null;
+  /** The git branch. */
+  branch: string | null;
+  /** The last model. */
   model: string | null;
-}
+  /** When it began. */
+  createdAt: number | null;
+  /** When it last changed. */
+  updatedAt: number;
+  /** The command that continues it in a terminal; `null` if the agent has none. */
+  resume: string | null;
+  /** Path of its log; for clients on this computer only. */
+  file?: string;
+  /** Why something may be missing from what is shown of it. */
+  incomplete?: string;
+  /** The session of which it is a fork, a branch or a copy. */
+  continues?: string;
+  /** Pinned by the user. */
+  pinned?: boolean;
+  /** Archived, by the user or by its agent. */
+  archived?: boolean;
+};
 
-/** `_meta.openagents` of a message or a thought. */
-export interface SpeechMeta {
+/** Of `session/request_permission`. */
+export type PermissionMeta = {
+  /** The agent's display name. */
+  agent: string;
+  /** Equal requests have equal hashes. */
+  hash: string;
+  /** The command that would run. */
+  command: ApprovalCommand | null;
+};
+
+/** Of a plan. */
+export type PlanMeta = {
+  /** Its id. */
+  planId?: string;
+  /** The questions of an exploration. */
+  goals: Array<string>;
+  /** `running`, `complete`, `failed` or `cancelled`. */
+  state: string;
+};
+
+/** The planner of an exploration. */
+export type Planner = 'auto' | 'heuristic' | 'model';
+
+/** Which data of a session may leave this machine. */
+export type Policy = {
+  /** `false` keeps prompts on this machine whatever the settings allow; if absent, the settings decide. */
+  allow_network?: boolean;
+  /** Whether prompts may be routed to external agents and models that they do not name. */
+  allow_external_llms?: boolean;
+};
+
+/** Whether one reader may read one kind of data. */
+export type PrivacyCell = {
+  /** The reader. */
+  reader: 'local' | 'elsewhere' | 'hosted';
+  /** It may. */
+  allowed: boolean;
+  /** The name of its switch; absent if it cannot be changed. */
+  switch?: string;
+};
+
+/** Params of `_openagents/privacy/set`. */
+export type PrivacyChange = {
+  /** [`PrivacyCell::switch`]. */
+  switch: string;
+  /** Its new position. */
+  on: boolean;
+};
+
+/** Who may read one kind of data. */
+export type PrivacyRow = {
+  /** The kind of data. */
+  what: 'files' | 'history' | 'other_history';
+  /** One cell for each reader. */
+  cells: Array<PrivacyCell>;
+};
+
+/** What models and agents may read. */
+export type PrivacySnapshot = {
+  /** One row for each kind of data. */
+  rows: Array<PrivacyRow>;
+};
+
+/** Progress of the index. */
+export type Progress = {
+  /** Sessions that are indexed. */
+  done: number;
+  /** Sessions that were found. */
+  total: number;
+};
+
+/** Of a prompt in the log. */
+export type PromptMeta = {
+  /** The connection that sent it. */
+  connection?: string;
+  /** Name of the client that sent it. */
+  client?: string;
+  /** The client's id for it. */
+  promptId?: string;
+  /** It was removed from the queue before its turn. */
+  removed?: boolean;
+};
+
+/** Options of a single prompt. Absent fields follow the settings. */
+export type PromptOptions = {
+  /** The model that answers. */
+  model?: NamedModel;
+  /** Sampling temperature, 0.0 to 2.0. */
+  temperature?: number;
+  /** Maximum number of tokens of an answer. */
+  maxTokens?: number;
+  /** The prompt is a question, however it is worded: it gets findings and never goes to an agent. */
+  question: boolean;
+};
+
+/** Of `session/prompt`. */
+export type PromptParamsMeta = {
+  /** The client's own id for the prompt, at most 128 bytes; it comes back in the log. */
+  promptId?: string;
+  /** Options of this prompt. */
+  options?: PromptOptions;
+};
+
+/** Params of `_openagents/queue`. */
+export type QueueParams = {
+  /** The session. */
+  sessionId: string;
+  /** In the order in which they will run. */
+  queued: Array<QueuedPrompt>;
+  /** A turn is running. */
+  running: boolean;
+};
+
+/** A prompt that waits for the running turn. */
+export type QueuedPrompt = {
+  /** Id of its message in the log. */
+  id: string;
+  /** The start of the prompt. */
+  text: string;
+  /** Name of the client that sent it; may be empty. */
+  by: string;
+};
+
+/** Params of `_openagents/history/read`. Without a position, the end is read; offsets come from earlier parts. */
+export type ReadHistory = {
+  /** The part that ends before this offset. */
+  before?: number;
+  /** The part that begins at this offset. */
+  from?: number;
+  /** The part around this line. */
+  line?: number;
+  /** `claude-code`, `codex`, … */
+  provider: string;
+  /** The agent's own id. */
+  id: string;
+};
+
+/** Params of `_openagents/history/line`. */
+export type ReadLine = {
+  /** The line, from 1. */
+  line: number;
+  /** `claude-code`, `codex`, … */
+  provider: string;
+  /** The agent's own id. */
+  id: string;
+};
+
+/** Reasoning effort of a model. */
+export type ReasoningEffort = 'low' | 'medium' | 'high';
+
+/** A past session listed as recent work. */
+export type RecentWork = {
+  /** Title of the session. */
+  title: string;
+  /** `codex`, `claude-code`. */
+  provider: string;
+  /** Id given by its agent. */
+  session_id: string;
+  /** Last change, in milliseconds since the epoch. */
+  updated_at: number;
+};
+
+/** One audited action. Never holds a token, a code, or the text of a prompt. */
+export type RemoteAction = {
+  /** Its number. */
+  id: number;
+  /** When it happened. */
+  ts: number;
+  /** The paired device; `null` for any other actor. */
+  device: string | null;
+  /** The actor's name; may be empty. */
+  name: string;
+  /** The actor's address. */
+  address: string;
+  /** A method, or a name such as `pair.allowed`. */
+  action: string;
+  /** For example a session, a scope, or the chosen option with the command that was shown. */
+  detail: string;
+};
+
+/** Params of `_openagents/queue/remove`. */
+export type RemoveQueued = {
+  /** The session. */
+  sessionId: string;
+  /** The prompt. */
+  id: string;
+};
+
+/** Whether the prompt was still in the queue. */
+export type Removed = {
+  /** It was. */
+  removed: boolean;
+};
+
+/** Params of `_openagents/approvals/resume`. */
+export type ResumeApproval = {
+  /** The session. */
+  sessionId: string;
+  /** The approval that was withdrawn. */
+  approvalId: string;
+};
+
+/** Params of `_openagents/approvals/revoke`. */
+export type RevokeRules = {
+  /** The rule; absent for all. */
+  approvalId?: string;
+};
+
+/** A device, or the address of an iOS app. */
+export type Revoked = { id: string } | { address: string };
+
+/** An effect of a file on agents, the most dangerous first. */
+export type Risk = 'programs' | 'redirects' | 'instructions';
+
+/** Of the session info that reports where a prompt was routed. */
+export type RoutingMeta = {
+  /** The decision. */
+  routing?: Decision;
+};
+
+/** What a client may do. Each scope includes the ones before it. */
+export type Scope = 'view' | 'prompt' | 'approve' | 'admin';
+
+/** A session with the text, and where. */
+export type SearchHit = {
+  /** The line, from 1; 0 for the title. */
+  line: number;
+  /** `title`, `prompt`, `answer`, `call` or `file`; absent for a search of whole logs. */
+  kind?: string;
+  /** Passages with the text. */
+  matches: number;
+  /** The text around the match. */
+  snippet?: string;
+  /** `claude-code`, `codex`, … */
+  provider: string;
+  /** The agent's display name. */
+  agent: string;
+  /** The agent's own id. */
+  id: string;
+  /** The user's title, or the agent's. */
+  title: string | null;
+  /** The folder in which it ran. */
+  cwd: string | null;
+  /** The git branch. */
+  branch: string | null;
+  /** The last model. */
+  model: string | null;
+  /** When it began. */
+  createdAt: number | null;
+  /** When it last changed. */
+  updatedAt: number;
+  /** The command that continues it in a terminal; `null` if the agent has none. */
+  resume: string | null;
+  /** Path of its log; for clients on this computer only. */
+  file?: string;
+  /** Why something may be missing from what is shown of it. */
+  incomplete?: string;
+  /** The session of which it is a fork, a branch or a copy. */
+  continues?: string;
+  /** Pinned by the user. */
+  pinned?: boolean;
+  /** Archived, by the user or by its agent. */
+  archived?: boolean;
+};
+
+/** The sessions with a text. */
+export type SearchResults = {
+  /** Best first. */
+  sessions: Array<SearchHit>;
+  /** There may be more. */
+  more: boolean;
+  /** Progress of the index. */
+  indexing: Progress;
+  /** What the index does not have. */
+  notSearched: NotSearched;
+  /** The time limit was reached before every log was read. */
+  timedOut?: boolean;
+};
+
+/** Params of `_openagents/sessions/search`. */
+export type SearchSessions = {
+  /** The text. */
+  query: string;
+  /** At most this many sessions; 50 at most. */
+  limit?: number;
+  /** Sessions of this folder rank higher. */
+  cwd?: string;
+  /** Search whole logs instead of the index. This also finds tool output, parts of words and text that is not indexed. */
+  logs?: boolean;
+};
+
+/** Of a row of `session/list`. */
+export type SessionMeta = {
+  /** The number of its newest update. */
+  seq: number;
+  /** A turn is running. */
+  running: boolean;
+  /** Pending approvals. */
+  waiting: number;
+  /** When it last changed. */
+  lastTs: number;
+  /** What answers prompts. */
+  mode: string;
+  /** Pinned by the user. */
+  pinned?: boolean;
+  /** Archived by the user. */
+  archived?: boolean;
+  /** The session that started this one as a delegate. */
+  parentSessionId?: string;
+  /** The call that did. */
+  parentCallId?: string;
+};
+
+/** The name of another agent's session. */
+export type SessionName = {
+  /** `claude-code`, `codex`, … */
+  provider: string;
+  /** The agent's own id. */
+  id: string;
+};
+
+/** A session. */
+export type SessionRef = {
+  /** Its id. */
+  sessionId: string;
+};
+
+/** Params of `_openagents/sessions`: changes of the list. */
+export type SessionsParams = {
+  /** New and changed rows, as in `session/list`. */
+  sessions: SessionInfo[];
+  /** Ids of deleted sessions. */
+  removed: Array<string>;
+  /** Changes were missed: the list has to be read again. */
+  reset?: boolean;
+};
+
+/** A change of some [`ModelSettings`]; absent fields stay unchanged, so that concurrent clients do not overwrite each
+ * other. The model in use and the licences have separate commands. */
+export type SettingsChange = {
+  temperature?: number;
+  topP?: number;
+  /** `Some(None)`, `null` in JSON, removes the limit. */
+  maxTokens: number | null | null;
+  effort?: ReasoningEffort;
+  idleMinutes?: number;
+  preload?: boolean;
+};
+
+/** A login shell whose environment cannot be read. */
+export type ShellProblem = {
+  /** The problem, one sentence that names the shell. */
+  problem: string;
+  /** The remedy, one sentence. */
+  remedy: string;
+};
+
+/** What a snapshot stands for. */
+export type SnapshotMark = {
+  /** The number of its last update. */
+  seq: number;
+  /** The number that the client asked for. */
+  since: number;
+};
+
+/** Params of `_openagents/snapshot`: the end of the snapshot. */
+export type SnapshotParams = {
+  /** The session. */
+  sessionId: string;
+  /** The number of the last update that the snapshot stands for. */
+  seq: number;
+};
+
+/** Of an agent's message or thought. */
+export type SpeechMeta = {
+  /** The summary of an exploration, on its last message. */
   summary?: Summary;
+  /** Findings. The text repeats them for clients that cannot draw them. */
   findings?: Findings;
+  /** Figures of a model's answer, on its last chunk. */
   usage?: Usage;
   /** The turn ends with it. */
   ended?: boolean;
@@ -354,27 +1412,271 @@ export interface SpeechMeta {
   failed?: boolean;
   /** It arrived after its turn was cancelled. */
   late?: boolean;
-}
+};
 
-/** `_meta.openagents.summary` of the last message of an exploration. */
-export interface Summary {
+/** A command that the user allowed for good. */
+export type StandingRule = {
+  /** The approval in which it was allowed. */
+  approvalId: string;
+  /** Its session. */
+  sessionId: string;
+  /** The agent's id. */
+  agentId: string;
+  /** The agent's display name. */
+  agent: string;
+  /** The command. */
+  command: ApprovalCommand | null;
+  /** Name of the client that answered. */
+  by: string;
+  /** When. */
+  at: number;
+};
+
+/** The standing rules. */
+export type StandingRules = {
+  /** Newest first. */
+  rules: Array<StandingRule>;
+};
+
+/** The result of an exploration, with evidence. */
+export type Summary = {
+  /** Name of the workspace. */
   repository: string;
-  intent?: string | null;
-  source: string;
-  /** The name of the model, if the source is `model`. */
+  /** One sentence; absent if no intent was found. */
+  intent?: string;
+  /** Source of the sentence. */
+  source: IntentSource;
+  /** Name of the model, if the source is [`IntentSource::Model`]. */
   model?: string;
-  recent_work?: RecentWork[];
-  /** Files that past sessions edited, most often first. */
-  top_files?: string[];
-  followups?: string[];
-  evidence?: Evidence[];
-  /** Same list as in the preceding findings message. */
-  findings?: Finding[];
-}
+  /** Up to five sessions, newest first. */
+  recent_work: Array<RecentWork>;
+  /** Up to five paths relative to the workspace, most edited first. */
+  top_files: Array<string>;
+  /** Up to three suggested prompts. */
+  followups: Array<string>;
+  /** Evidence for the sentence. */
+  evidence: Array<Evidence>;
+  /** Findings for the goals, best first; empty without goals. */
+  findings?: Array<Finding>;
+};
 
-/** Reads our part of a `_meta` object and ignores the rest. */
-export function openagents<T>(meta: unknown): Partial<T> {
-  if (typeof meta !== 'object' || meta === null) return {};
-  const own = (meta as Record<string, unknown>)['openagents'];
-  return typeof own === 'object' && own !== null ? (own) : {};
-}
+/** Targets of prompts. As text: `inline`, `gptoss`, `codex`, `claude`, `custom:<id>`, or another agent's id. */
+export type Target = string;
+
+/** Of a terminal in a tool call, under `terminal`. */
+export type TerminalMeta = {
+  /** The command line. */
+  command?: string;
+  /** The end of the output. */
+  output: string;
+  /** The output is cut. */
+  truncated: boolean;
+  /** How it ended. */
+  exitCode?: number;
+  /** What ended it. */
+  signal?: string;
+};
+
+/** Of a tool call and of its updates. */
+export type ToolMeta = {
+  /** Hash of the op that it runs. */
+  opHash?: number;
+  /** The stage of an exploration. */
+  stage?: string;
+  /** From 0 to 1. */
+  progress?: number;
+  /** What it is doing. */
+  note?: string;
+  /** A limit was reached: there is more than shown. */
+  truncated?: boolean;
+  /** The time limit was reached. */
+  timedOut?: boolean;
+  /** Items that were skipped. */
+  omitted?: number;
+  /** The output was shortened for transport; `_openagents/update` returns all of it. */
+  pruned?: boolean;
+  /** The update with the whole output, if the call is folded. */
+  outputSeq?: number;
+  /** Why it failed. */
+  error?: string;
+  /** It arrived after its turn was cancelled. */
+  late?: boolean;
+  /** The approval that the call waits for, or its outcome. */
+  approval?: Approval;
+  /** The session of the sub-agent that the call started, in the log of another agent. */
+  childSessionId?: string;
+};
+
+/** The details shown with the question; the raw input of the approval. */
+export type TrustQuestion = {
+  /** Canonical. */
+  workspace: string;
+  /** Display name of the waiting agent. */
+  agent: string;
+  /** The program that would be started, if known. */
+  program?: string;
+  /** The folder was trusted before, and some of its files have changed. */
+  again: boolean;
+  /** The agent decides for itself when to ask before it acts. Trusting the folder lets it start there anyway. */
+  decidesWhatItAsks?: boolean;
+  /** Number of its own sessions that the agent deletes at its next start. */
+  deletes?: number;
+  /** The waiting prompt, which is sent again if the program ends before the answer; absent if it is long. */
+  prompt?: string;
+  /** In a fixed order: the most dangerous first, then those of the folder before those of the folders above it. */
+  files: Array<AgentFile>;
+  /** All settings were read and can be shown in full. If false, the folder cannot be trusted. */
+  complete: boolean;
+};
+
+/** What trusting a folder did. */
+export type TrustResult = {
+  /** The agent settings in the folder. */
+  brings: AgentFiles;
+  /** The trusted folder that covers it: itself, or one above it. */
+  coveredBy: string;
+  /** In the order of their paths. */
+  workspaces: Array<TrustedWorkspace>;
+};
+
+/** The folders in which agents may start. */
+export type TrustSnapshot = {
+  /** In the order of their paths. */
+  workspaces: Array<TrustedWorkspace>;
+};
+
+/** A trusted folder. */
+export type TrustedWorkspace = {
+  /** Canonical. */
+  path: string;
+  /** Name of the client on which it was trusted. */
+  by: string;
+  /** When it was last trusted. */
+  at: number;
+};
+
+/** An agent that decides for itself when to ask, and a folder in which the user lets it start anyway. */
+export type UnaskedAgent = {
+  /** Its id. */
+  agent: string;
+  /** The folder, canonical; includes its subfolders. */
+  folder: string;
+};
+
+/** Of an update. */
+export type UpdateMeta = {
+  /** The number of the update in its session, or the line in the log of another agent. */
+  seq?: number;
+  /** When it was stored. */
+  ts?: number;
+  /** Part of a snapshot that stands for several updates; `seq` is the last one's. */
+  folded?: boolean;
+  /** When the last of those updates was stored, if that is another time. */
+  lastTs?: number;
+  /** The call that started the delegate to whose session the update belongs. */
+  parentCallId?: string;
+  /** The delegate's session. */
+  childSessionId?: string;
+  /** The user took the turn back, in the log of another agent. */
+  takenBack?: boolean;
+  /** `store_failed`: the log cannot be written, and this is not in it. */
+  error?: string;
+};
+
+/** A page of an update's JSON, whose outputs are not cut. */
+export type UpdatePage = {
+  /** The session. */
+  sessionId: string;
+  /** The number of the update. */
+  seq: number;
+  /** When it was stored. */
+  ts: number;
+  /** Where the page begins. */
+  offset: number;
+  /** Bytes of the whole text. */
+  total: number;
+  /** The page. */
+  text: string;
+  /** Where the next page begins; absent on the last one. */
+  nextOffset?: number;
+};
+
+/** Params of `session/update`. */
+export type UpdateParams = {
+  /** The session. */
+  sessionId: string;
+  /** The update, as ACP defines it. */
+  update: SessionUpdate;
+  /** Its number and time. */
+  _meta?: Meta<UpdateMeta>;
+};
+
+/** Params of `_openagents/update`. */
+export type UpdateQuery = {
+  /** The session. */
+  sessionId: string;
+  /** The number of the update. */
+  seq: number;
+  /** Where the page begins, in bytes. */
+  offset?: number;
+  /** At most this many bytes: 256 KiB by default, 4 MiB at most. */
+  limit?: number;
+};
+
+/** Figures of one answer. */
+export type Usage = {
+  /** Number of prompt tokens. */
+  promptTokens: number;
+  /** Number of prompt tokens that were cached. */
+  cachedTokens: number;
+  /** Number of generated tokens. */
+  tokens: number;
+  /** Generation rate, without prompt processing. */
+  tokensPerSecond: number;
+  /** Time from the request to the first token, including loading. */
+  firstTokenMs: number;
+  /** Resident memory of the model's process in bytes. */
+  memoryBytes: number;
+};
+
+/** Params of the methods that return a snapshot. */
+export type Watch = {
+  /** Send every later snapshot as a notification. */
+  watch?: boolean;
+};
+
+/** The agent for work in one workspace. */
+export type WorkspaceAgent = {
+  /** Its path. */
+  workspace: string;
+  /** The agent's id; absent clears the choice. */
+  agent: string | null;
+};
+
+/** A known workspace. */
+export type WorkspaceInfo = {
+  /** Absolute. */
+  path: string;
+  /** Its display name. */
+  name: string;
+  /** When a session in it last changed. */
+  lastActive: number;
+  /** Its sessions. */
+  sessions: number;
+};
+
+/** Params of `_openagents/trust/add` and `_openagents/trust/revoke`. */
+export type WorkspacePath = {
+  /** The folder. */
+  path: string;
+  /** The agent settings that the user saw before trusting the folder; the call fails if they have changed. */
+  seen?: AgentFiles;
+};
+
+/** The known workspaces. */
+export type WorkspacesResult = {
+  /** The last used one first. */
+  workspaces: Array<WorkspaceInfo>;
+  /** The folder in which the bridge was started. */
+  root: string | null;
+};

@@ -4,7 +4,9 @@ import { argumentsOf, briefFor, briefOf, missing } from './brief';
 
 const SUMMARY: Summary = {
   repository: 'harbour',
-  source: 'session.analyze',
+  source: 'session_analyze',
+  recent_work: [],
+  followups: [],
   intent: 'Finish QR pairing. Then the rest.',
   top_files: ['src/pair.rs', 'src/lib.rs'],
   evidence: [

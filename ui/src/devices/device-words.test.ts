@@ -50,13 +50,14 @@ test('an access request names its kind', () => {
 test('each endpoint has a URL', () => {
   const network = {
     lan: true,
-    ios: 'ask',
+    ios: 'ask' as const,
     computer: 'mac',
     fingerprint: null,
     certificateUntil: null,
     problem: null,
     fixed: false,
-  } as const;
+    names: [],
+  };
   const listeners = [
     { kind: 'loopback', address: '127.0.0.1:9099' } as const,
     { kind: 'web', address: '192.168.1.5:9443' } as const,

@@ -1,4 +1,5 @@
-import { SCOPES, type Device, type DeviceRequest, type NetworkState, type Scope } from '../connection/devices-wire';
+import { SCOPES } from '../connection/protocol';
+import type { Device, DeviceRequest, NetworkState, Scope } from '../connection/wire';
 import { ago } from '../words/amounts';
 
 /** `Connected`, `Seen 3h ago`, `Never seen` */

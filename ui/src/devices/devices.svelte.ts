@@ -1,7 +1,7 @@
-import type { DeviceRequest, DevicesSnapshot, RemoteAction, Scope } from '../connection/devices-wire';
+import { METHODS } from '../connection/protocol';
+import type { DeviceRequest, DevicesSnapshot, RemoteAction, Scope } from '../connection/wire';
 import type { Link } from '../connection/link.svelte';
 import { SnapshotClient } from '../connection/snapshot-client.svelte';
-import { METHODS } from '../connection/wire';
 import { holds } from './device-words';
 
 /** Entries per page of the audit log. */

@@ -1,7 +1,7 @@
-import type { HistorySnapshot } from '../connection/history-wire';
+import { METHODS } from '../connection/protocol';
+import type { HistorySnapshot } from '../connection/wire';
 import type { Link } from '../connection/link.svelte';
 import { SnapshotClient } from '../connection/snapshot-client.svelte';
-import { METHODS } from '../connection/wire';
 
 export interface Excluded {
   agent?: string;

@@ -1,7 +1,7 @@
 import type { Link } from '../connection/link.svelte';
 import { sentence } from '../connection/errors.svelte';
-import type { PastChanges, PastFilter, PastSession, PastSessions } from '../connection/history-wire';
-import { METHODS } from '../connection/wire';
+import { METHODS } from '../connection/protocol';
+import type { HistoryFilter, HistoryPage, PastChanges, PastSession } from '../connection/wire';
 import { pastKey } from '../session/entry';
 import { withChanges } from '../session/session-list.svelte';
 import { Transcript } from './transcript.svelte';
@@ -36,7 +36,7 @@ export class History {
   #stale = false;
   /** The whole list and the filtered one. */
   #all = $state.raw<Progress>(UNREAD);
-  #narrowed = $state.raw<(Progress & { filter: PastFilter }) | null>(null);
+  #narrowed = $state.raw<(Progress & { filter: HistoryFilter }) | null>(null);
   readonly #progress = $derived(this.#narrowed === null || !this.#all.more ? this.#all : this.#narrowed);
 
   constructor(link: Link) {
@@ -61,7 +61,7 @@ export class History {
   }
 
   /** Sets the filter for older pages; null for all sessions. */
-  narrow(filter: PastFilter | null): void {
+  narrow(filter: HistoryFilter | null): void {
     this.#narrowed = filter === null ? null : { filter, reached: this.#all.reached, more: true };
   }
 
@@ -90,11 +90,11 @@ export class History {
   }
 
   /** More changed than the notification lists. */
-  #missed({ number, sessions, removed, all = false }: PastChanges): boolean {
+  #missed({ number, sessions, removed }: PastChanges): boolean {
     const before = this.#number;
-    if (number !== undefined) this.#number = number;
+    this.#number = number;
     const listed = sessions.length + removed.length;
-    return all || (number !== undefined && (before === null ? listed === 0 : number - before > listed));
+    return before === null ? listed === 0 : number - before > listed;
   }
 
   /** Loads the list again from the start, since earlier entries may be gone. */
@@ -104,7 +104,7 @@ export class History {
   }
 
   /** Loads the newest page or, with a filter, its next page. */
-  async #page(filter: PastFilter | null): Promise<void> {
+  async #page(filter: HistoryFilter | null): Promise<void> {
     if (this.#reading) return;
     this.#reading = true;
     this.#pending = [];
@@ -114,7 +114,7 @@ export class History {
     try {
       const last = filter === null ? undefined : this.#last(filter);
       const after = last === undefined ? {} : { after: { provider: last.provider, id: last.id } };
-      const page = await this.#link.request<PastSessions>(`${METHODS.history}/list`, {
+      const page = await this.#link.request<HistoryPage>(`${METHODS.history}/list`, {
         ...after,
         ...(filter === null || Object.keys(filter).length === 0 ? {} : { filter }),
       });
@@ -150,14 +150,14 @@ export class History {
   }
 
   /** More than a page changed while disconnected, which leaves an unknown gap before the rest. */
-  #leavesGap(filter: PastFilter | null, { sessions, more }: PastSessions): boolean {
+  #leavesGap(filter: HistoryFilter | null, { sessions, more }: HistoryPage): boolean {
     if (filter !== null || !more || this.items.length === 0) return false;
     const known = new Set(this.items.map(pastKey));
     return !sessions.some((session) => session.pinned !== true && known.has(pastKey(session)));
   }
 
   /** The last session of a filter before any gap. */
-  #last(filter: PastFilter): PastSession | undefined {
+  #last(filter: HistoryFilter): PastSession | undefined {
     const { provider, cwd, branch, archived } = filter;
     return this.items.findLast(
       (item) =>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { PastSession } from '../connection/history-wire';
+import type { PastSession } from '../connection/wire';
 import type { Link } from '../connection/link.svelte';
 import { History } from './history.svelte';
 
@@ -12,6 +12,7 @@ const past = (id: string, updatedAt: number, more: object = {}): PastSession => 
   branch: null,
   model: null,
   createdAt: null,
+  resume: null,
   updatedAt,
   ...more,
 });
@@ -41,7 +42,7 @@ test('later pages start after the last session, and the list knows how far it is
   await history.connected();
   expect([shown(history), history.more, history.reached]).toEqual(['ab', true, 7]);
   // One that moves to the top is not where the list goes on.
-  history.changed({ sessions: [past('b', 10)], removed: [] });
+  history.changed({ number: 1, sessions: [past('b', 10)], removed: [] });
   await history.readMore();
   expect(asked).toEqual([{}, { after: { provider: 'codex', id: 'a' } }]);
   expect([shown(history), history.more, history.reached]).toEqual(['bac', false, -Infinity]);
@@ -79,9 +80,9 @@ test('changes apply at once; too many reload the list', async () => {
     { sessions: [past('z', 12)], more: false, unread: 0, incomplete: 0 },
   ]);
   await history.connected();
-  history.changed({ sessions: [past('c', 8), past('b', 11)], removed: [{ provider: 'codex', id: 'a' }] });
+  history.changed({ number: 2, sessions: [past('c', 8), past('b', 11)], removed: [{ provider: 'codex', id: 'a' }] });
   expect(shown(history)).toBe('bc');
-  history.changed({ sessions: [], removed: [], all: true });
+  history.changed({ number: 9, sessions: [], removed: [] });
   await settled();
   expect(shown(history)).toBe('z');
 });
@@ -115,7 +116,7 @@ test('pinned sessions of any age follow the first page', async () => {
 test('a change that overtakes a page wins', async () => {
   const { history } = opened([{ sessions: [past('a', 9), past('b', 7)], more: false, unread: 0, incomplete: 0 }]);
   const reading = history.connected();
-  history.changed({ sessions: [past('b', 8, { title: 'new' })], removed: [{ provider: 'codex', id: 'a' }] });
+  history.changed({ number: 1, sessions: [past('b', 8, { title: 'new' })], removed: [{ provider: 'codex', id: 'a' }] });
   await reading;
   expect(history.items.map(({ title }) => title)).toEqual(['new']);
 });

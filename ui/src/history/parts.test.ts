@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import type { SessionUpdate, Update } from '../connection/wire';
+import type { Update } from '../connection/protocol';
+import type { SessionUpdate } from '../connection/wire';
 import type { Row } from '../timeline/rows';
 import { Parts } from './parts';
 

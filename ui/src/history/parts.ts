@@ -1,4 +1,4 @@
-import type { Update } from '../connection/wire';
+import type { Update } from '../connection/protocol';
 import { applyFolded, emptyFold, endThought, publish, settle } from '../session/fold';
 import type { Row } from '../timeline/rows';
 

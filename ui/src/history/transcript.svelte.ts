@@ -1,8 +1,8 @@
 import { RequestError } from '@agentclientprotocol/sdk';
 import type { Link } from '../connection/link.svelte';
 import { sentence } from '../connection/errors.svelte';
-import type { PastLines, PastPart, PastSession } from '../connection/history-wire';
-import { METHODS, type Update } from '../connection/wire';
+import { METHODS, type Update } from '../connection/protocol';
+import type { PastLines, PastPart, PastSession } from '../connection/wire';
 import { Unfolded } from '../kit/unfolded.svelte';
 import { findRow, foldTakenBack, hiddenBehind, type Row } from '../timeline/rows';
 import { Parts } from './parts';

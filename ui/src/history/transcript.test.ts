@@ -1,6 +1,6 @@
 import { RequestError } from '@agentclientprotocol/sdk';
 import { expect, test, vi } from 'vitest';
-import type { PastPart } from '../connection/history-wire';
+import type { PastPart } from '../connection/wire';
 import type { Link } from '../connection/link.svelte';
 import { Transcript } from './transcript.svelte';
 
@@ -17,6 +17,7 @@ const session: PastPart['session'] = {
   branch: null,
   model: null,
   createdAt: null,
+  resume: null,
   updatedAt: 0,
 };
 

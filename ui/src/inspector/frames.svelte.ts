@@ -1,6 +1,7 @@
 import type { Link } from '../connection/link.svelte';
 import { sentence } from '../connection/errors.svelte';
-import { METHODS, type Frame } from '../connection/wire';
+import { METHODS } from '../connection/protocol';
+import type { Frame } from '../connection/wire';
 
 interface NamedFrame extends Frame {
   /** The method; for an answer, the method of its request. */

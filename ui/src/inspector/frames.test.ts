@@ -8,6 +8,7 @@ const numbered = (n: number): Frame => ({
   ts: n,
   connection: 'c',
   door: 'acp',
+  client: '',
   direction: 'in',
   method: 'm',
   bytes: 1,
@@ -91,5 +92,5 @@ test.each([
 ])('the filter %j keeps %i', (filter, expected) => expect(filtered(NAMED, filter)).toHaveLength(expected));
 
 test('a connection without a name shows its endpoint', () => {
-  expect(who({ ...NAMED[0], connection: '5f0c2a1e-1234', client: null } as Frame)).toBe('acp 5f0c2a1e');
+  expect(who({ ...NAMED[0], connection: '5f0c2a1e-1234', client: '' } as Frame)).toBe('acp 5f0c2a1e');
 });

@@ -1,14 +1,6 @@
 import type { Link } from '../connection/link.svelte';
-import {
-  METHODS,
-  openagents,
-  type Evidence,
-  type Finding,
-  type ToolMeta,
-  type Update,
-  type UpdatePage,
-  type UpdateParams,
-} from '../connection/wire';
+import { METHODS, type Update, openagents } from '../connection/protocol';
+import type { Evidence, Finding, ToolMeta, UpdatePage, UpdateParams } from '../connection/wire';
 import { findingKey, type Row } from '../timeline/rows';
 import { citation, locationOf } from '../words/places';
 

@@ -1,7 +1,7 @@
-import type { PastSession } from '../connection/history-wire';
+import { METHODS } from '../connection/protocol';
+import type { PastSession } from '../connection/wire';
 import type { Link } from '../connection/link.svelte';
 import { asSentence, sentence } from '../connection/errors.svelte';
-import { METHODS } from '../connection/wire';
 import type { Entry } from '../session/entry';
 import type { SessionItem } from '../session/session-list.svelte';
 

@@ -1,7 +1,8 @@
 import type { Link } from '../connection/link.svelte';
 import { asSentence, sentence } from '../connection/errors.svelte';
 import { SnapshotClient } from '../connection/snapshot-client.svelte';
-import { METHODS, type ModelCard, type ModelSettings, type ModelsSnapshot } from '../connection/wire';
+import { METHODS } from '../connection/protocol';
+import type { ModelCard, ModelSettings, ModelsSnapshot } from '../connection/wire';
 import { unavailable } from './model-words';
 
 export type ModelAction =

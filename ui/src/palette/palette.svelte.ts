@@ -1,7 +1,7 @@
-import type { PastSession } from '../connection/history-wire';
+import { METHODS } from '../connection/protocol';
+import type { PastSession } from '../connection/wire';
 import type { Link } from '../connection/link.svelte';
 import { sentence } from '../connection/errors.svelte';
-import { METHODS } from '../connection/wire';
 
 /** A session with a passage that matches a query. */
 interface FoundSession extends PastSession {

@@ -1,4 +1,5 @@
-import { openagents, type EntryMeta, type PlanMeta, type SessionUpdate } from '../connection/wire';
+import { openagents } from '../connection/protocol';
+import type { EntryMeta, PlanMeta, SessionUpdate } from '../connection/wire';
 
 export type StepState = 'pending' | 'running' | 'done' | 'failed' | 'not-run';
 export type PlanState = 'idle' | 'running' | 'complete' | 'failed' | 'cancelled';

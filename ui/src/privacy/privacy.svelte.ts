@@ -1,7 +1,7 @@
 import type { Link } from '../connection/link.svelte';
-import type { PrivacySnapshot } from '../connection/privacy-wire';
+import { METHODS } from '../connection/protocol';
+import type { PrivacySnapshot } from '../connection/wire';
 import { SnapshotClient } from '../connection/snapshot-client.svelte';
-import { METHODS } from '../connection/wire';
 
 /** Read access of models and agents, from the bridge's snapshots. */
 export class Privacy extends SnapshotClient<PrivacySnapshot> {

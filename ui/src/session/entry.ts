@@ -1,4 +1,4 @@
-import type { PastSession } from '../connection/history-wire';
+import type { PastSession } from '../connection/wire';
 import type { SessionItem } from './session-list.svelte';
 
 /** A session in a list: one of ours, or one of another agent. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Approval } from '../connection/agents-wire';
-import type { SessionUpdate, Summary, Update } from '../connection/wire';
+import type { Update } from '../connection/protocol';
+import type { Approval, SessionUpdate, Summary } from '../connection/wire';
 import { findRow, type Row, type ToolRow } from '../timeline/rows';
 import { apply, applyFolded, emptyFold, publish, settle, type Fold } from './fold';
 
@@ -153,7 +153,7 @@ describe('messages', () => {
   });
 
   test('carry the summary', () => {
-    const summary: Summary = { repository: 'r', source: 'readme' };
+    const summary = { repository: 'r', source: 'readme' } as Summary;
     expect(only(folded(said('x', { summary })))).toMatchObject({ summary });
   });
 
@@ -350,17 +350,18 @@ describe('calls of agents', () => {
 });
 
 describe('approvals', () => {
-  const approval = (id: string, more: Partial<Approval> = {}): Approval => ({
-    id,
-    callId: 'c',
-    agent: 'Codex',
-    title: 'Run ls',
-    hash: 'h',
-    options: [{ id: 'yes', name: 'Allow', kind: 'allow_once' }],
-    state: 'pending',
-    askedAt: 1,
-    ...more,
-  });
+  const approval = (id: string, more: Partial<Approval> = {}): Approval =>
+    ({
+      id,
+      callId: 'c',
+      agent: 'Codex',
+      title: 'Run ls',
+      hash: 'h',
+      options: [{ id: 'yes', name: 'Allow', kind: 'allow_once' }],
+      state: 'pending',
+      askedAt: 1,
+      ...more,
+    }) as Approval;
   const asks = (state: Approval): SessionUpdate => ({
     sessionUpdate: 'tool_call_update',
     toolCallId: state.callId,

@@ -1,12 +1,13 @@
 import type { ContentBlock, ToolCallContent, ToolCallLocation } from '@agentclientprotocol/sdk';
-import type { Approval, Decision, TerminalMeta } from '../connection/agents-wire';
-import {
-  openagents,
-  type PromptMeta,
-  type SessionUpdate,
-  type SpeechMeta,
-  type ToolMeta,
-  type Update,
+import { type Update, openagents } from '../connection/protocol';
+import type {
+  Approval,
+  Decision,
+  PromptMeta,
+  SessionUpdate,
+  SpeechMeta,
+  TerminalMeta,
+  ToolMeta,
 } from '../connection/wire';
 import { planView, stilled, type PlanView } from '../plan/plan';
 import type {

@@ -1,6 +1,7 @@
 import type { ListSessionsResponse } from '@agentclientprotocol/sdk';
 import type { Link } from '../connection/link.svelte';
-import { openagents, type SessionInfo, type SessionMeta } from '../connection/wire';
+import { openagents } from '../connection/protocol';
+import type { SessionInfo, SessionMeta } from '../connection/wire';
 
 /** A row of the sidebar. */
 export interface SessionItem {

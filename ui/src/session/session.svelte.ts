@@ -1,7 +1,6 @@
 import { EXPLORER_MODE } from '../agents/agent-words';
-import type { Approval } from '../connection/agents-wire';
-import type { QueuedPrompt } from '../connection/devices-wire';
-import { openagents, type Activity, type AttachResult, type PromptMeta, type Update } from '../connection/wire';
+import { type Update, openagents } from '../connection/protocol';
+import type { Activity, Approval, AttachResult, PromptMeta, QueuedPrompt } from '../connection/wire';
 import { Unfolded } from '../kit/unfolded.svelte';
 import type { PlanView } from '../plan/plan';
 import { findRow, type Row } from '../timeline/rows';

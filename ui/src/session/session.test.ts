@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Approval } from '../connection/agents-wire';
-import type { AttachResult, SessionUpdate, Update } from '../connection/wire';
+import type { Update } from '../connection/protocol';
+import type { Approval, AttachResult, SessionUpdate } from '../connection/wire';
 import type { ToolRow } from '../timeline/rows';
 import { busy, Session, type Sent, type Signs } from './session.svelte';
 
@@ -37,6 +37,8 @@ const attach = (seq: number, running: boolean, more: Partial<AttachResult> = {})
   seq,
   running,
   mode: 'default_mode',
+  title: null,
+  snapshot: null,
   approvals: [],
   queue: [],
   ...more,
@@ -151,7 +153,7 @@ function folded(seq: number, update: SessionUpdate, meta: object = {}): Update {
 }
 
 describe('a long log comes as a snapshot', () => {
-  const answer = attach(5000, false, { snapshot: { seq: 5000 } });
+  const answer = attach(5000, false, { snapshot: { seq: 5000, since: 0 } });
   const state = [
     folded(4000, asked('x')),
     folded(4900, { ...call, status: 'completed', rawOutput: { total: 1 } }, { lastTs: 9000 }),
@@ -227,7 +229,7 @@ test('a session that became idle while the page was away is idle, with or withou
   const one = session(asked('x'));
   one.doing({ state: 'generating', tokens: 3, tokensPerSecond: 9 });
   one.attaching();
-  one.attached(attach(5000, false, { snapshot: { seq: 5000 } }));
+  one.attached(attach(5000, false, { snapshot: { seq: 5000, since: 0 } }));
   one.take([folded(5000, said('This is it.', { ended: true }))]);
   one.snapshotEnded(5000);
   expect([one.caughtUp, one.activity, one.working]).toEqual([true, null, false]);
@@ -308,7 +310,7 @@ test('a stale answer to an attach removes nothing', () => {
 test('a log shorter than the shown one arrives as a snapshot and replaces it', () => {
   const one = session(asked('one'), said('two'), said('three'));
   expect(one.attaching()).toBe(3);
-  one.attached(attach(1, false, { snapshot: { seq: 1 } }));
+  one.attached(attach(1, false, { snapshot: { seq: 1, since: 0 } }));
   one.take([folded(1, asked('other'))]);
   one.snapshotEnded(1);
   expect([one.seq, one.rows.length, one.caughtUp, one.rows[0]]).toMatchObject([1, 1, true, { text: 'other' }]);

@@ -1,17 +1,16 @@
 import { RequestError, type NewSessionResponse } from '@agentclientprotocol/sdk';
-import type { Approval } from '../connection/agents-wire';
+import { METHODS, type Update } from '../connection/protocol';
+import type {
+  ActivityParams,
+  Approval,
+  AttachResult,
+  ExploreResult,
+  QueueParams,
+  SessionsParams,
+  SnapshotParams,
+} from '../connection/wire';
 import type { Link } from '../connection/link.svelte';
 import { asSentence, sentence } from '../connection/errors.svelte';
-import {
-  METHODS,
-  type ActivityParams,
-  type AttachResult,
-  type ExploreResult,
-  type QueueParams,
-  type SessionsParams,
-  type SnapshotParams,
-  type Update,
-} from '../connection/wire';
 import { EXPLORER_MODE } from '../agents/agent-words';
 import type { ToolRow } from '../timeline/rows';
 import type { Asked } from './fold';

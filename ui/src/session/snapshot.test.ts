@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Update } from '../connection/wire';
+import type { Update } from '../connection/protocol';
 import { RecentUpdates } from './snapshot';
 
 const update = (seq: number, bytes: number): Update => ({

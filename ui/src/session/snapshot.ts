@@ -1,5 +1,5 @@
-import type { Approval } from '../connection/agents-wire';
-import type { Update } from '../connection/wire';
+import type { Update } from '../connection/protocol';
+import type { Approval } from '../connection/wire';
 import { applyFolded, emptyFold, type Fold } from './fold';
 
 /** A snapshot that stands for a long log, while it arrives. */

@@ -14,6 +14,7 @@ const past = (id: string, provider: string, more: object = {}): Entry =>
     branch: 'main',
     model: null,
     createdAt: null,
+    resume: null,
     updatedAt: day(0),
     ...more,
   });

@@ -1,4 +1,4 @@
-import type { PastFilter } from '../connection/history-wire';
+import type { HistoryFilter } from '../connection/wire';
 import type { Entry } from '../session/entry';
 import { baseName } from '../words/places';
 import { daysAgo } from './groups';
@@ -37,7 +37,7 @@ export function selected(entries: readonly Entry[], filter: Filter, today: Date)
 }
 
 /** A filter for other agents' sessions, as the bridge takes it. */
-export function pastFilter({ provider, cwd, branch, days, archived }: Filter, today: Date): PastFilter {
+export function pastFilter({ provider, cwd, branch, days, archived }: Filter, today: Date): HistoryFilter {
   return {
     ...(provider === null ? {} : { provider }),
     ...(cwd === null ? {} : { cwd }),

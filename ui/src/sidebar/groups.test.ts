@@ -97,6 +97,7 @@ const past = (id: string, updatedAt: number, more: object = {}): Entry =>
     branch: null,
     model: null,
     createdAt: null,
+    resume: null,
     updatedAt,
     ...more,
   });

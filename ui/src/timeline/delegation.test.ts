@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Approval } from '../connection/agents-wire';
+import type { Approval } from '../connection/wire';
 import { changes, delegation, filesTouched } from './delegation';
 import type { Piece, Row, ToolRow } from './rows';
 

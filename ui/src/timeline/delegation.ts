@@ -1,4 +1,4 @@
-import type { DelegateReport } from '../connection/agents-wire';
+import type { DelegateReport } from '../connection/protocol';
 import type { Piece, Row, ToolRow } from './rows';
 
 /** The tools that start another agent. */

@@ -6,7 +6,7 @@ const row = (key: string, more: Partial<Row> = {}): Row =>
   ({ kind: 'message', key, seqs: [], ts: 0, text: '', messageId: null, late: false, ...more }) as Row;
 const asked = row('u', { kind: 'user' });
 const found = row('f', { findings: { findings: [] } });
-const summary = row('s', { summary: { repository: 'r', source: 'none' } satisfies Summary });
+const summary = row('s', { summary: { repository: 'r', source: 'none' } as Summary });
 const said = row('m');
 
 test.each<[string, Row[], number]>([
@@ -57,7 +57,9 @@ describe('announced answers', () => {
       finished.take(
         's',
         false,
-        rows(said('**Repository:** a', { summary: { repository: 'a', source: 'readme', intent: 'To be.' } })),
+        rows(
+          said('**Repository:** a', { summary: { repository: 'a', source: 'readme', intent: 'To be.' } as Summary }),
+        ),
       ),
     ).toBe('To be.');
   });

@@ -1,5 +1,4 @@
-import type { Approval, Decision } from '../connection/agents-wire';
-import type { Findings, Summary, Usage } from '../connection/wire';
+import type { Approval, Decision, Findings, Summary, Usage } from '../connection/wire';
 
 interface RowBase {
   /** Unique and stable in the session. */

@@ -1,7 +1,6 @@
 import { createContext } from 'svelte';
-import type { Approval } from '../connection/agents-wire';
+import type { Approval, Evidence, Finding, Summary } from '../connection/wire';
 import type { Unfolded } from '../kit/unfolded.svelte';
-import type { Evidence, Finding, Summary } from '../connection/wire';
 import type { Row } from './rows';
 
 /** The session's data and actions for rows at any depth. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Approval } from '../connection/agents-wire';
+import type { Approval } from '../connection/wire';
 import {
   awaited,
   byItself,

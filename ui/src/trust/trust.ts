@@ -1,8 +1,7 @@
-import type { Approval } from '../connection/agents-wire';
-import type { Access } from '../connection/devices-wire';
+import { type ClientAccess, METHODS } from '../connection/protocol';
+import type { Approval, TrustSnapshot } from '../connection/wire';
 import type { Link } from '../connection/link.svelte';
 import { SnapshotClient } from '../connection/snapshot-client.svelte';
-import { METHODS, type TrustSnapshot } from '../connection/wire';
 import { plain } from '../kit/text';
 import { plural } from '../words/amounts';
 import { baseName } from '../words/places';
@@ -80,13 +79,14 @@ export function byItself({ agent, decidesWhatItAsks = false, deletes = 0 }: Trus
 }
 
 /** `Trusted on Desktop` */
-export function trustOutcome({ optionId, by }: Approval): string {
+export function trustOutcome(approval: Approval): string {
+  const { optionId, by } = approval.state === 'answered' ? approval : {};
   const where = by || 'another device';
   return optionId === 'trust' ? `Trusted on ${where}` : `Declined on ${where}`;
 }
 
 /** Whether this device may answer an approval. Folders can only be trusted on the computer itself. */
-export const isAnsweredHere = ({ subject }: Approval, { device }: Pick<Access, 'device'>): boolean =>
+export const isAnsweredHere = ({ subject }: Approval, { device }: Pick<ClientAccess, 'device'>): boolean =>
   subject !== 'trust' || device === null;
 
 /** The kind of answer that an approval needs. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Finding } from '../connection/wire';
+import type { Finding, Summary } from '../connection/wire';
 import { baseName, citation, heading, locationOf, providerName, tilde } from './places';
 
 const ID = '19fba3d0-1234-4444-8888-000000000000';
@@ -15,18 +15,19 @@ test.each([
 ])('%j is cited as %s', (evidence, expected) => expect(citation(evidence)).toBe(expected));
 
 test.each([
-  ['session.analyze', 'Intent From Session History'],
   ['session_analyze', 'Intent From Session History'],
   ['fm', 'Inferred Intent (FM)'],
   ['gptoss', 'Inferred Intent (GPTOSS)'],
   ['readme', 'Inferred Intent (README)'],
   ['none', null],
 ])('a summary from %s has the heading %s', (source, expected) =>
-  expect(heading({ repository: 'r', source })).toBe(expected),
+  expect(heading({ repository: 'r', source } as Summary)).toBe(expected),
 );
 
 test('the heading of another model names it', () => {
-  expect(heading({ repository: 'r', source: 'model', model: 'Qwen3 8B' })).toBe('Inferred Intent (Qwen3 8B)');
+  expect(heading({ repository: 'r', source: 'model', model: 'Qwen3 8B' } as Summary)).toBe(
+    'Inferred Intent (Qwen3 8B)',
+  );
 });
 
 test('every known agent has a name', () => {

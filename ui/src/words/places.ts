@@ -16,7 +16,6 @@ const PROVIDERS: Record<string, string> = {
 };
 
 const HEADINGS: Record<string, string> = {
-  'session.analyze': 'Intent From Session History',
   session_analyze: 'Intent From Session History',
   fm: 'Inferred Intent (FM)',
   gptoss: 'Inferred Intent (GPTOSS)',

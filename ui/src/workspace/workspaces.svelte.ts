@@ -1,6 +1,7 @@
 import type { Link } from '../connection/link.svelte';
 import { sentence } from '../connection/errors.svelte';
-import { METHODS, type WorkspaceInfo, type WorkspacesResult } from '../connection/wire';
+import { METHODS } from '../connection/protocol';
+import type { WorkspaceInfo, WorkspacesResult } from '../connection/wire';
 
 /** The folders that agents have worked in, newest first. */
 export class Workspaces {

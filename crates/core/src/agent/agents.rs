@@ -8,6 +8,7 @@ use std::{
     path::PathBuf,
     sync::Arc,
 };
+use ts_rs::TS;
 
 /// The key of [`AgentSettings`] among the settings.
 pub const AGENT_SETTINGS: &str = "agents";
@@ -47,7 +48,7 @@ pub trait Agents: Send + Sync + std::fmt::Debug {
 }
 
 /// A command from the user.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the fields are those of the command's subject")]
 pub enum AgentCommand {
@@ -62,7 +63,7 @@ pub enum AgentCommand {
 }
 
 /// Settings for agents.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AgentSettings {
     /// "Let OpenAgents choose": prompts in `default_mode` are routed.
@@ -85,15 +86,15 @@ impl Default for AgentSettings {
 }
 
 /// A change of some [`AgentSettings`]; absent fields stay unchanged.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(default, rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the fields are those of the settings")]
 pub struct AgentSettingsChange {
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choose: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow_external_llms: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_agent: Option<WorkspaceAgent>,
     /// Added to [`AgentSettings::unasked`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -101,7 +102,7 @@ pub struct AgentSettingsChange {
 }
 
 /// An agent that decides for itself when to ask, and a folder in which the user lets it start anyway.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct UnaskedAgent {
     /// Its id.
     pub agent: String,
@@ -110,7 +111,7 @@ pub struct UnaskedAgent {
 }
 
 /// The agent for work in one workspace.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct WorkspaceAgent {
     /// Its path.
     pub workspace: PathBuf,
@@ -119,7 +120,7 @@ pub struct WorkspaceAgent {
 }
 
 /// An agent added by the user; its mode is `custom:<id>`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomAgent {
     /// 1 to 64 of `a-z 0-9 - _ .`.
@@ -132,7 +133,7 @@ pub struct CustomAgent {
 }
 
 /// The transport of an added agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum CustomKind {
     /// A program that speaks ACP on its standard input and output.
@@ -163,7 +164,7 @@ pub enum CustomKind {
 }
 
 /// State of the agents.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentsSnapshot {
     /// Codex, Claude Code, the other known agents by name, then the added ones.
@@ -181,7 +182,7 @@ pub struct AgentsSnapshot {
 }
 
 /// A login shell whose environment cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct ShellProblem {
     /// The problem, one sentence that names the shell.
     pub problem: String,
@@ -190,7 +191,7 @@ pub struct ShellProblem {
 }
 
 /// State of one agent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentCard {
     /// `codex`, `claude-code`, `gemini`, …, `custom:<id>`.

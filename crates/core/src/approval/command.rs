@@ -4,12 +4,13 @@
 use crate::visible::{escaped, on_one_line, shell_word};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use ts_rs::TS;
 
 /// Maximum bytes of a command that are shown. A longer one can only be denied: the user would not read it.
 pub const SHOWN_COMMAND: usize = 16 << 10;
 
 /// A command that an agent wants to run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalCommand {
     /// The text for the user: a command line that bash parses into exactly the arguments that run, or the agent's own
@@ -24,11 +25,12 @@ pub struct ApprovalCommand {
     pub beside_changes: bool,
     /// The command that runs here if it is approved; `None` if the agent runs it itself and only reports it.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    #[ts(skip)]
     pub exact: Option<FrozenCommand>,
 }
 
 /// The exact command that was shown; an approval runs only this command.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct FrozenCommand {
     /// The executable, canonical and absolute.
@@ -53,7 +55,7 @@ pub struct FrozenCommand {
 }
 
 /// The content of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct ContentDigest {
     /// Canonical and absolute.
     pub path: PathBuf,

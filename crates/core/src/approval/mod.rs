@@ -7,6 +7,7 @@ pub use command::{ApprovalCommand, ContentDigest, FrozenCommand, SHOWN_COMMAND};
 use crate::{CancellationToken, visible::escaped};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use ts_rs::TS;
 
 /// An agent's request for an approval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,7 +36,7 @@ impl ApprovalRequest {
 }
 
 /// An option of an approval.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalOption {
     /// The agent's own id. Its meaning depends on the agent: use the kind.
@@ -47,7 +48,7 @@ pub struct ApprovalOption {
 }
 
 /// The protocol's kinds of options. `Always` means this and similar requests from now on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are the protocol's")]
 pub enum OptionKind {
@@ -67,7 +68,7 @@ impl OptionKind {
 }
 
 /// An approval as it is stored and shown.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "fields without a comment are those of the request")]
 pub struct Approval {
@@ -80,6 +81,7 @@ pub struct Approval {
     pub agent: String,
     pub title: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(type = "unknown")]
     pub raw_input: Option<Value>,
     /// SHA-256 of agent, title, raw input and command in hex; equal requests have equal hashes.
     pub hash: String,
@@ -106,7 +108,7 @@ pub struct Approval {
 }
 
 /// The subject of an approval.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalSubject {
     /// An action of an agent.
@@ -141,7 +143,7 @@ impl ApprovalSubject {
 }
 
 /// State of an approval.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(tag = "state", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ApprovalState {
     /// Not answered yet.

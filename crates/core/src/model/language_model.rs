@@ -3,6 +3,7 @@
 use super::request::{CallRequest, Message, ModelOptions, ModelRequest, Reasoning, ReasoningEffort};
 use crate::CancellationToken;
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 /// Token limit of [`complete`], including reasoning.
 const COMPLETE_TOKENS: u32 = 1024;
@@ -106,7 +107,7 @@ pub enum ModelEvent {
 }
 
 /// Activity of a model. Shown live, never stored.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, TS)]
 #[serde(tag = "state", rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[expect(missing_docs, reason = "the lines of the variants describe the fields")]
 pub enum Activity {
@@ -121,7 +122,7 @@ pub enum Activity {
 }
 
 /// Figures of one answer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
     /// Number of prompt tokens.

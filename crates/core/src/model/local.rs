@@ -9,6 +9,7 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
+use ts_rs::TS;
 
 /// Manages the model files of this machine and the model in use.
 pub trait LocalModels: Send + Sync + std::fmt::Debug {
@@ -38,7 +39,7 @@ pub trait LocalModels: Send + Sync + std::fmt::Debug {
 }
 
 /// A command from the user. `id` is [`ModelCard::id`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[expect(missing_docs, reason = "the fields are those of the command's subject")]
 pub enum ModelCommand {
@@ -72,7 +73,7 @@ pub enum ModelCommand {
 }
 
 /// State of the models.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelsSnapshot {
     /// gpt-oss-20b first, then the others by name.
@@ -86,7 +87,7 @@ pub struct ModelsSnapshot {
 }
 
 /// Hardware data relevant to models.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineCard {
     /// Total memory in bytes.
@@ -98,7 +99,7 @@ pub struct MachineCard {
 }
 
 /// State of one model.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelCard {
     /// `gpt-oss-20b`, or derived from the file name.
@@ -130,7 +131,7 @@ pub struct ModelCard {
 }
 
 /// Information shown before a download.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct DownloadOffer {
     /// Page of the model.
@@ -144,7 +145,7 @@ pub struct DownloadOffer {
 }
 
 /// Status of a model.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(tag = "state", rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[expect(missing_docs, reason = "the lines of the variants describe the fields")]
 pub enum ModelStatus {

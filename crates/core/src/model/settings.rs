@@ -4,6 +4,7 @@ use super::request::{ModelOptions, ReasoningEffort};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
+use ts_rs::TS;
 
 /// The key of [`ModelSettings`] among the settings.
 pub const MODEL_SETTINGS: &str = "local_model";
@@ -26,7 +27,7 @@ pub trait SettingsStore: Send + Sync + std::fmt::Debug {
 pub struct SettingsError(pub String);
 
 /// Settings of the local model. Every version ignores unknown fields and uses defaults for missing ones.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ModelSettings {
     /// 0.0 to 2.0.
@@ -49,22 +50,22 @@ pub struct ModelSettings {
 
 /// A change of some [`ModelSettings`]; absent fields stay unchanged, so that concurrent clients do not overwrite each
 /// other. The model in use and the licences have separate commands.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, TS)]
 #[serde(default, rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the fields are those of the settings")]
 pub struct SettingsChange {
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f32>,
     /// `Some(None)`, `null` in JSON, removes the limit.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<Option<u32>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<ReasoningEffort>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_minutes: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preload: Option<bool>,
 }
 
@@ -136,17 +137,17 @@ impl ModelSettings {
 }
 
 /// Options of a single prompt. Absent fields follow the settings.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct PromptOptions {
     /// The model that answers.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<NamedModel>,
     /// Sampling temperature, 0.0 to 2.0.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,
     /// Maximum number of tokens of an answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
     /// The prompt is a question, however it is worded: it gets findings and never goes to an agent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -154,7 +155,7 @@ pub struct PromptOptions {
 }
 
 /// A model that is not in the settings.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum NamedModel {
     /// A GGUF file, absolute.

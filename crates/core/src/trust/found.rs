@@ -8,6 +8,7 @@ use std::{
     path::{Path, PathBuf},
     sync::LazyLock,
 };
+use ts_rs::TS;
 
 /// Parts of names whose values are run, in lower case.
 const PROGRAMS: &str = "args bash cmd command editor enabledplugins exec extension extraknownmarketplaces \
@@ -24,7 +25,7 @@ const SECRETS: &[&str] =
 static USER_OF_URL: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"://[^/@\s]*@").ok());
 
 /// The agent settings in a folder.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct AgentFiles {
     /// In a fixed order: the most dangerous first, then those of the folder before those of the folders above it.
     pub files: Vec<AgentFile>,
@@ -33,7 +34,7 @@ pub struct AgentFiles {
 }
 
 /// A file, or a folder of files, that agents load.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentFile {
     /// Relative to the folder, with `/`: `.claude/settings.json`, `../.mcp.json`. Control and format characters are
@@ -60,7 +61,7 @@ pub struct AgentFile {
 }
 
 /// An effect of a file on agents, the most dangerous first.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Risk {
     /// It starts programs, or decides what may run.

@@ -4,6 +4,7 @@ use super::found::{AgentFile, AgentFiles, Risk};
 use crate::visible::on_one_line;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use ts_rs::TS;
 
 /// The title of the approval that asks the question.
 pub const TRUST_TITLE: &str = "Trust this folder?";
@@ -24,7 +25,7 @@ pub const NOTHING_KNOWN: &str = "Agents load nothing from this folder that OpenA
 const AGENTS: usize = 3;
 
 /// The details shown with the question; the raw input of the approval.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct TrustQuestion {
     /// Canonical.

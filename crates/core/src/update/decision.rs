@@ -2,9 +2,10 @@
 
 use crate::agent_ids::{CLAUDE_CODE, CODEX, CUSTOM_PREFIX, LOCAL_FM, LOCAL_MODEL};
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 /// The target of a prompt, with the reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
     /// The target.
@@ -32,8 +33,9 @@ impl Decision {
 }
 
 /// Targets of prompts. As text: `inline`, `gptoss`, `codex`, `claude`, `custom:<id>`, or another agent's id.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
 #[serde(into = "String", from = "String")]
+#[ts(as = "String")]
 pub enum Target {
     /// OpenAgents itself.
     Inline,
@@ -50,7 +52,7 @@ pub enum Target {
 }
 
 /// Actions of OpenAgents itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Inline {
     /// Answer with a fixed text: identity, capabilities, a greeting.

@@ -5,9 +5,10 @@ use crate::{
     visible::{code_span, escaped},
 };
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 /// A place that answers a goal, with the reason.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 pub struct Finding {
     /// Kind of the place.
     pub kind: FindingKind,
@@ -30,7 +31,7 @@ pub struct Finding {
 }
 
 /// Kinds of places.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
     /// A function, type or other named block with a matching name.
@@ -44,7 +45,7 @@ pub enum FindingKind {
 }
 
 /// Location of a finding.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
 #[serde(untagged)]
 #[expect(missing_docs, reason = "the lines of the variants describe the fields")]
 pub enum Place {
@@ -55,7 +56,7 @@ pub enum Place {
 }
 
 /// Findings for a question.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct Findings {
     /// Best first; at most ten.
     pub findings: Vec<Finding>,

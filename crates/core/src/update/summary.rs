@@ -2,9 +2,10 @@
 
 use super::finding::Finding;
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 /// The result of an exploration, with evidence.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct Summary {
     /// Name of the workspace.
     pub repository: String,
@@ -34,7 +35,7 @@ pub struct Summary {
 }
 
 /// Source of an intent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum IntentSource {
     /// Past sessions of this workspace.
@@ -82,7 +83,7 @@ impl Summary {
 }
 
 /// A past session listed as recent work.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 pub struct RecentWork {
     /// Title of the session.
     pub title: String,
@@ -95,7 +96,7 @@ pub struct RecentWork {
 }
 
 /// Evidence for a claim.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[expect(
     missing_docs,

@@ -1,0 +1,46 @@
+//! What the bridge and its clients send each other, beside the standard parts of ACP: the methods under `_openagents/`
+//! ([`Call`], [`Event`], [`METHODS`]) and our members of `_meta` objects ([`meta`](mod@meta)).
+//!
+//! The page's types and the protocol reference are generated from here (`make generate`); a test fails if they differ.
+//! Types of the domain that are sent as they are stored (approvals, findings, models, agents) are in `openagents-core`.
+//!
+//! Times are milliseconds since the epoch, sizes are bytes, and optional members are absent or `null`, which means the
+//! same.
+
+mod devices;
+mod history;
+mod meta;
+mod method;
+mod sessions;
+mod settings;
+
+#[cfg(test)]
+mod generated;
+
+pub use devices::{
+    Access, AllowedApp, AuditPage, AuditQuery, Device, DeviceCommand, DeviceName, DeviceRequest,
+    DevicesSnapshot, IosAccess, Listener, NetworkChange, NetworkState, OpenListener, Pairing, RemoteAction,
+    Revoked, Scope,
+};
+pub use history::{
+    ExcludedHistory, ExclusionChange, FindLines, HistoryAgent, HistoryChange, HistoryFilter, HistoryPage,
+    HistorySnapshot, LineText, ListHistory, NotSearched, PastChanges, PastLines, PastPart, PastSession,
+    Progress, ReadHistory, ReadLine, SearchHit, SearchResults, SearchSessions, SessionName,
+};
+pub use meta::{
+    ClientMeta, ConnectionMeta, EndMeta, EntryMeta, ListMeta, Meta, ModeMeta, NewSessionMeta, PermissionMeta,
+    PlanMeta, Policy, PromptMeta, PromptParamsMeta, RoutingMeta, SessionMeta, SpeechMeta, TerminalMeta,
+    ToolMeta, UpdateMeta, meta, ours,
+};
+pub use method::{Call, Command, Event, METHODS, Method, MethodInfo, NOTIFICATIONS, methods};
+pub use sessions::{
+    ActivityParams, AnswerApproval, AttachParams, AttachResult, DelegateParams, DelegateResult, Empty,
+    ExploreParams, ExploreResult, Frame, Frames, Html, InspectParams, LabelSession, Markdown, Planner,
+    QueueParams, QueuedPrompt, RemoveQueued, Removed, ResumeApproval, RevokeRules, SessionRef,
+    SessionsParams, SnapshotMark, SnapshotParams, StandingRule, StandingRules, UpdatePage, UpdateParams,
+    UpdateQuery, WorkspaceInfo, WorkspacesResult,
+};
+pub use settings::{
+    Decisions, PastDecision, PrivacyCell, PrivacyChange, PrivacyRow, PrivacySnapshot, TrustResult,
+    TrustSnapshot, TrustedWorkspace, Watch, WorkspacePath,
+};

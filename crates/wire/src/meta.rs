@@ -1,0 +1,337 @@
+//! Our members of `_meta` objects: `{"_meta": {"openagents": {…}}}`.
+
+use openagents_core::{
+    approval::{Approval, ApprovalCommand},
+    model::{PromptOptions, Usage},
+    update::{Decision, Findings, Summary},
+};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+use ts_rs::TS;
+
+/// A `_meta` object.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
+pub struct Meta<T> {
+    /// Ours.
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    pub openagents: Option<T>,
+}
+
+fn none<T>() -> Option<T> {
+    None
+}
+
+/// Returns a `_meta` object with our members.
+pub fn meta(ours: &impl Serialize) -> Map<String, Value> {
+    Map::from_iter([("openagents".to_owned(), serde_json::to_value(ours).unwrap_or_default())])
+}
+
+/// Reads our members of a `_meta` object. Returns the defaults if there are none, or if they cannot be read.
+pub fn ours<T: DeserializeOwned + Default>(meta: Option<&Map<String, Value>>) -> T {
+    let ours = meta.and_then(|meta| meta.get("openagents"));
+    ours.and_then(|ours| T::deserialize(ours).ok()).unwrap_or_default()
+}
+
+/// Of an update.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(default, rename_all = "camelCase")]
+pub struct UpdateMeta {
+    /// The number of the update in its session, or the line in the log of another agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    /// When it was stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ts: Option<i64>,
+    /// Part of a snapshot that stands for several updates; `seq` is the last one's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub folded: bool,
+    /// When the last of those updates was stored, if that is another time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_ts: Option<i64>,
+    /// The call that started the delegate to whose session the update belongs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_call_id: Option<String>,
+    /// The delegate's session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child_session_id: Option<String>,
+    /// The user took the turn back, in the log of another agent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub taken_back: bool,
+    /// `store_failed`: the log cannot be written, and this is not in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Of a prompt in the log.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(default, rename_all = "camelCase")]
+pub struct PromptMeta {
+    /// The connection that sent it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection: Option<String>,
+    /// Name of the client that sent it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    /// The client's id for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_id: Option<String>,
+    /// It was removed from the queue before its turn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub removed: bool,
+}
+
+/// Of an agent's message or thought.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
+#[serde(default, rename_all = "camelCase")]
+pub struct SpeechMeta {
+    /// The summary of an exploration, on its last message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Summary>,
+    /// Findings. The text repeats them for clients that cannot draw them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub findings: Option<Findings>,
+    /// Figures of a model's answer, on its last chunk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// The turn ends with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ended: bool,
+    /// Its turn failed; the text is the reason, after `❌ `.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub failed: bool,
+    /// It arrived after its turn was cancelled.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub late: bool,
+}
+
+/// Of a plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(default, rename_all = "camelCase")]
+pub struct PlanMeta {
+    /// Its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_id: Option<String>,
+    /// The questions of an exploration.
+    pub goals: Vec<String>,
+    /// `running`, `complete`, `failed` or `cancelled`.
+    pub state: String,
+}
+
+/// Of an entry of a plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(default, rename_all = "camelCase")]
+pub struct EntryMeta {
+    /// Id of the op, which is also the id of its call.
+    pub op_id: String,
+    /// Hash of the op.
+    pub op_hash: u32,
+    /// Name of its tool; empty in the plan of an agent.
+    pub tool: String,
+    /// Why it failed, or `not run`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Of a tool call and of its updates.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ToolMeta {
+    /// Hash of the op that it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub op_hash: Option<u32>,
+    /// The stage of an exploration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<String>,
+    /// From 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<f32>,
+    /// What it is doing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// A limit was reached: there is more than shown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+    /// The time limit was reached.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub timed_out: bool,
+    /// Items that were skipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub omitted: Option<u64>,
+    /// The output was shortened for transport; `_openagents/update` returns all of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pruned: bool,
+    /// The update with the whole output, if the call is folded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_seq: Option<u64>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// It arrived after its turn was cancelled.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub late: bool,
+    /// The approval that the call waits for, or its outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Approval>,
+    /// The session of the sub-agent that the call started, in the log of another agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child_session_id: Option<String>,
+}
+
+/// Of a terminal in a tool call, under `terminal`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(default, rename_all = "camelCase")]
+pub struct TerminalMeta {
+    /// The command line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The end of the output.
+    pub output: String,
+    /// The output is cut.
+    pub truncated: bool,
+    /// How it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// What ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+}
+
+/// Of the session info that reports where a prompt was routed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(default)]
+pub struct RoutingMeta {
+    /// The decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub routing: Option<Decision>,
+}
+
+/// Of a row of `session/list`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(default, rename_all = "camelCase")]
+pub struct SessionMeta {
+    /// The number of its newest update.
+    pub seq: u64,
+    /// A turn is running.
+    pub running: bool,
+    /// Pending approvals.
+    pub waiting: u64,
+    /// When it last changed.
+    pub last_ts: i64,
+    /// What answers prompts.
+    pub mode: String,
+    /// Pinned by the user.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pinned: bool,
+    /// Archived by the user.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub archived: bool,
+    /// The session that started this one as a delegate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_session_id: Option<String>,
+    /// The call that did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_call_id: Option<String>,
+}
+
+/// Of the client's capabilities in `initialize`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(default)]
+pub struct ClientMeta {
+    /// The client reads approvals from the log and answers them with `_openagents/approvals/answer`; it gets no
+    /// `session/request_permission`.
+    #[ts(optional, as = "Option<bool>")]
+    pub approvals: bool,
+}
+
+/// Of the answer to `initialize`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct ConnectionMeta {
+    /// Identifies this client's own prompts in the log.
+    pub connection: String,
+    /// The folder in which the bridge was started.
+    pub root: Option<String>,
+    /// Name of the computer.
+    pub computer: String,
+    /// What the client may do.
+    #[serde(flatten)]
+    pub access: crate::devices::Access,
+}
+
+/// Of `session/list`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(default)]
+pub struct ListMeta {
+    /// Send later changes as `_openagents/sessions`.
+    #[ts(optional, as = "Option<bool>")]
+    pub watch: bool,
+    /// List the sessions of delegates too.
+    #[ts(optional, as = "Option<bool>")]
+    pub children: bool,
+}
+
+/// Of `session/new`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(default)]
+pub struct NewSessionMeta {
+    /// Open a folder that is not known yet; needs the scope `admin`.
+    #[ts(optional, as = "Option<bool>")]
+    pub open: bool,
+    /// Which data may leave this machine; needs the scope `admin`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Policy>,
+}
+
+/// Which data of a session may leave this machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(default)]
+pub struct Policy {
+    /// `false` keeps prompts on this machine whatever the settings allow; if absent, the settings decide.
+    #[serde(alias = "allowNetwork", default, skip_serializing_if = "Option::is_none")]
+    pub allow_network: Option<bool>,
+    /// Whether prompts may be routed to external agents and models that they do not name.
+    #[serde(alias = "allowExternalLlms")]
+    #[ts(optional, as = "Option<bool>")]
+    pub allow_external_llms: bool,
+}
+
+/// Of `session/prompt`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
+#[serde(default, rename_all = "camelCase")]
+pub struct PromptParamsMeta {
+    /// The client's own id for the prompt, at most 128 bytes; it comes back in the log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_id: Option<String>,
+    /// Options of this prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<PromptOptions>,
+}
+
+/// Of the answer to `session/prompt`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(default)]
+pub struct EndMeta {
+    /// `complete`, `failed` or `cancelled`: ACP has no stop reason for a turn that failed.
+    pub state: String,
+}
+
+/// Of a mode.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(default)]
+pub struct ModeMeta {
+    /// Prompts do not leave this machine.
+    pub local: bool,
+    /// Why it cannot be chosen, one sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unavailable: Option<String>,
+}
+
+/// Of `session/request_permission`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct PermissionMeta {
+    /// The agent's display name.
+    pub agent: String,
+    /// Equal requests have equal hashes.
+    pub hash: String,
+    /// The command that would run.
+    pub command: Option<ApprovalCommand>,
+}
